@@ -1,0 +1,58 @@
+# `make help` lists the targets. Node 24 comes with the project's dependencies; this PATH lets every recipe find it.
+export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
+TESTS := 'test/unit/**/*.test.ts' 'test/feature/**/*.test.ts' 'test/cluster/**/*.test.ts'
+
+.DEFAULT_GOAL := help
+.PHONY: help up install generate verify check test test-slow golden fields fields-check bench testbed image
+
+help: ## Show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
+
+node_modules/.install: package.json package-lock.json
+	npm ci --no-audit --no-fund
+	@touch $@
+
+install: node_modules/.install ## Install what the project needs
+
+up: install ## Start the quickstart: gateway, plain service and practice provider, all on loopback
+	@node examples/quickstart/start.ts
+
+generate: install ## Write CRDs, types, validators, rules and reference pages from crds/schemas
+	node codegen/rooms.ts
+	node codegen/main.ts
+	node test/fields/main.ts --write
+
+check: install ## Types, lint, format, dead code
+	tsc -p .
+	oxlint
+	oxfmt --check .
+	knip
+
+verify: check ## Everything that must hold without running a test: generated files are fresh, the code is clean
+	node codegen/main.ts --verify
+	node test/fields/main.ts --verify
+
+testbed: install ## Build etcd, kube-apiserver and kubectl into a cache outside the checkout
+	bash test/testbed/build.sh
+
+test: install testbed ## Run the tests: unit, feature and against a real API server
+	node --import tsx --test --test-concurrency=2 --test-timeout=300000 $(TESTS)
+	$(MAKE) fields-check
+
+test-slow: install ## The slow lane: a rotating-free, full run of the ledger of fields
+	node test/fields/main.ts --check --all
+
+golden: install ## Rewrite the golden files; look at the difference before you commit it
+	UPDATE_GOLDEN=1 node --import tsx --test 'test/unit/**/golden.test.ts'
+
+fields: install ## List every field of the schemas with the test that proves it
+	node test/fields/main.ts --write --print
+
+fields-check: install ## Re-run each proof with its field dropped: the test must then fail (a sample; test-slow runs all)
+	node test/fields/main.ts --check
+
+bench: install ## CPU-microseconds per request, side by side with the peers that can be installed
+	node --import tsx test/bench/main.ts $(BENCH)
+
+image: ## Build the container image
+	docker build -t gwproxy .

@@ -1,0 +1,16 @@
+#!/usr/bin/env node
+// The command line. In a checkout the sources run as they are; in the published package the compiled files do.
+import { existsSync } from "node:fs";
+
+const REQUIRED_MAJOR = 24;
+if (Number(process.versions.node.split(".")[0]) < REQUIRED_MAJOR) {
+  process.stderr.write(
+    `gwproxy needs Node.js ${REQUIRED_MAJOR} or later; this is ${process.versions.node}.\n` +
+      "In a checkout, `make up` brings the right one; otherwise install Node.js 24 LTS.\n",
+  );
+  process.exit(1);
+}
+const source = new URL("../src/cli/main.ts", import.meta.url);
+const built = new URL("../dist/src/cli/main.js", import.meta.url);
+const { main } = await import((existsSync(source) ? source : built).href);
+process.exitCode = await main(process.argv);

@@ -1,0 +1,44 @@
+/**
+ * The unit of the wire and of every store: one IR message with its key and a version made from its bytes.
+ * In: messages of ir.proto. Out: resources that can be compared, sent and compiled. Not here: what they mean.
+ */
+import type {
+  Backend,
+  Bind,
+  Endpoints,
+  HttpRoute,
+  Listener,
+  Policy,
+} from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+
+export interface ResourceMessages {
+  Bind: Bind;
+  Listener: Listener;
+  HttpRoute: HttpRoute;
+  Backend: Backend;
+  Endpoints: Endpoints;
+  Policy: Policy;
+}
+
+export type ResourceType = keyof ResourceMessages;
+
+export type Resource = {
+  readonly [T in ResourceType]: {
+    readonly type: T;
+    readonly key: string;
+    /** Changes exactly when the encoded message does. */
+    readonly version: string;
+    readonly message: ResourceMessages[T];
+  };
+}[ResourceType];
+
+/** A step from one state to the next. A key appears in one of the two lists at most. */
+export interface ResourceUpdate {
+  readonly set: readonly Resource[];
+  readonly removed: readonly { readonly type: ResourceType; readonly key: string }[];
+}
+
+/** What a data plane answers to an update: nothing refused is an ACK. */
+export interface ApplyResult {
+  readonly refused: readonly { readonly type: ResourceType; readonly key: string; readonly reason: string }[];
+}

@@ -1,0 +1,69 @@
+/** Structured log lines on stderr, one JSON object a line. Rooms receive a Logger; none of them reaches for a global one. */
+
+export const LOG_LEVELS = ["off", "error", "warn", "info", "debug", "trace"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
+
+export interface Logger {
+  error(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  debug(message: string, fields?: LogFields): void;
+  trace(message: string, fields?: LogFields): void;
+  /** A logger whose lines carry `module`, and whose level can be set apart. */
+  child(module: string): Logger;
+}
+
+/** Which lines pass: a default level and exceptions by module. Shared by all loggers of a process and changed at run time. */
+export interface LogFilter {
+  level: LogLevel;
+  modules: ReadonlyMap<string, LogLevel>;
+}
+
+/** `info,proxy=debug` → filter. @returns undefined when the text is not a filter. */
+export function parseLogFilter(text: string): LogFilter | undefined {
+  let level: LogLevel | undefined;
+  const modules = new Map<string, LogLevel>();
+  for (const part of text.split(",")) {
+    const [name, value, rest] = part.trim().split("=");
+    if (rest !== undefined || name === undefined || name === "") return undefined;
+    if (value === undefined) {
+      if (!isLogLevel(name) || level !== undefined) return undefined;
+      level = name;
+    } else {
+      if (!isLogLevel(value)) return undefined;
+      modules.set(name, value);
+    }
+  }
+  return { level: level ?? "info", modules };
+}
+
+/** The inverse of parseLogFilter. */
+export function printLogFilter(filter: LogFilter): string {
+  return [filter.level, ...[...filter.modules].map(([module, level]) => `${module}=${level}`)].join(",");
+}
+
+export function createLogger(filter: LogFilter, write: (line: string) => void, module = ""): Logger {
+  const log = (level: Exclude<LogLevel, "off">) => {
+    const rank = LOG_LEVELS.indexOf(level);
+    return (message: string, fields?: LogFields): void => {
+      const limit = filter.modules.get(module) ?? filter.level;
+      if (rank > LOG_LEVELS.indexOf(limit)) return;
+      const time = new Date().toISOString();
+      write(`${JSON.stringify({ time, level, ...(module === "" ? {} : { module }), message, ...fields })}\n`);
+    };
+  };
+  return {
+    error: log("error"),
+    warn: log("warn"),
+    info: log("info"),
+    debug: log("debug"),
+    trace: log("trace"),
+    child: (name) => createLogger(filter, write, name),
+  };
+}
+
+function isLogLevel(text: string): text is LogLevel {
+  return (LOG_LEVELS as readonly string[]).includes(text);
+}

@@ -1,0 +1,39 @@
+/** The one way out to an upstream. Implementations own pools, connect timeouts and TLS; callers own retries and meaning. */
+import type { BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { HeaderList } from "../../lib/header-list.ts";
+import type { Body, BodyStream } from "../pipeline/body.ts";
+
+/** Where to connect. One pool per distinct target. */
+export interface UpstreamTarget {
+  readonly host: string;
+  readonly port: number;
+  /** Takes the place of host and port when not "". */
+  readonly unixPath: string;
+  readonly tls: BackendTls | undefined;
+}
+
+export interface UpstreamRequest {
+  readonly method: string;
+  /** Path and query. */
+  readonly path: string;
+  /** Sent as given, Host included; hop-by-hop fields are already gone. The client adds the framing of the body. */
+  readonly headers: HeaderList;
+  readonly body: Body;
+  /** performance.now() by which the last byte of the answer must be here; undefined: no limit. */
+  readonly deadlineAtMs: number | undefined;
+  /** Code of the error when that deadline passes. */
+  readonly timeoutCode: "request_timeout" | "backend_timeout";
+}
+
+export interface UpstreamResponse {
+  readonly status: number;
+  /** Hop-by-hop fields are gone; Content-Length stays when the body is as long as it says. */
+  readonly headers: HeaderList;
+  readonly body: BodyStream | null;
+}
+
+export interface Upstream {
+  /** @throws ProxyError upstream_unreachable, connect_timeout, upstream_broken, request_timeout, backend_timeout, response_invalid */
+  send(target: UpstreamTarget, request: UpstreamRequest): Promise<UpstreamResponse>;
+  close(): void;
+}

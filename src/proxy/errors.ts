@@ -1,0 +1,61 @@
+/**
+ * Every way in which the data plane itself ends a request. One table maps a code to the status, the gRPC code, the
+ * access-log reason and the fixed sentence that a client sees; details of a failure stay in the log.
+ */
+import { GwError } from "../lib/errors.ts";
+
+export const PROXY_ERRORS = {
+  listener_not_found: { status: 404, grpc: 12, reason: "NotFound", text: "listener not found" },
+  route_not_found: { status: 404, grpc: 12, reason: "NotFound", text: "route not found" },
+  policy_refused: { status: 500, grpc: 2, reason: "Internal", text: "this route is closed by an invalid policy" },
+  route_invalid: { status: 500, grpc: 2, reason: "Internal", text: "this route is not configured correctly" },
+  backend_invalid: { status: 500, grpc: 14, reason: "Internal", text: "no valid backend" },
+  api_key_missing: {
+    status: 401,
+    grpc: 16,
+    reason: "APIKeyAuth",
+    text: "api key authentication failure: no API key found",
+  },
+  api_key_invalid: {
+    status: 401,
+    grpc: 16,
+    reason: "APIKeyAuth",
+    text: "api key authentication failure: invalid API key",
+  },
+  authorization_failed: { status: 403, grpc: 7, reason: "Authorization", text: "authorization failed" },
+  rate_limited: { status: 429, grpc: 14, reason: "RateLimit", text: "rate limit exceeded" },
+  request_timeout: { status: 504, grpc: 14, reason: "Timeout", text: "request timeout" },
+  backend_timeout: { status: 504, grpc: 14, reason: "Timeout", text: "backend timeout" },
+  connect_timeout: { status: 504, grpc: 14, reason: "Timeout", text: "connect timeout" },
+  endpoint_unavailable: { status: 503, grpc: 14, reason: "NoHealthyBackend", text: "no healthy endpoint" },
+  upstream_unreachable: { status: 503, grpc: 14, reason: "UpstreamFailure", text: "upstream connection failed" },
+  upstream_broken: { status: 503, grpc: 14, reason: "UpstreamFailure", text: "upstream connection broken" },
+  response_invalid: { status: 502, grpc: 14, reason: "UpstreamFailure", text: "upstream sent an invalid response" },
+  response_too_large: { status: 502, grpc: 14, reason: "UpstreamFailure", text: "response body too large" },
+  body_too_large: { status: 413, grpc: 2, reason: "InvalidRequest", text: "request body too large" },
+  encoding_unsupported: { status: 415, grpc: 2, reason: "InvalidRequest", text: "unsupported content encoding" },
+  request_invalid: { status: 400, grpc: 13, reason: "InvalidRequest", text: "invalid request" },
+  llm_request_invalid: { status: 400, grpc: 13, reason: "InvalidRequest", text: "invalid LLM request" },
+  llm_model_missing: { status: 400, grpc: 13, reason: "InvalidRequest", text: "model not specified" },
+  llm_conversion_unsupported: { status: 400, grpc: 13, reason: "InvalidRequest", text: "unsupported conversion" },
+  expression_failed: { status: 500, grpc: 2, reason: "Internal", text: "expression failed" },
+  internal: { status: 503, grpc: 14, reason: "Internal", text: "internal error" },
+} as const;
+
+export type ProxyErrorCode = keyof typeof PROXY_ERRORS;
+
+/** Ends a request with the table's answer. `text` replaces the fixed sentence only where it holds nothing from upstream. */
+export class ProxyError extends GwError {
+  readonly code: ProxyErrorCode;
+  readonly text: string;
+
+  constructor(code: ProxyErrorCode, options: { detail?: string; cause?: unknown; text?: string } = {}) {
+    super(options.text ?? PROXY_ERRORS[code].text, options);
+    this.code = code;
+    this.text = options.text ?? PROXY_ERRORS[code].text;
+  }
+
+  get status(): number {
+    return PROXY_ERRORS[this.code].status;
+  }
+}

@@ -1,0 +1,24 @@
+/**
+ * A body on its way through, pushed chunk by chunk. Lighter than a Node stream: three callbacks, one writer, one
+ * reader, backpressure by a boolean. Either side may end it early with `destroy`.
+ */
+export interface BodyStream {
+  /** Starts the flow; called once. */
+  read(sink: BodySink): void;
+  /** Asks for more after `data` returned false. */
+  resume(): void;
+  /** Stops the flow; the sink hears nothing more. */
+  destroy(error?: Error): void;
+}
+
+export interface BodySink {
+  /** @returns false to pause the writer until `resume`. */
+  data(chunk: Buffer): boolean;
+  /** @param trailers alternating names and values */
+  end(trailers: readonly string[]): void;
+  /** The body broke off; what was sent cannot be completed. */
+  error(error: Error): void;
+}
+
+/** Nothing, all of it, or a flow. */
+export type Body = null | Buffer | BodyStream;

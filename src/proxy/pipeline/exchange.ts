@@ -1,0 +1,90 @@
+/**
+ * The state of one request on its way through the data plane. In: what arrived. Out: a Reply. Policies read and edit
+ * the request side here and wrap `next()` for the response side; nobody walks configuration during a request.
+ */
+import type { Scope } from "../../cel/scope.ts";
+import type { HeaderList } from "../../lib/header-list.ts";
+import type { Body } from "./body.ts";
+
+export interface Exchange extends Scope {
+  /** performance.now() at the last byte of the request head. */
+  readonly startedAtMs: number;
+  /** Wall clock of the same moment, for logs and `request.startTime`. */
+  readonly startedAt: Date;
+  readonly listener: {
+    readonly bind: string;
+    readonly gateway: string;
+    readonly namespace: string;
+    readonly name: string;
+  };
+  /** Set by the router. */
+  route:
+    | { readonly namespace: string; readonly name: string; readonly kind: string; readonly rule: string }
+    | undefined;
+  /** Set when a backend was chosen, before any backend policy runs. */
+  backend: { readonly name: string; readonly type: string; readonly protocol: string } | undefined;
+  readonly source: { readonly address: string; readonly port: number };
+
+  method: string;
+  /** Path and query as they will be sent, starting with "/". */
+  target: string;
+  /** Authority with the port when one was sent. */
+  host: string;
+  readonly scheme: "http" | "https";
+  readonly version: string;
+  readonly requestHeaders: HeaderList;
+  /** The path and query that the client sent, before any rewrite. */
+  readonly originalTarget: string;
+
+  /** The request body; a policy that buffers replaces it by the Buffer. */
+  requestBody: Body;
+  /**
+   * Reads the whole request body once and keeps it for the upstream.
+   * @returns undefined when it is larger than `limitBytes`; the stream then goes on untouched.
+   */
+  bufferRequestBody(limitBytes: number): Promise<Buffer | undefined>;
+
+  /** performance.now() at which the request must be over; undefined: no limit. */
+  deadlineAtMs: number | undefined;
+  /** Merged into the answer last, also into errors (rate-limit headers). An entry is left out if the answer has the name. */
+  readonly queuedHeaders: HeaderList;
+
+  /** Roots that policies create for expressions: "apiKey", "jwt", "metadata", "llm", … */
+  setRoot(name: string, value: unknown): void;
+
+  /** Gates for token budgets, filled by rate limiting and driven by the LLM backend. */
+  readonly tokenGates: TokenGate[];
+
+  /** Runs once, when the last byte of the answer left or the exchange was given up. */
+  onDone(callback: (outcome: Outcome) => void): void;
+}
+
+/** A budget of LLM tokens that a request is charged against. */
+export interface TokenGate {
+  /** Called when the LLM request is known. @throws ProxyError rate_limited when nothing is left */
+  admit(): void;
+  /** Called once with the real usage, also when the client has gone. */
+  settle(totalTokens: number): void;
+}
+
+export interface Outcome {
+  readonly status: number;
+  readonly requestBytes: number;
+  readonly responseBytes: number;
+  readonly durationMs: number;
+  /** ProxyError code; undefined when the upstream or a policy answered. */
+  readonly error: string | undefined;
+  readonly clientGone: boolean;
+}
+
+/** What goes back to the client. Headers may still be edited on the way out. */
+export interface Reply {
+  status: number;
+  readonly headers: HeaderList;
+  body: Body;
+  /** True when an upstream made it: some policies leave our own answers alone. */
+  readonly upstream: boolean;
+}
+
+export type MaybePromise<T> = T | Promise<T>;
+export type Next = () => MaybePromise<Reply>;

@@ -1,0 +1,39 @@
+/** The one shape of every behaviour of the data plane: compiled once per configuration, run once per request. */
+import type { Expression } from "../../cel/expression.ts";
+import type { Logger } from "../../lib/log.ts";
+import type { Exchange, MaybePromise, Next, Reply } from "../pipeline/exchange.ts";
+import type { PolicyName } from "../pipeline/order.ts";
+
+export interface Policy<Spec> {
+  /** Also the file name, the metric label and the profile frame. */
+  readonly name: PolicyName;
+  /**
+   * Prepares everything that is not per request. The returned function is named after the policy, returns
+   * synchronously when it can, and never reads configuration objects.
+   * @throws ConfigError for what only the data plane can know to be wrong
+   */
+  compile(spec: Spec, deps: PolicyDeps): Middleware;
+}
+
+export type Middleware = (exchange: Exchange, next: Next) => MaybePromise<Reply>;
+
+/** What a policy may ask of the process. Policies never import each other, the router or the backends. */
+export interface PolicyDeps {
+  readonly log: Logger;
+  /** Milliseconds that never go backwards; passed in so that tests own the clock. */
+  readonly nowMs: () => number;
+  /**
+   * Compiles a user's expression. One that does not compile comes back as one that always fails: the policy stays in
+   * force and its own rule for failures decides. What it reads is collected, so that bodies are captured only for it.
+   */
+  readonly expression: (source: string) => Expression;
+  /** Bytes of a body that an expression may see; a larger body reads as null. */
+  readonly bodyLimitBytes: number;
+  /**
+   * State that survives a reconfiguration of the same policy (rate buckets).
+   * @param key unique within the process: policy key, unit and position
+   */
+  readonly keep: <T>(key: string, create: () => T) => T;
+  /** Key of the GwPolicy that owns this unit, for `keep` and log lines. */
+  readonly owner: string;
+}

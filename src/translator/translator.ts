@@ -1,0 +1,38 @@
+/**
+ * Turns objects into the middle language. In: object events. Out: resources, diagnostics and what changed since the
+ * last step. Pure: no clock, no socket, no log. A change recomputes only what read it (src/lib/collections).
+ */
+import type { KubeObject, ObjectId } from "../api/object.ts";
+import type { Resource, ResourceUpdate } from "../ir/resource.ts";
+import type { Diagnostic } from "./diagnostics.ts";
+
+export type TranslatorEvent =
+  | { readonly type: "set"; readonly object: KubeObject }
+  | { readonly type: "delete"; readonly id: ObjectId }
+  /** The object was refused by admission: what it targets must answer 500 until it is mended. */
+  | { readonly type: "refused"; readonly id: ObjectId; readonly object: unknown; readonly reason: string };
+
+export interface TranslatorOptions {
+  readonly controllerName: string;
+  /** Files: the class `gwproxy` exists without an object. */
+  readonly implicitClass: string | undefined;
+}
+
+/** What one batch of events changed. Empty lists mean that nothing on the wire moved. */
+export interface TranslationStep {
+  /** Every Gateway together, for a data plane in the same process. */
+  readonly update: ResourceUpdate;
+  /** The same change, for each Gateway ("namespace/name") whose data plane must hear of it. */
+  readonly byGateway: ReadonlyMap<string, ResourceUpdate>;
+  /** Objects whose diagnostics or attachment changed: their status has to be computed again. */
+  readonly touched: readonly ObjectId[];
+}
+
+export interface Translator {
+  apply(events: readonly TranslatorEvent[]): TranslationStep;
+  /** Everything a data plane of this Gateway should hold. */
+  resourcesOf(gateway: string): readonly Resource[];
+  resources(): readonly Resource[];
+  gateways(): readonly string[];
+  diagnostics(): readonly Diagnostic[];
+}
