@@ -15,7 +15,7 @@ node_modules/.install: package.json package-lock.json
 install: node_modules/.install ## Install what the project needs
 
 up: install ## Start the quickstart: gateway, plain service and practice provider, all on loopback
-	@node examples/quickstart/start.ts
+	@node examples/quickstart/start.ts --provider $(or $(PROVIDER),practice)
 
 generate: install ## Write CRDs, types, validators, rules and reference pages from crds/schemas
 	node codegen/rooms.ts

@@ -32,6 +32,8 @@ export const PROXY_ERRORS = {
   upstream_broken: { status: 503, grpc: 14, reason: "UpstreamFailure", text: "upstream connection broken" },
   response_invalid: { status: 502, grpc: 14, reason: "UpstreamFailure", text: "upstream sent an invalid response" },
   response_too_large: { status: 502, grpc: 14, reason: "UpstreamFailure", text: "response body too large" },
+  method_not_allowed: { status: 405, grpc: 2, reason: "InvalidRequest", text: "method not allowed" },
+  upgrade_unsupported: { status: 501, grpc: 12, reason: "InvalidRequest", text: "protocol upgrade not supported" },
   body_too_large: { status: 413, grpc: 2, reason: "InvalidRequest", text: "request body too large" },
   encoding_unsupported: { status: 415, grpc: 2, reason: "InvalidRequest", text: "unsupported content encoding" },
   request_invalid: { status: 400, grpc: 13, reason: "InvalidRequest", text: "invalid request" },

@@ -6,7 +6,9 @@ import type { KubeObject, ObjectId } from "../api/object.ts";
 
 export type ObjectEvent =
   | { readonly type: "set"; readonly object: KubeObject }
-  | { readonly type: "delete"; readonly id: ObjectId };
+  | { readonly type: "delete"; readonly id: ObjectId }
+  /** The object cannot be taken in, and what it targets must not be served without it. Ends with a set or a delete. */
+  | { readonly type: "refused"; readonly id: ObjectId; readonly object: unknown; readonly reason: string };
 
 export interface SourceSink {
   /** One batch is one consistent step: the receiver recomputes once. Objects are frozen and hold their defaults. */

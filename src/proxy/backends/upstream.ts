@@ -2,6 +2,7 @@
 import type { BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { Body, BodyStream } from "../pipeline/body.ts";
+import type { Abortable } from "../pipeline/exchange.ts";
 
 /** Where to connect. One pool per distinct target. */
 export interface UpstreamTarget {
@@ -23,6 +24,8 @@ export interface UpstreamRequest {
   readonly deadlineAtMs: number | undefined;
   /** Code of the error when that deadline passes. */
   readonly timeoutCode: "request_timeout" | "backend_timeout";
+  /** The exchange that the call is made for: when it is given up, so is the call. */
+  readonly abort?: { onAbort(target: Abortable): void } | undefined;
 }
 
 export interface UpstreamResponse {

@@ -9,6 +9,8 @@ export interface BodyStream {
   resume(): void;
   /** Stops the flow; the sink hears nothing more. */
   destroy(error?: Error): void;
+  /** The whole body, when all of it has already arrived; `read` is then not called. */
+  whole?(): Buffer | undefined;
 }
 
 export interface BodySink {

@@ -46,6 +46,8 @@ export interface Exchange extends Scope {
 
   /** performance.now() at which the request must be over; undefined: no limit. */
   deadlineAtMs: number | undefined;
+  /** Limit of one call to a backend, from the rule; undefined: none. */
+  backendTimeoutMs: number | undefined;
   /** Merged into the answer last, also into errors (rate-limit headers). An entry is left out if the answer has the name. */
   readonly queuedHeaders: HeaderList;
 
@@ -55,8 +57,20 @@ export interface Exchange extends Scope {
   /** Gates for token budgets, filled by rate limiting and driven by the LLM backend. */
   readonly tokenGates: TokenGate[];
 
+  /** One more field of the access-log line. Never a secret. */
+  addLogField(name: string, value: string | number | boolean): void;
+
+  /** Stops work in progress when the client goes away or the deadline passes; at once if that has happened. */
+  onAbort(target: Abortable): void;
+
   /** Runs once, when the last byte of the answer left or the exchange was given up. */
   onDone(callback: (outcome: Outcome) => void): void;
+}
+
+/** Work that can be given up half-way. */
+export interface Abortable {
+  /** @param error what the work then ends with; a ProxyError when the deadline passed */
+  abort(error: Error): void;
 }
 
 /** A budget of LLM tokens that a request is charged against. */

@@ -1,0 +1,98 @@
+/** Writes defaults.ts: fills defaults as the API server does, before validation. */
+import type { SchemaGraph } from "../graph.ts";
+import { header, literal } from "../print.ts";
+import type { Schema } from "../schema.ts";
+
+/** @param roots component of each whole object by "group/Kind" */
+export function emitDefaults(graph: SchemaGraph, roots: ReadonlyMap<string, string>): string {
+  const written = new Map<string, string>();
+  const none = new Set<string>();
+  const nodeOf = (schema: Schema): string | undefined => {
+    if (schema.$ref !== undefined) return componentNode(schema.$ref);
+    const members: string[] = [];
+    const set = Object.entries(schema.properties ?? {}).flatMap(([name, child]): [string, unknown][] => {
+      const value = child.default ?? graph.resolve(child).default;
+      return value === undefined ? [] : [[name, value]];
+    });
+    if (set.length > 0) members.push(`set: ${literal(Object.fromEntries(set), 0)}`);
+    const fields = Object.entries(schema.properties ?? {}).flatMap(([name, child]) => {
+      const node = nodeOf(child);
+      return node === undefined ? [] : [`${JSON.stringify(name)}: ${node}`];
+    });
+    if (fields.length > 0) members.push(`fields: { ${fields.join(", ")} }`);
+    const items = schema.items === undefined ? undefined : nodeOf(schema.items);
+    if (items !== undefined) members.push(`items: ${items}`);
+    const values = typeof schema.additionalProperties === "object" ? nodeOf(schema.additionalProperties) : undefined;
+    if (values !== undefined) members.push(`values: ${values}`);
+    return members.length === 0 ? undefined : `{ ${members.join(", ")} }`;
+  };
+  const componentNode = (name: string): string | undefined => {
+    if (written.has(name)) return name;
+    if (none.has(name)) return undefined;
+    const node = nodeOf(graph.get(name).schema);
+    if (node === undefined) none.add(name);
+    else written.set(name, node);
+    return node === undefined ? undefined : name;
+  };
+  const table = [...roots].flatMap(([key, component]) => {
+    const node = componentNode(component);
+    return node === undefined ? [] : [`  ${JSON.stringify(key)}: ${node},\n`];
+  });
+  const nodes = [...written].map(([name, node]) => `const ${name}: DefaultNode = ${node};\n`);
+  return `${header("//", "crds/schemas")}${TYPES}\n${nodes.join("")}
+const DEFAULTS: Readonly<Record<string, DefaultNode>> = {
+${table.join("")}};
+${CODE}`;
+}
+
+const TYPES = `
+interface DefaultNode {
+  /** Values for members that are missing. */
+  readonly set?: Readonly<Record<string, unknown>>;
+  readonly fields?: Readonly<Record<string, DefaultNode>>;
+  readonly items?: DefaultNode;
+  readonly values?: DefaultNode;
+}
+`;
+
+const CODE = `
+/**
+ * @param groupKind "gwproxy.dev/GwPolicy"
+ * @returns the object with its defaults; the same object when nothing is missing or the kind is not known
+ */
+export function applyDefaults<T>(groupKind: string, object: T): T {
+  const root = DEFAULTS[groupKind];
+  // Filling members in keeps the type of the whole.
+  return root === undefined ? object : (fill(root, object) as T);
+}
+
+function fill(node: DefaultNode, value: unknown): unknown {
+  if (Array.isArray(value)) return fillList(node, value);
+  if (typeof value !== "object" || value === null) return value;
+  const changes: Record<string, unknown> = {};
+  let isChanged = false;
+  const members = new Map<string, unknown>(Object.entries(value));
+  for (const [name, missing] of Object.entries(node.set ?? {})) {
+    // A null counts as missing where a default exists.
+    if (members.get(name) !== undefined && members.get(name) !== null) continue;
+    members.set(name, missing);
+    changes[name] = missing;
+    isChanged = true;
+  }
+  for (const [name, member] of members) {
+    const child = (node.fields !== undefined && Object.hasOwn(node.fields, name) ? node.fields[name] : undefined) ?? node.values;
+    if (child === undefined) continue;
+    const filled = fill(child, member);
+    if (filled === member) continue;
+    changes[name] = filled;
+    isChanged = true;
+  }
+  return isChanged ? { ...value, ...changes } : value;
+}
+
+function fillList({ items }: DefaultNode, list: readonly unknown[]): readonly unknown[] {
+  if (items === undefined) return list;
+  const filled = list.map((item) => fill(items, item));
+  return filled.some((item, at) => item !== list[at]) ? filled : list;
+}
+`;

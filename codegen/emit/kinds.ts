@@ -1,0 +1,47 @@
+/** Writes kinds.ts: every kind that is read, ours, those of the Gateway API and those of Kubernetes itself. */
+import type { KindsFile } from "../load.ts";
+import { header, literal } from "../print.ts";
+import type { UpstreamCrd } from "../upstream.ts";
+
+const CORE = [
+  { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps", namespaced: true, owned: false },
+  { group: "", version: "v1", kind: "Namespace", plural: "namespaces", namespaced: false, owned: false },
+  { group: "", version: "v1", kind: "Secret", plural: "secrets", namespaced: true, owned: false },
+  { group: "", version: "v1", kind: "Service", plural: "services", namespaced: true, owned: false },
+  {
+    group: "discovery.k8s.io",
+    version: "v1",
+    kind: "EndpointSlice",
+    plural: "endpointslices",
+    namespaced: true,
+    owned: false,
+  },
+];
+
+export function emitKinds(kinds: KindsFile, upstream: readonly UpstreamCrd[]): string {
+  const { group, version } = kinds;
+  const own = kinds.kinds.map(({ kind, plural }) => ({ group, version, kind, plural, namespaced: true, owned: true }));
+  const read = upstream.map(({ group, versions, kind, plural, namespaced }) => ({
+    group,
+    version: versions[0] ?? "",
+    kind,
+    plural,
+    namespaced,
+    owned: false,
+  }));
+  return `${header("//", "crds/schemas")}
+export interface KindInfo {
+  /** "" is the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  /** Name in paths of the API server. */
+  readonly plural: string;
+  readonly namespaced: boolean;
+  /** The kind is ours: its CRD is in crds/. */
+  readonly owned: boolean;
+}
+
+export const KINDS: readonly KindInfo[] = ${literal([...own, ...read, ...CORE])};
+`;
+}

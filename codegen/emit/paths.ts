@@ -1,0 +1,116 @@
+/**
+ * Writes the tables of paths: references, users' expressions, formats and secrets of each kind, found by walking its
+ * components. "*" in a path stands for each item of a list or each value of a map.
+ */
+import type { SchemaGraph } from "../graph.ts";
+import { header, literal } from "../print.ts";
+import type { Schema } from "../schema.ts";
+
+interface Place {
+  readonly path: readonly string[];
+  /** What the use says, over what the component says. */
+  readonly schema: Schema;
+}
+
+/** @param roots component of each whole object by "group/Kind" */
+export function emitPaths(graph: SchemaGraph, roots: ReadonlyMap<string, string>): Map<string, string> {
+  const table = <Row>(find: (place: Place) => Row | undefined): Record<string, readonly Row[]> =>
+    Object.fromEntries(
+      [...roots].flatMap(([key, component]) => {
+        const rows = [...places(graph, graph.get(component).schema, [])].flatMap((place) => find(place) ?? []);
+        return rows.length === 0 ? [] : [[key, rows] as const];
+      }),
+    );
+  const references = table(({ path, schema }) => {
+    const ref = schema["x-gw-ref"];
+    return ref === undefined ? undefined : { path, kinds: ref.kinds, grant: ref.grant, selector: ref.selector === true };
+  });
+  const expressions = table(({ path, schema }) => {
+    const environment = schema["x-gw-cel"];
+    return environment === undefined ? undefined : { path, environment };
+  });
+  const formats = table(({ path, schema }) => {
+    const format = schema["x-gw-format"];
+    return format === undefined || path[0] === "status" ? undefined : { path, format };
+  });
+  const secrets = table(({ path, schema }) => (schema["x-gw-secret"] === true ? { path } : undefined));
+  const masked = { ...Object.fromEntries(Object.entries(secrets).map(([k, v]) => [k, v.map(({ path }) => path)])), ...CORE_SECRETS };
+  const head = header("//", "crds/schemas");
+  return new Map([
+    ["refs.ts", `${head}${REFS}${literal(references, 2)};\n`],
+    ["expressions.ts", `${head}${EXPRESSIONS}${literal(expressions, 2)};\n`],
+    ["formats.ts", `${head}${FORMATS}${literal(formats, 2)};\n`],
+    ["secrets.ts", `${head}${SECRETS}${literal(masked, 2)};\n`],
+  ]);
+}
+
+/** Field names of each component, for "did you mean". */
+export function emitFields(graph: SchemaGraph, objects: ReadonlySet<string>): string {
+  const fields = [...graph.components.values()].flatMap(({ name, schema }) => {
+    if (schema.properties === undefined) return [];
+    const own = Object.keys(schema.properties);
+    return [[name, objects.has(name) ? [...new Set(["apiVersion", "kind", "metadata", ...own])] : own] as const];
+  });
+  return `${header("//", "crds/schemas")}
+/** By component: the names that its fields have. */
+export const FIELDS: Readonly<Record<string, readonly string[]>> = ${literal(Object.fromEntries(fields))};
+`;
+}
+
+/** Where secrets are in kinds whose schema is not ours. */
+const CORE_SECRETS = {
+  "/Secret": [
+    ["data", "*"],
+    ["stringData", "*"],
+  ],
+};
+
+function* places(graph: SchemaGraph, site: Schema, path: readonly string[]): Generator<Place> {
+  const schema = graph.resolve(site);
+  yield { path, schema };
+  for (const [name, child] of Object.entries(schema.properties ?? {})) yield* places(graph, child, [...path, name]);
+  if (schema.items !== undefined) yield* places(graph, schema.items, [...path, "*"]);
+  if (typeof schema.additionalProperties === "object") {
+    yield* places(graph, schema.additionalProperties, [...path, "*"]);
+  }
+}
+
+const REFS = `
+export interface ObjectReference {
+  /** Names of fields; "*" is each item or value. */
+  readonly path: readonly string[];
+  /** "group/Kind" of what may be named there. */
+  readonly kinds: readonly string[];
+  /** Another namespace may be named, and then needs a ReferenceGrant. */
+  readonly grant: boolean;
+  /** Objects are selected by their labels. */
+  readonly selector: boolean;
+}
+
+/** By "group/Kind": every place that refers to other objects. */
+export const REFS: Readonly<Record<string, readonly ObjectReference[]>> = `;
+
+const EXPRESSIONS = `
+export interface ExpressionPlace {
+  /** Names of fields; "*" is each item or value. */
+  readonly path: readonly string[];
+  /** What the expression can see. */
+  readonly environment: "request" | "backend" | "llm";
+}
+
+/** By "group/Kind": every place where users write an expression. */
+export const EXPRESSIONS: Readonly<Record<string, readonly ExpressionPlace[]>> = `;
+
+const FORMATS = `
+export interface FormatPlace {
+  /** Names of fields; "*" is each item or value. */
+  readonly path: readonly string[];
+  readonly format: "duration" | "hostname" | "regex";
+}
+
+/** By "group/Kind": every place whose text has a format that says more than its pattern. */
+export const FORMATS: Readonly<Record<string, readonly FormatPlace[]>> = `;
+
+const SECRETS = `
+/** By "group/Kind": paths of values that no dump, log or error may show; "*" is each item or value. */
+export const SECRETS: Readonly<Record<string, readonly (readonly string[])[]>> = `;

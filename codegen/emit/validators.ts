@@ -1,0 +1,178 @@
+/**
+ * Writes the validators: ajv standalone over the components with `$ref` kept, so that each becomes one shared function.
+ * The result loads without ajv: what it would require at run time is imported from our own lib. libraries.md 3.4.
+ */
+import { Ajv, _, type KeywordCxt, type SchemaObject } from "ajv";
+import names from "ajv/dist/compile/names.js";
+import { strConcat } from "ajv/dist/compile/codegen/code.js";
+import standaloneCode from "ajv/dist/standalone/index.js";
+import type { SchemaGraph } from "../graph.ts";
+import { withFormat } from "../lower.ts";
+import { compare, header } from "../print.ts";
+import { isStruct, type Schema } from "../schema.ts";
+import { asObject } from "./types.ts";
+
+/** Formats that the API server checks, as bounds and patterns: the generated code then needs no table of formats. */
+const FORMAT_BOUNDS: Readonly<Record<string, Schema>> = {
+  int32: { minimum: -2_147_483_648, maximum: 2_147_483_647 },
+  int64: {},
+  "date-time": { pattern: "^\\d{4}-\\d\\d-\\d\\d[Tt]\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?([Zz]|[+-]\\d\\d:\\d\\d)$" },
+  ipv4: { pattern: "^((25[0-5]|2[0-4]\\d|1?\\d?\\d)(\\.|$)){4}$" },
+  ipv6: { pattern: "^[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*$" },
+};
+
+/** What ajv's output may require, and where we keep it. */
+const RUNTIME: Readonly<Record<string, { readonly name: string; readonly from: string }>> = {
+  'require("ajv/dist/runtime/ucs2length").default': { name: "codePointLength", from: "code-point-length" },
+  'require("duplicate-items").duplicateItems': { name: "duplicateItems", from: "duplicate-items" },
+  'require("ajv/dist/runtime/equal").default': { name: "deepEqual", from: "deep-equal" },
+};
+
+/** @param roots component of each whole object by "group/Kind" */
+export function emitValidators(graph: SchemaGraph, roots: ReadonlyMap<string, string>): Map<string, string> {
+  const objects = new Set(roots.values());
+  const definitions = Object.fromEntries(
+    [...graph.components.values()].map(({ name, schema }) => [
+      name,
+      forAjv(objects.has(name) ? asObject(schema) : schema),
+    ]),
+  );
+  const ajv = createAjv();
+  ajv.addSchema({ $id: "components", definitions });
+  const exported = new Map<string, string>();
+  for (const [at, component] of [...roots.values()].entries()) {
+    const id = `validate${at}`;
+    ajv.addSchema({ $id: id, $ref: `components#/definitions/${component}` });
+    exported.set(id, id);
+  }
+  // The default export of a CommonJS module, as Node hands it to an ES module.
+  const generate = standaloneCode as unknown as { default: (ajv: Ajv, refs: Record<string, string>) => string };
+  const code = withoutRequire(generate.default(ajv, Object.fromEntries(exported)));
+  return new Map([
+    ["index.js", header("//", "crds/schemas") + code + table(roots)],
+    ["index.d.ts", header("//", "crds/schemas") + DECLARATIONS],
+  ]);
+}
+
+export function createAjv(): Ajv {
+  const ajv = new Ajv({
+    allErrors: true,
+    strict: true,
+    strictTypes: false,
+    strictRequired: false,
+    allowUnionTypes: true,
+    inlineRefs: false,
+    unicodeRegExp: true,
+    code: { source: true, esm: true, lines: true },
+  });
+  ajv.addKeyword({ keyword: "duplicate", type: "array", schemaType: "array", code: duplicateKeyword });
+  return ajv;
+}
+
+/** One error for each item that repeats another, at the path of that item. */
+function duplicateKeyword(context: KeywordCxt): void {
+  const { gen, data, schema, it } = context;
+  const keys = gen.scopeValue("keys", { ref: schema, code: _`${JSON.parse(JSON.stringify(schema))}` });
+  const find = gen.scopeValue("func", { ref: duplicateKeyword, code: _`require("duplicate-items").duplicateItems` });
+  const N = names.default;
+  gen.forOf("index", _`${find}(${data}, ${keys})`, (index) => {
+    const path = _`${strConcat(N.instancePath, it.errorPath)} + "/" + ${index}`;
+    const error = gen.const(
+      "error",
+      _`{instancePath: ${path}, schemaPath: ${`${it.errSchemaPath}/duplicate`}, keyword: "duplicate", params: {index: ${index}}, message: "must not repeat another item"}`,
+    );
+    gen.code(_`if (${N.vErrors} === null) { ${N.vErrors} = [${error}]; } else { ${N.vErrors}.push(${error}); }`);
+    gen.code(_`${N.errors}++`);
+  });
+}
+
+/** A schema of ours in the dialect of ajv: closed objects, formats as bounds, list types as `duplicate`. */
+export function forAjv(schema: Schema): SchemaObject {
+  const source = withFormat(schema);
+  const result: SchemaObject = {};
+  for (const [keyword, value] of Object.entries(source)) {
+    if (keyword.startsWith("x-") || IGNORED.has(keyword)) continue;
+    result[keyword] = value;
+  }
+  if (source.$ref !== undefined) result["$ref"] = `#/definitions/${source.$ref}`;
+  if (source.format !== undefined) Object.assign(result, boundsOf(source.format), onlySet(source));
+  if (source.properties !== undefined) {
+    result["properties"] = Object.fromEntries(
+      Object.entries(source.properties).map(([name, child]) => [name, forAjv(child)]),
+    );
+  }
+  if (source["x-kubernetes-int-or-string"] === true) result["type"] = ["integer", "string"];
+  if (source.items !== undefined) result["items"] = forAjv(source.items);
+  if (typeof source.additionalProperties === "object") result["additionalProperties"] = forAjv(source.additionalProperties);
+  else if (isStruct(source)) result["additionalProperties"] = source["x-kubernetes-preserve-unknown-fields"] === true;
+  for (const junctor of ["oneOf", "anyOf", "allOf"] as const) {
+    if (source[junctor] !== undefined) result[junctor] = source[junctor].map(forAjv);
+  }
+  if (source.not !== undefined) result["not"] = forAjv(source.not);
+  const keys = duplicateKeys(source);
+  if (keys !== undefined) result["duplicate"] = keys;
+  return result;
+}
+
+const IGNORED: ReadonlySet<string> = new Set(["description", "default", "format", "example"]);
+
+function boundsOf(format: string): Schema {
+  const bounds = FORMAT_BOUNDS[format];
+  if (bounds === undefined) throw new Error(`the format ${format} has no check in codegen/emit/validators.ts`);
+  return bounds;
+}
+
+/** Bounds of the schema itself win over those of its format. */
+function onlySet({ minimum, maximum, pattern }: Schema): Schema {
+  return {
+    ...(minimum === undefined ? {} : { minimum }),
+    ...(maximum === undefined ? {} : { maximum }),
+    ...(pattern === undefined ? {} : { pattern }),
+  };
+}
+
+function duplicateKeys(schema: Schema): readonly string[] | undefined {
+  if (schema["x-kubernetes-list-type"] === "set") return [];
+  return schema["x-kubernetes-list-type"] === "map" ? schema["x-kubernetes-list-map-keys"] : undefined;
+}
+
+function withoutRequire(code: string): string {
+  let text = code.replace('"use strict";', "");
+  const used: string[] = [];
+  for (const [call, { name, from }] of Object.entries(RUNTIME)) {
+    if (!text.includes(call)) continue;
+    used.push(`import { ${name} } from "../../src/lib/${from}.ts";\n`);
+    text = text.replaceAll(call, name);
+  }
+  const left = /require\([^)]*\)\S*/.exec(text);
+  if (left !== null) throw new Error(`validators: the output still needs ${left[0]}`);
+  return `${used.sort(compare).join("")}${text}\n`;
+}
+
+function table(roots: ReadonlyMap<string, string>): string {
+  const lines = [...roots.keys()].map((key, at) => `  ${JSON.stringify(key)}: errorsOf(validate${at}),\n`);
+  return `
+function errorsOf(validate) {
+  return (object) => (validate(object) ? [] : validate.errors);
+}
+
+export const validators = {
+${lines.join("")}};
+`;
+}
+
+const DECLARATIONS = `
+/** One fault of the shape of an object, as ajv reports it. */
+export interface AjvError {
+  /** JSON pointer to the value. */
+  readonly instancePath: string;
+  /** "#/definitions/<component>/<keyword>" */
+  readonly schemaPath: string;
+  readonly keyword: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly message?: string;
+}
+
+/** By "group/Kind": every fault of an object's shape; unknown fields are faults. */
+export declare const validators: Readonly<Record<string, (object: unknown) => readonly AjvError[]>>;
+`;

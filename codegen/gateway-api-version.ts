@@ -1,0 +1,19 @@
+/** The version of the Gateway API whose kinds are read. Generator and tests take it from here and nowhere else. */
+export const GATEWAY_API_MODULE = "sigs.k8s.io/gateway-api";
+export const GATEWAY_API_VERSION = "v1.6.3";
+
+export interface UpstreamKind {
+  readonly kind: string;
+  /** File in config/crd/standard of the module. */
+  readonly file: string;
+  /** Name of the generated module of types. */
+  readonly types: string;
+}
+
+/** The kinds whose types and validators are generated. */
+export const GATEWAY_API_KINDS: readonly UpstreamKind[] = [
+  { kind: "Gateway", file: "gateway.networking.k8s.io_gateways.yaml", types: "gateway" },
+  { kind: "GatewayClass", file: "gateway.networking.k8s.io_gatewayclasses.yaml", types: "gatewayclass" },
+  { kind: "HTTPRoute", file: "gateway.networking.k8s.io_httproutes.yaml", types: "httproute" },
+  { kind: "ReferenceGrant", file: "gateway.networking.k8s.io_referencegrants.yaml", types: "referencegrant" },
+];

@@ -1,0 +1,76 @@
+/**
+ * The SchemaGraph: named components and the references between them. It is acyclic, because a CRD is a tree and cannot
+ * recurse; a cycle is named when the graph is made.
+ */
+import { schemaError } from "./errors.ts";
+import { walk, type Component, type Schema } from "./schema.ts";
+
+export interface SchemaGraph {
+  readonly components: ReadonlyMap<string, Component>;
+  /** @throws SchemaError when there is no such component */
+  get(name: string): Component;
+  /** The schema itself, or the component that it refers to with the bounds of the place laid over it. */
+  resolve(schema: Schema): Schema;
+  /** The component and all that it reaches, each once, users before what they use. */
+  reachable(name: string): readonly Component[];
+}
+
+export function createGraph(list: readonly Component[]): SchemaGraph {
+  const components = new Map(list.map((component) => [component.name, component]));
+  const get = (name: string): Component => {
+    const found = components.get(name);
+    if (found === undefined) throw schemaError("schemas", name, "there is no such component");
+    return found;
+  };
+  for (const component of list) checkReferences(component, components);
+  checkAcyclic(components);
+  return {
+    components,
+    get,
+    resolve: (schema) => {
+      if (schema.$ref === undefined) return schema;
+      const { $ref, ...site } = schema;
+      return { ...get($ref).schema, ...site };
+    },
+    reachable: (name) => reach(get(name), get),
+  };
+}
+
+/** The components that a schema refers to, in the order of its fields. */
+export function referencesOf(schema: Schema): string[] {
+  return [...walk(schema)].flatMap(([, part]) => (part.$ref === undefined ? [] : [part.$ref]));
+}
+
+function checkReferences(component: Component, all: ReadonlyMap<string, Component>): void {
+  for (const [path, part] of walk(component.schema)) {
+    if (part.$ref !== undefined && !all.has(part.$ref)) {
+      throw schemaError(`${component.file}.yaml`, component.name + path, `there is no component ${part.$ref}`);
+    }
+  }
+}
+
+function checkAcyclic(all: ReadonlyMap<string, Component>): void {
+  const done = new Set<string>();
+  const visit = (name: string, trail: readonly string[]): void => {
+    const start = trail.indexOf(name);
+    const file = `${all.get(name)?.file ?? ""}.yaml`;
+    if (start >= 0) throw schemaError(file, name, `refers to itself: ${[...trail.slice(start), name].join(" → ")}`);
+    if (done.has(name)) return;
+    for (const target of referencesOf(all.get(name)?.schema ?? {})) visit(target, [...trail, name]);
+    done.add(name);
+  };
+  for (const name of all.keys()) visit(name, []);
+}
+
+function reach(start: Component, get: (name: string) => Component): Component[] {
+  const order: Component[] = [];
+  const seen = new Set<string>();
+  const visit = (component: Component): void => {
+    if (seen.has(component.name)) return;
+    seen.add(component.name);
+    order.push(component);
+    for (const name of referencesOf(component.schema)) visit(get(name));
+  };
+  visit(start);
+  return order;
+}

@@ -1,0 +1,105 @@
+/** The shape of a schema as the generator sees it: OpenAPI v3 as Kubernetes knows it, `$ref` and our own keywords. */
+
+export interface CelRule {
+  readonly rule: string;
+  readonly message?: string;
+  readonly messageExpression?: string;
+  readonly fieldPath?: string;
+  readonly reason?: string;
+  readonly optionalOldSelf?: boolean;
+}
+
+export interface Reference {
+  /** "group/Kind"; the core group is empty: "/Secret". */
+  readonly kinds: readonly string[];
+  /** Whether another namespace may be named, and then needs a ReferenceGrant. */
+  readonly grant: boolean;
+  /** The value selects objects by their labels instead of naming one. */
+  readonly selector?: boolean;
+}
+
+export interface Condition {
+  readonly when: Readonly<Record<string, string>>;
+  readonly "then-only": readonly string[];
+}
+
+export interface Schema {
+  $ref?: string;
+  type?: string;
+  format?: string;
+  description?: string;
+  default?: unknown;
+  enum?: readonly unknown[];
+  minLength?: number;
+  maxLength?: number;
+  pattern?: string;
+  minimum?: number;
+  maximum?: number;
+  minItems?: number;
+  maxItems?: number;
+  minProperties?: number;
+  maxProperties?: number;
+  required?: readonly string[];
+  properties?: Record<string, Schema>;
+  additionalProperties?: Schema | boolean;
+  items?: Schema;
+  oneOf?: readonly Schema[];
+  anyOf?: readonly Schema[];
+  allOf?: readonly Schema[];
+  not?: Schema;
+  nullable?: boolean;
+  "x-kubernetes-validations"?: readonly CelRule[];
+  "x-kubernetes-list-type"?: string;
+  "x-kubernetes-list-map-keys"?: readonly string[];
+  "x-kubernetes-map-type"?: string;
+  "x-kubernetes-preserve-unknown-fields"?: boolean;
+  "x-kubernetes-int-or-string"?: boolean;
+  "x-gw-exactly-one-of"?: readonly string[];
+  "x-gw-at-most-one-of"?: readonly string[];
+  "x-gw-at-least-one-of"?: readonly string[];
+  "x-gw-if"?: Condition;
+  "x-gw-immutable"?: boolean;
+  "x-gw-ref"?: Reference;
+  "x-gw-secret"?: boolean;
+  "x-gw-cel"?: string;
+  "x-gw-format"?: string;
+  "x-gw-default"?: string;
+  "x-gw-include"?: string;
+  "x-gw-conditional"?: string;
+}
+
+/** A schema with a name: the node of the graph and one type in TypeScript. */
+export interface Component {
+  readonly name: string;
+  /** The source file without extension: "traffic", or "httproute" for a kind of the Gateway API. */
+  readonly file: string;
+  readonly schema: Schema;
+}
+
+/** A schema and every schema below it, with its path from the start; references are not followed. */
+export function* walk(schema: Schema, path = ""): Generator<readonly [string, Schema]> {
+  yield [path, schema];
+  for (const [name, child] of Object.entries(schema.properties ?? {})) yield* walk(child, `${path}.${name}`);
+  if (schema.items !== undefined) yield* walk(schema.items, `${path}[]`);
+  if (typeof schema.additionalProperties === "object") yield* walk(schema.additionalProperties, `${path}{}`);
+}
+
+/** A copy in which `change` has seen every schema, children first; references are not followed. */
+export function mapSchema(schema: Schema, change: (schema: Schema) => Schema): Schema {
+  const copy: Schema = { ...schema };
+  if (schema.properties !== undefined) {
+    copy.properties = Object.fromEntries(
+      Object.entries(schema.properties).map(([name, child]) => [name, mapSchema(child, change)]),
+    );
+  }
+  if (schema.items !== undefined) copy.items = mapSchema(schema.items, change);
+  if (typeof schema.additionalProperties === "object") {
+    copy.additionalProperties = mapSchema(schema.additionalProperties, change);
+  }
+  return change(copy);
+}
+
+/** Whether the schema is an object with named fields: what must be a component and becomes an interface. */
+export function isStruct(schema: Schema): boolean {
+  return schema.type === "object" && schema.properties !== undefined;
+}

@@ -1,0 +1,101 @@
+/** Finds the CRDs of the Gateway API in the cache of Go modules and folds them into components. */
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { parse } from "yaml";
+import { GATEWAY_API_KINDS, GATEWAY_API_MODULE, GATEWAY_API_VERSION } from "./gateway-api-version.ts";
+import { refold } from "./refold.ts";
+import { mapSchema, type Component, type Schema } from "./schema.ts";
+
+export interface UpstreamCrd {
+  readonly kind: string;
+  readonly group: string;
+  readonly plural: string;
+  readonly namespaced: boolean;
+  readonly types: string;
+  readonly versions: readonly string[];
+  readonly schema: Schema;
+}
+
+interface CrdFile {
+  readonly spec: {
+    readonly group: string;
+    readonly scope: string;
+    readonly names: { readonly plural: string };
+    readonly versions: readonly {
+      readonly name: string;
+      readonly served: boolean;
+      readonly schema: { readonly openAPIV3Schema: Schema };
+    }[];
+  };
+}
+
+/** Chosen names of upstream shapes, so that an upstream update does not rename a type. Kind → path → name. */
+const NAMES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  HTTPRoute: {
+    "spec.parentRefs": "HTTPRouteParentRef",
+    "spec.rules": "HTTPRouteRule",
+    "spec.rules.matches": "HTTPRouteMatch",
+    "spec.rules.matches.path": "HTTPPathMatch",
+    "spec.rules.matches.headers": "HTTPHeaderMatch",
+    "spec.rules.matches.queryParams": "HTTPQueryParamMatch",
+    "spec.rules.filters": "HTTPRouteFilter",
+    "spec.rules.filters.requestHeaderModifier": "HTTPHeaderFilter",
+    "spec.rules.filters.requestHeaderModifier.add": "HTTPHeader",
+    "spec.rules.filters.requestRedirect.path": "HTTPPathModifier",
+    "spec.rules.filters.requestMirror.backendRef": "HTTPMirrorBackendRef",
+    "spec.rules.filters.extensionRef": "HTTPExtensionRef",
+    "spec.rules.filters.requestRedirect": "HTTPRequestRedirectFilter",
+    "spec.rules.filters.urlRewrite": "HTTPURLRewriteFilter",
+    "spec.rules.backendRefs": "HTTPBackendRef",
+    "spec.rules.timeouts": "HTTPRouteTimeouts",
+  },
+  Gateway: {
+    "spec.listeners": "GatewayListener",
+    "spec.listeners.tls": "GatewayListenerTLS",
+    "spec.listeners.allowedRoutes": "GatewayAllowedRoutes",
+    "spec.listeners.allowedRoutes.namespaces": "GatewayRouteNamespaces",
+    "spec.listeners.tls.certificateRefs": "GatewayCertificateRef",
+    "spec.listeners.allowedRoutes.kinds": "GatewayRouteKind",
+    "status.listeners": "GatewayListenerStatus",
+  },
+  ReferenceGrant: { "spec.from": "ReferenceGrantFrom", "spec.to": "ReferenceGrantTo" },
+};
+
+/** The folder of the CRDs, downloaded if the cache does not hold them. */
+export function crdDirectory(): string {
+  const output = execFileSync("go", ["mod", "download", "-json", `${GATEWAY_API_MODULE}@${GATEWAY_API_VERSION}`], {
+    encoding: "utf8",
+    env: { ...process.env, PATH: `${process.env["PATH"] ?? ""}:/usr/local/go/bin` },
+  });
+  // The format of `go mod download -json` is documented and stable.
+  return `${(JSON.parse(output) as { Dir: string }).Dir}/config/crd/standard`;
+}
+
+export function readUpstream(directory: string): UpstreamCrd[] {
+  return GATEWAY_API_KINDS.map(({ kind, file, types }) => {
+    // An upstream file of another shape fails on the first member that is read.
+    const { spec } = parse(readFileSync(`${directory}/${file}`, "utf8")) as CrdFile;
+    const served = spec.versions.filter((version) => version.served);
+    const version = served.find(({ name }) => name === "v1") ?? served[0];
+    if (version === undefined) throw new Error(`${file}: no version is served`);
+    return {
+      kind,
+      group: spec.group,
+      plural: spec.names.plural,
+      namespaced: spec.scope === "Namespaced",
+      types,
+      versions: served.map(({ name }) => name),
+      schema: version.schema.openAPIV3Schema,
+    };
+  });
+}
+
+export function foldUpstream(crd: UpstreamCrd): Component[] {
+  return refold(crd.kind, crd.types, crd.schema, NAMES[crd.kind] ?? {});
+}
+
+/** What is generated from upstream kinds carries no descriptions: the words are not ours to spread. */
+export function withoutDescriptions(component: Component): Component {
+  const schema = mapSchema(component.schema, ({ description: _, ...rest }) => rest);
+  return { ...component, schema };
+}

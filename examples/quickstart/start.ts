@@ -1,0 +1,69 @@
+/**
+ * `make up`: starts the plain service, the practice provider and the gateway on loopback and says what to try.
+ * With `--provider openai` or `--provider anthropic` that provider is the real one and takes its key from the environment.
+ */
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { startPracticeProvider } from "../practice-provider/practice-provider.ts";
+import { startHello } from "./hello.ts";
+
+const HELLO_PORT = 9001;
+const PROVIDER_PORT = 9002;
+const KEY_VARIABLE: Readonly<Record<string, string>> = { openai: "OPENAI_API_KEY", anthropic: "ANTHROPIC_API_KEY" };
+
+const HERE = import.meta.dirname;
+const { values } = parseArgs({ options: { provider: { type: "string", default: "practice" } } });
+
+const scratch = mkdtempSync(join(tmpdir(), "gwproxy-quickstart-"));
+process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
+
+const manifests = values.provider === "practice" ? [HERE] : manifestsFor(values.provider);
+await startHello(HELLO_PORT);
+await startPracticeProvider({ port: PROVIDER_PORT, keys: ["practice-key"] });
+
+const gateway = spawn(
+  process.execPath,
+  [join(HERE, "../../bin/gwproxy.mjs"), "up", ...manifests.flatMap((path) => ["-f", path]), "--bind-address", "127.0.0.1"],
+  { stdio: ["ignore", "pipe", "inherit"] },
+);
+gateway.stdout.pipe(process.stdout);
+gateway.stdout.once("data", () => setImmediate(printHints));
+gateway.once("exit", (code) => process.exit(code ?? 1));
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => gateway.kill(signal));
+
+/** The quickstart with one provider swapped for the real one. The key goes to a private file that dies with us. */
+function manifestsFor(provider: string): string[] {
+  const variable = KEY_VARIABLE[provider];
+  const key = variable === undefined ? undefined : process.env[variable];
+  if (variable === undefined || key === undefined || key === "") {
+    process.stderr.write(
+      variable === undefined
+        ? `unknown provider ${provider}; choose one of: practice, ${Object.keys(KEY_VARIABLE).join(", ")}\n`
+        : `set ${variable} to use ${provider}\n`,
+    );
+    process.exit(2);
+  }
+  const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "provider", namespace: "default" }, stringData: { Authorization: key } };
+  const secretFile = join(scratch, "provider-key.json");
+  writeFileSync(secretFile, JSON.stringify(secret), { mode: 0o600 });
+  const common = ["gateway.yaml", "routes.yaml", "policies.yaml"].map((file) => join(HERE, file));
+  return [...common, join(HERE, "../providers", `${provider}.yaml`), secretFile];
+}
+
+function printHints(): void {
+  process.stdout.write(`
+Try it (Ctrl-C stops everything):
+
+  curl http://127.0.0.1:8080/hello
+  curl http://127.0.0.1:8080/v1/chat/completions -H 'Authorization: Bearer alice-key' \\
+    -H 'content-type: application/json' -d '{"model":"practice-small","messages":[{"role":"user","content":"Hi"}]}'
+
+  without a key      401        with mallory-key   403        after 2,000 tokens an hour   429
+  same format, translated for another vendor:       /anthropic/v1/chat/completions
+  what the gateway holds:                           curl http://127.0.0.1:15000/config_dump
+  change a file in examples/quickstart and watch this terminal.
+`);
+}

@@ -1,0 +1,35 @@
+/**
+ * Refuses what is too big or too deep before anything walks it recursively. The bounds are far above any sound object:
+ * etcd takes 1.5 MiB, and no schema here nests deeper than 40.
+ */
+import type { Violation } from "./violation.ts";
+
+const MAX_DEPTH = 100;
+const MAX_CHARACTERS = 2 * 1024 * 1024;
+const MAX_VALUES = 200_000;
+
+/** Iterative, and stops at the first bound that is crossed. */
+export function boundsViolation(root: unknown): Violation | undefined {
+  const open: { value: unknown; depth: number }[] = [{ value: root, depth: 0 }];
+  let characters = 0;
+  let values = 1;
+  while (open.length > 0) {
+    // The loop runs only while something is left.
+    const { value, depth } = open.pop() as { value: unknown; depth: number };
+    if (typeof value === "string") characters += value.length;
+    if (characters > MAX_CHARACTERS) return tooLong(`may not be more than ${MAX_CHARACTERS} bytes`);
+    if (typeof value !== "object" || value === null) continue;
+    if (depth >= MAX_DEPTH) return tooLong(`may not be nested deeper than ${MAX_DEPTH} levels`);
+    for (const key of Object.keys(value)) {
+      if (!Array.isArray(value)) characters += key.length;
+      if (++values > MAX_VALUES) return tooLong(`may not hold more than ${MAX_VALUES} values`);
+      // Arrays and plain objects alike answer to their own keys.
+      open.push({ value: (value as Record<string, unknown>)[key], depth: depth + 1 });
+    }
+  }
+  return undefined;
+}
+
+function tooLong(detail: string): Violation {
+  return { path: "", severity: "error", reason: "FieldValueTooLong", message: `Too long: ${detail}`, suggestion: "" };
+}

@@ -1,0 +1,136 @@
+/** The API server's words for each way in which a value can miss its schema (apimachinery field.Error, kube-openapi). */
+import { suggestion } from "../lib/suggest.ts";
+import { childPath, resolvePointer } from "./paths.ts";
+import type { Violation } from "./violation.ts";
+
+/** One error of a generated validator, in ajv's form. */
+export interface SchemaError {
+  readonly keyword: string;
+  readonly instancePath: string;
+  readonly schemaPath: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly message?: string;
+}
+
+/** What a message may need besides the error. */
+export interface MessageContext {
+  /** The object as a whole. */
+  readonly root: unknown;
+  /** Field names that the schema of an unknown field's parent has. */
+  readonly knownFields: (error: SchemaError) => readonly string[];
+  /** Whether the value at a path must not be repeated in a message. */
+  readonly isSecret: (path: string) => boolean;
+}
+
+const MASK = "***";
+const LONGEST_VALUE = 256;
+
+/** @returns undefined for errors that only repeat others, such as the summary of a branch */
+export function violationOf(error: SchemaError, context: MessageContext): Violation | undefined {
+  const { path, value } = resolvePointer(context.root, error.instancePath);
+  const shown = context.isSecret(path) ? MASK : value;
+  const { params } = error;
+  switch (error.keyword) {
+    case "required":
+      return violation(childPath(path, String(params["missingProperty"])), "FieldValueRequired", "Required value");
+    case "additionalProperties":
+      return unknownField(path, String(params["additionalProperty"]), context.knownFields(error));
+    case "enum":
+      return violation(path, "FieldValueNotSupported", `Unsupported value: ${print(shown)}: supported values: ${list(params["allowedValues"]).map((one) => JSON.stringify(typeof one === "string" ? one : JSON.stringify(one))).join(", ")}`);
+    case "type":
+      return typeViolation(path, shown, value, params["type"]);
+    case "maxLength":
+      return violation(path, "FieldValueTooLong", `Too long: may not be more than ${counted(params["limit"], "byte")}`);
+    case "maxItems":
+      return tooMany(path, Array.isArray(value) ? value.length : 0, params["limit"]);
+    case "maxProperties":
+      return tooMany(path, typeof value === "object" && value !== null ? Object.keys(value).length : 0, params["limit"]);
+    case "minItems":
+      return invalid(path, Array.isArray(value) ? value.length : 0, `should have at least ${String(params["limit"])} items`);
+    case "minProperties":
+      return invalid(path, Object.keys(Object(value)).length, `should have at least ${String(params["limit"])} properties`);
+    case "minLength":
+      return invalid(path, shown, `should be at least ${String(params["limit"])} chars long`);
+    case "pattern":
+      return invalid(path, shown, `should match '${String(params["pattern"])}'`);
+    case "format":
+      return invalid(path, shown, `must be of type ${String(params["format"])}: ${print(shown)}`);
+    case "minimum":
+    case "maximum":
+    case "exclusiveMinimum":
+    case "exclusiveMaximum":
+      return invalid(path, shown, limitText(error.keyword, params["limit"]));
+    case "multipleOf":
+      return invalid(path, shown, `should be a multiple of ${String(params["multipleOf"])}`);
+    case "x-kubernetes-list-type":
+    case "duplicate":
+      return violation(path, "FieldValueDuplicate", `Duplicate value: ${print(context.isSecret(path) ? MASK : (params["key"] ?? value))}`);
+    case "if":
+    case "allOf":
+      return undefined;
+    default:
+      return invalid(path, shown, error.message ?? "is not valid");
+  }
+}
+
+function typeViolation(path: string, shown: unknown, value: unknown, type: unknown): Violation {
+  const wanted = Array.isArray(type) ? type.join(",") : String(type);
+  const actual = typeName(value);
+  const detail = `${label(path)} in body must be of type ${wanted}: ${JSON.stringify(actual)}`;
+  return violation(path, "FieldValueTypeInvalid", `Invalid value: ${actual === "null" ? "null" : print(shown)}: ${detail}`);
+}
+
+function unknownField(parent: string, name: string, known: readonly string[]): Violation {
+  const path = childPath(parent, name);
+  return { ...violation(path, "FieldValueInvalid", `unknown field ${JSON.stringify(path)}`), suggestion: suggestion(name, known) };
+}
+
+function tooMany(path: string, actual: number, limit: unknown): Violation {
+  return violation(path, "FieldValueTooMany", `Too many: ${actual}: must have at most ${counted(limit, "item")}`);
+}
+
+function invalid(path: string, value: unknown, detail: string): Violation {
+  return violation(path, "FieldValueInvalid", `Invalid value: ${print(value)}: ${label(path)} in body ${detail}`);
+}
+
+export function violation(path: string, reason: string, message: string, next = ""): Violation {
+  return { path, severity: "error", reason, message, suggestion: next };
+}
+
+const LIMITS: Readonly<Record<string, string>> = {
+  minimum: "greater than or equal to",
+  maximum: "less than or equal to",
+  exclusiveMinimum: "greater than",
+  exclusiveMaximum: "less than",
+};
+
+function limitText(keyword: string, limit: unknown): string {
+  return `should be ${LIMITS[keyword] ?? "within"} ${String(limit)}`;
+}
+
+/** The root has no name of its own. */
+function label(path: string): string {
+  return path === "" ? "object" : path;
+}
+
+function counted(limit: unknown, noun: string): string {
+  return `${String(limit)} ${noun}${limit === 1 ? "" : "s"}`;
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** A value as the API server prints it, cut off where it would fill the screen. */
+export function print(value: unknown): string {
+  const text = JSON.stringify(value) ?? "null";
+  return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
+}
+
+export function typeName(value: unknown): string {
+  if (value === null || value === undefined) return "null";
+  if (Array.isArray(value)) return "array";
+  if (typeof value === "number") return Number.isInteger(value) ? "integer" : "number";
+  return typeof value;
+}
+

@@ -1,0 +1,26 @@
+/** What the generated modules know of the kinds, in the form that the validator asks for. */
+import { EXPRESSIONS } from "../../generated/expressions.ts";
+import { FIELDS } from "../../generated/fields.ts";
+import { KINDS } from "../../generated/kinds.ts";
+import { RULES } from "../../generated/rules.ts";
+import { SECRETS } from "../../generated/secrets.ts";
+import { validators } from "../../generated/validators/index.js";
+import { matchesPattern } from "./paths.ts";
+import type { ApiSchema } from "./validator.ts";
+
+/** Of `#/definitions/Component/additionalProperties`, the component. */
+const COMPONENT = /^#\/definitions\/([^/]+)\//;
+/** Text outside our kinds that must not be repeated either. */
+const CORE_SECRETS: Readonly<Record<string, readonly (readonly string[])[]>> = { "/Secret": [["data"], ["stringData"], ["data", "*"], ["stringData", "*"]] };
+
+export const generatedSchema: ApiSchema = {
+  versionsOf: (groupKind) => versions.get(groupKind),
+  kindsOf: (group) => [...versions.keys()].filter((key) => key.startsWith(`${group}/`)).map((key) => key.slice(group.length + 1)),
+  shapeErrors: (groupKind, object) => validators[groupKind]?.(object) ?? [],
+  rulesOf: (groupKind) => RULES[groupKind],
+  expressionsOf: (groupKind) => (EXPRESSIONS[groupKind] ?? []).map(({ path }) => path),
+  knownFields: (_, { schemaPath }) => FIELDS[COMPONENT.exec(schemaPath)?.[1] ?? ""] ?? [],
+  isSecret: (groupKind, path) => [...(SECRETS[groupKind] ?? []), ...(CORE_SECRETS[groupKind] ?? [])].some((pattern) => matchesPattern(path, pattern)),
+};
+
+const versions: ReadonlyMap<string, readonly string[]> = new Map();

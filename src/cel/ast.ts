@@ -1,0 +1,119 @@
+/** The syntax tree. Every node knows its depth and size, so that both can be bounded and charged for. */
+
+interface Placed {
+  /** Offset of the node in the source. */
+  readonly position: number;
+  readonly depth: number;
+  /** Nodes of the tree below and including this one. */
+  readonly size: number;
+}
+
+export type BinaryOperator = "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "+" | "-" | "*" | "/" | "%";
+
+export interface Constant extends Placed {
+  readonly kind: "constant";
+  readonly value: unknown;
+}
+
+export interface Identifier extends Placed {
+  readonly kind: "identifier";
+  readonly name: string;
+  /** Written with a leading dot: never a local variable. */
+  readonly absolute: boolean;
+  /** In parentheses it can no longer be the name of an iteration variable. */
+  readonly parenthesised: boolean;
+}
+
+export interface Select extends Placed {
+  readonly kind: "select";
+  readonly operand: Node;
+  readonly field: string;
+  readonly optional: boolean;
+  /** Written in backticks: never part of a qualified name. */
+  readonly quoted: boolean;
+}
+
+export interface Index extends Placed {
+  readonly kind: "index";
+  readonly operand: Node;
+  readonly index: Node;
+  readonly optional: boolean;
+}
+
+export interface Call extends Placed {
+  readonly kind: "call";
+  readonly target: Node | undefined;
+  readonly name: string;
+  readonly args: readonly Node[];
+  readonly absolute: boolean;
+}
+
+export interface Binary extends Placed {
+  readonly kind: "binary";
+  readonly operator: BinaryOperator;
+  readonly left: Node;
+  readonly right: Node;
+}
+
+export interface Logic extends Placed {
+  readonly kind: "and" | "or";
+  readonly args: readonly Node[];
+}
+
+export interface Unary extends Placed {
+  readonly kind: "not" | "negate";
+  readonly operand: Node;
+}
+
+export interface Conditional extends Placed {
+  readonly kind: "conditional";
+  readonly condition: Node;
+  readonly consequent: Node;
+  readonly otherwise: Node;
+}
+
+export interface ListLiteral extends Placed {
+  readonly kind: "list";
+  readonly items: readonly { readonly value: Node; readonly optional: boolean }[];
+}
+
+export interface MapLiteral extends Placed {
+  readonly kind: "map";
+  readonly entries: readonly { readonly key: Node; readonly value: Node; readonly optional: boolean }[];
+}
+
+export type Node =
+  | Constant
+  | Identifier
+  | Select
+  | Index
+  | Call
+  | Binary
+  | Logic
+  | Unary
+  | Conditional
+  | ListLiteral
+  | MapLiteral;
+
+export function extent(children: readonly Node[]): { depth: number; size: number } {
+  let depth = 0;
+  let size = 1;
+  for (const child of children) {
+    if (child.depth > depth) depth = child.depth;
+    size += child.size;
+  }
+  return { depth: depth + 1, size };
+}
+
+/** The names of a pure selection `a.b.c`, outermost first; undefined for anything else. */
+export function qualifiedName(node: Node): { names: string[]; absolute: boolean } | undefined {
+  const names: string[] = [];
+  let at = node;
+  while (at.kind === "select" && !at.optional && !at.quoted) {
+    names.push(at.field);
+    at = at.operand;
+  }
+  if (at.kind !== "identifier") return undefined;
+  names.push(at.name);
+  return { names: names.toReversed(), absolute: at.absolute };
+}

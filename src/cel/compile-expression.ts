@@ -1,0 +1,84 @@
+/**
+ * The door of this room. In: the text of an expression and the Environment of the place where it stands. Out: an
+ * Expression to evaluate per request. Not here: what a failure means, which each caller decides by its own rule.
+ */
+import { messageOf } from "../lib/errors.ts";
+import { REQUEST_STEPS, Run } from "./budget.ts";
+import { Compiler } from "./compile.ts";
+import type { Environment } from "./environment.ts";
+import { CelError, Failure } from "./errors.ts";
+import type { Expression, Reads } from "./expression.ts";
+import { jsonText, toHost } from "./json.ts";
+import type { Program } from "./operators.ts";
+import { parse } from "./parse.ts";
+import { READS_NOTHING } from "./reads.ts";
+import type { Scope } from "./scope.ts";
+
+/** @throws CelError with a code and a position when the text is not an expression of this environment */
+export function compileExpression(source: string, environment: Environment): Expression {
+  const { program, reads, slots } = prepare(source, environment);
+  return {
+    source,
+    reads,
+    evaluate(scope) {
+      const run = new Run(scope, slots, environment.steps);
+      let value: unknown;
+      try {
+        value = program(run);
+        if (typeof value === "boolean" || typeof value === "string") return value;
+        value = toHost(run, value);
+      } catch (error) {
+        throw wrapped(error);
+      }
+      if (value instanceof Failure) throw new CelError(value.code, value.message);
+      return value;
+    },
+  };
+}
+
+/**
+ * Parses and checks without keeping a program: for admission and translation.
+ * @throws CelError as compileExpression
+ */
+export function parseExpression(source: string, environment: Environment): { readonly reads: Reads } {
+  return { reads: prepare(source, environment).reads };
+}
+
+/** Stands in for an expression that does not compile: its policy stays in force, and every evaluation fails. */
+export function failingExpression(source: string, reason: string): Expression {
+  return {
+    source,
+    reads: READS_NOTHING,
+    evaluate: () => {
+      throw new CelError("does_not_compile", `"${source}" does not compile: ${reason}`);
+    },
+  };
+}
+
+/**
+ * A result as the bytes of a body: text and bytes as they are, everything else as JSON.
+ * @throws CelError when the value has no JSON form
+ */
+export function bodyOf(value: unknown): Buffer {
+  if (typeof value === "string") return Buffer.from(value);
+  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  const text = jsonText(new Run(NOTHING, 0, REQUEST_STEPS * 20), value);
+  if (text instanceof Failure) throw new CelError(text.code, text.message);
+  return Buffer.from(text);
+}
+
+const NOTHING: Scope = { root: () => undefined };
+
+function prepare(source: string, environment: Environment): { program: Program; reads: Reads; slots: number } {
+  const compiler = new Compiler(environment);
+  const program = compiler.compile(parse(source, environment));
+  const { reads, slots } = compiler;
+  return { program, reads, slots };
+}
+
+/** Deep data can exhaust the stack, and a lazily made attribute can fail: to the caller both are failed expressions. */
+function wrapped(error: unknown): CelError {
+  if (error instanceof CelError) return error;
+  if (error instanceof RangeError) return new CelError("cost_limit", "the data nest too deeply or grow too large");
+  return new CelError("failed", `an attribute could not be read: ${messageOf(error)}`);
+}

@@ -1,0 +1,64 @@
+/** What an expression may name: variables with their known fields, and functions. One environment per place of use. */
+import { REQUEST_STEPS, RULE_STEPS, type Run } from "./budget.ts";
+import { type CompileMacro, GATEWAY_MACROS } from "./functions/gateway-macros.ts";
+import { GATEWAY_FUNCTIONS } from "./functions/gateway.ts";
+import { KUBERNETES_FUNCTIONS } from "./functions/kubernetes.ts";
+import { STANDARD_FUNCTIONS } from "./functions/standard.ts";
+import { REQUEST_VARIABLES } from "./variables.ts";
+
+/** `true`: any field may exist below. Otherwise exactly the named ones do. */
+export type Shape = true | { readonly [field: string]: Shape };
+
+export type CelFunction = (run: Run, ...args: unknown[]) => unknown;
+
+/** Keys are "name/arity" for functions, ".name/arity" for methods, "name/*" for any number of arguments. */
+export type FunctionTable = ReadonlyMap<string, CelFunction>;
+
+export interface Environment {
+  readonly variables: ReadonlyMap<string, Shape>;
+  readonly functions: FunctionTable;
+  /** Forms with their own scoping or error rules, beyond the standard macros. Keys as in a FunctionTable. */
+  readonly macros: ReadonlyMap<string, CompileMacro>;
+  readonly steps: number;
+  /** `a.?b`, `a[?b]` and optional entries. */
+  readonly optionalSyntax: boolean;
+  /** `"a" in "abc"` asks for a substring. */
+  readonly substringIn: boolean;
+  /** Property names that no CEL name can spell are written `__dash__`, `__namespace__`, … */
+  readonly escapedFields: boolean;
+  /** Namespace in which names are looked up first; "" for none. */
+  readonly container: string;
+}
+
+/** Expressions of policies: everything that a request, its route, its backend and its answer offer. */
+export const REQUEST_ENVIRONMENT: Environment = {
+  variables: REQUEST_VARIABLES,
+  functions: new Map([...STANDARD_FUNCTIONS, ...GATEWAY_FUNCTIONS]),
+  macros: GATEWAY_MACROS,
+  steps: REQUEST_STEPS,
+  optionalSyntax: false,
+  substringIn: true,
+  escapedFields: false,
+  container: "",
+};
+
+/** Validation rules of custom resource definitions, as the Kubernetes API server runs them. */
+export const RULE_ENVIRONMENT: Environment = {
+  variables: new Map<string, Shape>([
+    ["self", true],
+    ["oldSelf", true],
+  ]),
+  functions: new Map([...STANDARD_FUNCTIONS, ...KUBERNETES_FUNCTIONS]),
+  macros: new Map(),
+  steps: RULE_STEPS,
+  optionalSyntax: true,
+  substringIn: false,
+  escapedFields: true,
+  container: "",
+};
+
+/** The same environment with fewer roots: what exists in one place only. */
+export function withRoots(environment: Environment, roots: readonly string[]): Environment {
+  const variables = new Map([...environment.variables].filter(([name]) => roots.includes(name)));
+  return { ...environment, variables };
+}

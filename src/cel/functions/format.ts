@@ -1,0 +1,109 @@
+/** `"…".format([…])` of the strings extension. */
+import type { Run } from "../budget.ts";
+import type { CelFunction } from "../environment.ts";
+import { COST_LIMIT, Failure, INVALID_ARGUMENT, NO_OVERLOAD, OUT_OF_RANGE } from "../errors.ts";
+import { doubleText, scalarText, twoDigitExponent } from "../text.ts";
+import { Double, Uint, adopt, doubleOf, isDouble, isInt, isMap, mapGet, mapKeys, numberOf } from "../values.ts";
+
+const VERB = /%(?:%|(?:\.(\d{1,3}))?([a-zA-Z]))/g;
+const MAX_PRECISION = 100;
+
+function format(run: Run, template: unknown, args: unknown): unknown {
+  if (typeof template !== "string" || !Array.isArray(args)) return NO_OVERLOAD;
+  if (/%(?!%|(?:\.\d{1,3})?[a-zA-Z])/.test(template.replaceAll("%%", ""))) return INVALID_ARGUMENT;
+  let used = 0;
+  let failure: Failure | undefined;
+  const text = template.replace(VERB, (verb: string, precision: string | undefined, letter: string | undefined) => {
+    if (letter === undefined) return "%";
+    if (failure !== undefined) return "";
+    if (used >= args.length) {
+      failure = OUT_OF_RANGE;
+      return "";
+    }
+    const digits = precision === undefined ? 6 : Number(precision);
+    const part = digits > MAX_PRECISION ? INVALID_ARGUMENT : one(run, letter, digits, adopt(args[used++]));
+    if (typeof part === "string" && !run.spendLength(part.length)) return part;
+    failure = part instanceof Failure ? part : COST_LIMIT;
+    return verb;
+  });
+  return failure ?? text;
+}
+
+function one(run: Run, letter: string, digits: number, value: unknown): string | Failure {
+  switch (letter) {
+    case "s":
+      return anyText(run, value);
+    case "d":
+      return decimal(value);
+    case "f":
+    case "e":
+      return fixed(letter, digits, value);
+    case "b":
+      return typeof value === "boolean" ? String(Number(value)) : inBase(2, value);
+    case "o":
+      return inBase(8, value);
+    case "x":
+      return hexadecimal(value);
+    case "X": {
+      const text = hexadecimal(value);
+      return text instanceof Failure ? text : text.toUpperCase();
+    }
+    default:
+      return INVALID_ARGUMENT;
+  }
+}
+
+function decimal(value: unknown): string | Failure {
+  if (isInt(value)) return String(value);
+  if (value instanceof Uint) return String(value.value);
+  return isDouble(value) ? (special(doubleOf(value)) ?? doubleText(doubleOf(value))) : INVALID_ARGUMENT;
+}
+
+function fixed(letter: "f" | "e", digits: number, value: unknown): string | Failure {
+  const number = numberOf(value);
+  if (number === undefined) return INVALID_ARGUMENT;
+  const plain = Number(number);
+  const text = letter === "f" ? plain.toFixed(digits) : twoDigitExponent(plain.toExponential(digits));
+  return special(plain) ?? text;
+}
+
+function special(value: number): string | undefined {
+  if (Number.isFinite(value)) return undefined;
+  if (Number.isNaN(value)) return "NaN";
+  return value > 0 ? "Infinity" : "-Infinity";
+}
+
+function inBase(base: number, value: unknown): string | Failure {
+  if (isInt(value)) return BigInt(value).toString(base);
+  return value instanceof Uint ? value.value.toString(base) : INVALID_ARGUMENT;
+}
+
+function hexadecimal(value: unknown): string | Failure {
+  if (typeof value === "string") return Buffer.from(value).toString("hex");
+  return value instanceof Uint8Array ? Buffer.from(value).toString("hex") : inBase(16, value);
+}
+
+/** `%s` takes every value; maps print with their keys in order. */
+function anyText(run: Run, value: unknown): string | Failure {
+  if (run.spend(1)) return COST_LIMIT;
+  if (value === null) return "null";
+  if (isDouble(value) && !(value instanceof Double)) return special(value) ?? doubleText(value);
+  if (value instanceof Uint8Array) return new TextDecoder().decode(value);
+  if (Array.isArray(value)) {
+    const parts = value.map((item) => anyText(run, adopt(item)));
+    return parts.find((part) => part instanceof Failure) ?? `[${parts.join(", ")}]`;
+  }
+  if (!isMap(value)) return scalarText(value) ?? NO_OVERLOAD;
+  const entries: [string, string][] = [];
+  for (const key of mapKeys(value)) {
+    const name = anyText(run, key);
+    const text = anyText(run, mapGet(value, key));
+    if (name instanceof Failure) return name;
+    if (text instanceof Failure) return text;
+    entries.push([name, text]);
+  }
+  entries.sort(([a], [b]) => (a < b ? -1 : Number(a > b)));
+  return `{${entries.map(([name, text]) => `${name}: ${text}`).join(", ")}}`;
+}
+
+export const FORMAT_FUNCTIONS: readonly [string, CelFunction][] = [[".format/1", format]];

@@ -1,0 +1,99 @@
+/** Forms of the request environment that need the syntax: lazy alternatives, bindings, walks over the values of a map. */
+import type { Call, Node } from "../ast.ts";
+import type { Compiler } from "../compile.ts";
+import { COST_LIMIT, Failure, INVALID_ARGUMENT, NO_OVERLOAD } from "../errors.ts";
+import { type CompileMacro, binding, variableName } from "../macros.ts";
+import type { Program } from "../operators.ts";
+import { adopt, isMap, mapGet, mapKeys } from "../values.ts";
+
+export type { CompileMacro } from "../macros.ts";
+
+function isAbsent(value: unknown): boolean {
+  if (value === null) return true;
+  return value instanceof Failure && (value.code === "no_such_key" || value.code === "no_such_attribute");
+}
+
+const orDefault: CompileMacro = (compiler, { args }) => {
+  const value = compiler.compile(args[0] as Node);
+  const fallback = compiler.compile(args[1] as Node);
+  return (run) => {
+    const result = value(run);
+    return isAbsent(result) ? fallback(run) : result;
+  };
+};
+
+const coalesce: CompileMacro = (compiler, { args }) => {
+  const programs = args.map((arg) => compiler.compile(arg));
+  return (run) => {
+    let last: unknown = INVALID_ARGUMENT;
+    for (const program of programs) {
+      const value = program(run);
+      if (value === COST_LIMIT) return value;
+      if (value !== null && !(value instanceof Failure)) return value;
+      if (value === null || last !== null) last = value;
+    }
+    return last;
+  };
+};
+
+const variables: CompileMacro = (compiler) => {
+  const names = [...compiler.environment.variables.keys()];
+  for (const name of names) compiler.reads.add(name, undefined);
+  return ({ scope }) => {
+    const found = new Map<string, unknown>();
+    for (const name of names) {
+      const value = adopt(scope.root(name));
+      if (value !== undefined && value !== null) found.set(name, value);
+    }
+    return found;
+  };
+};
+
+/** Walks a map with one variable, its key or its value, and keeps what `keep` says. */
+function overMap(
+  variable: "key" | "value",
+  keep: (result: Map<unknown, unknown>, key: unknown, value: unknown, computed: unknown) => Failure | undefined,
+): CompileMacro {
+  return (compiler: Compiler, { target, args }: Call): Program => {
+    const operand = compiler.compile(target as Node);
+    return compiler.withLocals([variableName(args[0])], ([slot = 0]) => {
+      const body = compiler.compile(args[1] as Node);
+      const cost = 1 + ((args[1] as Node).size >> 3);
+      return (run) => {
+        const map = operand(run);
+        if (map instanceof Failure) return map;
+        if (!isMap(map)) return NO_OVERLOAD;
+        const result = new Map<unknown, unknown>();
+        for (const key of mapKeys(map)) {
+          if (run.spend(cost)) return COST_LIMIT;
+          const value = mapGet(map, key);
+          run.locals[slot] = variable === "key" ? key : value;
+          const computed = body(run);
+          const failure = computed instanceof Failure ? computed : keep(result, key, value, computed);
+          if (failure !== undefined) return failure;
+        }
+        return result;
+      };
+    });
+  };
+}
+
+const mapValues = overMap("value", (result, key, _value, computed) => {
+  result.set(key, computed);
+  return undefined;
+});
+
+const filterKeys = overMap("key", (result, key, value, wanted) => {
+  if (typeof wanted !== "boolean") return NO_OVERLOAD;
+  if (wanted) result.set(key, value);
+  return undefined;
+});
+
+export const GATEWAY_MACROS: ReadonlyMap<string, CompileMacro> = new Map<string, CompileMacro>([
+  ["default/2", orDefault],
+  ["coalesce/*", coalesce],
+  ["variables/0", variables],
+  [".with/2", binding(({ target }) => target)],
+  [".mapValues/2", mapValues],
+  [".filterKeys/2", filterKeys],
+]);

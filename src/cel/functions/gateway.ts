@@ -1,0 +1,88 @@
+/** Functions that request-time expressions have beyond the CEL standard library. */
+import { randomUUID } from "node:crypto";
+
+import type { Run } from "../budget.ts";
+import type { CelFunction } from "../environment.ts";
+import { COST_LIMIT, Failure, NO_OVERLOAD } from "../errors.ts";
+import { HeaderView } from "../header-view.ts";
+import { Secret, isMap, mapGet, mapKeys, toDouble } from "../values.ts";
+import { ENCODING_FUNCTIONS } from "./encodings.ts";
+import { extreme } from "./math.ts";
+import { NETWORK_FUNCTIONS } from "./network.ts";
+import { regex, spendMatch } from "./regex.ts";
+import { STRING_FUNCTIONS } from "./strings.ts";
+
+function merge(run: Run, left: unknown, right: unknown): unknown {
+  if (!isMap(left) || !isMap(right)) return NO_OVERLOAD;
+  const result = new Map<unknown, unknown>();
+  for (const map of [left, right]) {
+    for (const key of mapKeys(map)) {
+      if (run.spend(1)) return COST_LIMIT;
+      result.set(key, mapGet(map, key));
+    }
+  }
+  return result;
+}
+
+/** Replaces the first match. `$1`, `$name` and `${name}` stand for groups, `$$` for a dollar sign. */
+function regexReplace(run: Run, text: unknown, pattern: unknown, replacement: unknown): unknown {
+  if (typeof text !== "string" || typeof pattern !== "string" || typeof replacement !== "string") return NO_OVERLOAD;
+  const compiled = regex(pattern);
+  if (compiled instanceof Failure) return compiled;
+  if (spendMatch(run, text)) return COST_LIMIT;
+  const matcher = compiled.matcher(text);
+  if (!matcher.find()) return text;
+  const names = compiled.namedGroups();
+  const group = (name: string): string => {
+    const number = /^\d+$/.test(name) ? Number(name) : names[name];
+    return number === undefined || number > matcher.groupCount() ? "" : (matcher.group(number) ?? "");
+  };
+  const filled = replacement.replace(/\$(?:(\$)|\{(\w+)\}|(\w+))/g, (_all, dollar, braced, bare) =>
+    dollar === "$" ? "$" : group(String(braced ?? bare)),
+  );
+  const result = text.slice(0, matcher.start()) + filled + text.slice(matcher.end());
+  return run.spendLength(result.length) ? COST_LIMIT : result;
+}
+
+function strip(end: "start" | "end"): CelFunction {
+  return (_run, text, part) => {
+    if (typeof text !== "string" || typeof part !== "string") return NO_OVERLOAD;
+    if (end === "start") return text.startsWith(part) ? text.slice(part.length) : text;
+    return part !== "" && text.endsWith(part) ? text.slice(0, -part.length) : text;
+  };
+}
+
+/** A method of header views that shares its name with one of texts or lists. */
+function onHeaders(apply: (view: HeaderView, argument: unknown) => unknown, otherwise?: CelFunction): CelFunction {
+  return (run, value, ...args) => {
+    if (value instanceof HeaderView) return apply(value, args[0]);
+    return otherwise === undefined ? NO_OVERLOAD : otherwise(run, value, ...args);
+  };
+}
+
+function cookie(view: HeaderView, name: unknown): unknown {
+  if (typeof name !== "string") return NO_OVERLOAD;
+  return view.cookie(name) ?? new Failure("no_such_key", `no such cookie: ${name}`);
+}
+
+const joinTexts = new Map(STRING_FUNCTIONS).get(".join/0");
+
+export const GATEWAY_FUNCTIONS: ReadonlyMap<string, CelFunction> = new Map<string, CelFunction>([
+  ...ENCODING_FUNCTIONS,
+  ...NETWORK_FUNCTIONS,
+  [".merge/1", merge],
+  [".regexReplace/2", regexReplace],
+  [".stripPrefix/1", strip("start")],
+  [".stripSuffix/1", strip("end")],
+  [".join/0", onHeaders((view) => view.shaped("join"), joinTexts)],
+  [".raw/0", onHeaders((view) => view.shaped("raw"))],
+  [".split/0", onHeaders((view) => view.shaped("split"))],
+  [".redacted/0", onHeaders((view) => view.redacted())],
+  [".cookie/1", onHeaders(cookie)],
+  [".unredacted/0", (_run, value) => (value instanceof Secret ? value.reveal() : NO_OVERLOAD)],
+  ["fail/1", (_run, message) => new Failure("failed", typeof message === "string" ? message : "failed")],
+  ["random/0", () => toDouble(Math.random())],
+  ["uuid/0", () => randomUUID()],
+  ["min/*", extreme(-1)],
+  ["max/*", extreme(1)],
+]);

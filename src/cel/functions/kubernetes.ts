@@ -1,0 +1,95 @@
+/** Functions of the Kubernetes API server's rules: lists, regular expressions, URLs, quantities, addresses. */
+import type { Run } from "../budget.ts";
+import { arithmetic } from "../arithmetic.ts";
+import type { CelFunction } from "../environment.ts";
+import { compare, equals } from "../equality.ts";
+import { COST_LIMIT, Failure, INVALID_ARGUMENT, NO_OVERLOAD } from "../errors.ts";
+import { adopt } from "../values.ts";
+import { NETWORK_FUNCTIONS } from "./network.ts";
+import { QUANTITY_FUNCTIONS } from "./quantity.ts";
+import { regex, spendMatch } from "./regex.ts";
+import { STRING_FUNCTIONS } from "./strings.ts";
+import { URL_FUNCTIONS } from "./url.ts";
+
+function find(run: Run, text: unknown, pattern: unknown): unknown {
+  const found = findAll(run, text, pattern, 1);
+  return Array.isArray(found) ? (found[0] ?? "") : found;
+}
+
+function findAll(run: Run, text: unknown, pattern: unknown, limit: unknown = -1): unknown {
+  if (typeof text !== "string" || typeof pattern !== "string" || typeof limit !== "number") return NO_OVERLOAD;
+  const compiled = regex(pattern);
+  if (compiled instanceof Failure) return compiled;
+  if (spendMatch(run, text)) return COST_LIMIT;
+  const matcher = compiled.matcher(text);
+  const found: string[] = [];
+  while (found.length !== limit && matcher.find()) {
+    if (run.spend(1)) return COST_LIMIT;
+    found.push(matcher.group() ?? "");
+  }
+  return found;
+}
+
+/** Walks neighbours of a list; false or a Failure ends it. */
+function isSorted(run: Run, list: unknown): unknown {
+  if (!Array.isArray(list)) return NO_OVERLOAD;
+  if (run.spend(list.length)) return COST_LIMIT;
+  for (let at = 1; at < list.length; at++) {
+    const order = compare(adopt(list[at - 1]), adopt(list[at]));
+    if (order === undefined) return NO_OVERLOAD;
+    if (!(order <= 0)) return false;
+  }
+  return true;
+}
+
+function sum(run: Run, list: unknown): unknown {
+  if (!Array.isArray(list)) return NO_OVERLOAD;
+  if (run.spend(list.length)) return COST_LIMIT;
+  let total: unknown = list.length === 0 ? 0 : adopt(list[0]);
+  for (const item of list.slice(1)) {
+    total = arithmetic("+", total, adopt(item), true);
+    if (total instanceof Failure) return total;
+  }
+  return total;
+}
+
+function extremeOf(wanted: 1 | -1): CelFunction {
+  return (run, list) => {
+    if (!Array.isArray(list)) return NO_OVERLOAD;
+    if (list.length === 0) return INVALID_ARGUMENT;
+    if (run.spend(list.length)) return COST_LIMIT;
+    let best: unknown = adopt(list[0]);
+    for (const item of list) {
+      const order = compare(adopt(item), best);
+      if (order === undefined) return NO_OVERLOAD;
+      if (Math.sign(order) === wanted) best = adopt(item);
+    }
+    return best;
+  };
+}
+
+/** Lists share these names with texts. */
+function position(name: ".indexOf/1" | ".lastIndexOf/1"): CelFunction {
+  const onText = new Map(STRING_FUNCTIONS).get(name);
+  return (run, value, wanted) => {
+    if (!Array.isArray(value)) return onText === undefined ? NO_OVERLOAD : onText(run, value, wanted);
+    if (run.spend(value.length)) return COST_LIMIT;
+    const test = (item: unknown): boolean => equals(adopt(item), wanted);
+    return name === ".indexOf/1" ? value.findIndex(test) : value.findLastIndex(test);
+  };
+}
+
+export const KUBERNETES_FUNCTIONS: ReadonlyMap<string, CelFunction> = new Map<string, CelFunction>([
+  ...NETWORK_FUNCTIONS,
+  ...QUANTITY_FUNCTIONS,
+  ...URL_FUNCTIONS,
+  [".find/1", find],
+  [".findAll/1", findAll],
+  [".findAll/2", findAll],
+  [".isSorted/0", isSorted],
+  [".sum/0", sum],
+  [".min/0", extremeOf(-1)],
+  [".max/0", extremeOf(1)],
+  [".indexOf/1", position(".indexOf/1")],
+  [".lastIndexOf/1", position(".lastIndexOf/1")],
+]);

@@ -1,0 +1,105 @@
+/** Functions of the math extension. */
+import { checkedInt } from "../arithmetic.ts";
+import type { Run } from "../budget.ts";
+import type { CelFunction } from "../environment.ts";
+import { compare } from "../equality.ts";
+import { COST_LIMIT, INVALID_ARGUMENT, NO_OVERLOAD } from "../errors.ts";
+import { Uint, adopt, doubleOf, isDouble, isInt, numberOf, toDouble, toInt } from "../values.ts";
+
+/** @param wanted the sign of compare(candidate, best) that makes the candidate the better one */
+export function extreme(wanted: 1 | -1): CelFunction {
+  return (run, ...args) => {
+    const items: readonly unknown[] = args.length === 1 && Array.isArray(args[0]) ? args[0] : args;
+    if (items.length === 0) return INVALID_ARGUMENT;
+    if (run.spend(items.length)) return COST_LIMIT;
+    let best = adopt(items[0]);
+    if (numberOf(best) === undefined) return NO_OVERLOAD;
+    for (const item of items) {
+      const order = numberOf(item) === undefined ? undefined : compare(item, best);
+      if (order === undefined) return NO_OVERLOAD;
+      if (Math.sign(order) === wanted) best = item;
+    }
+    return best;
+  };
+}
+
+function onDouble(apply: (value: number) => unknown): CelFunction {
+  return (_run, value) => (isDouble(value) ? apply(doubleOf(value)) : NO_OVERLOAD);
+}
+
+/** Rounding of a number that may be an int already: JSON writes 1.0 as 1. */
+function rounding(apply: (value: number) => number): CelFunction {
+  return (_run, value) => {
+    if (isInt(value)) return toDouble(Number(value));
+    return isDouble(value) ? toDouble(apply(doubleOf(value))) : NO_OVERLOAD;
+  };
+}
+
+function abs(_run: Run, value: unknown): unknown {
+  if (isDouble(value)) return toDouble(Math.abs(doubleOf(value)));
+  if (value instanceof Uint) return value;
+  if (!isInt(value)) return NO_OVERLOAD;
+  return value < 0 ? checkedInt(-BigInt(value)) : value;
+}
+
+function sign(_run: Run, value: unknown): unknown {
+  if (isDouble(value)) return toDouble(Math.sign(doubleOf(value)));
+  if (value instanceof Uint) return new Uint(value.value === 0n ? 0n : 1n);
+  return isInt(value) ? Math.sign(Number(value)) : NO_OVERLOAD;
+}
+
+function sqrt(_run: Run, value: unknown): unknown {
+  const number = numberOf(value);
+  return number === undefined ? NO_OVERLOAD : toDouble(Math.sqrt(Number(number)));
+}
+
+function bits(apply: (a: bigint, b: bigint) => bigint): CelFunction {
+  return (_run, a, b) => {
+    if (isInt(a) && isInt(b)) return toInt(BigInt.asIntN(64, apply(BigInt(a), BigInt(b))));
+    if (a instanceof Uint && b instanceof Uint) return new Uint(BigInt.asUintN(64, apply(a.value, b.value)));
+    return NO_OVERLOAD;
+  };
+}
+
+function bitNot(_run: Run, value: unknown): unknown {
+  if (isInt(value)) return toInt(~BigInt(value));
+  return value instanceof Uint ? new Uint(BigInt.asUintN(64, ~value.value)) : NO_OVERLOAD;
+}
+
+/** Shifts fill with zeros in both directions. */
+function shift(left: boolean): CelFunction {
+  return (_run, value, count) => {
+    if (!isInt(count)) return NO_OVERLOAD;
+    if (count < 0) return INVALID_ARGUMENT;
+    const by = count > 63 ? undefined : BigInt(count);
+    const shifted = (bits: bigint): bigint => {
+      if (by === undefined) return 0n;
+      return left ? BigInt.asUintN(64, bits << by) : bits >> by;
+    };
+    if (value instanceof Uint) return new Uint(shifted(value.value));
+    if (!isInt(value)) return NO_OVERLOAD;
+    return toInt(BigInt.asIntN(64, shifted(BigInt.asUintN(64, BigInt(value)))));
+  };
+}
+
+export const MATH_FUNCTIONS: readonly [string, CelFunction][] = [
+  ["math.greatest/*", extreme(1)],
+  ["math.least/*", extreme(-1)],
+  ["math.ceil/1", rounding(Math.ceil)],
+  ["math.floor/1", rounding(Math.floor)],
+  ["math.trunc/1", rounding(Math.trunc)],
+  // Half away from zero; Math.round goes half up.
+  ["math.round/1", rounding((value) => (value < 0 ? -Math.round(-value) : Math.round(value)))],
+  ["math.isInf/1", onDouble((value) => value === Infinity || value === -Infinity)],
+  ["math.isNaN/1", onDouble(Number.isNaN)],
+  ["math.isFinite/1", onDouble(Number.isFinite)],
+  ["math.abs/1", abs],
+  ["math.sign/1", sign],
+  ["math.sqrt/1", sqrt],
+  ["math.bitAnd/2", bits((a, b) => a & b)],
+  ["math.bitOr/2", bits((a, b) => a | b)],
+  ["math.bitXor/2", bits((a, b) => a ^ b)],
+  ["math.bitNot/1", bitNot],
+  ["math.bitShiftLeft/2", shift(true)],
+  ["math.bitShiftRight/2", shift(false)],
+];

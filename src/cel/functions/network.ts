@@ -1,0 +1,165 @@
+/** IP addresses and ranges as values: `ip("::1").family()`, `cidr("10.0.0.0/8").containsIP(source.address)`. */
+import { isIP } from "node:net";
+
+import type { CelFunction } from "../environment.ts";
+import { Failure, NO_OVERLOAD } from "../errors.ts";
+import { Opaque } from "../values.ts";
+
+export class Ip extends Opaque {
+  readonly typeName = "net.IP";
+  readonly family: 4 | 6;
+  readonly bits: bigint;
+
+  constructor(family: 4 | 6, bits: bigint) {
+    super();
+    this.family = family;
+    this.bits = bits;
+  }
+
+  override equals(other: unknown): boolean {
+    return other instanceof Ip && this.family === other.family && this.bits === other.bits;
+  }
+
+  override toText(): string {
+    if (this.family === 4) return [24n, 16n, 8n, 0n].map((by) => String((this.bits >> by) & 255n)).join(".");
+    const groups = Array.from({ length: 8 }, (_, at) => ((this.bits >> BigInt(112 - at * 16)) & 0xffffn).toString(16));
+    // The URL standard prints the canonical, shortened form.
+    return new URL(`http://[${groups.join(":")}]/`).hostname.slice(1, -1);
+  }
+}
+
+export class Cidr extends Opaque {
+  readonly typeName = "net.CIDR";
+  readonly ip: Ip;
+  readonly prefixLength: number;
+
+  constructor(ip: Ip, prefixLength: number) {
+    super();
+    this.ip = ip;
+    this.prefixLength = prefixLength;
+  }
+
+  get masked(): Ip {
+    return new Ip(this.ip.family, this.#mask(this.ip.bits));
+  }
+
+  contains(ip: Ip): boolean {
+    return ip.family === this.ip.family && this.#mask(ip.bits) === this.#mask(this.ip.bits);
+  }
+
+  override equals(other: unknown): boolean {
+    return other instanceof Cidr && this.prefixLength === other.prefixLength && this.ip.equals(other.ip);
+  }
+
+  override toText(): string {
+    return `${this.ip.toText()}/${this.prefixLength}`;
+  }
+
+  #mask(bits: bigint): bigint {
+    const free = BigInt((this.ip.family === 4 ? 32 : 128) - this.prefixLength);
+    return (bits >> free) << free;
+  }
+}
+
+/** An IPv4 address inside IPv6 (as sockets report them) is the IPv4 address. */
+export function parseIp(text: string): Ip | undefined {
+  const family = isIP(text);
+  if (family === 4) return new Ip(4, bitsOfV4(text));
+  if (family !== 6 || text.includes("%")) return undefined;
+  const bits = bitsOfV6(text);
+  return bits >> 32n === 0xffffn ? new Ip(4, bits & 0xffffffffn) : new Ip(6, bits);
+}
+
+function bitsOfV4(text: string): bigint {
+  return text.split(".").reduce((bits, part) => (bits << 8n) | BigInt(part), 0n);
+}
+
+function bitsOfV6(text: string): bigint {
+  const dotted = /[^:]+\.[^:]+$/.exec(text)?.[0];
+  const tail = dotted === undefined ? 0n : bitsOfV4(dotted);
+  const hex = (bits: bigint): string => bits.toString(16);
+  const plain = dotted === undefined ? text : text.replace(dotted, `${hex(tail >> 16n)}:${hex(tail & 0xffffn)}`);
+  const [head = "", rest] = plain.split("::");
+  const groupsOf = (part: string): string[] => (part === "" ? [] : part.split(":"));
+  const front = groupsOf(head);
+  const back = groupsOf(rest ?? "");
+  const zeros = Array.from({ length: 8 - front.length - back.length }, () => "0");
+  return [...front, ...zeros, ...back].reduce((bits, group) => (bits << 16n) | BigInt(`0x${group}`), 0n);
+}
+
+export function parseCidr(text: string): Cidr | undefined {
+  const match = /^([0-9a-fA-F.:]{2,45})\/(0|[1-9]\d{0,2})$/.exec(text);
+  const ip = match === null ? undefined : parseIp(match[1] as string);
+  const length = Number(match?.[2]);
+  return ip === undefined || length > (ip.family === 4 ? 32 : 128) ? undefined : new Cidr(ip, length);
+}
+
+const NOT_AN_IP = new Failure("invalid_argument", "not an IP address");
+const NOT_A_CIDR = new Failure("invalid_argument", "not an address range");
+
+function ipOf(value: unknown): Ip | Failure {
+  if (value instanceof Ip) return value;
+  return typeof value === "string" ? (parseIp(value) ?? NOT_AN_IP) : NO_OVERLOAD;
+}
+
+function cidrOf(value: unknown): Cidr | Failure {
+  if (value instanceof Cidr) return value;
+  return typeof value === "string" ? (parseCidr(value) ?? NOT_A_CIDR) : NO_OVERLOAD;
+}
+
+function onIp(apply: (ip: Ip) => unknown): CelFunction {
+  return (_run, value) => (value instanceof Ip ? apply(value) : NO_OVERLOAD);
+}
+
+function onCidr(apply: (cidr: Cidr, other: unknown) => unknown): CelFunction {
+  return (_run, value, other) => (value instanceof Cidr ? apply(value, other) : NO_OVERLOAD);
+}
+
+/** Membership in one range per family, written as text. */
+function within(v4: string, v6: string): (ip: Ip) => boolean {
+  const ranges = [parseCidr(v4), parseCidr(v6)];
+  return (ip) => ranges.some((range) => range?.contains(ip) === true);
+}
+
+const isUnspecified = within("0.0.0.0/32", "::/128");
+const isLoopback = within("127.0.0.0/8", "::1/128");
+const isLinkLocalMulticast = within("224.0.0.0/24", "ff02::/16");
+const isLinkLocalUnicast = within("169.254.0.0/16", "fe80::/10");
+const isMulticast = within("224.0.0.0/4", "ff00::/8");
+const isBroadcast = within("255.255.255.255/32", "::/128");
+
+function isGlobalUnicast(ip: Ip): boolean {
+  return ![isUnspecified, isLoopback, isLinkLocalUnicast, isMulticast, isBroadcast].some((test) => test(ip));
+}
+
+export const NETWORK_FUNCTIONS: readonly [string, CelFunction][] = [
+  ["isIP/1", (_run, text) => (typeof text === "string" ? parseIp(text) !== undefined : NO_OVERLOAD)],
+  ["isCIDR/1", (_run, text) => (typeof text === "string" ? parseCidr(text) !== undefined : NO_OVERLOAD)],
+  ["ip/1", (_run, text) => ipOf(text)],
+  ["cidr/1", (_run, text) => cidrOf(text)],
+  ["ip.isCanonical/1", (_run, text) => (typeof text === "string" ? parseIp(text)?.toText() === text : NO_OVERLOAD)],
+  [".family/0", onIp((ip) => ip.family)],
+  [".isUnspecified/0", onIp(isUnspecified)],
+  [".isLoopback/0", onIp(isLoopback)],
+  [".isLinkLocalMulticast/0", onIp(isLinkLocalMulticast)],
+  [".isLinkLocalUnicast/0", onIp(isLinkLocalUnicast)],
+  [".isGlobalUnicast/0", onIp(isGlobalUnicast)],
+  [".ip/0", onCidr(({ ip }) => ip)],
+  [".masked/0", onCidr((cidr) => new Cidr(cidr.masked, cidr.prefixLength))],
+  [".prefixLength/0", onCidr(({ prefixLength }) => prefixLength)],
+  [
+    ".containsIP/1",
+    onCidr((cidr, other) => {
+      const ip = ipOf(other);
+      return ip instanceof Failure ? ip : cidr.contains(ip);
+    }),
+  ],
+  [
+    ".containsCIDR/1",
+    onCidr((cidr, other) => {
+      const inner = cidrOf(other);
+      if (inner instanceof Failure) return inner;
+      return inner.prefixLength >= cidr.prefixLength && cidr.contains(inner.ip);
+    }),
+  ],
+];

@@ -1,0 +1,99 @@
+/** Values ⇄ JSON text, and the form in which results leave this room. */
+import { type Run, MAX_RESULT_LENGTH } from "./budget.ts";
+import { COST_LIMIT, Failure, NO_OVERLOAD } from "./errors.ts";
+import { scalarText } from "./text.ts";
+import { Double, Uint, adopt, isMap, kindOf, mapGet, mapKeys, Optional, Secret } from "./values.ts";
+
+/** Compact JSON. Bytes print as base64, times as their text, numbers without a double's ".0". */
+export function jsonText(run: Run, value: unknown): string | Failure {
+  if (run.spend(1)) return COST_LIMIT;
+  if (value === null || typeof value === "boolean") return String(value);
+  if (typeof value === "number") return Number.isFinite(value) ? String(value) : NO_OVERLOAD;
+  if (typeof value === "bigint") return String(value);
+  if (value instanceof Double) return jsonText(run, value.value);
+  if (value instanceof Uint) return String(value.value);
+  if (value instanceof Uint8Array) return bytesText(run, value);
+  if (Array.isArray(value)) return listText(run, value);
+  if (value instanceof Optional) return value.value === undefined ? "null" : jsonText(run, value.value);
+  if (isMap(value)) return mapText(run, value);
+  const text = scalarText(value);
+  if (text === undefined) return NO_OVERLOAD;
+  return run.spendLength(text.length) ? COST_LIMIT : JSON.stringify(text);
+}
+
+function bytesText(run: Run, value: Uint8Array): string | Failure {
+  return run.spendLength(value.length) ? COST_LIMIT : JSON.stringify(Buffer.from(value).toString("base64"));
+}
+
+function listText(run: Run, list: readonly unknown[]): string | Failure {
+  const parts: string[] = [];
+  for (const item of list) {
+    const text = jsonText(run, adopt(item));
+    if (text instanceof Failure) return text;
+    parts.push(text);
+  }
+  return `[${parts.join(",")}]`;
+}
+
+function mapText(run: Run, map: Parameters<typeof mapKeys>[0]): string | Failure {
+  const parts: string[] = [];
+  for (const key of mapKeys(map)) {
+    const name = scalarText(key);
+    const value = mapGet(map, key);
+    if (name === undefined) return NO_OVERLOAD;
+    if (value === undefined) continue;
+    if (value instanceof Failure) return value;
+    const text = jsonText(run, value);
+    if (text instanceof Failure) return text;
+    parts.push(`${JSON.stringify(name)}:${text}`);
+  }
+  return `{${parts.join(",")}}`;
+}
+
+export function parseJson(run: Run, text: string): unknown {
+  if (run.spendLength(text.length)) return COST_LIMIT;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    // The parser's message quotes the text, which may be a client's body.
+    return new Failure("invalid_argument", "not JSON");
+  }
+}
+
+/** A value of a program in the form that `Expression.evaluate` promises. */
+export function toHost(run: Run, value: unknown): unknown {
+  if (typeof value === "string" || typeof value === "boolean" || value === null) return value;
+  if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : value;
+  if (typeof value === "bigint") return value;
+  if (value instanceof Double) return value.value;
+  if (value instanceof Secret) return value.toString();
+  if (value instanceof Failure) return value;
+  if (run.spend(1)) return COST_LIMIT;
+  if (Array.isArray(value)) return listToHost(run, value);
+  if (isMap(value)) return mapToHost(run, value);
+  if (value instanceof Uint8Array) return value.length > MAX_RESULT_LENGTH ? COST_LIMIT : value;
+  return kindOf(value) === undefined ? NO_OVERLOAD : value;
+}
+
+function listToHost(run: Run, list: readonly unknown[]): unknown {
+  const result: unknown[] = [];
+  for (const item of list) {
+    const converted = toHost(run, adopt(item));
+    if (converted instanceof Failure) return converted;
+    result.push(converted);
+  }
+  return result;
+}
+
+function mapToHost(run: Run, map: Parameters<typeof mapKeys>[0]): unknown {
+  const result = new Map<unknown, unknown>();
+  for (const key of mapKeys(map)) {
+    const value = mapGet(map, key);
+    if (value === undefined) continue;
+    const name = toHost(run, key);
+    const converted = toHost(run, value);
+    if (converted instanceof Failure) return converted;
+    result.set(name, converted);
+  }
+  return result;
+}

@@ -1,0 +1,278 @@
+/** The standard macros: presence, comprehensions over one or two variables, bindings, and those of optional values. */
+import type { Call, Node } from "./ast.ts";
+import type { Run } from "./budget.ts";
+import type { Compiler } from "./compile.ts";
+import { COST_LIMIT, CelError, Failure, NO_OVERLOAD } from "./errors.ts";
+import { hasField } from "./lookup.ts";
+import { unescapeField } from "./names.ts";
+import { type Program, put } from "./operators.ts";
+import { NONE, Optional, adopt, isMap, mapGet, mapKeys } from "./values.ts";
+
+export type CompileMacro = (compiler: Compiler, call: Call) => Program;
+
+/** The name of an iteration variable. @throws CelError when it is anything but a simple name */
+export function variableName(node: Node | undefined): string {
+  if (node?.kind !== "identifier" || node.absolute || node.parenthesised) {
+    throw new CelError("syntax", "a variable must be a simple name", node?.position ?? 0);
+  }
+  return node.name;
+}
+
+/** Runs `visit` for each element, with the locals set; a result other than undefined ends the walk. */
+export type Walk = (run: Run, visit: (item: unknown, key: unknown) => unknown) => unknown;
+
+/** @param bodies the arguments after the variables, compiled with them in scope */
+export function comprehension(
+  compiler: Compiler,
+  call: Call,
+  variables: 1 | 2,
+  build: (walk: Walk, bodies: readonly Program[]) => Program,
+): Program {
+  const range = compiler.compile(call.target as Node);
+  const names = call.args.slice(0, variables).map(variableName);
+  if (variables === 2 && names[0] === names[1]) {
+    throw new CelError("syntax", "the two variables need different names", call.position);
+  }
+  return compiler.withLocals(names, (slots) => {
+    const bodies = call.args.slice(variables);
+    // A step is one element for a small body; a large one costs more.
+    const cost = bodies.reduce((sum, body) => sum + (body.size >> 3), 1);
+    return build(
+      walker(range, slots, cost),
+      bodies.map((body) => compiler.compile(body)),
+    );
+  });
+}
+
+function walker(range: Program, [first = 0, second]: readonly number[], cost: number): Walk {
+  return (run, visit) => {
+    const source = range(run);
+    if (source instanceof Failure) return source;
+    const isList = Array.isArray(source);
+    if (!isList && !isMap(source)) return NO_OVERLOAD;
+    const items: readonly unknown[] = isList ? source : mapKeys(source);
+    for (let at = 0; at < items.length; at++) {
+      if (run.spend(cost)) return COST_LIMIT;
+      const item = adopt(items[at]);
+      const key = isList ? at : item;
+      if (second === undefined) run.locals[first] = item;
+      else {
+        run.locals[first] = key;
+        run.locals[second] = isList ? item : mapGet(source, item);
+      }
+      const result = visit(item, key);
+      if (result !== undefined) return result;
+    }
+    return undefined;
+  };
+}
+
+function failureOf(value: unknown): Failure {
+  return value instanceof Failure ? value : NO_OVERLOAD;
+}
+
+/** `all` and `exists`: an element that decides wins over the failures of others. */
+function quantifier(decisive: boolean, variables: 1 | 2): CompileMacro {
+  return (compiler, call) =>
+    comprehension(compiler, call, variables, (walk, [predicate]) => {
+      const test = predicate as Program;
+      return (run) => {
+        let failure: Failure | undefined;
+        const result = walk(run, () => {
+          const value = test(run);
+          if (value === decisive) return decisive;
+          if (value === COST_LIMIT) return value;
+          if (value !== !decisive) failure ??= failureOf(value);
+          return undefined;
+        });
+        return result ?? failure ?? !decisive;
+      };
+    });
+}
+
+function existsOne(variables: 1 | 2): CompileMacro {
+  return (compiler, call) =>
+    comprehension(compiler, call, variables, (walk, [predicate]) => {
+      const test = predicate as Program;
+      return (run) => {
+        let count = 0;
+        const result = walk(run, () => {
+          const value = test(run);
+          if (value === true) count++;
+          return typeof value === "boolean" ? undefined : failureOf(value);
+        });
+        return result ?? count === 1;
+      };
+    });
+}
+
+/** Macros that build something: an optional filter, then a transformation whose result is collected. */
+export function collecting(
+  variables: 1 | 2,
+  start: () => { add(run: Run, value: unknown, key: unknown, item: unknown): Failure | undefined; result: unknown },
+): CompileMacro {
+  return (compiler, call) =>
+    comprehension(compiler, call, variables, (walk, bodies) => {
+      const filter = bodies.length === 2 ? bodies[0] : undefined;
+      const transform = bodies.at(-1) as Program;
+      return (run) => {
+        const target = start();
+        const failure = walk(run, (item, key) => {
+          const wanted = filter === undefined ? true : filter(run);
+          if (wanted === false) return undefined;
+          if (wanted !== true) return failureOf(wanted);
+          const value = transform(run);
+          return value instanceof Failure ? value : target.add(run, value, key, item);
+        });
+        return failure ?? target.result;
+      };
+    });
+}
+
+export function intoList(): { add(run: Run, value: unknown): undefined; result: unknown } {
+  const result: unknown[] = [];
+  return {
+    result,
+    add: (_, value) => {
+      result.push(value);
+      return undefined;
+    },
+  };
+}
+
+function intoFilteredList(): { add(run: Run, value: unknown, key: unknown, item: unknown): Failure | undefined; result: unknown } {
+  const result: unknown[] = [];
+  return {
+    result,
+    add: (_run, value, _key, item) => {
+      if (typeof value !== "boolean") return NO_OVERLOAD;
+      if (value) result.push(item);
+      return undefined;
+    },
+  };
+}
+
+export function intoMap(): { add(run: Run, value: unknown, key: unknown): undefined; result: Map<unknown, unknown> } {
+  const result = new Map<unknown, unknown>();
+  return {
+    result,
+    add: (_, value, key) => {
+      result.set(key, value);
+      return undefined;
+    },
+  };
+}
+
+function intoMapEntries(): { add(run: Run, value: unknown): Failure | undefined; result: unknown } {
+  const result = new Map<unknown, unknown>();
+  return {
+    result,
+    add: (run, value) => {
+      if (!isMap(value)) return NO_OVERLOAD;
+      for (const key of mapKeys(value)) {
+        const failure = put(run, result, key, mapGet(value, key));
+        if (failure !== undefined) return failure;
+      }
+      return undefined;
+    },
+  };
+}
+
+const has: CompileMacro = (compiler, { args, position }) => {
+  const [node] = args;
+  if (node?.kind !== "select") throw new CelError("syntax", "has() takes a selection like a.b", position);
+  if (node.optional) {
+    const program = compiler.compile(node);
+    return (run) => {
+      const value = program(run);
+      return value instanceof Optional ? value.value !== undefined : failureOf(value);
+    };
+  }
+  compiler.noteRead(node);
+  const operand = compiler.operand(node.operand);
+  const field = compiler.environment.escapedFields && !node.quoted ? unescapeField(node.field) : node.field;
+  return (run) => {
+    const value = operand(run);
+    if (value instanceof Failure) return value.code === "no_such_attribute" ? false : value;
+    return hasField(value, field);
+  };
+};
+
+/** Evaluates once, names the result, and uses it in the body, which is the last argument. */
+export function binding(initOf: (call: Call) => Node | undefined): CompileMacro {
+  return (compiler, call) => {
+    const init = compiler.compile(initOf(call) as Node);
+    return compiler.withLocals([variableName(call.args[0])], ([slot = 0]) => {
+      const body = compiler.compile(call.args.at(-1) as Node);
+      return (run) => {
+        const value = init(run);
+        if (value instanceof Failure) return value;
+        run.locals[slot] = value;
+        return body(run);
+      };
+    });
+  };
+}
+
+function optionalMap(flat: boolean): CompileMacro {
+  return (compiler, { target, args }) => {
+    const operand = compiler.compile(target as Node);
+    return compiler.withLocals([variableName(args[0])], ([slot = 0]) => {
+      const body = compiler.compile(args[1] as Node);
+      return (run) => {
+        const value = operand(run);
+        if (!(value instanceof Optional)) return failureOf(value);
+        if (value.value === undefined) return NONE;
+        run.locals[slot] = value.value;
+        const result = body(run);
+        if (result instanceof Failure) return result;
+        if (!flat) return new Optional(result);
+        return result instanceof Optional ? result : NO_OVERLOAD;
+      };
+    });
+  };
+}
+
+/** `or` and `orValue` evaluate their argument only when they need it. */
+function alternative(wanted: "optional" | "value"): CompileMacro {
+  return (compiler, { target, args }) => {
+    const operand = compiler.compile(target as Node);
+    const fallback = compiler.compile(args[0] as Node);
+    return (run) => {
+      const value = operand(run);
+      if (!(value instanceof Optional)) return failureOf(value);
+      if (value.value !== undefined) return wanted === "optional" ? value : value.value;
+      const other = fallback(run);
+      return wanted === "value" || other instanceof Optional ? other : failureOf(other);
+    };
+  };
+}
+
+const dyn: CompileMacro = (compiler, { args }) => compiler.compile(args[0] as Node);
+
+export const STANDARD_MACROS: ReadonlyMap<string, CompileMacro> = new Map([
+  ["has/1", has],
+  ["dyn/1", dyn],
+  ["cel.bind/3", binding(({ args }) => args[1])],
+  [".all/2", quantifier(false, 1)],
+  [".all/3", quantifier(false, 2)],
+  [".exists/2", quantifier(true, 1)],
+  [".exists/3", quantifier(true, 2)],
+  [".exists_one/2", existsOne(1)],
+  [".exists_one/3", existsOne(2)],
+  [".existsOne/2", existsOne(1)],
+  [".existsOne/3", existsOne(2)],
+  [".map/2", collecting(1, intoList)],
+  [".map/3", collecting(1, intoList)],
+  [".filter/2", collecting(1, intoFilteredList)],
+  [".transformList/3", collecting(2, intoList)],
+  [".transformList/4", collecting(2, intoList)],
+  [".transformMap/3", collecting(2, intoMap)],
+  [".transformMap/4", collecting(2, intoMap)],
+  [".transformMapEntry/3", collecting(2, intoMapEntries)],
+  [".transformMapEntry/4", collecting(2, intoMapEntries)],
+  [".optMap/2", optionalMap(false)],
+  [".optFlatMap/2", optionalMap(true)],
+  [".or/1", alternative("optional")],
+  [".orValue/1", alternative("value")],
+]);

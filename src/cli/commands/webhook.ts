@@ -1,0 +1,39 @@
+/** `gwproxy webhook`: the validating admission webhook of our kinds. */
+import type { Command } from "commander";
+import type { Terminal } from "../output.ts";
+import { type Address, address, logFilter, namespacedName } from "./options.ts";
+
+export interface WebhookOptions {
+  readonly kubeconfig: string | undefined;
+  readonly address: Address;
+  readonly namespace: string;
+  readonly service: string | undefined;
+  readonly url: string | undefined;
+  readonly logLevel: string;
+}
+
+const EXAMPLES = `
+Examples:
+  gwproxy webhook --service gwproxy-system/gwproxy-webhook
+  gwproxy webhook --address 127.0.0.1:9443 --url https://127.0.0.1:9443/validate
+
+It makes its own certificates, keeps them in the Secret gwproxy-webhook-cert, renews them before they expire and keeps the
+caBundle of the ValidatingWebhookConfiguration current.
+`;
+
+export function addWebhookCommand(program: Command, _terminal: Terminal): void {
+  program
+    .command("webhook")
+    .description("refuse objects of our kinds that the schema alone cannot refuse")
+    .option("-k, --kubeconfig <file>", "kubeconfig; default: KUBECONFIG, ~/.kube/config or the pod's own account")
+    .option("--address <host:port>", "where the API server connects", address, address("0.0.0.0:9443"))
+    .option("--namespace <name>", "namespace of the certificate Secret", process.env["POD_NAMESPACE"] ?? "gwproxy-system")
+    .option("--service <namespace/name>", "Service in front of this process", namespacedName)
+    .option("--url <url>", "address for the API server where there is no Service")
+    .option("--log-level <filter>", "off, error, warn, info, debug or trace", logFilter, process.env["GWPROXY_LOG_LEVEL"] ?? "info")
+    .addHelpText("after", EXAMPLES)
+    .action(async (options: WebhookOptions) => {
+      const { runWebhook } = await import("../run/webhook.ts");
+      await runWebhook(options);
+    });
+}

@@ -1,0 +1,119 @@
+/**
+ * `gwproxy controller`: a cluster to data planes. Watches feed the translator; its steps go out over discovery and come
+ * back as status, where `Attached` turns True once a data plane has acknowledged what a policy became.
+ */
+import { createServer } from "node:http";
+import { objectId, type ObjectId } from "../../api/object.ts";
+import type { Resource, ResourceUpdate } from "../../ir/resource.ts";
+import { FatalError } from "../../lib/errors.ts";
+import { createKubernetesClient } from "../../sources/kubernetes/client.ts";
+import { createKubernetesSource } from "../../sources/kubernetes/kubernetes-source.ts";
+import { OWN_KINDS, STANDARD_KINDS } from "../../sources/kubernetes/kinds.ts";
+import { createKubernetesStatusClient } from "../../sources/kubernetes/status-client.ts";
+import type { ObjectEvent } from "../../sources/source.ts";
+import { computeStatus } from "../../status/compute.ts";
+import { createStatusWriter } from "../../status/writer.ts";
+import { createTranslator } from "../../translator/translate.ts";
+import type { TranslationStep } from "../../translator/translator.ts";
+import { createXdsServer } from "../../xds/server/discovery.ts";
+import type { Address } from "../commands/options.ts";
+import type { ControllerOptions } from "../commands/controller.ts";
+import { createAcknowledgements } from "./acknowledgements.ts";
+import { createProcessLog, stopSignal } from "./data-plane.ts";
+import { ensureGatewayClass } from "./gateway-class.ts";
+
+export async function runController(options: ControllerOptions): Promise<void> {
+  const { log } = createProcessLog(options.logLevel);
+  const { controllerName } = options;
+  const kinds = [...STANDARD_KINDS, ...OWN_KINDS];
+  const client = await createKubernetesClient(options.kubeconfig);
+  const source = createKubernetesSource({ client, kinds, log: log.child("source") });
+  const current = (id: ObjectId) => source.current(id);
+  const statusClient = createKubernetesStatusClient({ client, kinds, fieldManager: controllerName, current });
+  const status = createStatusWriter({ client: statusClient, log: log.child("status") });
+  const translator = createTranslator({ controllerName, implicitClass: undefined });
+  const acknowledgements = createAcknowledgements();
+  const feed = createFeed((gateway) => translator.resourcesOf(gateway));
+
+  function writeStatus(ids: readonly ObjectId[]): void {
+    for (const id of ids) {
+      const facts = translator.facts(id);
+      if (facts === undefined) continue;
+      const desired = computeStatus(facts, { controllerName, acknowledged: acknowledgements.has });
+      if (desired !== undefined) status.put(desired);
+    }
+  }
+
+  function apply(events: readonly ObjectEvent[]): void {
+    for (const event of events) if (event.type === "delete") status.forget(event.id);
+    const step = translator.apply(events);
+    feed.publish(step);
+    writeStatus(step.touched);
+    for (const event of events) if (event.type === "set") status.observe(event.object);
+  }
+
+  const xds = createXdsServer({
+    log: log.child("xds"),
+    feed,
+    onAck: (_, resources) => writeStatus(acknowledgements.add(resources).flatMap((key) => ownerOf(translator.resources(), key))),
+    onNack(gateway, refused) {
+      for (const { type, key, reason } of refused) log.warn("a data plane refused a resource", { gateway, type, key, reason });
+    },
+  });
+
+  await ensureGatewayClass(client, { name: options.className, controllerName });
+  const stopped = stopSignal();
+  let synced = false;
+  const health = await startHealthServer(options.healthAddress, () => synced);
+  const started = source.start({ apply, report: (problems) => problems.forEach(({ message }) => log.warn(message)) });
+  await Promise.race([started, stopped]);
+  synced = true;
+  const port = await xds.listen(options.xdsAddress);
+  log.info("serving data planes", { address: `${options.xdsAddress.host}:${port}`, server: client.server });
+  await stopped;
+  await source.stop();
+  await xds.stop();
+  await status.stop();
+  health.close();
+}
+
+/** Hands each Gateway's share of a step to the streams that follow it. */
+function createFeed(snapshot: (gateway: string) => readonly Resource[]): {
+  snapshot(gateway: string): readonly Resource[];
+  subscribe(gateway: string, listener: (update: ResourceUpdate) => void): () => void;
+  publish(step: TranslationStep): void;
+} {
+  const listeners = new Map<string, Set<(update: ResourceUpdate) => void>>();
+  return {
+    snapshot,
+    subscribe(gateway, listener) {
+      const set = listeners.get(gateway) ?? new Set();
+      listeners.set(gateway, set.add(listener));
+      return () => void set.delete(listener);
+    },
+    publish(step) {
+      for (const [gateway, update] of step.byGateway) for (const listener of listeners.get(gateway) ?? []) listener(update);
+    },
+  };
+}
+
+/** The object behind a resource; only policies wait for acknowledgements. */
+function ownerOf(resources: readonly Resource[], key: string): ObjectId[] {
+  const resource = resources.find((each) => each.type === "Policy" && each.key === key);
+  if (resource?.type !== "Policy" || resource.message.object === undefined) return [];
+  const { kind, namespace, name } = resource.message.object;
+  return [{ group: "gwproxy.dev", kind, namespace, name }];
+}
+
+async function startHealthServer({ host, port }: Address, ready: () => boolean): Promise<{ close(): void }> {
+  const server = createServer((request, response) => {
+    const ok = request.url === "/healthz" || (request.url === "/readyz" && ready());
+    response.statusCode = ok ? 200 : request.url === "/readyz" ? 503 : 404;
+    response.end(ok ? "ok\n" : "not ready\n");
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (cause) => reject(new FatalError(`cannot listen on ${host}:${port}`, 1, cause)));
+    server.listen(port, host, resolve);
+  });
+  return { close: () => void server.close() };
+}

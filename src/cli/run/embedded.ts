@@ -1,0 +1,46 @@
+/**
+ * One process from source to traffic: events go through the translator into the proxy, one step after the other.
+ * `gwproxy up` feeds it from files; feature tests feed it from anywhere.
+ */
+import type { ApplyResult, ResourceUpdate } from "../../ir/resource.ts";
+import type { ObjectEvent, Source, SourceProblem } from "../../sources/source.ts";
+import type { Translator } from "../../translator/translator.ts";
+
+export interface EmbeddedOptions {
+  readonly source: Source;
+  readonly translator: Translator;
+  readonly proxy: { apply(update: ResourceUpdate): Promise<ApplyResult> };
+  /** Called after each step has reached traffic. */
+  readonly onApplied: (update: ResourceUpdate, result: ApplyResult) => void;
+  readonly onProblems: (problems: readonly SourceProblem[]) => void;
+  readonly onFailure: (error: unknown) => void;
+}
+
+export interface Embedded {
+  /** Resolves when the first full state serves. */
+  start(): Promise<void>;
+  /** Resolves when everything that was delivered so far serves. */
+  settled(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export function createEmbedded(options: EmbeddedOptions): Embedded {
+  const { source, translator, proxy, onApplied, onProblems, onFailure } = options;
+  let last: Promise<void> = Promise.resolve();
+
+  function apply(events: readonly ObjectEvent[]): void {
+    // The translator runs at once, so that steps keep the order of events; the proxy takes them one by one.
+    const { update } = translator.apply(events);
+    if (update.set.length === 0 && update.removed.length === 0) return;
+    last = last.then(async () => onApplied(update, await proxy.apply(update))).catch(onFailure);
+  }
+
+  return {
+    async start() {
+      await source.start({ apply, report: onProblems });
+      await last;
+    },
+    settled: () => last,
+    stop: () => source.stop(),
+  };
+}

@@ -1,0 +1,26 @@
+/** `gwproxy proxy`: a controller's resources to traffic. */
+import { createXdsClient } from "../../xds/client/connection.ts";
+import type { ProxyOptions } from "../commands/proxy.ts";
+import type { Terminal } from "../output.ts";
+import { createProcessLog, startDataPlane, stopSignal } from "./data-plane.ts";
+
+export async function runProxy(options: ProxyOptions, terminal: Terminal): Promise<void> {
+  const process = createProcessLog(options.logLevel);
+  const plane = await startDataPlane(options, process);
+  const client = createXdsClient({
+    address: `http://${options.xdsAddress.host}:${options.xdsAddress.port}`,
+    gateway: options.gateway,
+    log: process.log.child("xds"),
+    apply: (update) => plane.proxy.apply(update),
+  });
+  const stopped = stopSignal();
+  client.start();
+  await Promise.race([client.ready, stopped]);
+  plane.pending.delete("configuration");
+  for (const listener of plane.proxy.listeners()) {
+    terminal.out(`listening on ${listener.address}:${listener.boundPort} for Gateway ${options.gateway}\n`);
+  }
+  await stopped;
+  await client.stop();
+  await plane.stop();
+}

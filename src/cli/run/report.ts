@@ -1,0 +1,19 @@
+/** Lines that `up` and `validate` print: faults with their place, and what a change did. */
+import type { ResourceUpdate } from "../../ir/resource.ts";
+import type { SourceProblem } from "../../sources/source.ts";
+
+/** file:line:column: error: GwPolicy default/x: spec.traffic: message (suggestion) */
+export function problemLine(problem: SourceProblem): string {
+  const { file, line, column, object, path, severity, message, suggestion } = problem;
+  const place = file === "" ? "" : `${file}:${line}:${column}: `;
+  const subject = [object, path].filter((part) => part !== "").map((part) => `${part}: `).join("");
+  return `${place}${severity}: ${subject}${message}${suggestion === "" ? "" : ` (${suggestion})`}`;
+}
+
+/** The objects behind an update, each once: "HttpRoute httproute/default/hello". */
+export function changedNames(update: ResourceUpdate): { readonly set: string[]; readonly removed: string[] } {
+  return {
+    set: [...new Set(update.set.map(({ type, key }) => `${type} ${key}`))],
+    removed: [...new Set(update.removed.map(({ type, key }) => `${type} ${key}`))],
+  };
+}

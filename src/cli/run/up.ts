@@ -1,0 +1,91 @@
+/** `gwproxy up`: the directory source, the translator and the data plane in one process, and what they have to say. */
+import type { ApplyResult, ResourceUpdate } from "../../ir/resource.ts";
+import { messageOf } from "../../lib/errors.ts";
+import type { SourceProblem } from "../../sources/source.ts";
+import { createTranslator } from "../../translator/translate.ts";
+import type { Diagnostic } from "../../translator/diagnostics.ts";
+import type { UpOptions } from "../commands/up.ts";
+import type { Terminal } from "../output.ts";
+import { createProcessLog, startDataPlane, stopSignal } from "./data-plane.ts";
+import { createEmbedded } from "./embedded.ts";
+import { createManifestSource } from "./manifests.ts";
+import { changedNames, problemLine } from "./report.ts";
+
+export async function runUp(options: UpOptions, terminal: Terminal): Promise<void> {
+  const processLog = createProcessLog(options.logLevel);
+  const { log } = processLog;
+  const plane = await startDataPlane(options, processLog);
+  const source = createManifestSource(options.file, log.child("source"));
+  const translator = createTranslator({ controllerName: "gwproxy.dev/gwproxy", implicitClass: "gwproxy" });
+  const reporter = createReporter(options.output, terminal);
+  const listening = new Set<number>();
+
+  const embedded = createEmbedded({
+    source,
+    translator,
+    proxy: plane.proxy,
+    onApplied(update, result) {
+      for (const listener of plane.proxy.listeners()) {
+        if (listening.has(listener.port)) continue;
+        listening.add(listener.port);
+        reporter.listening(listener);
+      }
+      if (plane.pending.size === 0) reporter.changed(update);
+      reporter.refused(result);
+      reporter.problems("translation", translator.diagnostics().map(place));
+    },
+    onProblems: (problems) => reporter.problems("files", problems),
+    onFailure: (error) => log.error("a change could not be applied", { error: messageOf(error) }),
+  });
+
+  /** Where in the files the cause of a diagnostic stands. */
+  function place(diagnostic: Diagnostic): SourceProblem {
+    const { object, path, severity, message } = diagnostic;
+    const at = source.locate(object, path) ?? { file: "", line: 0, column: 0 };
+    return { ...at, object: `${object.kind} ${object.namespace}/${object.name}`, path, severity, message, suggestion: "" };
+  }
+
+  const stopped = stopSignal();
+  await embedded.start();
+  plane.pending.delete("configuration");
+  if (listening.size === 0) reporter.idle();
+  await stopped;
+  await embedded.stop();
+  await plane.stop();
+}
+
+interface Reporter {
+  listening(listener: { readonly address: string; readonly boundPort: number; readonly gateways: readonly string[] }): void;
+  changed(update: ResourceUpdate): void;
+  refused(result: ApplyResult): void;
+  /** @param from each origin replaces only what it reported before */
+  problems(from: string, problems: readonly SourceProblem[]): void;
+  idle(): void;
+}
+
+function createReporter(form: "text" | "json", terminal: Terminal): Reporter {
+  const known = new Map<string, Set<string>>();
+  const say = (text: string, event: Readonly<Record<string, unknown>>): void =>
+    terminal.out(form === "json" ? `${JSON.stringify(event)}\n` : `${text}\n`);
+  return {
+    listening({ address, boundPort, gateways }) {
+      const names = gateways.join(", ");
+      say(`listening on ${address}:${boundPort} for Gateway ${names}`, { event: "listening", address, port: boundPort, gateways });
+    },
+    changed(update) {
+      const { set, removed } = changedNames(update);
+      say([...set.map((name) => `changed ${name}`), ...removed.map((name) => `removed ${name}`)].join("\n"), { event: "changed", set, removed });
+    },
+    refused({ refused }) {
+      for (const { type, key, reason } of refused) say(`refused ${type} ${key}: ${reason}`, { event: "refused", type, key, reason });
+    },
+    problems(from, problems) {
+      const before = known.get(from) ?? new Set();
+      const lines = new Map(problems.map((problem) => [problemLine(problem), problem]));
+      for (const [line, problem] of lines) if (!before.has(line)) say(line, { event: "problem", ...problem });
+      for (const line of before) if (!lines.has(line)) say(`mended: ${line}`, { event: "mended", problem: line });
+      known.set(from, new Set(lines.keys()));
+    },
+    idle: () => say("no Gateway of the class gwproxy yet; watching the files", { event: "idle" }),
+  };
+}

@@ -1,0 +1,33 @@
+/**
+ * The names of resources. One user object is one resource, and its key says which; a child names its parent by key.
+ * Keys are opaque to users but appear in dumps, so they stay readable.
+ */
+export function gatewayKey(namespace: string, name: string): string {
+  return `${namespace}/${name}`;
+}
+
+export function bindKey(port: number, gateway: string): string {
+  return `${port}/${gateway}`;
+}
+
+/** @param gateway "namespace/name" */
+export function listenerKey(gateway: string, section: string): string {
+  return `${gateway}.${section}`;
+}
+
+export function httpRouteKey(namespace: string, name: string): string {
+  return `httproute/${namespace}/${name}`;
+}
+
+export function backendKey(namespace: string, name: string): string {
+  return `backend/${namespace}/${name}`;
+}
+
+/** A Service port: the key of its Backend and of its Endpoints. */
+export function servicePortKey(namespace: string, name: string, port: number): string {
+  return `service/${namespace}/${name}:${port}`;
+}
+
+export function policyKey(namespace: string, name: string): string {
+  return `policy/${namespace}/${name}`;
+}

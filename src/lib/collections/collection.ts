@@ -1,0 +1,152 @@
+/**
+ * A keyed table whose reads are remembered. In: writes from an input or from a derivation. Out: values, and marks on
+ * every computation that read what changed. Product-free: it knows keys, values and nothing else.
+ */
+import { Cells, type Computation } from "./reads.ts";
+
+export interface Entry<V> {
+  readonly key: string;
+  readonly value: V;
+}
+
+/** `undefined` on one side means that the key appeared or vanished. */
+export interface Change<V> {
+  readonly key: string;
+  readonly before: V | undefined;
+  readonly after: V | undefined;
+}
+
+export type Equal<V> = (a: V, b: V) => boolean;
+
+export class Collection<V> {
+  readonly name: string;
+  /** Place in the order of computation: a derivation may only read collections of a lower rank. */
+  readonly rank: number;
+  readonly #equal: Equal<V>;
+  readonly #values = new Map<string, V>();
+  readonly #cells = new Cells();
+  readonly #indexes: Index<V>[] = [];
+  readonly #followers: ((key: string) => void)[] = [];
+  readonly #listeners: ((changes: readonly Change<V>[]) => void)[] = [];
+  /** Values before the running batch, so that a batch reports one net change per key. */
+  readonly #before = new Map<string, V | undefined>();
+
+  constructor(name: string, rank: number, equal: Equal<V>) {
+    this.name = name;
+    this.rank = rank;
+    this.#equal = equal;
+  }
+
+  get(key: string): V | undefined {
+    return this.#values.get(key);
+  }
+
+  get size(): number {
+    return this.#values.size;
+  }
+
+  keys(): MapIterator<string> {
+    return this.#values.keys();
+  }
+
+  values(): MapIterator<V> {
+    return this.#values.values();
+  }
+
+  /** Finds entries by something they contain. Declared before the first entry arrives. */
+  index(valuesOf: (value: V, key: string) => Iterable<string>): Index<V> {
+    const index = new Index(this, valuesOf);
+    for (const [key, value] of this.#values) index.update(key, undefined, value);
+    this.#indexes.push(index);
+    return index;
+  }
+
+  /** Hears of net changes, once per flush, after everything has been computed. */
+  onChange(listener: (changes: readonly Change<V>[]) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Hears of each changed key at once: for derivations, which follow their input key by key. */
+  follow(follower: (key: string) => void): void {
+    this.#followers.push(follower);
+    for (const key of this.#values.keys()) follower(key);
+  }
+
+  /** `undefined` removes. An equal value changes nothing and wakes nobody. */
+  write(key: string, after: V | undefined): void {
+    const before = this.#values.get(key);
+    if (before === after) return;
+    if (before !== undefined && after !== undefined && this.#equal(before, after)) return;
+    if (!this.#before.has(key)) this.#before.set(key, before);
+    if (after === undefined) this.#values.delete(key);
+    else this.#values.set(key, after);
+    for (const index of this.#indexes) index.update(key, before, after);
+    this.#cells.touch(key);
+    for (const follow of this.#followers) follow(key);
+  }
+
+  record(key: string, computation: Computation): void {
+    this.#cells.record(key, computation);
+  }
+
+  /** Ends a batch: hands out what changed since the last call. */
+  publish(): void {
+    if (this.#before.size === 0) return;
+    const changes: Change<V>[] = [];
+    for (const [key, before] of this.#before) {
+      const after = this.#values.get(key);
+      if (before === after) continue;
+      if (before !== undefined && after !== undefined && this.#equal(before, after)) continue;
+      changes.push({ key, before, after });
+    }
+    this.#before.clear();
+    if (changes.length > 0) for (const listener of this.#listeners) listener(changes);
+  }
+}
+
+export class Index<V> {
+  readonly collection: Collection<V>;
+  readonly #valuesOf: (value: V, key: string) => Iterable<string>;
+  readonly #keys = new Map<string, Set<string>>();
+  readonly #cells = new Cells();
+
+  constructor(collection: Collection<V>, valuesOf: (value: V, key: string) => Iterable<string>) {
+    this.collection = collection;
+    this.#valuesOf = valuesOf;
+  }
+
+  /** Entries that contain the value, ordered by key so that the order of arrival never shows. */
+  lookup(value: string): Entry<V>[] {
+    const keys = this.#keys.get(value);
+    if (keys === undefined) return [];
+    const entries: Entry<V>[] = [];
+    for (const key of [...keys].sort()) {
+      const found = this.collection.get(key);
+      if (found !== undefined) entries.push({ key, value: found });
+    }
+    return entries;
+  }
+
+  update(key: string, before: V | undefined, after: V | undefined): void {
+    const old = new Set(before === undefined ? [] : this.#valuesOf(before, key));
+    const now = new Set(after === undefined ? [] : this.#valuesOf(after, key));
+    for (const value of old) if (!now.has(value)) this.#remove(value, key);
+    for (const value of now) {
+      let keys = this.#keys.get(value);
+      if (keys === undefined) this.#keys.set(value, (keys = new Set()));
+      keys.add(key);
+    }
+    // A look-up returns whole values, so a value that stays is a change for its readers as well.
+    for (const value of new Set([...old, ...now])) this.#cells.touch(value);
+  }
+
+  record(value: string, computation: Computation): void {
+    this.#cells.record(value, computation);
+  }
+
+  #remove(value: string, key: string): void {
+    const keys = this.#keys.get(value);
+    keys?.delete(key);
+    if (keys?.size === 0) this.#keys.delete(value);
+  }
+}

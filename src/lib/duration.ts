@@ -1,0 +1,12 @@
+/** Durations as objects spell them (Gateway API GEP-2257): one to four whole numbers with the units h, m, s, ms, summed. */
+const WHOLE = /^(?:[0-9]{1,5}(?:h|m|s|ms)){1,4}$/;
+const GROUP = /([0-9]+)(ms|h|m|s)/g;
+const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
+
+/** @returns milliseconds; undefined when the text is not a duration */
+export function parseDuration(text: string): number | undefined {
+  if (text.length > 32 || !WHOLE.test(text)) return undefined;
+  let total = 0;
+  for (const [, digits, unit] of text.matchAll(GROUP)) total += Number(digits) * (UNIT_MS[unit as string] as number);
+  return total;
+}

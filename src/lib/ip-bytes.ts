@@ -1,0 +1,18 @@
+/** An IP address in text → its 4 or 16 bytes in network order. The text has passed net.isIP. */
+export function ipBytes(address: string): Buffer {
+  const text = address.replace(/%.*$/, "");
+  if (!text.includes(":")) return Buffer.from(text.split(".").map(Number));
+  const [head = "", tail] = text.split("::");
+  const left = groups(head);
+  const right = tail === undefined ? [] : groups(tail);
+  return Buffer.from([...left, ...new Array<number>(16 - left.length - right.length).fill(0), ...right]);
+}
+
+function groups(text: string): number[] {
+  if (text === "") return [];
+  return text.split(":").flatMap((group) => {
+    if (group.includes(".")) return group.split(".").map(Number);
+    const value = Number.parseInt(group, 16);
+    return [value >> 8, value & 0xff];
+  });
+}

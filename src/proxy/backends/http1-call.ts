@@ -1,0 +1,257 @@
+/**
+ * One request to an upstream over HTTP/1.1: writes the head and the body as it comes, hands the answer over as it
+ * comes, and ends everything together when any side gives up. It is at once the sink of the request body and the
+ * stream of the response body, so that a request costs one object.
+ */
+import { ProxyError } from "../errors.ts";
+import type { BodySink, BodyStream } from "../pipeline/body.ts";
+import { HeaderList } from "../../lib/header-list.ts";
+import type { Abortable } from "../pipeline/exchange.ts";
+import type { Http1Connection } from "./http1-connection.ts";
+import { encodeHead } from "./http1-request.ts";
+import type { UpstreamRequest, UpstreamResponse } from "./upstream.ts";
+
+/** Where a call gets its connection. `fresh` asks for one that no request has used. */
+export interface Dialer {
+  connect(call: Http1Call, fresh: boolean): void;
+}
+
+const QUEUE_BYTES = 65_536;
+const ONE_WRITE_BYTES = 65_536;
+const RETRYABLE = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]);
+
+export class Http1Call implements BodyStream, BodySink, Abortable {
+  readonly request: UpstreamRequest;
+  readonly #dialer: Dialer;
+  readonly #resolve: (response: UpstreamResponse) => void;
+  readonly #reject: (error: Error) => void;
+  #connection: Http1Connection | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #retried = false;
+  /** The request body, when it is a flow: not started, flowing, complete. */
+  #sending: "none" | "flowing" | "complete" = "none";
+  #chunked = false;
+  #bodyLeft = 0;
+  #headed = false;
+  #over = false;
+  #sink: BodySink | undefined;
+  #queue: Buffer[] = [];
+  #queued = 0;
+  #complete = false;
+  #trailers: readonly string[] = [];
+  #failure: Error | undefined;
+
+  constructor(
+    dialer: Dialer,
+    request: UpstreamRequest,
+    settle: { resolve: (response: UpstreamResponse) => void; reject: (error: Error) => void },
+  ) {
+    this.#dialer = dialer;
+    this.request = request;
+    this.#resolve = settle.resolve;
+    this.#reject = settle.reject;
+  }
+
+  start(): void {
+    const { deadlineAtMs, timeoutCode } = this.request;
+    if (deadlineAtMs !== undefined) {
+      const left = Math.max(0, deadlineAtMs - performance.now());
+      this.#timer = setTimeout(() => this.abort(new ProxyError(timeoutCode)), left);
+    }
+    this.request.abort?.onAbort(this);
+    if (!this.#over) this.#dialer.connect(this, false);
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+
+  /** The connection is ours until the answer is complete. @returns false when the call is over already */
+  attach(connection: Http1Connection): boolean {
+    if (this.#over) return false;
+    this.#connection = connection;
+    try {
+      this.#send(connection);
+    } catch (error) {
+      this.fail(error instanceof Error ? error : new Error(String(error)));
+    }
+    return true;
+  }
+
+  #send(connection: Http1Connection): void {
+    const { body } = this.request;
+    const { text, framing } = encodeHead(this.request);
+    connection.begin(this, this.request.method === "HEAD");
+    if (body === null) connection.socket.write(text, "latin1");
+    else if (Buffer.isBuffer(body)) {
+      if (body.length < ONE_WRITE_BYTES) {
+        const all = Buffer.allocUnsafe(text.length + body.length);
+        all.write(text, 0, "latin1");
+        body.copy(all, text.length);
+        connection.socket.write(all);
+      } else {
+        connection.socket.write(text, "latin1");
+        connection.socket.write(body);
+      }
+      this.#sending = "complete";
+    } else {
+      connection.socket.write(text, "latin1");
+      this.#chunked = framing < 0;
+      this.#bodyLeft = framing;
+      this.#sending = "flowing";
+      body.read(this);
+    }
+  }
+
+  // The request body arrives.
+
+  data(chunk: Buffer): boolean {
+    const socket = this.#connection?.socket;
+    if (socket === undefined || this.#over) return true;
+    if (chunk.length === 0) return true;
+    if (!this.#chunked) {
+      this.#bodyLeft -= chunk.length;
+      if (this.#bodyLeft < 0) {
+        this.fail(new ProxyError("request_invalid", { detail: "body longer than content-length" }));
+        return true;
+      }
+      return socket.write(chunk);
+    }
+    socket.cork();
+    socket.write(`${chunk.length.toString(16)}\r\n`, "latin1");
+    socket.write(chunk);
+    const more = socket.write("\r\n", "latin1");
+    socket.uncork();
+    return more;
+  }
+
+  end(trailers: readonly string[]): void {
+    if (this.#over) return;
+    if (!this.#chunked && this.#bodyLeft !== 0) {
+      this.fail(new ProxyError("request_invalid", { detail: "body shorter than content-length" }));
+      return;
+    }
+    if (this.#chunked) {
+      let text = "0\r\n";
+      for (let at = 0; at < trailers.length; at += 2) text += `${trailers[at]}: ${trailers[at + 1]}\r\n`;
+      this.#connection?.socket.write(`${text}\r\n`, "latin1");
+    }
+    this.#sending = "complete";
+  }
+
+  error(error: Error): void {
+    this.fail(error);
+  }
+
+  /** The socket takes more. */
+  onDrain(): void {
+    const { body } = this.request;
+    if (this.#sending === "flowing" && body !== null && !Buffer.isBuffer(body)) body.resume();
+  }
+
+  // The answer arrives.
+
+  onHead(status: number, raw: string[], bodyFollows: boolean): void {
+    this.#headed = true;
+    this.#resolve({ status, headers: new HeaderList(raw), body: bodyFollows ? this : null });
+  }
+
+  onData(chunk: Buffer): void {
+    if (this.#over) return;
+    if (this.#sink !== undefined) {
+      if (!this.#sink.data(chunk)) this.#connection?.socket.pause();
+      return;
+    }
+    this.#queue.push(chunk);
+    this.#queued += chunk.length;
+    if (this.#queued >= QUEUE_BYTES) this.#connection?.socket.pause();
+  }
+
+  /** @returns true when the request was sent in full too, so that the connection can be used again */
+  onEnd(trailers: readonly string[]): boolean {
+    const sent = this.request.body === null || this.#sending === "complete";
+    if (!sent) this.#stopSending();
+    this.#connection = undefined;
+    this.#complete = true;
+    this.#trailers = trailers;
+    this.#over = true;
+    clearTimeout(this.#timer);
+    this.#sink?.end(trailers);
+    return sent;
+  }
+
+  /** The connection broke. @param untouched it had served before, and no byte of an answer came */
+  onBroken(error: ProxyError, untouched: boolean): void {
+    if (this.#over) return;
+    if (untouched && !this.#retried && this.#mayRepeat()) {
+      this.#retried = true;
+      this.#connection = undefined;
+      this.#dialer.connect(this, true);
+      return;
+    }
+    this.fail(error);
+  }
+
+  /** An upstream may close an idle connection just as we use it: what did no harm is sent again, once. */
+  #mayRepeat(): boolean {
+    const { body, method } = this.request;
+    if (body !== null && !Buffer.isBuffer(body)) return false;
+    return RETRYABLE.has(method);
+  }
+
+  fail(error: Error): void {
+    if (this.#over) return;
+    this.#over = true;
+    clearTimeout(this.#timer);
+    this.#connection?.discard();
+    this.#connection = undefined;
+    this.#stopSending();
+    this.#queue = [];
+    if (!this.#headed) this.#reject(error);
+    else if (this.#sink !== undefined) this.#sink.error(error);
+    else this.#failure = error;
+  }
+
+  #stopSending(): void {
+    const { body } = this.request;
+    if (body !== null && !Buffer.isBuffer(body) && this.#sending !== "complete") body.destroy();
+  }
+
+  abort(error: Error): void {
+    this.fail(error);
+  }
+
+  // The answer is read.
+
+  whole(): Buffer | undefined {
+    if (!this.#complete || this.#trailers.length > 0) return undefined;
+    const queue = this.#queue;
+    return queue.length === 1 ? queue[0] : Buffer.concat(queue);
+  }
+
+  read(sink: BodySink): void {
+    this.#sink = sink;
+    const queue = this.#queue;
+    this.#queue = [];
+    let more = true;
+    for (const chunk of queue) more = sink.data(chunk);
+    if (this.#failure !== undefined) sink.error(this.#failure);
+    else if (this.#complete) sink.end(this.#trailers);
+    else if (more) this.#connection?.socket.resume();
+    else this.#connection?.socket.pause();
+  }
+
+  resume(): void {
+    this.#connection?.socket.resume();
+  }
+
+  destroy(): void {
+    if (this.#over) return;
+    this.#over = true;
+    clearTimeout(this.#timer);
+    this.#connection?.discard();
+    this.#connection = undefined;
+    this.#stopSending();
+    this.#queue = [];
+  }
+}

@@ -1,0 +1,135 @@
+/** One connection to an upstream: a socket, the parser of what it says, and the call that it serves at the moment. */
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { messageOf } from "../../lib/errors.ts";
+import { ProxyError } from "../errors.ts";
+import type { Http1Call } from "./http1-call.ts";
+import { ResponseParser, type ResponseEvents } from "./http1-response.ts";
+
+/** The pool's side of a connection. */
+export interface ConnectionOwner {
+  /** The connection is free again. */
+  release(connection: Http1Connection): void;
+  /** The connection is gone. */
+  forget(connection: Http1Connection): void;
+}
+
+export class Http1Connection implements ResponseEvents {
+  readonly socket: Socket;
+  idleSinceMs = 0;
+  readonly #owner: ConnectionOwner;
+  readonly #parser: ResponseParser;
+  readonly #tls: boolean;
+  #call: Http1Call | undefined;
+  #connected = false;
+  #served = 0;
+  #gone = false;
+  #error: Error | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(owner: ConnectionOwner, socket: Socket, options: { tls: boolean; connectTimeoutMs: number }) {
+    this.#owner = owner;
+    this.socket = socket;
+    this.#tls = options.tls;
+    this.#parser = new ResponseParser(this);
+    this.#timer = setTimeout(() => this.#break(new ProxyError("connect_timeout")), options.connectTimeoutMs);
+    socket.once(options.tls ? "secureConnect" : "connect", () => this.#onConnect());
+    socket.on("data", (chunk: Buffer) => this.#onBytes(chunk));
+    socket.on("drain", () => this.#call?.onDrain());
+    socket.on("end", () => this.#onEof());
+    socket.on("error", (error) => {
+      this.#error = error;
+    });
+    socket.on("close", () => this.#onEof());
+  }
+
+  get gone(): boolean {
+    return this.#gone;
+  }
+
+  /** Seconds after which the upstream said it would close when idle. */
+  get keepAliveSeconds(): number | undefined {
+    return this.#parser.keepAliveSeconds;
+  }
+
+  begin(call: Http1Call, headOnly: boolean): void {
+    this.#call = call;
+    this.#parser.start(headOnly);
+  }
+
+  /** The call was given up: what is still under way on this connection cannot be told apart from a next answer. */
+  discard(): void {
+    this.#call = undefined;
+    this.#drop();
+  }
+
+  onHead(status: number, raw: string[], bodyFollows: boolean): void {
+    this.#call?.onHead(status, raw, bodyFollows);
+  }
+
+  onData(chunk: Buffer): void {
+    this.#call?.onData(chunk);
+  }
+
+  onEnd(trailers: readonly string[], reusable: boolean): void {
+    const call = this.#call;
+    this.#call = undefined;
+    this.#served++;
+    const sent = call?.onEnd(trailers) ?? false;
+    if (!reusable || !sent || this.#gone) this.#drop();
+    else {
+      this.socket.resume();
+      this.#owner.release(this);
+    }
+  }
+
+  #onConnect(): void {
+    this.#connected = true;
+    clearTimeout(this.#timer);
+    // A TLS socket says so: the event was secureConnect.
+    const protocol = this.#tls ? (this.socket as TLSSocket).alpnProtocol : false;
+    if (protocol !== false && protocol !== null && protocol !== "http/1.1")
+      this.#break(new ProxyError("upstream_unreachable", { detail: `upstream chose ${protocol}` }));
+  }
+
+  #onBytes(chunk: Buffer): void {
+    if (this.#gone) return;
+    if (this.#call === undefined) {
+      this.#drop();
+      return;
+    }
+    try {
+      this.#parser.feed(chunk);
+    } catch (error) {
+      const known = error instanceof ProxyError ? error : new ProxyError("internal", { cause: error });
+      this.#break(known);
+    }
+  }
+
+  #onEof(): void {
+    if (this.#gone) return;
+    if (this.#call === undefined) {
+      this.#drop();
+      return;
+    }
+    const detail = this.#error === undefined ? "closed by the upstream" : messageOf(this.#error);
+    if (this.#error === undefined && this.#connected && this.#parser.begun && this.#parser.eof()) return;
+    const code = this.#connected ? "upstream_broken" : "upstream_unreachable";
+    this.#break(new ProxyError(code, { detail, cause: this.#error }), this.#served > 0 && !this.#parser.begun);
+  }
+
+  #break(error: ProxyError, untouched = false): void {
+    const call = this.#call;
+    this.#call = undefined;
+    this.#drop();
+    call?.onBroken(error, untouched);
+  }
+
+  #drop(): void {
+    if (this.#gone) return;
+    this.#gone = true;
+    clearTimeout(this.#timer);
+    this.#owner.forget(this);
+    this.socket.destroy();
+  }
+}

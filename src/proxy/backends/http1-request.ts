@@ -1,0 +1,51 @@
+/** The head of an HTTP/1.1 request as text, and how its body is framed. Nothing that would break the framing passes. */
+import { ProxyError } from "../errors.ts";
+import { isFieldValue } from "../pipeline/fields.ts";
+import type { UpstreamRequest } from "./upstream.ts";
+
+const BAD_TARGET = /[^\x21-\x7e\x80-\xff]/;
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const LENGTH = /^[0-9]{1,15}$/;
+
+/** @returns `framing`: bytes of a streamed body, or -1 when it is sent in chunks */
+export function encodeHead(request: UpstreamRequest): { text: string; framing: number } {
+  const { raw } = request.headers;
+  const { body, method } = request;
+  if (BAD_TARGET.test(request.path)) throw invalid("the path holds a character that cannot be sent");
+  let text = `${method} ${request.path} HTTP/1.1\r\n`;
+  let declared = -1;
+  for (let at = 0; at < raw.length; at += 2) {
+    const name = raw[at] as string;
+    const value = raw[at + 1] as string;
+    if (name.length === 14 && name.toLowerCase() === "content-length") {
+      if (LENGTH.test(value)) declared = Number(value);
+    } else if (name.length !== 17 || name.toLowerCase() !== "transfer-encoding") {
+      text += isFieldValue(value) ? `${name}: ${value}\r\n` : encoded(name, value);
+    }
+  }
+  let framing = 0;
+  if (body === null) {
+    if (method === "POST" || method === "PUT" || method === "PATCH") text += "content-length: 0\r\n";
+  } else if (Buffer.isBuffer(body)) text += `content-length: ${body.length}\r\n`;
+  else {
+    framing = declared;
+    text += declared >= 0 ? `content-length: ${declared}\r\n` : "transfer-encoding: chunked\r\n";
+  }
+  return { text: `${text}\r\n`, framing };
+}
+
+/** Text that a policy computed may hold any character: UTF-8 is sent as its bytes, a line break is refused. */
+function encoded(name: string, value: string): string {
+  const bytes = Buffer.from(value, "utf8").toString("latin1");
+  if (!isFieldValue(bytes)) throw invalid(`header ${name} holds a control character`);
+  return `${name}: ${bytes}\r\n`;
+}
+
+/** Checks a name that did not come from the wire. */
+export function isFieldName(name: string): boolean {
+  return TOKEN.test(name);
+}
+
+function invalid(detail: string): ProxyError {
+  return new ProxyError("internal", { detail });
+}

@@ -1,0 +1,315 @@
+/**
+ * Reads HTTP/1.1 responses off a socket (RFC 9112), strictly: a byte that does not belong ends the connection, since
+ * an upstream and a proxy that disagree about where a message ends hand one client's answer to another.
+ */
+import { ProxyError } from "../errors.ts";
+import { ROLE, addNominated, dropNames, fieldOf, isFieldValue } from "../pipeline/fields.ts";
+
+export interface ResponseEvents {
+  onHead(status: number, raw: string[], bodyFollows: boolean): void;
+  onData(chunk: Buffer): void;
+  /** @param reusable the connection may carry another request */
+  onEnd(trailers: readonly string[], reusable: boolean): void;
+}
+
+const MAX_HEAD_BYTES = 65_536;
+const MAX_FIELDS = 200;
+const MAX_CHUNK_LINE = 4_096;
+const MAX_INTERIM = 16;
+const HEAD_END = Buffer.from("\r\n\r\n");
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?$/;
+const LENGTH = /^[0-9]{1,15}$/;
+const KEEP_ALIVE_TIMEOUT = /(?:^|[ ,])timeout=([0-9]{1,6})/i;
+
+const STATE = { idle: 0, head: 1, length: 2, size: 3, chunk: 4, chunkEnd: 5, trailers: 6, untilClose: 7 } as const;
+type State = (typeof STATE)[keyof typeof STATE];
+
+interface Framing {
+  length: number;
+  chunked: boolean;
+  close: boolean;
+}
+
+export class ResponseParser {
+  /** Seconds after which the upstream closes an idle connection, if it said so. */
+  keepAliveSeconds: number | undefined;
+  readonly #events: ResponseEvents;
+  #state: State = STATE.idle;
+  #rest: Buffer | undefined;
+  #left = 0;
+  #headOnly = false;
+  #close = false;
+  #interim = 0;
+  #trailers: string[] = [];
+
+  constructor(events: ResponseEvents) {
+    this.#events = events;
+  }
+
+  /** @param headOnly the request was a HEAD: no body follows whatever the header says */
+  start(headOnly: boolean): void {
+    this.#state = STATE.head;
+    this.#headOnly = headOnly;
+    this.#interim = 0;
+  }
+
+  get begun(): boolean {
+    return this.#state !== STATE.head || this.#rest !== undefined || this.#interim > 0;
+  }
+
+  /** @throws ProxyError response_invalid */
+  feed(chunk: Buffer): void {
+    let bytes = chunk;
+    if (this.#rest !== undefined) {
+      bytes = Buffer.concat([this.#rest, chunk]);
+      this.#rest = undefined;
+    }
+    let at = 0;
+    while (this.#state === STATE.head) {
+      const next = this.#head(bytes, at);
+      if (next < 0) {
+        if (bytes.length - at > MAX_HEAD_BYTES) throw invalid("header block too large");
+        if (at < bytes.length) this.#rest = at === 0 ? bytes : bytes.subarray(at);
+        return;
+      }
+      at = next;
+    }
+    if (at < bytes.length) this.#body(bytes, at);
+  }
+
+  /** The upstream closed. @returns false when the message was not complete */
+  eof(): boolean {
+    if (this.#state !== STATE.untilClose) return this.#state === STATE.idle;
+    this.#finish(false);
+    return true;
+  }
+
+  #head(bytes: Buffer, start: number): number {
+    const end = bytes.indexOf(HEAD_END, start);
+    if (end < 0) return -1;
+    if (end - start > MAX_HEAD_BYTES) throw invalid("header block too large");
+    const text = bytes.toString("latin1", start, end + 2);
+    const lineEnd = text.indexOf("\r\n");
+    const line = STATUS_LINE.exec(text.slice(0, lineEnd));
+    if (line === null) throw invalid("malformed status line");
+    const status = Number(line[2]);
+    const framing: Framing = { length: -1, chunked: false, close: line[1] === "0" };
+    const raw = this.#fields(text, lineEnd + 2, framing);
+    if (status < 200) {
+      if (status === 101 || ++this.#interim > MAX_INTERIM) throw invalid("unexpected interim response");
+      return end + 4;
+    }
+    this.#begin(status, raw, framing);
+    return end + 4;
+  }
+
+  #fields(text: string, start: number, framing: Framing): string[] {
+    const raw: string[] = [];
+    let nominated: Set<string> | undefined;
+    for (let at = start; at < text.length;) {
+      const end = text.indexOf("\r\n", at);
+      const colon = text.indexOf(":", at);
+      const field = colon > at && colon < end ? fieldOf(text.slice(at, colon)) : undefined;
+      if (field === undefined) throw invalid("malformed header line");
+      const value = trimmed(text, colon + 1, end);
+      if (!isFieldValue(value)) throw invalid("control character in a header");
+      at = end + 2;
+      if (raw.length >= MAX_FIELDS * 2) throw invalid("too many headers");
+      if (field.role === ROLE.plain) raw.push(field.name, value);
+      else if (field.role === ROLE.connection) nominated = connection(value, framing, nominated);
+      else this.#special(field, value, framing, raw);
+    }
+    if (framing.chunked && framing.length >= 0) throw invalid("both content-length and transfer-encoding");
+    if (nominated !== undefined) dropNames(raw, nominated);
+    return raw;
+  }
+
+  #special(field: { name: string; role: number }, value: string, framing: Framing, raw: string[]): void {
+    switch (field.role) {
+      case ROLE.contentLength:
+        if (!LENGTH.test(value) || (framing.length >= 0 && framing.length !== Number(value)))
+          throw invalid("malformed content-length");
+        if (framing.length < 0) raw.push(field.name, value);
+        framing.length = Number(value);
+        return;
+      case ROLE.transferEncoding:
+        if (framing.chunked || value.toLowerCase() !== "chunked") throw invalid("unsupported transfer-encoding");
+        framing.chunked = true;
+        return;
+      case ROLE.keepAlive: {
+        const seconds = KEEP_ALIVE_TIMEOUT.exec(value)?.[1];
+        if (seconds !== undefined) this.keepAliveSeconds = Number(seconds);
+        return;
+      }
+      case ROLE.hop:
+      case ROLE.te:
+      case ROLE.upgrade:
+        return;
+      default:
+        raw.push(field.name, value);
+    }
+  }
+
+  #begin(status: number, raw: string[], framing: Framing): void {
+    this.#close = framing.close;
+    const bodiless = this.#headOnly || status === 204 || status === 304;
+    if (bodiless || (!framing.chunked && framing.length === 0)) {
+      this.#state = STATE.idle;
+      this.#events.onHead(status, raw, false);
+      this.#events.onEnd([], !this.#close);
+      return;
+    }
+    if (framing.chunked) this.#state = STATE.size;
+    else if (framing.length > 0) {
+      this.#state = STATE.length;
+      this.#left = framing.length;
+    } else this.#state = STATE.untilClose;
+    this.#events.onHead(status, raw, true);
+  }
+
+  #body(bytes: Buffer, start: number): void {
+    switch (this.#state) {
+      case STATE.idle:
+        throw invalid("bytes after the end of the response");
+      case STATE.untilClose:
+        this.#events.onData(start === 0 ? bytes : bytes.subarray(start));
+        return;
+      case STATE.length: {
+        const end = Math.min(bytes.length, start + this.#left);
+        this.#left -= end - start;
+        this.#events.onData(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end));
+        if (this.#left > 0) return;
+        this.#finish(end === bytes.length && !this.#close);
+        return;
+      }
+      default:
+        this.#chunks(bytes, start);
+    }
+  }
+
+  /** Hands over the data of all chunks in one read as one piece: fewer writes for bursts of small events. */
+  #chunks(bytes: Buffer, start: number): void {
+    let first: Buffer | undefined;
+    let more: Buffer[] | undefined;
+    let at = start;
+    let next = start;
+    while ((next = this.#chunkStep(bytes, at)) >= 0) {
+      if (this.#state === STATE.chunkEnd || this.#state === STATE.chunk) {
+        const from = this.#dataFrom;
+        if (next > from) {
+          const piece = bytes.subarray(from, next);
+          if (first === undefined) first = piece;
+          else (more ??= [first]).push(piece);
+        }
+      }
+      at = next;
+      if (this.#state === STATE.idle || at === bytes.length) break;
+    }
+    const ended = this.#state === STATE.idle;
+    if (!ended && at < bytes.length) this.#rest = at === 0 ? bytes : bytes.subarray(at);
+    if (first !== undefined) this.#events.onData(more === undefined ? first : Buffer.concat(more));
+    if (ended) this.#events.onEnd(this.#trailers, at === bytes.length && !this.#close);
+  }
+
+  #dataFrom = 0;
+
+  /** Takes one element. @returns the position behind it, or -1 when more bytes are needed */
+  #chunkStep(bytes: Buffer, at: number): number {
+    this.#dataFrom = bytes.length + 1;
+    switch (this.#state) {
+      case STATE.size:
+        return this.#size(bytes, at);
+      case STATE.chunk: {
+        const end = Math.min(bytes.length, at + this.#left);
+        this.#dataFrom = at;
+        this.#left -= end - at;
+        if (this.#left === 0) this.#state = STATE.chunkEnd;
+        return end;
+      }
+      case STATE.chunkEnd:
+        if (bytes.length - at < 2) return -1;
+        if (bytes[at] !== 13 || bytes[at + 1] !== 10) throw invalid("chunk longer than its size");
+        this.#state = STATE.size;
+        return at + 2;
+      default:
+        return this.#trailerLine(bytes, at);
+    }
+  }
+
+  #size(bytes: Buffer, start: number): number {
+    const end = bytes.indexOf(10, start);
+    if (end < 0) {
+      if (bytes.length - start > MAX_CHUNK_LINE) throw invalid("chunk size line too long");
+      return -1;
+    }
+    let at = start;
+    let size = 0;
+    for (let digit = hex(bytes[at]); digit >= 0; digit = hex(bytes[++at])) size = size * 16 + digit;
+    if (at === start || at - start > 12 || end - start > MAX_CHUNK_LINE || bytes[end - 1] !== 13)
+      throw invalid("malformed chunk size");
+    // Extensions are allowed and ignored, but they must be extensions, and hold no control characters.
+    if (at !== end - 1 && !/^[ \t]*;/.test(bytes.toString("latin1", at, end - 1))) throw invalid("malformed chunk size");
+    if (at !== end - 1 && !isFieldValue(bytes.toString("latin1", at, end - 1))) throw invalid("malformed chunk extension");
+    this.#left = size;
+    this.#trailers = [];
+    this.#state = size === 0 ? STATE.trailers : STATE.chunk;
+    return end + 1;
+  }
+
+  #trailerLine(bytes: Buffer, start: number): number {
+    const end = bytes.indexOf(10, start);
+    if (end < 0) {
+      if (bytes.length - start > MAX_HEAD_BYTES) throw invalid("trailers too large");
+      return -1;
+    }
+    if (bytes[end - 1] !== 13 || end === start) throw invalid("malformed trailer");
+    if (end - start === 1) {
+      this.#state = STATE.idle;
+      return end + 1;
+    }
+    const text = bytes.toString("latin1", start, end - 1);
+    const colon = text.indexOf(":");
+    const field = colon > 0 ? fieldOf(text.slice(0, colon)) : undefined;
+    const value = trimmed(text, colon + 1, text.length);
+    if (field === undefined || !isFieldValue(value)) throw invalid("malformed trailer");
+    if (this.#trailers.length >= MAX_FIELDS * 2) throw invalid("too many trailers");
+    if (field.role === ROLE.plain) this.#trailers.push(field.name, value);
+    return end + 1;
+  }
+
+  #finish(reusable: boolean): void {
+    this.#state = STATE.idle;
+    this.#events.onEnd([], reusable);
+  }
+}
+
+function connection(value: string, framing: Framing, nominated: Set<string> | undefined): Set<string> {
+  const names = nominated ?? new Set<string>();
+  addNominated(value, names);
+  if (names.has("close")) framing.close = true;
+  else if (names.has("keep-alive")) framing.close = false;
+  return names;
+}
+
+function trimmed(text: string, start: number, end: number): string {
+  let from = start;
+  let to = end;
+  while (from < to && isBlank(text.charCodeAt(from))) from++;
+  while (to > from && isBlank(text.charCodeAt(to - 1))) to--;
+  return text.slice(from, to);
+}
+
+function isBlank(code: number): boolean {
+  return code === 32 || code === 9;
+}
+
+function hex(code: number | undefined): number {
+  if (code === undefined) return -1;
+  if (code >= 48 && code <= 57) return code - 48;
+  if (code >= 97 && code <= 102) return code - 87;
+  return code >= 65 && code <= 70 ? code - 55 : -1;
+}
+
+function invalid(detail: string): ProxyError {
+  return new ProxyError("response_invalid", { detail });
+}

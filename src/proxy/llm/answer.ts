@@ -1,0 +1,93 @@
+/** The way back: an upstream answer to an LLM request as the client's reply, with its usage read. */
+import { ProxyError } from "../errors.ts";
+import type { UpstreamResponse } from "../backends/upstream.ts";
+import { HeaderList } from "../../lib/header-list.ts";
+import type { BodyStream } from "../pipeline/body.ts";
+import type { Reply } from "../pipeline/exchange.ts";
+import { codingOf, collect, unpackStream } from "./content-coding.ts";
+import type { Converter } from "./convert/converter.ts";
+import type { Format } from "./formats/format.ts";
+import { parseObject, type JsonObject } from "./json.ts";
+import { scanStream, translateStream } from "./stream/bodies.ts";
+import type { Ledger } from "./usage.ts";
+
+export interface AnswerContext {
+  readonly format: Format;
+  readonly converter: Converter | undefined;
+  readonly ledger: Ledger;
+  readonly bodyLimitBytes: number;
+}
+
+/** @throws ProxyError response_invalid, response_too_large, upstream_broken */
+export async function readAnswer(response: UpstreamResponse, context: AnswerContext): Promise<Reply> {
+  const headers = response.headers.clone();
+  const reply = (body: Reply["body"]): Reply => ({ status: response.status, headers, body, upstream: true });
+  const { converter, ledger } = context;
+  const coding = codingOf(headers.getAll("content-encoding").join(","));
+  if (response.body === null || (coding === undefined && converter === undefined)) {
+    ledger.settle();
+    return reply(response.body);
+  }
+  if (coding === undefined) {
+    response.body.destroy();
+    throw new ProxyError("response_invalid", { detail: "the answer has an unknown content coding" });
+  }
+  const body = coding === null ? response.body : unpackStream(response.body, coding);
+  if (coding !== null || converter !== undefined) forgetBody(headers);
+  if (response.status >= 400) return reply(await readError(body, headers, response.status, context));
+  const type = (headers.get("content-type") ?? "").toLowerCase();
+  if (type.startsWith("text/event-stream")) return reply(readStream(body, context));
+  if (converter === undefined && !type.includes("json")) {
+    ledger.settle();
+    return reply(body);
+  }
+  return reply(await readWhole(body, headers, context));
+}
+
+function readStream(body: BodyStream, { format, converter, ledger, bodyLimitBytes }: AnswerContext): BodyStream {
+  const stream = { format, ledger, maxEventBytes: bodyLimitBytes };
+  return converter === undefined
+    ? scanStream(body, stream)
+    : translateStream(body, stream, converter.stream(nowSeconds()));
+}
+
+async function readError(
+  body: BodyStream,
+  headers: HeaderList,
+  status: number,
+  { converter, ledger, bodyLimitBytes }: AnswerContext,
+): Promise<Reply["body"]> {
+  ledger.settle();
+  if (converter === undefined) return body;
+  const bytes = await collect(body, bodyLimitBytes);
+  if (bytes === undefined) throw new ProxyError("response_too_large");
+  return printed(converter.error(bytes, status), headers);
+}
+
+async function readWhole(body: BodyStream, headers: HeaderList, context: AnswerContext): Promise<Buffer> {
+  const { format, converter, ledger, bodyLimitBytes } = context;
+  const bytes = await collect(body, bodyLimitBytes);
+  if (bytes === undefined) throw new ProxyError("response_too_large");
+  const answer = parseObject(bytes);
+  if (answer !== undefined) ledger.record(format.usage(answer));
+  ledger.settle();
+  if (converter === undefined) return bytes;
+  if (answer === undefined) throw new ProxyError("response_invalid", { detail: "the answer is not a JSON object" });
+  return printed(converter.response(answer, nowSeconds()), headers);
+}
+
+function printed(answer: JsonObject, headers: HeaderList): Buffer {
+  headers.set("content-type", "application/json");
+  return Buffer.from(JSON.stringify(answer));
+}
+
+/** The length, the coding and the digests of a body that is not sent as it came. */
+function forgetBody(headers: HeaderList): void {
+  for (const name of ["content-length", "content-encoding", "content-md5", "content-digest", "repr-digest", "digest"])
+    headers.remove(name);
+  headers.remove("etag");
+}
+
+function nowSeconds(): number {
+  return Math.floor(Date.now() / 1000);
+}

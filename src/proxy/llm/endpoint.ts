@@ -1,0 +1,136 @@
+/** A configured provider, compiled: how to reach it and how a request for it is addressed and signed. */
+import { create } from "@bufbuild/protobuf";
+import {
+  BackendSettingsSchema,
+  BackendTlsSchema,
+  type BackendSettings,
+  type CredentialLocation,
+  type Provider as ProviderNode,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { ConfigError } from "../../lib/errors.ts";
+import { HeaderList } from "../../lib/header-list.ts";
+import { placeCredential } from "../backends/auth.ts";
+import type { BackendDeps } from "../backends/handler.ts";
+import type { UpstreamTarget } from "../backends/upstream.ts";
+import { ProxyError } from "../errors.ts";
+import type { Exchange } from "../pipeline/exchange.ts";
+import { completionsToMessages } from "./convert/completions-to-messages.ts";
+import type { Converter } from "./convert/converter.ts";
+import { completions } from "./formats/completions.ts";
+import type { Format } from "./formats/format.ts";
+import { messages } from "./formats/messages.ts";
+import { anthropic } from "./providers/anthropic.ts";
+import { custom } from "./providers/custom.ts";
+import { openai } from "./providers/openai.ts";
+import type { Provider } from "./providers/provider.ts";
+import { ProviderHealth } from "./select.ts";
+
+const PROVIDERS: Readonly<Record<string, Provider>> = { llma: openai, llme: anthropic, custom };
+
+export interface Endpoint {
+  readonly node: ProviderNode;
+  readonly provider: Provider;
+  readonly health: ProviderHealth;
+  /** What goes to the provider; undefined when it cannot serve a chat completions client. */
+  readonly wire: { readonly format: Format; readonly converter: Converter | undefined } | undefined;
+  /** @throws ProxyError backend_invalid, endpoint_unavailable */
+  target(): UpstreamTarget;
+  /** Path and headers of a request of this exchange. */
+  address(exchange: Exchange): { path: string; headers: HeaderList };
+}
+
+/** @throws ConfigError for a provider that this data plane does not know */
+export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint {
+  const provider = Object.hasOwn(PROVIDERS, node.key) ? PROVIDERS[node.key] : undefined;
+  if (provider === undefined) throw new ConfigError(`unknown LLM provider "${node.key}"`);
+  const wire = wireOf(provider, node);
+  // The vendor's own address is never spoken to in the clear, whatever the configuration left out.
+  const tls = node.tls || (node.host === "" && node.backend === "");
+  const defaults = tls ? create(BackendSettingsSchema, { tls: create(BackendTlsSchema) }) : undefined;
+  const settings = deps.settings(node.name, node.settings, defaults);
+  return {
+    node,
+    provider,
+    health: new ProviderHealth(),
+    wire,
+    target: () => targetOf(node, provider, deps, settings),
+    address(exchange) {
+      const headers = forwardedHeaders(exchange.requestHeaders);
+      headers.raw.unshift("Host", authorityOf(node, provider, settings, exchange));
+      let path = pathOf(node, provider, wire?.format ?? completions, exchange.target);
+      const { auth } = settings;
+      if (auth !== undefined) path = placeCredential(auth, headers, path);
+      provider.headers(headers, auth?.location === undefined ? undefined : credentialHeader(auth.location));
+      return { path, headers };
+    },
+  };
+}
+
+function wireOf(provider: Provider, node: ProviderNode): Endpoint["wire"] {
+  const supported = provider.supports(node);
+  if (supported.includes("Completions")) return { format: completions, converter: undefined };
+  return supported.includes("Messages") ? { format: messages, converter: completionsToMessages } : undefined;
+}
+
+function targetOf(
+  node: ProviderNode,
+  provider: Provider,
+  deps: BackendDeps,
+  settings: BackendSettings,
+): UpstreamTarget {
+  if (node.backend !== "") {
+    const target = deps.destination(node.backend);
+    return target.tls === undefined && settings.tls !== undefined ? { ...target, tls: settings.tls } : target;
+  }
+  const host = node.host === "" ? provider.defaultHost : node.host;
+  if (host === "") throw new ProxyError("backend_invalid", { detail: "the provider has no address" });
+  return { host, port: portOf(node), unixPath: "", tls: settings.tls };
+}
+
+function portOf({ port }: ProviderNode): number {
+  return port === 0 ? 443 : port;
+}
+
+/** The provider's name; an address of numbers has none, so the client's authority goes on. */
+function authorityOf(node: ProviderNode, provider: Provider, settings: BackendSettings, exchange: Exchange): string {
+  const host = node.host === "" ? provider.defaultHost : node.host;
+  if (node.backend !== "" || host === "" || host.includes(":") || /^\d+(?:\.\d+){3}$/.test(host)) return exchange.host;
+  const port = portOf(node);
+  return port === (settings.tls === undefined ? 80 : 443) ? host : `${host}:${port}`;
+}
+
+/** A configured path is used as it is, query included; otherwise the client's query stays. */
+function pathOf(node: ProviderNode, provider: Provider, format: Format, target: string): string {
+  if (node.path !== "") return node.path;
+  const path = provider.url(node, format.name);
+  const query = target.indexOf("?");
+  if (query === -1 || query === target.length - 1) return path;
+  return `${path}${path.includes("?") ? "&" : "?"}${target.slice(query + 1)}`;
+}
+
+function credentialHeader({ location }: CredentialLocation): string {
+  return location.case === "header" ? location.value.name.toLowerCase() : "";
+}
+
+/** Fields of one connection, and those that describe a body which is written anew. */
+const DROPPED: ReadonlySet<string> = new Set(
+  (
+    "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding upgrade " +
+    "host expect accept-encoding content-length content-encoding content-type content-md5 content-digest repr-digest digest"
+  ).split(" "),
+);
+
+function forwardedHeaders(source: HeaderList): HeaderList {
+  const named = new Set(
+    source.getAll("connection").flatMap((value) => value.split(",").map((name) => name.trim().toLowerCase())),
+  );
+  const result = new HeaderList();
+  const { raw } = source;
+  for (let at = 0; at < raw.length; at += 2) {
+    const name = (raw[at] as string).toLowerCase();
+    if (!DROPPED.has(name) && !named.has(name)) result.raw.push(raw[at] as string, raw[at + 1] as string);
+  }
+  // Usage has to be read from the answer; a provider that packs it all the same is unpacked.
+  result.raw.push("content-type", "application/json", "accept-encoding", "identity");
+  return result;
+}

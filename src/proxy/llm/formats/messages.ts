@@ -1,0 +1,57 @@
+/** Anthropic messages: content blocks, usage without cached tokens, streams that open with `message_start`. */
+import { ProxyError } from "../../errors.ts";
+import { countOf, objectOf, stringOf, type JsonObject } from "../json.ts";
+import type { Facts } from "../usage.ts";
+import type { Format } from "./format.ts";
+
+export const messages: Format = {
+  name: "Messages",
+
+  parse(body) {
+    const { model, messages: turns, stream } = body;
+    if (!Array.isArray(turns))
+      throw new ProxyError("llm_request_invalid", { text: "failed to process LLM request: messages must be a list" });
+    return { body, model: stringOf(model), streaming: stream === true };
+  },
+
+  print: (body) => Buffer.from(JSON.stringify(body)),
+
+  usage(answer) {
+    const facts: Facts = {};
+    learn(answer, facts);
+    return facts;
+  },
+
+  stream(event, facts) {
+    switch (event["type"]) {
+      case "message_start": {
+        const message = objectOf(event["message"]);
+        return message !== undefined && learn(message, facts);
+      }
+      case "message_delta":
+        return learn(event, facts);
+      default:
+        return false;
+    }
+  },
+};
+
+/** Counts of a stream are running totals: a later one replaces the same one, an absent one stays as it was. */
+function learn(answer: JsonObject, facts: Facts): boolean {
+  const model = stringOf(answer["model"]);
+  if (model !== undefined) facts.model = model;
+  const reported = objectOf(answer["usage"]);
+  if (reported === undefined) return model !== undefined;
+  const before = facts.usage;
+  const fresh = countOf(reported["input_tokens"]) ?? before?.providerInputTokens ?? 0;
+  const read = countOf(reported["cache_read_input_tokens"]) ?? before?.cachedInputTokens;
+  const written = countOf(reported["cache_creation_input_tokens"]) ?? before?.cacheCreationInputTokens;
+  facts.usage = {
+    inputTokens: fresh + (read ?? 0) + (written ?? 0),
+    outputTokens: countOf(reported["output_tokens"]) ?? before?.outputTokens ?? 0,
+    providerInputTokens: fresh,
+    ...(read === undefined ? {} : { cachedInputTokens: read }),
+    ...(written === undefined ? {} : { cacheCreationInputTokens: written }),
+  };
+  return true;
+}

@@ -1,0 +1,80 @@
+/** JSON from strangers: bounded in depth, strict in UTF-8, read through small accessors instead of trusted shapes. */
+import { isUtf8 } from "node:buffer";
+
+export type Json = null | boolean | number | string | Json[] | JsonObject;
+export interface JsonObject {
+  [key: string]: Json | undefined;
+}
+
+/** Deeper nesting than any real request has; printing and walking a deeper one could exhaust the stack. */
+export const MAX_JSON_DEPTH = 256;
+
+export class JsonError extends Error {}
+
+/** @throws JsonError when the bytes are not UTF-8, nest too deep or are not JSON */
+export function parseJson(bytes: Buffer): Json {
+  if (!isUtf8(bytes)) throw new JsonError("not UTF-8");
+  if (depthOf(bytes) > MAX_JSON_DEPTH) throw new JsonError("nested too deep");
+  try {
+    // JSON.parse yields exactly the Json union.
+    return JSON.parse(bytes.toString("utf8")) as Json;
+  } catch (cause) {
+    throw new JsonError("not JSON", { cause });
+  }
+}
+
+/** @returns undefined for anything that is not a JSON object within the bounds */
+export function parseObject(bytes: Buffer): JsonObject | undefined {
+  try {
+    return objectOf(parseJson(bytes));
+  } catch (error) {
+    if (error instanceof JsonError) return undefined;
+    throw error;
+  }
+}
+
+export function objectOf(value: Json | undefined): JsonObject | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined;
+}
+
+export function stringOf(value: Json | undefined): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+/** A count: finite and not negative, rounded down. */
+export function countOf(value: Json | undefined): number | undefined {
+  return typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? Math.floor(value) : undefined;
+}
+
+export function listOf(value: Json | undefined): Json[] {
+  return Array.isArray(value) ? value : [];
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** Brackets outside of strings; malformed text may give any number, JSON.parse refuses it anyway. */
+function depthOf(bytes: Buffer): number {
+  let depth = 0;
+  let deepest = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) at = endOfString(bytes, at + 1);
+    else if (byte === 0x7b || byte === 0x5b) {
+      if (++depth > deepest) deepest = depth;
+    } else if (byte === 0x7d || byte === 0x5d) depth--;
+  }
+  return deepest;
+}
+
+/** Index of the closing quote: a quote after an even run of backslashes. */
+function endOfString(bytes: Buffer, from: number): number {
+  for (let at = from; ;) {
+    const quote = bytes.indexOf(QUOTE, at);
+    if (quote === -1) return bytes.length;
+    let slashes = 0;
+    while (quote - 1 - slashes >= from && bytes[quote - 1 - slashes] === BACKSLASH) slashes++;
+    if (slashes % 2 === 0) return quote;
+    at = quote + 1;
+  }
+}

@@ -1,0 +1,34 @@
+/** `llme`: the Anthropic messages API. */
+import type { HeaderList } from "../../../lib/header-list.ts";
+import { standardPath, type Provider } from "./provider.ts";
+
+export const anthropic: Provider = {
+  defaultHost: "api.anthropic.com",
+  supports: () => ["Messages"],
+  url: standardPath,
+  headers(headers, credentialHeader) {
+    removeBrowserHeaders(headers);
+    headers.set("anthropic-version", "2023-06-01");
+    placeKey(headers, credentialHeader);
+  },
+  quirks: () => undefined,
+};
+
+/** Keys travel in x-api-key; OAuth tokens, and whatever was placed on purpose, stay where they are. Never both. */
+function placeKey(headers: HeaderList, credentialHeader: string | undefined): void {
+  if (credentialHeader === "x-api-key") return headers.remove("authorization");
+  const token = /^bearer(?:\s+(.*))?$/i.exec(headers.get("authorization") ?? "");
+  if (credentialHeader !== undefined || token?.[1]?.startsWith("sk-ant-oat") === true) return headers.remove("x-api-key");
+  if (token === null) return;
+  headers.remove("authorization");
+  headers.set("x-api-key", token[1] ?? "");
+}
+
+/** The API answers calls that look like a browser's with a refusal. */
+function removeBrowserHeaders(headers: HeaderList): void {
+  for (let at = headers.raw.length - 2; at >= 0; at -= 2) {
+    const name = (headers.raw[at] as string).toLowerCase();
+    if (name === "origin" || name.startsWith("sec-fetch-") || name.startsWith("access-control-request-"))
+      headers.raw.splice(at, 2);
+  }
+}

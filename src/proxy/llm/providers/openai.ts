@@ -1,0 +1,18 @@
+/** `llma`: the OpenAI platform. */
+import { stringOf, type JsonObject } from "../json.ts";
+import { standardPath, type Provider } from "./provider.ts";
+
+export const openai: Provider = {
+  defaultHost: "api.openai.com",
+  supports: () => ["Completions"],
+  url: standardPath,
+  headers: () => undefined,
+  quirks: moveMaxTokens,
+};
+
+/** gpt models refuse the older name of the limit. */
+function moveMaxTokens(body: JsonObject): void {
+  if (stringOf(body["model"])?.startsWith("gpt-") !== true || body["max_tokens"] === undefined) return;
+  body["max_completion_tokens"] ??= body["max_tokens"];
+  delete body["max_tokens"];
+}

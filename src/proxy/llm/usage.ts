@@ -1,0 +1,80 @@
+/**
+ * What a request cost and who answered it. Counts are normalised so that all providers compare: input includes
+ * tokens read from and written to a cache. Charges every token budget exactly once, whatever way the request ends.
+ */
+import type { Exchange } from "../pipeline/exchange.ts";
+
+export interface Usage {
+  /** Cached tokens included. */
+  inputTokens: number;
+  outputTokens: number;
+  cachedInputTokens?: number;
+  cacheCreationInputTokens?: number;
+  reasoningTokens?: number;
+  /** As the provider wrote them. */
+  providerInputTokens?: number;
+  providerTotalTokens?: number;
+}
+
+/** What an answer says about itself. Filled bit by bit while a stream runs. */
+export interface Facts {
+  model?: string;
+  usage?: Usage;
+}
+
+/** Identity of one LLM request as expressions and telemetry see it. */
+export interface LlmRequestFacts {
+  readonly requestModel: string;
+  readonly provider: string;
+  readonly streaming: boolean;
+}
+
+export interface Ledger {
+  /** Publishes what is known about the answer so far. */
+  record(facts: Facts): void;
+  /** Charges the budgets; later calls do nothing. */
+  settle(): void;
+}
+
+/**
+ * Admits the request to every token budget and opens its books.
+ * @throws ProxyError rate_limited when a budget is used up; budgets that had admitted it are settled with 0
+ */
+export function openLedger(exchange: Exchange, request: LlmRequestFacts): Ledger {
+  const admitted: Exchange["tokenGates"] = [];
+  let facts: Facts = {};
+  let settled = false;
+
+  const publish = (): void => exchange.setRoot("llm", rootOf(request, facts));
+  const settle = (): void => {
+    if (settled) return;
+    settled = true;
+    publish();
+    const total = facts.usage === undefined ? 0 : facts.usage.inputTokens + facts.usage.outputTokens;
+    for (const gate of admitted) gate.settle(total);
+  };
+
+  publish();
+  // The client may go away at any moment, also before the upstream answers: the end of the exchange always settles.
+  exchange.onDone(settle);
+  for (const gate of exchange.tokenGates) {
+    gate.admit();
+    admitted.push(gate);
+  }
+  return {
+    record(next) {
+      facts = next;
+      if (!settled) publish();
+    },
+    settle,
+  };
+}
+
+function rootOf(request: LlmRequestFacts, { model, usage }: Facts): Record<string, unknown> {
+  const root: Record<string, unknown> = { ...request };
+  if (model !== undefined) root["responseModel"] = model;
+  if (usage === undefined) return root;
+  for (const [name, count] of Object.entries(usage)) root[name] = count;
+  root["totalTokens"] = usage.inputTokens + usage.outputTokens;
+  return root;
+}

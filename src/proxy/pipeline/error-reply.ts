@@ -1,0 +1,34 @@
+/** The answer that an error becomes (errors.ts): text for everyone, trailers-only status for gRPC clients. */
+import { HeaderList } from "../../lib/header-list.ts";
+import { PROXY_ERRORS, ProxyError } from "../errors.ts";
+import type { Reply } from "./exchange.ts";
+import type { HttpExchange } from "./http-exchange.ts";
+
+/** Never throws: what is not a ProxyError is an internal one, and its text stays in the log. */
+export function errorReply(exchange: HttpExchange, thrown: unknown): Reply {
+  const error = thrown instanceof ProxyError ? thrown : new ProxyError("internal", { cause: thrown });
+  exchange.error = error;
+  exchange.answeredByUpstream = false;
+  return printError(error, isGrpc(exchange.requestHeaders));
+}
+
+export function printError(error: ProxyError, grpc: boolean): Reply {
+  if (!grpc) {
+    const headers = new HeaderList(["content-type", "text/plain; charset=utf-8"]);
+    return { status: error.status, headers, body: Buffer.from(error.text), upstream: false };
+  }
+  const headers = new HeaderList([
+    "content-type",
+    "application/grpc",
+    "grpc-status",
+    String(PROXY_ERRORS[error.code].grpc),
+    "grpc-message",
+    encodeURIComponent(error.text),
+  ]);
+  return { status: 200, headers, body: null, upstream: false };
+}
+
+function isGrpc(headers: HeaderList): boolean {
+  const type = headers.get("content-type");
+  return type !== undefined && /^application\/grpc(?:$|[+; ])/i.test(type);
+}

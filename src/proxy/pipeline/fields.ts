@@ -1,0 +1,116 @@
+/**
+ * What a header field means to a proxy (RFC 9110 7.6.1, RFC 9112 6), found by one map look-up per field. Names come
+ * back in lower case, which is how they are sent. Names that were never seen before are not remembered beyond a bound.
+ */
+
+export const ROLE = {
+  plain: 0,
+  /** Belongs to one connection and is never forwarded. */
+  hop: 1,
+  connection: 2,
+  contentLength: 3,
+  transferEncoding: 4,
+  host: 5,
+  te: 6,
+  upgrade: 7,
+  /** Written anew by the proxy from what it knows about the connection. */
+  forwarding: 8,
+  forwardedFor: 9,
+  requestId: 10,
+  expect: 11,
+  keepAlive: 12,
+} as const;
+export type Role = (typeof ROLE)[keyof typeof ROLE];
+
+export interface Field {
+  /** Lower case. */
+  readonly name: string;
+  readonly role: Role;
+}
+
+const KNOWN: readonly [string, Role][] = [
+  ["connection", ROLE.connection],
+  ["proxy-connection", ROLE.hop],
+  ["keep-alive", ROLE.keepAlive],
+  ["proxy-authenticate", ROLE.hop],
+  ["proxy-authorization", ROLE.hop],
+  ["te", ROLE.te],
+  ["trailer", ROLE.hop],
+  ["transfer-encoding", ROLE.transferEncoding],
+  ["upgrade", ROLE.upgrade],
+  ["http2-settings", ROLE.hop],
+  ["content-length", ROLE.contentLength],
+  ["host", ROLE.host],
+  ["expect", ROLE.expect],
+  ["x-forwarded-for", ROLE.forwardedFor],
+  ["x-forwarded-proto", ROLE.forwarding],
+  ["x-forwarded-host", ROLE.forwarding],
+  ["x-forwarded-port", ROLE.forwarding],
+  ["forwarded", ROLE.forwarding],
+  ["x-request-id", ROLE.requestId],
+];
+const MAX_REMEMBERED = 4096;
+const LONGEST_REMEMBERED = 64;
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** Anything that a field value must not hold: control characters, and what does not fit a byte. */
+const BAD_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
+
+const seen = new Map<string, Field>(KNOWN.map(([name, role]) => [name, { name, role }]));
+
+/** @returns undefined when the text is not a field name */
+export function fieldOf(name: string): Field | undefined {
+  return seen.get(name) ?? learn(name);
+}
+
+function learn(name: string): Field | undefined {
+  if (!TOKEN.test(name)) return undefined;
+  const lower = name.toLowerCase();
+  const field = seen.get(lower) ?? { name: lower, role: ROLE.plain };
+  if (name.length <= LONGEST_REMEMBERED && seen.size < MAX_REMEMBERED) seen.set(name, field);
+  return field;
+}
+
+export function isFieldValue(value: string): boolean {
+  return !BAD_VALUE.test(value);
+}
+
+/** Names that a peer cannot have removed by listing them in Connection: they protect someone else. */
+const NEVER_NOMINATED = new Set(["host", "authorization", "cookie", "content-length", "via"]);
+
+/** Adds the field names that a Connection header lists. */
+export function addNominated(value: string, into: Set<string>): void {
+  for (const part of value.split(",")) {
+    const name = part.trim().toLowerCase();
+    if (name === "" || NEVER_NOMINATED.has(name) || name.startsWith("x-forwarded-")) continue;
+    into.add(name);
+  }
+}
+
+/** Removes, in place, the fields of the set from alternating names and values. Names are lower-case. */
+export function dropNames(raw: string[], names: ReadonlySet<string>): void {
+  let to = 0;
+  for (let at = 0; at < raw.length; at += 2) {
+    if (names.has(raw[at] as string)) continue;
+    raw[to++] = raw[at] as string;
+    raw[to++] = raw[at + 1] as string;
+  }
+  raw.length = to;
+}
+
+/** A copy without the fields that belong to one connection or to the framing of a body; names in lower case. */
+export function forwardable(raw: readonly string[]): string[] {
+  const out: string[] = [];
+  let nominated: Set<string> | undefined;
+  for (let at = 0; at < raw.length; at += 2) {
+    const field = fieldOf(raw[at] as string);
+    if (field === undefined) continue;
+    const { role } = field;
+    if (role === ROLE.connection) addNominated(raw[at + 1] as string, (nominated ??= new Set()));
+    else if (role !== ROLE.hop && role !== ROLE.keepAlive && role !== ROLE.te && role !== ROLE.upgrade) {
+      if (role !== ROLE.contentLength && role !== ROLE.transferEncoding && role !== ROLE.expect)
+        out.push(field.name, raw[at + 1] as string);
+    }
+  }
+  if (nominated !== undefined) dropNames(out, nominated);
+  return out;
+}

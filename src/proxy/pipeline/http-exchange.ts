@@ -1,0 +1,205 @@
+/** The one implementation of Exchange: what arrived on an HTTP listener, and what the data plane notes about it. */
+import { HeaderList } from "../../lib/header-list.ts";
+import { ProxyError } from "../errors.ts";
+import type { Body } from "./body.ts";
+import { Collector } from "./buffering.ts";
+import type { Abortable, Exchange, Outcome, TokenGate } from "./exchange.ts";
+import { RequestAttributes, proxyRoot, sourceRoot } from "./roots.ts";
+
+export interface Arrival {
+  readonly method: string;
+  readonly target: string;
+  readonly host: string;
+  readonly scheme: "http" | "https";
+  readonly version: string;
+  readonly headers: HeaderList;
+  readonly body: Body;
+  /** undefined when the length is not known beforehand. */
+  readonly contentLength: number | undefined;
+  readonly requestId: string;
+  readonly source: { readonly address: string; readonly port: number };
+  readonly bind: string;
+}
+
+type ListenerInfo = Exchange["listener"];
+type RouteInfo = NonNullable<Exchange["route"]>;
+
+export class HttpExchange implements Exchange {
+  readonly startedAtMs: number = performance.now();
+  method: string;
+  readonly scheme: "http" | "https";
+  readonly version: string;
+  readonly originalTarget: string;
+  readonly originalHost: string;
+  readonly requestHeaders: HeaderList;
+  readonly source: { readonly address: string; readonly port: number };
+  readonly requestId: string;
+  readonly contentLength: number | undefined;
+  readonly tokenGates: TokenGate[] = [];
+  target: string;
+  listener: ListenerInfo;
+  route: RouteInfo | undefined = undefined;
+  backend: Exchange["backend"] = undefined;
+  /** "address:port" that was called. */
+  endpoint: string | undefined = undefined;
+  requestBody: Body;
+  backendTimeoutMs: number | undefined = undefined;
+  /** The prefix that the chosen match covers: what ReplacePrefixMatch replaces. */
+  matchedPrefix: string | undefined = undefined;
+  /** The last error that the data plane itself answered with. */
+  error: ProxyError | undefined = undefined;
+  /** False when the data plane made the answer itself. */
+  answeredByUpstream = false;
+  hostRewritten = false;
+  /** Called when the deadline has passed; the listener's, which knows what was sent. */
+  onDeadline: (() => void) | undefined = undefined;
+  #host: string;
+  #startedAt: Date | undefined;
+  #queuedHeaders: HeaderList | undefined;
+  #roots: Map<string, unknown> | undefined;
+  #logFields: Map<string, string | number | boolean> | undefined;
+  #deadlineAtMs: number | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #abortable: Abortable | undefined;
+  #moreAbortables: Abortable[] | undefined;
+  #ended: Error | undefined;
+  #done: ((outcome: Outcome) => void)[] | undefined;
+  #over = false;
+
+  constructor(arrival: Arrival) {
+    this.method = arrival.method;
+    this.target = arrival.target;
+    this.originalTarget = arrival.target;
+    this.#host = arrival.host;
+    this.originalHost = arrival.host;
+    this.scheme = arrival.scheme;
+    this.version = arrival.version;
+    this.requestHeaders = arrival.headers;
+    this.requestBody = arrival.body;
+    this.contentLength = arrival.contentLength;
+    this.requestId = arrival.requestId;
+    this.source = arrival.source;
+    this.listener = { bind: arrival.bind, gateway: "", namespace: "", name: "" };
+  }
+
+  get host(): string {
+    return this.#host;
+  }
+
+  set host(value: string) {
+    this.#host = value;
+    this.hostRewritten = true;
+  }
+
+  get startedAt(): Date {
+    return (this.#startedAt ??= new Date(performance.timeOrigin + this.startedAtMs));
+  }
+
+  get queuedHeaders(): HeaderList {
+    return (this.#queuedHeaders ??= new HeaderList());
+  }
+
+  /** The queued headers if anyone queued one. */
+  get queued(): HeaderList | undefined {
+    return this.#queuedHeaders;
+  }
+
+  get logFields(): ReadonlyMap<string, string | number | boolean> | undefined {
+    return this.#logFields;
+  }
+
+  addLogField(name: string, value: string | number | boolean): void {
+    (this.#logFields ??= new Map()).set(name, value);
+  }
+
+  root(name: string): unknown {
+    const set = this.#roots?.get(name);
+    if (set !== undefined) return set;
+    switch (name) {
+      case "request":
+        return this.#remember(name, new RequestAttributes(this));
+      case "source":
+        return this.#remember(name, sourceRoot(this));
+      case "proxy":
+        return proxyRoot(this);
+      case "backend":
+        return this.backend;
+      default:
+        return undefined;
+    }
+  }
+
+  setRoot(name: string, value: unknown): void {
+    (this.#roots ??= new Map()).set(name, value);
+  }
+
+  #remember(name: string, value: unknown): unknown {
+    this.setRoot(name, value);
+    return value;
+  }
+
+  get deadlineAtMs(): number | undefined {
+    return this.#deadlineAtMs;
+  }
+
+  set deadlineAtMs(value: number | undefined) {
+    this.#deadlineAtMs = value;
+    clearTimeout(this.#timer);
+    if (value === undefined || this.#over) return;
+    const left = Math.max(0, value - performance.now());
+    this.#timer = setTimeout(() => {
+      this.abort(new ProxyError("request_timeout"));
+      this.onDeadline?.();
+    }, left);
+  }
+
+  onAbort(target: Abortable): void {
+    if (this.#ended !== undefined) target.abort(this.#ended);
+    else if (this.#abortable === undefined) this.#abortable = target;
+    else (this.#moreAbortables ??= []).push(target);
+  }
+
+  /** Gives up everything that is under way for this request. */
+  abort(error: Error): void {
+    if (this.#ended !== undefined) return;
+    this.#ended = error;
+    this.#abortable?.abort(error);
+    for (const target of this.#moreAbortables ?? []) target.abort(error);
+  }
+
+  /** True once the client went away or the deadline passed. */
+  get aborted(): boolean {
+    return this.#ended !== undefined;
+  }
+
+  async bufferRequestBody(limitBytes: number): Promise<Buffer | undefined> {
+    const body = this.requestBody;
+    if (body === null) return Buffer.alloc(0);
+    if (Buffer.isBuffer(body)) return body.length <= limitBytes ? body : undefined;
+    // An honest oversize is refused before a byte is read.
+    if (this.contentLength !== undefined && this.contentLength > limitBytes) return undefined;
+    const { promise, resolve, reject } = Promise.withResolvers<Buffer | undefined>();
+    const collector = new Collector(body, limitBytes, { resolve, reject });
+    this.onAbort(collector);
+    if (!this.aborted) collector.start();
+    const whole = await promise;
+    this.requestBody = whole ?? collector;
+    return whole;
+  }
+
+  onDone(callback: (outcome: Outcome) => void): void {
+    (this.#done ??= []).push(callback);
+  }
+
+  /** Ends the exchange, once. */
+  finish(outcome: Outcome): void {
+    if (this.#over) return;
+    this.#over = true;
+    clearTimeout(this.#timer);
+    for (const callback of this.#done ?? []) callback(outcome);
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+}

@@ -1,0 +1,49 @@
+/** Answers a request here instead of sending it on. A header that fails is left out; a body that fails is a 500. */
+import type { DirectResponse, DirectResponseChoice } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { bodyOf } from "../../cel/compile-expression.ts";
+import { CelError } from "../../cel/errors.ts";
+import type { Expression } from "../../cel/expression.ts";
+import { ConfigError } from "../../lib/errors.ts";
+import { HeaderList } from "../../lib/header-list.ts";
+import { ProxyError } from "../errors.ts";
+import type { Exchange, Reply } from "../pipeline/exchange.ts";
+import { compileChoice } from "./conditional.ts";
+import { fieldValueOf } from "./evaluation.ts";
+import type { Policy, PolicyDeps } from "./policy.ts";
+
+export const directResponse: Policy<DirectResponseChoice> = {
+  name: "direct-response",
+  compile({ branches }, deps) {
+    const choose = compileChoice(branches, ({ response }) => compileAnswer(response, deps), deps);
+    return function directResponse(exchange, next) {
+      const answer = choose(exchange);
+      return answer === undefined ? next() : answer(exchange);
+    };
+  },
+};
+
+function compileAnswer(response: DirectResponse | undefined, deps: PolicyDeps): (exchange: Exchange) => Reply {
+  if (response === undefined) throw new ConfigError("a direct response branch has no response");
+  const { status, bodyExpression } = response;
+  const fixedBody = Buffer.from(response.body);
+  const computedBody = bodyExpression === "" ? undefined : deps.expression(bodyExpression);
+  const headers = response.headers.map(({ name, expression }) => ({ name, expression: deps.expression(expression) }));
+  return (exchange) => {
+    const list = new HeaderList();
+    for (const { name, expression } of headers) {
+      const value = fieldValueOf(expression, exchange);
+      if (value !== undefined) list.set(name, value);
+    }
+    const body = computedBody === undefined ? fixedBody : computeBody(computedBody, exchange);
+    return { status, headers: list, body: body.length === 0 ? null : body, upstream: false };
+  };
+}
+
+function computeBody(expression: Expression, exchange: Exchange): Buffer {
+  try {
+    return bodyOf(expression.evaluate(exchange));
+  } catch (error) {
+    if (!(error instanceof CelError)) throw error;
+    throw new ProxyError("expression_failed", { detail: error.message, cause: error });
+  }
+}

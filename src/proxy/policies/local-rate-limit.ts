@@ -1,0 +1,107 @@
+/**
+ * Limits of one replica: requests are counted here, LLM tokens through the exchange's gates, because only the LLM
+ * backend knows the usage. The request that crosses a token budget succeeds; the next one is refused.
+ */
+import { LimitKind, type LocalRateLimit } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { ConfigError } from "../../lib/errors.ts";
+import { ProxyError } from "../errors.ts";
+import type { Exchange } from "../pipeline/exchange.ts";
+import { textOf } from "./evaluation.ts";
+import type { Policy, PolicyDeps } from "./policy.ts";
+import { type BucketSize, BucketTable, TokenBucket } from "./token-buckets.ts";
+
+const MAX_KEYS = 10_000;
+const SHARED = "";
+const FAILED_KEY = Symbol("key could not be evaluated");
+
+interface Entry {
+  readonly countsTokens: boolean;
+  readonly size: BucketSize;
+  bucketFor(exchange: Exchange): TokenBucket;
+}
+
+interface Charged {
+  readonly entry: Entry;
+  readonly bucket: TokenBucket;
+}
+
+export const localRateLimit: Policy<LocalRateLimit> = {
+  name: "local-rate-limit",
+  compile({ rules }, deps) {
+    const entries = rules.map((rule, position) => compileEntry(rule, position, deps));
+    const { nowMs } = deps;
+    return function localRateLimit(exchange, next) {
+      const now = nowMs();
+      const charged = entries.map((entry) => ({ entry, bucket: entry.bucketFor(exchange) }));
+      const requests = charged.filter(({ entry }) => !entry.countsTokens);
+      const empty = requests.find(({ entry, bucket }) => bucket.remaining(entry.size, now) < 1);
+      if (empty !== undefined) refuse(exchange, empty, now);
+      // Only now is anything taken: a request that one entry refuses must not use up another.
+      for (const { bucket } of requests) bucket.take(1);
+      for (const each of charged) if (each.entry.countsTokens) exchange.tokenGates.push(gate(exchange, each, nowMs));
+      report(exchange, scarcest(charged, now), now);
+      return next();
+    };
+  },
+};
+
+/** @throws ConfigError for a rule that could never let anything pass */
+function compileEntry(rule: LocalRateLimit["rules"][number], position: number, deps: PolicyDeps): Entry {
+  const { limit, burst, unitMs, kind, key } = rule;
+  if (limit < 1 || unitMs < 1 || kind === LimitKind.UNSPECIFIED) {
+    throw new ConfigError("a local rate limit needs a limit, a unit and a kind");
+  }
+  const size = { capacity: limit + burst, refill: limit, unitMs };
+  const create = (): TokenBucket => new TokenBucket(size, deps.nowMs());
+  // The same amounts keep their state over a reconfiguration; requests never become tokens.
+  const state = `${deps.owner}/local-rate-limit/${position}/${kind}`;
+  const table = deps.keep(state, () => new BucketTable(MAX_KEYS));
+  const expression = key === "" ? undefined : deps.expression(key);
+  return {
+    size,
+    countsTokens: kind === LimitKind.TOKENS,
+    bucketFor(exchange) {
+      if (expression === undefined) return table.get(SHARED, create);
+      return table.get(textOf(expression, exchange) ?? FAILED_KEY, create);
+    },
+  };
+}
+
+function gate(exchange: Exchange, charged: Charged, nowMs: () => number): Exchange["tokenGates"][number] {
+  const { entry, bucket } = charged;
+  return {
+    admit() {
+      const now = nowMs();
+      if (bucket.remaining(entry.size, now) < 1) refuse(exchange, charged, now);
+    },
+    settle(totalTokens) {
+      // A refill that is due counts first, so that the usage is charged to the time in which it ended.
+      bucket.remaining(entry.size, nowMs());
+      bucket.take(totalTokens);
+    },
+  };
+}
+
+function scarcest(charged: readonly Charged[], now: number): Charged | undefined {
+  let least: Charged | undefined;
+  let leastRemaining = Number.POSITIVE_INFINITY;
+  for (const each of charged) {
+    const remaining = each.bucket.remaining(each.entry.size, now);
+    if (remaining < leastRemaining) [least, leastRemaining] = [each, remaining];
+  }
+  return least;
+}
+
+function refuse(exchange: Exchange, charged: Charged, now: number): never {
+  report(exchange, charged, now);
+  throw new ProxyError("rate_limited");
+}
+
+/** Three headers that belong together: they always speak of one entry. */
+function report({ queuedHeaders }: Exchange, charged: Charged | undefined, now: number): void {
+  if (charged === undefined) return;
+  const { bucket, entry } = charged;
+  queuedHeaders.set("x-ratelimit-limit", String(entry.size.capacity));
+  queuedHeaders.set("x-ratelimit-remaining", String(Math.floor(bucket.remaining(entry.size, now))));
+  queuedHeaders.set("x-ratelimit-reset", String(bucket.resetSeconds(entry.size, now)));
+}

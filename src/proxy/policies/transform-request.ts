@@ -1,0 +1,38 @@
+/** The request side of a transformation: pseudo-headers and the body. */
+import type { BodyStream } from "../pipeline/body.ts";
+import type { Exchange } from "../pipeline/exchange.ts";
+import type { TransformTarget } from "./transform.ts";
+
+const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
+/** Visible ASCII from a slash on: anything else could split the request line. */
+const TARGET = /^\/[\u0021-\u007e]*$/;
+const AUTHORITY = /^[A-Za-z0-9.\-_~:[\]%]{1,260}$/;
+
+export function requestTarget(exchange: Exchange): TransformTarget {
+  return {
+    headers: exchange.requestHeaders,
+    setPseudo(name, value) {
+      if (name === ":method" && METHOD.test(value)) exchange.method = value;
+      else if (name === ":path" && TARGET.test(value)) exchange.target = value;
+      else if (name === ":authority" && AUTHORITY.test(value)) exchange.host = value;
+    },
+  };
+}
+
+/** The client's own body is read to its end, so that its connection stays usable. */
+export async function transformRequestBody(exchange: Exchange, body: Buffer, limitBytes: number): Promise<void> {
+  const { requestBody } = exchange;
+  if (requestBody !== null && !Buffer.isBuffer(requestBody)) {
+    const whole = await exchange.bufferRequestBody(limitBytes);
+    // Too large to hold: the stream is still there, and nobody else will read it.
+    if (whole === undefined && exchange.requestBody !== null && !Buffer.isBuffer(exchange.requestBody)) {
+      discard(exchange.requestBody);
+    }
+  }
+  exchange.requestBody = body;
+  exchange.requestHeaders.remove("content-length");
+}
+
+function discard(stream: BodyStream): void {
+  stream.read({ data: () => true, end: () => undefined, error: () => undefined });
+}

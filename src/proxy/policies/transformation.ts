@@ -1,0 +1,59 @@
+/**
+ * Rewrites requests and responses by expressions, in the order metadata, add, set, remove, body. A header whose
+ * expression fails or gives null is removed: a value that the client sent must not survive in its place.
+ */
+import type {
+  Transform,
+  Transformation,
+  TransformationChoice,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Exchange, Reply } from "../pipeline/exchange.ts";
+import { compileChoice } from "./conditional.ts";
+import type { Policy, PolicyDeps } from "./policy.ts";
+import { compileTransform, type CompiledTransform } from "./transform.ts";
+import { requestTarget, transformRequestBody } from "./transform-request.ts";
+import { captureResponse, replaceResponseBody, responseTarget } from "./transform-response.ts";
+
+interface Compiled {
+  readonly request: CompiledTransform | undefined;
+  readonly response: CompiledTransform | undefined;
+}
+
+export const transformation: Policy<TransformationChoice> = {
+  name: "transformation",
+  compile({ branches }, deps) {
+    const choose = compileChoice(branches, (branch) => compileBoth(branch.transformation, deps), deps);
+    return async function transformation(exchange, next) {
+      // Chosen once: the response is transformed by the branch that transformed the request.
+      const chosen = choose(exchange);
+      if (chosen?.request !== undefined) await onRequest(chosen.request, exchange, deps.bodyLimitBytes);
+      const reply = await next();
+      if (chosen?.response !== undefined) await onResponse(chosen.response, exchange, reply, deps.bodyLimitBytes);
+      return reply;
+    };
+  },
+};
+
+function compileBoth(spec: Transformation | undefined, deps: PolicyDeps): Compiled {
+  const compile = (transform: Transform | undefined): CompiledTransform | undefined =>
+    transform === undefined ? undefined : compileTransform(transform, deps);
+  return { request: compile(spec?.request), response: compile(spec?.response) };
+}
+
+async function onRequest(transform: CompiledTransform, exchange: Exchange, limitBytes: number): Promise<void> {
+  transform.metadata(exchange, exchange);
+  transform.headers(requestTarget(exchange), exchange);
+  if (transform.body !== undefined) await transformRequestBody(exchange, transform.body(exchange), limitBytes);
+}
+
+async function onResponse(
+  transform: CompiledTransform,
+  exchange: Exchange,
+  reply: Reply,
+  limitBytes: number,
+): Promise<void> {
+  const scope = await captureResponse(exchange, reply, transform.readsResponseBody ? limitBytes : undefined);
+  transform.metadata(exchange, scope);
+  transform.headers(responseTarget(reply), scope);
+  if (transform.body !== undefined) replaceResponseBody(reply, transform.body(scope));
+}

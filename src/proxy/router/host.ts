@@ -1,0 +1,60 @@
+/** Things by host name: exact first, then the longest wildcard, then those without a host. */
+
+/** Lower case, no port, no trailing dot; brackets of IPv6 stay. */
+export function hostOf(authority: string): string {
+  const colon = authority.startsWith("[") ? authority.indexOf(":", authority.indexOf("]")) : authority.indexOf(":");
+  const host = colon < 0 ? authority : authority.slice(0, colon);
+  const plain = host.endsWith(".") ? host.slice(0, -1) : host;
+  return plain.toLowerCase();
+}
+
+export class HostMap<T> {
+  readonly #exact = new Map<string, T>();
+  /** Keyed by what follows the star, the dot included. */
+  readonly #wildcards = new Map<string, T>();
+  #any: T | undefined;
+
+  get(pattern: string): T | undefined {
+    if (pattern === "" || pattern === "*") return this.#any;
+    const lower = pattern.toLowerCase();
+    return lower.startsWith("*.") ? this.#wildcards.get(lower.slice(1)) : this.#exact.get(lower);
+  }
+
+  /** @param value undefined removes the entry */
+  set(pattern: string, value: T | undefined): void {
+    if (pattern === "" || pattern === "*") {
+      this.#any = value;
+      return;
+    }
+    const lower = pattern.toLowerCase();
+    const map = lower.startsWith("*.") ? this.#wildcards : this.#exact;
+    const key = lower.startsWith("*.") ? lower.slice(1) : lower;
+    if (value === undefined) map.delete(key);
+    else map.set(key, value);
+  }
+
+  /**
+   * The first answer that `use` gives, from the most specific entry to the least.
+   * @param host as hostOf returns it
+   */
+  first<R>(host: string, use: (value: T) => R | undefined): R | undefined {
+    const exact = this.#exact.get(host);
+    if (exact !== undefined) {
+      const found = use(exact);
+      if (found !== undefined) return found;
+    }
+    if (this.#wildcards.size > 0) {
+      // A star stands for one label or more, so the name itself is no match for its own wildcard.
+      for (let dot = host.indexOf(".", 1); dot > 0; dot = host.indexOf(".", dot + 1)) {
+        const value = this.#wildcards.get(host.slice(dot));
+        const found = value === undefined ? undefined : use(value);
+        if (found !== undefined) return found;
+      }
+    }
+    return this.#any === undefined ? undefined : use(this.#any);
+  }
+
+  find(host: string): T | undefined {
+    return this.first(host, (value) => value);
+  }
+}

@@ -1,0 +1,40 @@
+/**
+ * Which of several matching rules serves a request: exact path, then prefix and regex together by the length of the
+ * text, then method, header count, query count, age, name and the order in the route (Gateway API, HTTPRouteRule).
+ */
+import type { CompiledMatch } from "./match.ts";
+
+/** One match of one rule of one route. */
+export interface Candidate<Rule> {
+  readonly match: CompiledMatch;
+  readonly createdAtMs: bigint;
+  /** "namespace/name" of the route. */
+  readonly routeName: string;
+  readonly ruleIndex: number;
+  readonly matchIndex: number;
+  readonly rule: Rule;
+}
+
+/** @returns negative when a goes first */
+export function comparePrecedence<Rule>(a: Candidate<Rule>, b: Candidate<Rule>): number {
+  return (
+    pathRank(b.match) - pathRank(a.match) ||
+    b.match.path.text.length - a.match.path.text.length ||
+    Number(b.match.method !== "") - Number(a.match.method !== "") ||
+    b.match.headers.length - a.match.headers.length ||
+    b.match.query.length - a.match.query.length ||
+    compare(a.createdAtMs, b.createdAtMs) ||
+    compare(a.routeName, b.routeName) ||
+    a.ruleIndex - b.ruleIndex ||
+    a.matchIndex - b.matchIndex
+  );
+}
+
+function pathRank(match: CompiledMatch): number {
+  return match.path.kind === "exact" ? 1 : 0;
+}
+
+export function compare<T extends string | bigint | number>(a: T, b: T): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}

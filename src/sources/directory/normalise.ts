@@ -1,0 +1,92 @@
+/**
+ * What an API server would add to an object on its way in: the namespace, a time of creation, the base64 form of a
+ * Secret's text, and the defaults of its kind. In: a parsed document. Out: a frozen object, or what is missing.
+ */
+import type { KubeObject } from "../../api/object.ts";
+import { deepFreeze } from "../../lib/deep-freeze.ts";
+import { isClusterScoped } from "./scope.ts";
+
+export type ApplyDefaults = <T>(groupKind: string, object: T) => T;
+
+export interface ObjectFault {
+  readonly path: string;
+  readonly message: string;
+}
+
+/** Files have no time of creation: one for all of them leaves ties to the names. */
+const EPOCH = "1970-01-01T00:00:00Z";
+const DEFAULT_NAMESPACE = "default";
+const NAME = /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/;
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+export function normalise(value: Readonly<Record<string, unknown>>, applyDefaults: ApplyDefaults): KubeObject | readonly ObjectFault[] {
+  const faults = envelopeFaults(value);
+  if (faults.length > 0) return faults;
+  // The envelope was just checked: apiVersion, kind and metadata.name are texts. The copy keeps aliases from sharing.
+  const object = structuredClone(value) as unknown as Mutable;
+  object.metadata.creationTimestamp ??= EPOCH;
+  if (isClusterScoped(object.apiVersion, object.kind)) delete object.metadata.namespace;
+  else object.metadata.namespace ??= DEFAULT_NAMESPACE;
+  if (object.apiVersion === "v1" && object.kind === "Secret") {
+    const secretFaults = mergeStringData(object);
+    if (secretFaults.length > 0) return secretFaults;
+  }
+  return deepFreeze(applyDefaults<KubeObject>(groupKindOf(object.apiVersion, object.kind), object));
+}
+
+export function groupKindOf(apiVersion: string, kind: string): string {
+  const slash = apiVersion.indexOf("/");
+  return `${slash < 0 ? "" : apiVersion.slice(0, slash)}/${kind}`;
+}
+
+interface Mutable {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; namespace?: string; creationTimestamp?: string };
+  [field: string]: unknown;
+}
+
+function envelopeFaults(value: Readonly<Record<string, unknown>>): ObjectFault[] {
+  const faults: ObjectFault[] = [];
+  for (const path of ["apiVersion", "kind"] as const) {
+    if (typeof value[path] !== "string" || value[path] === "") faults.push({ path, message: "Required value" });
+  }
+  const metadata = isRecord(value["metadata"]) ? value["metadata"] : {};
+  const { name, namespace } = metadata;
+  if (name === undefined || name === null || name === "") faults.push({ path: "metadata.name", message: "Required value" });
+  else if (!isName(name)) faults.push({ path: "metadata.name", message: "must be lower-case letters, digits, '-' and '.', at most 253 characters" });
+  if (namespace === null) delete (metadata as { namespace?: unknown }).namespace;
+  else if (namespace !== undefined && (!isName(namespace) || namespace.length > 63 || namespace.includes("."))) {
+    faults.push({ path: "metadata.namespace", message: "must be lower-case letters, digits and '-', at most 63 characters" });
+  }
+  return faults;
+}
+
+/** `stringData` wins over `data`, as the API server has it. Faults never carry the value. */
+function mergeStringData(secret: Mutable): ObjectFault[] {
+  const faults: ObjectFault[] = [];
+  const data: Record<string, string> = {};
+  for (const [key, value] of entries(secret["data"])) {
+    if (typeof value === "string" && BASE64.test(value.replaceAll(/\s/g, ""))) data[key] = value.replaceAll(/\s/g, "");
+    else faults.push({ path: `data.${key}`, message: "must be base64 text; plain text belongs in stringData" });
+  }
+  for (const [key, value] of entries(secret["stringData"])) {
+    if (typeof value === "string") data[key] = Buffer.from(value, "utf8").toString("base64");
+    else faults.push({ path: `stringData.${key}`, message: "must be text: put it in quotes" });
+  }
+  secret["data"] = data;
+  delete secret["stringData"];
+  return faults;
+}
+
+function entries(value: unknown): [string, unknown][] {
+  return isRecord(value) ? Object.entries(value) : [];
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === "string" && value.length <= 253 && NAME.test(value);
+}

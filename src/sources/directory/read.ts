@@ -1,0 +1,111 @@
+/**
+ * Finds and reads manifest files. In: files and folders, as named on the command line. Out: texts in a stable order, and
+ * the folders whose change can change the answer. Hidden names are left out: they are editors' and mounts' own.
+ */
+import { readFile, readdir, realpath, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { messageOf } from "../../lib/errors.ts";
+
+export interface SourceFile {
+  /** As a reader knows it: the named path, or below it. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/** A file or folder that exists by name but not in content. What was read from it before stays in force. */
+export interface ReadFault {
+  readonly path: string;
+  readonly message: string;
+}
+
+export interface Reading {
+  readonly files: readonly SourceFile[];
+  readonly faults: readonly ReadFault[];
+  /** Absolute folders to watch. */
+  readonly folders: ReadonlySet<string>;
+}
+
+const MANIFEST = /\.(?:ya?ml|json)$/i;
+const MAX_FILE_BYTES = 16 * 1024 * 1024;
+
+export async function readPaths(paths: readonly string[]): Promise<Reading> {
+  const walk = new Walk();
+  for (const path of paths) await walk.named(path);
+  const files: SourceFile[] = [];
+  for (const path of [...walk.found].sort(compare)) {
+    try {
+      files.push({ path, text: await readManifest(path) });
+    } catch (error) {
+      walk.faults.push({ path, message: `cannot be read: ${messageOf(error)}` });
+    }
+  }
+  return { files, faults: walk.faults, folders: walk.folders };
+}
+
+class Walk {
+  readonly found: Set<string> = new Set();
+  readonly faults: ReadFault[] = [];
+  readonly folders: Set<string> = new Set();
+  readonly #seen: Set<string> = new Set();
+
+  async named(path: string): Promise<void> {
+    // The parent tells of a named path that is removed and made again.
+    this.folders.add(dirname(resolve(path)));
+    try {
+      const found = await stat(path);
+      if (found.isDirectory()) await this.#folder(path);
+      else await this.#file(path);
+    } catch (error) {
+      this.faults.push({ path, message: isMissing(error) ? "no such file or folder" : `cannot be read: ${messageOf(error)}` });
+    }
+  }
+
+  async #folder(path: string): Promise<void> {
+    const real = await realpath(path);
+    // Links may lead in a circle.
+    if (this.#seen.has(real)) return;
+    this.#seen.add(real);
+    this.folders.add(real);
+    for (const name of (await readdir(path)).sort(compare)) {
+      if (!name.startsWith(".")) await this.#entry(join(path, name), name);
+    }
+  }
+
+  async #entry(path: string, name: string): Promise<void> {
+    try {
+      const found = await stat(path);
+      if (found.isDirectory()) await this.#folder(path);
+      else if (MANIFEST.test(name)) await this.#file(path);
+    } catch (error) {
+      // A file that vanished between listing and asking is simply gone; a dangling link is a fault.
+      if (!isMissing(error) || MANIFEST.test(name)) {
+        this.faults.push({ path, message: `cannot be read: ${messageOf(error)}` });
+      }
+    }
+  }
+
+  async #file(path: string): Promise<void> {
+    const real = await realpath(path);
+    this.folders.add(dirname(real));
+    if (this.#seen.has(real)) return;
+    this.#seen.add(real);
+    this.found.add(path);
+  }
+}
+
+async function readManifest(path: string): Promise<string> {
+  const found = await stat(path);
+  if (!found.isFile()) throw new TypeError("not a regular file");
+  if (found.size > MAX_FILE_BYTES) throw new RangeError(`larger than ${MAX_FILE_BYTES} bytes`);
+  const bytes = await readFile(path);
+  return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
+}
+
+/** By code units, so that the order is the same on every machine. */
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

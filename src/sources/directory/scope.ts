@@ -1,0 +1,17 @@
+/** Which kinds have no namespace. Files cannot be asked, as an API server can; kinds not named here are namespaced. */
+const CLUSTER_SCOPED = new Set([
+  "gateway.networking.k8s.io/GatewayClass",
+  "/Namespace",
+  "/Node",
+  "/PersistentVolume",
+  "apiextensions.k8s.io/CustomResourceDefinition",
+  "rbac.authorization.k8s.io/ClusterRole",
+  "rbac.authorization.k8s.io/ClusterRoleBinding",
+  "admissionregistration.k8s.io/ValidatingWebhookConfiguration",
+  "admissionregistration.k8s.io/MutatingWebhookConfiguration",
+]);
+
+export function isClusterScoped(apiVersion: string, kind: string): boolean {
+  const slash = apiVersion.indexOf("/");
+  return CLUSTER_SCOPED.has(`${slash < 0 ? "" : apiVersion.slice(0, slash)}/${kind}`);
+}

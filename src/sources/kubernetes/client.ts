@@ -1,0 +1,146 @@
+/**
+ * Requests to a Kubernetes API server. `@kubernetes/client-node` finds the server and proves who we are (kubeconfig,
+ * exec and OIDC plugins, the pod's token); the requests themselves are node:https, because its Watch drops lines that it
+ * cannot parse and its typed clients know neither our kinds nor streaming. The library is imported here alone and only
+ * when a client is made: loading it takes seconds.
+ */
+import { once } from "node:events";
+import { Agent, request as httpsRequest, type RequestOptions } from "node:https";
+import { Agent as PlainAgent, request as httpRequest, type IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
+import { isGwError, messageOf, SourceError } from "../../lib/errors.ts";
+import { ApiError, apiErrorOf } from "./api-error.ts";
+
+const REQUEST_TIMEOUT_MS = 30_000;
+const KEEP_ALIVE_MS = 30_000;
+
+export interface KubernetesRequest {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** "/api/v1/namespaces/default/secrets/x" */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly accept?: string;
+  readonly contentType?: string;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  readonly signal?: AbortSignal;
+}
+
+export interface KubernetesClient {
+  /** The address of the API server, for messages. */
+  readonly server: string;
+  /** One request, one JSON answer. @throws ApiError for a refusal or when there is no answer within 30 s */
+  request(request: KubernetesRequest): Promise<unknown>;
+  /** An answer without an end, as it arrives. @throws ApiError for a refusal */
+  stream(request: KubernetesRequest): Promise<Readable>;
+  /** Closes idle connections. */
+  close(): void;
+}
+
+/**
+ * @param kubeconfigPath a kubeconfig file; without it $KUBECONFIG, ~/.kube/config or the pod's service account is used
+ * @throws SourceError when there is no usable configuration
+ */
+export async function createKubernetesClient(kubeconfigPath?: string): Promise<KubernetesClient> {
+  const { KubeConfig } = await import("@kubernetes/client-node");
+  const config = new KubeConfig();
+  try {
+    if (kubeconfigPath === undefined) config.loadFromDefault();
+    else config.loadFromFile(kubeconfigPath);
+  } catch (cause) {
+    throw new SourceError(`the kubeconfig cannot be read: ${messageOf(cause)}`, { cause });
+  }
+  const cluster = config.getCurrentCluster();
+  // The library's last resort is an unprotected server on port 8080 that nobody runs any more.
+  if (cluster === null || cluster.server === "http://localhost:8080") {
+    throw new SourceError("no Kubernetes cluster is configured: name a kubeconfig, or run in a pod");
+  }
+  const base = new URL(cluster.server);
+  const pool = base.protocol === "https:" ? new Agent(POOL) : new PlainAgent(POOL);
+
+  const send = async (request: KubernetesRequest, signal: AbortSignal | undefined): Promise<IncomingMessage> => {
+    const url = new URL(base);
+    url.pathname = base.pathname.replace(/\/$/, "") + request.path;
+    for (const [name, value] of Object.entries(request.query ?? {})) url.searchParams.set(name, value);
+    // Asked for anew each time: tokens and certificates in files are rotated under a running process.
+    const options: RequestOptions = { method: request.method, headers: {} };
+    await config.applyToHTTPSOptions(options);
+    const body = request.body === undefined ? undefined : JSON.stringify(request.body);
+    const headers: Record<string, string> = {
+      ...(options.headers as Record<string, string>), // the library puts plain strings there
+      accept: request.accept ?? "application/json",
+      "user-agent": "gwproxy",
+    };
+    if (body !== undefined) headers["content-type"] = request.contentType ?? "application/json";
+    // A configured forward proxy needs the library's own agent; otherwise connections are kept and shared.
+    const agent = cluster.proxyUrl === undefined ? pool : options.agent;
+    const open = base.protocol === "https:" ? httpsRequest : httpRequest;
+    const outgoing = open(url, { ...options, headers, agent, ...(signal === undefined ? {} : { signal }) });
+    outgoing.end(body);
+    // A connection that breaks after the answer began is reported by the answer's own stream.
+    outgoing.on("error", () => undefined);
+    // `once` rejects with the error when the connection fails first.
+    const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+    return response;
+  };
+
+  const call = async <T>(request: KubernetesRequest, work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (cause) {
+      if (isGwError(cause)) throw cause;
+      throw new ApiError(`${describe(request)}: ${messageOf(cause)}`, { status: 0, cause });
+    }
+  };
+
+  return {
+    server: cluster.server,
+    request: (request) =>
+      call(request, async () => {
+        const timeout = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
+        const signal = request.signal === undefined ? timeout : AbortSignal.any([request.signal, timeout]);
+        const response = await send(request, signal);
+        const text = await readText(response);
+        if (!isSuccess(response)) throw apiErrorOf(parseJson(text), describe(request), response.statusCode ?? 0);
+        return JSON.parse(text) as unknown;
+      }),
+    stream: (request) =>
+      call(request, async () => {
+        const unanswered = new AbortController();
+        const timer = setTimeout(() => unanswered.abort(new SourceError("no answer")), REQUEST_TIMEOUT_MS);
+        const signals = request.signal === undefined ? [] : [request.signal];
+        const response = await send(request, AbortSignal.any([unanswered.signal, ...signals])).finally(() =>
+          clearTimeout(timer),
+        );
+        if (isSuccess(response)) return response;
+        throw apiErrorOf(parseJson(await readText(response)), describe(request), response.statusCode ?? 0);
+      }),
+    close: () => pool.destroy(),
+  };
+}
+
+const POOL = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MS } as const;
+
+function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
+  return statusCode >= 200 && statusCode < 300;
+}
+
+function describe({ method, path }: KubernetesRequest): string {
+  return `${method} ${path}`;
+}
+
+async function readText(response: IncomingMessage): Promise<string> {
+  response.setEncoding("utf8");
+  let text = "";
+  for await (const chunk of response) text += chunk as string; // setEncoding makes every chunk a string
+  return text;
+}
+
+/** Proxies in between answer in HTML; then the HTTP status is all there is to say. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,80 @@
+/** The kinds that are watched in a cluster, with what their addresses need: versions in order of preference and plural names. */
+import type { KubeObject, ObjectId } from "../../api/object.ts";
+
+export interface WatchedKind {
+  /** "" for the core group. */
+  readonly group: string;
+  /** The first one that the server serves is used. */
+  readonly versions: readonly [string, ...string[]];
+  readonly kind: string;
+  readonly plural: string;
+  readonly namespaced: boolean;
+  /** Leaves out, at the server, what is never read. */
+  readonly fieldSelector?: string;
+  /** Only names, labels and annotations are asked for. */
+  readonly metadataOnly?: boolean;
+}
+
+/** The part of a request that asks for objects without their bodies, where a kind wants that. */
+export function metadataOnly(
+  kind: WatchedKind,
+  form: "PartialObjectMetadata" | "PartialObjectMetadataList",
+): { accept?: string } {
+  return kind.metadataOnly === true ? { accept: `application/json;as=${form};g=meta.k8s.io;v=v1` } : {};
+}
+
+/** "/apis/GROUP/VERSION", or "/api/VERSION" for the core group. */
+export function versionPath(group: string, version: string): string {
+  return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+}
+
+/** Where all objects of a kind are listed and watched. */
+export function collectionPath(kind: WatchedKind, version: string): string {
+  return `${versionPath(kind.group, version)}/${kind.plural}`;
+}
+
+/** Where one object is, or its status. */
+export function objectPath(kind: WatchedKind, version: string, id: ObjectId, subresource?: "status"): string {
+  const scope = kind.namespaced ? `/namespaces/${encodeURIComponent(id.namespace)}` : "";
+  const name = encodeURIComponent(id.name);
+  const rest = subresource === undefined ? "" : `/${subresource}`;
+  return `${versionPath(kind.group, version)}${scope}/${kind.plural}/${name}${rest}`;
+}
+
+export function apiVersionOf(group: string, version: string): string {
+  return group === "" ? version : `${group}/${version}`;
+}
+
+/** The key of an object within its kind. */
+export function nameKey({ metadata }: KubeObject): string {
+  return `${metadata.namespace ?? ""}/${metadata.name}`;
+}
+
+const GATEWAY_API = "gateway.networking.k8s.io";
+
+/** What every gateway reads besides our own kinds. */
+export const STANDARD_KINDS: readonly WatchedKind[] = [
+  { group: "", versions: ["v1"], kind: "Namespace", plural: "namespaces", namespaced: false },
+  { group: "", versions: ["v1"], kind: "Service", plural: "services", namespaced: true },
+  {
+    group: "",
+    versions: ["v1"],
+    kind: "Secret",
+    plural: "secrets",
+    namespaced: true,
+    // Helm keeps whole releases in Secrets, and no policy reads a token: neither may fill memory or be held here.
+    fieldSelector: "type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token",
+  },
+  { group: "", versions: ["v1"], kind: "ConfigMap", plural: "configmaps", namespaced: true },
+  { group: "discovery.k8s.io", versions: ["v1"], kind: "EndpointSlice", plural: "endpointslices", namespaced: true },
+  { group: GATEWAY_API, versions: ["v1"], kind: "GatewayClass", plural: "gatewayclasses", namespaced: false },
+  { group: GATEWAY_API, versions: ["v1"], kind: "Gateway", plural: "gateways", namespaced: true },
+  { group: GATEWAY_API, versions: ["v1"], kind: "HTTPRoute", plural: "httproutes", namespaced: true },
+  {
+    group: GATEWAY_API,
+    versions: ["v1", "v1beta1"],
+    kind: "ReferenceGrant",
+    plural: "referencegrants",
+    namespaced: true,
+  },
+];

@@ -1,0 +1,149 @@
+/**
+ * The source that reads a cluster. In: lists and watches of the given kinds. Out: one batch with the full state once
+ * every kind has been listed, then batches of what changed. Not here: writing (status-client.ts), what objects mean.
+ */
+import type { KubeObject, ObjectId } from "../../api/object.ts";
+import { objectId, objectKey } from "../../api/object.ts";
+import { SourceError } from "../../lib/errors.ts";
+import type { Logger } from "../../lib/log.ts";
+import type { ObjectEvent, Source, SourceProblem, SourceSink } from "../source.ts";
+import type { KubernetesClient } from "./client.ts";
+import { createAppearances, DEFINITIONS, type Appearances } from "./definitions.ts";
+import { createKindStore, type KindStore } from "./kind-store.ts";
+import type { WatchedKind } from "./kinds.ts";
+import { WATCH_TIMES, watchKind, type KindState, type WatchTimes } from "./watch.ts";
+
+/** Changes that arrive together are one step; short enough to stay out of the way of a single change. */
+const BATCH_MS = 5;
+
+export interface KubernetesSource extends Source {
+  /** An object as last seen, without asking the server. */
+  current(id: ObjectId): KubeObject | undefined;
+}
+
+export interface KubernetesSourceOptions {
+  readonly client: KubernetesClient;
+  readonly kinds: readonly WatchedKind[];
+  readonly log: Logger;
+  readonly times?: WatchTimes;
+}
+
+export function createKubernetesSource(options: KubernetesSourceOptions): KubernetesSource {
+  const { client, kinds, log, times = WATCH_TIMES } = options;
+  const stopping = new AbortController();
+  const appearances = createAppearances();
+  const stores = new Map<string, KindStore>();
+  let running: Promise<unknown> = Promise.resolve();
+
+  const watch = (kind: WatchedKind, store: KindStore, report: (state: KindState) => void): Promise<void> => {
+    const { signal } = stopping;
+    const appeared: Appearances["wait"] = (missing, atMostMs) => appearances.wait(missing, atMostMs);
+    return watchKind({ client, kind, store, log, times, signal, report, appeared });
+  };
+
+  return {
+    start(sink) {
+      const batch = createBatch(sink);
+      const problems = createProblems(sink);
+      const unseen = new Set(kinds);
+      return new Promise((resolve, reject) => {
+        const settle = (kind: WatchedKind): void => {
+          if (!unseen.delete(kind) || unseen.size > 0) return;
+          batch.open();
+          resolve();
+        };
+        stopping.signal.addEventListener("abort", () => {
+          batch.close();
+          reject(new SourceError("stopped before the cluster had been read"));
+        });
+        const watches = kinds.map((kind) => {
+          const store = createKindStore((event) => batch.add(event));
+          stores.set(kindKey(kind), store);
+          return watch(kind, store, (state) => {
+            problems.set(kind, state);
+            if (state.type === "missing") log.debug("a kind is not defined in the cluster", { kind: kind.kind });
+            if (state.type !== "failing") settle(kind);
+          });
+        });
+        const definitions = createKindStore((event) => event.type === "set" && appearances.seen(event.object));
+        // That definitions cannot be read is logged by the watch and costs only speed: missing kinds are polled for.
+        const watchDefinitions = watch(DEFINITIONS, definitions, () => undefined);
+        running = Promise.all([...watches, watchDefinitions]);
+      });
+    },
+    async stop() {
+      stopping.abort();
+      appearances.close();
+      await running;
+    },
+    current: (id) => stores.get(kindKey(id))?.get(id.namespace, id.name),
+  };
+}
+
+function kindKey({ group, kind }: { readonly group: string; readonly kind: string }): string {
+  return `${group}/${kind}`;
+}
+
+interface Batch {
+  add(event: ObjectEvent): void;
+  /** From now on changes are handed over; what was collected goes out at once. */
+  open(): void;
+  close(): void;
+}
+
+function createBatch(sink: SourceSink): Batch {
+  let events = new Map<string, ObjectEvent>();
+  let timer: NodeJS.Timeout | undefined;
+  let isOpen = false;
+  const flush = (): void => {
+    timer = undefined;
+    const step = [...events.values()];
+    events = new Map();
+    sink.apply(step);
+  };
+  return {
+    add(event) {
+      const key = objectKey(event.type === "set" ? objectId(event.object) : event.id);
+      // The last word on an object is said in its own place in time, not in that of the first.
+      events.delete(key);
+      events.set(key, event);
+      if (isOpen) timer ??= setTimeout(flush, BATCH_MS);
+    },
+    open() {
+      isOpen = true;
+      flush();
+    },
+    close() {
+      isOpen = false;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Keeps the list of kinds that cannot be read and tells the sink when it changes. */
+function createProblems(sink: SourceSink): { set(kind: WatchedKind, state: KindState): void } {
+  const failing = new Map<WatchedKind, string>();
+  return {
+    set(kind, state) {
+      const before = failing.get(kind);
+      const message = state.type === "failing" ? state.message : undefined;
+      if (before === message) return;
+      if (message === undefined) failing.delete(kind);
+      else failing.set(kind, message);
+      sink.report([...failing].map(([failed, text]) => problemOf(failed, text)));
+    },
+  };
+}
+
+function problemOf(kind: WatchedKind, message: string): SourceProblem {
+  return {
+    file: "",
+    line: 0,
+    column: 0,
+    object: kind.kind,
+    path: "",
+    severity: "error",
+    message,
+    suggestion: `the service account needs the verbs get, list and watch on ${kind.plural}${kind.group && `.${kind.group}`}`,
+  };
+}

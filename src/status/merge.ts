@@ -1,0 +1,119 @@
+/**
+ * Merges what a status should say into what it says: times change only when a condition changes its status, entries and
+ * condition types of other controllers stay as they are. Pure. Follows the conventions of metav1.Condition and the
+ * PolicyStatus of the Gateway API (at most 16 ancestors).
+ */
+import type { DesiredCondition, DesiredEntry } from "./desired.ts";
+
+export interface Condition extends DesiredCondition {
+  readonly lastTransitionTime: string;
+}
+
+export interface StatusEntry {
+  readonly ref: Readonly<Record<string, string | number>>;
+  readonly controllerName: string;
+  readonly conditions: readonly Condition[];
+}
+
+/** The API refuses longer messages, and with them the whole status. */
+const MAX_MESSAGE_LENGTH = 32_768;
+
+const DEFAULT_REF = { group: "gateway.networking.k8s.io", kind: "Gateway" } as const;
+
+/** Stands for the entries that found no room, and for targets without a Gateway to report on. */
+const SUMMARY_REF = { group: "gwproxy.dev", kind: "Gateway", name: "StatusSummary" } as const;
+
+/** @param now RFC 3339, to the second */
+export function mergeConditions(
+  desired: readonly DesiredCondition[],
+  current: readonly Condition[],
+  now: string,
+): Condition[] {
+  const merged = desired.map((condition) => {
+    const known = current.find(({ type }) => type === condition.type);
+    const isSame = known?.status === condition.status;
+    return {
+      type: condition.type,
+      status: condition.status,
+      reason: condition.reason,
+      message: cut(condition.message),
+      observedGeneration: condition.observedGeneration,
+      lastTransitionTime: isSame ? known.lastTransitionTime : now,
+    };
+  });
+  return merged.sort((a, b) => compare(a.type, b.type));
+}
+
+export interface MergeOptions {
+  readonly controllerName: string;
+  /** Most entries that the API takes. */
+  readonly limit: number;
+  readonly now: string;
+}
+
+/**
+ * Other controllers' entries in the order they have, then ours sorted by reference.
+ * When there is no room for all of ours, the last one says how many were left out.
+ */
+export function mergeEntries(
+  desired: readonly DesiredEntry[],
+  current: readonly StatusEntry[],
+  { controllerName, limit, now }: MergeOptions,
+): StatusEntry[] {
+  const foreign = current.filter((entry) => entry.controllerName !== controllerName);
+  const before = new Map(
+    current.filter((entry) => entry.controllerName === controllerName).map((entry) => [refKey(entry.ref), entry]),
+  );
+  const sorted = desired
+    .map((entry) => ({ ...entry, ref: completeRef(entry.ref) }))
+    .sort((a, b) => compare(refKey(a.ref), refKey(b.ref)));
+  const own = fit(sorted, Math.max(0, limit - foreign.length));
+  return [
+    ...foreign,
+    ...own.map(({ ref, conditions }) => ({
+      ref,
+      controllerName,
+      conditions: mergeConditions(conditions, before.get(refKey(ref))?.conditions ?? [], now),
+    })),
+  ];
+}
+
+/** Cuts to the room there is; the last place then tells that, and how many. */
+function fit(entries: readonly DesiredEntry[], room: number): readonly DesiredEntry[] {
+  if (entries.length <= room) return entries;
+  if (room === 0) return [];
+  const isSummary = ({ ref }: DesiredEntry): boolean => refKey(ref) === refKey(SUMMARY_REF);
+  const others = entries.filter((entry) => !isSummary(entry));
+  const kept = others.slice(0, room - 1);
+  const leftOut = others.length - kept.length;
+  const summarized: DesiredCondition = {
+    type: "StatusSummarized",
+    status: "True",
+    reason: "StatusSummary",
+    message: `${leftOut} more ${leftOut === 1 ? "entry is" : "entries are"} left out, the list is full`,
+    observedGeneration: Math.max(
+      0,
+      ...entries.flatMap((entry) => entry.conditions.map((one) => one.observedGeneration)),
+    ),
+  };
+  const summary = entries.find(isSummary);
+  return [...kept, { ref: SUMMARY_REF, conditions: [...(summary?.conditions ?? []), summarized] }];
+}
+
+/** The reference with the defaults that the API server writes in; without them ours would never equal what is stored. */
+export function completeRef(ref: StatusEntry["ref"]): StatusEntry["ref"] {
+  return { ...DEFAULT_REF, ...ref };
+}
+
+export function refKey(ref: StatusEntry["ref"]): string {
+  const full = completeRef(ref);
+  return ["group", "kind", "namespace", "name", "sectionName", "port"].map((member) => full[member] ?? "").join("/");
+}
+
+function cut(message: string): string {
+  return message.length <= MAX_MESSAGE_LENGTH ? message : `${message.slice(0, MAX_MESSAGE_LENGTH - 1)}…`;
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

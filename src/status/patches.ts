@@ -1,0 +1,139 @@
+/**
+ * Decides whether the status of an object has to be written, and how: nothing when it says already what it should.
+ * Pure. In: the desired status and the object as it is. Out: the body of one write, or undefined.
+ */
+import type { KubeObject } from "../api/object.ts";
+import { deepEqual } from "../lib/deep-equal.ts";
+import { SourceError } from "../lib/errors.ts";
+import type { DesiredStatus } from "./desired.ts";
+import { completeRef, mergeConditions, mergeEntries, type Condition, type StatusEntry } from "./merge.ts";
+
+export type StatusWrite =
+  /** For server-side apply: only what is ours, for our field manager. */
+  | { readonly form: "apply"; readonly status: Readonly<Record<string, unknown>> }
+  /** Replaces one atomic list, if the object still has this version. */
+  | { readonly form: "replace"; readonly resourceVersion: string; readonly status: Readonly<Record<string, unknown>> };
+
+/** The entries that `parents` and `ancestors` may hold (Gateway API). */
+const LIMITS = { parents: 32, ancestors: 16 } as const;
+
+/** Condition types that we set on keyed statuses; one of these that is no longer wanted has to go. */
+const OWN_TYPES: ReadonlySet<string> = new Set([
+  "Accepted",
+  "Programmed",
+  "ResolvedRefs",
+  "InsecureFrontendValidationMode",
+  "SupportedVersion",
+]);
+
+type Keyed = Extract<DesiredStatus, { form: "keyed" }>;
+type Listed = Extract<DesiredStatus, { form: "listed" }>;
+
+/**
+ * @returns undefined when nothing has to be written
+ * @throws SourceError when the object carries no resourceVersion
+ */
+export function statusWrite(desired: DesiredStatus, current: KubeObject, now: Date): StatusWrite | undefined {
+  // Kubernetes times have no fractions; ours must equal what is stored.
+  const time = `${now.toISOString().slice(0, 19)}Z`;
+  const status = statusOf(current);
+  return desired.form === "keyed" ? applied(desired, status, time) : replaced(desired, status, current, time);
+}
+
+function replaced(desired: Listed, status: Status, current: KubeObject, now: string): StatusWrite | undefined {
+  const { controllerName, list } = desired;
+  const refName = list === "parents" ? "parentRef" : "ancestorRef";
+  const stored = arrayOf(status[list]).map((raw) => entryOf(raw, refName));
+  const merged = mergeEntries(desired.entries, stored, { controllerName, limit: LIMITS[list], now });
+  const isOwn = (entry: StatusEntry): boolean => entry.controllerName === controllerName;
+  // The place among other controllers' entries does not count: two writers would move each other for ever.
+  if (deepEqual(stored.filter(isOwn).map(comparable), merged.filter(isOwn).map(comparable))) return undefined;
+  const raw = arrayOf(status[list]).filter((_, at) => stored[at] !== undefined && !isOwn(stored[at]));
+  const own = merged.filter(isOwn).map(({ ref, conditions }) => ({ [refName]: ref, controllerName, conditions }));
+  const { resourceVersion } = current.metadata;
+  // Without a version the server would write over whatever happened since.
+  if (resourceVersion === undefined) throw new SourceError("an object without a version cannot be written safely");
+  return {
+    form: "replace",
+    resourceVersion,
+    // Foreign entries go back as they came, with members that we do not know.
+    status: { [list]: [...raw, ...own] },
+  };
+}
+
+function applied(desired: Keyed, status: Status, now: string): StatusWrite | undefined {
+  const stored = conditionsOf(status["conditions"]);
+  const conditions = mergeConditions(desired.conditions, stored, now);
+  const storedListeners = arrayOf(status["listeners"]).map((raw) => asRecord(raw));
+  const listeners = desired.listeners?.map(({ name, attachedRoutes, supportedKinds, conditions }) => {
+    const known = storedListeners.find((listener) => listener["name"] === name);
+    return {
+      name,
+      attachedRoutes,
+      supportedKinds: supportedKinds.map(({ group, kind }) => ({ group, kind })),
+      conditions: mergeConditions(conditions, conditionsOf(known?.["conditions"]), now),
+    };
+  });
+  const wanted = {
+    conditions,
+    ...(listeners === undefined ? {} : { listeners }),
+    ...(desired.addresses === undefined
+      ? {}
+      : { addresses: desired.addresses.map(({ type, value }) => ({ type, value })) }),
+  };
+  const isOurs = ({ type }: Condition): boolean => OWN_TYPES.has(type) || conditions.some((own) => own.type === type);
+  const present = {
+    conditions: byKey(stored.filter(isOurs), "type"),
+    ...(listeners === undefined ? {} : { listeners: byKey(storedListeners.map(comparableListener), "name") }),
+    ...(desired.addresses === undefined ? {} : { addresses: arrayOf(status["addresses"]) }),
+  };
+  const expected = { ...wanted, ...(listeners === undefined ? {} : { listeners: byKey(listeners, "name") }) };
+  return deepEqual(present, expected) ? undefined : { form: "apply", status: wanted };
+}
+
+type Status = Readonly<Record<string, unknown>>;
+
+function statusOf(object: KubeObject): Status {
+  return asRecord((object as { status?: unknown }).status); // kinds add their status to KubeObject
+}
+
+/** Statuses are written by many: what has another shape counts as empty. */
+function asRecord(value: unknown): Status {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Status) : {};
+}
+
+function arrayOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function conditionsOf(value: unknown): Condition[] {
+  return arrayOf(value).map((raw) => asRecord(raw) as unknown as Condition); // the API server validated its shape
+}
+
+function entryOf(raw: unknown, refName: string): StatusEntry {
+  const entry = asRecord(raw);
+  return {
+    ref: asRecord(entry[refName]) as StatusEntry["ref"], // references hold strings and a port number
+    controllerName: String(entry["controllerName"]),
+    conditions: conditionsOf(entry["conditions"]),
+  };
+}
+
+function comparable({ ref, conditions }: StatusEntry): unknown {
+  return { ref: completeRef(ref), conditions: byKey(conditions, "type") };
+}
+
+function comparableListener(listener: Status): Status {
+  const { name, attachedRoutes, supportedKinds, conditions } = listener;
+  return {
+    name,
+    attachedRoutes,
+    supportedKinds: arrayOf(supportedKinds),
+    conditions: byKey(conditionsOf(conditions), "type"),
+  };
+}
+
+/** Lists with a key mean the same in any order. */
+function byKey<T>(list: readonly T[], key: keyof T & string): T[] {
+  return list.toSorted((a, b) => (String(a[key]) < String(b[key]) ? -1 : 1));
+}

@@ -1,0 +1,154 @@
+/**
+ * Work by key, the latest value wins: while one value of a key is being worked on, newer ones replace each other and
+ * the last is done next. Failures are tried again with growing waits, per key, for as long as the key is wanted.
+ */
+import { createBackoff, type Backoff } from "../lib/backoff.ts";
+
+export interface KeyedQueue<Value> {
+  /** To be done as soon as a worker is free; ends a wait after earlier failures. */
+  put(key: string, value: Value): void;
+  /** To be done after the next, growing wait of this key, as after a failure. Nothing if the key is waiting already. */
+  putLater(key: string, value: Value): void;
+  /** Forgets what is waiting for this key. */
+  forget(key: string): void;
+  /** True while the key waits or is being worked on. */
+  has(key: string): boolean;
+  /** Resolves when nothing waits and nothing runs. */
+  idle(): Promise<void>;
+  /** Drops what waits and resolves when the running work has ended. */
+  stop(): Promise<void>;
+}
+
+export interface QueueOptions<Value> {
+  /** Rejecting means: try again later. */
+  work(key: string, value: Value): Promise<void>;
+  onFailure(key: string, error: unknown, retryInMs: number): void;
+  readonly concurrency: number;
+  readonly retryMs: { readonly initial: number; readonly max: number };
+}
+
+interface Item<Value> {
+  /** Absent while nothing new is wanted. */
+  next: { readonly value: Value } | undefined;
+  isRunning: boolean;
+  timer: NodeJS.Timeout | undefined;
+  readonly backoff: Backoff;
+}
+
+export function createKeyedQueue<Value>(options: QueueOptions<Value>): KeyedQueue<Value> {
+  const { work, onFailure, concurrency, retryMs } = options;
+  const items = new Map<string, Item<Value>>();
+  /** Keys whose value can be worked on now, oldest first. */
+  const ready = new Set<string>();
+  let running = 0;
+  let isStopped = false;
+  let idlers: (() => void)[] = [];
+
+  const itemOf = (key: string): Item<Value> => {
+    const known = items.get(key);
+    if (known !== undefined) return known;
+    const backoff = createBackoff({ initialMs: retryMs.initial, maxMs: retryMs.max, random: () => 0 });
+    const item: Item<Value> = { next: undefined, isRunning: false, timer: undefined, backoff };
+    items.set(key, item);
+    return item;
+  };
+
+  const isBusy = ({ next, isRunning }: Item<Value>): boolean => next !== undefined || isRunning;
+
+  const settle = (): void => {
+    if (running > 0) return;
+    for (const item of items.values()) if (isBusy(item)) return;
+    for (const resolve of idlers) resolve();
+    idlers = [];
+  };
+
+  const later = (key: string, item: Item<Value>): number => {
+    const wait = item.backoff.next();
+    item.timer = setTimeout(() => {
+      item.timer = undefined;
+      ready.add(key);
+      pump();
+    }, wait);
+    return wait;
+  };
+
+  const run = async (key: string, item: Item<Value>, value: Value): Promise<void> => {
+    running++;
+    item.isRunning = true;
+    try {
+      await work(key, value);
+    } catch (error) {
+      if (!isStopped) {
+        // A newer value does not wait for the failure of an older one.
+        const isNewer = item.next !== undefined;
+        item.next ??= { value };
+        const wait = isNewer ? 0 : later(key, item);
+        onFailure(key, error, wait);
+      }
+    }
+    running--;
+    item.isRunning = false;
+    if (item.next !== undefined && item.timer === undefined && !isStopped) ready.add(key);
+    pump();
+    settle();
+  };
+
+  const pump = (): void => {
+    for (const key of ready) {
+      if (running >= concurrency) return;
+      ready.delete(key);
+      const item = items.get(key);
+      if (item?.next === undefined || item.isRunning) continue;
+      const { value } = item.next;
+      item.next = undefined;
+      void run(key, item, value);
+    }
+  };
+
+  return {
+    put(key, value) {
+      if (isStopped) return;
+      const item = itemOf(key);
+      item.next = { value };
+      item.backoff.reset();
+      clearTimeout(item.timer);
+      item.timer = undefined;
+      if (!item.isRunning) ready.add(key);
+      pump();
+    },
+    putLater(key, value) {
+      const item = itemOf(key);
+      if (isStopped || isBusy(item)) return;
+      item.next = { value };
+      later(key, item);
+    },
+    forget(key) {
+      const item = items.get(key);
+      if (item === undefined) return;
+      clearTimeout(item.timer);
+      item.timer = undefined;
+      item.next = undefined;
+      ready.delete(key);
+      if (!item.isRunning) items.delete(key);
+      settle();
+    },
+    has: (key) => {
+      const item = items.get(key);
+      return item !== undefined && isBusy(item);
+    },
+    idle: () =>
+      new Promise((resolve) => {
+        idlers.push(resolve);
+        settle();
+      }),
+    async stop() {
+      isStopped = true;
+      ready.clear();
+      for (const item of items.values()) {
+        clearTimeout(item.timer);
+        item.next = undefined;
+      }
+      await this.idle();
+    },
+  };
+}

@@ -1,0 +1,90 @@
+/**
+ * The input collections of the translator, one per kind that it reads, keyed "namespace/name". In: object events.
+ * Kinds that the translator does not read are ignored, so that a source may deliver whole folders.
+ */
+import type { GatewayClass } from "../../generated/types/gateway-api/gateway-class.ts";
+import type { Gateway } from "../../generated/types/gateway-api/gateway.ts";
+import type { HTTPRoute } from "../../generated/types/gateway-api/http-route.ts";
+import type { ReferenceGrant } from "../../generated/types/gateway-api/reference-grant.ts";
+import type { GwBackend } from "../../generated/types/backend.ts";
+import type { GwPolicy } from "../../generated/types/policy.ts";
+import type { ConfigMap, EndpointSlice, Secret, Service } from "../api/core.ts";
+import { objectId, type KubeObject, type ObjectId } from "../api/object.ts";
+import { DISCOVERY_GROUP, GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from "../api/refs.ts";
+import type { Graph, Input } from "../lib/collections/graph.ts";
+import type { TranslatorEvent } from "./translator.ts";
+
+/** A GwPolicy that admission refused; `object` is whatever it was, unchecked. */
+export interface RefusedPolicy {
+  readonly id: ObjectId;
+  readonly object: unknown;
+  readonly reason: string;
+}
+
+export interface Inputs {
+  readonly classes: Input<GatewayClass>;
+  readonly gateways: Input<Gateway>;
+  readonly httpRoutes: Input<HTTPRoute>;
+  readonly grants: Input<ReferenceGrant>;
+  readonly services: Input<Service>;
+  readonly slices: Input<EndpointSlice>;
+  readonly secrets: Input<Secret>;
+  readonly configMaps: Input<ConfigMap>;
+  readonly namespaces: Input<KubeObject>;
+  readonly backends: Input<GwBackend>;
+  readonly policies: Input<GwPolicy>;
+  readonly refused: Input<RefusedPolicy>;
+}
+
+const POLICY_KIND = `${GWPROXY_GROUP}/GwPolicy`;
+
+const KINDS: Readonly<Record<string, keyof Inputs>> = {
+  [`${GATEWAY_GROUP}/GatewayClass`]: "classes",
+  [`${GATEWAY_GROUP}/Gateway`]: "gateways",
+  [`${GATEWAY_GROUP}/HTTPRoute`]: "httpRoutes",
+  [`${GATEWAY_GROUP}/ReferenceGrant`]: "grants",
+  [`${DISCOVERY_GROUP}/EndpointSlice`]: "slices",
+  [`${GWPROXY_GROUP}/GwBackend`]: "backends",
+  [POLICY_KIND]: "policies",
+  "/Service": "services",
+  "/Secret": "secrets",
+  "/ConfigMap": "configMaps",
+  "/Namespace": "namespaces",
+};
+
+export function declareInputs(graph: Graph): Inputs {
+  return {
+    classes: graph.input("classes"),
+    gateways: graph.input("gateways"),
+    httpRoutes: graph.input("httpRoutes"),
+    grants: graph.input("grants"),
+    services: graph.input("services"),
+    slices: graph.input("slices"),
+    secrets: graph.input("secrets"),
+    configMaps: graph.input("configMaps"),
+    namespaces: graph.input("namespaces"),
+    backends: graph.input("backends"),
+    policies: graph.input("policies"),
+    refused: graph.input("refused"),
+  };
+}
+
+/** A refused policy replaces its last good version; other refused kinds keep theirs. */
+export function feed(inputs: Inputs, event: TranslatorEvent): void {
+  const id = event.type === "set" ? objectId(event.object) : event.id;
+  const kind = `${id.group}/${id.kind}`;
+  const input = KINDS[kind];
+  if (input === undefined) return;
+  const key = nameKey(id);
+  if (event.type === "refused") {
+    if (kind !== POLICY_KIND) return;
+    inputs.policies.delete(key);
+    inputs.refused.set(key, { id, object: event.object, reason: event.reason });
+    return;
+  }
+  if (kind === POLICY_KIND) inputs.refused.delete(key);
+  // Sources deliver validated objects, and KINDS ties each kind to the collection of its type.
+  const collection = inputs[input] as Input<unknown>;
+  if (event.type === "set") collection.set(key, event.object);
+  else collection.delete(key);
+}

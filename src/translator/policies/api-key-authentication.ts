@@ -1,0 +1,102 @@
+/**
+ * `traffic.apiKeyAuthentication`: keys from Secrets, or their hashes from ConfigMaps. Only hashes travel. A bad entry
+ * is reported and skipped; without any key the unit is sent all the same, so that Strict rejects everything.
+ */
+import { create } from "@bufbuild/protobuf";
+import type { ApiKeyAuthentication as ApiBlock } from "../../../generated/types/traffic.ts";
+import {
+  ApiKeyAuthenticationSchema,
+  ApiKeySchema,
+  AuthenticationMode,
+  type ApiKey,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { fromHex, sha256 } from "../../lib/sha256.ts";
+import { translateLocation } from "../backends/settings.ts";
+import type { NamedEntries } from "../secrets.ts";
+import { checkExpression, type UnitContext, type UnitTranslator } from "./unit.ts";
+
+const MODES = {
+  Strict: AuthenticationMode.STRICT,
+  Optional: AuthenticationMode.OPTIONAL,
+  Permissive: AuthenticationMode.PERMISSIVE,
+} as const;
+
+const FIELD = "apiKeyAuthentication";
+
+export const apiKeyAuthentication: UnitTranslator = {
+  name: "api-key-authentication",
+  translate({ apiKeyAuthentication: block }, context) {
+    if (block === undefined) return undefined;
+    const location = block.location ?? { header: { name: "Authorization", prefix: "Bearer " } };
+    checkExpression(location.expression, `${FIELD}.location.expression`, context);
+    const keys = sourcesOf(block, context).flatMap((source) => keysOf(source, context));
+    const value = create(ApiKeyAuthenticationSchema, {
+      mode: MODES[block.mode ?? "Strict"],
+      keys,
+      location: translateLocation(location),
+    });
+    return { case: "apiKeyAuthentication", value };
+  },
+};
+
+interface KeySource extends NamedEntries {
+  readonly kind: "Secret" | "ConfigMap";
+  readonly field: string;
+}
+
+function sourcesOf(block: ApiBlock, context: UnitContext): KeySource[] {
+  const { secretRef, secretSelector, configMapSelector } = block;
+  if (secretRef !== undefined) {
+    const field = `${FIELD}.secretRef`;
+    const entries = context.secrets.secret(secretRef);
+    if (typeof entries !== "string") return [{ kind: "Secret", field, name: secretRef.name, entries }];
+    context.report(field, entries);
+    return [];
+  }
+  const kind = secretSelector === undefined ? "ConfigMap" : "Secret";
+  const field = `${FIELD}.${kind === "Secret" ? "secretSelector" : "configMapSelector"}`;
+  const labels = (secretSelector ?? configMapSelector)?.matchLabels ?? {};
+  const found = kind === "Secret" ? context.secrets.secretsWith(labels) : context.secrets.configMapsWith(labels);
+  if (found.length === 0) context.report(field, `no ${kind} matches`);
+  return found.map((source) => ({ kind, field, ...source }));
+}
+
+function keysOf({ kind, field, name, entries }: KeySource, context: UnitContext): ApiKey[] {
+  return [...entries].flatMap(([entry, text]) => {
+    const key = parseEntry(text ?? "", kind === "Secret");
+    if (typeof key !== "string") return [key];
+    context.report(field, `${kind} ${name}, entry ${entry}: ${key}; the entry is skipped`);
+    return [];
+  });
+}
+
+/** @returns the key, or what is wrong with the entry without repeating any of it */
+function parseEntry(text: string, allowsRaw: boolean): ApiKey | string {
+  if (text === "") return "no text";
+  if (!text.startsWith("{")) {
+    return allowsRaw ? create(ApiKeySchema, { sha256: sha256(text) }) : "only keyHash may stand in a ConfigMap";
+  }
+  const fields = parseObject(text);
+  if (fields === undefined) return "not a JSON object";
+  const { key, keyHash, metadata } = fields;
+  if ((key === undefined) === (keyHash === undefined)) return "exactly one of key and keyHash is required";
+  if (metadata !== undefined && (typeof metadata !== "object" || metadata === null || Array.isArray(metadata)))
+    return "metadata must be an object";
+  const metadataJson = metadata === undefined ? "" : JSON.stringify(metadata);
+  if (key !== undefined) {
+    if (!allowsRaw) return "only keyHash may stand in a ConfigMap";
+    if (typeof key !== "string" || key === "") return "key must be text";
+    return create(ApiKeySchema, { sha256: sha256(key), metadataJson });
+  }
+  const hash = typeof keyHash === "string" && /^sha256:[0-9a-fA-F]{64}$/.test(keyHash) ? fromHex(keyHash.slice(7)) : undefined;
+  return hash === undefined ? "keyHash must be sha256: and 64 hexadecimal digits" : create(ApiKeySchema, { sha256: hash, metadataJson });
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    // A text that starts with "{" and is JSON is an object.
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    return undefined; // the parser's message would quote the secret
+  }
+}

@@ -1,0 +1,29 @@
+/** `traffic.directResponse`: answers without a backend. */
+import { create } from "@bufbuild/protobuf";
+import type { DirectResponsePolicy } from "../../../generated/types/traffic.ts";
+import { DirectResponseBranchSchema, DirectResponseChoiceSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { branchesOf, checkExpression, type UnitTranslator } from "./unit.ts";
+
+export const directResponse: UnitTranslator = {
+  name: "direct-response",
+  translate({ directResponse: block }, context) {
+    if (block === undefined) return undefined;
+    const branches = branchesOf<DirectResponsePolicy>(block).map(({ condition, policy, path }) => {
+      const at = path === "" ? "directResponse" : `directResponse.${path}`;
+      const prefix = path === "" ? at : `${at}.policy`;
+      return create(DirectResponseBranchSchema, {
+        condition: checkExpression(condition, `${at}.condition`, context),
+        response: {
+          status: policy.status,
+          body: policy.body ?? "",
+          bodyExpression: checkExpression(policy.bodyExpression, `${prefix}.bodyExpression`, context),
+          headers: (policy.headers ?? []).map(({ name, value }, rank) => ({
+            name,
+            expression: checkExpression(value, `${prefix}.headers[${rank}].value`, context),
+          })),
+        },
+      });
+    });
+    return { case: "directResponse", value: create(DirectResponseChoiceSchema, { branches }) };
+  },
+};

@@ -1,0 +1,18 @@
+/** `traffic.headerModifiers`: literal edits, `request` and `response` won separately when policies merge. */
+import { create } from "@bufbuild/protobuf";
+import { HeaderModifiersSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { translateHeaderChange } from "../routes/filters.ts";
+import type { UnitTranslator } from "./unit.ts";
+
+export const headerModifiers: UnitTranslator = {
+  name: "header-modifiers",
+  translate({ headerModifiers: block }) {
+    if (block === undefined) return undefined;
+    const { request, response } = block;
+    const value = create(HeaderModifiersSchema, {
+      ...(request === undefined ? {} : { request: translateHeaderChange(request) }),
+      ...(response === undefined ? {} : { response: translateHeaderChange(response) }),
+    });
+    return { case: "headerModifiers", value };
+  },
+};

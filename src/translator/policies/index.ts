@@ -1,0 +1,19 @@
+/** Which translator owns which unit of `traffic`. The order is that of execution; the IR keeps it. */
+import { apiKeyAuthentication } from "./api-key-authentication.ts";
+import { authorization } from "./authorization.ts";
+import { directResponse } from "./direct-response.ts";
+import { headerModifiers } from "./header-modifiers.ts";
+import { localRateLimit } from "./local-rate-limit.ts";
+import { timeouts } from "./timeouts.ts";
+import { transformation } from "./transformation.ts";
+import type { UnitTranslator } from "./unit.ts";
+
+export const UNIT_TRANSLATORS: readonly UnitTranslator[] = [
+  timeouts,
+  apiKeyAuthentication,
+  authorization,
+  localRateLimit,
+  transformation,
+  headerModifiers,
+  directResponse,
+];

@@ -1,0 +1,40 @@
+/** `traffic.rateLimit.local`: token buckets per replica; `conditional` becomes branches. */
+import { create } from "@bufbuild/protobuf";
+import type { LocalRateLimit as ApiLimit, RateLimitsPolicy } from "../../../generated/types/traffic.ts";
+import {
+  LimitKind,
+  LocalRateLimitRuleSchema,
+  LocalRateLimitSchema,
+  type LocalRateLimitRule,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { branchesOf, checkExpression, type UnitContext, type UnitTranslator } from "./unit.ts";
+
+const UNIT_MS = { Seconds: 1_000, Minutes: 60_000, Hours: 3_600_000 } as const;
+
+export const localRateLimit: UnitTranslator = {
+  name: "local-rate-limit",
+  translate({ rateLimit }, context) {
+    if (rateLimit === undefined) return undefined;
+    const branches = branchesOf<RateLimitsPolicy>(rateLimit).map(({ condition, policy, path }) => {
+      const at = path === "" ? "rateLimit" : `rateLimit.${path}`;
+      const prefix = path === "" ? at : `${at}.policy`;
+      return {
+        condition: checkExpression(condition, `${at}.condition`, context),
+        rules: (policy.local ?? []).map((limit, rank) => translateLimit(limit, `${prefix}.local[${rank}]`, context)),
+      };
+    });
+    const value =
+      rateLimit.conditional === undefined ? { rules: branches.flatMap(({ rules }) => rules) } : { branches };
+    return { case: "localRateLimit", value: create(LocalRateLimitSchema, value) };
+  },
+};
+
+function translateLimit(limit: ApiLimit, path: string, context: UnitContext): LocalRateLimitRule {
+  return create(LocalRateLimitRuleSchema, {
+    limit: limit.requests ?? limit.tokens ?? 0,
+    burst: limit.burst ?? 0,
+    unitMs: UNIT_MS[limit.unit],
+    kind: limit.tokens === undefined ? LimitKind.REQUESTS : LimitKind.TOKENS,
+    key: checkExpression(limit.key, `${path}.key`, context),
+  });
+}

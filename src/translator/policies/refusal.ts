@@ -1,0 +1,62 @@
+/**
+ * A GwPolicy that admission refused, as far as it can be read: its targets. What it says is unknown, so what it
+ * governs answers 500 until it is mended; a typing error must never open a route.
+ */
+import { create } from "@bufbuild/protobuf";
+import type { TargetRef, TargetSelector } from "../../../generated/types/policy.ts";
+import { Phase, TrafficUnitSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { PolicyContent } from "./content.ts";
+import type { TargetSpec } from "./target.ts";
+
+export function refusalContent(): PolicyContent {
+  const unit = { case: "refusal", value: { $typeName: "gwproxy.config.v1.Refusal", reason: "policy refused" } } as const;
+  return {
+    phase: Phase.POST_ROUTING,
+    override: true,
+    units: [create(TrafficUnitSchema, { unit })],
+    backend: undefined,
+    diagnostics: [],
+  };
+}
+
+/** The targets that can be read. A section that cannot be read widens its target to the whole object. */
+export function readableTargets(object: unknown): TargetSpec {
+  const spec = member(object, "spec");
+  return {
+    targetRefs: list(member(spec, "targetRefs")).flatMap((entry): TargetRef[] => {
+      const name = text(entry, "name");
+      const fields = targetFields(entry);
+      return name === undefined || fields === undefined ? [] : [{ name, ...fields }];
+    }),
+    targetSelectors: list(member(spec, "targetSelectors")).flatMap((entry): TargetSelector[] => {
+      const labels = member(entry, "matchLabels");
+      const fields = targetFields(entry);
+      if (fields === undefined || typeof labels !== "object" || labels === null) return [];
+      const readable = Object.entries(labels).filter(
+        (label): label is [string, string] => typeof label[1] === "string",
+      );
+      return [{ matchLabels: Object.fromEntries(readable), ...fields }];
+    }),
+  };
+}
+
+function targetFields(entry: unknown): Pick<TargetRef, "group" | "kind" | "sectionName"> | undefined {
+  const kind = text(entry, "kind");
+  if (kind === undefined) return undefined;
+  const sectionName = text(entry, "sectionName");
+  return { group: text(entry, "group") ?? "", kind, ...(sectionName === undefined ? {} : { sectionName }) };
+}
+
+function member(value: unknown, name: string): unknown {
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined;
+  return (value as Readonly<Record<string, unknown>>)[name]; // an object that has the member
+}
+
+function text(value: unknown, name: string): string | undefined {
+  const found = member(value, name);
+  return typeof found === "string" && found !== "" ? found : undefined;
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

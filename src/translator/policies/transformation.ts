@@ -1,0 +1,49 @@
+/** `traffic.transformation`: headers, body and metadata by expressions. */
+import { create } from "@bufbuild/protobuf";
+import type { Transform as ApiTransform, TransformationPolicy } from "../../../generated/types/traffic.ts";
+import {
+  TransformationBranchSchema,
+  TransformationChoiceSchema,
+  TransformSchema,
+  type Transform,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { branchesOf, checkExpression, type UnitContext, type UnitTranslator } from "./unit.ts";
+
+export const transformation: UnitTranslator = {
+  name: "transformation",
+  translate({ transformation: block }, context) {
+    if (block === undefined) return undefined;
+    const branches = branchesOf<TransformationPolicy>(block).map(({ condition, policy, path }) => {
+      const at = path === "" ? "transformation" : `transformation.${path}`;
+      const prefix = path === "" ? at : `${at}.policy`;
+      const { request, response } = policy;
+      return create(TransformationBranchSchema, {
+        condition: checkExpression(condition, `${at}.condition`, context),
+        transformation: {
+          ...(request === undefined ? {} : { request: translateTransform(request, `${prefix}.request`, context) }),
+          ...(response === undefined ? {} : { response: translateTransform(response, `${prefix}.response`, context) }),
+        },
+      });
+    });
+    return { case: "transformation", value: create(TransformationChoiceSchema, { branches }) };
+  },
+};
+
+function translateTransform(transform: ApiTransform, path: string, context: UnitContext): Transform {
+  const headers = (field: "set" | "add") =>
+    (transform[field] ?? []).map(({ name, value }, at) => ({
+      name,
+      expression: checkExpression(value, `${path}.${field}[${at}].value`, context),
+    }));
+  // Sorted, because equal content must have equal bytes.
+  const metadata = Object.entries(transform.metadata ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  return create(TransformSchema, {
+    set: headers("set"),
+    add: headers("add"),
+    remove: [...(transform.remove ?? [])],
+    body: checkExpression(transform.body, `${path}.body`, context),
+    metadata: Object.fromEntries(
+      metadata.map(([name, text]) => [name, checkExpression(text, `${path}.metadata.${name}`, context)]),
+    ),
+  });
+}

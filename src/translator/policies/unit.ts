@@ -1,0 +1,50 @@
+/**
+ * The shape of a unit's translator: what a GwPolicy says in one member of `traffic` → one unit of the IR. In: the
+ * member and a context whose reads are recorded. Out: the unit; problems are reported and never thrown. A unit with a
+ * problem is still sent when the data plane can fail it closed.
+ */
+import type { Traffic } from "../../../generated/types/traffic.ts";
+import type { TrafficUnit } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { parseExpression } from "../../cel/compile-expression.ts";
+import { REQUEST_ENVIRONMENT } from "../../cel/environment.ts";
+import { messageOf } from "../../lib/errors.ts";
+import type { SecretReader } from "../secrets.ts";
+
+export interface UnitContext {
+  readonly secrets: SecretReader;
+  /** Path relative to `spec.traffic`. */
+  report(path: string, message: string): void;
+}
+
+export type Unit = Exclude<TrafficUnit["unit"], { case: undefined }>;
+
+export interface UnitTranslator {
+  /** As in the order of execution, and the name of the file. */
+  readonly name: string;
+  /** @returns undefined when the policy does not say anything about this unit */
+  translate(traffic: Traffic, context: UnitContext): Unit | undefined;
+}
+
+/** An expression that does not parse is sent all the same: the data plane makes it fail, which denies. */
+export function checkExpression(text: string | undefined, path: string, context: UnitContext): string {
+  if (text === undefined || text === "") return "";
+  try {
+    parseExpression(text, REQUEST_ENVIRONMENT);
+  } catch (error) {
+    context.report(path, messageOf(error));
+  }
+  return text;
+}
+
+/** The plain form is one branch without a condition; `conditional` lists several. */
+export function branchesOf<P>(
+  block: { readonly conditional?: readonly { readonly condition?: string; readonly policy: P }[] } & Partial<P>,
+): { readonly condition: string; readonly policy: P; readonly path: string }[] {
+  // The plain form is checked by admission: without `conditional` the block itself is a whole policy.
+  if (block.conditional === undefined) return [{ condition: "", policy: block as P, path: "" }];
+  return block.conditional.map(({ condition, policy }, at) => ({
+    condition: condition ?? "",
+    policy,
+    path: `conditional[${at}]`,
+  }));
+}

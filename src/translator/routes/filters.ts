@@ -1,0 +1,117 @@
+/** Filters of an HTTPRoute rule or backendRef. What is not served is reported, and its rule or share answers 500. */
+import { create } from "@bufbuild/protobuf";
+import type {
+  HTTPHeaderFilter,
+  HTTPRequestRedirectFilter,
+  HTTPRouteFilter,
+  HTTPRoutePath,
+} from "../../../generated/types/gateway-api/http-route.ts";
+import {
+  HeaderChangeSchema,
+  HttpFilterSchema,
+  PathChangeSchema,
+  type HeaderChange,
+  type HttpFilter,
+  type PathChange,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { Reason } from "../../api/conditions.ts";
+import type { Fault } from "../gateway.ts";
+
+export interface TranslatedFilters {
+  readonly filters: HttpFilter[];
+  readonly faults: readonly (Fault & { readonly path: string })[];
+}
+
+/** @param place "rule", or "backendRef" where only header changes make sense */
+export function translateFilters(
+  filters: readonly HTTPRouteFilter[] | undefined,
+  place: "rule" | "backendRef",
+): TranslatedFilters {
+  const done: HttpFilter[] = [];
+  const faults: (Fault & { path: string })[] = [];
+  (filters ?? []).forEach((filter, at) => {
+    const result = translateFilter(filter);
+    const misplaced = place === "backendRef" && (filter.type === "RequestRedirect" || filter.type === "URLRewrite");
+    if (misplaced)
+      faults.push({
+        path: `filters[${at}]`,
+        reason: Reason.UnsupportedValue,
+        message: `filter ${filter.type} is served on rules, not on backendRefs`,
+      });
+    else if ("reason" in result) faults.push({ path: `filters[${at}]`, ...result });
+    else done.push(create(HttpFilterSchema, { filter: result }));
+  });
+  const types = done.map(({ filter }) => filter.case);
+  if (types.includes("redirect") && types.includes("urlRewrite"))
+    faults.push({
+      path: "filters",
+      reason: Reason.IncompatibleFilters,
+      message: "RequestRedirect and URLRewrite cannot be in one rule",
+    });
+  return { filters: done, faults };
+}
+
+type Filter = Exclude<HttpFilter["filter"], { case: undefined }>;
+
+function translateFilter(filter: HTTPRouteFilter): Filter | Fault {
+  switch (filter.type) {
+    case "RequestHeaderModifier":
+      return { case: "requestHeaders", value: translateHeaderChange(filter.requestHeaderModifier) };
+    case "ResponseHeaderModifier":
+      return { case: "responseHeaders", value: translateHeaderChange(filter.responseHeaderModifier) };
+    case "RequestRedirect":
+      return redirect(filter.requestRedirect ?? {});
+    case "URLRewrite":
+      return {
+        case: "urlRewrite",
+        value: {
+          $typeName: "gwproxy.config.v1.UrlRewrite",
+          hostname: filter.urlRewrite?.hostname ?? "",
+          ...pathChange(filter.urlRewrite?.path),
+        },
+      };
+    case "RequestMirror":
+    case "CORS":
+      return { reason: Reason.UnsupportedValue, message: `filter ${filter.type} is not served yet` };
+    case "ExtensionRef":
+      return {
+        reason: Reason.IncompatibleFilters,
+        message: `filter ExtensionRef to ${filter.extensionRef?.kind ?? "nothing"} is not known`,
+      };
+    default:
+      // A newer Gateway API can deliver types that this version was not generated from.
+      return { reason: Reason.IncompatibleFilters, message: `filter ${String(filter["type"])} is not known` };
+  }
+}
+
+function redirect({ scheme, hostname, port, path, statusCode }: HTTPRequestRedirectFilter): Filter {
+  return {
+    case: "redirect",
+    value: {
+      $typeName: "gwproxy.config.v1.Redirect",
+      scheme: scheme ?? "",
+      hostname: hostname ?? "",
+      ...(port === undefined ? {} : { port }),
+      ...pathChange(path),
+      status: statusCode ?? 302,
+    },
+  };
+}
+
+function pathChange(path: HTTPRoutePath | undefined): { path?: PathChange } {
+  if (path === undefined) return {};
+  const change =
+    path.type === "ReplaceFullPath"
+      ? ({ case: "full", value: path.replaceFullPath ?? "/" } as const)
+      : ({ case: "prefix", value: path.replacePrefixMatch ?? "/" } as const);
+  return { path: create(PathChangeSchema, { change }) };
+}
+
+export function translateHeaderChange(change: HTTPHeaderFilter | undefined): HeaderChange {
+  const { set = [], add = [], remove = [] } = change ?? {};
+  return create(HeaderChangeSchema, {
+    set: set.map(({ name, value }) => ({ name, value })),
+    add: add.map(({ name, value }) => ({ name, value })),
+    remove: remove.map((name) => name.toLowerCase()),
+  });
+}

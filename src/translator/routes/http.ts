@@ -1,0 +1,160 @@
+/**
+ * One HTTPRoute → one resource, whatever it names. A rule that cannot be served as written stays in place and answers
+ * 500; a backend that cannot be resolved costs its share of the traffic and no more.
+ */
+import { create } from "@bufbuild/protobuf";
+import type {
+  HTTPBackendRef,
+  HTTPRoute,
+  HTTPRouteRule,
+} from "../../../generated/types/gateway-api/http-route.ts";
+import type { ReferenceGrant } from "../../../generated/types/gateway-api/reference-grant.ts";
+import {
+  HttpRouteSchema,
+  HttpRuleSchema,
+  RouteParentSchema,
+  WeightedBackendSchema,
+  type HttpRule,
+  type WeightedBackend,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { Reason } from "../../api/conditions.ts";
+import { objectId } from "../../api/object.ts";
+import { createdAtMs, describeRef, GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from "../../api/refs.ts";
+import { resourceOf } from "../../ir/encode.ts";
+import { backendKey, httpRouteKey } from "../../ir/keys.ts";
+import type { Resource } from "../../ir/resource.ts";
+import type { Collection, Index } from "../../lib/collections/collection.ts";
+import type { Read } from "../../lib/collections/graph.ts";
+import { parseDuration } from "../../lib/duration.ts";
+import type { ParentView } from "../attach.ts";
+import type { Fault } from "../gateway.ts";
+import { isGranted } from "../grants.ts";
+import { irRef } from "../refs.ts";
+import type { ServiceView } from "../service.ts";
+import { translateFilters } from "./filters.ts";
+import { translateMatches } from "./matches.ts";
+
+export interface RouteContext {
+  readonly services: Collection<ServiceView>;
+  /** Every GwBackend that exists. */
+  readonly backends: Collection<unknown>;
+  readonly grants: Index<ReferenceGrant>;
+}
+
+export type RouteFault = Fault & { readonly path: string };
+
+export interface TranslatedRoute {
+  readonly resource: Resource;
+  /** Keys of Backends that the rules name. */
+  readonly backends: readonly string[];
+  readonly faults: readonly RouteFault[];
+}
+
+interface RuleContext extends RouteContext {
+  readonly namespace: string;
+  readonly read: Read;
+  fault(fault: RouteFault): void;
+}
+
+export function translateHttpRoute(
+  route: HTTPRoute,
+  parents: readonly ParentView[],
+  context: RouteContext,
+  read: Read,
+): TranslatedRoute {
+  const id = objectId(route);
+  const faults: RouteFault[] = [];
+  const rules = (route.spec.rules ?? [{}]).map((rule, at) =>
+    translateRule(rule, {
+      ...context,
+      namespace: id.namespace,
+      read,
+      fault: ({ path, ...rest }) => faults.push({ path: `spec.rules[${at}].${path}`, ...rest }),
+    }),
+  );
+  const message = create(HttpRouteSchema, {
+    key: httpRouteKey(id.namespace, id.name),
+    object: irRef(id),
+    createdAtMs: BigInt(createdAtMs(route)),
+    parents: parents.flatMap(({ listeners }) =>
+      listeners.map(({ key, hostnames }) =>
+        create(RouteParentSchema, { listener: key, hostnames: [...hostnames] }),
+      ),
+    ),
+    rules,
+  });
+  const backends = new Set(rules.flatMap((rule) => rule.backends.map(({ backend }) => backend)));
+  backends.delete("");
+  return { resource: resourceOf("HttpRoute", message), backends: [...backends].sort(), faults };
+}
+
+function translateRule(rule: HTTPRouteRule, context: RuleContext): HttpRule {
+  const problems: string[] = [];
+  const matches = translateMatches(rule.matches, (path, message) => {
+    problems.push(message);
+    context.fault({ path, reason: Reason.InvalidMatch, message });
+  });
+  const { filters, faults } = translateFilters(rule.filters, "rule");
+  for (const fault of faults) {
+    problems.push(fault.message);
+    context.fault(fault);
+  }
+  return create(HttpRuleSchema, {
+    name: rule.name ?? "",
+    matches,
+    filters,
+    backends: (rule.backendRefs ?? []).map((ref, at) => translateBackendRef(ref, `backendRefs[${at}]`, context)),
+    ...timeout("requestTimeoutMs", rule.timeouts?.request),
+    ...timeout("backendRequestTimeoutMs", rule.timeouts?.backendRequest),
+    invalidReason: problems.join("; "),
+  });
+}
+
+/** Zero switches a timeout off (Gateway API), which is what an absent one means. */
+function timeout<K extends string>(name: K, text: string | undefined): { [P in K]?: number } {
+  const ms = text === undefined ? undefined : parseDuration(text);
+  return ms === undefined || ms === 0 ? {} : ({ [name]: ms } as { [P in K]?: number }); // a computed key widens to string
+}
+
+function translateBackendRef(ref: HTTPBackendRef, path: string, context: RuleContext): WeightedBackend {
+  const target = resolveBackendRef(ref, context);
+  const { filters, faults } = translateFilters(ref.filters, "backendRef");
+  for (const fault of faults) context.fault({ ...fault, path: `${path}.${fault.path}` });
+  if (typeof target !== "string") context.fault({ path, ...target });
+  const problems = [...(typeof target === "string" ? [] : [target]), ...faults].map(({ message }) => message);
+  return create(WeightedBackendSchema, {
+    weight: ref.weight ?? 1,
+    backend: problems.length === 0 && typeof target === "string" ? target : "",
+    invalidReason: problems.join("; "),
+    filters,
+  });
+}
+
+/** @returns the key of the Backend, or why there is none */
+function resolveBackendRef(ref: HTTPBackendRef, { namespace, services, backends, grants, read }: RuleContext): string | Fault {
+  const target = {
+    group: ref.group ?? "",
+    kind: ref.kind ?? "Service",
+    namespace: ref.namespace ?? namespace,
+    name: ref.name,
+  };
+  const text = describeRef(target);
+  const isService = target.group === "" && target.kind === "Service";
+  if (!isService && !(target.group === GWPROXY_GROUP && target.kind === "GwBackend"))
+    return { reason: Reason.InvalidKind, message: `${text}: this kind cannot be a backend` };
+  const from = { group: GATEWAY_GROUP, kind: "HTTPRoute", namespace };
+  if (!isGranted({ from, to: target }, grants, read))
+    return {
+      reason: Reason.RefNotPermitted,
+      message: `${text}: namespace ${target.namespace} has no ReferenceGrant for an HTTPRoute from ${namespace}`,
+    };
+  if (!isService) {
+    if (read.get(backends, nameKey(target)) !== undefined) return backendKey(target.namespace, target.name);
+    return { reason: Reason.BackendNotFound, message: `${text} not found` };
+  }
+  if (ref.port === undefined) return { reason: Reason.UnsupportedValue, message: `${text}: port is required` };
+  const service = read.get(services, nameKey(target));
+  if (service === undefined) return { reason: Reason.BackendNotFound, message: `${text} not found` };
+  const port = service.ports.find((candidate) => candidate.port === ref.port);
+  return port?.key ?? { reason: Reason.BackendNotFound, message: `${text} has no TCP port ${ref.port}` };
+}

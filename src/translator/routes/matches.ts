@@ -1,0 +1,76 @@
+/**
+ * Matches of an HTTPRoute rule. A regular expression that does not compile is left out of its match, which makes the
+ * match wider; its rule then answers 500, so that a typing error never lets traffic fall through to another route.
+ */
+import { create } from "@bufbuild/protobuf";
+import { RE2JS } from "re2js";
+import type {
+  HTTPHeaderMatch,
+  HTTPPathMatch,
+  HTTPQueryParamMatch,
+  HTTPRouteMatch,
+} from "../../../generated/types/gateway-api/http-route.ts";
+import {
+  HttpMatchSchema,
+  ValueMatchSchema,
+  type HttpMatch,
+  type ValueMatch,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+
+export type Report = (path: string, message: string) => void;
+
+/** Never empty: a rule without matches takes every path. */
+export function translateMatches(matches: readonly HTTPRouteMatch[] | undefined, report: Report): HttpMatch[] {
+  const wanted = matches === undefined || matches.length === 0 ? [{}] : matches;
+  return wanted.map((match: HTTPRouteMatch, at) => {
+    const reportHere: Report = (path, message) => report(`matches[${at}].${path}`, message);
+    return create(HttpMatchSchema, {
+      path: translatePath(match.path, reportHere),
+      headers: firstOfEach(match.headers ?? [], (name) => name.toLowerCase(), "headers", reportHere),
+      query: firstOfEach(match.queryParams ?? [], (name) => name, "queryParams", reportHere),
+      method: match.method ?? "",
+    });
+  });
+}
+
+function translatePath(path: HTTPPathMatch | undefined, report: Report): NonNullable<HttpMatch["path"]> {
+  const value = path?.value ?? "/";
+  switch (path?.type ?? "PathPrefix") {
+    case "Exact":
+      return { case: "exact", value };
+    case "PathPrefix":
+      return { case: "prefix", value: value.length > 1 && value.endsWith("/") ? value.slice(0, -1) : value };
+    case "RegularExpression":
+      if (isRegex(value, "path.value", report)) return { case: "regex", value };
+      return { case: "prefix", value: "/" };
+  }
+}
+
+/** Of entries with one name only the first counts, as the Gateway API says. */
+function firstOfEach(
+  entries: readonly (HTTPHeaderMatch | HTTPQueryParamMatch)[],
+  nameOf: (name: string) => string,
+  field: string,
+  report: Report,
+): ValueMatch[] {
+  const found = new Map<string, ValueMatch>();
+  entries.forEach((entry, at) => {
+    const name = nameOf(entry.name);
+    if (found.has(name)) return;
+    if (entry.type !== "RegularExpression")
+      found.set(name, create(ValueMatchSchema, { name, value: { case: "exact", value: entry.value } }));
+    else if (isRegex(entry.value, `${field}[${at}].value`, report))
+      found.set(name, create(ValueMatchSchema, { name, value: { case: "regex", value: entry.value } }));
+  });
+  return [...found.values()];
+}
+
+function isRegex(text: string, path: string, report: Report): boolean {
+  try {
+    RE2JS.compile(text);
+    return true;
+  } catch {
+    report(path, `"${text}" is not a regular expression (RE2)`);
+    return false;
+  }
+}

@@ -1,0 +1,204 @@
+/**
+ * The discovery client: keeps one stream to the controller and reopens it with back-off. In: an address and `apply`.
+ * Out: updates, applied one after the other. A data plane that loses its controller goes on with what it holds; one that
+ * never had it is not ready. Not here: what resources mean, where the token is kept.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import { Client, credentials, Metadata, type ChannelCredentials, type ClientDuplexStream } from "@grpc/grpc-js";
+import {
+  AggregatedDiscoveryService,
+  NodeSchema,
+  type DeltaDiscoveryRequest,
+  type DeltaDiscoveryResponse,
+  type Node,
+} from "../../../generated/proto/envoy/service/discovery/v3/discovery_pb.ts";
+import type { ApplyResult, ResourceUpdate } from "../../ir/resource.ts";
+import { FatalError, messageOf } from "../../lib/errors.ts";
+import type { Logger } from "../../lib/log.ts";
+import { methodDefinition } from "../grpc.ts";
+import { GATEWAY_METADATA, MAX_MESSAGE_BYTES } from "../limits.ts";
+import { Backoff, type BackoffOptions } from "./backoff.ts";
+import { ClientSession } from "./session.ts";
+import { Store } from "./store.ts";
+
+export interface XdsClientOptions {
+  /** `https://host:port`, `http://host:port`; without a scheme TLS is used exactly when `tls` is given. */
+  readonly address: string;
+  /** `ca`: PEM of the roots to trust; unset: those of the system. */
+  readonly tls?: { readonly ca?: string };
+  /** Asked for on every connection, because a mounted token is rotated. */
+  readonly token?: () => string | Promise<string>;
+  /** "namespace/name" of the Gateway to serve. */
+  readonly gateway: string;
+  /** Names this data plane in the controller's log, e.g. its pod. */
+  readonly nodeId?: string;
+  readonly log: Logger;
+  /**
+   * Puts an update in force and says what of it was refused; never called again before it has settled. What is refused
+   * must stay as it was.
+   */
+  readonly apply: (update: ResourceUpdate) => Promise<ApplyResult>;
+  readonly backoff?: BackoffOptions;
+}
+
+export interface XdsClient {
+  start(): void;
+  /** Resolves when the first full state has been applied. */
+  readonly ready: Promise<void>;
+  /** Whether the controller's state is being followed at this moment. */
+  connected(): boolean;
+  /** Closes the stream. @returns when no update is being applied any more */
+  stop(): Promise<void>;
+}
+
+type Stream = ClientDuplexStream<DeltaDiscoveryRequest, DeltaDiscoveryResponse>;
+
+/** @throws FatalError when the address or the name of the Gateway is unusable */
+export function createXdsClient(options: XdsClientOptions): XdsClient {
+  const target = targetOf(options);
+  const node = nodeOf(options);
+  const store = new Store();
+  const backoff = new Backoff(options.backoff ?? { firstMs: 250, maxMs: 15_000 });
+  const stopping = new AbortController();
+  const ready = Promise.withResolvers<void>();
+  let connected = false;
+  let running: Promise<void> | undefined;
+
+  const connect = async (): Promise<void> => {
+    try {
+      await runStream({
+        options,
+        target,
+        node,
+        store,
+        signal: stopping.signal,
+        onState() {
+          if (!connected) options.log.info("following the controller", { address: target.authority });
+          connected = true;
+          backoff.reset();
+          ready.resolve();
+        },
+      });
+    } finally {
+      connected = false;
+    }
+  };
+
+  const run = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      let reason = "the controller closed the stream";
+      try {
+        await connect();
+      } catch (error) {
+        reason = messageOf(error);
+      }
+      if (stopping.signal.aborted) return;
+      const waitMs = Math.round(backoff.next());
+      options.log.warn("the controller is out of reach", { address: target.authority, reason, waitMs });
+      // Rejects only when the wait is cut short by stop(), and the loop ends then.
+      await delay(waitMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+    }
+  };
+
+  return {
+    start() {
+      running ??= run();
+    },
+    ready: ready.promise,
+    connected: () => connected,
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+interface StreamContext {
+  readonly options: XdsClientOptions;
+  readonly target: Target;
+  readonly node: Node;
+  readonly store: Store;
+  readonly signal: AbortSignal;
+  readonly onState: () => void;
+}
+
+/** Opens a stream and stays until it is over and nothing is being applied. @throws ServiceError why it ended */
+async function runStream({ options, target, node, store, signal, onState }: StreamContext): Promise<void> {
+  const { log, apply, token } = options;
+  const metadata = new Metadata();
+  if (token !== undefined) metadata.set("authorization", `Bearer ${await token()}`);
+  if (signal.aborted) return;
+  const client = new Client(target.authority, target.credentials, CHANNEL_OPTIONS);
+  const stream = openStream(client, metadata);
+  const session = new ClientSession({
+    node,
+    store,
+    log,
+    apply,
+    send: (request) => stream.write(request),
+    onState,
+  });
+  const cancel = (): void => stream.cancel();
+  signal.addEventListener("abort", cancel);
+  try {
+    session.start();
+    await new Promise<void>((resolve, reject) => {
+      stream.on("data", (response: DeltaDiscoveryResponse) => session.receive(response));
+      stream.on("error", reject);
+      stream.on("end", resolve);
+    });
+  } finally {
+    signal.removeEventListener("abort", cancel);
+    stream.cancel();
+    await session.end();
+    client.close();
+  }
+}
+
+const CHANNEL_OPTIONS = {
+  "grpc.max_receive_message_length": MAX_MESSAGE_BYTES,
+  "grpc.max_send_message_length": MAX_MESSAGE_BYTES,
+  // A controller that vanished without a word is noticed within this time.
+  "grpc.keepalive_time_ms": 30_000,
+  "grpc.keepalive_timeout_ms": 20_000,
+  // Attempts are paced here: a channel shared with an earlier attempt would add its own waiting times.
+  "grpc.use_local_subchannel_pool": 1,
+  "grpc.enable_retries": 0,
+};
+
+function openStream(client: Client, metadata: Metadata): Stream {
+  const method = methodDefinition(AggregatedDiscoveryService.method.deltaAggregatedResources);
+  const stream = client.makeBidiStreamRequest(
+    method.path,
+    method.requestSerialize,
+    method.responseDeserialize,
+    metadata,
+  );
+  // The descriptor fixes both message types; the generic adapter knows them only as Message.
+  return stream as unknown as Stream;
+}
+
+interface Target {
+  readonly authority: string;
+  readonly credentials: ChannelCredentials;
+}
+
+function targetOf({ address, tls }: XdsClientOptions): Target {
+  const match = /^(?:(https?):\/\/)?([^/]+:\d+)\/?$/.exec(address);
+  const authority = match?.[2];
+  if (authority === undefined) throw new FatalError(`"${address}" is no address of a controller: host:port is needed`);
+  const secure = match?.[1] === undefined ? tls !== undefined : match[1] === "https";
+  if (!secure && tls !== undefined) throw new FatalError(`"${address}" asks for plaintext, but a CA is set`);
+  if (!secure) return { authority, credentials: credentials.createInsecure() };
+  return { authority, credentials: credentials.createSsl(tls?.ca === undefined ? null : Buffer.from(tls.ca)) };
+}
+
+function nodeOf({ gateway, nodeId }: XdsClientOptions): Node {
+  const match = /^([^/~]+)\/([^/~]+)$/.exec(gateway);
+  if (match === null) throw new FatalError(`"${gateway}" is no Gateway: namespace/name is needed`);
+  return create(NodeSchema, {
+    id: nodeId ?? "",
+    metadata: { [GATEWAY_METADATA]: `${match[1]}~${match[2]}` },
+  });
+}

@@ -1,0 +1,46 @@
+/**
+ * What a data plane refuses, as text in `error_detail.message` of a NACK: one JSON object per line and resource, so
+ * that the controller can name the object that caused it. Written by the client, read by the server.
+ */
+import type { ResourceType } from "../ir/resource.ts";
+
+export interface RefusedResource {
+  readonly type: ResourceType;
+  readonly key: string;
+  readonly reason: string;
+}
+
+export function encodeRefusals(refused: readonly RefusedResource[]): string {
+  return refused.map(({ type, key, reason }) => JSON.stringify({ type, key, reason })).join("\n");
+}
+
+/**
+ * @param type the type of the response that is answered
+ * @param keys the names that this response carried
+ * @returns the refused ones among them. A message that names none of them, as another client may write it, refuses
+ * all: a resource must not count as acknowledged when nobody knows whether it is.
+ */
+export function decodeRefusals(message: string, type: ResourceType, keys: readonly string[]): RefusedResource[] {
+  const known = new Set(keys);
+  const refused: RefusedResource[] = [];
+  for (const line of message.split("\n")) {
+    const entry = parseLine(line);
+    if (entry !== undefined && entry.type === type && known.has(entry.key)) {
+      refused.push({ type, key: entry.key, reason: entry.reason });
+    }
+  }
+  return refused.length > 0 ? refused : keys.map((key) => ({ type, key, reason: message }));
+}
+
+function parseLine(line: string): { type: string; key: string; reason: string } | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== "object" || value === null) return undefined;
+  const { type, key, reason } = value as Readonly<Record<string, unknown>>; // any object may be asked for its members
+  if (typeof type !== "string" || typeof key !== "string" || typeof reason !== "string") return undefined;
+  return { type, key, reason };
+}

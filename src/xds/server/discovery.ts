@@ -1,0 +1,220 @@
+/**
+ * The discovery server: delta ADS (envoy.service.discovery.v3) with the resource types of gwproxy.config.v1.
+ * In: a feed of resources per Gateway. Out: streams to data planes, acknowledgements and refusals to whoever writes
+ * status. Not here: who may have what (`authorize` says that), where resources come from.
+ *
+ * A data plane names its Gateway in the node metadata of its first request: key `gateway`, value `namespace~name`.
+ */
+import { Server, ServerCredentials, status, type ServerDuplexStream } from "@grpc/grpc-js";
+import {
+  AggregatedDiscoveryService,
+  type DeltaDiscoveryRequest,
+  type DeltaDiscoveryResponse,
+  type Node,
+} from "../../../generated/proto/envoy/service/discovery/v3/discovery_pb.ts";
+import type { Resource, ResourceUpdate } from "../../ir/resource.ts";
+import { messageOf } from "../../lib/errors.ts";
+import type { Logger } from "../../lib/log.ts";
+import { serviceDefinition } from "../grpc.ts";
+import { GATEWAY_METADATA, MAX_MESSAGE_BYTES } from "../limits.ts";
+import type { RefusedResource } from "../nack.ts";
+import { ReloadableCredentials, type ServerCertificate } from "./credentials.ts";
+import { DiscoveryRequestError, Session, type AckedResource } from "./session.ts";
+
+/**
+ * Where resources come from. Gateways are named "namespace/name", as in the IR. It must hold a full state before the
+ * server listens: what it does not name, a reconnecting data plane is told to remove.
+ */
+export interface ResourceFeed {
+  snapshot(gateway: string): readonly Resource[];
+  /** @returns the function that ends the subscription */
+  subscribe(gateway: string, listener: (update: ResourceUpdate) => void): () => void;
+}
+
+export interface StreamIdentity {
+  /** "namespace/name" */
+  readonly gateway: string;
+  /** From `authorization: Bearer …`; never logged. */
+  readonly token: string | undefined;
+}
+
+export type AuthorizeStream = (
+  identity: StreamIdentity,
+) => Promise<{ allowed: true } | { allowed: false; reason: string }>;
+
+export interface XdsServerOptions {
+  readonly log: Logger;
+  readonly feed: ResourceFeed;
+  /** Unset: every stream is served. When it throws, the stream is refused and the data plane tries again. */
+  readonly authorize?: AuthorizeStream;
+  /** Unset: plaintext. */
+  readonly tls?: ServerCertificate;
+  /** A data plane has applied these resources, now or before it connected. */
+  readonly onAck?: (gateway: string, resources: readonly AckedResource[]) => void;
+  readonly onNack?: (gateway: string, refused: readonly RefusedResource[]) => void;
+}
+
+export interface XdsServer {
+  /** @returns the port that is bound, for port 0 the one that was chosen */
+  listen(address: { host: string; port: number }): Promise<number>;
+  /** Replaces the certificate of a server that was made with one. */
+  replaceCertificate(certificate: ServerCertificate): void;
+  /** How many data planes of a Gateway ("namespace/name") are connected. */
+  connected(gateway: string): number;
+  stop(): void;
+}
+
+type Call = ServerDuplexStream<DeltaDiscoveryRequest, DeltaDiscoveryResponse>;
+
+export function createXdsServer(options: XdsServerOptions): XdsServer {
+  const credentials = options.tls === undefined ? undefined : new ReloadableCredentials(options.tls);
+  const connections = new Map<string, number>();
+  const server = new Server({
+    "grpc.max_receive_message_length": MAX_MESSAGE_BYTES,
+    "grpc.max_send_message_length": MAX_MESSAGE_BYTES,
+    // A node that vanished without a word is noticed, and its session freed, within this time.
+    "grpc.keepalive_time_ms": 30_000,
+    "grpc.keepalive_timeout_ms": 20_000,
+  });
+  server.addService(serviceDefinition(AggregatedDiscoveryService), {
+    deltaAggregatedResources: (call: Call) => serveStream(call, options, connections),
+  });
+  return {
+    listen: ({ host, port }) =>
+      new Promise((resolve, reject) => {
+        const authority = host.includes(":") ? `[${host}]` : host;
+        server.bindAsync(`${authority}:${port}`, credentials ?? ServerCredentials.createInsecure(), (error, bound) => {
+          if (error === null) resolve(bound);
+          else reject(error);
+        });
+      }),
+    replaceCertificate(certificate) {
+      if (credentials === undefined) throw new TypeError("the discovery server was made without TLS");
+      credentials.replace(certificate);
+    },
+    connected: (gateway) => connections.get(gateway) ?? 0,
+    stop: () => server.forceShutdown(),
+  };
+}
+
+/** The life of a stream. Requests wait until its first one has been authorized. */
+function serveStream(call: Call, options: XdsServerOptions, connections: Map<string, number>): void {
+  const { log } = options;
+  let opening: Promise<Session | undefined> | undefined;
+  let release = (): void => {};
+  let over = false;
+  const end = (code: status, details: string): void => {
+    if (over) return;
+    close();
+    call.emit("error", { code, details });
+  };
+  const close = (): void => {
+    over = true;
+    release();
+  };
+  const open = async (node: Node | undefined): Promise<Session | undefined> => {
+    const gateway = gatewayOf(node);
+    if (gateway === undefined) {
+      end(status.INVALID_ARGUMENT, `node metadata "${GATEWAY_METADATA}" must be "namespace~name"`);
+      return undefined;
+    }
+    const refusal = await refusalOf(call, gateway, options);
+    if (refusal !== undefined) {
+      log.warn("a data plane was refused", { gateway, peer: call.getPeer(), reason: refusal.details });
+      end(refusal.code, refusal.details);
+    }
+    // The client may have gone while the question was asked: nothing must be subscribed to for it then.
+    if (over) return undefined;
+    const started = startSession(call, gateway, options, connections);
+    release = started.release;
+    log.info("a data plane connected", { gateway, node: node?.id, peer: call.getPeer() });
+    return started.session;
+  };
+  call.on("data", (request: DeltaDiscoveryRequest) => {
+    opening ??= open(request.node);
+    opening
+      .then((session) => (over ? undefined : session?.request(request)))
+      .catch((error: unknown) => {
+        if (error instanceof DiscoveryRequestError) return end(status.INVALID_ARGUMENT, error.message);
+        log.error("a discovery stream failed", { reason: messageOf(error) });
+        end(status.INTERNAL, "internal error");
+      });
+  });
+  call.on("end", () => {
+    close();
+    call.end();
+  });
+  call.on("cancelled", close);
+  call.on("close", close);
+  // A broken transport; the events above tell the rest.
+  call.on("error", close);
+}
+
+function startSession(
+  call: Call,
+  gateway: string,
+  { feed, log, onAck, onNack }: XdsServerOptions,
+  connections: Map<string, number>,
+): { session: Session; release: () => void } {
+  const session = new Session(
+    {
+      send: (response) => call.write(response),
+      acked: (resources) => onAck?.(gateway, resources),
+      nacked(refused) {
+        for (const { type, key, reason } of refused) {
+          log.warn("a data plane refused a resource", { gateway, type, key, reason });
+        }
+        onNack?.(gateway, refused);
+      },
+    },
+    log,
+  );
+  call.on("drain", () => session.drained());
+  // No change can fall between the two: nothing else runs in between.
+  session.update({ set: feed.snapshot(gateway), removed: [] });
+  const unsubscribe = feed.subscribe(gateway, (update) => session.update(update));
+  connections.set(gateway, (connections.get(gateway) ?? 0) + 1);
+  let released = false;
+  return {
+    session,
+    release() {
+      if (released) return;
+      released = true;
+      unsubscribe();
+      session.close();
+      const left = (connections.get(gateway) ?? 1) - 1;
+      if (left === 0) connections.delete(gateway);
+      else connections.set(gateway, left);
+      log.info("a data plane disconnected", { gateway });
+    },
+  };
+}
+
+async function refusalOf(
+  call: Call,
+  gateway: string,
+  { authorize, log }: XdsServerOptions,
+): Promise<{ code: status; details: string } | undefined> {
+  if (authorize === undefined) return undefined;
+  const token = tokenOf(call);
+  try {
+    const verdict = await authorize({ gateway, token });
+    if (verdict.allowed) return undefined;
+    return { code: token === undefined ? status.UNAUTHENTICATED : status.PERMISSION_DENIED, details: verdict.reason };
+  } catch (error) {
+    log.error("a data plane could not be authorized", { gateway, reason: messageOf(error) });
+    return { code: status.UNAVAILABLE, details: "the token could not be reviewed" };
+  }
+}
+
+function tokenOf(call: Call): string | undefined {
+  const [header] = call.metadata.get("authorization");
+  const match = typeof header === "string" ? /^Bearer +(\S+)$/i.exec(header) : null;
+  return match?.[1];
+}
+
+function gatewayOf(node: Node | undefined): string | undefined {
+  const text = node?.metadata?.[GATEWAY_METADATA];
+  const match = typeof text === "string" ? /^([^~/]+)~([^~/]+)$/.exec(text) : null;
+  return match === null ? undefined : `${match[1]}/${match[2]}`;
+}

@@ -1,0 +1,66 @@
+/** The two Go programs: built once into the cache, one asks, the other answers. */
+import { execFile } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { CACHE } from "./install.ts";
+import type { Peer, Target } from "./peers.ts";
+import type { Row } from "./rows.ts";
+
+const run = promisify(execFile);
+const HERE = import.meta.dirname;
+
+export interface Tools {
+  readonly loadgen: string;
+  readonly mock: string;
+}
+
+/** What the load generator prints, as far as it is read here. Times in microseconds. */
+export interface Load {
+  readonly ok: number;
+  readonly bad: number;
+  readonly ioerr: number;
+  readonly first_error?: string;
+  readonly rps: number;
+  readonly cpu_us_per_req?: number;
+  readonly rss_mb?: number;
+  readonly svc_us: { readonly p50: number; readonly p99: number };
+  readonly ttfb_us: { readonly p50: number; readonly p99: number };
+}
+
+export async function buildTools(): Promise<Tools> {
+  mkdirSync(CACHE, { recursive: true });
+  const build = async (name: string): Promise<string> => {
+    const output = join(CACHE, name);
+    await run("go", ["build", "-o", output, "."], { cwd: join(HERE, name) });
+    return output;
+  };
+  return { loadgen: await build("loadgen"), mock: await build("mock") };
+}
+
+export interface LoadOptions {
+  readonly seconds: number;
+  readonly warmSeconds: number;
+  readonly connections: number;
+  /** Root of the process tree whose CPU time and memory are counted. */
+  readonly pid?: number;
+}
+
+export async function load(loadgen: string, peer: Peer, row: Row, options: LoadOptions): Promise<Load> {
+  const target: Target | undefined = peer.targets[row.name];
+  if (target === undefined) throw new TypeError(`${peer.name} has no address for ${row.name}`);
+  const headers = Object.entries(target.headers ?? {}).map(([name, value]) => `-H=${name}: ${value}`);
+  const args = [
+    `-url=http://127.0.0.1:${peer.port}${target.path}`,
+    `-method=${row.method}`,
+    `-c=${options.connections}`,
+    `-d=${options.seconds}s`,
+    `-warm=${options.warmSeconds}s`,
+    ...(row.body === undefined ? [] : [`-body=@${join(HERE, "bodies", row.body)}`]),
+    ...(row.expect === undefined ? [] : [`-expect=${row.expect}`]),
+    ...(options.pid === undefined ? [] : [`-pid=${options.pid}`]),
+    ...headers,
+  ];
+  const { stdout } = await run(loadgen, args);
+  return JSON.parse(stdout) as Load; // printed by our own program
+}

@@ -1,0 +1,93 @@
+/** traffic.headerModifiers, .directResponse and .timeouts through real sockets. */
+import assert from "node:assert/strict";
+import { echoed, startEcho } from "../support/echo.ts";
+import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend, type TestGateway } from "../support/gateway.ts";
+import { call } from "../support/http.ts";
+import { prove, type ProofContext } from "../support/prove.ts";
+
+const TRAFFIC = "GwPolicy spec.traffic";
+
+async function withTraffic(context: ProofContext, traffic: string): Promise<TestGateway> {
+  const echo = await startEcho(context);
+  const policy = routePolicy("policy", "web", `  traffic: ${traffic}`);
+  return startGateway(context, documents(GATEWAY, staticBackend("web", echo.port), route("web", "web"), policy));
+}
+
+prove(
+  ["set[].name", "set[].value", "add[].name", "add[].value", "remove[]"].map((field) => `${TRAFFIC}.headerModifiers.request.${field}`),
+  "request headers are set, added and removed before the upstream sees them",
+  async (context) => {
+    const gateway = await withTraffic(
+      context,
+      "{headerModifiers: {request: {set: [{name: x-set, value: new}], add: [{name: x-add, value: more}], remove: [x-gone]}}}",
+    );
+    const answer = await call(gateway.url(), { headers: { "x-set": "old", "x-add": "one", "x-gone": "1" } });
+    const { headers } = echoed(answer.body);
+    assert.equal(headers["x-set"], "new");
+    assert.equal(headers["x-add"], "one, more");
+    assert.equal(headers["x-gone"], undefined);
+  },
+);
+
+prove(
+  ["set[].name", "set[].value", "add[].name", "add[].value", "remove[]"].map((field) => `${TRAFFIC}.headerModifiers.response.${field}`),
+  "response headers are set, added and removed before the client sees them",
+  async (context) => {
+    const gateway = await withTraffic(
+      context,
+      "{headerModifiers: {response: {set: [{name: content-type, value: text/x}], add: [{name: x-add, value: more}], remove: [x-upstream]}}}",
+    );
+    const { headers } = await call(gateway.url());
+    assert.equal(headers["content-type"], "text/x");
+    assert.equal(headers["x-add"], "more");
+    assert.equal(headers["x-upstream"], undefined);
+  },
+);
+
+prove([`${TRAFFIC}.directResponse.status`, `${TRAFFIC}.directResponse.body`], "a direct response answers without the upstream", async (context) => {
+  const gateway = await withTraffic(context, "{directResponse: {status: 418, body: short and stout}}");
+  const answer = await call(gateway.url());
+  assert.equal(answer.status, 418);
+  assert.equal(answer.body, "short and stout");
+  assert.equal(answer.headers["x-upstream"], undefined);
+});
+
+prove(
+  ["bodyExpression", "headers[].name", "headers[].value"].map((field) => `${TRAFFIC}.directResponse.${field}`),
+  "body and headers of a direct response may be computed",
+  async (context) => {
+    const gateway = await withTraffic(
+      context,
+      `{directResponse: {status: 200, bodyExpression: '{"path": request.path}', headers: [{name: x-method, value: request.method}]}}`,
+    );
+    const answer = await call(`${gateway.url()}/here`);
+    assert.deepEqual(JSON.parse(answer.body), { path: "/here" });
+    assert.equal(answer.headers["x-method"], "GET");
+  },
+);
+
+prove(
+  ["condition", "policy.status", "policy.body"].map((field) => `${TRAFFIC}.directResponse.conditional[].${field}`),
+  "the first direct response whose condition holds is used, and none at all forwards",
+  async (context) => {
+    const gateway = await withTraffic(
+      context,
+      `{directResponse: {conditional: [{condition: 'request.path == "/a"', policy: {status: 201, body: A}}, {condition: 'request.path == "/b"', policy: {status: 202, body: B}}]}}`,
+    );
+    const answers = await Promise.all(["/a", "/b", "/c"].map((path) => call(gateway.url() + path)));
+    assert.deepEqual(answers.map(({ status }) => status), [201, 202, 200]);
+    assert.deepEqual(answers.slice(0, 2).map(({ body }) => body), ["A", "B"]);
+  },
+);
+
+prove(`${TRAFFIC}.timeouts.request`, "a request that is not over in time gets 504", async (context) => {
+  const gateway = await withTraffic(context, "{timeouts: {request: 150ms}}");
+  assert.equal((await call(gateway.url())).status, 200);
+  // Without the deadline the upstream never answers: the test gives up after a second and the proof fails.
+  const answer = await Promise.race([
+    call(`${gateway.url()}/slow/200`),
+    new Promise<undefined>((resolve) => setTimeout(resolve, 5000, undefined).unref()),
+  ]);
+  assert.equal(answer?.status, 504);
+  assert.equal(answer.body, "request timeout");
+});

@@ -1,0 +1,88 @@
+/** traffic.transformation through real sockets. */
+import assert from "node:assert/strict";
+import { echoed, startEcho } from "../support/echo.ts";
+import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend, type TestGateway } from "../support/gateway.ts";
+import { call } from "../support/http.ts";
+import { prove, type ProofContext } from "../support/prove.ts";
+
+const TRANSFORMATION = "GwPolicy spec.traffic.transformation";
+
+async function transformed(context: ProofContext, spec: string): Promise<TestGateway> {
+  const echo = await startEcho(context);
+  const policy = routePolicy("policy", "web", `  traffic: {transformation: ${spec}}`);
+  return startGateway(context, documents(GATEWAY, staticBackend("web", echo.port), route("web", "web"), policy));
+}
+
+const named = (part: string, fields: readonly string[]) => fields.map((field) => `${TRANSFORMATION}.${part}.${field}`);
+
+prove(
+  named("request", ["set[].name", "set[].value", "add[].name", "add[].value", "remove[]"]),
+  "request headers follow expressions, and one that fails removes the header that a client sent",
+  async (context) => {
+    const gateway = await transformed(
+      context,
+      `{request: {set: [{name: x-path, value: request.path}, {name: x-fail, value: 'fail("no")'}], add: [{name: x-add, value: '"more"'}], remove: [x-gone]}}`,
+    );
+    const answer = await call(`${gateway.url()}/p`, { headers: { "x-path": "client", "x-fail": "client", "x-add": "one", "x-gone": "1" } });
+    const { headers } = echoed(answer.body);
+    assert.equal(headers["x-path"], "/p");
+    assert.equal(headers["x-fail"], undefined);
+    assert.equal(headers["x-add"], "one, more");
+    assert.equal(headers["x-gone"], undefined);
+  },
+);
+
+prove(named("request", ["set[].value"]), "pseudo-headers change method, path and authority", async (context) => {
+  const gateway = await transformed(
+    context,
+    `{request: {set: [{name: ":path", value: '"/new?x=1"'}, {name: ":method", value: '"PUT"'}, {name: ":authority", value: '"other.test"'}]}}`,
+  );
+  const seen = echoed((await call(`${gateway.url()}/old`)).body);
+  assert.deepEqual([seen.method, seen.url, seen.headers["host"]], ["PUT", "/new?x=1", "other.test"]);
+});
+
+prove(named("request", ["body"]), "a request body may be computed from the one that arrived", async (context) => {
+  const gateway = await transformed(context, `{request: {body: '{"was": json(request.body).name}'}}`);
+  const answer = await call(gateway.url(), { method: "POST", body: '{"name":"x"}' });
+  assert.deepEqual(JSON.parse(echoed(answer.body).body), { was: "x" });
+});
+
+prove(
+  [...named("request", ["metadata"]), ...named("response", ["set[].name", "set[].value", "add[].name", "add[].value", "remove[]"])],
+  "response headers may use what the request left in metadata",
+  async (context) => {
+    const gateway = await transformed(
+      context,
+      `{request: {metadata: {who: 'request.headers["x-who"]'}}, response: {set: [{name: x-who, value: metadata.who}], add: [{name: x-code, value: string(response.code)}], remove: [x-upstream]}}`,
+    );
+    const { headers } = await call(gateway.url(), { headers: { "x-who": "me" } });
+    assert.equal(headers["x-who"], "me");
+    assert.equal(headers["x-code"], "200");
+    assert.equal(headers["x-upstream"], undefined);
+  },
+);
+
+prove(
+  named("response", ["body", "metadata"]),
+  "a response body may be computed, from the upstream's and from metadata of the response",
+  async (context) => {
+    const gateway = await transformed(
+      context,
+      `{response: {metadata: {code: response.code}, body: '{"url": json(response.body).url, "code": metadata.code}'}}`,
+    );
+    assert.deepEqual(JSON.parse((await call(`${gateway.url()}/u`)).body), { url: "/u", code: 200 });
+  },
+);
+
+prove(
+  ["condition", "policy.request.set[].name", "policy.request.set[].value"].map((field) => `${TRANSFORMATION}.conditional[].${field}`),
+  "the first transformation whose condition holds is used",
+  async (context) => {
+    const gateway = await transformed(
+      context,
+      `{conditional: [{condition: 'request.path == "/a"', policy: {request: {set: [{name: x-branch, value: '"a"'}]}}}, {policy: {request: {set: [{name: x-branch, value: '"else"'}]}}}]}`,
+    );
+    const branch = async (path: string) => echoed((await call(gateway.url() + path)).body).headers["x-branch"];
+    assert.deepEqual([await branch("/a"), await branch("/b")], ["a", "else"]);
+  },
+);

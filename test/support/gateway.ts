@@ -1,0 +1,134 @@
+/** A whole gateway in this process for one test: manifests in, real sockets out, as `gwproxy up` wires it. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createEmbedded } from "../../src/cli/run/embedded.ts";
+import { createManifestSource } from "../../src/cli/run/manifests.ts";
+import { createLogger } from "../../src/lib/log.ts";
+import { createProxy, type Proxy } from "../../src/proxy/proxy.ts";
+import type { ObjectEvent, Source, SourceProblem } from "../../src/sources/source.ts";
+import { createTranslator } from "../../src/translator/translate.ts";
+import type { Translator } from "../../src/translator/translator.ts";
+import { dropField } from "./drop-field.ts";
+import type { ProofContext } from "./prove.ts";
+
+export interface TestGateway {
+  /** http://127.0.0.1:port of the listener that the manifest gave this port. */
+  url(port?: number): string;
+  /** Rewrites the manifest file; resolves when the change serves. */
+  change(manifests: string): Promise<void>;
+  readonly proxy: Proxy;
+  readonly translator: Translator;
+  problems(): readonly SourceProblem[];
+}
+
+/** Manifests that most tests start from: one Gateway `gw` with the listener `http` on port 8080. */
+export const GATEWAY = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: gw}
+spec:
+  gatewayClassName: gwproxy
+  listeners:
+    - {name: http, port: 8080, protocol: HTTP}
+`;
+
+/** A route \`name\` for everything (or a path prefix) to the GwBackend \`backend\`. */
+export function route(name: string, backend: string, prefix = "/"): string {
+  return `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: ${name}}
+spec:
+  parentRefs: [{name: gw}]
+  rules:
+    - name: rule
+      matches: [{path: {type: PathPrefix, value: ${prefix}}}]
+      backendRefs: [{group: gwproxy.dev, kind: GwBackend, name: ${backend}}]
+`;
+}
+
+export function staticBackend(name: string, port: number): string {
+  return `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: ${name}}
+spec:
+  static: {host: 127.0.0.1, port: ${port}}
+`;
+}
+
+/** A GwPolicy on the HTTPRoute \`route\`. @param spec YAML of spec without targetRefs, indented by two */
+export function routePolicy(name: string, routeName: string, spec: string): string {
+  return `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwPolicy
+metadata: {name: ${name}}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: ${routeName}}]
+${spec}
+`;
+}
+
+export function documents(...parts: readonly string[]): string {
+  return parts.join("\n---\n");
+}
+
+export async function startGateway(context: ProofContext, manifests: string): Promise<TestGateway> {
+  const folder = mkdtempSync(join(tmpdir(), "gwproxy-test-"));
+  const file = join(folder, "manifests.yaml");
+  writeFileSync(file, manifests);
+  const log = createLogger({ level: "error", modules: new Map() }, (line) => void process.stderr.write(line));
+  const proxy = createProxy({ bindAddress: "127.0.0.1", log, ports: () => 0 });
+  const translator = createTranslator({ controllerName: "gwproxy.dev/gwproxy", implicitClass: "gwproxy" });
+  const files = createManifestSource([folder], log);
+  let problems: readonly SourceProblem[] = [];
+  let failure: unknown;
+  const embedded = createEmbedded({
+    source: without(context.dropped, files),
+    translator,
+    proxy,
+    onApplied: () => {},
+    onProblems: (list) => {
+      problems = list;
+    },
+    onFailure: (error) => {
+      failure = error;
+    },
+  });
+  context.after(async () => {
+    await embedded.stop();
+    await proxy.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  await embedded.start();
+  if (failure !== undefined) throw failure;
+  return {
+    proxy,
+    translator,
+    problems: () => problems,
+    url(port = 8080) {
+      const listener = proxy.listeners().find((each) => each.port === port);
+      assert.ok(listener, `no listener serves port ${port}`);
+      return `http://127.0.0.1:${listener.boundPort}`;
+    },
+    async change(text) {
+      writeFileSync(file, text);
+      await files.reload();
+      await embedded.settled();
+      if (failure !== undefined) throw failure;
+    },
+  };
+}
+
+/** The source with one field taken away after admission and before translation; the proof must then fail. */
+function without(field: string | undefined, source: Source): Source {
+  if (field === undefined) return source;
+  const strip = (event: ObjectEvent): ObjectEvent =>
+    event.type === "set" ? { type: "set", object: dropField(event.object, field) } : event;
+  return {
+    start: (sink) => source.start({ apply: (events) => sink.apply(events.map(strip)), report: (list) => sink.report(list) }),
+    stop: () => source.stop(),
+  };
+}

@@ -1,0 +1,30 @@
+/** One HTTP request of a test, with nothing added or followed, and the whole answer. */
+import { request } from "node:http";
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: string;
+}
+
+export interface Call {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
+  readonly body?: string;
+}
+
+/** @param url http://127.0.0.1:port/path */
+export function call(url: string, { method = "GET", headers = {}, body }: Call = {}): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, { method, headers, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("error", reject);
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks).toString() }),
+      );
+    });
+    outgoing.on("error", reject);
+    outgoing.end(body);
+  });
+}

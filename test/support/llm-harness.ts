@@ -1,0 +1,237 @@
+/**
+ * An LLM handler with real sockets on both sides and nothing else of the proxy: a minimal HTTP front, an upstream
+ * client on node:http and an exchange that records what the handler did with it.
+ */
+import { once } from "node:events";
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { create } from "@bufbuild/protobuf";
+import {
+  AiBackendSchema,
+  BackendSettingsSchema,
+  CredentialSchema,
+  ProviderSchema,
+  type AiBackend,
+  type BackendSettings,
+  type Provider,
+} from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { HeaderList } from "../../src/lib/header-list.ts";
+import { createLogger } from "../../src/lib/log.ts";
+import type { BackendDeps } from "../../src/proxy/backends/handler.ts";
+import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "../../src/proxy/backends/upstream.ts";
+import { ProxyError } from "../../src/proxy/errors.ts";
+import { createLlmHandler } from "../../src/proxy/llm/handler.ts";
+import type { Body, BodyStream } from "../../src/proxy/pipeline/body.ts";
+import type { Exchange, Outcome, TokenGate } from "../../src/proxy/pipeline/exchange.ts";
+
+export function streamOf(message: IncomingMessage): BodyStream {
+  return {
+    read(sink) {
+      message.on("data", (chunk: Buffer) => {
+        if (!sink.data(chunk)) message.pause();
+      });
+      message.on("end", () => sink.end([]));
+      message.on("error", (error) => sink.error(error));
+    },
+    resume: () => void message.resume(),
+    destroy: (error) => void message.destroy(error),
+  };
+}
+
+/** A stream that says the given chunks, then ends or breaks. */
+export function streamFrom(chunks: readonly Buffer[], broken?: Error): BodyStream {
+  let at = 0;
+  let over = false;
+  let run = (): void => undefined;
+  return {
+    read(sink) {
+      run = () => {
+        while (!over && at < chunks.length) if (!sink.data(chunks[at++] as Buffer)) return;
+        if (over) return;
+        over = true;
+        if (broken === undefined) sink.end([]);
+        else sink.error(broken);
+      };
+      run();
+    },
+    resume: () => run(),
+    destroy: () => void (over = true),
+  };
+}
+
+/** Everything that a body says. */
+export async function readBody(body: Body): Promise<{ text: string; error: Error | undefined }> {
+  if (body === null || Buffer.isBuffer(body)) return { text: (body ?? "").toString(), error: undefined };
+  return new Promise((resolve) => {
+    let text = "";
+    body.read({
+      data: (chunk) => {
+        text += chunk.toString("latin1");
+        return true;
+      },
+      end: () => resolve({ text: Buffer.from(text, "latin1").toString(), error: undefined }),
+      error: (error) => resolve({ text, error }),
+    });
+  });
+}
+
+export class TestExchange implements Exchange {
+  readonly startedAtMs: number = performance.now();
+  readonly startedAt: Date = new Date();
+  readonly listener = { bind: "b", gateway: "g", namespace: "n", name: "l" };
+  route: Exchange["route"] = undefined;
+  backend: Exchange["backend"] = undefined;
+  readonly source = { address: "127.0.0.1", port: 1 };
+  method = "POST";
+  target = "/v1/chat/completions";
+  host = "gateway.test";
+  readonly scheme = "http";
+  readonly version = "1.1";
+  readonly requestHeaders: HeaderList;
+  readonly originalTarget = "/v1/chat/completions";
+  requestBody: Body;
+  deadlineAtMs: number | undefined = undefined;
+  readonly queuedHeaders: HeaderList = new HeaderList();
+  readonly tokenGates: TokenGate[] = [];
+  readonly roots: Map<string, unknown> = new Map();
+  readonly #done: ((outcome: Outcome) => void)[] = [];
+
+  constructor(body: Buffer, headers: HeaderList = new HeaderList(["content-type", "application/json"])) {
+    this.requestBody = body;
+    this.requestHeaders = headers;
+  }
+
+  root(name: string): unknown {
+    return this.roots.get(name);
+  }
+
+  setRoot(name: string, value: unknown): void {
+    this.roots.set(name, value);
+  }
+
+  async bufferRequestBody(limitBytes: number): Promise<Buffer | undefined> {
+    const body = this.requestBody;
+    return Buffer.isBuffer(body) && body.length <= limitBytes ? body : undefined;
+  }
+
+  onDone(callback: (outcome: Outcome) => void): void {
+    this.#done.push(callback);
+  }
+
+  finish(clientGone = false): void {
+    for (const callback of this.#done.splice(0))
+      callback({ status: 200, requestBytes: 0, responseBytes: 0, durationMs: 0, error: undefined, clientGone });
+  }
+
+  get llm(): Record<string, unknown> {
+    return (this.roots.get("llm") ?? {}) as Record<string, unknown>;
+  }
+}
+
+export interface Sent {
+  readonly target: UpstreamTarget;
+  readonly request: UpstreamRequest;
+}
+
+/** An upstream that answers from memory and keeps what it was sent. */
+export function fakeUpstream(answer: (sent: Sent) => UpstreamResponse): Upstream & { readonly sent: Sent[] } {
+  const sent: Sent[] = [];
+  return {
+    sent,
+    async send(target, request) {
+      sent.push({ target, request });
+      return answer({ target, request });
+    },
+    close: () => undefined,
+  };
+}
+
+export const nodeUpstream: Upstream = {
+  async send(target, { method, path, headers, body }) {
+    const outgoing = httpRequest({ host: target.host, port: target.port, method, path, headers: headers.raw });
+    outgoing.end(body as Buffer);
+    const [message] = (await once(outgoing, "response")) as [IncomingMessage];
+    return { status: message.statusCode ?? 0, headers: new HeaderList(message.rawHeaders), body: streamOf(message) };
+  },
+  close: () => undefined,
+};
+
+export function testDeps(upstream: Upstream, bodyLimitBytes = 65_536): BackendDeps {
+  return {
+    log: createLogger({ level: "off", modules: new Map() }, () => undefined),
+    upstream,
+    bodyLimitBytes,
+    settings: (_section, inline, defaults): BackendSettings =>
+      create(BackendSettingsSchema, { ...defaults, ...inline }),
+    destination: () => {
+      throw new ProxyError("backend_invalid");
+    },
+  };
+}
+
+export type ProviderInit = Partial<Omit<Provider, "$typeName" | "formats" | "settings">> & {
+  readonly formats?: readonly { type: string; path?: string }[];
+  readonly credential?: string;
+};
+
+export function aiBackend({ credential, formats = [], ...rest }: ProviderInit): AiBackend {
+  const auth = credential === undefined ? undefined : create(CredentialSchema, { value: credential });
+  const settings = create(BackendSettingsSchema, auth === undefined ? {} : { auth });
+  const node = create(ProviderSchema, { ...rest, settings });
+  node.formats = formats.map(({ type, path = "" }) => ({
+    $typeName: "gwproxy.config.v1.ProviderFormat",
+    type,
+    path,
+  }));
+  return create(AiBackendSchema, { groups: [{ providers: [node] }] });
+}
+
+export interface Front {
+  readonly url: string;
+  readonly exchanges: TestExchange[];
+  stop(): Promise<void>;
+}
+
+/** Serves a handler on loopback until the proxy's own listener can. */
+export async function startFront(ai: AiBackend): Promise<Front> {
+  const handler = createLlmHandler(ai, testDeps(nodeUpstream, 1_048_576));
+  const exchanges: TestExchange[] = [];
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+    const exchange = new TestExchange(Buffer.concat(chunks), new HeaderList(request.rawHeaders));
+    exchanges.push(exchange);
+    response.on("close", () => exchange.finish(!response.writableFinished));
+    try {
+      const reply = await handler(exchange);
+      response.writeHead(reply.status, reply.headers.raw);
+      writeBody(reply.body, response);
+    } catch (error) {
+      if (!(error instanceof ProxyError)) throw error;
+      response.writeHead(error.status, { "content-type": "text/plain" }).end(error.text);
+    }
+  };
+  const server = createServer((request, response) => void serve(request, response));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    exchanges,
+    async stop() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, "close");
+    },
+  };
+}
+
+function writeBody(body: Body, response: ServerResponse): void {
+  if (body === null || Buffer.isBuffer(body)) return void response.end(body ?? "");
+  response.on("drain", () => body.resume());
+  response.on("close", () => void (response.writableFinished || body.destroy()));
+  body.read({
+    data: (chunk) => response.write(chunk),
+    end: () => void response.end(),
+    error: (error) => void response.destroy(error),
+  });
+}

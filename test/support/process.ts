@@ -1,0 +1,79 @@
+/** A gwproxy process of its own, as a user starts it, for tests that cross process borders. */
+import { spawn } from "node:child_process";
+import { createServer, type AddressInfo } from "node:net";
+import { join } from "node:path";
+import type { ProofContext } from "./prove.ts";
+
+const BIN = join(import.meta.dirname, "../../bin/gwproxy.mjs");
+
+export interface GwproxyProcess {
+  /** Everything printed so far, stdout and stderr in order of arrival. */
+  output(): string;
+  /** Resolves when stdout or stderr holds the text; rejects when the process ends before. */
+  printed(text: string | RegExp): Promise<void>;
+  readonly exited: Promise<number | null>;
+  kill(signal?: NodeJS.Signals): Promise<void>;
+}
+
+export function startGwproxy(context: Pick<ProofContext, "after">, args: readonly string[], env: Readonly<Record<string, string>> = {}): GwproxyProcess {
+  const child = spawn(process.execPath, [BIN, ...args], { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  let text = "";
+  const waiting = new Set<() => void>();
+  const collect = (chunk: Buffer): void => {
+    text += chunk.toString();
+    for (const look of waiting) look();
+  };
+  child.stdout.on("data", collect);
+  child.stderr.on("data", collect);
+  const exited = new Promise<number | null>((resolve) => child.once("exit", resolve));
+  const kill = async (signal: NodeJS.Signals = "SIGTERM"): Promise<void> => {
+    child.kill(signal);
+    await exited;
+  };
+  context.after(() => kill("SIGKILL"));
+  return {
+    output: () => text,
+    exited,
+    kill,
+    printed(wanted) {
+      const found = (): boolean => (typeof wanted === "string" ? text.includes(wanted) : wanted.test(text));
+      return new Promise((resolve, reject) => {
+        const look = (): void => {
+          if (!found()) return;
+          waiting.delete(look);
+          resolve();
+        };
+        waiting.add(look);
+        look();
+        void exited.then((code) => reject(new Error(`gwproxy ${args[0]} ended with ${code} before it printed ${wanted}:\n${text}`)));
+      });
+    },
+  };
+}
+
+/** Ports that were free a moment ago, all different. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer();
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      return server;
+    }),
+  );
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
+
+/** Tries until it holds; the last failure is the test's. For states that another process reaches in its own time. */
+export async function eventually<T>(check: () => Promise<T>, timeoutMs = 60_000): Promise<T> {
+  const until = Date.now() + timeoutMs;
+  for (;;) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > until) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}

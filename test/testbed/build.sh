@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# build.sh [--print]: builds etcd, kube-apiserver and kubectl from Go modules into a cache outside the checkout and
+# prints the folder that holds them. What is there already is kept; --print only prints. The cache is
+# $GWPROXY_TESTBED, or a folder named after the versions under ~/.cache. Needs: go, and some minutes the first time.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+version_of() { awk -v module="$2" '$1 == module || ($1 == "require" && $2 == module) { print $1 == "require" ? $3 : $2; exit }' "$here/$1/go.mod"; }
+kubernetes=$(version_of k8s k8s.io/kubernetes)
+etcd=$(version_of etcd go.etcd.io/etcd/server/v3)
+sums=$(cat "$here"/{etcd,k8s}/go.{mod,sum} | openssl dgst -sha256 -r | cut -c1-8)
+cache=${GWPROXY_TESTBED:-${XDG_CACHE_HOME:-$HOME/.cache}/gwproxy-testbed/kubernetes-$kubernetes-etcd-$etcd-$sums}
+bin=$cache/bin
+
+stamp=k8s.io/component-base/version
+minor=${kubernetes#v1.}
+kubernetes_flags="-s -w -X $stamp.gitVersion=$kubernetes -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor%%.*} \
+-X $stamp.gitTreeState=clean -X $stamp.gitCommit=testbed -X $stamp.buildDate=2026-01-01T00:00:00Z"
+
+build() { # NAME MODULE_FOLDER LINKER_FLAGS PACKAGE
+  [ -x "$bin/$1" ] && return
+  local began=$SECONDS unfinished="$bin/.$1.$$" compiler
+  echo "testbed: building $1, this happens once ..." >&2
+  (cd "$here/$2" && CGO_ENABLED=0 exec go build -mod=readonly -trimpath -ldflags "$3" -o "$unfinished" "$4") &
+  compiler=$!
+  while kill -0 "$compiler" 2>/dev/null; do
+    sleep 1
+    if (((SECONDS - began) % 30 == 0)); then echo "testbed: building $1, $((SECONDS - began)) s so far" >&2; fi
+  done
+  wait "$compiler"
+  # Moved into place only when whole, so that an interrupted build is never taken for a finished one.
+  mv "$unfinished" "$bin/$1"
+  echo "testbed: built $1 in $((SECONDS - began)) s" >&2
+}
+
+if [ "${1:-}" != --print ]; then
+  mkdir -p "$bin"
+  build etcd etcd "-s -w" go.etcd.io/etcd/server/v3
+  build kube-apiserver k8s "$kubernetes_flags" k8s.io/kubernetes/cmd/kube-apiserver
+  build kubectl k8s "$kubernetes_flags" k8s.io/kubernetes/cmd/kubectl
+fi
+echo "$bin"

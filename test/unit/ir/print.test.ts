@@ -1,0 +1,67 @@
+import { create } from "@bufbuild/protobuf";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  AuthenticationMode,
+  BackendSchema,
+  PolicySchema,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { decodeMessage, encodeMessage, resourceOf } from "../../../src/ir/encode.ts";
+import { printable } from "../../../src/ir/print.ts";
+import { fromHex, sha256, toHex } from "../../../src/lib/sha256.ts";
+
+const backend = create(BackendSchema, {
+  key: "backend/default/llm",
+  settings: {
+    tls: { privateKeyPem: "PRIVATE", certificatePem: "PUBLIC" },
+    auth: { value: "sk-secret", location: { location: { case: "cookie", value: "c" } } },
+  },
+});
+
+test("a printed resource shows neither credentials nor private keys", () => {
+  const text = JSON.stringify(printable(resourceOf("Backend", backend)));
+  assert.doesNotMatch(text, /sk-secret|PRIVATE/);
+  assert.match(text, /PUBLIC/);
+  assert.equal(backend.settings?.auth?.value, "sk-secret", "the resource itself is untouched");
+});
+
+test("a printed key hash is shortened, so that weak keys cannot be guessed from a dump", () => {
+  const policy = create(PolicySchema, {
+    key: "policy/default/keys",
+    units: [
+      {
+        unit: {
+          case: "apiKeyAuthentication",
+          value: {
+            mode: AuthenticationMode.STRICT,
+            keys: [{ sha256: sha256("one") }, { sha256: sha256("two"), metadataJson: "{}" }],
+          },
+        },
+      },
+    ],
+  });
+  assert.deepEqual(printable(resourceOf("Policy", policy)), {
+    key: "policy/default/keys",
+    units: [
+      {
+        apiKeyAuthentication: {
+          mode: "AUTHENTICATION_MODE_STRICT",
+          keys: [{ sha256: "7692c3ad…" }, { sha256: "3fc4ccfe…", metadataJson: "{}" }],
+        },
+      },
+    ],
+  });
+});
+
+test("equal messages have equal versions, and any difference changes the version", () => {
+  const again = decodeMessage("Backend", encodeMessage("Backend", backend));
+  assert.equal(resourceOf("Backend", again).version, resourceOf("Backend", backend).version);
+  again.key = "backend/default/other";
+  assert.notEqual(resourceOf("Backend", again).version, resourceOf("Backend", backend).version);
+});
+
+test("hexadecimal text that is not whole bytes is refused", () => {
+  assert.equal(fromHex("abc"), undefined);
+  assert.equal(fromHex("zz"), undefined);
+  assert.equal(toHex(fromHex("00ffA0") ?? new Uint8Array()), "00ffa0");
+});

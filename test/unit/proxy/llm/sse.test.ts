@@ -1,0 +1,60 @@
+/** The event stream parser: line ends, comments, byte order mark, limits, and independence of chunking. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { ProxyError } from "../../../../src/proxy/errors.ts";
+import { createSseParser } from "../../../../src/proxy/llm/stream/sse.ts";
+
+type Event = readonly [name: string, data: string];
+
+function parse(chunks: readonly Buffer[], limit = 4096): Event[] {
+  const events: Event[] = [];
+  const parser = createSseParser(limit, (name, data) => events.push([name, data.toString("utf8")]));
+  for (const chunk of chunks) {
+    // The parser may not rely on a chunk after `push`: its owner is free to reuse the memory.
+    const reused = Buffer.from(chunk);
+    parser.push(reused);
+    reused.fill(0x21);
+  }
+  parser.end();
+  return events;
+}
+
+test("lines may end in LF, CR or CRLF", () => {
+  for (const end of ["\n", "\r", "\r\n"])
+    assert.deepEqual(parse([Buffer.from(["event: a", "data: 1", "", "data: 2", "", ""].join(end))]), [
+      ["a", "1"],
+      ["", "2"],
+    ]);
+});
+
+test("comments, ids and a byte order mark are skipped and data lines are joined", () => {
+  const text = "\uFEFF: hello\nid: 7\nretry: 1\ndata: one\ndata:two\ndata\n\n:\n\n";
+  assert.deepEqual(parse([Buffer.from(text)]), [["", "one\ntwo\n"]]);
+});
+
+test("an event without its closing blank line still counts", () => {
+  assert.deepEqual(parse([Buffer.from("data: [DONE]")]), [["", "[DONE]"]]);
+});
+
+test("an event beyond the limit is refused, in one line or in many", () => {
+  const refused = (error: unknown): boolean => error instanceof ProxyError && error.code === "response_invalid";
+  assert.throws(() => parse([Buffer.from(`data: ${"x".repeat(300)}`)], 200), refused);
+  assert.throws(() => parse([Buffer.from("data: 123456789\n".repeat(40))], 200), refused);
+  assert.equal(parse([Buffer.from("data: 123456789\n\n".repeat(40))], 200).length, 40);
+});
+
+test("any chunking of a stream gives the same events", () => {
+  const line = fc.constantFrom("data: {\"a\":1}", "data: zwölf ☂", "event: x", ": note", "", "data", "id: 1", "junk");
+  const stream = fc.array(fc.tuple(line, fc.constantFrom("\n", "\r", "\r\n")), { maxLength: 30 });
+  fc.assert(
+    fc.property(stream, fc.boolean(), fc.array(fc.nat(400), { maxLength: 12 }), (lines, mark, cuts) => {
+      const bytes = Buffer.from((mark ? "\uFEFF" : "") + lines.map(([text, end]) => text + end).join(""));
+      const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
+      const chunks = places.slice(1).map((end, index) => bytes.subarray(places[index], end));
+      const single = Array.from(bytes, (byte) => Buffer.of(byte));
+      assert.deepEqual(parse(chunks), parse([bytes]));
+      assert.deepEqual(parse(single), parse([bytes]));
+    }),
+  );
+});

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { create } from "@bufbuild/protobuf";
+
+import { AuthorizationAction, AuthorizationSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { ConfigError } from "../../../../src/lib/errors.ts";
+import { ProxyError } from "../../../../src/proxy/errors.ts";
+import { authorization } from "../../../../src/proxy/policies/authorization.ts";
+import { makeDeps, makeExchange, makeReply } from "../../../support/exchange.ts";
+
+const { ALLOW, DENY, REQUIRE, UNSPECIFIED } = AuthorizationAction;
+type Rules = readonly (readonly [AuthorizationAction, ...string[]])[];
+
+function compile(rules: Rules): ReturnType<typeof authorization.compile> {
+  const spec = create(AuthorizationSchema, { rules: rules.map(([action, ...expressions]) => ({ action, expressions })) });
+  return authorization.compile(spec, makeDeps());
+}
+
+function passes(rules: Rules): boolean {
+  const reply = makeReply();
+  try {
+    return compile(rules)(makeExchange({ method: "GET", target: "/a" }), () => reply) === reply;
+  } catch (error) {
+    assert.ok(error instanceof ProxyError && error.code === "authorization_failed" && error.status === 403);
+    return false;
+  }
+}
+
+const CASES: readonly [string, Rules, boolean][] = [
+  ["no rules let everything pass", [], true],
+  ["one allow rule that holds is enough", [[ALLOW, "false", 'request.method == "GET"']], true],
+  ["no allow rule holds", [[ALLOW, "false"]], false],
+  ["a deny rule wins over an allow rule", [[ALLOW, "true"], [DENY, 'request.path == "/a"']], false],
+  ["a deny rule that does not hold leaves the rest open", [[DENY, "false"]], true],
+  ["every require rule must hold", [[REQUIRE, "true", "false"], [ALLOW, "true"]], false],
+  ["require rules alone let pass when all hold", [[REQUIRE, "true", 'request.path == "/a"']], true],
+  ["require does not stand in for a missing allow", [[REQUIRE, "true"], [ALLOW, "false"]], false],
+  ["an allow rule that fails does not match", [[ALLOW, 'jwt.sub == "x"']], false],
+  ["a deny rule that fails does not deny", [[DENY, 'jwt.sub == "x"']], true],
+  ["a require rule that fails denies", [[REQUIRE, 'jwt.sub == "x"']], false],
+  ["a result that is not a boolean is not true", [[ALLOW, '"yes"']], false],
+  ["a deny rule that does not compile denies", [[DENY, "reqest.path =="]], false],
+  ["an allow rule that does not compile allows nothing", [[ALLOW, "nosuch(1)"]], false],
+];
+
+for (const [name, rules, expected] of CASES) {
+  test(`authorization: ${name}`, () => {
+    assert.equal(passes(rules), expected);
+  });
+}
+
+test("a rule without an action is a configuration error", () => {
+  assert.throws(() => compile([[UNSPECIFIED, "true"]]), ConfigError);
+});

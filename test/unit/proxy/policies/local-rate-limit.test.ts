@@ -1,0 +1,161 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+
+import {
+  LimitKind,
+  LocalRateLimitSchema,
+  type LocalRateLimitRuleSchema,
+} from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { ConfigError } from "../../../../src/lib/errors.ts";
+import { ProxyError } from "../../../../src/proxy/errors.ts";
+import { localRateLimit } from "../../../../src/proxy/policies/local-rate-limit.ts";
+import type { PolicyDeps } from "../../../../src/proxy/policies/policy.ts";
+import { makeDeps, makeExchange, makeReply, type TestExchange } from "../../../support/exchange.ts";
+
+type Rule = MessageInitShape<typeof LocalRateLimitRuleSchema>;
+
+/** A limiter with a clock that the test moves. */
+function limiter(rules: Rule[]): {
+  deps: PolicyDeps;
+  advance(ms: number): void;
+  /** @returns the exchange and whether it passed */
+  call(headers?: readonly string[]): { passed: boolean; exchange: TestExchange };
+  reconfigure(rules: Rule[]): void;
+} {
+  let now = 0;
+  const deps = makeDeps({ nowMs: () => now });
+  const compile = (specs: Rule[]): ReturnType<typeof localRateLimit.compile> =>
+    localRateLimit.compile(
+      create(LocalRateLimitSchema, {
+        rules: specs.map((rule) => ({ kind: LimitKind.REQUESTS, unitMs: 1000, ...rule })),
+      }),
+      deps,
+    );
+  let middleware = compile(rules);
+  return {
+    deps,
+    advance: (ms) => (now += ms),
+    reconfigure: (specs) => (middleware = compile(specs)),
+    call(headers = []) {
+      const exchange = makeExchange({ headers });
+      return { exchange, passed: passed(() => middleware(exchange, () => makeReply())) };
+    },
+  };
+}
+
+function passed(run: () => unknown): boolean {
+  try {
+    run();
+    return true;
+  } catch (error) {
+    assert.ok(error instanceof ProxyError && error.code === "rate_limited");
+    return false;
+  }
+}
+
+function rateHeaders({ queuedHeaders }: TestExchange): (string | undefined)[] {
+  return ["limit", "remaining", "reset"].map((name) => queuedHeaders.get(`x-ratelimit-${name}`));
+}
+
+test("base plus burst pass at once, then nothing until the unit is over, then the base again", () => {
+  const { call, advance } = limiter([{ limit: 2, burst: 1 }]);
+  assert.deepEqual([1, 2, 3, 4].map(() => call().passed), [true, true, true, false]);
+  advance(999);
+  assert.equal(call().passed, false);
+  advance(1);
+  assert.deepEqual([1, 2, 3].map(() => call().passed), [true, true, false]);
+});
+
+test("an idle limiter fills up to its capacity and no further", () => {
+  const { call, advance } = limiter([{ limit: 1, burst: 1 }]);
+  advance(60_000);
+  assert.deepEqual([1, 2, 3].map(() => call().passed), [true, true, false]);
+});
+
+test("answers and refusals say limit, remaining and seconds to the refill", () => {
+  const { call, advance } = limiter([{ limit: 1, burst: 1, unitMs: 60_000 }]);
+  assert.deepEqual(rateHeaders(call().exchange), ["2", "1", "60"]);
+  advance(500);
+  assert.deepEqual(rateHeaders(call().exchange), ["2", "0", "60"]);
+  advance(58_500);
+  assert.deepEqual(rateHeaders(call().exchange), ["2", "0", "1"]);
+});
+
+test("the entry with the least remaining is reported", () => {
+  const { call } = limiter([{ limit: 100 }, { limit: 5 }]);
+  assert.deepEqual(rateHeaders(call().exchange), ["5", "4", "1"]);
+});
+
+test("a request that one entry refuses takes nothing from the others", () => {
+  const { call, advance } = limiter([{ limit: 2, unitMs: 60_000 }, { limit: 1 }]);
+  assert.deepEqual([1, 2, 3].map(() => call().passed), [true, false, false]);
+  advance(1000);
+  assert.equal(call().passed, true);
+});
+
+test("each key has its own bucket, and all failures share one", () => {
+  const { call } = limiter([{ limit: 1, key: 'request.headers["x-user"]' }]);
+  assert.equal(call(["x-user", "a"]).passed, true);
+  assert.equal(call(["x-user", "b"]).passed, true);
+  assert.equal(call(["x-user", "a"]).passed, false);
+  assert.deepEqual([call().passed, call().passed], [true, false]);
+});
+
+test("the key of failures cannot be chosen by a client", () => {
+  const { call } = limiter([{ limit: 1, key: 'request.headers["x-user"]' }]);
+  assert.equal(call().passed, true);
+  for (const forged of ["", "undefined", "Symbol(key could not be evaluated)"]) {
+    assert.equal(call(["x-user", forged]).passed, true);
+  }
+});
+
+test("the table of keys is bounded and forgets the least recently used", () => {
+  const { call } = limiter([{ limit: 1, unitMs: 3_600_000, key: 'request.headers["x-user"]' }]);
+  call(["x-user", "first"]);
+  for (let n = 0; n < 9_999; n++) call(["x-user", `u${n}`]);
+  assert.equal(call(["x-user", "first"]).passed, false);
+  call(["x-user", "one more"]);
+  assert.equal(call(["x-user", "u0"]).passed, true);
+  assert.equal(call(["x-user", "first"]).passed, false);
+});
+
+test("a reconfiguration keeps what was used and applies the new size", () => {
+  const { call, reconfigure } = limiter([{ limit: 2, unitMs: 60_000 }]);
+  call();
+  reconfigure([{ limit: 2, unitMs: 60_000 }]);
+  assert.deepEqual([call().passed, call().passed], [true, false]);
+  reconfigure([{ limit: 5, unitMs: 60_000 }]);
+  assert.equal(call().passed, false);
+});
+
+test("the request that crosses a token budget succeeds and the next is refused until the unit is over", () => {
+  const { call, advance } = limiter([{ limit: 10, kind: LimitKind.TOKENS, unitMs: 60_000 }]);
+  const first = call().exchange;
+  assert.equal(first.tokenGates.length, 1);
+  first.tokenGates[0]?.admit();
+  first.tokenGates[0]?.settle(25);
+  const second = call();
+  assert.equal(second.passed, true);
+  assert.equal(passed(() => second.exchange.tokenGates[0]?.admit()), false);
+  assert.deepEqual(rateHeaders(second.exchange), ["10", "0", "60"]);
+  advance(60_000);
+  const third = call().exchange;
+  assert.equal(passed(() => third.tokenGates[0]?.admit()), true);
+  assert.deepEqual(rateHeaders(third), ["10", "10", "60"]);
+});
+
+test("request and token entries are independent", () => {
+  const { call } = limiter([{ limit: 1 }, { limit: 100, kind: LimitKind.TOKENS }]);
+  const first = call();
+  first.exchange.tokenGates[0]?.settle(3);
+  assert.equal(call().passed, false);
+  assert.equal(first.exchange.tokenGates.length, 1);
+});
+
+test("a limit without amount, unit or kind is a configuration error", () => {
+  for (const rule of [{ limit: 0 }, { limit: 1, unitMs: 0 }, { limit: 1, kind: LimitKind.UNSPECIFIED }]) {
+    assert.throws(() => limiter([rule]), ConfigError);
+  }
+});

@@ -1,0 +1,295 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import type { Resource } from "../../../src/ir/resource.ts";
+import { createXdsClient, type XdsClient, type XdsClientOptions } from "../../../src/xds/client/connection.ts";
+import type { RefusedResource } from "../../../src/xds/nack.ts";
+import { createXdsServer, type XdsServer, type XdsServerOptions } from "../../../src/xds/server/discovery.ts";
+import type { AckedResource } from "../../../src/xds/server/session.ts";
+import { selfSigned } from "./certificate.ts";
+import { backend, dataPlane, endpoints, keysOf, listener, policy, quiet, route, testFeed, watch } from "./resources.ts";
+import type { DataPlane, TestFeed } from "./resources.ts";
+
+const GATEWAY = "a/gw";
+
+interface Answers {
+  readonly acked: AckedResource[];
+  readonly nacked: RefusedResource[];
+  until(condition: () => boolean): Promise<void>;
+}
+
+interface Running extends Answers {
+  readonly server: XdsServer;
+  readonly port: number;
+}
+
+async function serve(t: TestContext, feed: TestFeed, more: Partial<XdsServerOptions> = {}, port = 0): Promise<Running> {
+  const acked: AckedResource[] = [];
+  const nacked: RefusedResource[] = [];
+  const watched = watch();
+  const server = createXdsServer({
+    log: quiet,
+    feed,
+    onAck(_gateway, resources) {
+      acked.push(...resources);
+      watched.changed();
+    },
+    onNack(_gateway, refused) {
+      nacked.push(...refused);
+      watched.changed();
+    },
+    ...more,
+  });
+  t.after(() => server.stop());
+  return { server, port: await server.listen({ host: "127.0.0.1", port }), acked, nacked, until: watched.until };
+}
+
+function follow(t: TestContext, port: number, plane: DataPlane, more: Partial<XdsClientOptions> = {}): XdsClient {
+  const client = createXdsClient({
+    address: `127.0.0.1:${port}`,
+    gateway: GATEWAY,
+    log: quiet,
+    apply: plane.apply,
+    backoff: { firstMs: 5, maxMs: 20 },
+    ...more,
+  });
+  t.after(() => client.stop());
+  client.start();
+  return client;
+}
+
+const everyType = (): Resource[] => [
+  route("r"),
+  listener("http"),
+  policy("p"),
+  endpoints("s", "10.0.0.1"),
+  backend("b"),
+];
+
+test("the first state of every type is applied as one update, and everything in it is acknowledged", async (t) => {
+  const resources = everyType();
+  const running = await serve(t, testFeed({ [GATEWAY]: resources }));
+  const plane = dataPlane();
+  const client = follow(t, running.port, plane);
+  await client.ready;
+  assert.equal(plane.updates.length, 1);
+  assert.deepEqual(
+    new Map([...plane.state].sort()),
+    new Map(resources.map(({ type, key, version }): [string, string] => [`${type} ${key}`, version]).sort()),
+  );
+  await running.until(() => running.acked.length === resources.length);
+  assert.deepEqual(
+    running.acked.map(({ key, version }) => `${key} ${version}`).sort(),
+    resources.map(({ key, version }) => `${key} ${version}`).sort(),
+  );
+  assert.equal(client.connected(), true);
+  assert.equal(running.server.connected(GATEWAY), 1);
+});
+
+test("an empty state makes a data plane ready too", async (t) => {
+  const running = await serve(t, testFeed());
+  const plane = dataPlane();
+  await follow(t, running.port, plane).ready;
+  assert.deepEqual(plane.updates, [{ set: [], removed: [] }]);
+});
+
+test("a change of one route sends that route and nothing else", async (t) => {
+  const feed = testFeed({ [GATEWAY]: everyType() });
+  const running = await serve(t, feed);
+  const plane = dataPlane();
+  await follow(t, running.port, plane).ready;
+  const changed = route("r", "/v2");
+  feed.change(GATEWAY, [changed]);
+  await plane.until(() => plane.updates.length === 2);
+  assert.deepEqual(keysOf(plane.updates[1]), { set: [changed.key], removed: [] });
+  assert.equal(plane.state.get(`HttpRoute ${changed.key}`), changed.version);
+});
+
+test("a removal is sent by name, after everything that replaces it", async (t) => {
+  const feed = testFeed({ [GATEWAY]: [backend("old"), route("r", "/old")] });
+  const running = await serve(t, feed);
+  const plane = dataPlane();
+  await follow(t, running.port, plane).ready;
+  feed.change(GATEWAY, [route("r", "/new"), backend("new")], [{ type: "Backend", key: "backend/a/old" }]);
+  await plane.until(() => !plane.state.has("Backend backend/a/old"));
+  const order = plane.updates.slice(1).flatMap((update) => {
+    const { set, removed } = keysOf(update);
+    return [...set, ...removed.map((key) => `-${key}`)];
+  });
+  assert.deepEqual(order, ["backend/a/new", "httproute/a/r", "-backend/a/old"]);
+});
+
+test("a data plane of another Gateway sees nothing of it", async (t) => {
+  const feed = testFeed({ [GATEWAY]: everyType(), "b/gw": [backend("theirs")] });
+  const running = await serve(t, feed);
+  const [mine, theirs] = [dataPlane(), dataPlane()];
+  await follow(t, running.port, mine).ready;
+  await follow(t, running.port, theirs, { gateway: "b/gw" }).ready;
+  assert.deepEqual([...theirs.state.keys()], ["Backend backend/a/theirs"]);
+  feed.change(GATEWAY, [route("r", "/v2")]);
+  feed.change("b/gw", [backend("theirs", "10.0.0.9")]);
+  await Promise.all([mine.until(() => mine.updates.length === 2), theirs.until(() => theirs.updates.length === 2)]);
+  assert.deepEqual(keysOf(theirs.updates[1]).set, ["backend/a/theirs"]);
+  assert.deepEqual(keysOf(mine.updates[1]).set, ["httproute/a/r"]);
+});
+
+test("a refused resource is named to the controller, and the rest of the response is acknowledged", async (t) => {
+  const feed = testFeed({ [GATEWAY]: [policy("good"), policy("bad"), route("r")] });
+  const running = await serve(t, feed);
+  const plane = dataPlane();
+  plane.refuses.set("policy/a/bad", "units[0]: the expression does not compile\nline 2");
+  const client = follow(t, running.port, plane);
+  await client.ready;
+  await running.until(() => running.nacked.length > 0 && running.acked.length === 2);
+  assert.deepEqual(running.nacked, [
+    { type: "Policy", key: "policy/a/bad", reason: "units[0]: the expression does not compile\nline 2" },
+  ]);
+  assert.deepEqual(running.acked.map(({ key }) => key).sort(), ["httproute/a/r", "policy/a/good"]);
+
+  plane.refuses.clear();
+  const mended = policy("bad", 7n);
+  feed.change(GATEWAY, [mended]);
+  await running.until(() => running.acked.some(({ version }) => version === mended.version));
+});
+
+test("when apply throws, every resource of the update is refused", async (t) => {
+  const running = await serve(t, testFeed({ [GATEWAY]: [route("r")] }));
+  const plane = dataPlane();
+  follow(t, running.port, plane, { apply: () => Promise.reject(new Error("the workers are gone")) });
+  await running.until(() => running.nacked.length > 0);
+  assert.deepEqual(running.nacked, [{ type: "HttpRoute", key: "httproute/a/r", reason: "the workers are gone" }]);
+  assert.deepEqual(running.acked, []);
+});
+
+test("a data plane without its controller goes on, and a reconnect sends only what differs", async (t) => {
+  const feed = testFeed({ [GATEWAY]: [backend("same"), backend("gone"), route("r", "/1"), policy("bad")] });
+  const first = await serve(t, feed);
+  const plane = dataPlane();
+  plane.refuses.set("policy/a/bad", "no");
+  const client = follow(t, first.port, plane);
+  await client.ready;
+  await first.until(() => first.nacked.length === 1);
+  first.server.stop();
+  feed.change(GATEWAY, [route("r", "/2"), route("new")], [{ type: "Backend", key: "backend/a/gone" }]);
+  assert.equal(plane.updates.length, 1);
+
+  const second = await serve(t, feed, {}, first.port);
+  await plane.until(() => plane.updates.length === 2);
+  assert.deepEqual(
+    { set: keysOf(plane.updates[1]).set.sort(), removed: keysOf(plane.updates[1]).removed },
+    { set: ["httproute/a/new", "httproute/a/r", "policy/a/bad"], removed: ["backend/a/gone"] },
+  );
+  await second.until(() => second.acked.length === 3 && second.nacked.length === 1);
+  assert.deepEqual(
+    second.acked.map(({ key }) => key).sort(),
+    ["backend/a/same", "httproute/a/new", "httproute/a/r"],
+    "what was kept counts as acknowledged to a controller that has just started",
+  );
+});
+
+test("changes of one tick travel together", async (t) => {
+  const feed = testFeed();
+  const running = await serve(t, feed);
+  const plane = dataPlane();
+  await follow(t, running.port, plane).ready;
+  for (let index = 0; index < 50; index += 1) feed.change(GATEWAY, [route(`r${index}`)]);
+  feed.change(GATEWAY, [route("r0", "/last")]);
+  await plane.until(() => plane.updates.length > 1);
+  assert.equal(plane.updates[1]?.set.length, 50);
+  assert.equal(plane.state.get("HttpRoute httproute/a/r0"), route("r0", "/last").version);
+});
+
+test("what arrives while an update is being applied waits and is applied as one update", async (t) => {
+  const feed = testFeed();
+  const running = await serve(t, feed);
+  const plane = dataPlane();
+  const held = Promise.withResolvers<void>();
+  let busy = 0;
+  const client = follow(t, running.port, plane, {
+    async apply(update) {
+      busy += 1;
+      assert.equal(busy, 1, "apply is never entered twice");
+      if (update.set.some(({ key }) => key === "httproute/a/slow")) await held.promise;
+      busy -= 1;
+      return plane.apply(update);
+    },
+  });
+  await client.ready;
+  feed.change(GATEWAY, [route("slow")]);
+  await plane.until(() => plane.updates.length === 1);
+  feed.change(GATEWAY, [policy("p")]);
+  feed.change(GATEWAY, [route("slow", "/2")]);
+  held.resolve();
+  await plane.until(() => plane.state.get("HttpRoute httproute/a/slow") === route("slow", "/2").version);
+  assert.equal(plane.state.has("Policy policy/a/p"), true);
+});
+
+test("a stream without a valid token is refused, and its data plane is not ready", async (t) => {
+  const asked = watch();
+  const tokens: (string | undefined)[] = [];
+  const running = await serve(t, testFeed({ [GATEWAY]: everyType() }), {
+    async authorize({ gateway, token }) {
+      tokens.push(token);
+      asked.changed();
+      return token === "valid" && gateway === GATEWAY ? { allowed: true } : { allowed: false, reason: "not that one" };
+    },
+  });
+  const stranger = dataPlane();
+  let token = "wrong";
+  const client = follow(t, running.port, stranger, { token: () => token });
+  await asked.until(() => tokens.length >= 2);
+  assert.deepEqual(stranger.updates, []);
+  assert.equal(client.connected(), false);
+  assert.equal(running.server.connected(GATEWAY), 0);
+  token = "valid";
+  await client.ready;
+  assert.equal(stranger.updates.length, 1);
+});
+
+test("when the token cannot be reviewed nothing is sent", async (t) => {
+  const asked = watch();
+  let reviews = 0;
+  const running = await serve(t, testFeed({ [GATEWAY]: everyType() }), {
+    authorize() {
+      reviews += 1;
+      asked.changed();
+      return Promise.reject(new Error("the API server is away"));
+    },
+  });
+  const plane = dataPlane();
+  follow(t, running.port, plane, { token: () => "valid" });
+  await asked.until(() => reviews >= 2);
+  assert.deepEqual(plane.updates, []);
+});
+
+test("a data plane that leaves is forgotten", async (t) => {
+  const feed = testFeed({ [GATEWAY]: everyType() });
+  const closed = watch();
+  const running = await serve(t, {
+    ...feed,
+    subscribe(gateway, listener) {
+      const end = feed.subscribe(gateway, listener);
+      return () => {
+        end();
+        closed.changed();
+      };
+    },
+  });
+  const client = follow(t, running.port, dataPlane());
+  await client.ready;
+  assert.equal(feed.listeners(), 1);
+  await client.stop();
+  await closed.until(() => feed.listeners() === 0);
+});
+
+test("over TLS the controller is verified, and its certificate can be replaced while it runs", async (t) => {
+  const [one, two] = [selfSigned("localhost"), selfSigned("localhost")];
+  const feed = testFeed({ [GATEWAY]: everyType() });
+  const running = await serve(t, feed, { tls: one });
+  const address = `https://localhost:${running.port}`;
+  const first = dataPlane();
+  await follow(t, running.port, first, { address, tls: { ca: one.certificate } }).ready;
+  running.server.replaceCertificate(two);
+  await follow(t, running.port, dataPlane(), { address, tls: { ca: two.certificate } }).ready;
+  feed.change(GATEWAY, [route("after")]);
+  await first.until(() => first.state.has("HttpRoute httproute/a/after"));
+});
