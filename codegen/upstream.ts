@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { GATEWAY_API_KINDS, GATEWAY_API_MODULE, GATEWAY_API_VERSION } from "./gateway-api-version.ts";
 import { refold } from "./refold.ts";
-import { mapSchema, type Component, type Schema } from "./schema.ts";
+import { mapSchema, type Component, type Reference, type Schema } from "./schema.ts";
 
 export interface UpstreamCrd {
   readonly kind: string;
@@ -98,4 +98,18 @@ export function foldUpstream(crd: UpstreamCrd): Component[] {
 export function withoutDescriptions(component: Component): Component {
   const schema = mapSchema(component.schema, ({ description: _, ...rest }) => rest);
   return { ...component, schema };
+}
+
+/** What upstream's references may name; their schemas do not say it. By component. */
+const REFERENCES: Readonly<Record<string, Reference>> = {
+  HTTPBackendRef: { kinds: ["/Service", "gwproxy.dev/GwBackend"], grant: true },
+  HTTPMirrorBackendRef: { kinds: ["/Service", "gwproxy.dev/GwBackend"], grant: true },
+  HTTPRouteParentRef: { kinds: ["gateway.networking.k8s.io/Gateway"], grant: false },
+  GatewayCertificateRef: { kinds: ["/Secret"], grant: true },
+};
+
+export function withReferences(component: Component): Component {
+  const reference = REFERENCES[component.name];
+  if (reference === undefined) return component;
+  return { ...component, schema: { ...component.schema, "x-gw-ref": reference } };
 }

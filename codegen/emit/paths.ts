@@ -17,7 +17,9 @@ export function emitPaths(graph: SchemaGraph, roots: ReadonlyMap<string, string>
   const table = <Row>(find: (place: Place) => Row | undefined): Record<string, readonly Row[]> =>
     Object.fromEntries(
       [...roots].flatMap(([key, component]) => {
-        const rows = [...places(graph, graph.get(component).schema, [])].flatMap((place) => find(place) ?? []);
+        const all = [...places(graph, graph.get(component).schema, [])];
+        // What a status says was written by a controller: nothing there is for users to get wrong.
+        const rows = all.filter(({ path }) => path[0] !== "status").flatMap((place) => find(place) ?? []);
         return rows.length === 0 ? [] : [[key, rows] as const];
       }),
     );
@@ -31,7 +33,7 @@ export function emitPaths(graph: SchemaGraph, roots: ReadonlyMap<string, string>
   });
   const formats = table(({ path, schema }) => {
     const format = schema["x-gw-format"];
-    return format === undefined || path[0] === "status" ? undefined : { path, format };
+    return format === undefined ? undefined : { path, format };
   });
   const secrets = table(({ path, schema }) => (schema["x-gw-secret"] === true ? { path } : undefined));
   const masked = { ...Object.fromEntries(Object.entries(secrets).map(([k, v]) => [k, v.map(({ path }) => path)])), ...CORE_SECRETS };

@@ -2,7 +2,7 @@
  * Writes the validators: ajv standalone over the components with `$ref` kept, so that each becomes one shared function.
  * The result loads without ajv: what it would require at run time is imported from our own lib. libraries.md 3.4.
  */
-import { Ajv, _, type KeywordCxt, type SchemaObject } from "ajv";
+import { Ajv, _, stringify, type Code, type KeywordCxt, type SchemaObject } from "ajv";
 import names from "ajv/dist/compile/names.js";
 import { strConcat } from "ajv/dist/compile/codegen/code.js";
 import standaloneCode from "ajv/dist/standalone/index.js";
@@ -34,7 +34,7 @@ export function emitValidators(graph: SchemaGraph, roots: ReadonlyMap<string, st
   const definitions = Object.fromEntries(
     [...graph.components.values()].map(({ name, schema }) => [
       name,
-      forAjv(objects.has(name) ? asObject(schema) : schema),
+      closed(name, objects.has(name) ? asObject(schema) : schema),
     ]),
   );
   const ajv = createAjv();
@@ -63,26 +63,48 @@ export function createAjv(): Ajv {
     allowUnionTypes: true,
     inlineRefs: false,
     unicodeRegExp: true,
-    code: { source: true, esm: true, lines: true },
+    code: { source: true, esm: true, lines: false },
   });
   ajv.addKeyword({ keyword: "duplicate", type: "array", schemaType: "array", code: duplicateKeyword });
+  ajv.addKeyword({ keyword: "closed", type: "object", schemaType: "object", code: closedKeyword });
   return ajv;
+}
+
+/** What `additionalProperties: false` does, with the component in `schemaPath`: admission suggests fields from it. */
+function closedKeyword({ gen, data, schema, it }: KeywordCxt): void {
+  // The shape that `closed` below writes.
+  const { component, fields } = schema as { component: string; fields: readonly string[] };
+  gen.forIn("key", data, (key) => {
+    const isUnknown = fields.reduce((test, field) => _`${test} && ${key} !== ${field}`, _`true`);
+    gen.if(isUnknown, () => {
+      report(gen, _`{instancePath: ${strConcat(names.default.instancePath, it.errorPath)}, schemaPath: ${`#/definitions/${component}/additionalProperties`}, keyword: "additionalProperties", params: {additionalProperty: ${key}}, message: "must NOT have additional properties"}`);
+    });
+  });
+}
+
+function report(gen: KeywordCxt["gen"], fault: Code): void {
+  const { vErrors, errors } = names.default;
+  const error = gen.const("error", fault);
+  gen.code(_`if (${vErrors} === null) { ${vErrors} = [${error}]; } else { ${vErrors}.push(${error}); }`);
+  gen.code(_`${errors}++`);
+}
+
+function closed(component: string, schema: Schema): SchemaObject {
+  const result = forAjv(schema);
+  if (!isStruct(schema) || schema["x-kubernetes-preserve-unknown-fields"] === true) return result;
+  return { ...result, closed: { component, fields: Object.keys(schema.properties ?? {}) } };
 }
 
 /** One error for each item that repeats another, at the path of that item. */
 function duplicateKeyword(context: KeywordCxt): void {
   const { gen, data, schema, it } = context;
-  const keys = gen.scopeValue("keys", { ref: schema, code: _`${JSON.parse(JSON.stringify(schema))}` });
   const find = gen.scopeValue("func", { ref: duplicateKeyword, code: _`require("duplicate-items").duplicateItems` });
-  const N = names.default;
-  gen.forOf("index", _`${find}(${data}, ${keys})`, (index) => {
-    const path = _`${strConcat(N.instancePath, it.errorPath)} + "/" + ${index}`;
-    const error = gen.const(
-      "error",
+  gen.forOf("index", _`${find}(${data}, ${stringify(schema)})`, (index) => {
+    const path = _`${strConcat(names.default.instancePath, it.errorPath)} + "/" + ${index}`;
+    report(
+      gen,
       _`{instancePath: ${path}, schemaPath: ${`${it.errSchemaPath}/duplicate`}, keyword: "duplicate", params: {index: ${index}}, message: "must not repeat another item"}`,
     );
-    gen.code(_`if (${N.vErrors} === null) { ${N.vErrors} = [${error}]; } else { ${N.vErrors}.push(${error}); }`);
-    gen.code(_`${N.errors}++`);
   });
 }
 
@@ -104,7 +126,6 @@ export function forAjv(schema: Schema): SchemaObject {
   if (source["x-kubernetes-int-or-string"] === true) result["type"] = ["integer", "string"];
   if (source.items !== undefined) result["items"] = forAjv(source.items);
   if (typeof source.additionalProperties === "object") result["additionalProperties"] = forAjv(source.additionalProperties);
-  else if (isStruct(source)) result["additionalProperties"] = source["x-kubernetes-preserve-unknown-fields"] === true;
   for (const junctor of ["oneOf", "anyOf", "allOf"] as const) {
     if (source[junctor] !== undefined) result[junctor] = source[junctor].map(forAjv);
   }

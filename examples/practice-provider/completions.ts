@@ -76,7 +76,12 @@ export function printCompletion(conversation: Conversation, id: string): object 
 /** Data of the events, the closing one included. */
 export function streamCompletion(conversation: Conversation, id: string, withUsage: boolean): string[] {
   const made = answer(conversation);
-  const head = { id: `chatcmpl-${id}`, object: "chat.completion.chunk", created: 1_700_000_000, model: conversation.model };
+  const head = {
+    id: `chatcmpl-${id}`,
+    object: "chat.completion.chunk",
+    created: 1_700_000_000,
+    model: conversation.model,
+  };
   const chunk = (delta: object, finish: string | null = null): string =>
     JSON.stringify({
       ...head,
@@ -97,7 +102,10 @@ export function streamCompletion(conversation: Conversation, id: string, withUsa
 
 function toolDeltas(call: NonNullable<Answer["call"]>, id: string): object[] {
   const start = { index: 0, id: `call_${id}`, type: "function", function: { name: call.name, arguments: "" } };
-  const parts = pieces(JSON.stringify(call.input, null, 1)).map((part) => ({ index: 0, function: { arguments: part } }));
+  const parts = pieces(JSON.stringify(call.input, null, 1)).map((part) => ({
+    index: 0,
+    function: { arguments: part },
+  }));
   return [start, ...parts].map((delta) => ({ tool_calls: [delta] }));
 }
 

@@ -13,6 +13,13 @@ const COMPONENT = /^#\/definitions\/([^/]+)\//;
 /** Text outside our kinds that must not be repeated either. */
 const CORE_SECRETS: Readonly<Record<string, readonly (readonly string[])[]>> = { "/Secret": [["data"], ["stringData"], ["data", "*"], ["stringData", "*"]] };
 
+/** The Gateway API serves its older objects under both versions, with one schema. */
+const ALSO_SERVED: Readonly<Record<string, readonly string[]>> = { "gateway.networking.k8s.io": ["v1beta1"] };
+
+const versions: ReadonlyMap<string, readonly string[]> = new Map(
+  KINDS.map(({ group, kind, version }) => [`${group}/${kind}`, [...new Set([version, ...(ALSO_SERVED[group] ?? [])])]]),
+);
+
 export const generatedSchema: ApiSchema = {
   versionsOf: (groupKind) => versions.get(groupKind),
   kindsOf: (group) => [...versions.keys()].filter((key) => key.startsWith(`${group}/`)).map((key) => key.slice(group.length + 1)),
@@ -23,4 +30,3 @@ export const generatedSchema: ApiSchema = {
   isSecret: (groupKind, path) => [...(SECRETS[groupKind] ?? []), ...(CORE_SECRETS[groupKind] ?? [])].some((pattern) => matchesPattern(path, pattern)),
 };
 
-const versions: ReadonlyMap<string, readonly string[]> = new Map();

@@ -150,7 +150,8 @@ export class Compiler {
       const key = index(run);
       if (key instanceof Failure) return key;
       if (optional) return optionalIndex(value, key);
-      return indexOf(value, key) ?? NO_SUCH_KEY;
+      const found = indexOf(value, key);
+      return found === undefined ? NO_SUCH_KEY : found;
     };
   }
 
@@ -228,7 +229,9 @@ function selectField(operand: Program, field: string): Program {
   const missing = new Failure("no_such_key", `no such key: ${field}`);
   return (run) => {
     const value = operand(run);
-    return value instanceof Failure ? value : (fieldOf(value, field) ?? missing);
+    if (value instanceof Failure) return value;
+    const found = fieldOf(value, field);
+    return found === undefined ? missing : found;
   };
 }
 

@@ -122,10 +122,5 @@ function compareText(a: string, b: string): number {
 
 /** Whether a value may be the key of a map literal. */
 export function isMapKey(value: unknown): boolean {
-  return (
-    typeof value === "string" ||
-    typeof value === "boolean" ||
-    isInt(value) ||
-    value instanceof Uint
-  );
+  return typeof value === "string" || typeof value === "boolean" || isInt(value) || value instanceof Uint;
 }

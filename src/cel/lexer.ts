@@ -97,7 +97,8 @@ function readLiteral(source: string, opening: string, start: number): { value: s
   while (!source.startsWith(quote, at)) {
     const char = source[at];
     if (char === undefined) throw new CelError("syntax", "unterminated string", start - opening.length);
-    if (quote.length === 1 && (char === "\n" || char === "\r")) throw new CelError("syntax", "line break in string", at);
+    if (quote.length === 1 && (char === "\n" || char === "\r"))
+      throw new CelError("syntax", "line break in string", at);
     if (char === "\\" && !raw) {
       const escape = readEscape(source, at, bytes);
       if (typeof escape.value === "number") {

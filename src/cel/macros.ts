@@ -140,7 +140,10 @@ export function intoList(): { add(run: Run, value: unknown): undefined; result: 
   };
 }
 
-function intoFilteredList(): { add(run: Run, value: unknown, key: unknown, item: unknown): Failure | undefined; result: unknown } {
+function intoFilteredList(): {
+  add(run: Run, value: unknown, key: unknown, item: unknown): Failure | undefined;
+  result: unknown;
+} {
   const result: unknown[] = [];
   return {
     result,

@@ -179,7 +179,15 @@ class Parser {
     if (!optional && !quoted && this.#accept("(")) {
       const args = this.#arguments();
       const size = extent([operand, ...args]);
-      return { kind: "call", target: operand, name: name.text, args, absolute: false, position: name.position, ...size };
+      return {
+        kind: "call",
+        target: operand,
+        name: name.text,
+        args,
+        absolute: false,
+        position: name.position,
+        ...size,
+      };
     }
     return { kind: "select", operand, field: name.text, optional, quoted, position, ...extent([operand]) };
   }
@@ -245,7 +253,12 @@ class Parser {
       if (!this.#accept(",")) break;
     }
     this.#expect("}");
-    return this.#bounded({ kind: "map", entries, position, ...extent(entries.flatMap(({ key, value }) => [key, value])) });
+    return this.#bounded({
+      kind: "map",
+      entries,
+      position,
+      ...extent(entries.flatMap(({ key, value }) => [key, value])),
+    });
   }
 
   #name(position: number): Node {

@@ -31,6 +31,8 @@ interface Item<Value> {
   /** Absent while nothing new is wanted. */
   next: { readonly value: Value } | undefined;
   isRunning: boolean;
+  /** False once forgotten: a failure of what still runs is then the end of it. */
+  isWanted: boolean;
   timer: NodeJS.Timeout | undefined;
   readonly backoff: Backoff;
 }
@@ -48,7 +50,7 @@ export function createKeyedQueue<Value>(options: QueueOptions<Value>): KeyedQueu
     const known = items.get(key);
     if (known !== undefined) return known;
     const backoff = createBackoff({ initialMs: retryMs.initial, maxMs: retryMs.max, random: () => 0 });
-    const item: Item<Value> = { next: undefined, isRunning: false, timer: undefined, backoff };
+    const item: Item<Value> = { next: undefined, isRunning: false, isWanted: true, timer: undefined, backoff };
     items.set(key, item);
     return item;
   };
@@ -78,7 +80,7 @@ export function createKeyedQueue<Value>(options: QueueOptions<Value>): KeyedQueu
     try {
       await work(key, value);
     } catch (error) {
-      if (!isStopped) {
+      if (!isStopped && item.isWanted) {
         // A newer value does not wait for the failure of an older one.
         const isNewer = item.next !== undefined;
         item.next ??= { value };
@@ -88,7 +90,8 @@ export function createKeyedQueue<Value>(options: QueueOptions<Value>): KeyedQueu
     }
     running--;
     item.isRunning = false;
-    if (item.next !== undefined && item.timer === undefined && !isStopped) ready.add(key);
+    if (!item.isWanted) items.delete(key);
+    else if (item.next !== undefined && item.timer === undefined && !isStopped) ready.add(key);
     pump();
     settle();
   };
@@ -109,6 +112,7 @@ export function createKeyedQueue<Value>(options: QueueOptions<Value>): KeyedQueu
     put(key, value) {
       if (isStopped) return;
       const item = itemOf(key);
+      item.isWanted = true;
       item.next = { value };
       item.backoff.reset();
       clearTimeout(item.timer);
@@ -128,6 +132,7 @@ export function createKeyedQueue<Value>(options: QueueOptions<Value>): KeyedQueu
       clearTimeout(item.timer);
       item.timer = undefined;
       item.next = undefined;
+      item.isWanted = false;
       ready.delete(key);
       if (!item.isRunning) items.delete(key);
       settle();

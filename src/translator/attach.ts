@@ -2,11 +2,11 @@
  * Which listeners a route attaches to: parentRefs, sections and ports, allowed kinds and namespaces, hostnames.
  * One result per parent object; several references to one Gateway are added up.
  */
-import type { HTTPRoute } from "../../generated/types/gateway-api/http-route.ts";
+import type { HTTPRoute } from "../../generated/types/gateway-api/httproute.ts";
 import { Reason } from "../api/conditions.ts";
 import type { KubeObject } from "../api/object.ts";
 import { GATEWAY_GROUP, nameKey } from "../api/refs.ts";
-import type { Collection } from "../lib/collections/collection.ts";
+import type { Readable } from "../lib/collections/collection.ts";
 import type { Read } from "../lib/collections/graph.ts";
 import type { Fault, GatewayView, ListenerView } from "./gateway.ts";
 import { intersectHostnames } from "./hostname.ts";
@@ -30,10 +30,10 @@ export interface AttachedListener {
 }
 
 export interface AttachContext {
-  readonly gateways: Collection<GatewayView>;
+  readonly gateways: Readable<GatewayView>;
   /** Every Gateway that exists, ours or not. */
-  readonly allGateways: Collection<KubeObject>;
-  readonly namespaces: Collection<KubeObject>;
+  readonly allGateways: Readable<KubeObject>;
+  readonly namespaces: Readable<KubeObject>;
 }
 
 type ParentRef = NonNullable<HTTPRoute["spec"]["parentRefs"]>[number];

@@ -1,6 +1,6 @@
 /** ReferenceGrant: what an object of one namespace may name in another (Gateway API). */
-import type { ReferenceGrant } from "../../generated/types/gateway-api/reference-grant.ts";
-import type { Index } from "../lib/collections/collection.ts";
+import type { ReferenceGrant } from "../../generated/types/gateway-api/referencegrant.ts";
+import type { ReadableIndex } from "../lib/collections/collection.ts";
 import type { Read } from "../lib/collections/graph.ts";
 
 export interface GrantQuestion {
@@ -9,7 +9,7 @@ export interface GrantQuestion {
 }
 
 /** @param byNamespace grants by the namespace they open */
-export function isGranted({ from, to }: GrantQuestion, byNamespace: Index<ReferenceGrant>, read: Read): boolean {
+export function isGranted({ from, to }: GrantQuestion, byNamespace: ReadableIndex<ReferenceGrant>, read: Read): boolean {
   if (from.namespace === to.namespace) return true;
   return read
     .byIndex(byNamespace, to.namespace)

@@ -2,10 +2,10 @@
  * The input collections of the translator, one per kind that it reads, keyed "namespace/name". In: object events.
  * Kinds that the translator does not read are ignored, so that a source may deliver whole folders.
  */
-import type { GatewayClass } from "../../generated/types/gateway-api/gateway-class.ts";
+import type { GatewayClass } from "../../generated/types/gateway-api/gatewayclass.ts";
 import type { Gateway } from "../../generated/types/gateway-api/gateway.ts";
-import type { HTTPRoute } from "../../generated/types/gateway-api/http-route.ts";
-import type { ReferenceGrant } from "../../generated/types/gateway-api/reference-grant.ts";
+import type { HTTPRoute } from "../../generated/types/gateway-api/httproute.ts";
+import type { ReferenceGrant } from "../../generated/types/gateway-api/referencegrant.ts";
 import type { GwBackend } from "../../generated/types/backend.ts";
 import type { GwPolicy } from "../../generated/types/policy.ts";
 import type { ConfigMap, EndpointSlice, Secret, Service } from "../api/core.ts";

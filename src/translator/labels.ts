@@ -1,5 +1,5 @@
 /** Label selectors, and an index that finds the objects of a namespace by their labels without reading the others. */
-import type { Collection, Index } from "../lib/collections/collection.ts";
+import type { Collection, Index, ReadableIndex } from "../lib/collections/collection.ts";
 import type { Read } from "../lib/collections/graph.ts";
 
 export type Labels = Readonly<Record<string, string>>;
@@ -39,7 +39,7 @@ export function indexByLabels<V extends Labelled>(collection: Collection<V>): In
 }
 
 /** Objects of the namespace that carry all labels, ordered by name. */
-export function selectByLabels<V extends Labelled>(read: Read, index: Index<V>, namespace: string, wanted: Labels): V[] {
+export function selectByLabels<V extends Labelled>(read: Read, index: ReadableIndex<V>, namespace: string, wanted: Labels): V[] {
   const [first] = Object.entries(wanted).sort(([a], [b]) => (a < b ? -1 : 1));
   return read
     .byIndex(index, first === undefined ? namespace : labelValue(namespace, first))

@@ -4,7 +4,7 @@
  */
 import type { LocalSecretRef } from "../../generated/types/common.ts";
 import type { ConfigMap, Secret } from "../api/core.ts";
-import type { Collection, Index } from "../lib/collections/collection.ts";
+import type { Readable, ReadableIndex } from "../lib/collections/collection.ts";
 import type { Read } from "../lib/collections/graph.ts";
 import { selectByLabels, type Labels } from "./labels.ts";
 
@@ -17,10 +17,10 @@ export interface NamedEntries {
 }
 
 export interface SecretCollections {
-  readonly secrets: Collection<Secret>;
-  readonly configMaps: Collection<ConfigMap>;
-  readonly secretsByLabels: Index<Secret>;
-  readonly configMapsByLabels: Index<ConfigMap>;
+  readonly secrets: Readable<Secret>;
+  readonly configMaps: Readable<ConfigMap>;
+  readonly secretsByLabels: ReadableIndex<Secret>;
+  readonly configMapsByLabels: ReadableIndex<ConfigMap>;
 }
 
 export class SecretReader {

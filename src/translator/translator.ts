@@ -5,6 +5,7 @@
 import type { KubeObject, ObjectId } from "../api/object.ts";
 import type { Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { Diagnostic } from "./diagnostics.ts";
+import type { StatusFacts } from "./facts.ts";
 
 export type TranslatorEvent =
   | { readonly type: "set"; readonly object: KubeObject }
@@ -35,4 +36,6 @@ export interface Translator {
   resources(): readonly Resource[];
   gateways(): readonly string[];
   diagnostics(): readonly Diagnostic[];
+  /** What the status of an object is computed from; undefined when its status is not ours to write. */
+  facts(id: ObjectId): StatusFacts | undefined;
 }

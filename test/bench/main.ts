@@ -56,11 +56,9 @@ async function main(): Promise<void> {
     const mockAddress = `127.0.0.1:${MOCK_PORT}`;
     mock = await start({ file: tools.mock, args: ["-addr", mockAddress] }, new URL(`http://${mockAddress}/`), 5_000);
     for (const peer of options.peers) {
-      try {
-        contenders.push(await enter(peer, join(folder, peer.name)));
-      } catch (error) {
-        results.missing.set(peer.name, error instanceof Error ? error.message : String(error));
-      }
+      const entered = await enter(peer, join(folder, peer.name));
+      if (typeof entered === "string") results.missing.set(peer.name, entered);
+      else contenders.push(entered);
     }
     if (options.special.has("startup")) await measureStarts(contenders, options.rounds - 1);
     for (let round = 1; round <= options.rounds; round += 1) {
@@ -73,6 +71,8 @@ async function main(): Promise<void> {
       results.propagation = await measurePropagation({ loadgen: tools.loadgen, peer: own.peer, folder: config }, 50);
     }
     report(options, contenders, results);
+    // A run without the product measured nothing that matters.
+    if (results.missing.has("gwproxy")) process.exitCode = 1;
   } finally {
     for (const { running } of contenders) await running.stop();
     await mock?.stop();
@@ -122,14 +122,30 @@ function list(text: string | undefined, all: readonly string[]): ReadonlySet<str
   return names.every((name) => all.includes(name)) ? new Set(names) : undefined;
 }
 
-async function enter(peer: Peer, folder: string): Promise<Contender> {
+/** @returns the reason in words when the peer cannot take part */
+async function enter(peer: Peer, folder: string): Promise<Contender | string> {
   mkdirSync(folder);
-  const command = await peer.prepare(folder);
-  const running = await start(command, probeOf(peer), peer.startLimitMs);
-  process.stderr.write(`${peer.name} serves after ${running.startMs.toFixed(0)} ms\n`);
-  const contender: Contender = { peer, command, folder, running, startMs: [], idleMiB: [], peakMiB: 0 };
-  await weigh(contender);
-  return contender;
+  let command: Command;
+  try {
+    command = await peer.prepare(folder);
+  } catch (error) {
+    return `not installed: ${reasonOf(error)}`;
+  }
+  try {
+    const running = await start(command, probeOf(peer), peer.startLimitMs);
+    process.stderr.write(`${peer.name} serves after ${running.startMs.toFixed(0)} ms\n`);
+    const contender: Contender = { peer, command, folder, running, startMs: [], idleMiB: [], peakMiB: 0 };
+    await weigh(contender);
+    return contender;
+  } catch (error) {
+    return `did not start: ${reasonOf(error)}`;
+  }
+}
+
+/** The end of it on one line: what a program says last is why it ended. */
+function reasonOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text.replaceAll(/\s+/g, " ").slice(-300);
 }
 
 function probeOf({ port, probe }: Peer): URL {
@@ -200,7 +216,7 @@ function report(options: Options, contenders: readonly Contender[], results: Res
   }
   const head = [`CPU-µs per request, median of ${options.rounds}`, ...names];
   process.stdout.write(`\n${printTable(head, rows)}`);
-  for (const [name, reason] of results.missing) process.stdout.write(`${name}: not installed: ${reason}\n`);
+  for (const [name, reason] of results.missing) process.stdout.write(`${name} ${reason}\n`);
   if (results.propagation !== undefined) {
     const { milliseconds, load: background } = results.propagation;
     const [middle, worst] = [median(milliseconds), Math.max(...milliseconds)];

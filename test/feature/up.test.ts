@@ -27,7 +27,7 @@ async function startUp(context: ProofContext): Promise<Up> {
   const service = await startHello(hello);
   context.after(() => void service.close());
   const practice = await startPracticeProvider({ port: provider, keys: ["practice-key"] });
-  context.after(() => practice.close());
+  context.after(() => practice.stop());
   const process = startGwproxy(context, [
     "up", "-f", folder, "--bind-address", "127.0.0.1", "--admin-address", `127.0.0.1:${admin}`,
     "--metrics-address", "127.0.0.1:0", "--readiness-address", "127.0.0.1:0", "--log-level", "warn",

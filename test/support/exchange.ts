@@ -45,6 +45,7 @@ export function makeExchange(parts: ExchangeParts = {}): TestExchange {
     originalTarget: parts.target ?? "/",
     requestBody: parts.body ?? null,
     deadlineAtMs: undefined,
+    backendTimeoutMs: undefined,
     queuedHeaders: new HeaderList(),
     tokenGates: [],
     async bufferRequestBody(limitBytes) {

@@ -40,22 +40,21 @@ export function streamOf(message: IncomingMessage): BodyStream {
 
 /** A stream that says the given chunks, then ends or breaks. */
 export function streamFrom(chunks: readonly Buffer[], broken?: Error): BodyStream {
-  let at = 0;
-  let over = false;
+  const state = { at: 0, over: false };
   let run = (): void => undefined;
   return {
     read(sink) {
       run = () => {
-        while (!over && at < chunks.length) if (!sink.data(chunks[at++] as Buffer)) return;
-        if (over) return;
-        over = true;
+        while (!state.over && state.at < chunks.length) if (!sink.data(chunks[state.at++] as Buffer)) return;
+        if (state.over) return;
+        state.over = true;
         if (broken === undefined) sink.end([]);
         else sink.error(broken);
       };
       run();
     },
     resume: () => run(),
-    destroy: () => void (over = true),
+    destroy: () => void (state.over = true),
   };
 }
 
@@ -91,6 +90,7 @@ export class TestExchange implements Exchange {
   readonly originalTarget = "/v1/chat/completions";
   requestBody: Body;
   deadlineAtMs: number | undefined = undefined;
+  backendTimeoutMs: number | undefined = undefined;
   readonly queuedHeaders: HeaderList = new HeaderList();
   readonly tokenGates: TokenGate[] = [];
   readonly roots: Map<string, unknown> = new Map();
@@ -113,6 +113,10 @@ export class TestExchange implements Exchange {
     const body = this.requestBody;
     return Buffer.isBuffer(body) && body.length <= limitBytes ? body : undefined;
   }
+
+  addLogField(): void {}
+
+  onAbort(): void {}
 
   onDone(callback: (outcome: Outcome) => void): void {
     this.#done.push(callback);

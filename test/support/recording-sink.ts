@@ -29,7 +29,7 @@ export class RecordingSink implements SourceSink {
   }
 
   /** Everything told about one object, in order. */
-  history(key: string): ("set" | "delete")[] {
+  history(key: string): ObjectEvent["type"][] {
     return this.batches
       .flat()
       .filter((event) => objectKey(event.type === "set" ? objectId(event.object) : event.id) === key)

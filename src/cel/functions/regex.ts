@@ -8,8 +8,8 @@ import type { Run } from "../budget.ts";
 import { COST_LIMIT, Failure } from "../errors.ts";
 
 const MAX_PATTERN_LENGTH = 4096;
-/** A compiled repetition is as large as its count says, so nested counts must not multiply. */
-const MAX_REPETITION_PRODUCT = 1000;
+/** A compiled repetition is as large as its count. The engine bounds nested counts; this bounds those side by side. */
+const MAX_REPETITIONS = 1000;
 const MAX_CACHED = 256;
 /** UTF-16 units that cost one step: matching is slower than copying. */
 const UNITS_PER_STEP = 32;
@@ -28,11 +28,11 @@ export function regex(pattern: string): RE2JS | Failure {
 
 function compilePattern(pattern: string): RE2JS | Failure {
   if (pattern.length > MAX_PATTERN_LENGTH) return new Failure("invalid_regex", "the pattern is too long");
-  let product = 1;
+  let repetitions = 0;
   for (const [, low = "0", high] of pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)) {
-    product *= Math.max(1, Number(low), Number(high ?? 0));
+    repetitions += Math.max(Number(low), Number(high ?? 0));
   }
-  if (product > MAX_REPETITION_PRODUCT) return new Failure("invalid_regex", "the pattern repeats too often");
+  if (repetitions > MAX_REPETITIONS) return new Failure("invalid_regex", "the pattern repeats too often");
   try {
     return RE2JS.compile(pattern);
   } catch {

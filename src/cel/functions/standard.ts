@@ -143,6 +143,11 @@ function isZero(value: unknown): boolean {
 
 const EMPTY = new Failure("empty_optional", "the optional has no value");
 
+function valueOfOptional(_run: Run, value: unknown): unknown {
+  if (!(value instanceof Optional)) return NO_OVERLOAD;
+  return value.value === undefined ? EMPTY : value.value;
+}
+
 function unwrap(_run: Run, list: unknown): unknown {
   if (!Array.isArray(list)) return NO_OVERLOAD;
   const values: unknown[] = [];
@@ -174,7 +179,7 @@ export const STANDARD_FUNCTIONS: ReadonlyMap<string, CelFunction> = new Map<stri
   ["optional.of/1", (_run, value) => new Optional(value)],
   ["optional.ofNonZeroValue/1", (_run, value) => (isZero(value) ? NONE : new Optional(value))],
   [".hasValue/0", (_run, value) => (value instanceof Optional ? value.value !== undefined : NO_OVERLOAD)],
-  [".value/0", (_run, value) => (value instanceof Optional ? (value.value ?? EMPTY) : NO_OVERLOAD)],
+  [".value/0", valueOfOptional],
   ["optional.unwrap/1", unwrap],
   [".unwrapOpt/0", unwrap],
   ...TIME_FUNCTIONS,

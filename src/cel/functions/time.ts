@@ -82,9 +82,7 @@ function localDate({ seconds }: Timestamp, zone: string): Date | undefined {
   if (format === undefined) return undefined;
   const parts = new Map(format.formatToParts(new Date(seconds * 1000)).map(({ type, value }) => [type, Number(value)]));
   const part = (type: Intl.DateTimeFormatPartTypes): number => parts.get(type) ?? 0;
-  return new Date(
-    Date.UTC(part("year"), part("month") - 1, part("day"), part("hour"), part("minute"), part("second")),
-  );
+  return new Date(Date.UTC(part("year"), part("month") - 1, part("day"), part("hour"), part("minute"), part("second")));
 }
 
 function dayOfYear(date: Date): number {

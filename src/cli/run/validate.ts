@@ -3,12 +3,11 @@ import { FatalError, messageOf } from "../../lib/errors.ts";
 import { validateFiles } from "../../sources/directory/validate-files.ts";
 import type { ValidateOptions } from "../commands/validate.ts";
 import type { Terminal } from "../output.ts";
-import { createManifestChecks } from "./manifests.ts";
 import { problemLine } from "./report.ts";
 
 /** @returns the exit code */
 export async function runValidate(options: ValidateOptions, terminal: Terminal): Promise<number> {
-  const problems = await validateFiles(options.file, createManifestChecks()).catch((error: unknown) => {
+  const problems = await validateFiles(options.file).catch((error: unknown) => {
     throw new FatalError(`cannot read the manifests: ${messageOf(error)}`, 2, error);
   });
   const errors = problems.filter(({ severity }) => severity === "error").length;

@@ -16,9 +16,23 @@ export interface Change<V> {
   readonly after: V | undefined;
 }
 
+/** What a derivation may read: a collection as seen from outside, whatever wider type its values have. */
+export interface Readable<V> {
+  readonly name: string;
+  readonly rank: number;
+  get(key: string): V | undefined;
+  record(key: string, computation: Computation): void;
+}
+
+export interface ReadableIndex<V> {
+  readonly collection: { readonly name: string; readonly rank: number };
+  lookup(value: string): Entry<V>[];
+  record(value: string, computation: Computation): void;
+}
+
 export type Equal<V> = (a: V, b: V) => boolean;
 
-export class Collection<V> {
+export class Collection<V> implements Readable<V> {
   readonly name: string;
   /** Place in the order of computation: a derivation may only read collections of a lower rank. */
   readonly rank: number;
@@ -104,7 +118,7 @@ export class Collection<V> {
   }
 }
 
-export class Index<V> {
+export class Index<V> implements ReadableIndex<V> {
   readonly collection: Collection<V>;
   readonly #valuesOf: (value: V, key: string) => Iterable<string>;
   readonly #keys = new Map<string, Set<string>>();

@@ -4,13 +4,13 @@
  * function of its value and of what it reads; then the state after any series of events equals a fresh computation.
  */
 import { deepEqual } from "../deep-equal.ts";
-import { Collection, type Entry, type Equal, type Index } from "./collection.ts";
+import { Collection, type Entry, type Equal, type Readable, type ReadableIndex } from "./collection.ts";
 import { forgetReads, type Computation } from "./reads.ts";
 
 /** The only way for a derivation to look at other collections: every call is recorded. */
 export interface Read {
-  get<V>(collection: Collection<V>, key: string): V | undefined;
-  byIndex<V>(index: Index<V>, value: string): readonly Entry<V>[];
+  get<V>(collection: Readable<V>, key: string): V | undefined;
+  byIndex<V>(index: ReadableIndex<V>, value: string): readonly Entry<V>[];
 }
 
 /** `undefined` as result means that this key has no output. */

@@ -84,7 +84,9 @@ export function unpackStream(source: BodyStream, coding: Coding): BodyStream {
 }
 
 /** @returns undefined when the flow is longer than the limit; it is then stopped */
-export function collect(source: BodyStream, limitBytes: number): Promise<Buffer | undefined> {
+export async function collect(source: BodyStream, limitBytes: number): Promise<Buffer | undefined> {
+  const whole = source.whole?.();
+  if (whole !== undefined) return whole.length > limitBytes ? undefined : whole;
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;

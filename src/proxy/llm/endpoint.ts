@@ -56,7 +56,7 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
     target: () => targetOf(node, provider, deps, settings),
     address(exchange) {
       const headers = forwardedHeaders(exchange.requestHeaders);
-      headers.raw.unshift("Host", authorityOf(node, provider, settings, exchange));
+      headers.raw.unshift("host", authorityOf(node, provider, settings, exchange));
       let path = pathOf(node, provider, wire?.format ?? completions, exchange.target);
       const { auth } = settings;
       if (auth !== undefined) path = placeCredential(auth, headers, path);

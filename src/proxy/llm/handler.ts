@@ -4,7 +4,7 @@
  */
 import type { AiBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { BackendDeps, BackendHandler } from "../backends/handler.ts";
-import type { UpstreamResponse } from "../backends/upstream.ts";
+import type { UpstreamRequest, UpstreamResponse } from "../backends/upstream.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
 import { readAnswer } from "./answer.ts";
@@ -39,7 +39,12 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
   };
 }
 
-function printRequest({ provider, wire, node }: Endpoint, request: LlmRequest, model: string, deps: BackendDeps): Buffer {
+function printRequest(
+  { provider, wire, node }: Endpoint,
+  request: LlmRequest,
+  model: string,
+  deps: BackendDeps,
+): Buffer {
   const body: JsonObject = request.body;
   body["model"] = model;
   // Without it a stream tells no usage, and budgets could not be charged.
@@ -55,7 +60,12 @@ function printRequest({ provider, wire, node }: Endpoint, request: LlmRequest, m
   return wire.format.print(converted.body);
 }
 
-async function send(endpoint: Endpoint, exchange: Exchange, body: Buffer, deps: BackendDeps): Promise<UpstreamResponse> {
+async function send(
+  endpoint: Endpoint,
+  exchange: Exchange,
+  body: Buffer,
+  deps: BackendDeps,
+): Promise<UpstreamResponse> {
   const { path, headers } = endpoint.address(exchange);
   const target = endpoint.target();
   const { health } = endpoint;
@@ -68,8 +78,8 @@ async function send(endpoint: Endpoint, exchange: Exchange, body: Buffer, deps: 
       path,
       headers,
       body,
-      deadlineAtMs: exchange.deadlineAtMs,
-      timeoutCode: "request_timeout",
+      ...deadlineOf(exchange, startedAtMs),
+      abort: exchange,
     });
     health.sample(response.status < 500, performance.now() - startedAtMs);
     return response;
@@ -77,4 +87,14 @@ async function send(endpoint: Endpoint, exchange: Exchange, body: Buffer, deps: 
     health.sample(false, performance.now() - startedAtMs);
     throw error;
   }
+}
+
+/** Whichever ends first: the request's own deadline or the limit of one attempt. */
+function deadlineOf(
+  { deadlineAtMs, backendTimeoutMs }: Exchange,
+  startedAtMs: number,
+): Pick<UpstreamRequest, "deadlineAtMs" | "timeoutCode"> {
+  const attemptAtMs = backendTimeoutMs === undefined ? Infinity : startedAtMs + backendTimeoutMs;
+  if (attemptAtMs < (deadlineAtMs ?? Infinity)) return { deadlineAtMs: attemptAtMs, timeoutCode: "backend_timeout" };
+  return { deadlineAtMs, timeoutCode: "request_timeout" };
 }

@@ -23,6 +23,8 @@ export interface Exchange extends Scope {
     | undefined;
   /** Set when a backend was chosen, before any backend policy runs. */
   backend: { readonly name: string; readonly type: string; readonly protocol: string } | undefined;
+  /** "address:port" that was called last, for the log. */
+  endpoint: string | undefined;
   readonly source: { readonly address: string; readonly port: number };
 
   method: string;
@@ -30,6 +32,8 @@ export interface Exchange extends Scope {
   target: string;
   /** Authority with the port when one was sent. */
   host: string;
+  /** Someone chose the host on purpose: a backend's own name does not replace it. */
+  readonly hostRewritten: boolean;
   readonly scheme: "http" | "https";
   readonly version: string;
   readonly requestHeaders: HeaderList;

@@ -22,9 +22,7 @@ export const apiKeyAuthentication: Policy<ApiKeyAuthentication> = {
   compile({ mode, keys, location }, deps) {
     const metadataByHash = new Map(keys.map((key) => [Buffer.from(key.sha256).toString("hex"), metadataOf(key)]));
     const place = compileLocation(location, deps);
-    const missingPasses =
-      mode === AuthenticationMode.OPTIONAL ||
-      mode === AuthenticationMode.PERMISSIVE;
+    const missingPasses = mode === AuthenticationMode.OPTIONAL || mode === AuthenticationMode.PERMISSIVE;
     const invalidPasses = mode === AuthenticationMode.PERMISSIVE;
 
     return function apiKeyAuthentication(exchange, next) {

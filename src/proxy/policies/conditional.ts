@@ -16,6 +16,5 @@ export function compileChoice<Branch extends { readonly condition: string }, Com
     condition: branch.condition === "" ? undefined : deps.expression(branch.condition),
     compiled: compile(branch),
   }));
-  return (exchange) =>
-    options.find(({ condition }) => condition === undefined || holds(condition, exchange))?.compiled;
+  return (exchange) => options.find(({ condition }) => condition === undefined || holds(condition, exchange))?.compiled;
 }

@@ -38,7 +38,9 @@ function compileRequestEdit(change: HeaderChange | undefined): ((exchange: Excha
 function compileEdit(change: HeaderChange | undefined): Edit | undefined {
   if (change === undefined) return undefined;
   const set = change.set.map(({ name, value }) => ({ name, value }));
-  const add = change.add.map(({ name, value }) => ({ name, value })).filter(({ name }) => name.toLowerCase() !== "host");
+  const add = change.add
+    .map(({ name, value }) => ({ name, value }))
+    .filter(({ name }) => name.toLowerCase() !== "host");
   const remove = change.remove.map((name) => name.toLowerCase());
   return (headers) => {
     for (const { name, value } of set) headers.set(name, value);

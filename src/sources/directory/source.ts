@@ -15,6 +15,8 @@ import { FolderWatch } from "./watch.ts";
 export interface DirectorySourceOptions extends Checks {
   readonly paths: readonly string[];
   readonly log: Logger;
+  /** How long an emptied file keeps its text, in case it is about to be written. */
+  readonly emptySettleMs?: number;
 }
 
 /** Long enough for an editor to finish, short enough not to be felt. */
@@ -139,7 +141,7 @@ class FollowedPaths implements DirectorySource {
       return { path: file.path, text: known.text };
     });
     this.#emptied = emptied;
-    if (emptied.size > 0) setTimeout(() => this.#schedule(0), EMPTY_SETTLE_MS).unref();
+    if (emptied.size > 0) setTimeout(() => this.#schedule(0), this.#options.emptySettleMs ?? EMPTY_SETTLE_MS).unref();
     return { ...reading, files };
   }
 

@@ -11,7 +11,7 @@ import {
   type Provider,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { nameKey } from "../../api/refs.ts";
-import type { Collection } from "../../lib/collections/collection.ts";
+import type { Readable } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
 import type { SecretReader } from "../secrets.ts";
 import type { ServiceView } from "../service.ts";
@@ -20,7 +20,7 @@ import { withoutBrackets } from "./static.ts";
 
 export interface LlmContext {
   readonly namespace: string;
-  readonly services: Collection<ServiceView>;
+  readonly services: Readable<ServiceView>;
   readonly secrets: SecretReader;
   readonly read: Read;
   /** The backend cannot be sent. */

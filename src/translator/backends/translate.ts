@@ -9,7 +9,7 @@ import { objectId, type ObjectId } from "../../api/object.ts";
 import { resourceOf } from "../../ir/encode.ts";
 import { backendKey } from "../../ir/keys.ts";
 import type { Resource } from "../../ir/resource.ts";
-import type { Collection } from "../../lib/collections/collection.ts";
+import type { Readable } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
 import type { Diagnostic } from "../diagnostics.ts";
 import { irRef } from "../refs.ts";
@@ -20,7 +20,7 @@ import { translateSettings } from "./settings.ts";
 import { translateStatic } from "./static.ts";
 
 export interface BackendContext extends SecretCollections {
-  readonly services: Collection<ServiceView>;
+  readonly services: Readable<ServiceView>;
 }
 
 export interface TranslatedBackend {

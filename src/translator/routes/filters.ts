@@ -4,8 +4,8 @@ import type {
   HTTPHeaderFilter,
   HTTPRequestRedirectFilter,
   HTTPRouteFilter,
-  HTTPRoutePath,
-} from "../../../generated/types/gateway-api/http-route.ts";
+  HTTPPathModifier,
+} from "../../../generated/types/gateway-api/httproute.ts";
 import {
   HeaderChangeSchema,
   HttpFilterSchema,
@@ -98,7 +98,7 @@ function redirect({ scheme, hostname, port, path, statusCode }: HTTPRequestRedir
   };
 }
 
-function pathChange(path: HTTPRoutePath | undefined): { path?: PathChange } {
+function pathChange(path: HTTPPathModifier | undefined): { path?: PathChange } {
   if (path === undefined) return {};
   const change =
     path.type === "ReplaceFullPath"

@@ -7,8 +7,8 @@ import type {
   HTTPBackendRef,
   HTTPRoute,
   HTTPRouteRule,
-} from "../../../generated/types/gateway-api/http-route.ts";
-import type { ReferenceGrant } from "../../../generated/types/gateway-api/reference-grant.ts";
+} from "../../../generated/types/gateway-api/httproute.ts";
+import type { ReferenceGrant } from "../../../generated/types/gateway-api/referencegrant.ts";
 import {
   HttpRouteSchema,
   HttpRuleSchema,
@@ -23,7 +23,7 @@ import { createdAtMs, describeRef, GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from 
 import { resourceOf } from "../../ir/encode.ts";
 import { backendKey, httpRouteKey } from "../../ir/keys.ts";
 import type { Resource } from "../../ir/resource.ts";
-import type { Collection, Index } from "../../lib/collections/collection.ts";
+import type { Readable, ReadableIndex } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
 import { parseDuration } from "../../lib/duration.ts";
 import type { ParentView } from "../attach.ts";
@@ -35,10 +35,10 @@ import { translateFilters } from "./filters.ts";
 import { translateMatches } from "./matches.ts";
 
 export interface RouteContext {
-  readonly services: Collection<ServiceView>;
+  readonly services: Readable<ServiceView>;
   /** Every GwBackend that exists. */
-  readonly backends: Collection<unknown>;
-  readonly grants: Index<ReferenceGrant>;
+  readonly backends: Readable<unknown>;
+  readonly grants: ReadableIndex<ReferenceGrant>;
 }
 
 export type RouteFault = Fault & { readonly path: string };

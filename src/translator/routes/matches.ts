@@ -9,7 +9,7 @@ import type {
   HTTPPathMatch,
   HTTPQueryParamMatch,
   HTTPRouteMatch,
-} from "../../../generated/types/gateway-api/http-route.ts";
+} from "../../../generated/types/gateway-api/httproute.ts";
 import {
   HttpMatchSchema,
   ValueMatchSchema,

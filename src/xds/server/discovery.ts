@@ -5,6 +5,7 @@
  *
  * A data plane names its Gateway in the node metadata of its first request: key `gateway`, value `namespace~name`.
  */
+import type { Server as NetServer } from "node:net";
 import { Server, ServerCredentials, status, type ServerDuplexStream } from "@grpc/grpc-js";
 import {
   AggregatedDiscoveryService,
@@ -19,6 +20,7 @@ import { serviceDefinition } from "../grpc.ts";
 import { GATEWAY_METADATA, MAX_MESSAGE_BYTES } from "../limits.ts";
 import type { RefusedResource } from "../nack.ts";
 import { ReloadableCredentials, type ServerCertificate } from "./credentials.ts";
+import { createEitherListener } from "./either.ts";
 import { DiscoveryRequestError, Session, type AckedResource } from "./session.ts";
 
 /**
@@ -49,6 +51,8 @@ export interface XdsServerOptions {
   readonly authorize?: AuthorizeStream;
   /** Unset: plaintext. */
   readonly tls?: ServerCertificate;
+  /** With `tls`: plaintext is served on the same port too. */
+  readonly alsoPlaintext?: boolean;
   /** A data plane has applied these resources, now or before it connected. */
   readonly onAck?: (gateway: string, resources: readonly AckedResource[]) => void;
   readonly onNack?: (gateway: string, refused: readonly RefusedResource[]) => void;
@@ -79,22 +83,46 @@ export function createXdsServer(options: XdsServerOptions): XdsServer {
   server.addService(serviceDefinition(AggregatedDiscoveryService), {
     deltaAggregatedResources: (call: Call) => serveStream(call, options, connections),
   });
+  const either =
+    credentials !== undefined && options.alsoPlaintext === true ? createEitherListener(server, credentials) : undefined;
   return {
     listen: ({ host, port }) =>
-      new Promise((resolve, reject) => {
-        const authority = host.includes(":") ? `[${host}]` : host;
-        server.bindAsync(`${authority}:${port}`, credentials ?? ServerCredentials.createInsecure(), (error, bound) => {
-          if (error === null) resolve(bound);
-          else reject(error);
-        });
-      }),
+      either === undefined ? bind(server, host, port, credentials) : bindEither(either, host, port),
     replaceCertificate(certificate) {
       if (credentials === undefined) throw new TypeError("the discovery server was made without TLS");
       credentials.replace(certificate);
     },
     connected: (gateway) => connections.get(gateway) ?? 0,
-    stop: () => server.forceShutdown(),
+    stop() {
+      either?.close();
+      server.forceShutdown();
+    },
   };
+}
+
+function bind(
+  server: Server,
+  host: string,
+  port: number,
+  credentials: ServerCredentials = ServerCredentials.createInsecure(),
+): Promise<number> {
+  const authority = host.includes(":") ? `[${host}]` : host;
+  return new Promise((resolve, reject) => {
+    server.bindAsync(`${authority}:${port}`, credentials, (error, bound) => {
+      if (error === null) resolve(bound);
+      else reject(error);
+    });
+  });
+}
+
+function bindEither(listener: NetServer, host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    listener.once("error", reject);
+    listener.listen({ host, port }, () => {
+      const bound = listener.address();
+      resolve(typeof bound === "object" && bound !== null ? bound.port : port);
+    });
+  });
 }
 
 /** The life of a stream. Requests wait until its first one has been authorized. */

@@ -293,3 +293,34 @@ test("over TLS the controller is verified, and its certificate can be replaced w
   feed.change(GATEWAY, [route("after")]);
   await first.until(() => first.state.has("HttpRoute httproute/a/after"));
 });
+
+test("with both on one port, data planes connect with TLS and without", async (t) => {
+  const certificate = selfSigned("localhost");
+  const running = await serve(t, testFeed({ [GATEWAY]: everyType() }), { tls: certificate, alsoPlaintext: true });
+  const [secure, plain] = [dataPlane(), dataPlane()];
+  const address = `https://localhost:${running.port}`;
+  await follow(t, running.port, secure, { address, tls: { ca: certificate.certificate } }).ready;
+  await follow(t, running.port, plain).ready;
+  assert.deepEqual(secure.state, plain.state);
+  assert.equal(running.server.connected(GATEWAY), 2);
+});
+
+test("a certificate that is not trusted leaves the data plane without a state", async (t) => {
+  const [served, trusted] = [selfSigned("localhost"), selfSigned("localhost")];
+  const refused = watch();
+  let attempts = 0;
+  const running = await serve(t, testFeed({ [GATEWAY]: everyType() }), { tls: served });
+  const plane = dataPlane();
+  const client = follow(t, running.port, plane, {
+    address: `https://localhost:${running.port}`,
+    tls: { ca: trusted.certificate },
+    token() {
+      attempts += 1;
+      refused.changed();
+      return "valid";
+    },
+  });
+  await refused.until(() => attempts >= 2);
+  assert.equal(client.connected(), false);
+  assert.deepEqual(plane.updates, []);
+});

@@ -78,7 +78,8 @@ function convertToolChoice(choice: Json | undefined): JsonObject | undefined {
 function addThinking(body: JsonObject, result: JsonObject, maxTokens: number): void {
   const effort = stringOf(body["reasoning_effort"]) ?? "";
   const asked =
-    countOf(body["thinking_budget_tokens"]) ?? (Object.hasOwn(EFFORT_TOKENS, effort) ? EFFORT_TOKENS[effort] : undefined);
+    countOf(body["thinking_budget_tokens"]) ??
+    (Object.hasOwn(EFFORT_TOKENS, effort) ? EFFORT_TOKENS[effort] : undefined);
   if (asked === undefined || asked < MIN_THINKING_TOKENS || maxTokens <= MIN_THINKING_TOKENS) return;
   result["thinking"] = { type: "enabled", budget_tokens: Math.min(asked, maxTokens - 1) };
 }

@@ -64,7 +64,9 @@ export function createStreamConverter(createdAt: number): StreamConverter {
         case "error": {
           state.phase = "failed";
           const error = objectOf(event["error"]);
-          return [errorObject(stringOf(error?.["message"]) ?? "stream failed", stringOf(error?.["type"]) ?? "api_error")];
+          return [
+            errorObject(stringOf(error?.["message"]) ?? "stream failed", stringOf(error?.["type"]) ?? "api_error"),
+          ];
         }
         default:
           return [];

@@ -11,7 +11,8 @@ export const completions: Format = {
     const { model, messages, stream } = body;
     if (!Array.isArray(messages)) throw invalid("messages must be a list");
     if (model !== undefined && model !== null && typeof model !== "string") throw invalid("model must be a string");
-    if (stream !== undefined && stream !== null && typeof stream !== "boolean") throw invalid("stream must be a boolean");
+    if (stream !== undefined && stream !== null && typeof stream !== "boolean")
+      throw invalid("stream must be a boolean");
     return { body, model: stringOf(model), streaming: stream === true };
   },
 

@@ -18,7 +18,8 @@ export const anthropic: Provider = {
 function placeKey(headers: HeaderList, credentialHeader: string | undefined): void {
   if (credentialHeader === "x-api-key") return headers.remove("authorization");
   const token = /^bearer(?:\s+(.*))?$/i.exec(headers.get("authorization") ?? "");
-  if (credentialHeader !== undefined || token?.[1]?.startsWith("sk-ant-oat") === true) return headers.remove("x-api-key");
+  if (credentialHeader !== undefined || token?.[1]?.startsWith("sk-ant-oat") === true)
+    return headers.remove("x-api-key");
   if (token === null) return;
   headers.remove("authorization");
   headers.set("x-api-key", token[1] ?? "");

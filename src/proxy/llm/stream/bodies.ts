@@ -8,7 +8,7 @@ import type { StreamConverter } from "../convert/converter.ts";
 import { mayCarryUsage, type Format } from "../formats/format.ts";
 import { parseObject } from "../json.ts";
 import type { Facts, Ledger } from "../usage.ts";
-import { createSseParser } from "./sse.ts";
+import { SseParser } from "./sse.ts";
 
 export interface StreamContext {
   readonly format: Format;
@@ -23,7 +23,7 @@ export interface StreamContext {
 export function scanStream(source: BodyStream, { format, ledger, maxEventBytes }: StreamContext): BodyStream {
   const facts: Facts = {};
   let reading = true;
-  const parser = createSseParser(maxEventBytes, (_name, data) => {
+  const parser = new SseParser(maxEventBytes, (_name, data) => {
     if (facts.model !== undefined && !mayCarryUsage(data)) return;
     const event = parseObject(data);
     if (event !== undefined) format.stream(event, facts);
@@ -79,7 +79,7 @@ class TranslatedStream implements BodyStream {
   readonly #source: BodyStream;
   readonly #context: StreamContext;
   readonly #converter: StreamConverter;
-  readonly #parser: ReturnType<typeof createSseParser>;
+  readonly #parser: SseParser;
   readonly #facts: Facts = {};
   #output = "";
   #over = false;
@@ -88,7 +88,7 @@ class TranslatedStream implements BodyStream {
     this.#source = source;
     this.#context = context;
     this.#converter = converter;
-    this.#parser = createSseParser(context.maxEventBytes, (_name, data) => this.#event(data));
+    this.#parser = new SseParser(context.maxEventBytes, (_name, data) => this.#event(data));
   }
 
   read(sink: BodySink): void {

@@ -25,7 +25,9 @@ function plain(value: unknown): unknown {
 }
 
 async function streamed(events: readonly JsonObject[]): Promise<unknown[]> {
-  const text = events.map((event) => `event: ${String(event["type"])}\r\ndata: ${JSON.stringify(event)}\r\n\r\n`).join("");
+  const text = events
+    .map((event) => `event: ${String(event["type"])}\r\ndata: ${JSON.stringify(event)}\r\n\r\n`)
+    .join("");
   const ledger = { record: () => undefined, settle: () => undefined };
   const context = { format: messages, ledger, maxEventBytes: 65_536 };
   const source = streamFrom([Buffer.from(text)]);
@@ -51,7 +53,10 @@ for (const file of readdirSync(FOLDER).sort()) {
       assert.deepEqual(made.dropped, request.dropped ?? []);
     }
     if (refused !== undefined)
-      assert.throws(() => completionsToMessages.request(refused.input), { code: "llm_request_invalid", text: refused.text });
+      assert.throws(() => completionsToMessages.request(refused.input), {
+        code: "llm_request_invalid",
+        text: refused.text,
+      });
     if (response !== undefined)
       assert.deepEqual(plain(completionsToMessages.response(response.input, CREATED_AT)), response.output);
     if (stream !== undefined) assert.deepEqual(await streamed(stream.input), stream.output);

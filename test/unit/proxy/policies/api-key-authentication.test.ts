@@ -4,10 +4,7 @@ import { test } from "node:test";
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 
-import {
-  ApiKeyAuthenticationSchema,
-  AuthenticationMode,
-} from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { ApiKeyAuthenticationSchema, AuthenticationMode } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../../src/lib/errors.ts";
 import { ProxyError } from "../../../../src/proxy/errors.ts";
 import { apiKeyAuthentication } from "../../../../src/proxy/policies/api-key-authentication.ts";
@@ -22,7 +19,10 @@ function run(spec: MessageInitShape<typeof ApiKeyAuthenticationSchema>, parts: E
   const exchange = makeExchange(parts);
   const reply = makeReply();
   const complete = create(ApiKeyAuthenticationSchema, { keys: KEYS, mode: AuthenticationMode.STRICT, ...spec });
-  assert.equal(apiKeyAuthentication.compile(complete, makeDeps())(exchange, () => reply), reply);
+  assert.equal(
+    apiKeyAuthentication.compile(complete, makeDeps())(exchange, () => reply),
+    reply,
+  );
   return exchange;
 }
 

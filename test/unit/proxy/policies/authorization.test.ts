@@ -13,7 +13,9 @@ const { ALLOW, DENY, REQUIRE, UNSPECIFIED } = AuthorizationAction;
 type Rules = readonly (readonly [AuthorizationAction, ...string[]])[];
 
 function compile(rules: Rules): ReturnType<typeof authorization.compile> {
-  const spec = create(AuthorizationSchema, { rules: rules.map(([action, ...expressions]) => ({ action, expressions })) });
+  const spec = create(AuthorizationSchema, {
+    rules: rules.map(([action, ...expressions]) => ({ action, expressions })),
+  });
   return authorization.compile(spec, makeDeps());
 }
 
@@ -31,11 +33,32 @@ const CASES: readonly [string, Rules, boolean][] = [
   ["no rules let everything pass", [], true],
   ["one allow rule that holds is enough", [[ALLOW, "false", 'request.method == "GET"']], true],
   ["no allow rule holds", [[ALLOW, "false"]], false],
-  ["a deny rule wins over an allow rule", [[ALLOW, "true"], [DENY, 'request.path == "/a"']], false],
+  [
+    "a deny rule wins over an allow rule",
+    [
+      [ALLOW, "true"],
+      [DENY, 'request.path == "/a"'],
+    ],
+    false,
+  ],
   ["a deny rule that does not hold leaves the rest open", [[DENY, "false"]], true],
-  ["every require rule must hold", [[REQUIRE, "true", "false"], [ALLOW, "true"]], false],
+  [
+    "every require rule must hold",
+    [
+      [REQUIRE, "true", "false"],
+      [ALLOW, "true"],
+    ],
+    false,
+  ],
   ["require rules alone let pass when all hold", [[REQUIRE, "true", 'request.path == "/a"']], true],
-  ["require does not stand in for a missing allow", [[REQUIRE, "true"], [ALLOW, "false"]], false],
+  [
+    "require does not stand in for a missing allow",
+    [
+      [REQUIRE, "true"],
+      [ALLOW, "false"],
+    ],
+    false,
+  ],
   ["an allow rule that fails does not match", [[ALLOW, 'jwt.sub == "x"']], false],
   ["a deny rule that fails does not deny", [[DENY, 'jwt.sub == "x"']], true],
   ["a require rule that fails denies", [[REQUIRE, 'jwt.sub == "x"']], false],

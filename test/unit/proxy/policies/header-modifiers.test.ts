@@ -26,7 +26,10 @@ test("request headers are set, added and then removed", () => {
 
 test("response headers are edited whether the answer comes at once or later", async () => {
   const middleware = headerModifiers.compile(create(HeaderModifiersSchema, { response: CHANGE }), makeDeps());
-  for (const next of [(reply: ReturnType<typeof makeReply>) => reply, async (reply: ReturnType<typeof makeReply>) => reply]) {
+  for (const next of [
+    (reply: ReturnType<typeof makeReply>) => reply,
+    async (reply: ReturnType<typeof makeReply>) => reply,
+  ]) {
     const exchange = makeExchange({ headers: ["x-gone", "1"] });
     const reply = await middleware(exchange, () => next(makeReply({ headers: HeaderList.of({ "x-gone": "1" }) })));
     assert.deepEqual(reply.headers.raw, ["X-Set", "new", "X-Add", "2"]);

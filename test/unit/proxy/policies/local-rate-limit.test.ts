@@ -61,17 +61,26 @@ function rateHeaders({ queuedHeaders }: TestExchange): (string | undefined)[] {
 
 test("base plus burst pass at once, then nothing until the unit is over, then the base again", () => {
   const { call, advance } = limiter([{ limit: 2, burst: 1 }]);
-  assert.deepEqual([1, 2, 3, 4].map(() => call().passed), [true, true, true, false]);
+  assert.deepEqual(
+    [1, 2, 3, 4].map(() => call().passed),
+    [true, true, true, false],
+  );
   advance(999);
   assert.equal(call().passed, false);
   advance(1);
-  assert.deepEqual([1, 2, 3].map(() => call().passed), [true, true, false]);
+  assert.deepEqual(
+    [1, 2, 3].map(() => call().passed),
+    [true, true, false],
+  );
 });
 
 test("an idle limiter fills up to its capacity and no further", () => {
   const { call, advance } = limiter([{ limit: 1, burst: 1 }]);
   advance(60_000);
-  assert.deepEqual([1, 2, 3].map(() => call().passed), [true, true, false]);
+  assert.deepEqual(
+    [1, 2, 3].map(() => call().passed),
+    [true, true, false],
+  );
 });
 
 test("answers and refusals say limit, remaining and seconds to the refill", () => {
@@ -90,7 +99,10 @@ test("the entry with the least remaining is reported", () => {
 
 test("a request that one entry refuses takes nothing from the others", () => {
   const { call, advance } = limiter([{ limit: 2, unitMs: 60_000 }, { limit: 1 }]);
-  assert.deepEqual([1, 2, 3].map(() => call().passed), [true, false, false]);
+  assert.deepEqual(
+    [1, 2, 3].map(() => call().passed),
+    [true, false, false],
+  );
   advance(1000);
   assert.equal(call().passed, true);
 });
@@ -138,11 +150,17 @@ test("the request that crosses a token budget succeeds and the next is refused u
   first.tokenGates[0]?.settle(25);
   const second = call();
   assert.equal(second.passed, true);
-  assert.equal(passed(() => second.exchange.tokenGates[0]?.admit()), false);
+  assert.equal(
+    passed(() => second.exchange.tokenGates[0]?.admit()),
+    false,
+  );
   assert.deepEqual(rateHeaders(second.exchange), ["10", "0", "60"]);
   advance(60_000);
   const third = call().exchange;
-  assert.equal(passed(() => third.tokenGates[0]?.admit()), true);
+  assert.equal(
+    passed(() => third.tokenGates[0]?.admit()),
+    true,
+  );
   assert.deepEqual(rateHeaders(third), ["10", "10", "60"]);
 });
 

@@ -11,7 +11,10 @@ function deadlineAfter(requestMs: number, before?: number): number | undefined {
   const exchange = makeExchange({ startedAtMs: 1000 });
   exchange.deadlineAtMs = before;
   const reply = makeReply();
-  assert.equal(timeouts.compile(create(TimeoutsSchema, { requestMs }), makeDeps())(exchange, () => reply), reply);
+  assert.equal(
+    timeouts.compile(create(TimeoutsSchema, { requestMs }), makeDeps())(exchange, () => reply),
+    reply,
+  );
   return exchange.deadlineAtMs;
 }
 

@@ -88,7 +88,9 @@ test("metadata of the request are seen by the response, whose own keys win", asy
         request: { metadata: { path: "request.path", both: '"request"', bad: "jwt.sub" } },
         response: {
           metadata: { both: '"response"' },
-          set: [{ name: "x-meta", expression: 'metadata.path + " " + metadata.both + " " + string(has(metadata.bad))' }],
+          set: [
+            { name: "x-meta", expression: 'metadata.path + " " + metadata.both + " " + string(has(metadata.bad))' },
+          ],
         },
       },
     },

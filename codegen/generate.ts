@@ -1,0 +1,66 @@
+/** The whole pipeline in memory: sources in, text of every generated file out. libraries.md 3.2. */
+import { createHash } from "node:crypto";
+import { readFileSync, readdirSync } from "node:fs";
+import { emitCrds } from "./emit/crds.ts";
+import { emitDefaults } from "./emit/defaults.ts";
+import { emitDocs } from "./emit/docs.ts";
+import { emitKinds } from "./emit/kinds.ts";
+import { emitFields, emitPaths } from "./emit/paths.ts";
+import { emitRules } from "./emit/rules.ts";
+import { emitTypes } from "./emit/types.ts";
+import { emitUnions } from "./emit/unions.ts";
+import { emitValidators } from "./emit/validators.ts";
+import { GATEWAY_API_MODULE, GATEWAY_API_VERSION } from "./gateway-api-version.ts";
+import { createGraph } from "./graph.ts";
+import { loadSchemas } from "./load.ts";
+import { compare } from "./print.ts";
+import { checkStructure } from "./structural.ts";
+import { crdDirectory, foldUpstream, readUpstream, withReferences, withoutDescriptions } from "./upstream.ts";
+
+/** @param root the repository, with a slash at the end; @returns text by path below it */
+export async function generate(root: string): Promise<Map<string, string>> {
+  const source = loadSchemas(`${root}crds/schemas/`);
+  const upstream = readUpstream(crdDirectory());
+  const own = createGraph(source.components);
+  checkStructure(own, source.components);
+  const folded = upstream.flatMap(foldUpstream).map(withoutDescriptions).map(withReferences);
+  const graph = createGraph([...source.components, ...folded]);
+
+  const { group, kinds } = source.kinds;
+  const roots = new Map([
+    ...kinds.map(({ kind, component }) => [`${group}/${kind}`, component] as const),
+    ...upstream.map((crd) => [`${crd.group}/${crd.kind}`, crd.kind] as const),
+  ]);
+  const objects = new Set(roots.values());
+  const foreign = new Set(upstream.map(({ types }) => types));
+  const place = (file: string): string => (foreign.has(file) ? `gateway-api/${file}` : file);
+
+  const files = new Map<string, string>();
+  const put = (folder: string, texts: ReadonlyMap<string, string>): void => {
+    for (const [path, text] of texts) files.set(`${folder}/${path}`, text);
+  };
+  put("crds", emitCrds(own, source.kinds));
+  put("docs/reference", emitDocs(own, source.kinds));
+  put("generated/types", await emitTypes(graph, objects, place));
+  put("generated/validators", emitValidators(graph, roots));
+  put("generated", emitPaths(graph, roots));
+  files.set("generated/unions.ts", emitUnions(graph, place));
+  files.set("generated/rules.ts", emitRules(graph, roots));
+  files.set("generated/defaults.ts", emitDefaults(graph, roots));
+  files.set("generated/fields.ts", emitFields(graph, objects));
+  files.set("generated/kinds.ts", emitKinds(source.kinds, upstream));
+  files.set("generated/MANIFEST", manifest(root, files));
+  return files;
+}
+
+/** What went in and what came out, by SHA-256, so that a stale tree is seen without running the generator. */
+function manifest(root: string, files: ReadonlyMap<string, string>): string {
+  const schemas = readdirSync(`${root}crds/schemas`).sort(compare);
+  const inputs = schemas.map((name) => `in  ${sha256(readFileSync(`${root}crds/schemas/${name}`))}  crds/schemas/${name}`);
+  const outputs = [...files].map(([path, text]) => `out ${sha256(text)}  ${path}`).sort((a, b) => compare(a.slice(70), b.slice(70)));
+  return [`in  ${GATEWAY_API_MODULE}@${GATEWAY_API_VERSION}`, ...inputs, ...outputs, ""].join("\n");
+}
+
+function sha256(content: string | Buffer): string {
+  return createHash("sha256").update(content).digest("hex");
+}

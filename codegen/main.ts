@@ -1,0 +1,68 @@
+/**
+ * `node codegen/main.ts` writes every generated file. With `--verify` it writes none, compares byte by byte with what
+ * is there, and exits 1 naming what is stale. generated/proto is part of both.
+ */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { generate } from "./generate.ts";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+
+/** Folders in which every file is generated: a file that the generator does not know is a leftover there. */
+const OWNED = ["generated"];
+
+async function run(isVerify: boolean): Promise<number> {
+  const files = await generate(ROOT);
+  for (const [path, text] of protoFiles()) files.set(path, text);
+  const stale = [...files].filter(([path, text]) => read(path) !== text).map(([path]) => path);
+  const leftover = OWNED.flatMap((folder) => list(folder)).filter((path) => !files.has(path));
+  if (isVerify) {
+    for (const path of stale) console.error(`stale: ${path}`);
+    for (const path of leftover) console.error(`not generated any more: ${path}`);
+    if (stale.length + leftover.length === 0) return 0;
+    console.error("Run `make generate` and commit the result.");
+    return 1;
+  }
+  for (const path of stale) {
+    mkdirSync(dirname(ROOT + path), { recursive: true });
+    writeFileSync(ROOT + path, files.get(path) ?? "");
+    console.log(`wrote ${path}`);
+  }
+  for (const path of leftover) {
+    rmSync(ROOT + path);
+    console.log(`removed ${path}`);
+  }
+  return 0;
+}
+
+function read(path: string): string | undefined {
+  return existsSync(ROOT + path) ? readFileSync(ROOT + path, "utf8") : undefined;
+}
+
+function list(folder: string, base = ROOT): string[] {
+  if (!existsSync(base + folder)) return [];
+  return readdirSync(base + folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(base.length));
+}
+
+/** Lets buf write into a folder of its own and reads what it wrote. */
+function protoFiles(): Map<string, string> {
+  const folder = mkdtempSync(join(tmpdir(), "gwproxy-proto-"));
+  try {
+    execFileSync("buf", ["generate", "--output", folder], {
+      cwd: ROOT,
+      env: { ...process.env, PATH: `${ROOT}node_modules/.bin:${process.env["PATH"] ?? ""}` },
+      stdio: ["ignore", "inherit", "inherit"],
+    });
+    const base = `${folder}/`;
+    return new Map(list("generated/proto", base).map((path) => [path, readFileSync(base + path, "utf8")]));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+process.exitCode = await run(process.argv.includes("--verify"));

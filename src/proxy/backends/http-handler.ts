@@ -1,0 +1,96 @@
+/** The end of the pipeline for plain HTTP backends: picks an endpoint, places the credential, forwards, passes on. */
+import type { BackendSettings, StaticBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { HeaderList } from "../../lib/header-list.ts";
+import { ProxyError } from "../errors.ts";
+import type { Exchange, Reply } from "../pipeline/exchange.ts";
+import { placeCredential } from "./auth.ts";
+import { EndpointState, type EndpointSet } from "./endpoints.ts";
+import type { BackendHandler } from "./handler.ts";
+import { isIP } from "node:net";
+import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "./upstream.ts";
+
+/** Where the requests of one backend go. */
+export interface Destination {
+  /** @throws ProxyError endpoint_unavailable */
+  pick(): EndpointState;
+  target(endpoint: EndpointState): UpstreamTarget;
+  /** What replaces the client's Host, unless a policy chose one; undefined keeps it. */
+  readonly authority: string | undefined;
+}
+
+/** One address or name. A name replaces the client's Host, an address does not (backend.md 2). */
+export function staticDestination({ host, port, unixPath }: StaticBackend, settings: BackendSettings): Destination {
+  const plain = host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
+  const endpoint = new EndpointState(unixPath === "" ? plain : unixPath, port);
+  const target: UpstreamTarget = { host: plain, port, unixPath, tls: settings.tls };
+  const named = unixPath === "" && isIP(plain) === 0;
+  return { pick: () => endpoint, target: () => target, authority: named ? plain : undefined };
+}
+
+/** The ready endpoints of a Service port. @param hostname checked in certificates */
+export function serviceDestination(set: EndpointSet, hostname: string, settings: BackendSettings): Destination {
+  return {
+    pick() {
+      const endpoint = set.pick();
+      if (endpoint === undefined) throw new ProxyError("endpoint_unavailable");
+      return endpoint;
+    },
+    target: (endpoint) => endpoint.target(settings.tls, hostname),
+    authority: undefined,
+  };
+}
+
+export function createHttpHandler(
+  destination: Destination,
+  { auth }: BackendSettings,
+  upstream: Upstream,
+): BackendHandler {
+  return function http(exchange) {
+    const endpoint = destination.pick();
+    const headers = upstreamHeaders(exchange, destination.authority);
+    const path = auth === undefined ? exchange.target : placeCredential(auth, headers, exchange.target);
+    exchange.endpoint = endpoint.name;
+    return call(exchange, endpoint, () => upstream.send(destination.target(endpoint), request(exchange, headers, path)));
+  };
+}
+
+function request(exchange: Exchange, headers: HeaderList, path: string): UpstreamRequest {
+  const { deadlineAtMs, backendTimeoutMs } = exchange;
+  const attempt = backendTimeoutMs === undefined ? undefined : performance.now() + backendTimeoutMs;
+  const { method, requestBody: body } = exchange;
+  // The exchange's own deadline aborts the call; only a shorter one of the attempt needs a timer here.
+  if (attempt === undefined || (deadlineAtMs !== undefined && deadlineAtMs <= attempt))
+    return { method, path, headers, body, deadlineAtMs: undefined, timeoutCode: "request_timeout", abort: exchange };
+  return { method, path, headers, body, deadlineAtMs: attempt, timeoutCode: "backend_timeout", abort: exchange };
+}
+
+/** Score: from the start of the attempt to the head of the answer; in flight: to the last byte. */
+function call(exchange: Exchange, endpoint: EndpointState, send: () => Promise<UpstreamResponse>): Promise<Reply> {
+  const startedMs = performance.now();
+  endpoint.pending++;
+  endpoint.total++;
+  exchange.onDone(() => endpoint.pending--);
+  return send().then(
+    ({ status, headers, body }) => {
+      endpoint.record(status < 500, (performance.now() - startedMs) / 1000);
+      return { status, headers, body, upstream: true };
+    },
+    (error: unknown) => {
+      if (error instanceof ProxyError) endpoint.record(false, 0);
+      throw error;
+    },
+  );
+}
+
+/** A copy for the wire: what policies see of the request never holds our credential. */
+function upstreamHeaders(exchange: Exchange, authority: string | undefined): HeaderList {
+  const { raw } = exchange.requestHeaders;
+  const host = authority === undefined || exchange.hostRewritten ? exchange.host : authority;
+  const out: string[] = ["host", host];
+  for (let at = 0; at < raw.length; at += 2) {
+    const name = raw[at] as string;
+    if (name.length === 4 && name.toLowerCase() === "host") continue;
+    out.push(name, raw[at + 1] as string);
+  }
+  return new HeaderList(out);
+}

@@ -1,0 +1,191 @@
+/**
+ * The backends in force. Routes hold slots, not handlers: a changed backend swaps the handler inside its slots and no
+ * route is compiled again; changed endpoints swap a list and nothing else.
+ */
+import { create } from "@bufbuild/protobuf";
+import {
+  BackendSettingsSchema,
+  type Backend,
+  type BackendSettings,
+  type Endpoints,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { ConfigError } from "../../lib/errors.ts";
+import type { Logger } from "../../lib/log.ts";
+import { ProxyError, type ProxyErrorCode } from "../errors.ts";
+import { createLlmHandler } from "../llm/handler.ts";
+import type { CompiledPolicy, PolicySet } from "../pipeline/policy-set.ts";
+import { EndpointSet } from "./endpoints.ts";
+import type { BackendDeps, BackendHandler } from "./handler.ts";
+import { createHttpHandler, serviceDestination, staticDestination, type Destination } from "./http-handler.ts";
+import { checkSettings, mergeSettings, settingsOfLevel } from "./settings.ts";
+import type { Upstream, UpstreamTarget } from "./upstream.ts";
+
+export interface BackendSlot {
+  readonly id: string;
+  readonly backendKey: string;
+  /** Policies of gateway, listener, route and rule that speak about backends. */
+  readonly outer: readonly (readonly CompiledPolicy[])[];
+  info: { readonly name: string; readonly type: string; readonly protocol: string };
+  handler: BackendHandler;
+  users: number;
+}
+
+export interface RegistryOptions {
+  readonly log: Logger;
+  readonly upstream: Upstream;
+  readonly bodyLimitBytes: number;
+  readonly policies: PolicySet;
+}
+
+export class BackendRegistry {
+  readonly #options: RegistryOptions;
+  readonly #backends = new Map<string, Backend>();
+  readonly #endpoints = new Map<string, EndpointSet>();
+  readonly #slots = new Map<string, BackendSlot>();
+  readonly #slotsOf = new Map<string, Set<BackendSlot>>();
+  readonly #destinations = new Map<string, Destination>();
+
+  constructor(options: RegistryOptions) {
+    this.#options = options;
+  }
+
+  /** The slot for a backend in one place; `release` gives it back. @param levels outer levels, least specific first */
+  acquire(backendKey: string, levels: readonly (readonly CompiledPolicy[])[]): BackendSlot {
+    const outer = levels.map((level) => level.filter(({ backend }) => backend !== undefined));
+    const id = [backendKey, ...outer.map((level) => level.map((policy) => policy.id).join(" "))].join("|");
+    let slot = this.#slots.get(id);
+    if (slot === undefined) {
+      slot = { id, backendKey, outer, ...this.#build(backendKey, outer), users: 0 };
+      this.#slots.set(id, slot);
+      this.#slotsOf.set(backendKey, (this.#slotsOf.get(backendKey) ?? new Set()).add(slot));
+    }
+    slot.users++;
+    return slot;
+  }
+
+  release(slot: BackendSlot): void {
+    slot.users--;
+    if (slot.users > 0) return;
+    this.#slots.delete(slot.id);
+    this.#slotsOf.get(slot.backendKey)?.delete(slot);
+  }
+
+  /** @throws ConfigError when the backend cannot be served; the former one stays */
+  put(message: Backend): void {
+    checkSettings(message.settings);
+    if (message.kind.case === undefined) throw new ConfigError("backend of a kind unknown to this version");
+    this.#trial(message);
+    this.#backends.set(message.key, message);
+    this.rebuild(message.key);
+  }
+
+  remove(key: string): void {
+    this.#backends.delete(key);
+    this.rebuild(key);
+  }
+
+  putEndpoints(key: string, message: Endpoints | undefined): void {
+    this.endpointsOf(key).update(message);
+  }
+
+  endpointsOf(key: string): EndpointSet {
+    let set = this.#endpoints.get(key);
+    if (set === undefined) this.#endpoints.set(key, (set = new EndpointSet()));
+    return set;
+  }
+
+  rebuild(key: string): void {
+    this.#destinations.delete(key);
+    for (const slot of this.#slotsOf.get(key) ?? []) Object.assign(slot, this.#build(key, slot.outer));
+  }
+
+  /** Compiles the backend for no place in particular, to learn whether it can be. */
+  #trial(message: Backend): void {
+    if (message.kind.case === "ai") createLlmHandler(message.kind.value, this.#deps(message, []));
+  }
+
+  #build(key: string, outer: BackendSlot["outer"]): Pick<BackendSlot, "info" | "handler"> {
+    const message = this.#backends.get(key);
+    const name = key.startsWith("backend/") ? key.slice("backend/".length) : key;
+    if (message === undefined)
+      return { info: { name, type: "unknown", protocol: "http" }, handler: refusing("backend_invalid", key) };
+    const type = message.kind.case ?? "unknown";
+    const info = { name, type, protocol: type === "ai" ? "llm" : "http" };
+    try {
+      return { info, handler: this.#handler(message, outer) };
+    } catch (error) {
+      this.#options.log.warn("backend closed", { backend: key, reason: String(error) });
+      return { info, handler: refusing(error instanceof ProxyError ? error.code : "backend_invalid", key) };
+    }
+  }
+
+  /** @throws ConfigError, ProxyError */
+  #handler(message: Backend, outer: BackendSlot["outer"]): BackendHandler {
+    const deps = this.#deps(message, outer);
+    this.#refuseIfClosed(message.key, "");
+    if (message.kind.case === "ai") return createLlmHandler(message.kind.value, deps);
+    const settings = deps.settings("", undefined);
+    return createHttpHandler(this.#destination(message, settings), settings, this.#options.upstream);
+  }
+
+  #destination(message: Backend, settings: BackendSettings): Destination {
+    const { kind } = message;
+    switch (kind.case) {
+      case "static":
+        return staticDestination(kind.value, settings);
+      case "service":
+        return serviceDestination(this.endpointsOf(message.key), kind.value.hostname, settings);
+      case "ai":
+      case undefined:
+        throw new ProxyError("backend_invalid", { detail: `${message.key} is no plain destination` });
+    }
+  }
+
+  #deps(message: Backend, outer: BackendSlot["outer"]): BackendDeps {
+    const { log, upstream, bodyLimitBytes, policies } = this.#options;
+    const { key } = message;
+    return {
+      log,
+      upstream,
+      bodyLimitBytes,
+      settings: (section, inline, defaults) => {
+        this.#refuseIfClosed(key, section);
+        return mergeSettings([
+          defaults,
+          ...outer.map(settingsOfLevel),
+          settingsOfLevel(policies.at(`backend:${key}`)),
+          section === "" ? undefined : settingsOfLevel(policies.at(`backend:${key}#${section}`)),
+          message.settings,
+          inline,
+        ]);
+      },
+      destination: (other) => this.#targetOf(other),
+    };
+  }
+
+  #refuseIfClosed(key: string, section: string): void {
+    const target = section === "" ? `backend:${key}` : `backend:${key}#${section}`;
+    const closed = this.#options.policies.at(target).find(({ refuses }) => refuses);
+    if (closed !== undefined) throw new ProxyError("policy_refused", { detail: closed.key });
+  }
+
+  /** Another backend's address, chosen anew for each call. */
+  #targetOf(key: string): UpstreamTarget {
+    const message = this.#backends.get(key);
+    if (message === undefined) throw new ProxyError("backend_invalid", { detail: `${key} does not exist` });
+    let destination = this.#destinations.get(key);
+    if (destination === undefined) {
+      this.#refuseIfClosed(key, "");
+      const { kind } = message;
+      const settings = kind.case === "ai" ? create(BackendSettingsSchema) : this.#deps(message, []).settings("", undefined);
+      this.#destinations.set(key, (destination = this.#destination(message, settings)));
+    }
+    return destination.target(destination.pick());
+  }
+}
+
+function refusing(code: ProxyErrorCode, detail: string): BackendHandler {
+  return () => {
+    throw new ProxyError(code, { detail });
+  };
+}

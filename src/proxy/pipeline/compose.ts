@@ -1,0 +1,152 @@
+/**
+ * Merges the policies of all levels for one place (policy.md 4) and composes one chain in the order of the table.
+ * Per unit the most specific level wins and the older policy within a level; an override closes a unit for what is more
+ * specific, the filters of the route included; authorization collects; header edits of the two directions are apart.
+ */
+import { create } from "@bufbuild/protobuf";
+import {
+  AuthorizationSchema,
+  HeaderModifiersSchema,
+  TimeoutsSchema,
+  type HeaderChange,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Middleware } from "../policies/policy.ts";
+import { REQUEST_ORDER, type PolicyName } from "./order.ts";
+import { nameOf, type CompiledMiddleware, type CompiledPolicy, type CompiledUnit, type PolicySet } from "./policy-set.ts";
+
+/** What the route object itself says; it beats every attached policy that did not lock the unit. */
+export interface InlineFilters {
+  readonly owner: string;
+  readonly requestHeaders: HeaderChange | undefined;
+  readonly responseHeaders: HeaderChange | undefined;
+  readonly requestTimeoutMs: number | undefined;
+  /** Redirect and URL rewrite: they have no attached twin and run after the header edits. */
+  readonly middlewares: readonly Middleware[];
+}
+
+export interface Chain {
+  readonly middlewares: readonly Middleware[];
+  readonly readsBody: boolean;
+}
+
+type Slot = PolicyName | "request-headers" | "response-headers";
+
+interface Selection {
+  readonly units: Map<Slot, CompiledUnit>;
+  readonly locked: Set<Slot>;
+  readonly authorization: CompiledUnit[];
+}
+
+const NO_FILTERS: InlineFilters = {
+  owner: "",
+  requestHeaders: undefined,
+  responseHeaders: undefined,
+  requestTimeoutMs: undefined,
+  middlewares: [],
+};
+
+/**
+ * @param levels from the least specific to the most, each oldest first
+ * @throws ConfigError only for inline filters; attached policies were compiled before
+ */
+export function compose(
+  policies: PolicySet,
+  levels: readonly (readonly CompiledPolicy[])[],
+  preRouting: boolean,
+  inline: InlineFilters = NO_FILTERS,
+): Chain {
+  const selection = select(levels, preRouting);
+  const parts: CompiledMiddleware[] = [];
+  for (const { name } of REQUEST_ORDER) {
+    const part = partOf(name, selection, policies, inline);
+    if (part !== undefined) parts.push(part);
+    if (name === "header-modifiers")
+      parts.push(...inline.middlewares.map((middleware) => ({ middleware, readsBody: false })));
+  }
+  return {
+    middlewares: parts.map(({ middleware }) => middleware),
+    readsBody: parts.some(({ readsBody }) => readsBody),
+  };
+}
+
+function select(levels: readonly (readonly CompiledPolicy[])[], preRouting: boolean): Selection {
+  const selection: Selection = { units: new Map(), locked: new Set(), authorization: [] };
+  for (const level of levels) {
+    const filled = new Set<Slot>();
+    const locks = new Set<Slot>();
+    for (const policy of level) {
+      if (policy.preRouting !== preRouting) continue;
+      for (const unit of policy.units) {
+        for (const slot of slotsOf(unit)) {
+          if (selection.locked.has(slot) || filled.has(slot)) continue;
+          if (slot === "authorization") selection.authorization.push(unit);
+          else {
+            filled.add(slot);
+            selection.units.set(slot, unit);
+          }
+          if (policy.override) locks.add(slot);
+        }
+      }
+    }
+    for (const slot of locks) selection.locked.add(slot);
+  }
+  return selection;
+}
+
+function slotsOf({ unit }: CompiledUnit): Slot[] {
+  if (unit.case !== "headerModifiers") return [nameOf(unit)];
+  const slots: Slot[] = [];
+  if (unit.value.request !== undefined) slots.push("request-headers");
+  if (unit.value.response !== undefined) slots.push("response-headers");
+  return slots;
+}
+
+function partOf(
+  name: PolicyName,
+  selection: Selection,
+  policies: PolicySet,
+  inline: InlineFilters,
+): CompiledMiddleware | undefined {
+  switch (name) {
+    case "authorization":
+      return authorization(selection.authorization, policies);
+    case "header-modifiers":
+      return headerModifiers(selection, policies, inline);
+    case "timeouts": {
+      const { requestTimeoutMs: requestMs } = inline;
+      if (requestMs === undefined || selection.locked.has(name)) break;
+      return policies.compileUnit({ case: "timeouts", value: create(TimeoutsSchema, { requestMs }) }, inline.owner);
+    }
+    default:
+  }
+  return selection.units.get(name)?.compiled;
+}
+
+function authorization(units: readonly CompiledUnit[], policies: PolicySet): CompiledMiddleware | undefined {
+  if (units.length < 2) return units[0]?.compiled;
+  const rules = units.flatMap(({ unit }) => (unit.case === "authorization" ? unit.value.rules : []));
+  const owner = units.map((unit) => unit.owner).join(" ");
+  return policies.compileUnit({ case: "authorization", value: create(AuthorizationSchema, { rules }) }, owner);
+}
+
+function headerModifiers(
+  { units, locked }: Selection,
+  policies: PolicySet,
+  inline: InlineFilters,
+): CompiledMiddleware | undefined {
+  const request = units.get("request-headers");
+  const response = units.get("response-headers");
+  const ownRequest = locked.has("request-headers") ? undefined : inline.requestHeaders;
+  const ownResponse = locked.has("response-headers") ? undefined : inline.responseHeaders;
+  const same = request === response || request === undefined || response === undefined;
+  const only = request ?? response;
+  const carriesMore = only !== undefined && slotsOf(only).length > Number(request === only) + Number(response === only);
+  if (ownRequest === undefined && ownResponse === undefined && same && !carriesMore) return only?.compiled;
+  const merged = create(HeaderModifiersSchema);
+  const wonRequest = ownRequest ?? (request?.unit.case === "headerModifiers" ? request.unit.value.request : undefined);
+  const wonResponse =
+    ownResponse ?? (response?.unit.case === "headerModifiers" ? response.unit.value.response : undefined);
+  if (wonRequest !== undefined) merged.request = wonRequest;
+  if (wonResponse !== undefined) merged.response = wonResponse;
+  return policies.compileUnit({ case: "headerModifiers", value: merged }, only?.owner ?? inline.owner);
+}

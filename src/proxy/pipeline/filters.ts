@@ -1,0 +1,112 @@
+/** Filters of the route object as middlewares: header edits, redirect and URL rewrite (proxying.md 11). */
+import { create } from "@bufbuild/protobuf";
+import {
+  HeaderChangeSchema,
+  type HeaderChange,
+  type HttpFilter,
+  type PathChange,
+  type Redirect,
+  type UrlRewrite,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { HeaderList } from "../../lib/header-list.ts";
+import { ConfigError } from "../../lib/errors.ts";
+import type { Middleware } from "../policies/policy.ts";
+import { hostOf } from "../router/host.ts";
+import type { HttpExchange } from "./http-exchange.ts";
+
+export interface CompiledFilters {
+  readonly requestHeaders: HeaderChange | undefined;
+  readonly responseHeaders: HeaderChange | undefined;
+  readonly redirect: boolean;
+  readonly middlewares: readonly Middleware[];
+}
+
+/** @throws ConfigError for a filter that this version does not know */
+export function compileFilters(filters: readonly HttpFilter[]): CompiledFilters {
+  const requests: HeaderChange[] = [];
+  const responses: HeaderChange[] = [];
+  const rewrites: Middleware[] = [];
+  const redirects: Middleware[] = [];
+  for (const { filter } of filters) {
+    switch (filter.case) {
+      case "requestHeaders":
+        requests.push(filter.value);
+        break;
+      case "responseHeaders":
+        responses.push(filter.value);
+        break;
+      case "urlRewrite":
+        rewrites.push(compileRewrite(filter.value));
+        break;
+      case "redirect":
+        redirects.push(compileRedirect(filter.value));
+        break;
+      case undefined:
+        throw new ConfigError("a filter of the route is unknown to this version");
+    }
+  }
+  return {
+    requestHeaders: joined(requests),
+    responseHeaders: joined(responses),
+    redirect: redirects.length > 0,
+    middlewares: [...rewrites, ...redirects],
+  };
+}
+
+function joined(changes: readonly HeaderChange[]): HeaderChange | undefined {
+  if (changes.length < 2) return changes[0];
+  return create(HeaderChangeSchema, {
+    set: changes.flatMap(({ set }) => set),
+    add: changes.flatMap(({ add }) => add),
+    remove: changes.flatMap(({ remove }) => remove),
+  });
+}
+
+function compileRewrite({ hostname, path }: UrlRewrite): Middleware {
+  return function urlRewrite(exchange, next) {
+    if (hostname !== "") exchange.host = hostname;
+    // Every exchange on this path was made by an HTTP listener.
+    if (path !== undefined) exchange.target = changedTarget(exchange as HttpExchange, path);
+    return next();
+  };
+}
+
+function compileRedirect({ scheme, hostname, port, path, status }: Redirect): Middleware {
+  return function redirect(plain) {
+    // Every exchange on this path was made by an HTTP listener.
+    const exchange = plain as HttpExchange;
+    const newScheme = scheme === "" ? exchange.scheme : scheme;
+    const host = hostname === "" ? hostOf(exchange.host) : hostname;
+    const newPort = port ?? (scheme === "" ? portOf(exchange.host) : undefined);
+    const shown = newPort === undefined || newPort === defaultPort(newScheme) ? "" : `:${newPort}`;
+    const target = path === undefined ? exchange.target : changedTarget(exchange, path);
+    const headers = new HeaderList(["location", `${newScheme}://${host}${shown}${target}`]);
+    return { status: status === 0 ? 302 : status, headers, body: null, upstream: false };
+  };
+}
+
+/** The path replaced, the query kept unless the replacement brings its own; exactly one slash where parts meet. */
+function changedTarget(exchange: HttpExchange, { change }: PathChange): string {
+  const { target } = exchange;
+  const mark = target.indexOf("?");
+  const path = mark < 0 ? target : target.slice(0, mark);
+  const query = mark < 0 ? "" : target.slice(mark);
+  if (change.case === undefined) return target;
+  let changed = change.value;
+  if (change.case === "prefix") {
+    const rest = path.slice(exchange.matchedPrefix?.length ?? 0);
+    const start = changed.endsWith("/") ? changed.slice(0, -1) : changed;
+    changed = rest === "" || rest.startsWith("/") ? `${start}${rest}` : `${start}/${rest}`;
+  }
+  if (!changed.startsWith("/")) changed = `/${changed}`;
+  return changed.includes("?") ? changed : `${changed}${query}`;
+}
+
+function portOf(authority: string): number | undefined {
+  const port = /:([0-9]{1,5})$/.exec(authority)?.[1];
+  return port === undefined ? undefined : Number(port);
+}
+
+function defaultPort(scheme: string): number {
+  return scheme === "https" ? 443 : 80;
+}

@@ -1,0 +1,221 @@
+/**
+ * The Policy resources in force, compiled, found by what they target. One that cannot be compiled is refused by name;
+ * what it targets is closed, unless an earlier version of it still serves.
+ */
+import { create } from "@bufbuild/protobuf";
+import {
+  BackendSettingsSchema,
+  Phase,
+  RefusalSchema,
+  type BackendSettings,
+  type Policy,
+  type PolicyTarget,
+  type TrafficUnit,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Expression } from "../../cel/expression.ts";
+import { ConfigError } from "../../lib/errors.ts";
+import { POLICIES } from "../policies/index.ts";
+import type { Middleware, PolicyDeps } from "../policies/policy.ts";
+import { compare } from "../router/precedence.ts";
+import type { PolicyName } from "./order.ts";
+
+export type Unit = TrafficUnit["unit"];
+
+export interface CompiledUnit {
+  /** Unique among all versions of all policies. */
+  readonly id: string;
+  readonly owner: string;
+  readonly unit: Unit;
+  readonly compiled: CompiledMiddleware;
+}
+
+export interface CompiledMiddleware {
+  readonly middleware: Middleware;
+  readonly readsBody: boolean;
+}
+
+export interface CompiledPolicy {
+  readonly key: string;
+  /** Unique among all versions of all policies. */
+  readonly id: string;
+  readonly createdAtMs: bigint;
+  readonly preRouting: boolean;
+  readonly override: boolean;
+  readonly units: readonly CompiledUnit[];
+  readonly backend: BackendSettings | undefined;
+  /** Set when the policy closes the backends that it targets. */
+  readonly refuses: boolean;
+  readonly targets: readonly string[];
+}
+
+export interface PolicyEnvironment {
+  readonly log: PolicyDeps["log"];
+  readonly nowMs: () => number;
+  readonly bodyLimitBytes: number;
+  readonly expression: (source: string) => Expression;
+}
+
+const NONE: readonly CompiledPolicy[] = [];
+
+export class PolicySet {
+  readonly #environment: PolicyEnvironment;
+  readonly #policies = new Map<string, CompiledPolicy>();
+  readonly #byTarget = new Map<string, CompiledPolicy[]>();
+  readonly #kept = new Map<string, Map<string, unknown>>();
+
+  constructor(environment: PolicyEnvironment) {
+    this.#environment = environment;
+  }
+
+  /** The policies of one target, oldest first. @param target as targetKey prints it */
+  at(target: string): readonly CompiledPolicy[] {
+    return this.#byTarget.get(target) ?? NONE;
+  }
+
+  has(key: string): boolean {
+    return this.#policies.has(key);
+  }
+
+  /** @returns the targets whose policies changed */
+  put(policy: CompiledPolicy): string[] {
+    const touched = this.#unlink(policy.key);
+    this.#policies.set(policy.key, policy);
+    for (const target of policy.targets) {
+      const list = [...(this.#byTarget.get(target) ?? []), policy];
+      list.sort((a, b) => compare(a.createdAtMs, b.createdAtMs) || compare(a.key, b.key));
+      this.#byTarget.set(target, list);
+    }
+    return [...new Set([...touched, ...policy.targets])];
+  }
+
+  remove(key: string): string[] {
+    this.#kept.delete(key);
+    return this.#unlink(key);
+  }
+
+  /** @throws ConfigError when the data plane cannot do what the policy says */
+  compile(message: Policy, version: string): CompiledPolicy {
+    return {
+      ...shapeOf(message),
+      id: `${message.key}@${version}`,
+      units: message.units.map(({ unit }, at) => ({
+        id: `${message.key}@${version}#${at}`,
+        owner: message.key,
+        unit,
+        compiled: this.compileUnit(unit, message.key),
+      })),
+      backend: message.backend,
+      refuses: message.units.some(({ unit }) => unit.case === "refusal"),
+    };
+  }
+
+  /** What stands in for a policy that cannot be compiled. */
+  refusing(message: Policy, reason: string): CompiledPolicy {
+    const unit: Unit = { case: "refusal", value: create(RefusalSchema, { reason }) };
+    const compiled = this.compileUnit(unit, message.key);
+    return {
+      ...shapeOf(message),
+      id: `${message.key}@refused`,
+      units: [{ id: `${message.key}@refused`, owner: message.key, unit, compiled }],
+      backend: create(BackendSettingsSchema),
+      refuses: true,
+    };
+  }
+
+  /** Also for what merging makes out of several units. @throws ConfigError */
+  compileUnit(unit: Unit, owner: string): CompiledMiddleware {
+    let readsBody = false;
+    const { log, nowMs, bodyLimitBytes } = this.#environment;
+    const deps: PolicyDeps = {
+      log,
+      nowMs,
+      bodyLimitBytes,
+      owner,
+      expression: (source) => {
+        const expression = this.#environment.expression(source);
+        readsBody ||= expression.reads.requestBody;
+        return expression;
+      },
+      keep: (key, create) => this.#keep(owner, key, create),
+    };
+    const middleware = compileMiddleware(unit, deps);
+    return { middleware, readsBody };
+  }
+
+  #keep<T>(owner: string, key: string, make: () => T): T {
+    let kept = this.#kept.get(owner);
+    if (kept === undefined) this.#kept.set(owner, (kept = new Map()));
+    if (!kept.has(key)) kept.set(key, make());
+    // One key is used by one policy for one kind of value (PolicyDeps.keep).
+    return kept.get(key) as T;
+  }
+
+  #unlink(key: string): string[] {
+    const old = this.#policies.get(key);
+    if (old === undefined) return [];
+    this.#policies.delete(key);
+    for (const target of old.targets) {
+      const left = this.at(target).filter((policy) => policy.key !== key);
+      if (left.length === 0) this.#byTarget.delete(target);
+      else this.#byTarget.set(target, left);
+    }
+    return [...old.targets];
+  }
+}
+
+function shapeOf(message: Policy): Pick<CompiledPolicy, "key" | "createdAtMs" | "preRouting" | "override" | "targets"> {
+  return {
+    key: message.key,
+    createdAtMs: message.createdAtMs,
+    preRouting: message.phase === Phase.PRE_ROUTING,
+    override: message.override,
+    targets: message.targets.map(targetKey),
+  };
+}
+
+/** @throws ConfigError for a target without a kind */
+export function targetKey({ target, section }: PolicyTarget): string {
+  if (target.case === undefined) throw new ConfigError("policy target without a kind");
+  if (target.case === "gateway" && section !== "") return `listener:${target.value}.${section}`;
+  return section === "" ? `${target.case}:${target.value}` : `${target.case}:${target.value}#${section}`;
+}
+
+const NAMES: Readonly<Record<NonNullable<Unit["case"]>, PolicyName>> = {
+  refusal: "refusal",
+  timeouts: "timeouts",
+  apiKeyAuthentication: "api-key-authentication",
+  authorization: "authorization",
+  localRateLimit: "local-rate-limit",
+  transformation: "transformation",
+  headerModifiers: "header-modifiers",
+  directResponse: "direct-response",
+};
+
+/** @throws ConfigError for a unit that this version does not know */
+export function nameOf(unit: Unit): PolicyName {
+  if (unit.case === undefined) throw new ConfigError("a unit of the policy is unknown to this version");
+  return NAMES[unit.case];
+}
+
+function compileMiddleware(unit: Unit, deps: PolicyDeps): Middleware {
+  switch (unit.case) {
+    case "refusal":
+      return POLICIES.refusal.compile(unit.value, deps);
+    case "timeouts":
+      return POLICIES.timeouts.compile(unit.value, deps);
+    case "apiKeyAuthentication":
+      return POLICIES["api-key-authentication"].compile(unit.value, deps);
+    case "authorization":
+      return POLICIES.authorization.compile(unit.value, deps);
+    case "localRateLimit":
+      return POLICIES["local-rate-limit"].compile(unit.value, deps);
+    case "transformation":
+      return POLICIES.transformation.compile(unit.value, deps);
+    case "headerModifiers":
+      return POLICIES["header-modifiers"].compile(unit.value, deps);
+    case "directResponse":
+      return POLICIES["direct-response"].compile(unit.value, deps);
+    case undefined:
+      throw new ConfigError("a unit of the policy is unknown to this version");
+  }
+}

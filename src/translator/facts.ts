@@ -1,0 +1,85 @@
+/** What status needs to know of an object, free of resources: when facts are equal, so is the status. */
+import type { ObjectId } from "../api/object.ts";
+import type { ParentView } from "./attach.ts";
+import type { Diagnostic } from "./diagnostics.ts";
+import type { ListenerView } from "./gateway.ts";
+import type { TargetProblem } from "./policies/target.ts";
+import type { RouteFault } from "./routes/http.ts";
+
+interface Facts<K extends string> {
+  readonly kind: K;
+  readonly id: ObjectId;
+  readonly generation: number;
+}
+
+export type ClassFacts = Facts<"GatewayClass">;
+
+export interface GatewayFacts extends Facts<"Gateway"> {
+  readonly listeners: readonly ListenerView[];
+  /** Listener name → accepted routes. */
+  readonly attached: ReadonlyMap<string, number>;
+}
+
+export interface RouteFacts extends Facts<"HTTPRoute"> {
+  readonly parents: readonly ParentView[];
+  readonly faults: readonly RouteFault[];
+}
+
+export interface BackendFacts extends Facts<"GwBackend"> {
+  readonly accepted: boolean;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+export interface PolicyFacts extends Facts<"GwPolicy"> {
+  /** Key of its resource. */
+  readonly key: string;
+  /** "namespace/name" of each Gateway that it reaches. */
+  readonly gateways: readonly string[];
+  readonly problems: readonly TargetProblem[];
+  readonly diagnostics: readonly Diagnostic[];
+  /** Something of it can be put in force. */
+  readonly produced: boolean;
+}
+
+export type StatusFacts = ClassFacts | GatewayFacts | RouteFacts | BackendFacts | PolicyFacts;
+
+/** Findings as `validate` and `up` print them. */
+export function diagnosticsOf(facts: StatusFacts): Diagnostic[] {
+  const { id: object } = facts;
+  const error = (code: string, path: string, message: string): Diagnostic => ({
+    code,
+    severity: "error",
+    object,
+    path,
+    message,
+  });
+  switch (facts.kind) {
+    case "GatewayClass":
+      return [];
+    case "Gateway":
+      return facts.listeners.flatMap(({ fault, kindFault }, at) =>
+        [fault, kindFault].flatMap((found) =>
+          found === undefined ? [] : [error(codeOf(found.reason), `spec.listeners[${at}]`, found.message)],
+        ),
+      );
+    case "HTTPRoute":
+      return [
+        ...facts.parents.flatMap(({ fault }) =>
+          fault === undefined ? [] : [error(codeOf(fault.reason), "spec.parentRefs", fault.message)],
+        ),
+        ...facts.faults.map(({ reason, path, message }) => error(codeOf(reason), path, message)),
+      ];
+    case "GwBackend":
+      return [...facts.diagnostics];
+    case "GwPolicy":
+      return [
+        ...facts.problems.map(({ message }) => error("target_unresolved", "spec", message)),
+        ...facts.diagnostics,
+      ];
+  }
+}
+
+/** "BackendNotFound" → "backend_not_found" */
+function codeOf(reason: string): string {
+  return reason.replace(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
+}

@@ -1,0 +1,265 @@
+/** Which collection is derived from which, and nothing else. Declared in the order in which they are computed. */
+import { create } from "@bufbuild/protobuf";
+import { PolicySchema } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { KubeObject, ObjectId } from "../api/object.ts";
+import { objectId } from "../api/object.ts";
+import { createdAtMs } from "../api/refs.ts";
+import { resourceOf } from "../ir/encode.ts";
+import { policyKey } from "../ir/keys.ts";
+import type { Resource } from "../ir/resource.ts";
+import type { Collection, Readable } from "../lib/collections/collection.ts";
+import { Graph, type Derive } from "../lib/collections/graph.ts";
+import { attachRoute } from "./attach.ts";
+import { translateBackend } from "./backends/translate.ts";
+import type { StatusFacts } from "./facts.ts";
+import { translateGateway, type GatewayView } from "./gateway.ts";
+import { declareInputs, type Inputs } from "./inputs.ts";
+import { indexByLabels } from "./labels.ts";
+import { sameSent, type Sent } from "./outbox.ts";
+import { translateContent, type PolicyContent } from "./policies/content.ts";
+import { readableTargets, refusalContent } from "./policies/refusal.ts";
+import { resolveTargets, type TargetResolution } from "./policies/target.ts";
+import { gatewaysOf, reachOfRoute, type BackendReach, type RouteReach, type ServiceReach } from "./reach.ts";
+import { irRef } from "./refs.ts";
+import { translateHttpRoute } from "./routes/http.ts";
+import { serviceOfSlice, translateEndpoints, translateServiceBackends, viewService } from "./service.ts";
+import type { TranslatorOptions } from "./translator.ts";
+
+export interface TranslatorGraph {
+  readonly graph: Graph;
+  readonly inputs: Inputs;
+  readonly gateways: Collection<GatewayView>;
+  /** What each object sends. */
+  readonly sent: readonly Collection<readonly Sent[]>[];
+  /** What status needs, by the kind of the object. */
+  readonly facts: Readonly<Record<StatusFacts["kind"], Collection<StatusFacts>>>;
+}
+
+export function declareGraph(options: TranslatorOptions): TranslatorGraph {
+  const graph = new Graph();
+  const inputs = declareInputs(graph);
+  const routing = declareRouting(graph, inputs, options);
+  const destinations = declareDestinations(graph, inputs, routing);
+  const policies = declarePolicies(graph, inputs, { ...routing, ...destinations });
+  return {
+    graph,
+    inputs,
+    gateways: routing.gateways,
+    sent: [...routing.sent, ...destinations.sent, ...policies.sent],
+    facts: { ...routing.facts, ...destinations.facts, ...policies.facts },
+  };
+}
+
+function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicitClass }: TranslatorOptions) {
+  const services = graph.derive("service views", inputs.services, (_key, service) => viewService(service));
+  const backendNames = graph.derive("backend names", inputs.backends, () => true);
+  const grants = inputs.grants.index(({ metadata }) => [metadata.namespace ?? ""]);
+  const classes = graph.derive("class owners", inputs.classes, (_key, { spec }) => spec.controllerName);
+  const gateways = graph.derive("gateway views", inputs.gateways, (_key, gateway, read) => {
+    const name = gateway.spec.gatewayClassName;
+    const owner = read.get(classes, name) ?? (name === implicitClass ? controllerName : undefined);
+    return owner === controllerName ? translateGateway(gateway) : undefined;
+  });
+  const allGateways: Readable<KubeObject> = inputs.gateways;
+  const attachments = graph.derive("attachments", inputs.httpRoutes, (_key, route, read) =>
+    attachRoute(route, { gateways, allGateways, namespaces: inputs.namespaces }, read),
+  );
+  const attachmentsByGateway = attachments.index((parents) => parents.map(({ gateway }) => gateway));
+  const routes = graph.derive("routes", inputs.httpRoutes, (key, route, read) => {
+    const context = { services, backends: backendNames, grants };
+    return translateHttpRoute(route, read.get(attachments, key) ?? [], context, read);
+  });
+  const routeReach = graph.derive("route reach", inputs.httpRoutes, (key, route, read): RouteReach | undefined => {
+    const translated = read.get(routes, key);
+    return translated && reachOfRoute(route, read.get(attachments, key) ?? [], translated);
+  });
+  const sent = [
+    send(
+      graph,
+      "sent gateways",
+      gateways,
+      (_key, { key, resources }) => resources.map((resource) => ({ resource, gateways: [key] })),
+    ),
+    send(
+      graph,
+      "sent routes",
+      routes,
+      (key, { resource }, read) => sentTo(read.get(routeReach, key)?.gateways, [resource]),
+    ),
+  ];
+  const facts = {
+    GatewayClass: graph.derive("class facts", inputs.classes, (_key, object): StatusFacts | undefined =>
+      object.spec.controllerName === controllerName ? { kind: "GatewayClass", ...identify(object) } : undefined,
+    ),
+    Gateway: graph.derive("gateway facts", gateways, (key, { id, generation, listeners }, read): StatusFacts => {
+      const attached = new Map<string, number>();
+      for (const { value: parents } of read.byIndex(attachmentsByGateway, key))
+        for (const parent of parents)
+          if (parent.gateway === key)
+            for (const { name } of parent.listeners) attached.set(name, (attached.get(name) ?? 0) + 1);
+      return { kind: "Gateway", id, generation, listeners, attached };
+    }),
+    HTTPRoute: graph.derive("route facts", inputs.httpRoutes, (key, route, read): StatusFacts => ({
+      kind: "HTTPRoute",
+      ...identify(route),
+      parents: read.get(attachments, key) ?? [],
+      faults: read.get(routes, key)?.faults ?? [],
+    })),
+  };
+  return { services, gateways, allGateways, routeReach, sent, facts };
+}
+
+type Routing = ReturnType<typeof declareRouting>;
+
+function declareDestinations(graph: Graph, inputs: Inputs, { services, routeReach }: Routing) {
+  const secrets = {
+    secrets: inputs.secrets,
+    configMaps: inputs.configMaps,
+    secretsByLabels: indexByLabels(inputs.secrets),
+    configMapsByLabels: indexByLabels(inputs.configMaps),
+  };
+  const slicesByService = inputs.slices.index(serviceOfSlice);
+  const routesByBackend = routeReach.index(({ backends }) => backends);
+  const backends = graph.derive("backends", inputs.backends, (_key, backend, read) =>
+    translateBackend(backend, { ...secrets, services }, read),
+  );
+  const backendReach = graph.derive("backend reach", backends, (_key, { key, uses }, read): BackendReach => ({
+    gateways: gatewaysOf(read.byIndex(routesByBackend, key)),
+    uses,
+  }));
+  const backendsByUse = backendReach.index(({ uses }) => uses);
+  const serviceReach = graph.derive(
+    "service reach",
+    services,
+    (_key, { ports }, read): ServiceReach =>
+      new Map(
+        ports.map(({ key }) => [key, gatewaysOf(read.byIndex(routesByBackend, key), read.byIndex(backendsByUse, key))]),
+      ),
+  );
+  const sent = [
+    send(
+      graph,
+      "sent backends",
+      backends,
+      (key, { resource }, read) =>
+        resource === undefined ? [] : sentTo(read.get(backendReach, key)?.gateways, [resource]),
+    ),
+    send(
+      graph,
+      "sent services",
+      services,
+      (key, service, read) => sentByPort(translateServiceBackends(service), read.get(serviceReach, key)),
+    ),
+    send(
+      graph,
+      "sent endpoints",
+      services,
+      (key, service, read) => {
+        const slices = read.byIndex(slicesByService, key).map(({ value }) => value);
+        return sentByPort(translateEndpoints(service, slices), read.get(serviceReach, key));
+      },
+    ),
+  ];
+  const facts = {
+    GwBackend: graph.derive("backend facts", backends, (_key, backend): StatusFacts => {
+      const { id, generation, diagnostics, resource } = backend;
+      return { kind: "GwBackend", id, generation, accepted: resource !== undefined, diagnostics };
+    }),
+  };
+  return { secrets, backends, backendReach, serviceReach, sent, facts };
+}
+
+type Destinations = ReturnType<typeof declareDestinations>;
+
+function declarePolicies(graph: Graph, inputs: Inputs, context: Omit<Routing & Destinations, "sent" | "facts">) {
+  const { secrets, routeReach, ...rest } = context;
+  const byLabels = {
+    Gateway: indexByLabels(inputs.gateways),
+    HTTPRoute: indexByLabels(inputs.httpRoutes),
+    Service: indexByLabels(inputs.services),
+    GwBackend: indexByLabels(inputs.backends),
+  };
+  const targetContext = { ...rest, routes: routeReach, byLabels };
+  const contents = graph.derive("policy contents", inputs.policies, (_key, policy, read) =>
+    translateContent(policy, secrets, read),
+  );
+  const targets = graph.derive("policy targets", inputs.policies, (_key, { spec, metadata }, read) =>
+    resolveTargets(spec, metadata.namespace ?? "", targetContext, read),
+  );
+  const sentPolicies = send(
+    graph,
+    "sent policies",
+    inputs.policies,
+    (key, policy, read) =>
+      sentPolicy(objectId(policy), createdAtMs(policy), read.get(contents, key), read.get(targets, key)),
+  );
+  const sentRefusals = send(
+    graph,
+    "sent refusals",
+    inputs.refused,
+    (_key, { id, object }, read) =>
+      sentPolicy(id, 0, refusalContent(), resolveTargets(readableTargets(object), id.namespace, targetContext, read)),
+  );
+  const facts = {
+    GwPolicy: graph.derive("policy facts", inputs.policies, (key, policy, read): StatusFacts => {
+      const id = identify(policy);
+      const content = read.get(contents, key);
+      const { gateways = [], problems = [] } = read.get(targets, key) ?? {};
+      return {
+        kind: "GwPolicy",
+        ...id,
+        key: policyKey(id.id.namespace, id.id.name),
+        gateways,
+        problems,
+        diagnostics: content?.diagnostics ?? [],
+        produced: content !== undefined && says(content),
+      };
+    }),
+  };
+  return { sent: [sentPolicies, sentRefusals], facts };
+}
+
+function send<I>(
+  graph: Graph,
+  name: string,
+  source: Collection<I>,
+  derive: Derive<I, readonly Sent[]>,
+): Collection<readonly Sent[]> {
+  return graph.derive(name, source, derive, sameSent);
+}
+
+function identify(object: KubeObject): { readonly id: ObjectId; readonly generation: number } {
+  return { id: objectId(object), generation: object.metadata.generation ?? 0 };
+}
+
+function says({ units, backend }: PolicyContent): boolean {
+  return units.length > 0 || backend !== undefined;
+}
+
+function sentTo(gateways: readonly string[] | undefined, resources: readonly Resource[]): Sent[] {
+  return gateways === undefined || gateways.length === 0 ? [] : resources.map((resource) => ({ resource, gateways }));
+}
+
+function sentByPort(resources: readonly Resource[], reach: ServiceReach | undefined): Sent[] {
+  return resources.flatMap((resource) => sentTo(reach?.get(resource.key), [resource]));
+}
+
+function sentPolicy(
+  id: ObjectId,
+  createdMs: number,
+  content: PolicyContent | undefined,
+  resolution: TargetResolution | undefined,
+): Sent[] {
+  if (content === undefined || resolution === undefined || !says(content)) return [];
+  const message = create(PolicySchema, {
+    key: policyKey(id.namespace, id.name),
+    object: irRef(id),
+    createdAtMs: BigInt(createdMs),
+    targets: [...resolution.targets],
+    phase: content.phase,
+    override: content.override,
+    units: [...content.units],
+    ...(content.backend === undefined ? {} : { backend: content.backend }),
+  });
+  return sentTo(resolution.gateways, [resourceOf("Policy", message)]);
+}

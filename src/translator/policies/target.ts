@@ -1,0 +1,185 @@
+/**
+ * What a GwPolicy is attached to: targetRefs and targetSelectors → targets of the IR, the Gateways that they reach, and
+ * a line for each target that reaches none. Only objects of the policy's own namespace are considered.
+ */
+import { create } from "@bufbuild/protobuf";
+import type { GwPolicySpec, TargetRef } from "../../../generated/types/policy.ts";
+import { PolicyTargetSchema, type PolicyTarget } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { KubeObject } from "../../api/object.ts";
+import type { Readable, ReadableIndex } from "../../lib/collections/collection.ts";
+import type { Read } from "../../lib/collections/graph.ts";
+import type { TranslatedBackend } from "../backends/translate.ts";
+import type { GatewayView } from "../gateway.ts";
+import { selectByLabels } from "../labels.ts";
+import type { BackendReach, RouteReach, ServiceReach } from "../reach.ts";
+import type { ServiceView } from "../service.ts";
+
+export type TargetSpec = Pick<GwPolicySpec, "targetRefs" | "targetSelectors">;
+
+export interface TargetProblem {
+  readonly message: string;
+  /** The target belongs to another controller. */
+  readonly foreign: boolean;
+}
+
+export interface TargetResolution {
+  readonly targets: readonly PolicyTarget[];
+  /** "namespace/name", sorted. */
+  readonly gateways: readonly string[];
+  readonly problems: readonly TargetProblem[];
+}
+
+export interface TargetContext {
+  readonly gateways: Readable<GatewayView>;
+  readonly allGateways: Readable<KubeObject>;
+  readonly routes: Readable<RouteReach>;
+  readonly services: Readable<ServiceView>;
+  readonly serviceReach: Readable<ServiceReach>;
+  readonly backends: Readable<TranslatedBackend>;
+  readonly backendReach: Readable<BackendReach>;
+  /** Objects of the kinds that a selector can name. */
+  readonly byLabels: { readonly [K in "Gateway" | "HTTPRoute" | "Service" | "GwBackend"]: ReadableIndex<KubeObject> };
+}
+
+interface Lookup {
+  readonly namespace: string;
+  readonly context: TargetContext;
+  readonly read: Read;
+}
+
+/** One target, or why there is none. */
+interface Found {
+  readonly targets: readonly PolicyTarget["target"][];
+  readonly section?: string;
+  readonly gateways: readonly string[];
+  readonly problem?: TargetProblem;
+}
+
+export function resolveTargets(spec: TargetSpec, namespace: string, context: TargetContext, read: Read): TargetResolution {
+  const lookup = { namespace, context, read };
+  const targets = new Map<string, PolicyTarget>();
+  const gateways = new Set<string>();
+  const problems: TargetProblem[] = [];
+  const { refs, problems: unmatched } = namedTargets(spec, lookup);
+  problems.push(...unmatched);
+  for (const ref of refs) {
+    const found = resolve(ref, lookup);
+    if (found.problem !== undefined) problems.push(found.problem);
+    for (const gateway of found.gateways) gateways.add(gateway);
+    for (const target of found.targets)
+      targets.set(
+        `${target.case} ${target.value} ${found.section ?? ""}`,
+        create(PolicyTargetSchema, { target, section: found.section ?? "" }),
+      );
+  }
+  return { targets: [...targets.values()], gateways: [...gateways].sort(), problems };
+}
+
+function namedTargets(spec: TargetSpec, { namespace, context, read }: Lookup): { refs: TargetRef[]; problems: TargetProblem[] } {
+  const refs = [...(spec.targetRefs ?? [])];
+  const problems: TargetProblem[] = [];
+  for (const { matchLabels, ...fields } of spec.targetSelectors ?? []) {
+    const index = isSelectable(fields.kind) ? context.byLabels[fields.kind] : undefined;
+    const objects = index === undefined ? [] : selectByLabels(read, index, namespace, matchLabels);
+    if (objects.length === 0) {
+      const labels = Object.entries(matchLabels).map(([name, value]) => `${name}=${value}`);
+      problems.push(problem(`no ${fields.kind} in ${namespace} matches ${labels.join(",")}`));
+    }
+    refs.push(...objects.map(({ metadata }) => ({ name: metadata.name, ...fields })));
+  }
+  return { refs, problems };
+}
+
+function isSelectable(kind: string): kind is keyof TargetContext["byLabels"] {
+  return kind === "Gateway" || kind === "HTTPRoute" || kind === "Service" || kind === "GwBackend";
+}
+
+/** By kind alone: groups are checked by admission, and a refused policy may lack them. */
+function resolve(ref: TargetRef, lookup: Lookup): Found {
+  switch (ref.kind) {
+    case "Gateway":
+      return resolveGateway(ref, lookup);
+    case "HTTPRoute":
+      return resolveRoute(ref, lookup);
+    case "Service":
+      return resolveService(ref, lookup);
+    case "GwBackend":
+      return resolveBackend(ref, lookup);
+    default:
+      return nothing(`${describe(ref, lookup)}: targets of this kind are not served yet`);
+  }
+}
+
+function resolveGateway(ref: TargetRef, lookup: Lookup): Found {
+  const { namespace, context, read } = lookup;
+  const key = `${namespace}/${ref.name}`;
+  const gateway = read.get(context.gateways, key);
+  if (gateway === undefined) {
+    if (read.get(context.allGateways, key) === undefined) return nothing(`${describe(ref, lookup)} not found`);
+    return { targets: [], gateways: [], problem: { message: `${describe(ref, lookup)} belongs to another controller`, foreign: true } };
+  }
+  if (ref.sectionName === undefined) return { targets: [{ case: "gateway", value: key }], gateways: [key] };
+  const listener = gateway.listeners.find(({ name }) => name === ref.sectionName);
+  if (listener === undefined) return nothing(`${describe(ref, lookup)} has no listener ${ref.sectionName}`);
+  return { targets: [{ case: "listener", value: listener.key }], gateways: [key] };
+}
+
+function resolveRoute(ref: TargetRef, lookup: Lookup): Found {
+  const { namespace, context, read } = lookup;
+  const route = read.get(context.routes, `${namespace}/${ref.name}`);
+  if (route === undefined) return nothing(`${describe(ref, lookup)} not found`);
+  if (ref.sectionName !== undefined && !route.rules.includes(ref.sectionName))
+    return nothing(`${describe(ref, lookup)} has no rule ${ref.sectionName}`);
+  if (route.gateways.length === 0) return unattached(ref, lookup, route.foreign);
+  return {
+    targets: [{ case: "route", value: route.key }],
+    gateways: route.gateways,
+    ...(ref.sectionName === undefined ? {} : { section: ref.sectionName }),
+  };
+}
+
+function resolveService(ref: TargetRef, lookup: Lookup): Found {
+  const { namespace, context, read } = lookup;
+  const key = `${namespace}/${ref.name}`;
+  const service = read.get(context.services, key);
+  if (service === undefined) return nothing(`${describe(ref, lookup)} not found`);
+  const ports = service.ports.filter(({ port }) => ref.sectionName === undefined || String(port) === ref.sectionName);
+  if (ports.length === 0) return nothing(`${describe(ref, lookup)} has no port ${ref.sectionName ?? ""}`.trim());
+  const reach = read.get(context.serviceReach, key);
+  const gateways = new Set(ports.flatMap((port) => reach?.get(port.key) ?? []));
+  if (gateways.size === 0) return unattached(ref, lookup, false);
+  return { targets: ports.map((port) => ({ case: "backend", value: port.key })), gateways: [...gateways] };
+}
+
+function resolveBackend(ref: TargetRef, lookup: Lookup): Found {
+  const { namespace, context, read } = lookup;
+  const key = `${namespace}/${ref.name}`;
+  const backend = read.get(context.backends, key);
+  if (backend === undefined) return nothing(`${describe(ref, lookup)} not found`);
+  if (ref.sectionName !== undefined && !backend.sections.includes(ref.sectionName))
+    return nothing(`${describe(ref, lookup)} has no provider ${ref.sectionName}`);
+  const gateways = read.get(context.backendReach, key)?.gateways ?? [];
+  if (gateways.length === 0) return unattached(ref, lookup, false);
+  return {
+    targets: [{ case: "backend", value: backend.key }],
+    gateways,
+    ...(ref.sectionName === undefined ? {} : { section: ref.sectionName }),
+  };
+}
+
+function unattached(ref: TargetRef, lookup: Lookup, foreign: boolean): Found {
+  const why = foreign ? "is attached to Gateways of another controller only" : "is not attached to any Gateway";
+  return { targets: [], gateways: [], problem: { message: `${describe(ref, lookup)} ${why}`, foreign } };
+}
+
+function nothing(message: string): Found {
+  return { targets: [], gateways: [], problem: problem(message) };
+}
+
+function problem(message: string): TargetProblem {
+  return { message, foreign: false };
+}
+
+function describe(ref: TargetRef, { namespace }: Lookup): string {
+  return `${ref.kind} ${namespace}/${ref.name}`;
+}

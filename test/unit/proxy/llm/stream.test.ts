@@ -1,0 +1,126 @@
+/** Answer streams: what the client sees, what is charged, and what happens when one side stops early. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { ProxyError } from "../../../../src/proxy/errors.ts";
+import { completionsToMessages } from "../../../../src/proxy/llm/convert/completions-to-messages.ts";
+import { completions } from "../../../../src/proxy/llm/formats/completions.ts";
+import { mayCarryUsage, type Format } from "../../../../src/proxy/llm/formats/format.ts";
+import { messages } from "../../../../src/proxy/llm/formats/messages.ts";
+import { scanStream, translateStream } from "../../../../src/proxy/llm/stream/bodies.ts";
+import { openLedger } from "../../../../src/proxy/llm/usage.ts";
+import { readBody, streamFrom, TestExchange } from "../../../support/llm-harness.ts";
+
+function books(format: Format) {
+  const exchange = new TestExchange(Buffer.alloc(0));
+  const charged: number[] = [];
+  exchange.tokenGates.push({ admit: () => undefined, settle: (total) => void charged.push(total) });
+  const ledger = openLedger(exchange, { requestModel: "m", provider: "p", streaming: true });
+  return { exchange, charged, context: { format, ledger, maxEventBytes: 4096 } };
+}
+
+const CHUNKS =
+  'data: {"model":"m-1","choices":[{"delta":{"content":"usage: héllo"}}],"usage":null}\r\n\r\n: ping\n\n' +
+  'data: {"model":"m-1","choices":[],"us\\u0061ge":{"prompt_tokens":4,"completion_tokens":6,"total_tokens":10}}\n\n' +
+  "data: [DONE]\n\n";
+const START =
+  'event: message_start\ndata: {"type":"message_start","message":{"id":"i","model":"m","usage":{"input_tokens":8,"output_tokens":1}}}\n\n';
+const TEXT = 'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}\n\n';
+const FINISH = 'data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":3}}\n\n';
+const STOP = 'data: {"type":"message_stop"}\n\n';
+
+function cut(text: string, places: readonly number[]): Buffer[] {
+  const bytes = Buffer.from(text);
+  const ends = [...places.map((place) => place % bytes.length), bytes.length].sort((a, b) => a - b);
+  return ends.map((end, index) => bytes.subarray(index === 0 ? 0 : ends[index - 1], end));
+}
+
+test("a passed stream keeps every byte and is charged, whatever the chunking", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.nat(1000), { maxLength: 20 }), async (places) => {
+      const { charged, context, exchange } = books(completions);
+      const { text } = await readBody(scanStream(streamFrom(cut(CHUNKS, places)), context));
+      assert.equal(text, CHUNKS);
+      assert.deepEqual(charged, [10]);
+      assert.equal(exchange.llm["responseModel"], "m-1");
+    }),
+  );
+});
+
+test("only events that can carry usage are parsed, and an escaped key does not hide it", () => {
+  assert.equal(mayCarryUsage(Buffer.from('{"choices":[],"usage":null}')), false);
+  assert.equal(mayCarryUsage(Buffer.from('{"choices":[{"delta":{"content":"hello"}}]}')), false);
+  assert.equal(mayCarryUsage(Buffer.from('{"usage":null,"x":{"usage":{}}}')), true);
+  assert.equal(mayCarryUsage(Buffer.from('{"us\\u0061ge":{}}')), true);
+});
+
+test("a passed stream whose events are too long is still the client's", async () => {
+  const { charged, context } = books(completions);
+  const long = `data: ${"x".repeat(9000)}\n\n`;
+  const { text, error } = await readBody(scanStream(streamFrom([Buffer.from(long)]), context));
+  assert.equal(text, long);
+  assert.equal(error, undefined);
+  assert.deepEqual(charged, [0]);
+});
+
+test("a translated stream is the same whatever the chunking", async () => {
+  const whole = START + TEXT + FINISH + STOP;
+  const translated = async (chunks: Buffer[]): Promise<string> => {
+    const { charged, context } = books(messages);
+    const { text, error } = await readBody(
+      translateStream(streamFrom(chunks), context, completionsToMessages.stream(1)),
+    );
+    assert.equal(error, undefined);
+    assert.deepEqual(charged, [11]);
+    return text;
+  };
+  const expected = await translated([Buffer.from(whole)]);
+  assert.ok(expected.endsWith("data: [DONE]\n\n"));
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.nat(1000), { maxLength: 20 }), async (places) =>
+      assert.equal(await translated(cut(whole, places)), expected),
+    ),
+  );
+});
+
+test("a stream that stops before its answer is complete is a broken body, and what was used is charged", async () => {
+  for (const broken of [undefined, new Error("reset")]) {
+    const { charged, context } = books(messages);
+    const source = streamFrom([Buffer.from(START + TEXT)], broken);
+    const { text, error } = await readBody(translateStream(source, context, completionsToMessages.stream(1)));
+    assert.ok(error instanceof Error);
+    assert.equal(text.includes("[DONE]"), false);
+    assert.deepEqual(charged, [9]);
+  }
+});
+
+test("an event that is no JSON breaks a translated stream", async () => {
+  const { context } = books(messages);
+  const source = streamFrom([Buffer.from(`${START}data: nonsense\n\n`)]);
+  const { error } = await readBody(translateStream(source, context, completionsToMessages.stream(1)));
+  assert.ok(error instanceof ProxyError && error.code === "response_invalid");
+});
+
+test("a client that goes away is charged for what was used, and the upstream is stopped", () => {
+  for (const translate of [true, false]) {
+    const { charged, context } = books(messages);
+    const source = streamFrom([Buffer.from(START), Buffer.from(TEXT), Buffer.from(FINISH)]);
+    let stopped = false;
+    const watched = { ...source, destroy: () => ((stopped = true), source.destroy()) };
+    const body = translate
+      ? translateStream(watched, context, completionsToMessages.stream(1))
+      : scanStream(watched, context);
+    let chunks = 0;
+    body.read({
+      data: () => (chunks++, false),
+      end: () => assert.fail("a stopped stream says nothing more"),
+      error: () => assert.fail("a stopped stream says nothing more"),
+    });
+    assert.equal(chunks, 1, "a paused reader gets nothing more");
+    body.destroy();
+    body.resume();
+    assert.equal(chunks, 1);
+    assert.equal(stopped, true);
+    assert.deepEqual(charged, [9]);
+  }
+});

@@ -1,0 +1,222 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import type { Violation } from "../../../../src/admission/violation.ts";
+import { createLogger } from "../../../../src/lib/log.ts";
+import { type DirectorySource, createDirectorySource } from "../../../../src/sources/directory/source.ts";
+import type { ObjectEvent, SourceProblem, SourceSink } from "../../../../src/sources/source.ts";
+
+/** Collects what arrives and lets a test wait for it. */
+class Sink implements SourceSink {
+  events: ObjectEvent[] = [];
+  problems: readonly SourceProblem[] = [];
+  #waiting: { until: () => boolean; resolve: () => void }[] = [];
+
+  apply(events: readonly ObjectEvent[]): void {
+    this.events.push(...events);
+    this.#wake();
+  }
+
+  report(problems: readonly SourceProblem[]): void {
+    this.problems = problems;
+    this.#wake();
+  }
+
+  until(condition: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push({ until: condition, resolve });
+      this.#wake();
+    });
+  }
+
+  take(): string[] {
+    const taken = this.events.map((event) => `${event.type} ${event.type === "set" ? `${event.object.kind}/${event.object.metadata.name}` : `${event.id.kind}/${event.id.name}`}`);
+    this.events = [];
+    return taken;
+  }
+
+  #wake(): void {
+    for (const one of this.#waiting) if (one.until()) one.resolve();
+  }
+}
+
+/** Refuses objects whose spec says so, at that field. */
+function validate(object: unknown): Violation[] {
+  const { spec } = object as { spec?: { bad?: boolean } };
+  if (spec?.bad !== true) return [];
+  return [{ path: "spec.bad", severity: "error", reason: "FieldValueInvalid", message: "Invalid value: true", suggestion: "remove it" }];
+}
+
+interface Fixture {
+  readonly folder: string;
+  readonly sink: Sink;
+  readonly source: DirectorySource;
+  write(name: string, text: string): Promise<void>;
+}
+
+async function start(t: TestContext, files: Readonly<Record<string, string>>, paths?: readonly string[]): Promise<Fixture> {
+  const folder = await mkdtemp(join(tmpdir(), "directory-source-"));
+  const write = (name: string, text: string): Promise<void> => writeFile(join(folder, name), text);
+  for (const [name, text] of Object.entries(files)) await write(name, text);
+  const sink = new Sink();
+  const source = createDirectorySource({
+    paths: paths?.map((path) => join(folder, path)) ?? [folder],
+    validate,
+    applyDefaults: (_, object) => object,
+    emptySettleMs: 60_000,
+    log: createLogger({ level: "off", modules: new Map() }, () => {}),
+  });
+  t.after(async () => {
+    await source.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+  await source.start(sink);
+  return { folder, sink, source, write };
+}
+
+function route(name: string, extra = ""): string {
+  return `apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: ${name}}\nspec: {hostnames: [a.example]${extra}}\n`;
+}
+
+function policy(name: string, extra = ""): string {
+  return `apiVersion: gwproxy.dev/v1alpha1\nkind: GwPolicy\nmetadata:\n  name: ${name}\nspec:\n  targetRefs: [{kind: Gateway, name: gw}]\n${extra}`;
+}
+
+test("start delivers every object of every file in a stable order, frozen and with its namespace", async (t) => {
+  const { sink } = await start(t, { "b.yaml": route("two"), "a.yml": `${route("one")}---\n${policy("keys")}`, "c.txt": "no manifest", ".hidden.yaml": route("hidden") });
+  assert.deepEqual(sink.take(), ["set HTTPRoute/one", "set GwPolicy/keys", "set HTTPRoute/two"]);
+  assert.deepEqual(sink.problems, []);
+});
+
+test("objects are frozen and hold namespace and time of creation", async (t) => {
+  const { sink } = await start(t, { "a.yaml": route("one") });
+  const [event] = sink.events;
+  assert.ok(event?.type === "set");
+  assert.equal(event.object.metadata.namespace, "default");
+  assert.equal(event.object.metadata.creationTimestamp, "1970-01-01T00:00:00Z");
+  assert.throws(() => Object.assign(event.object.metadata, { name: "other" }), TypeError);
+});
+
+test("a changed file delivers what changed and nothing else", async (t) => {
+  const { sink, write } = await start(t, { "a.yaml": `${route("one")}---\n${route("two")}` });
+  sink.take();
+  await write("a.yaml", `${route("one")}---\n${route("two", ", x: 1")}---\n${route("three")}`);
+  await sink.until(() => sink.events.length > 0);
+  assert.deepEqual(sink.take(), ["set HTTPRoute/two", "set HTTPRoute/three"]);
+});
+
+test("an editor's rename over the file, a removed file and one in a new folder are noticed", async (t) => {
+  const { folder, sink, write } = await start(t, { "a.yaml": route("one") });
+  sink.take();
+  await write(".a.yaml.tmp", route("one", ", x: 1"));
+  await rename(join(folder, ".a.yaml.tmp"), join(folder, "a.yaml"));
+  await sink.until(() => sink.events.length > 0);
+  assert.deepEqual(sink.take(), ["set HTTPRoute/one"]);
+  await rm(join(folder, "a.yaml"));
+  await sink.until(() => sink.events.length > 0);
+  assert.deepEqual(sink.take(), ["delete HTTPRoute/one"]);
+  await mkdir(join(folder, "deep/er"), { recursive: true });
+  await write("deep/er/b.json", JSON.stringify({ apiVersion: "v1", kind: "Service", metadata: { name: "svc" } }));
+  await sink.until(() => sink.events.length > 0);
+  assert.deepEqual(sink.take(), ["set Service/svc"]);
+});
+
+test("a named file that is removed keeps its objects in force, is reported, and is followed when it is made again", async (t) => {
+  const { folder, sink, write } = await start(t, { "a.yaml": route("one") }, ["a.yaml"]);
+  sink.take();
+  await rm(join(folder, "a.yaml"));
+  await sink.until(() => sink.problems.length > 0);
+  assert.deepEqual(sink.take(), []);
+  assert.match(sink.problems[0]?.message ?? "", /no such file/);
+  await write("a.yaml", route("two"));
+  await sink.until(() => sink.events.length > 0);
+  assert.deepEqual(sink.take(), ["delete HTTPRoute/one", "set HTTPRoute/two"]);
+  await sink.until(() => sink.problems.length === 0);
+});
+
+test("a file that becomes broken keeps its last good objects and names the place", async (t) => {
+  const { sink, source, write } = await start(t, { "a.yaml": `${route("one")}---\n${route("two")}` });
+  sink.take();
+  await write("a.yaml", `${route("one", ", x: 1")}---\nkind: [unclosed\n`);
+  await source.reload();
+  assert.deepEqual(sink.take(), []);
+  assert.equal(sink.problems.length, 1);
+  assert.ok((sink.problems[0]?.line ?? 0) >= 6);
+  await write("a.yaml", route("one", ", x: 2"));
+  await source.reload();
+  assert.deepEqual(sink.take(), ["delete HTTPRoute/two", "set HTTPRoute/one"]);
+  assert.deepEqual(sink.problems, []);
+});
+
+test("a file that is broken at start still gives its readable documents", async (t) => {
+  const { sink } = await start(t, { "a.yaml": `${route("one")}---\na: b: c\n---\n${route("two")}` });
+  assert.deepEqual(sink.take(), ["set HTTPRoute/one", "set HTTPRoute/two"]);
+  assert.equal(sink.problems.length, 1);
+});
+
+test("a refused policy is passed on as refused, at start and after a change, until it is mended", async (t) => {
+  const { sink, source, write } = await start(t, { "a.yaml": policy("keys", "  bad: true\n") });
+  const [event] = sink.events;
+  assert.ok(event?.type === "refused");
+  assert.equal(event.reason, "spec.bad: Invalid value: true");
+  assert.deepEqual(sink.problems.map(({ line, column, object, path, suggestion }) => ({ line, column, object, path, suggestion })), [
+    { line: 7, column: 3, object: "GwPolicy default/keys", path: "spec.bad", suggestion: "remove it" },
+  ]);
+  sink.take();
+  await write("a.yaml", policy("keys"));
+  await source.reload();
+  assert.deepEqual(sink.take(), ["set GwPolicy/keys"]);
+  await write("a.yaml", policy("keys", "  bad: true\n"));
+  await source.reload();
+  assert.deepEqual(sink.take(), ["refused GwPolicy/keys"]);
+  await write("a.yaml", "");
+  await source.reload();
+  assert.deepEqual(sink.take(), ["delete GwPolicy/keys"]);
+});
+
+test("a policy inside a document that cannot be read is refused where its name can be read", async (t) => {
+  const { sink } = await start(t, { "a.yaml": policy("keys", "  traffic: {}\n  traffic: {}\n") });
+  assert.deepEqual(sink.take(), ["refused GwPolicy/keys"]);
+  assert.match(sink.problems[0]?.message ?? "", /unique/);
+});
+
+test("a refused object of another kind is not loaded at start, and later keeps its last accepted version", async (t) => {
+  const { sink, source, write } = await start(t, { "a.yaml": route("one", ", bad: true") });
+  assert.deepEqual(sink.take(), []);
+  assert.equal(sink.problems.length, 1);
+  await write("a.yaml", route("one"));
+  await source.reload();
+  assert.deepEqual(sink.take(), ["set HTTPRoute/one"]);
+  await write("a.yaml", route("one", ", bad: true"));
+  await source.reload();
+  assert.deepEqual(sink.take(), []);
+  assert.equal(sink.problems.length, 1);
+});
+
+test("of two objects with one name the first counts, and the error names both places", async (t) => {
+  const { sink, folder } = await start(t, { "a.yaml": route("one"), "b.yaml": route("one", ", x: 1") });
+  assert.deepEqual(sink.take(), ["set HTTPRoute/one"]);
+  assert.equal(sink.problems.length, 1);
+  assert.equal(sink.problems[0]?.file, join(folder, "b.yaml"));
+  assert.match(sink.problems[0]?.message ?? "", /a\.yaml:1:1 .*b\.yaml:1:1/);
+});
+
+test("a file that is emptied for a moment, as by an editor that is about to write, loses nothing", async (t) => {
+  const { sink, write } = await start(t, { "a.yaml": route("one"), "b.yaml": route("two") });
+  sink.take();
+  await write("a.yaml", "");
+  await write("b.yaml", route("two", ", x: 1"));
+  await sink.until(() => sink.events.some((event) => event.type === "set"));
+  await write("a.yaml", route("one", ", x: 1"));
+  await sink.until(() => sink.events.length >= 2);
+  assert.deepEqual(sink.take(), ["set HTTPRoute/two", "set HTTPRoute/one"]);
+});
+
+test("locate tells where a field of an object stands", async (t) => {
+  const { source, folder } = await start(t, { "a.yaml": `${route("one")}---\n${policy("keys")}` });
+  const id = { group: "gwproxy.dev", kind: "GwPolicy", namespace: "default", name: "keys" };
+  assert.deepEqual(source.locate(id, "spec.targetRefs[0].name"), { file: join(folder, "a.yaml"), line: 11, column: 32 });
+  assert.equal(source.locate({ ...id, name: "other" }, ""), undefined);
+});
