@@ -29,7 +29,8 @@ export function spendDescriptions(name: string, schema: Schema, overhead: number
     return rest;
   });
   let left = limit - overhead - Buffer.byteLength(JSON.stringify(bare));
-  if (left < 0) throw new Error(`${name}: the CRD is ${-left} bytes over the limit of ${limit}, without any description`);
+  if (left < 0)
+    throw new Error(`${name}: the CRD is ${-left} bytes over the limit of ${limit}, without any description`);
   const counts = { kept: 0, shortened: 0, dropped: 0 };
   for (const { node, depth } of breadthFirst(bare)) {
     const full = texts.get(node);

@@ -10,11 +10,13 @@ import { emitRules } from "./emit/rules.ts";
 import { emitTypes } from "./emit/types.ts";
 import { emitUnions } from "./emit/unions.ts";
 import { emitValidators } from "./emit/validators.ts";
+import { schemaError } from "./errors.ts";
 import { GATEWAY_API_MODULE, GATEWAY_API_VERSION } from "./gateway-api-version.ts";
 import { createGraph } from "./graph.ts";
 import { loadSchemas } from "./load.ts";
 import { compare } from "./print.ts";
-import { checkStructure } from "./structural.ts";
+import { walk, type Component } from "./schema.ts";
+import { checkRules, checkStructure } from "./structural.ts";
 import { crdDirectory, foldUpstream, readUpstream, withReferences, withoutDescriptions } from "./upstream.ts";
 
 /** @param root the repository, with a slash at the end; @returns text by path below it */
@@ -24,6 +26,7 @@ export async function generate(root: string): Promise<Map<string, string>> {
   const own = createGraph(source.components);
   checkStructure(own, source.components);
   const folded = upstream.flatMap(foldUpstream).map(withoutDescriptions).map(withReferences);
+  checkUpstreamRules(folded);
   const graph = createGraph([...source.components, ...folded]);
 
   const { group, kinds } = source.kinds;
@@ -53,11 +56,25 @@ export async function generate(root: string): Promise<Map<string, string>> {
   return files;
 }
 
+function checkUpstreamRules(components: readonly Component[]): void {
+  for (const { name, file, schema } of components) {
+    for (const [path, part] of walk(schema)) {
+      checkRules(part, (message) => {
+        throw schemaError(file, name + path, message);
+      });
+    }
+  }
+}
+
 /** What went in and what came out, by SHA-256, so that a stale tree is seen without running the generator. */
 function manifest(root: string, files: ReadonlyMap<string, string>): string {
   const schemas = readdirSync(`${root}crds/schemas`).sort(compare);
-  const inputs = schemas.map((name) => `in  ${sha256(readFileSync(`${root}crds/schemas/${name}`))}  crds/schemas/${name}`);
-  const outputs = [...files].map(([path, text]) => `out ${sha256(text)}  ${path}`).sort((a, b) => compare(a.slice(70), b.slice(70)));
+  const inputs = schemas.map(
+    (name) => `in  ${sha256(readFileSync(`${root}crds/schemas/${name}`))}  crds/schemas/${name}`,
+  );
+  const outputs = [...files]
+    .map(([path, text]) => `out ${sha256(text)}  ${path}`)
+    .sort((a, b) => compare(a.slice(70), b.slice(70)));
   return [`in  ${GATEWAY_API_MODULE}@${GATEWAY_API_VERSION}`, ...inputs, ...outputs, ""].join("\n");
 }
 

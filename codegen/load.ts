@@ -40,7 +40,9 @@ export interface Source {
 
 /** @param directory crds/schemas, with a slash at the end */
 export function loadSchemas(directory: string): Source {
-  const names = readdirSync(directory).filter((name) => name.endsWith(".yaml")).sort();
+  const names = readdirSync(directory)
+    .filter((name) => name.endsWith(".yaml"))
+    .sort();
   const texts = new Map(names.map((name) => [name.slice(0, -".yaml".length), readFileSync(directory + name, "utf8")]));
   return readSchemas(texts);
 }

@@ -36,7 +36,9 @@ function flat(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(flat).join(", ")}]`;
   if (typeof value === "object" && value !== null) {
     const members = Object.entries(value).filter(([, member]) => member !== undefined);
-    return members.length === 0 ? "{}" : `{ ${members.map(([name, member]) => `${key(name)}: ${flat(member)}`).join(", ")} }`;
+    return members.length === 0
+      ? "{}"
+      : `{ ${members.map(([name, member]) => `${key(name)}: ${flat(member)}`).join(", ")} }`;
   }
   return JSON.stringify(value);
 }

@@ -16,12 +16,7 @@ interface Shape {
  * @param root the schema of one version; `metadata` becomes a reference to ObjectMeta
  * @param names chosen names by path, such as "spec.rules": an upstream update must not rename a type
  */
-export function refold(
-  kind: string,
-  file: string,
-  root: Schema,
-  names: Readonly<Record<string, string>>,
-): Component[] {
+export function refold(kind: string, file: string, root: Schema, names: Readonly<Record<string, string>>): Component[] {
   const shapes = new Map<string, Shape>();
   const fold = (schema: Schema, path: readonly string[]): Schema => {
     const inner: Schema = { ...schema };
@@ -48,7 +43,9 @@ export function refold(
   const folded = fold(root, []);
   const named = nameShapes(kind, shapes, names);
   const rename = (schema: Schema): Schema =>
-    mapSchema(schema, (part) => (part.$ref === undefined ? part : { ...part, $ref: named.get(part.$ref) ?? part.$ref }));
+    mapSchema(schema, (part) =>
+      part.$ref === undefined ? part : { ...part, $ref: named.get(part.$ref) ?? part.$ref },
+    );
   return [
     { name: kind, file, schema: withMetadata(rename(folded)) },
     ...[...shapes].map(([key, { schema }]) => ({ name: named.get(key) ?? key, file, schema: rename(schema) })),

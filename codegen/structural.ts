@@ -5,16 +5,18 @@
  */
 import { Ajv } from "ajv";
 import { RE2JS } from "re2js";
+import { parseExpression } from "../src/cel/compile-expression.ts";
+import { RULE_ENVIRONMENT } from "../src/cel/environment.ts";
 import { schemaError } from "./errors.ts";
 import type { SchemaGraph } from "./graph.ts";
 import { expand } from "./expand.ts";
-import { withFormat } from "./lower.ts";
+import { otherRules, withFormat } from "./lower.ts";
 import { isStruct, walk, type Component, type Schema } from "./schema.ts";
 
 const SAMPLE = [
-  ...["", "a", "A", "0", "-", ".", "/", ":", "a-b", "a.b", "A.b-1", "a_b", "-a", "a-", ".a", "a.", "a b", "a\n", "é"],
-  ...["5s", "1h30m", "10ms", "1d", "99999h", ":path", ":x", "x-api-key", "/v1", "us-east-1", "gwproxy.dev/A", "ａ"],
-];
+  "|a|A|0|-|.|/|:|a-b|a.b|A.b-1|a_b|-a|a-|.a|a.|a b|a\n|é|ａ".split("|"),
+  "5s|1h30m|10ms|1d|99999h|:path|:x|x-api-key|/v1|us-east-1|gwproxy.dev/A".split("|"),
+].flat();
 
 /** @throws SchemaError for the first fault */
 export function checkStructure(graph: SchemaGraph, components: readonly Component[]): void {
@@ -30,6 +32,7 @@ export function checkStructure(graph: SchemaGraph, components: readonly Componen
       if (component.schema["x-kubernetes-preserve-unknown-fields"] !== true) checkBounds(resolved, fail);
       if (resolved.pattern !== undefined) checkPattern(resolved.pattern, fail);
       if (schema.default !== undefined) checkDefault(graph, schema, fail);
+      checkRules(schema, fail);
     }
   }
 }
@@ -104,8 +107,22 @@ function checkPattern(pattern: string, fail: Fail): void {
   }
 }
 
+/** Every rule must compile in the environment that admission evaluates it in. */
+export function checkRules(schema: Schema, fail: Fail): void {
+  for (const { rule, messageExpression } of otherRules(schema)) {
+    for (const text of [rule, messageExpression ?? "''"]) {
+      try {
+        parseExpression(text, RULE_ENVIRONMENT);
+      } catch (error) {
+        fail(`the rule ${text} does not compile: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    }
+  }
+}
+
 function checkDefault(graph: SchemaGraph, schema: Schema, fail: Fail): void {
   const ajv = new Ajv({ strict: false, validateFormats: false });
   const validate = ajv.compile(expand(graph, schema));
-  if (!validate(schema.default)) fail(`the default ${JSON.stringify(schema.default)} ${validate.errors?.[0]?.message ?? ""}`);
+  if (!validate(schema.default))
+    fail(`the default ${JSON.stringify(schema.default)} ${validate.errors?.[0]?.message ?? ""}`);
 }

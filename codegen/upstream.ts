@@ -96,7 +96,11 @@ export function foldUpstream(crd: UpstreamCrd): Component[] {
 
 /** What is generated from upstream kinds carries no descriptions: the words are not ours to spread. */
 export function withoutDescriptions(component: Component): Component {
-  const schema = mapSchema(component.schema, ({ description: _, ...rest }) => rest);
+  const schema = mapSchema(component.schema, (part) => {
+    const copy = { ...part };
+    delete copy.description;
+    return copy;
+  });
   return { ...component, schema };
 }
 

@@ -1,15 +1,16 @@
 /** Writes defaults.ts: fills defaults as the API server does, before validation. */
 import type { SchemaGraph } from "../graph.ts";
 import { header, literal } from "../print.ts";
-import type { Schema } from "../schema.ts";
+import { isStruct, type Schema } from "../schema.ts";
 
 /** @param roots component of each whole object by "group/Kind" */
 export function emitDefaults(graph: SchemaGraph, roots: ReadonlyMap<string, string>): string {
   const written = new Map<string, string>();
   const none = new Set<string>();
-  const nodeOf = (schema: Schema): string | undefined => {
+  const nodeOf = (schema: Schema, component?: string): string | undefined => {
     if (schema.$ref !== undefined) return componentNode(schema.$ref);
     const members: string[] = [];
+    if (component !== undefined && isStruct(schema)) members.push(`names: FIELDS[${JSON.stringify(component)}]`);
     const set = Object.entries(schema.properties ?? {}).flatMap(([name, child]): [string, unknown][] => {
       const value = child.default ?? graph.resolve(child).default;
       return value === undefined ? [] : [[name, value]];
@@ -29,7 +30,7 @@ export function emitDefaults(graph: SchemaGraph, roots: ReadonlyMap<string, stri
   const componentNode = (name: string): string | undefined => {
     if (written.has(name)) return name;
     if (none.has(name)) return undefined;
-    const node = nodeOf(graph.get(name).schema);
+    const node = nodeOf(graph.get(name).schema, name);
     if (node === undefined) none.add(name);
     else written.set(name, node);
     return node === undefined ? undefined : name;
@@ -46,7 +47,11 @@ ${CODE}`;
 }
 
 const TYPES = `
+import { FIELDS } from "./fields.ts";
+
 interface DefaultNode {
+  /** Fields that exist: one of them that is null counts as missing. */
+  readonly names?: readonly string[] | undefined;
   /** Values for members that are missing. */
   readonly set?: Readonly<Record<string, unknown>>;
   readonly fields?: Readonly<Record<string, DefaultNode>>;
@@ -69,14 +74,17 @@ export function applyDefaults<T>(groupKind: string, object: T): T {
 function fill(node: DefaultNode, value: unknown): unknown {
   if (Array.isArray(value)) return fillList(node, value);
   if (typeof value !== "object" || value === null) return value;
-  const changes: Record<string, unknown> = {};
-  let isChanged = false;
   const members = new Map<string, unknown>(Object.entries(value));
+  let isChanged = false;
+  for (const [name, member] of members) {
+    // The API server drops a null where it is not asked for, before it fills in defaults.
+    if (member !== null || (node.names?.includes(name) !== true && node.values === undefined)) continue;
+    members.delete(name);
+    isChanged = true;
+  }
   for (const [name, missing] of Object.entries(node.set ?? {})) {
-    // A null counts as missing where a default exists.
-    if (members.get(name) !== undefined && members.get(name) !== null) continue;
+    if (members.get(name) !== undefined) continue;
     members.set(name, missing);
-    changes[name] = missing;
     isChanged = true;
   }
   for (const [name, member] of members) {
@@ -84,10 +92,10 @@ function fill(node: DefaultNode, value: unknown): unknown {
     if (child === undefined) continue;
     const filled = fill(child, member);
     if (filled === member) continue;
-    changes[name] = filled;
+    members.set(name, filled);
     isChanged = true;
   }
-  return isChanged ? { ...value, ...changes } : value;
+  return isChanged ? Object.fromEntries(members) : value;
 }
 
 function fillList({ items }: DefaultNode, list: readonly unknown[]): readonly unknown[] {

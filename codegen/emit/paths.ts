@@ -25,7 +25,9 @@ export function emitPaths(graph: SchemaGraph, roots: ReadonlyMap<string, string>
     );
   const references = table(({ path, schema }) => {
     const ref = schema["x-gw-ref"];
-    return ref === undefined ? undefined : { path, kinds: ref.kinds, grant: ref.grant, selector: ref.selector === true };
+    return ref === undefined
+      ? undefined
+      : { path, kinds: ref.kinds, grant: ref.grant, selector: ref.selector === true };
   });
   const expressions = table(({ path, schema }) => {
     const environment = schema["x-gw-cel"];
@@ -36,7 +38,10 @@ export function emitPaths(graph: SchemaGraph, roots: ReadonlyMap<string, string>
     return format === undefined ? undefined : { path, format };
   });
   const secrets = table(({ path, schema }) => (schema["x-gw-secret"] === true ? { path } : undefined));
-  const masked = { ...Object.fromEntries(Object.entries(secrets).map(([k, v]) => [k, v.map(({ path }) => path)])), ...CORE_SECRETS };
+  const masked = {
+    ...Object.fromEntries(Object.entries(secrets).map(([k, v]) => [k, v.map(({ path }) => path)])),
+    ...CORE_SECRETS,
+  };
   const head = header("//", "crds/schemas");
   return new Map([
     ["refs.ts", `${head}${REFS}${literal(references, 2)};\n`],

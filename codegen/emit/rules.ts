@@ -34,7 +34,8 @@ export function emitRules(graph: SchemaGraph, roots: ReadonlyMap<string, string>
     const items = schema.items === undefined ? undefined : nodeOf(schema.items, `${indent}  `);
     const values =
       typeof schema.additionalProperties === "object" ? nodeOf(schema.additionalProperties, `${indent}  `) : undefined;
-    if (fields.length + rules.length + counts.length === 0 && items === undefined && values === undefined) return undefined;
+    if (fields.length + rules.length + counts.length === 0 && items === undefined && values === undefined)
+      return undefined;
     return print(
       {
         type: schema.type ?? "object",
@@ -54,7 +55,9 @@ export function emitRules(graph: SchemaGraph, roots: ReadonlyMap<string, string>
     if (rules.length === 0) return node;
     const type = graph.get($ref ?? "").schema.type ?? "object";
     const text = print({ type, rules }, indent);
-    return node === undefined ? text : `{ ...${node}, rules: [...(${node}.rules ?? []), ...${literal(rules, 2, indent)}] }`;
+    return node === undefined
+      ? text
+      : `{ ...${node}, rules: [...(${node}.rules ?? []), ...${literal(rules, 2, indent)}] }`;
   };
   const componentNode = (name: string): string | undefined => {
     if (written.has(name)) return name;

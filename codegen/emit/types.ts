@@ -65,7 +65,9 @@ function plain(schema: Schema): JSONSchema {
   if (typeof schema.additionalProperties === "object") copy.additionalProperties = plain(schema.additionalProperties);
   else if (isStruct(schema)) copy.additionalProperties = false;
   if (schema.properties !== undefined) {
-    copy.properties = Object.fromEntries(Object.entries(schema.properties).map(([name, child]) => [name, plain(child)]));
+    copy.properties = Object.fromEntries(
+      Object.entries(schema.properties).map(([name, child]) => [name, plain(child)]),
+    );
     copy.required = [...(schema.required ?? [])];
   }
   return copy;

@@ -77,7 +77,10 @@ function closedKeyword({ gen, data, schema, it }: KeywordCxt): void {
   gen.forIn("key", data, (key) => {
     const isUnknown = fields.reduce((test, field) => _`${test} && ${key} !== ${field}`, _`true`);
     gen.if(isUnknown, () => {
-      report(gen, _`{instancePath: ${strConcat(names.default.instancePath, it.errorPath)}, schemaPath: ${`#/definitions/${component}/additionalProperties`}, keyword: "additionalProperties", params: {additionalProperty: ${key}}, message: "must NOT have additional properties"}`);
+      report(
+        gen,
+        _`{instancePath: ${strConcat(names.default.instancePath, it.errorPath)}, schemaPath: ${`#/definitions/${component}/additionalProperties`}, keyword: "additionalProperties", params: {additionalProperty: ${key}}, message: "must NOT have additional properties"}`,
+      );
     });
   });
 }
@@ -125,7 +128,8 @@ export function forAjv(schema: Schema): SchemaObject {
   }
   if (source["x-kubernetes-int-or-string"] === true) result["type"] = ["integer", "string"];
   if (source.items !== undefined) result["items"] = forAjv(source.items);
-  if (typeof source.additionalProperties === "object") result["additionalProperties"] = forAjv(source.additionalProperties);
+  if (typeof source.additionalProperties === "object")
+    result["additionalProperties"] = forAjv(source.additionalProperties);
   for (const junctor of ["oneOf", "anyOf", "allOf"] as const) {
     if (source[junctor] !== undefined) result[junctor] = source[junctor].map(forAjv);
   }

@@ -3,6 +3,7 @@
  * learns of a new authority before any server uses it, and trusts the old one until its last leaf is gone.
  */
 import { X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
 import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
@@ -128,7 +129,7 @@ function isIssuedFor(leaf: KeyPair, authority: KeyPair, names: readonly string[]
   const certificate = parse(leaf.certificate);
   const issuer = parse(authority.certificate);
   if (certificate === undefined || issuer === undefined || !certificate.verify(issuer.publicKey)) return false;
-  return names.every((name) => certificate.checkHost(name) !== undefined || certificate.checkIP(name) !== undefined);
+  return names.every((name) => (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined);
 }
 
 function parse(pem: string): X509Certificate | undefined {

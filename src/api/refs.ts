@@ -11,7 +11,11 @@ export function nameKey(id: { readonly namespace?: string; readonly name: string
 }
 
 /** "HTTPRoute default/web": how messages name an object. */
-export function describeRef(ref: { readonly kind: string; readonly namespace?: string; readonly name: string }): string {
+export function describeRef(ref: {
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+}): string {
   return `${ref.kind} ${nameKey(ref)}`;
 }
 

@@ -5,13 +5,7 @@
 import { Condition, Reason } from "../api/conditions.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP } from "../api/refs.ts";
 import type { StatusFacts } from "../translator/facts.ts";
-import type {
-  BackendFacts,
-  ClassFacts,
-  GatewayFacts,
-  PolicyFacts,
-  RouteFacts,
-} from "../translator/facts.ts";
+import type { BackendFacts, ClassFacts, GatewayFacts, PolicyFacts, RouteFacts } from "../translator/facts.ts";
 import type { DesiredCondition, DesiredEntry, DesiredListener, DesiredStatus } from "./desired.ts";
 
 export interface StatusContext {
@@ -109,24 +103,25 @@ function computeListener(
   };
 }
 
-function computeRoute({ id, generation, parents, faults }: RouteFacts, { controllerName }: StatusContext): DesiredStatus {
+function computeRoute(
+  { id, generation, parents, faults }: RouteFacts,
+  { controllerName }: StatusContext,
+): DesiredStatus {
   const make = conditionsAt(generation);
   const [first] = faults;
   const resolved =
     first === undefined
       ? make(Condition.ResolvedRefs, true, Reason.ResolvedRefs, "all references are resolved")
       : make(Condition.ResolvedRefs, false, first.reason, joined(faults));
-  const entries = parents.map(
-    ({ ref, fault }): DesiredEntry => ({
-      ref: { ...ref },
-      conditions: [
-        fault === undefined
-          ? make(Condition.Accepted, true, Reason.Accepted, "the route is attached")
-          : make(Condition.Accepted, false, fault.reason, fault.message),
-        resolved,
-      ],
-    }),
-  );
+  const entries = parents.map(({ ref, fault }): DesiredEntry => ({
+    ref: { ...ref },
+    conditions: [
+      fault === undefined
+        ? make(Condition.Accepted, true, Reason.Accepted, "the route is attached")
+        : make(Condition.Accepted, false, fault.reason, fault.message),
+      resolved,
+    ],
+  }));
   return { id, form: "listed", list: "parents", controllerName, entries };
 }
 

@@ -86,7 +86,8 @@ function attachTo(
   const namespace = route.metadata.namespace ?? "";
   const allowed = serving.filter(
     (listener) =>
-      listener.supportedKinds.length > 0 && allowsNamespace(listener, gateway.id.namespace, namespace, { context, read }),
+      listener.supportedKinds.length > 0 &&
+      allowsNamespace(listener, gateway.id.namespace, namespace, { context, read }),
   );
   if (allowed.length === 0)
     return refuse(
@@ -98,7 +99,10 @@ function attachTo(
     return hostnames === undefined ? [] : [{ key, name, hostnames }];
   });
   if (listeners.length > 0) return { listeners, fault: undefined };
-  return refuse(Reason.NoMatchingListenerHostname, `no listener of Gateway ${gateway.key} serves a hostname of the route`);
+  return refuse(
+    Reason.NoMatchingListenerHostname,
+    `no listener of Gateway ${gateway.key} serves a hostname of the route`,
+  );
 }
 
 function allowsNamespace(

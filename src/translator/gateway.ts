@@ -98,7 +98,10 @@ function conflict(listener: Listener, hostname: string, taken: Map<string, strin
     return undefined;
   }
   const host = hostname === "" ? "any hostname" : `hostname ${hostname}`;
-  return { reason: Reason.HostnameConflict, message: `port ${listener.port} with ${host} belongs to listener ${owner}` };
+  return {
+    reason: Reason.HostnameConflict,
+    message: `port ${listener.port} with ${host} belongs to listener ${owner}`,
+  };
 }
 
 function supportedKinds(listener: Listener): { kinds: RouteKind[]; fault: Fault | undefined } {

@@ -9,15 +9,18 @@ export interface GrantQuestion {
 }
 
 /** @param byNamespace grants by the namespace they open */
-export function isGranted({ from, to }: GrantQuestion, byNamespace: ReadableIndex<ReferenceGrant>, read: Read): boolean {
+export function isGranted(
+  { from, to }: GrantQuestion,
+  byNamespace: ReadableIndex<ReferenceGrant>,
+  read: Read,
+): boolean {
   if (from.namespace === to.namespace) return true;
   return read
     .byIndex(byNamespace, to.namespace)
     .some(
       ({ value: { spec } }) =>
         spec.from.some(
-          (source) =>
-            source.group === from.group && source.kind === from.kind && source.namespace === from.namespace,
+          (source) => source.group === from.group && source.kind === from.kind && source.namespace === from.namespace,
         ) &&
         spec.to.some(
           (target) =>

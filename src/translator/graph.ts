@@ -74,17 +74,11 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
     return translated && reachOfRoute(route, read.get(attachments, key) ?? [], translated);
   });
   const sent = [
-    send(
-      graph,
-      "sent gateways",
-      gateways,
-      (_key, { key, resources }) => resources.map((resource) => ({ resource, gateways: [key] })),
+    send(graph, "sent gateways", gateways, (_key, { key, resources }) =>
+      resources.map((resource) => ({ resource, gateways: [key] })),
     ),
-    send(
-      graph,
-      "sent routes",
-      routes,
-      (key, { resource }, read) => sentTo(read.get(routeReach, key)?.gateways, [resource]),
+    send(graph, "sent routes", routes, (key, { resource }, read) =>
+      sentTo(read.get(routeReach, key)?.gateways, [resource]),
     ),
   ];
   const facts = {
@@ -137,28 +131,16 @@ function declareDestinations(graph: Graph, inputs: Inputs, { services, routeReac
       ),
   );
   const sent = [
-    send(
-      graph,
-      "sent backends",
-      backends,
-      (key, { resource }, read) =>
-        resource === undefined ? [] : sentTo(read.get(backendReach, key)?.gateways, [resource]),
+    send(graph, "sent backends", backends, (key, { resource }, read) =>
+      resource === undefined ? [] : sentTo(read.get(backendReach, key)?.gateways, [resource]),
     ),
-    send(
-      graph,
-      "sent services",
-      services,
-      (key, service, read) => sentByPort(translateServiceBackends(service), read.get(serviceReach, key)),
+    send(graph, "sent services", services, (key, service, read) =>
+      sentByPort(translateServiceBackends(service), read.get(serviceReach, key)),
     ),
-    send(
-      graph,
-      "sent endpoints",
-      services,
-      (key, service, read) => {
-        const slices = read.byIndex(slicesByService, key).map(({ value }) => value);
-        return sentByPort(translateEndpoints(service, slices), read.get(serviceReach, key));
-      },
-    ),
+    send(graph, "sent endpoints", services, (key, service, read) => {
+      const slices = read.byIndex(slicesByService, key).map(({ value }) => value);
+      return sentByPort(translateEndpoints(service, slices), read.get(serviceReach, key));
+    }),
   ];
   const facts = {
     GwBackend: graph.derive("backend facts", backends, (_key, backend): StatusFacts => {
@@ -186,19 +168,11 @@ function declarePolicies(graph: Graph, inputs: Inputs, context: Omit<Routing & D
   const targets = graph.derive("policy targets", inputs.policies, (_key, { spec, metadata }, read) =>
     resolveTargets(spec, metadata.namespace ?? "", targetContext, read),
   );
-  const sentPolicies = send(
-    graph,
-    "sent policies",
-    inputs.policies,
-    (key, policy, read) =>
-      sentPolicy(objectId(policy), createdAtMs(policy), read.get(contents, key), read.get(targets, key)),
+  const sentPolicies = send(graph, "sent policies", inputs.policies, (key, policy, read) =>
+    sentPolicy(objectId(policy), createdAtMs(policy), read.get(contents, key), read.get(targets, key)),
   );
-  const sentRefusals = send(
-    graph,
-    "sent refusals",
-    inputs.refused,
-    (_key, { id, object }, read) =>
-      sentPolicy(id, 0, refusalContent(), resolveTargets(readableTargets(object), id.namespace, targetContext, read)),
+  const sentRefusals = send(graph, "sent refusals", inputs.refused, (_key, { id, object }, read) =>
+    sentPolicy(id, 0, refusalContent(), resolveTargets(readableTargets(object), id.namespace, targetContext, read)),
   );
   const facts = {
     GwPolicy: graph.derive("policy facts", inputs.policies, (key, policy, read): StatusFacts => {

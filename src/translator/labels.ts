@@ -39,7 +39,12 @@ export function indexByLabels<V extends Labelled>(collection: Collection<V>): In
 }
 
 /** Objects of the namespace that carry all labels, ordered by name. */
-export function selectByLabels<V extends Labelled>(read: Read, index: ReadableIndex<V>, namespace: string, wanted: Labels): V[] {
+export function selectByLabels<V extends Labelled>(
+  read: Read,
+  index: ReadableIndex<V>,
+  namespace: string,
+  wanted: Labels,
+): V[] {
   const [first] = Object.entries(wanted).sort(([a], [b]) => (a < b ? -1 : 1));
   return read
     .byIndex(index, first === undefined ? namespace : labelValue(namespace, first))

@@ -27,7 +27,11 @@ export interface BackendReach {
 /** Gateways by the key of a port. */
 export type ServiceReach = ReadonlyMap<string, readonly string[]>;
 
-export function reachOfRoute(route: HTTPRoute, parents: readonly ParentView[], translated: TranslatedRoute): RouteReach {
+export function reachOfRoute(
+  route: HTTPRoute,
+  parents: readonly ParentView[],
+  translated: TranslatedRoute,
+): RouteReach {
   return {
     key: httpRouteKey(route.metadata.namespace ?? "", route.metadata.name),
     gateways: parents
@@ -41,7 +45,9 @@ export function reachOfRoute(route: HTTPRoute, parents: readonly ParentView[], t
 }
 
 /** Every Gateway of the entries, once and sorted. */
-export function gatewaysOf(...groups: readonly (readonly Entry<{ readonly gateways: readonly string[] }>[])[]): string[] {
+export function gatewaysOf(
+  ...groups: readonly (readonly Entry<{ readonly gateways: readonly string[] }>[])[]
+): string[] {
   const found = new Set<string>();
   for (const entries of groups)
     for (const { value } of entries) for (const gateway of value.gateways) found.add(gateway);

@@ -46,6 +46,8 @@ export function makeExchange(parts: ExchangeParts = {}): TestExchange {
     requestBody: parts.body ?? null,
     deadlineAtMs: undefined,
     backendTimeoutMs: undefined,
+    endpoint: undefined,
+    hostRewritten: false,
     queuedHeaders: new HeaderList(),
     tokenGates: [],
     async bufferRequestBody(limitBytes) {

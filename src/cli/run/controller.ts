@@ -3,7 +3,7 @@
  * back as status, where `Attached` turns True once a data plane has acknowledged what a policy became.
  */
 import { createServer } from "node:http";
-import { objectId, type ObjectId } from "../../api/object.ts";
+import type { ObjectId } from "../../api/object.ts";
 import type { Resource, ResourceUpdate } from "../../ir/resource.ts";
 import { FatalError } from "../../lib/errors.ts";
 import { createKubernetesClient } from "../../sources/kubernetes/client.ts";

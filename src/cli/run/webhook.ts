@@ -2,19 +2,21 @@
  * `gwproxy webhook`: the validating webhook with certificates of its own. They live in a Secret that replicas share; the
  * ValidatingWebhookConfiguration is applied with the current authority before any server uses a leaf of it.
  */
+import { KINDS } from "../../../generated/kinds.ts";
 import { Certificates } from "../../admission/certificates.ts";
 import { startWebhookServer } from "../../admission/server.ts";
 import { validate } from "../../admission/validate.ts";
 import { type WebhookTarget, webhookConfiguration } from "../../admission/webhook-configuration.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { FatalError } from "../../lib/errors.ts";
+import { createCertificateStore } from "../../sources/kubernetes/certificate-store.ts";
 import { createKubernetesClient, type KubernetesClient } from "../../sources/kubernetes/client.ts";
-import { OWN_KINDS } from "../../sources/kubernetes/kinds.ts";
+import { createSecretStore } from "../../sources/kubernetes/secret-store.ts";
 import type { WebhookOptions } from "../commands/webhook.ts";
 import { createProcessLog, stopSignal } from "./data-plane.ts";
-import { createCertificateStore } from "./webhook-certificates.ts";
 
 const CONFIGURATION_NAME = "gwproxy";
+const SECRET_NAME = "gwproxy-webhook-cert";
 const FIELD_MANAGER = "gwproxy-webhook";
 
 export async function runWebhook(options: WebhookOptions): Promise<void> {
@@ -22,7 +24,7 @@ export async function runWebhook(options: WebhookOptions): Promise<void> {
   const { target, names } = targetOf(options);
   const client = await createKubernetesClient(options.kubeconfig);
   const certificates = new Certificates({
-    store: createCertificateStore(client, options.namespace),
+    store: createCertificateStore(createSecretStore(client, { namespace: options.namespace, name: SECRET_NAME, type: "Opaque" })),
     names,
     patchCaBundle: (pem) => applyConfiguration(client, target, pem),
     clock: systemClock,
@@ -54,7 +56,7 @@ function targetOf({ service, url }: WebhookOptions): { readonly target: WebhookT
 }
 
 async function applyConfiguration(client: KubernetesClient, target: WebhookTarget, caPem: string): Promise<void> {
-  const resources = OWN_KINDS.map(({ plural }) => plural);
+  const resources = KINDS.filter(({ owned }) => owned).map(({ plural }) => plural);
   await client.request({
     method: "PATCH",
     path: `/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/${CONFIGURATION_NAME}`,

@@ -9,7 +9,7 @@ import type { Expression } from "../../cel/expression.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
-import { holds } from "./evaluation.ts";
+import { holds } from "./expression-support.ts";
 import type { Policy } from "./policy.ts";
 
 export const authorization: Policy<Authorization> = {

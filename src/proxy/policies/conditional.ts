@@ -1,6 +1,6 @@
 /** The choice between branches: the first whose condition is true, one without a condition always, none is allowed. */
 import type { Exchange } from "../pipeline/exchange.ts";
-import { holds } from "./evaluation.ts";
+import { holds } from "./expression-support.ts";
 import type { PolicyDeps } from "./policy.ts";
 
 /**

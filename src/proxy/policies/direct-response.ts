@@ -8,7 +8,7 @@ import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
 import { compileChoice } from "./conditional.ts";
-import { fieldValueOf } from "./evaluation.ts";
+import { fieldValueOf } from "./expression-support.ts";
 import type { Policy, PolicyDeps } from "./policy.ts";
 
 export const directResponse: Policy<DirectResponseChoice> = {

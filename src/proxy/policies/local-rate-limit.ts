@@ -6,7 +6,8 @@ import { LimitKind, type LocalRateLimit } from "../../../generated/proto/gwproxy
 import { ConfigError } from "../../lib/errors.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
-import { textOf } from "./evaluation.ts";
+import { compileChoice } from "./conditional.ts";
+import { textOf } from "./expression-support.ts";
 import type { Policy, PolicyDeps } from "./policy.ts";
 import { type BucketSize, BucketTable, TokenBucket } from "./token-buckets.ts";
 
@@ -27,26 +28,37 @@ interface Charged {
 
 export const localRateLimit: Policy<LocalRateLimit> = {
   name: "local-rate-limit",
-  compile({ rules }, deps) {
-    const entries = rules.map((rule, position) => compileEntry(rule, position, deps));
+  compile({ rules, branches }, deps) {
+    // A plain list of rules is one branch without a condition.
+    const alternatives = branches.length === 0 ? [{ condition: "", rules }] : branches;
+    const choose = compileChoice(
+      alternatives.map((branch, at) => ({ ...branch, at })),
+      (branch) => branch.rules.map((rule, position) => compileEntry(rule, `${branch.at}/${position}`, deps)),
+      deps,
+    );
     const { nowMs } = deps;
     return function localRateLimit(exchange, next) {
-      const now = nowMs();
-      const charged = entries.map((entry) => ({ entry, bucket: entry.bucketFor(exchange) }));
-      const requests = charged.filter(({ entry }) => !entry.countsTokens);
-      const empty = requests.find(({ entry, bucket }) => bucket.remaining(entry.size, now) < 1);
-      if (empty !== undefined) refuse(exchange, empty, now);
-      // Only now is anything taken: a request that one entry refuses must not use up another.
-      for (const { bucket } of requests) bucket.take(1);
-      for (const each of charged) if (each.entry.countsTokens) exchange.tokenGates.push(gate(exchange, each, nowMs));
-      report(exchange, scarcest(charged, now), now);
+      const entries = choose(exchange);
+      if (entries !== undefined) charge(exchange, entries, nowMs);
       return next();
     };
   },
 };
 
+function charge(exchange: Exchange, entries: readonly Entry[], nowMs: () => number): void {
+  const now = nowMs();
+  const charged = entries.map((entry) => ({ entry, bucket: entry.bucketFor(exchange) }));
+  const requests = charged.filter(({ entry }) => !entry.countsTokens);
+  const empty = requests.find(({ entry, bucket }) => bucket.remaining(entry.size, now) < 1);
+  if (empty !== undefined) refuse(exchange, empty, now);
+  // Only now is anything taken: a request that one entry refuses must not use up another.
+  for (const { bucket } of requests) bucket.take(1);
+  for (const each of charged) if (each.entry.countsTokens) exchange.tokenGates.push(gate(exchange, each, nowMs));
+  report(exchange, scarcest(charged, now), now);
+}
+
 /** @throws ConfigError for a rule that could never let anything pass */
-function compileEntry(rule: LocalRateLimit["rules"][number], position: number, deps: PolicyDeps): Entry {
+function compileEntry(rule: LocalRateLimit["rules"][number], position: string, deps: PolicyDeps): Entry {
   const { limit, burst, unitMs, kind, key } = rule;
   if (limit < 1 || unitMs < 1 || kind === LimitKind.UNSPECIFIED) {
     throw new ConfigError("a local rate limit needs a limit, a unit and a kind");

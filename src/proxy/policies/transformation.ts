@@ -10,9 +10,9 @@ import type {
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
 import { compileChoice } from "./conditional.ts";
 import type { Policy, PolicyDeps } from "./policy.ts";
-import { compileTransform, type CompiledTransform } from "./transform.ts";
-import { requestTarget, transformRequestBody } from "./transform-request.ts";
-import { captureResponse, replaceResponseBody, responseTarget } from "./transform-response.ts";
+import { compileTransform, type CompiledTransform } from "./transform-support.ts";
+import { requestTarget, transformRequestBody } from "./request-support.ts";
+import { captureResponse, replaceResponseBody, responseTarget } from "./response-support.ts";
 
 interface Compiled {
   readonly request: CompiledTransform | undefined;

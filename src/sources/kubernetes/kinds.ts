@@ -1,5 +1,6 @@
 /** The kinds that are watched in a cluster, with what their addresses need: versions in order of preference and plural names. */
 import type { KubeObject, ObjectId } from "../../api/object.ts";
+import { KINDS, type KindInfo } from "../../../generated/kinds.ts";
 
 export interface WatchedKind {
   /** "" for the core group. */
@@ -50,31 +51,23 @@ export function nameKey({ metadata }: KubeObject): string {
   return `${metadata.namespace ?? ""}/${metadata.name}`;
 }
 
-const GATEWAY_API = "gateway.networking.k8s.io";
+/** What only a watch of the kind knows. */
+const DETAILS: Readonly<Record<string, Partial<Pick<WatchedKind, "versions" | "fieldSelector">>>> = {
+  // Helm keeps whole releases in Secrets, and no policy reads a token: neither may fill memory or be held here.
+  "/Secret": { fieldSelector: "type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token" },
+  // Clusters with an older Gateway API serve grants in this version alone, and their fields are the same.
+  "gateway.networking.k8s.io/ReferenceGrant": { versions: ["v1", "v1beta1"] },
+};
+
+function watched(kinds: readonly KindInfo[]): readonly WatchedKind[] {
+  return kinds.map(({ group, version, kind, plural, namespaced }) => {
+    const details = DETAILS[`${group}/${kind}`];
+    return { group, versions: [version], kind, plural, namespaced, ...details };
+  });
+}
 
 /** What every gateway reads besides our own kinds. */
-export const STANDARD_KINDS: readonly WatchedKind[] = [
-  { group: "", versions: ["v1"], kind: "Namespace", plural: "namespaces", namespaced: false },
-  { group: "", versions: ["v1"], kind: "Service", plural: "services", namespaced: true },
-  {
-    group: "",
-    versions: ["v1"],
-    kind: "Secret",
-    plural: "secrets",
-    namespaced: true,
-    // Helm keeps whole releases in Secrets, and no policy reads a token: neither may fill memory or be held here.
-    fieldSelector: "type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token",
-  },
-  { group: "", versions: ["v1"], kind: "ConfigMap", plural: "configmaps", namespaced: true },
-  { group: "discovery.k8s.io", versions: ["v1"], kind: "EndpointSlice", plural: "endpointslices", namespaced: true },
-  { group: GATEWAY_API, versions: ["v1"], kind: "GatewayClass", plural: "gatewayclasses", namespaced: false },
-  { group: GATEWAY_API, versions: ["v1"], kind: "Gateway", plural: "gateways", namespaced: true },
-  { group: GATEWAY_API, versions: ["v1"], kind: "HTTPRoute", plural: "httproutes", namespaced: true },
-  {
-    group: GATEWAY_API,
-    versions: ["v1", "v1beta1"],
-    kind: "ReferenceGrant",
-    plural: "referencegrants",
-    namespaced: true,
-  },
-];
+export const STANDARD_KINDS: readonly WatchedKind[] = watched(KINDS.filter(({ owned }) => !owned));
+
+/** Our own kinds. */
+export const OWN_KINDS: readonly WatchedKind[] = watched(KINDS.filter(({ owned }) => owned));

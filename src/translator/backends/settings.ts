@@ -70,7 +70,11 @@ interface ClientCertificate {
   readonly broken: boolean;
 }
 
-function clientCertificate({ mtlsCertificateRef }: BackendTLS, secrets: SecretReader, report: Report): ClientCertificate {
+function clientCertificate(
+  { mtlsCertificateRef }: BackendTLS,
+  secrets: SecretReader,
+  report: Report,
+): ClientCertificate {
   const none = { certificate: "", key: "", ca: "", broken: false };
   const ref = mtlsCertificateRef?.[0];
   if (ref === undefined) return none;

@@ -88,8 +88,11 @@ function parseEntry(text: string, allowsRaw: boolean): ApiKey | string {
     if (typeof key !== "string" || key === "") return "key must be text";
     return create(ApiKeySchema, { sha256: sha256(key), metadataJson });
   }
-  const hash = typeof keyHash === "string" && /^sha256:[0-9a-fA-F]{64}$/.test(keyHash) ? fromHex(keyHash.slice(7)) : undefined;
-  return hash === undefined ? "keyHash must be sha256: and 64 hexadecimal digits" : create(ApiKeySchema, { sha256: hash, metadataJson });
+  const hash =
+    typeof keyHash === "string" && /^sha256:[0-9a-fA-F]{64}$/.test(keyHash) ? fromHex(keyHash.slice(7)) : undefined;
+  return hash === undefined
+    ? "keyHash must be sha256: and 64 hexadecimal digits"
+    : create(ApiKeySchema, { sha256: hash, metadataJson });
 }
 
 function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {

@@ -1,7 +1,10 @@
 /** `traffic.directResponse`: answers without a backend. */
 import { create } from "@bufbuild/protobuf";
 import type { DirectResponsePolicy } from "../../../generated/types/traffic.ts";
-import { DirectResponseBranchSchema, DirectResponseChoiceSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import {
+  DirectResponseBranchSchema,
+  DirectResponseChoiceSchema,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { branchesOf, checkExpression, type UnitTranslator } from "./unit.ts";
 
 export const directResponse: UnitTranslator = {

@@ -9,7 +9,10 @@ import type { PolicyContent } from "./content.ts";
 import type { TargetSpec } from "./target.ts";
 
 export function refusalContent(): PolicyContent {
-  const unit = { case: "refusal", value: { $typeName: "gwproxy.config.v1.Refusal", reason: "policy refused" } } as const;
+  const unit = {
+    case: "refusal",
+    value: { $typeName: "gwproxy.config.v1.Refusal", reason: "policy refused" },
+  } as const;
   return {
     phase: Phase.POST_ROUTING,
     override: true,

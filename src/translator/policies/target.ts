@@ -55,7 +55,12 @@ interface Found {
   readonly problem?: TargetProblem;
 }
 
-export function resolveTargets(spec: TargetSpec, namespace: string, context: TargetContext, read: Read): TargetResolution {
+export function resolveTargets(
+  spec: TargetSpec,
+  namespace: string,
+  context: TargetContext,
+  read: Read,
+): TargetResolution {
   const lookup = { namespace, context, read };
   const targets = new Map<string, PolicyTarget>();
   const gateways = new Set<string>();
@@ -75,7 +80,10 @@ export function resolveTargets(spec: TargetSpec, namespace: string, context: Tar
   return { targets: [...targets.values()], gateways: [...gateways].sort(), problems };
 }
 
-function namedTargets(spec: TargetSpec, { namespace, context, read }: Lookup): { refs: TargetRef[]; problems: TargetProblem[] } {
+function namedTargets(
+  spec: TargetSpec,
+  { namespace, context, read }: Lookup,
+): { refs: TargetRef[]; problems: TargetProblem[] } {
   const refs = [...(spec.targetRefs ?? [])];
   const problems: TargetProblem[] = [];
   for (const { matchLabels, ...fields } of spec.targetSelectors ?? []) {
@@ -116,7 +124,11 @@ function resolveGateway(ref: TargetRef, lookup: Lookup): Found {
   const gateway = read.get(context.gateways, key);
   if (gateway === undefined) {
     if (read.get(context.allGateways, key) === undefined) return nothing(`${describe(ref, lookup)} not found`);
-    return { targets: [], gateways: [], problem: { message: `${describe(ref, lookup)} belongs to another controller`, foreign: true } };
+    return {
+      targets: [],
+      gateways: [],
+      problem: { message: `${describe(ref, lookup)} belongs to another controller`, foreign: true },
+    };
   }
   if (ref.sectionName === undefined) return { targets: [{ case: "gateway", value: key }], gateways: [key] };
   const listener = gateway.listeners.find(({ name }) => name === ref.sectionName);

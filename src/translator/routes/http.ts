@@ -3,11 +3,7 @@
  * 500; a backend that cannot be resolved costs its share of the traffic and no more.
  */
 import { create } from "@bufbuild/protobuf";
-import type {
-  HTTPBackendRef,
-  HTTPRoute,
-  HTTPRouteRule,
-} from "../../../generated/types/gateway-api/httproute.ts";
+import type { HTTPBackendRef, HTTPRoute, HTTPRouteRule } from "../../../generated/types/gateway-api/httproute.ts";
 import type { ReferenceGrant } from "../../../generated/types/gateway-api/referencegrant.ts";
 import {
   HttpRouteSchema,
@@ -77,9 +73,7 @@ export function translateHttpRoute(
     object: irRef(id),
     createdAtMs: BigInt(createdAtMs(route)),
     parents: parents.flatMap(({ listeners }) =>
-      listeners.map(({ key, hostnames }) =>
-        create(RouteParentSchema, { listener: key, hostnames: [...hostnames] }),
-      ),
+      listeners.map(({ key, hostnames }) => create(RouteParentSchema, { listener: key, hostnames: [...hostnames] })),
     ),
     rules,
   });
@@ -131,7 +125,10 @@ function translateBackendRef(ref: HTTPBackendRef, path: string, context: RuleCon
 }
 
 /** @returns the key of the Backend, or why there is none */
-function resolveBackendRef(ref: HTTPBackendRef, { namespace, services, backends, grants, read }: RuleContext): string | Fault {
+function resolveBackendRef(
+  ref: HTTPBackendRef,
+  { namespace, services, backends, grants, read }: RuleContext,
+): string | Fault {
   const target = {
     group: ref.group ?? "",
     kind: ref.kind ?? "Service",

@@ -1,11 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  AuthenticationMode,
-  BackendSchema,
-  PolicySchema,
-} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { AuthenticationMode, BackendSchema, PolicySchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { decodeMessage, encodeMessage, resourceOf } from "../../../src/ir/encode.ts";
 import { printable } from "../../../src/ir/print.ts";
 import { fromHex, sha256, toHex } from "../../../src/lib/sha256.ts";

@@ -149,10 +149,7 @@ test("listeners hear one net change per key and flush, and nothing of a value th
   graph.flush();
   values.delete("a");
   graph.flush();
-  assert.deepEqual(heard, [
-    [{ key: "a", before: undefined, after: 4 }],
-    [{ key: "a", before: 4, after: undefined }],
-  ]);
+  assert.deepEqual(heard, [[{ key: "a", before: undefined, after: 4 }], [{ key: "a", before: 4, after: undefined }]]);
 });
 
 test("a derivation that reads what is computed after it is refused by name", () => {

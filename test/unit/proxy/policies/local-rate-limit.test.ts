@@ -177,3 +177,17 @@ test("a limit without amount, unit or kind is a configuration error", () => {
     assert.throws(() => limiter([rule]), ConfigError);
   }
 });
+
+test("the first branch whose condition is true counts, and none means no limit", () => {
+  const deps = makeDeps();
+  const rule = { limit: 1, unitMs: 1000, kind: LimitKind.REQUESTS };
+  const branches = [
+    { condition: 'request.path == "/a"', rules: [rule] },
+    { condition: 'request.path.startsWith("/")  && request.path != "/free"', rules: [{ ...rule, limit: 2 }] },
+  ];
+  const middleware = localRateLimit.compile(create(LocalRateLimitSchema, { branches }), deps);
+  const call = (target: string): boolean => passed(() => middleware(makeExchange({ target }), () => makeReply()));
+  assert.deepEqual([call("/a"), call("/a")], [true, false]);
+  assert.deepEqual([call("/b"), call("/b"), call("/b")], [true, true, false]);
+  assert.deepEqual([call("/free"), call("/free")], [true, true]);
+});

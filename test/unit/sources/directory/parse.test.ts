@@ -16,7 +16,7 @@ test("scalars are read as kubectl reads them", () => {
 });
 
 test("merge keys and anchors within one document are resolved", () => {
-  assert.deepEqual(only("base: &base {x: 1}\nuse:\n  <<: *base\n  y: 2\n"), { base: { x: 1 }, use: { x: 1, y: 2 } });
+  assert.deepEqual(only("base: &base {x: 1}\nuse:\n  <<: *base\n  z: 2\n"), { base: { x: 1 }, use: { x: 1, z: 2 } });
 });
 
 test("a repeated key is a fault with its place", () => {
@@ -32,9 +32,9 @@ test("empty documents and comments alone are nothing", () => {
 });
 
 test("lists are taken apart and their items keep their places", () => {
-  const { objects } = parseManifest("apiVersion: v1\nkind: List\nitems:\n- kind: A\n  spec: {x: 1}\n- kind: B\n  spec:\n    y: 2\n");
+  const { objects } = parseManifest("apiVersion: v1\nkind: List\nitems:\n- kind: A\n  spec: {x: 1}\n- kind: B\n  spec:\n    z: 2\n");
   assert.deepEqual(objects.map(({ value }) => value["kind"]), ["A", "B"]);
-  assert.deepEqual(objects[1]?.locate("spec.y"), { line: 8, column: 5 });
+  assert.deepEqual(objects[1]?.locate("spec.z"), { line: 8, column: 5 });
   const typed = parseManifest("apiVersion: v1\nkind: SecretList\nitems: [{metadata: {name: a}}]\n").objects;
   assert.deepEqual(typed[0]?.value, { apiVersion: "v1", kind: "Secret", metadata: { name: "a" } });
 });

@@ -3,7 +3,7 @@ import { HeaderView } from "../../cel/header-view.ts";
 import type { Scope } from "../../cel/scope.ts";
 import type { Body, BodySink, BodyStream } from "../pipeline/body.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
-import type { TransformTarget } from "./transform.ts";
+import type { TransformTarget } from "./transform-support.ts";
 
 export function responseTarget(reply: Reply): TransformTarget {
   return {
@@ -110,6 +110,7 @@ class Replay implements BodyStream {
   readonly #chunks: Buffer[];
   readonly #attach: (sink: BodySink) => void;
   #sink: BodySink | undefined;
+  #attached = false;
   ended: readonly string[] | undefined;
   broken: Error | undefined;
 
@@ -125,8 +126,8 @@ class Replay implements BodyStream {
   }
 
   resume(): void {
-    if (this.#chunks.length > 0 || this.ended !== undefined || this.broken !== undefined) this.#play();
-    else this.#stream.resume();
+    if (this.#attached) this.#stream.resume();
+    else this.#play();
   }
 
   destroy(error?: Error): void {
@@ -147,6 +148,7 @@ class Replay implements BodyStream {
     if (this.broken !== undefined) sink.error(this.broken);
     else if (this.ended !== undefined) sink.end(this.ended);
     else {
+      this.#attached = true;
       this.#attach(sink);
       this.#stream.resume();
     }

@@ -1,7 +1,7 @@
 /** The request side of a transformation: pseudo-headers and the body. */
 import type { BodyStream } from "../pipeline/body.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
-import type { TransformTarget } from "./transform.ts";
+import type { TransformTarget } from "./transform-support.ts";
 
 const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
 /** Visible ASCII from a slash on: anything else could split the request line. */

@@ -1,0 +1,78 @@
+/** One Secret that this program keeps for itself, such as certificates: read whole, written only over what was read. */
+import { ApiError, isStatus } from "./api-error.ts";
+import { SourceError } from "../../lib/errors.ts";
+import type { KubernetesClient } from "./client.ts";
+
+export interface StoredSecret {
+  /** Decoded texts by entry. */
+  readonly data: Readonly<Record<string, string>>;
+  readonly resourceVersion: string;
+}
+
+export interface SecretStore {
+  /** @returns undefined when there is none */
+  read(): Promise<StoredSecret | undefined>;
+  /**
+   * @param replaces the version that was read; undefined when there was no Secret
+   * @returns "conflict" when somebody else wrote in between
+   */
+  write(data: Readonly<Record<string, string>>, replaces: string | undefined): Promise<"written" | "conflict">;
+}
+
+export interface SecretStoreOptions {
+  readonly namespace: string;
+  readonly name: string;
+  /** "Opaque", "kubernetes.io/tls", … */
+  readonly type: string;
+}
+
+export function createSecretStore(client: KubernetesClient, options: SecretStoreOptions): SecretStore {
+  const { namespace, name, type } = options;
+  const collection = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`;
+  const path = `${collection}/${encodeURIComponent(name)}`;
+  return {
+    async read() {
+      try {
+        return decode(await client.request({ method: "GET", path }));
+      } catch (error) {
+        if (isStatus(error, 404)) return undefined;
+        throw error;
+      }
+    },
+    async write(data, replaces) {
+      const metadata = { name, namespace, ...(replaces === undefined ? {} : { resourceVersion: replaces }) };
+      const body = { apiVersion: "v1", kind: "Secret", type, metadata, data: encode(data) };
+      try {
+        await (replaces === undefined
+          ? client.request({ method: "POST", path: collection, body })
+          : client.request({ method: "PUT", path, body }));
+        return "written";
+      } catch (error) {
+        // 404 on a replacement: somebody deleted it meanwhile; the next read will say so. A missing namespace is no conflict.
+        const isDeleted = replaces !== undefined && isStatus(error, 404);
+        if (isStatus(error, 409) || isDeleted) return "conflict";
+        throw withoutValues(error);
+      }
+    },
+  };
+}
+
+function encode(data: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString("base64")]));
+}
+
+function decode(raw: unknown): StoredSecret {
+  const { metadata, data } = raw as { metadata?: { resourceVersion?: unknown }; data?: unknown }; // checked below
+  if (typeof metadata?.resourceVersion !== "string") throw new SourceError("a Secret without a version");
+  const entries = Object.entries((data ?? {}) as Record<string, string>); // the API server validated it as base64 texts
+  return {
+    resourceVersion: metadata.resourceVersion,
+    data: Object.fromEntries(entries.map(([key, text]) => [key, Buffer.from(text, "base64").toString("utf8")])),
+  };
+}
+
+/** A refusal may repeat what was sent; a secret value must not end in a log. */
+function withoutValues(error: unknown): unknown {
+  if (!(error instanceof ApiError) || error.status !== 422) return error;
+  return new ApiError("the API server refuses the Secret as invalid", { status: error.status, reason: error.reason });
+}

@@ -1,0 +1,148 @@
+/** The quickstart on a real API server: plain kubectl apply, and controller, webhook and data plane as three processes. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { startPracticeProvider } from "../../examples/practice-provider/practice-provider.ts";
+import { startHello } from "../../examples/quickstart/hello.ts";
+import { gatewayApiCrds } from "../support/gateway-api-crds.ts";
+import { call } from "../support/http.ts";
+import { eventually, freePorts, type GwproxyProcess, startGwproxy } from "../support/process.ts";
+import type { ProofContext } from "../support/prove.ts";
+import { checkQuickstart, quickstartManifests } from "../support/quickstart.ts";
+import { type ApiServer, startApiServer } from "../testbed/api-server.ts";
+
+interface Cluster {
+  readonly server: ApiServer;
+  readonly url: string;
+  readonly controller: GwproxyProcess;
+  restartController(): GwproxyProcess;
+  condition(kind: string, name: string, path: string): Promise<string>;
+}
+
+const CRDS = join(import.meta.dirname, "../../crds");
+
+async function startCluster(context: Pick<ProofContext, "after">): Promise<Cluster> {
+  const server = await startApiServer();
+  context.after(() => server.stop());
+  await server.kubectl(["apply", "-f", await gatewayApiCrds()]);
+  await server.kubectl(["apply", "-f", CRDS]);
+  await server.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  await server.kubectl(["create", "namespace", "gwproxy-system"]);
+
+  const [gateway = 0, hello = 0, provider = 0, xds = 0, health = 0, webhook = 0, admin = 0] = await freePorts(7);
+  const service = await startHello(hello);
+  context.after(() => void service.close());
+  const practice = await startPracticeProvider({ port: provider, keys: ["practice-key"] });
+  context.after(() => practice.stop());
+
+  const controllerArgs = [
+    "controller",
+    "-k",
+    server.kubeconfig,
+    "--xds-address",
+    `127.0.0.1:${xds}`,
+    "--health-address",
+    `127.0.0.1:${health}`,
+  ];
+  const restartController = (): GwproxyProcess => startGwproxy(context, controllerArgs);
+  const controller = restartController();
+  const hook = startGwproxy(context, [
+    "webhook",
+    "-k",
+    server.kubeconfig,
+    "--address",
+    `127.0.0.1:${webhook}`,
+    "--url",
+    `https://127.0.0.1:${webhook}/validate`,
+  ]);
+  await Promise.all([controller.printed("serving data planes"), hook.printed("validating")]);
+
+  const folder = mkdtempSync(join(tmpdir(), "gwproxy-cluster-"));
+  context.after(() => rmSync(folder, { recursive: true, force: true }));
+  for (const [file, text] of quickstartManifests({ gateway, hello, provider })) writeFileSync(join(folder, file), text);
+  await eventually(() => server.kubectl(["apply", "-f", folder]));
+
+  const plane = startGwproxy(context, [
+    "proxy",
+    "--xds-address",
+    `127.0.0.1:${xds}`,
+    "--gateway",
+    "default/quickstart",
+    "--bind-address",
+    "127.0.0.1",
+    "--admin-address",
+    `127.0.0.1:${admin}`,
+    "--metrics-address",
+    "127.0.0.1:0",
+    "--readiness-address",
+    "127.0.0.1:0",
+  ]);
+  await plane.printed(`listening on 127.0.0.1:${gateway} for Gateway default/quickstart`);
+  return {
+    server,
+    url: `http://127.0.0.1:${gateway}`,
+    controller,
+    restartController,
+    async condition(kind, name, path) {
+      return (await server.kubectl(["get", kind, name, "-o", `jsonpath={${path}}`])).trim();
+    },
+  };
+}
+
+test("the quickstart behaves on a cluster as it does from files", async (t) => {
+  const cluster = await startCluster({ after: (clean) => t.after(clean) });
+  const { server, url, condition } = cluster;
+
+  await checkQuickstart(url);
+
+  await eventually(async () => {
+    const status = (type: string) => `?(@.type=="${type}")].status`;
+    assert.equal(await condition("gateway", "quickstart", `.status.conditions[${status("Accepted")}`), "True");
+    assert.equal(await condition("gateway", "quickstart", `.status.conditions[${status("Programmed")}`), "True");
+    assert.equal(await condition("httproute", "chat", `.status.parents[0].conditions[${status("Accepted")}`), "True");
+    assert.equal(
+      await condition("httproute", "chat", `.status.parents[0].conditions[${status("ResolvedRefs")}`),
+      "True",
+    );
+    assert.equal(await condition("gwbackend", "openai", `.status.conditions[${status("Accepted")}`), "True");
+    assert.equal(await condition("gwpolicy", "chat", `.status.ancestors[0].conditions[${status("Accepted")}`), "True");
+    assert.equal(await condition("gwpolicy", "chat", `.status.ancestors[0].conditions[${status("Attached")}`), "True");
+  });
+
+  await t.test("the API server refuses what the schema can see, the webhook the rest", async () => {
+    const policy = (traffic: string) =>
+      `{apiVersion: gwproxy.dev/v1alpha1, kind: GwPolicy, metadata: {name: bad}, spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: chat}], traffic: ${traffic}}}`;
+    await assert.rejects(
+      () =>
+        server.kubectl(["apply", "-f", "-"], policy("{rateLimit: {local: [{requests: 1, tokens: 1, unit: Hours}]}}")),
+      /spec\.traffic\.rateLimit\.local\[0\]/,
+    );
+    await assert.rejects(
+      () =>
+        server.kubectl(
+          ["apply", "-f", "-"],
+          policy(`{authorization: {policy: {matchExpressions: ["reqest.path == 'x'"]}}}`),
+        ),
+      /spec\.traffic\.authorization\.policy\.matchExpressions\[0\]/,
+    );
+  });
+
+  await t.test("traffic does not need the controller, and its return changes nothing", async () => {
+    await cluster.controller.kill("SIGKILL");
+    assert.equal((await call(`${url}/hello`)).status, 200);
+    const again = cluster.restartController();
+    await again.printed("serving data planes");
+    assert.equal((await call(`${url}/hello`)).status, 200);
+    await server.kubectl([
+      "patch",
+      "httproute",
+      "hello",
+      "--type=json",
+      "-p",
+      '[{"op":"replace","path":"/spec/rules/0/matches/0/path/value","value":"/hi"}]',
+    ]);
+    await eventually(async () => assert.equal((await call(`${url}/hi`)).status, 200));
+  });
+});

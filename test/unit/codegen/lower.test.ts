@@ -1,0 +1,99 @@
+/** Lowering, expansion and budget: what our keywords become in a CRD. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { spendDescriptions } from "../../../codegen/budget.ts";
+import { expand } from "../../../codegen/expand.ts";
+import { createGraph } from "../../../codegen/graph.ts";
+import { readSchemas } from "../../../codegen/load.ts";
+import { celRules, lowered } from "../../../codegen/lower.ts";
+import { walk, type Schema } from "../../../codegen/schema.ts";
+
+const A_AND_B: Schema = { type: "object", properties: { a: { type: "integer" }, namespace: { type: "integer" } } };
+
+test("the family of one-of becomes one rule each, with a message that names the fields", () => {
+  const rules = celRules({ ...A_AND_B, "x-gw-exactly-one-of": ["a", "namespace"], "x-gw-at-least-one-of": ["a"] });
+  assert.deepEqual(rules, [
+    {
+      rule: "[has(self.a), has(self.__namespace__)].filter(x, x == true).size() == 1",
+      message: "exactly one of the fields in [a namespace] must be set",
+    },
+    {
+      rule: "[has(self.a)].filter(x, x == true).size() >= 1",
+      message: "at least one of the fields in [a] must be set",
+    },
+  ]);
+});
+
+test("x-gw-if shuts out every field that it does not name, each with a message of its own", () => {
+  const schema: Schema = {
+    type: "object",
+    "x-gw-if": { when: { phase: "Early" }, "then-only": ["a"] },
+    properties: { phase: { type: "string" }, a: { type: "integer" }, b: { type: "integer" } },
+  };
+  assert.deepEqual(celRules(schema), [
+    {
+      rule: "!(has(self.phase) && self.phase == 'Early') || !has(self.b)",
+      message: "b may not be set when phase is Early",
+      fieldPath: ".b",
+    },
+  ]);
+});
+
+test("x-gw-immutable becomes a rule about changes", () => {
+  assert.deepEqual(celRules({ type: "string", "x-gw-immutable": true }), [
+    { rule: "self == oldSelf", message: "the value may not change" },
+  ]);
+});
+
+test("no keyword of ours and no reference reaches a CRD", () => {
+  const { components } = readSchemas(
+    new Map([
+      ["kinds", "group: example.dev\nversion: v1\nkinds: []\n"],
+      [
+        "a",
+        `
+D: {type: string, x-gw-format: duration, x-gw-default: none, description: of the component}
+A: {type: object, x-gw-at-least-one-of: [b], properties: {b: {$ref: D, description: of the use}, c: {$ref: D}}}
+`,
+      ],
+    ]),
+  );
+  const graph = createGraph(components);
+  const tree = expand(graph, graph.get("A").schema);
+  for (const [, schema] of walk(tree)) {
+    assert.deepEqual(
+      Object.keys(schema).filter((keyword) => keyword.startsWith("x-gw-") || keyword === "$ref"),
+      [],
+    );
+  }
+  assert.equal(tree.properties?.["b"]?.description, "of the use");
+  assert.equal(tree.properties?.["c"]?.description, "of the component");
+  assert.equal(tree.properties?.["b"]?.maxLength, 32, "the format brings its bounds");
+  assert.equal(tree["x-kubernetes-validations"]?.length, 1);
+});
+
+test("bounds of the schema itself win over those of its format", () => {
+  assert.equal(lowered({ type: "string", "x-gw-format": "hostname", maxLength: 63 }).maxLength, 63);
+});
+
+function nested(depth: number, text: string): Schema {
+  if (depth === 0) return { type: "string", description: text };
+  return { type: "object", description: text, properties: { next: nested(depth - 1, text) } };
+}
+
+test("descriptions are spent from the root down: full, then first sentences, then none", () => {
+  const schema = nested(6, "First sentence. Second sentence.");
+  const all = spendDescriptions("X", schema, 0, 10_000);
+  assert.deepEqual([all.kept, all.shortened, all.dropped], [4, 3, 0]);
+  const bare = Buffer.byteLength(JSON.stringify(spendDescriptions("X", nested(6, ""), 0).schema));
+  const some = spendDescriptions("X", schema, 0, bare + 20);
+  assert.ok(some.dropped > 0);
+  assert.ok(Buffer.byteLength(JSON.stringify(some.schema)) <= bare + 20);
+});
+
+test("a CRD that is too large without any description stops the build", () => {
+  assert.throws(
+    () => spendDescriptions("X", nested(6, ""), 0, 50),
+    /^Error: X: the CRD is \d+ bytes over the limit of 50/,
+  );
+});
