@@ -20,7 +20,7 @@ export function webhookConfiguration(name: string, target: WebhookTarget, resour
         clientConfig: { ...clientAddress(target), ...(caBundle === "" ? {} : { caBundle: Buffer.from(caBundle, "utf8").toString("base64") }) },
         // Plural names without "/status": writing a status is never a question for admission.
         rules: [{ apiGroups: [API_GROUP], apiVersions: ["*"], operations: ["CREATE", "UPDATE"], resources: [...resources].sort(), scope: "*" }],
-        matchConditions: [{ name: "not-status", expression: 'request.subResource != "status"' }],
+        matchConditions: [{ name: "not-status", expression: '!has(request.subResource) || request.subResource != "status"' }],
         failurePolicy: "Fail",
         matchPolicy: "Equivalent",
         sideEffects: "None",

@@ -44,16 +44,19 @@ export function printLogFilter(filter: LogFilter): string {
   return [filter.level, ...[...filter.modules].map(([module, level]) => `${module}=${level}`)].join(",");
 }
 
+/** Whether a line of this module and level passes. */
+export function isEnabled(filter: LogFilter, module: string, level: LogLevel): boolean {
+  return LOG_LEVELS.indexOf(level) <= LOG_LEVELS.indexOf(filter.modules.get(module) ?? filter.level);
+}
+
 export function createLogger(filter: LogFilter, write: (line: string) => void, module = ""): Logger {
-  const log = (level: Exclude<LogLevel, "off">) => {
-    const rank = LOG_LEVELS.indexOf(level);
-    return (message: string, fields?: LogFields): void => {
-      const limit = filter.modules.get(module) ?? filter.level;
-      if (rank > LOG_LEVELS.indexOf(limit)) return;
+  const log =
+    (level: Exclude<LogLevel, "off">) =>
+    (message: string, fields?: LogFields): void => {
+      if (!isEnabled(filter, module, level)) return;
       const time = new Date().toISOString();
       write(`${JSON.stringify({ time, level, ...(module === "" ? {} : { module }), message, ...fields })}\n`);
     };
-  };
   return {
     error: log("error"),
     warn: log("warn"),

@@ -89,7 +89,7 @@ export class Configuration {
       this.#placeListener(key);
       for (const route of this.#routesOfListener.get(key) ?? []) routes.add(route);
     }
-    for (const key of routes) this.#placeRoute(key);
+    for (const key of routes) this.#attempt(refused, { type: "HttpRoute", key }, () => this.#placeRoute(key));
     for (const { router } of this.#listeners.values()) router.settle();
     return refused;
   }

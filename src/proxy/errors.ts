@@ -34,6 +34,8 @@ export const PROXY_ERRORS = {
   response_too_large: { status: 502, grpc: 14, reason: "UpstreamFailure", text: "response body too large" },
   method_not_allowed: { status: 405, grpc: 2, reason: "InvalidRequest", text: "method not allowed" },
   upgrade_unsupported: { status: 501, grpc: 12, reason: "InvalidRequest", text: "protocol upgrade not supported" },
+  request_slow: { status: 408, grpc: 4, reason: "InvalidRequest", text: "request timeout" },
+  headers_too_large: { status: 431, grpc: 2, reason: "InvalidRequest", text: "request headers too large" },
   body_too_large: { status: 413, grpc: 2, reason: "InvalidRequest", text: "request body too large" },
   encoding_unsupported: { status: 415, grpc: 2, reason: "InvalidRequest", text: "unsupported content encoding" },
   request_invalid: { status: 400, grpc: 13, reason: "InvalidRequest", text: "invalid request" },

@@ -1,58 +1,70 @@
 /**
- * One JSON line per request. Lines are gathered and written together at the end of the turn of the event loop: a write
- * per request would cost more than the request. Holds no header, no query and no body, so no credential either.
+ * The access log: one JSON line per request (observability.md 1), gathered and written in batches. A reader that stalls
+ * costs lines, never requests.
  */
-import type { RequestRecord } from "./request-record.ts";
 
-export function createAccessLog(write: (text: string) => void): (record: RequestRecord) => void {
+export type AccessRecord = Readonly<Record<string, string | number | boolean | undefined>>;
+
+export interface AccessLog {
+  write(record: AccessRecord): void;
+  /** Hands over what is gathered. */
+  flush(): void;
+  /** Lines that were given up because the writer did not keep up. */
+  readonly dropped: number;
+  close(): void;
+}
+
+export interface AccessLogOptions {
+  /** @returns false when it wants no more until it said so by `ready` */
+  readonly write: (lines: string) => boolean;
+  /** Registers what to call when the writer takes lines again. */
+  readonly onReady?: (resume: () => void) => void;
+  readonly enabled?: () => boolean;
+  readonly now?: () => Date;
+  readonly delayMs?: number;
+}
+
+const DELAY_MS = 20;
+const BATCH_CHARACTERS = 65_536;
+const MAX_CHARACTERS = 4_194_304;
+
+export function createAccessLog(options: AccessLogOptions): AccessLog {
+  const now = options.now ?? (() => new Date());
   let pending = "";
+  let dropped = 0;
+  let stalled = false;
+  let timer: NodeJS.Timeout | undefined;
   const flush = (): void => {
-    const text = pending;
+    clearTimeout(timer);
+    timer = undefined;
+    if (pending === "" || stalled) return;
+    const lines = pending;
     pending = "";
-    write(text);
+    if (options.write(lines)) return;
+    stalled = options.onReady !== undefined;
+    options.onReady?.(() => {
+      stalled = false;
+      flush();
+    });
   };
-  return (record) => {
-    if (pending === "") setImmediate(flush);
-    pending += `${JSON.stringify(fields(record))}\n`;
-  };
-}
-
-function fields(record: RequestRecord): Record<string, unknown> {
-  const { llm } = record;
   return {
-    time: record.startedAt.toISOString(),
-    level: "info",
-    module: "request",
-    gateway: record.gateway,
-    listener: record.listener,
-    ...optional("route", record.route),
-    ...optional("rule", record.rule),
-    ...optional("endpoint", record.backend),
-    "src.addr": record.clientAddress,
-    "http.method": record.method,
-    "http.host": record.host,
-    "http.path": record.path,
-    "http.version": record.version,
-    "http.status": record.status,
-    reason: record.reason,
-    ...optional("error", record.detail),
-    ...(record.clientGone ? { client_gone: true } : {}),
-    request_bytes: record.requestBytes,
-    response_bytes: record.responseBytes,
-    duration_ms: Math.round(record.durationMs * 1000) / 1000,
-    ...(llm === undefined
-      ? {}
-      : {
-          "gen_ai.provider.name": llm.provider,
-          "gen_ai.request.model": llm.requestModel,
-          "gen_ai.response.model": llm.responseModel,
-          "gen_ai.usage.input_tokens": llm.inputTokens,
-          "gen_ai.usage.output_tokens": llm.outputTokens,
-          streaming: llm.streaming,
-        }),
+    write(record) {
+      if (options.enabled?.() === false) return;
+      if (pending.length > MAX_CHARACTERS) {
+        dropped++;
+        return;
+      }
+      pending += `${JSON.stringify({ level: "info", time: now().toISOString(), scope: "request", ...record })}\n`;
+      if (pending.length >= BATCH_CHARACTERS) flush();
+      else timer ??= setTimeout(flush, options.delayMs ?? DELAY_MS);
+    },
+    flush,
+    get dropped() {
+      return dropped;
+    },
+    close() {
+      stalled = false;
+      flush();
+    },
   };
-}
-
-function optional(name: string, value: string): Record<string, string> {
-  return value === "" ? {} : { [name]: value };
 }

@@ -1,92 +1,93 @@
-/**
- * The metrics of a data plane, in the Prometheus text format. Label values are bounded by configuration (names of
- * gateways, routes, backends, reasons) and by the classes below; nothing that a client sends becomes a label.
- */
-import type { RequestRecord } from "./request-record.ts";
+/** The metrics of a data plane (observability.md 2), and their text form for Prometheus. */
+import { createRegistry, type Registry } from "./registry.ts";
+
+export interface RequestSample {
+  readonly backend: string;
+  readonly protocol: string;
+  readonly method: string;
+  readonly status: number;
+  readonly reason: string;
+  readonly bind: string;
+  readonly gateway: string;
+  readonly listener: string;
+  readonly route: string;
+  readonly routeRule: string;
+  readonly durationSeconds: number;
+  readonly responseBytes: number;
+  readonly llm?: LlmSample | undefined;
+}
+
+export type TokenType = "input" | "output" | "input_cache_read" | "input_cache_write";
+
+export interface LlmSample {
+  readonly operation: string;
+  readonly system: string;
+  readonly requestModel: string;
+  readonly responseModel: string;
+  readonly tokens: Readonly<Record<TokenType, number | undefined>>;
+}
 
 export interface Metrics {
-  request(record: RequestRecord): void;
-  /** The whole exposition. */
-  render(): string;
+  request(sample: RequestSample): void;
+  /** Gauges that someone else knows are read when asked for. */
+  gauge(name: string, help: string, read: () => Iterable<{ labels: Record<string, string>; value: number }>): void;
+  /** Prometheus text 0.0.4. */
+  print(): string;
 }
 
-const DURATION_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-const KNOWN_METHODS = new Set(["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]);
+const H = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80];
+const T = Array.from({ length: 14 }, (_, power) => 4 ** power);
+const G = Array.from({ length: 14 }, (_, power) => 0.01 * 2 ** power);
+const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]);
+const HTTP = ["backend", "protocol", "method", "status", "reason", "bind", "gateway", "listener", "route", "route_rule"];
+const GEN = ["gen_ai_operation_name", "gen_ai_system", "gen_ai_request_model", "gen_ai_response_model"];
+const RS = ["bind", "gateway", "listener", "route", "route_rule"];
+const FAILURES = new Set(["UpstreamFailure", "NoHealthyBackend", "Timeout"]);
 
-type Labels = Readonly<Record<string, string>>;
-
-interface Histogram {
-  readonly counts: number[];
-  sum: number;
-  count: number;
-}
-
-export function createMetrics(): Metrics {
-  const requests = new Map<string, number>();
-  const durations = new Map<string, Histogram>();
-  const tokens = new Map<string, number>();
-  const bytes = new Map<string, number>();
-
+export function createMetrics(version: string): Metrics {
+  const registry: Registry = createRegistry("gwproxy_");
+  registry.counter("build_info", "Build of this process.", ["tag"], "gauge").add([version], 1);
+  const requests = registry.counter("requests_total", "Requests answered.", HTTP);
+  const bytes = registry.counter("response_bytes_total", "Bytes of answer bodies.", HTTP);
+  const failures = registry.counter("upstream_failures_total", "Requests that an upstream failed.", ["backend", "reason"]);
+  const duration = registry.histogram("request_duration_seconds", "From arrival to the last byte.", HTTP, H);
+  const tokens = registry.histogram("gen_ai_client_token_usage", "Tokens per LLM request.", ["gen_ai_token_type", ...GEN, ...RS], T);
+  const generation = registry.histogram("gen_ai_server_request_duration", "Duration of LLM requests.", [...GEN, ...RS], G);
+  const bounded = createBound();
   return {
-    request(record) {
-      const { gateway, listener, route, backend, reason, status, llm } = record;
-      const method = KNOWN_METHODS.has(record.method) ? record.method : "other";
-      const place = { gateway, listener, route };
-      increase(requests, printLabels({ ...place, backend, method, status: String(status), reason }), 1);
-      observe(durations, printLabels(place), record.durationMs / 1000);
-      increase(bytes, printLabels({ ...place, direction: "request" }), record.requestBytes);
-      increase(bytes, printLabels({ ...place, direction: "response" }), record.responseBytes);
+    request(sample) {
+      const method = METHODS.has(sample.method) ? sample.method : "other";
+      const place = [sample.bind, sample.gateway, sample.listener, sample.route, sample.routeRule];
+      const labels = [sample.backend, sample.protocol, method, String(sample.status), sample.reason, ...place];
+      requests.add(labels, 1);
+      bytes.add(labels, sample.responseBytes);
+      duration.observe(labels, sample.durationSeconds);
+      if (FAILURES.has(sample.reason)) failures.add([sample.backend, sample.reason], 1);
+      const { llm } = sample;
       if (llm === undefined) return;
-      // The model is what a client typed; the provider and the direction are ours.
-      const labels = { ...place, provider: llm.provider };
-      increase(tokens, printLabels({ ...labels, type: "input" }), llm.inputTokens ?? 0);
-      increase(tokens, printLabels({ ...labels, type: "output" }), llm.outputTokens ?? 0);
+      const model = bounded("request", llm.requestModel);
+      const gen = [llm.operation, llm.system, model, bounded("response", llm.responseModel), ...place];
+      generation.observe(gen, sample.durationSeconds);
+      for (const [type, count] of Object.entries(llm.tokens)) if (count !== undefined) tokens.observe([type, ...gen], count);
     },
-    render: () =>
-      [
-        printCounter("gwproxy_requests_total", "Requests by place, status and reason.", requests),
-        printCounter("gwproxy_bytes_total", "Body bytes by place and direction.", bytes),
-        printCounter("gwproxy_llm_tokens_total", "LLM tokens by provider and type.", tokens),
-        printHistogram("gwproxy_request_duration_seconds", "Time from the request head to the last byte of the answer.", durations),
-      ].join(""),
+    gauge: (name, help, read) => registry.gauge(name, help, read),
+    print: () => registry.print(),
   };
 }
 
-function increase(series: Map<string, number>, labels: string, by: number): void {
-  series.set(labels, (series.get(labels) ?? 0) + by);
-}
+const MAX_DISTINCT = 1000;
+const MAX_LENGTH = 128;
 
-function observe(series: Map<string, Histogram>, labels: string, value: number): void {
-  let histogram = series.get(labels);
-  if (histogram === undefined) {
-    histogram = { counts: DURATION_BUCKETS_S.map(() => 0), sum: 0, count: 0 };
-    series.set(labels, histogram);
-  }
-  const bucket = DURATION_BUCKETS_S.findIndex((bound) => value <= bound);
-  if (bucket >= 0) histogram.counts[bucket] = (histogram.counts[bucket] ?? 0) + 1;
-  histogram.sum += value;
-  histogram.count++;
-}
-
-function printLabels(labels: Labels): string {
-  return Object.entries(labels)
-    .map(([name, value]) => `${name}="${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`)
-    .join(",");
-}
-
-function printCounter(name: string, help: string, series: ReadonlyMap<string, number>): string {
-  const lines = [...series].map(([labels, value]) => `${name}{${labels}} ${value}\n`);
-  return `# HELP ${name} ${help}\n# TYPE ${name} counter\n${lines.join("")}`;
-}
-
-function printHistogram(name: string, help: string, series: ReadonlyMap<string, Histogram>): string {
-  const lines = [...series].flatMap(([labels, { counts, sum, count }]) => {
-    let total = 0;
-    const buckets = DURATION_BUCKETS_S.map((bound, at) => {
-      total += counts[at] ?? 0;
-      return `${name}_bucket{${labels},le="${bound}"} ${total}\n`;
-    });
-    return [...buckets, `${name}_bucket{${labels},le="+Inf"} ${count}\n`, `${name}_sum{${labels}} ${sum}\n`, `${name}_count{${labels}} ${count}\n`];
-  });
-  return `# HELP ${name} ${help}\n# TYPE ${name} histogram\n${lines.join("")}`;
+/** Values that clients choose must not fill the memory: beyond a number of distinct ones they are "other". */
+function createBound(): (label: string, value: string) => string {
+  const seen = new Map<string, Set<string>>();
+  return (label, value) => {
+    let values = seen.get(label);
+    if (values === undefined) seen.set(label, (values = new Set()));
+    const cut = value.slice(0, MAX_LENGTH);
+    if (values.has(cut)) return cut;
+    if (values.size >= MAX_DISTINCT) return "other";
+    values.add(cut);
+    return cut;
+  };
 }

@@ -227,7 +227,12 @@ test("a Gateway's status is applied: foreign conditions stay, listeners that are
   });
   const foreign = { ...FOREIGN.conditions[0], type: "example.com/Audited" };
   await server.kubectl([
-    ...["patch", "gateway", "gw", "--subresource=status", "--type=merge", "-p"],
+    "patch",
+    "gateway",
+    "gw",
+    "--subresource=status",
+    "--type=merge",
+    "-p",
     JSON.stringify({ status: { conditions: [foreign] } }),
   ]);
   const listener = (name: string, attachedRoutes: number): object => ({

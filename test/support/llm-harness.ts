@@ -91,6 +91,8 @@ export class TestExchange implements Exchange {
   requestBody: Body;
   deadlineAtMs: number | undefined = undefined;
   backendTimeoutMs: number | undefined = undefined;
+  endpoint: string | undefined = undefined;
+  readonly hostRewritten = false;
   readonly queuedHeaders: HeaderList = new HeaderList();
   readonly tokenGates: TokenGate[] = [];
   readonly roots: Map<string, unknown> = new Map();

@@ -21,7 +21,7 @@ build() { # NAME MODULE_FOLDER LINKER_FLAGS PACKAGE
   [ -x "$bin/$1" ] && return
   local began=$SECONDS unfinished="$bin/.$1.$$" compiler
   echo "testbed: building $1, this happens once ..." >&2
-  (cd "$here/$2" && CGO_ENABLED=0 exec go build -mod=readonly -trimpath -ldflags "$3" -o "$unfinished" "$4") &
+  (cd "$here/$2" && CGO_ENABLED=0 exec go build -mod=readonly -ldflags "$3" -o "$unfinished" "$4") &
   compiler=$!
   while kill -0 "$compiler" 2>/dev/null; do
     sleep 1

@@ -98,15 +98,16 @@ function reverse(run: Run, value: unknown): unknown {
   return run.spendLength(value.length * 4) ? COST_LIMIT : [...value].toReversed().join("");
 }
 
-const trim = onText((text) => text.replace(/^[\s\u0085\u180e]+/, "").slice(0, trimmedEnd(text)));
-
-/** Found by walking back, because a pattern anchored at the end tries every start. */
-function trimmedEnd(text: string): number {
-  const start = text.length - text.replace(/^[\s\u0085\u180e]+/, "").length;
+/** Ends are found by walking in, because a pattern anchored at the end tries every start. */
+const trim = onText((text) => {
+  let start = 0;
   let end = text.length;
-  while (end > start && /[\s\u0085\u180e]/.test(text[end - 1] as string)) end--;
-  return end - start;
-}
+  while (start < end && WHITE_SPACE.test(text[start] as string)) start++;
+  while (end > start && WHITE_SPACE.test(text[end - 1] as string)) end--;
+  return text.slice(start, end);
+});
+
+const WHITE_SPACE = /\p{White_Space}/u;
 
 const QUOTED: ReadonlyMap<string, string> = new Map([
   ["\u0007", "\\a"],

@@ -19,7 +19,7 @@ import { createXdsServer } from "../../xds/server/discovery.ts";
 import type { Address } from "../commands/options.ts";
 import type { ControllerOptions } from "../commands/controller.ts";
 import { createAcknowledgements } from "./acknowledgements.ts";
-import { createProcessLog, stopSignal } from "./data-plane.ts";
+import { createProcessLog, stopSignal } from "./process.ts";
 import { ensureGatewayClass } from "./gateway-class.ts";
 
 export async function runController(options: ControllerOptions): Promise<void> {

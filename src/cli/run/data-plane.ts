@@ -1,14 +1,13 @@
 /** What every process with a data plane runs beside its listeners: admin, metrics and readiness servers. */
 import { startAdminServer, startMetricsServer, startReadinessServer } from "../../admin/server.ts";
-import { createLogger, type LogFilter, type Logger, parseLogFilter } from "../../lib/log.ts";
+import { isEnabled, printLogFilter } from "../../lib/log.ts";
 import { createProxy, type Proxy } from "../../proxy/proxy.ts";
+import { createAccessLog } from "../../telemetry/access-log.ts";
+import { createMetrics } from "../../telemetry/metrics.ts";
 import type { DataPlaneOptions } from "../commands/options.ts";
 import { VERSION } from "../version.ts";
-
-export interface ProcessLog {
-  readonly log: Logger;
-  readonly filter: LogFilter;
-}
+import { configDump } from "./dump.ts";
+import type { ProcessLog } from "./process.ts";
 
 export interface DataPlane {
   readonly proxy: Proxy;
@@ -18,26 +17,26 @@ export interface DataPlane {
   stop(): Promise<void>;
 }
 
-/** Log lines go to stderr, so that stdout stays for what a command prints. */
-export function createProcessLog(filterText: string): ProcessLog {
-  const filter = parseLogFilter(filterText) ?? { level: "info" as const, modules: new Map() };
-  return { filter, log: createLogger(filter, (line) => void process.stderr.write(line)) };
-}
-
 export async function startDataPlane(options: DataPlaneOptions, { log, filter }: ProcessLog): Promise<DataPlane> {
-  const proxy = createProxy({ bindAddress: options.bindAddress, log });
+  const metrics = createMetrics(VERSION);
+  const accessLog = createAccessLog({
+    write: (lines) => process.stderr.write(lines),
+    onReady: (resume) => void process.stderr.once("drain", resume),
+    enabled: () => isEnabled(filter, "request", "info"),
+  });
+  const proxy = createProxy({ bindAddress: options.bindAddress, log: log.child("proxy"), telemetry: { metrics, accessLog } });
   const pending = new Set(["configuration"]);
   const stopping = Promise.withResolvers<void>();
   const servers = [
     await startAdminServer({
       address: options.adminAddress,
-      state: () => ({ ...proxy.state(), version: { version: VERSION, node: process.versions.node } }),
+      state: () => configDump(proxy.state(), { bindAddress: options.bindAddress, logging: printLogFilter(filter) }),
       filter,
       log,
       drain: () => proxy.drain(),
       quit: () => stopping.resolve(),
     }),
-    await startMetricsServer({ address: options.metricsAddress, render: () => proxy.metrics() }),
+    await startMetricsServer({ address: options.metricsAddress, render: () => metrics.print() }),
     await startReadinessServer({ address: options.readinessAddress, pending: () => [...pending] }),
   ];
   void stopping.promise.then(() => process.kill(process.pid, "SIGTERM"));
@@ -47,20 +46,9 @@ export async function startDataPlane(options: DataPlaneOptions, { log, filter }:
     async stop() {
       pending.add("shutdown");
       await proxy.drain();
-      await proxy.close();
+      proxy.close();
+      accessLog.close();
       await Promise.all(servers.map((server) => server.close()));
     },
   };
-}
-
-/** Resolves when the process is told to stop. A second signal ends it at once. */
-export function stopSignal(): Promise<void> {
-  return new Promise((resolve) => {
-    for (const signal of ["SIGINT", "SIGTERM"] as const) {
-      process.once(signal, () => {
-        process.once(signal, () => process.exit(1));
-        resolve();
-      });
-    }
-  });
 }

@@ -2,7 +2,8 @@
 import { createXdsClient } from "../../xds/client/connection.ts";
 import type { ProxyOptions } from "../commands/proxy.ts";
 import type { Terminal } from "../output.ts";
-import { createProcessLog, startDataPlane, stopSignal } from "./data-plane.ts";
+import { startDataPlane } from "./data-plane.ts";
+import { createProcessLog, stopSignal } from "./process.ts";
 
 export async function runProxy(options: ProxyOptions, terminal: Terminal): Promise<void> {
   const process = createProcessLog(options.logLevel);
@@ -18,7 +19,7 @@ export async function runProxy(options: ProxyOptions, terminal: Terminal): Promi
   await Promise.race([client.ready, stopped]);
   plane.pending.delete("configuration");
   for (const listener of plane.proxy.listeners()) {
-    terminal.out(`listening on ${listener.address}:${listener.boundPort} for Gateway ${options.gateway}\n`);
+    terminal.out(`listening on ${options.bindAddress}:${listener.boundPort} for Gateway ${options.gateway}\n`);
   }
   await stopped;
   await client.stop();

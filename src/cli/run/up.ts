@@ -6,9 +6,10 @@ import { createTranslator } from "../../translator/translate.ts";
 import type { Diagnostic } from "../../translator/diagnostics.ts";
 import type { UpOptions } from "../commands/up.ts";
 import type { Terminal } from "../output.ts";
-import { createProcessLog, startDataPlane, stopSignal } from "./data-plane.ts";
+import { startDataPlane } from "./data-plane.ts";
 import { createEmbedded } from "./embedded.ts";
 import { createManifestSource } from "./manifests.ts";
+import { createProcessLog, stopSignal } from "./process.ts";
 import { changedNames, problemLine } from "./report.ts";
 
 export async function runUp(options: UpOptions, terminal: Terminal): Promise<void> {
@@ -18,7 +19,7 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
   const source = createManifestSource(options.file, log.child("source"));
   const translator = createTranslator({ controllerName: "gwproxy.dev/gwproxy", implicitClass: "gwproxy" });
   const reporter = createReporter(options.output, terminal);
-  const listening = new Set<number>();
+  const listening = new Set<string>();
 
   const embedded = createEmbedded({
     source,
@@ -26,9 +27,9 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
     proxy: plane.proxy,
     onApplied(update, result) {
       for (const listener of plane.proxy.listeners()) {
-        if (listening.has(listener.port)) continue;
-        listening.add(listener.port);
-        reporter.listening(listener);
+        if (listening.has(listener.bind)) continue;
+        listening.add(listener.bind);
+        reporter.listening({ ...listener, address: options.bindAddress });
       }
       if (plane.pending.size === 0) reporter.changed(update);
       reporter.refused(result);
@@ -55,7 +56,7 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
 }
 
 interface Reporter {
-  listening(listener: { readonly address: string; readonly boundPort: number; readonly gateways: readonly string[] }): void;
+  listening(listener: { readonly address: string; readonly boundPort: number; readonly gateway: string }): void;
   changed(update: ResourceUpdate): void;
   refused(result: ApplyResult): void;
   /** @param from each origin replaces only what it reported before */
@@ -68,9 +69,8 @@ function createReporter(form: "text" | "json", terminal: Terminal): Reporter {
   const say = (text: string, event: Readonly<Record<string, unknown>>): void =>
     terminal.out(form === "json" ? `${JSON.stringify(event)}\n` : `${text}\n`);
   return {
-    listening({ address, boundPort, gateways }) {
-      const names = gateways.join(", ");
-      say(`listening on ${address}:${boundPort} for Gateway ${names}`, { event: "listening", address, port: boundPort, gateways });
+    listening({ address, boundPort, gateway }) {
+      say(`listening on ${address}:${boundPort} for Gateway ${gateway}`, { event: "listening", address, port: boundPort, gateway });
     },
     changed(update) {
       const { set, removed } = changedNames(update);

@@ -13,7 +13,7 @@ import { createCertificateStore } from "../../sources/kubernetes/certificate-sto
 import { createKubernetesClient, type KubernetesClient } from "../../sources/kubernetes/client.ts";
 import { createSecretStore } from "../../sources/kubernetes/secret-store.ts";
 import type { WebhookOptions } from "../commands/webhook.ts";
-import { createProcessLog, stopSignal } from "./data-plane.ts";
+import { createProcessLog, stopSignal } from "./process.ts";
 
 const CONFIGURATION_NAME = "gwproxy";
 const SECRET_NAME = "gwproxy-webhook-cert";

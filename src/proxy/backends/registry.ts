@@ -30,6 +30,15 @@ export interface BackendSlot {
   users: number;
 }
 
+export interface EndpointDump {
+  readonly backend: string;
+  readonly endpoint: string;
+  readonly health: number;
+  readonly requestLatency: number;
+  readonly pendingRequests: number;
+  readonly totalRequests: number;
+}
+
 export interface RegistryOptions {
   readonly log: Logger;
   readonly upstream: Upstream;
@@ -92,6 +101,20 @@ export class BackendRegistry {
     let set = this.#endpoints.get(key);
     if (set === undefined) this.#endpoints.set(key, (set = new EndpointSet()));
     return set;
+  }
+
+  /** The score of every endpoint. */
+  dump(): EndpointDump[] {
+    return [...this.#endpoints].flatMap(([backend, set]) =>
+      set.all.map(({ name, health, latencySeconds, pending, total }) => ({
+        backend,
+        endpoint: name,
+        health,
+        requestLatency: latencySeconds,
+        pendingRequests: pending,
+        totalRequests: total,
+      })),
+    );
   }
 
   rebuild(key: string): void {

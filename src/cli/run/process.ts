@@ -1,0 +1,25 @@
+/** What every long-running command needs of its process: a log and the word to stop. */
+import { createLogger, type LogFilter, type Logger, parseLogFilter } from "../../lib/log.ts";
+
+export interface ProcessLog {
+  readonly log: Logger;
+  readonly filter: LogFilter;
+}
+
+/** Log lines go to stderr, so that stdout stays for what a command prints. */
+export function createProcessLog(filterText: string): ProcessLog {
+  const filter = parseLogFilter(filterText) ?? { level: "info" as const, modules: new Map() };
+  return { filter, log: createLogger(filter, (line) => void process.stderr.write(line)) };
+}
+
+/** Resolves when the process is told to stop. A second signal ends it at once. */
+export function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+      process.once(signal, () => {
+        process.once(signal, () => process.exit(1));
+        resolve();
+      });
+    }
+  });
+}

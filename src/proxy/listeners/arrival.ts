@@ -1,0 +1,164 @@
+/**
+ * The head of a request as it arrived, checked and made ready to forward (RFC 9110 7.6.1, RFC 9112 3.2 and 6.3): what
+ * belongs to the connection is gone, what the proxy knows better than the client is written anew. In doubt it refuses.
+ */
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { HeaderList } from "../../lib/header-list.ts";
+import { ProxyError } from "../errors.ts";
+import { ROLE, addNominated, dropNames, fieldOf } from "../pipeline/fields.ts";
+import type { Body } from "../pipeline/body.ts";
+import type { Arrival } from "../pipeline/http-exchange.ts";
+
+export interface Peer {
+  readonly address: string;
+  readonly port: number;
+}
+
+const MAX_FIELDS = 100;
+const LENGTH = /^[0-9]{1,15}$/;
+const HOST = /^(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._~!$&'()*+,;=%-]+)(?::[0-9]{0,5})?$/;
+const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
+/** A segment "." or "..", written plainly or in percent form. */
+const DOT_SEGMENT = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
+const ABSOLUTE = /^(https?):\/\/([^/?#]+)(.*)$/i;
+
+interface Found {
+  host: string | undefined;
+  forwardedFor: string | undefined;
+  requestId: string | undefined;
+  contentLength: string | undefined;
+  chunked: boolean;
+  trailers: boolean;
+  upgrade: string | undefined;
+  nominated: Set<string> | undefined;
+}
+
+export interface Head {
+  readonly arrival: Omit<Arrival, "body">;
+  readonly hasBody: boolean;
+}
+
+/** @throws ProxyError request_invalid, upgrade_unsupported */
+export function readHead(request: IncomingMessage, peer: Peer, bind: string): Head {
+  const found: Found = {
+    host: undefined,
+    forwardedFor: undefined,
+    requestId: undefined,
+    contentLength: undefined,
+    chunked: false,
+    trailers: false,
+    upgrade: undefined,
+    nominated: undefined,
+  };
+  const raw = readFields(request.rawHeaders, found);
+  const { target, authority } = splitTarget(request.url ?? "");
+  const host = authority ?? found.host;
+  if (host === undefined || !HOST.test(host)) throw invalid("no valid host");
+  if (found.chunked && found.contentLength !== undefined) throw invalid("both content-length and transfer-encoding");
+  if (found.chunked && request.httpVersion === "1.0") throw invalid("transfer-encoding in HTTP/1.0");
+  if (isUpgrade(found)) throw new ProxyError("upgrade_unsupported");
+  const requestId = found.requestId ?? randomUUID();
+  raw.unshift("host", host);
+  const forwardedFor = found.forwardedFor === undefined ? peer.address : `${found.forwardedFor}, ${peer.address}`;
+  raw.push("x-forwarded-for", forwardedFor, "x-forwarded-proto", "http", "x-forwarded-host", host);
+  raw.push("x-request-id", requestId);
+  if (found.trailers) raw.push("te", "trailers");
+  const length = found.contentLength === undefined ? undefined : Number(found.contentLength);
+  const arrival = {
+    method: request.method ?? "GET",
+    target,
+    host,
+    scheme: "http",
+    version: `HTTP/${request.httpVersion}`,
+    headers: new HeaderList(raw),
+    contentLength: length ?? (found.chunked ? undefined : 0),
+    requestId,
+    source: peer,
+    bind,
+  } as const;
+  return { arrival, hasBody: found.chunked || (length !== undefined && length > 0) };
+}
+
+export function arrivalOf(head: Head, body: Body): Arrival {
+  return { ...head.arrival, body };
+}
+
+function readFields(raw: readonly string[], found: Found): string[] {
+  if (raw.length > MAX_FIELDS * 2) throw new ProxyError("headers_too_large");
+  const out: string[] = [];
+  for (let at = 0; at < raw.length; at += 2) {
+    const field = fieldOf(raw[at] as string);
+    if (field === undefined) throw invalid("malformed header name");
+    const value = raw[at + 1] as string;
+    if (field.role === ROLE.plain) out.push(field.name, value);
+    else readSpecial(field, value, found, out);
+  }
+  if (found.nominated !== undefined) dropNames(out, found.nominated);
+  return out;
+}
+
+function readSpecial(field: { name: string; role: number }, value: string, found: Found, out: string[]): void {
+  switch (field.role) {
+    case ROLE.connection:
+      addNominated(value, (found.nominated ??= new Set()));
+      return;
+    case ROLE.contentLength:
+      if (found.contentLength !== undefined || !LENGTH.test(value)) throw invalid("malformed content-length");
+      found.contentLength = value;
+      out.push(field.name, value);
+      return;
+    case ROLE.transferEncoding:
+      if (found.chunked || value.toLowerCase() !== "chunked") throw invalid("unsupported transfer-encoding");
+      found.chunked = true;
+      return;
+    case ROLE.host:
+      if (found.host !== undefined) throw invalid("more than one host");
+      found.host = value;
+      return;
+    case ROLE.te:
+      found.trailers ||= value.toLowerCase().split(/[,;]/).some((part) => part.trim() === "trailers");
+      return;
+    case ROLE.upgrade:
+      found.upgrade = value;
+      return;
+    case ROLE.forwardedFor:
+      found.forwardedFor = found.forwardedFor === undefined ? value : `${found.forwardedFor}, ${value}`;
+      return;
+    case ROLE.requestId:
+      if (found.requestId === undefined && REQUEST_ID.test(value)) found.requestId = value;
+      return;
+    default:
+      return;
+  }
+}
+
+/** An upgrade to HTTP/2 is only an offer and may be ignored; any other protocol cannot be spoken here. */
+function isUpgrade({ upgrade, nominated }: Found): boolean {
+  if (upgrade === undefined || nominated?.has("upgrade") !== true) return false;
+  return !upgrade.split(",").every((protocol) => /^\s*(?:h2c|HTTP\/2(?:\.0)?|TLS\/.*)\s*$/i.test(protocol));
+}
+
+/** Path and query; the authority of an absolute form, which beats Host (RFC 9112 3.2.2). */
+function splitTarget(url: string): { target: string; authority: string | undefined } {
+  if (!url.startsWith("/")) {
+    const absolute = ABSOLUTE.exec(url);
+    if (absolute === null) throw invalid("unsupported request target");
+    const rest = absolute[3] as string;
+    return { target: checked(rest.startsWith("/") ? rest : `/${rest}`), authority: absolute[2] as string };
+  }
+  return { target: checked(url), authority: undefined };
+}
+
+function checked(target: string): string {
+  if (target.includes("#")) throw invalid("fragment in the request target");
+  if (!target.includes("/.") && !target.includes("%2")) return target;
+  const query = target.indexOf("?");
+  // Matching goes by the path as received, so a path that means another one to the upstream is refused.
+  if (DOT_SEGMENT.test(query < 0 ? target : target.slice(0, query))) throw invalid("dot segment in the path");
+  return target;
+}
+
+function invalid(detail: string): ProxyError {
+  return new ProxyError("request_invalid", { detail });
+}

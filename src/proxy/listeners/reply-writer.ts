@@ -1,0 +1,163 @@
+/** Writes a Reply to a client: framing and header hygiene here, streaming with backpressure, and a cut when it breaks. */
+import type { ServerResponse } from "node:http";
+import type { BodySink, BodyStream } from "../pipeline/body.ts";
+import type { Reply } from "../pipeline/exchange.ts";
+import { ROLE, fieldOf, isFieldValue } from "../pipeline/fields.ts";
+import type { HttpExchange } from "../pipeline/http-exchange.ts";
+
+/** Up to here a copy into the head's own write is cheaper than a second write. */
+const JOINED_BYTES = 16_384;
+const SMALL_CHUNK_BYTES = 8_192;
+
+export class ReplyWriter implements BodySink {
+  bytes = 0;
+  /** The answer was cut on purpose. */
+  broken = false;
+  readonly #response: ServerResponse;
+  readonly #exchange: HttpExchange;
+  #body: BodyStream | undefined;
+  #declared: number | undefined;
+  #waiting = false;
+
+  constructor(response: ServerResponse, exchange: HttpExchange) {
+    this.#response = response;
+    this.#exchange = exchange;
+  }
+
+  /** @param close the connection ends after this answer @throws when the head holds what HTTP cannot carry */
+  write(reply: Reply, close: boolean): void {
+    const { body, status } = reply;
+    const whole = body === null || Buffer.isBuffer(body) ? body : (body.whole?.() ?? body);
+    const headOnly = this.#exchange.method === "HEAD" || status === 204 || status === 304;
+    const headers = this.#headers(reply, whole, headOnly);
+    if (close) headers.push("connection", "close");
+    const response = this.#response;
+    response.writeHead(status, headers);
+    if (whole === null || headOnly) {
+      if (whole !== null && !Buffer.isBuffer(whole)) whole.destroy();
+      response.end();
+    } else if (Buffer.isBuffer(whole)) {
+      this.bytes = whole.length;
+      if (whole.length <= JOINED_BYTES) response.end(whole.toString("latin1"), "latin1");
+      else response.end(whole);
+    } else {
+      this.#body = whole;
+      whole.read(this);
+    }
+  }
+
+  data(chunk: Buffer): boolean {
+    if (chunk.length === 0) return true;
+    const response = this.#response;
+    this.bytes += chunk.length;
+    if (this.#declared !== undefined && this.bytes > this.#declared) {
+      this.#body?.destroy();
+      this.cut();
+      return true;
+    }
+    const more =
+      chunk.length < SMALL_CHUNK_BYTES ? response.write(chunk.toString("latin1"), "latin1") : response.write(chunk);
+    if (!more && !this.#waiting) {
+      this.#waiting = true;
+      response.once("drain", () => {
+        this.#waiting = false;
+        this.#body?.resume();
+      });
+    }
+    return more;
+  }
+
+  end(trailers: readonly string[]): void {
+    const response = this.#response;
+    if (response.destroyed) return;
+    if (this.#declared !== undefined && this.bytes !== this.#declared) {
+      this.cut();
+      return;
+    }
+    if (trailers.length > 0 && this.#declared === undefined) {
+      const pairs: [string, string][] = [];
+      for (let at = 0; at < trailers.length; at += 2) pairs.push([trailers[at] as string, trailers[at + 1] as string]);
+      response.addTrailers(pairs);
+    }
+    this.#body = undefined;
+    response.end();
+  }
+
+  error(): void {
+    this.cut();
+  }
+
+  /** Ends the connection so that the client can tell: an answer that broke off must not look complete. */
+  cut(): void {
+    this.broken = true;
+    const { socket } = this.#response;
+    const body = this.#body;
+    this.#body = undefined;
+    body?.destroy();
+    if (socket !== null && this.#response.req.httpVersion === "1.0") socket.resetAndDestroy();
+    else this.#response.destroy();
+  }
+
+  /** The client is gone. */
+  abandon(): void {
+    const body = this.#body;
+    this.#body = undefined;
+    body?.destroy();
+  }
+
+  #headers(reply: Reply, body: Buffer | BodyStream | null, headOnly: boolean): string[] {
+    const { raw } = reply.headers;
+    const out: string[] = [];
+    let length: string | undefined;
+    let hasId = false;
+    for (let at = 0; at < raw.length; at += 2) {
+      const field = fieldOf(raw[at] as string);
+      if (field === undefined) throw new Error(`invalid header name ${JSON.stringify(raw[at])}`);
+      const value = raw[at + 1] as string;
+      if (field.role === ROLE.contentLength) length = value;
+      else if (isEndToEnd(field.role)) out.push(field.name, isFieldValue(value) ? value : encoded(value));
+      hasId ||= field.role === ROLE.requestId;
+    }
+    this.#addQueued(out, reply);
+    if (!hasId) out.push("x-request-id", this.#exchange.requestId);
+    if (Buffer.isBuffer(body) && reply.status !== 204 && reply.status !== 304) length = String(body.length);
+    else if (body === null && !headOnly) length = "0";
+    else if (reply.status === 204) length = undefined;
+    if (length !== undefined) {
+      out.push("content-length", length);
+      if (body !== null && !headOnly) this.#declared = Number(length);
+    }
+    return out;
+  }
+
+  #addQueued(out: string[], reply: Reply): void {
+    const raw = this.#exchange.queued?.raw;
+    if (raw === undefined) return;
+    for (let at = 0; at < raw.length; at += 2) {
+      const name = (raw[at] as string).toLowerCase();
+      const value = raw[at + 1] as string;
+      if (name === "set-cookie" || !reply.headers.has(name)) out.push(name, isFieldValue(value) ? value : encoded(value));
+    }
+  }
+}
+
+function isEndToEnd(role: number): boolean {
+  switch (role) {
+    case ROLE.hop:
+    case ROLE.connection:
+    case ROLE.keepAlive:
+    case ROLE.transferEncoding:
+    case ROLE.upgrade:
+    case ROLE.te:
+      return false;
+    default:
+      return true;
+  }
+}
+
+/** Text that a policy computed goes out as UTF-8; a line break in it would forge headers and is refused. */
+function encoded(value: string): string {
+  const bytes = Buffer.from(value, "utf8").toString("latin1");
+  if (!isFieldValue(bytes)) throw new Error("control character in a header value");
+  return bytes;
+}

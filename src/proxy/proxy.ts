@@ -1,0 +1,151 @@
+/**
+ * The data plane. In: updates of resources. Out: sockets that serve. Not here: where resources come from, what objects
+ * they were made of. A change never drops a connection or a request in flight.
+ */
+import { REQUEST_ENVIRONMENT } from "../cel/environment.ts";
+import { compileExpression, failingExpression } from "../cel/compile-expression.ts";
+import type { Expression } from "../cel/expression.ts";
+import type { ApplyResult, Resource, ResourceUpdate } from "../ir/resource.ts";
+import type { Bind } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { Logger } from "../lib/log.ts";
+import { createResolver } from "./backends/dns.ts";
+import { createHttp1 } from "./backends/http1.ts";
+import { BackendRegistry, type EndpointDump } from "./backends/registry.ts";
+import { Configuration } from "./configuration.ts";
+import { openHttpListener, type HttpListener } from "./listeners/http.ts";
+import { PolicySet } from "./pipeline/policy-set.ts";
+import { createRecorder, type Telemetry } from "./record.ts";
+
+export interface ProxyOptions {
+  readonly bindAddress: string;
+  readonly log: Logger;
+  /** The port to open for a Bind's port; 0 lets the system choose. By default the port itself. */
+  readonly ports?: (bindPort: number) => number;
+  readonly nowMs?: () => number;
+  /** Bytes of a body that may be held in memory. */
+  readonly bodyLimitBytes?: number;
+  readonly connectTimeoutMs?: number;
+  /** Access log and metrics; without it nothing is recorded. */
+  readonly telemetry?: Telemetry;
+}
+
+export interface OpenListener {
+  readonly bind: string;
+  readonly gateway: string;
+  /** Port of the Bind. */
+  readonly port: number;
+  readonly boundPort: number;
+}
+
+export interface ProxyState {
+  readonly resources: readonly Resource[];
+  readonly listeners: readonly OpenListener[];
+  readonly endpoints: readonly EndpointDump[];
+}
+
+export interface Proxy {
+  /** Applies what can be applied, atomically for requests; names what cannot. One call at a time, in order. */
+  apply(update: ResourceUpdate): Promise<ApplyResult>;
+  listeners(): readonly OpenListener[];
+  /** For dumps; resources still hold their secrets. */
+  state(): ProxyState;
+  /** Stops accepting; resolves when every connection is gone. */
+  drain(): Promise<void>;
+  /** Ends everything now. */
+  close(): void;
+}
+
+const BODY_LIMIT_BYTES = 2_097_152;
+
+interface OpenBind {
+  readonly message: Bind;
+  readonly listener: HttpListener;
+}
+
+export function createProxy(options: ProxyOptions): Proxy {
+  const { log } = options;
+  const nowMs = options.nowMs ?? (() => performance.now());
+  const bodyLimitBytes = options.bodyLimitBytes ?? BODY_LIMIT_BYTES;
+  const resolver = createResolver();
+  const upstream = createHttp1({
+    resolver,
+    ...(options.connectTimeoutMs === undefined ? {} : { connectTimeoutMs: options.connectTimeoutMs }),
+  });
+  const policies = new PolicySet({ log, nowMs, bodyLimitBytes, expression: lenientExpression });
+  const backends = new BackendRegistry({ log, upstream, bodyLimitBytes, policies });
+  const configuration = new Configuration({ log, policies, backends, bodyLimitBytes });
+  const record = createRecorder(options.telemetry);
+  const open = new Map<string, OpenBind>();
+  let queue: Promise<unknown> = Promise.resolve();
+  let stopped = false;
+
+  const openBind = async (message: Bind): Promise<void> => {
+    const port = options.ports?.(message.port) ?? message.port;
+    const { key: bind } = message;
+    const stage = configuration.stageOf(bind);
+    const listener = await openHttpListener({ bind, address: options.bindAddress, port, log, stage, onFinished: record });
+    open.set(bind, { message, listener });
+  };
+  /** Opens and closes sockets until they are as the Binds say. */
+  const settleBinds = async (refused: ApplyResult["refused"][number][]): Promise<void> => {
+    const wanted = new Map(configuration.binds().map((bind) => [bind.key, bind]));
+    for (const [key, { listener, message }] of open) {
+      if (wanted.get(key)?.port === message.port) continue;
+      open.delete(key);
+      void listener.drain();
+    }
+    for (const bind of wanted.values()) {
+      if (open.has(bind.key) || stopped) continue;
+      try {
+        await openBind(bind);
+      } catch (error) {
+        refused.push({ type: "Bind", key: bind.key, reason: `port ${bind.port} cannot be opened: ${messageOf(error)}` });
+      }
+    }
+  };
+  const apply = async (update: ResourceUpdate): Promise<ApplyResult> => {
+    const refused = [...configuration.apply(update)];
+    await settleBinds(refused);
+    return { refused };
+  };
+  const listeners = (): OpenListener[] =>
+    [...open.values()].map(({ message, listener }) => ({
+      bind: message.key,
+      gateway: `${message.gateway?.namespace ?? ""}/${message.gateway?.name ?? ""}`,
+      port: message.port,
+      boundPort: listener.boundPort,
+    }));
+
+  return {
+    apply(update) {
+      const done = queue.then(() => apply(update));
+      queue = done.catch(() => undefined);
+      return done;
+    },
+    listeners,
+    state: () => ({ resources: [...configuration.resources()], listeners: listeners(), endpoints: backends.dump() }),
+    async drain() {
+      stopped = true;
+      await Promise.all([...open.values()].map(({ listener }) => listener.drain()));
+      upstream.close();
+      resolver.close();
+    },
+    close() {
+      stopped = true;
+      for (const { listener } of open.values()) listener.close();
+      open.clear();
+      upstream.close();
+      resolver.close();
+    },
+  };
+}
+
+/** An expression that does not compile fails whenever it runs; the rule that holds it decides what that means. */
+function lenientExpression(source: string): Expression {
+  try {
+    return compileExpression(source, REQUEST_ENVIRONMENT);
+  } catch (error) {
+    return failingExpression(source, messageOf(error));
+  }
+}

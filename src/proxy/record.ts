@@ -1,0 +1,80 @@
+/** What is remembered of a finished request: one access-log record and its metrics. Never a secret, never a query. */
+import type { AccessLog, AccessRecord } from "../telemetry/access-log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import { PROXY_ERRORS, type ProxyErrorCode } from "./errors.ts";
+import type { Outcome } from "./pipeline/exchange.ts";
+import type { HttpExchange } from "./pipeline/http-exchange.ts";
+import { pathOf } from "./pipeline/roots.ts";
+import { readLlm } from "./record-llm.ts";
+
+export interface Telemetry {
+  readonly accessLog?: AccessLog;
+  readonly metrics?: Metrics;
+}
+
+export function createRecorder(
+  telemetry: Telemetry | undefined,
+): (exchange: HttpExchange, outcome: Outcome) => void {
+  const { accessLog, metrics } = telemetry ?? {};
+  if (accessLog === undefined && metrics === undefined) return () => undefined;
+  return (exchange, outcome) => {
+    const reason = reasonOf(exchange, outcome);
+    const status = outcome.clientGone ? 499 : outcome.status;
+    const llm = readLlm(exchange.root("llm"));
+    const { listener, route, backend } = exchange;
+    metrics?.request({
+      backend: backend?.name ?? "unknown",
+      protocol: backend?.protocol ?? "unknown",
+      method: exchange.method,
+      status,
+      reason,
+      bind: listener.bind,
+      gateway: listener.gateway === "" ? "unknown" : `${listener.namespace}/${listener.gateway}`,
+      listener: listener.name === "" ? "unknown" : listener.name,
+      route: route === undefined ? "unknown" : `${route.namespace}/${route.name}`,
+      routeRule: route?.rule ?? "unknown",
+      durationSeconds: outcome.durationMs / 1000,
+      responseBytes: outcome.responseBytes,
+      llm,
+    });
+    if (accessLog === undefined) return;
+    accessLog.write(fieldsOf(exchange, outcome, { reason, status, llm: llm?.fields }));
+  };
+}
+
+function fieldsOf(
+  exchange: HttpExchange,
+  outcome: Outcome,
+  more: { reason: string; status: number; llm: AccessRecord | undefined },
+): AccessRecord {
+  const { listener, route, backend, source } = exchange;
+  return {
+    gateway: listener.gateway === "" ? undefined : `${listener.namespace}/${listener.gateway}`,
+    listener: listener.name === "" ? undefined : listener.name,
+    route_rule: route?.rule,
+    route: route === undefined ? undefined : `${route.namespace}/${route.name}`,
+    endpoint: exchange.endpoint,
+    "src.addr": `${source.address}:${source.port}`,
+    "http.method": exchange.method,
+    "http.host": exchange.originalHost,
+    "http.path": pathOf(exchange.originalTarget),
+    "http.version": exchange.version,
+    "http.status": more.status,
+    protocol: backend?.protocol,
+    ...more.llm,
+    ...(exchange.logFields === undefined ? {} : Object.fromEntries(exchange.logFields)),
+    error: exchange.error === undefined ? undefined : describe(exchange.error),
+    reason: more.reason === "Upstream" ? undefined : more.reason,
+    duration: `${Math.round(outcome.durationMs)}ms`,
+  };
+}
+
+function describe({ message, detail }: { message: string; detail: string | undefined }): string {
+  return detail === undefined || detail === "" ? message : `${message}: ${detail}`;
+}
+
+function reasonOf(exchange: HttpExchange, { clientGone, error }: Outcome): string {
+  if (clientGone) return "ClientClosed";
+  if (error !== undefined) return Object.hasOwn(PROXY_ERRORS, error) ? PROXY_ERRORS[error as ProxyErrorCode].reason : "Internal"; // own key, just checked
+  return exchange.answeredByUpstream ? "Upstream" : "DirectResponse";
+}
