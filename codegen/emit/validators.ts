@@ -102,11 +102,11 @@ function closed(component: string, schema: Schema): SchemaObject {
 function duplicateKeyword(context: KeywordCxt): void {
   const { gen, data, schema, it } = context;
   const find = gen.scopeValue("func", { ref: duplicateKeyword, code: _`require("duplicate-items").duplicateItems` });
-  gen.forOf("index", _`${find}(${data}, ${stringify(schema)})`, (index) => {
-    const path = _`${strConcat(names.default.instancePath, it.errorPath)} + "/" + ${index}`;
+  gen.forOf("item", _`${find}(${data}, ${stringify(schema)})`, (item) => {
+    const path = _`${strConcat(names.default.instancePath, it.errorPath)} + "/" + ${item}.index`;
     report(
       gen,
-      _`{instancePath: ${path}, schemaPath: ${`${it.errSchemaPath}/duplicate`}, keyword: "duplicate", params: {index: ${index}}, message: "must not repeat another item"}`,
+      _`{instancePath: ${path}, schemaPath: ${`${it.errSchemaPath}/duplicate`}, keyword: "duplicate", params: {key: ${item}.key}, message: "must not repeat another item"}`,
     );
   });
 }

@@ -1,127 +1,172 @@
 /**
- * The servers that operators talk to: admin on loopback, metrics, readiness. In: functions that say what there is.
- * Out: answers. Not here: how any of it comes about. A foreign Host is refused, so that a web page in an operator's
- * browser cannot reach the admin server through a name that it controls (DNS rebinding).
+ * The servers beside the data plane: admin (loopback, for people), metrics and readiness (for machines), all on h3.
+ * Everything they show comes in through the options; nothing here knows the data plane. Follows admin-cli.md 1 and 2.
  */
 import { createServer, type Server } from "node:http";
-import { H3 } from "h3";
+import { isIP } from "node:net";
+import { getHeapSpaceStatistics, getHeapStatistics } from "node:v8";
+import { H3, HTTPError, getQuery, type H3Event } from "h3";
 import { toNodeHandler } from "h3/node";
 import { FatalError, messageOf } from "../lib/errors.ts";
-import { type LogFilter, type Logger, parseLogFilter, printLogFilter } from "../lib/log.ts";
-import { memoryReport } from "./memory.ts";
+import { parseLogFilter, printLogFilter, type LogFilter, type Logger } from "../lib/log.ts";
 
+/** Port 0 lets the system choose; host "" is every address. */
 export interface ServerAddress {
   readonly host: string;
   readonly port: number;
 }
 
 export interface RunningServer {
-  readonly port: number;
+  /** "host:port" as bound. */
+  readonly address: string;
   close(): Promise<void>;
 }
 
 export interface AdminOptions {
   readonly address: ServerAddress;
-  /** The dump, with secrets masked by its maker. */
-  readonly state: () => object;
+  /** The content of /config_dump, secrets masked already. */
+  readonly state: () => unknown;
+  /** Changed by /logging. */
   readonly filter: LogFilter;
   readonly log: Logger;
-  /** Resolves when requests in flight have ended. */
+  /** Starts a graceful shutdown; resolves when it is over. */
   readonly drain: () => Promise<void>;
-  /** Ends the process. */
+  /** Called after the drain. */
   readonly quit: () => void;
 }
 
-const PAGES: readonly (readonly [string, string])[] = [
-  ["GET /config_dump", "what this data plane serves, secrets masked"],
-  ["GET /logging", "the log filter; POST ?level=info,proxy=debug changes it, ?reset=1 restores the one of the start"],
-  ["GET /memory", "heap and process figures"],
-  ["POST /quitquitquit", "drains and stops"],
-];
+const INDEX = [
+  ["/config_dump", "GET", "the configuration in force, as JSON"],
+  ["/logging", "GET, POST", "the log filter; POST ?level=info,proxy=debug changes it, ?reset returns to the first"],
+  ["/memory", "GET", "memory of this process, as JSON"],
+  ["/quitquitquit", "POST", "drains and stops"],
+] as const;
+const USAGE = "usage: ?level=<off|error|warn|info|debug|trace>[,<module>=<level>...] or ?reset";
 
 export async function startAdminServer(options: AdminOptions): Promise<RunningServer> {
-  const initial = printLogFilter(options.filter);
-  const app = new H3();
-  app.use((event) => {
-    if (!isLoopbackHost(event.req.headers.get("host") ?? "")) return text("foreign host\n", 403);
-    return undefined;
-  });
-  app.get("/", () => {
-    const rows = PAGES.map(([page, what]) => `<li><code>${page}</code> ${what}</li>`).join("");
-    return new Response(`<!doctype html><title>gwproxy</title><h1>gwproxy</h1><ul>${rows}</ul>`, { headers: { "content-type": "text/html" } });
-  });
+  const app = new H3({ silent: true });
+  const initial: LogFilter = { level: options.filter.level, modules: new Map(options.filter.modules) };
+  app.use((event) => refuseForeign(event));
+  app.get("/", () => page());
   app.get("/config_dump", () => json(options.state()));
-  app.get("/memory", () => json(memoryReport()));
-  app.get("/logging", () => text(`current log level is ${printLogFilter(options.filter)}\n`));
-  app.post("/logging", (event) => setLevel(options.filter, initial, new URL(event.req.url).searchParams));
+  app.get("/logging", () => filterLine(options.filter));
+  app.post("/logging", (event) => setFilter(event, options.filter, initial));
+  app.get("/memory", () => json(memory()));
   app.post("/quitquitquit", async () => {
+    options.log.info("shutdown asked for by the admin server");
     await options.drain();
-    options.quit();
+    setImmediate(options.quit);
     return text("shutdown now\n");
   });
-  refuseOtherMethods(app, ["/", "/config_dump", "/memory", "/logging", "/quitquitquit"]);
-  const server = await listen(app, options.address);
-  options.log.debug("admin server", { port: server.port });
-  return server;
+  refuseOtherMethods(app, INDEX.map(([path, methods]): [string, string] => [path, methods]));
+  return serveOn(app, options.address);
 }
 
-export async function startMetricsServer(options: { readonly address: ServerAddress; readonly render: () => string }): Promise<RunningServer> {
-  const app = new H3();
-  app.get("/metrics", () => new Response(options.render(), { headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" } }));
-  refuseOtherMethods(app, ["/metrics"]);
-  return listen(app, options.address);
+export async function startMetricsServer(options: {
+  readonly address: ServerAddress;
+  readonly render: () => string;
+}): Promise<RunningServer> {
+  const app = new H3({ silent: true });
+  const metrics = (): Response =>
+    new Response(options.render(), { headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" } });
+  app.get("/metrics", metrics);
+  app.get("/stats/prometheus", metrics);
+  refuseOtherMethods(app, [
+    ["/metrics", "GET"],
+    ["/stats/prometheus", "GET"],
+  ]);
+  return serveOn(app, options.address);
 }
 
-export async function startReadinessServer(options: { readonly address: ServerAddress; readonly pending: () => readonly string[] }): Promise<RunningServer> {
-  const app = new H3();
+/** @param options.pending what is still waited for; nothing means ready */
+export async function startReadinessServer(options: {
+  readonly address: ServerAddress;
+  readonly pending: () => readonly string[];
+}): Promise<RunningServer> {
+  const app = new H3({ silent: true });
   app.get("/healthz/ready", () => {
     const pending = options.pending();
     return pending.length === 0 ? text("ready\n") : text(`not ready, pending: ${pending.join(", ")}\n`, 500);
   });
-  refuseOtherMethods(app, ["/healthz/ready"]);
-  return listen(app, options.address);
+  refuseOtherMethods(app, [["/healthz/ready", "GET"]]);
+  return serveOn(app, options.address);
 }
 
-function setLevel(filter: LogFilter & { level: string }, initial: string, query: URLSearchParams): Response {
-  const wanted = query.get("level");
-  const parsed = wanted === null ? undefined : parseLogFilter(wanted);
-  if (wanted !== null && parsed === undefined) {
-    return text("usage: POST /logging?level=info or ?level=info,proxy=debug (off, error, warn, info, debug, trace)\n", 400);
-  }
-  // The text came from a filter, so it parses.
-  if (query.has("reset")) Object.assign(filter, parseLogFilter(initial));
-  if (parsed !== undefined) Object.assign(filter, parsed);
+/** A page in someone's browser must not reach this server: by a name of its own (rebinding) or by a form. */
+function refuseForeign(event: H3Event): void {
+  const host = event.req.headers.get("host") ?? "";
+  if (!isOwnHost(host)) throw new HTTPError({ status: 403, message: "foreign host" });
+  if (event.req.method !== "GET" && event.req.headers.get("origin") !== null)
+    throw new HTTPError({ status: 403, message: "requests of web pages are refused" });
+}
+
+/** An address or localhost: a rebinding page has a name. */
+function isOwnHost(host: string): boolean {
+  const name = host.replace(/:[0-9]+$/, "").replace(/^\[(.*)\]$/, "$1");
+  return name.toLowerCase() === "localhost" || isIP(name) !== 0;
+}
+
+function setFilter(event: H3Event, filter: LogFilter, initial: LogFilter): Response {
+  const { level, reset } = getQuery(event);
+  const next = level === undefined ? undefined : parseLogFilter(String(level));
+  if ((level !== undefined && next === undefined) || (level === undefined && reset === undefined))
+    return text(`${USAGE}\n`, 400);
+  const chosen = next ?? initial;
+  filter.level = chosen.level;
+  filter.modules = new Map(chosen.modules);
+  return filterLine(filter);
+}
+
+function filterLine(filter: LogFilter): Response {
   return text(`current log level is ${printLogFilter(filter)}\n`);
 }
 
-/** A known path with another method is 405, as a plain line. */
-function refuseOtherMethods(app: H3, paths: readonly string[]): void {
-  for (const path of paths) app.all(path, () => text("method not allowed\n", 405));
-  app.all("/**", () => text("not found\n", 404));
+function memory(): unknown {
+  const { rss, heapTotal, heapUsed, external, arrayBuffers } = process.memoryUsage();
+  const heapSpaces = getHeapSpaceStatistics().map((space) => ({
+    name: space.space_name,
+    size: space.space_size,
+    used: space.space_used_size,
+    available: space.space_available_size,
+  }));
+  const limits = { cgroupBytes: process.constrainedMemory(), heapBytes: getHeapStatistics().heap_size_limit };
+  return { process: { rss, heapTotal, heapUsed, external, arrayBuffers }, heapSpaces, limits };
 }
 
-function isLoopbackHost(host: string): boolean {
-  const name = host.replace(/:\d+$/, "").toLowerCase();
-  return name === "localhost" || name === "[::1]" || /^127(\.\d{1,3}){3}$/.test(name);
+function page(): Response {
+  const rows = INDEX.map(([path, methods, what]) => `<li><a href="${path}">${path}</a> (${methods}): ${what}</li>`);
+  const html = `<!doctype html><meta charset="utf-8"><title>gwproxy</title><h1>gwproxy</h1><ul>${rows.join("")}</ul>\n`;
+  return new Response(html, { headers: { "content-type": "text/html; charset=utf-8" } });
 }
 
-function text(body: string, status = 200): Response {
-  return new Response(body, { status, headers: { "content-type": "text/plain; charset=utf-8" } });
+function json(value: unknown): Response {
+  return new Response(`${JSON.stringify(value, undefined, 2)}\n`, { headers: { "content-type": "application/json" } });
 }
 
-function json(value: object): Response {
-  return new Response(`${JSON.stringify(value, null, 2)}\n`, { headers: { "content-type": "application/json" } });
+function text(body: string, status = 200, headers: Record<string, string> = {}): Response {
+  return new Response(body, { status, headers: { "content-type": "text/plain; charset=utf-8", ...headers } });
 }
 
-async function listen(app: H3, { host, port }: ServerAddress): Promise<RunningServer> {
+/** Comes after the real routes: the first that fits answers. */
+function refuseOtherMethods(app: H3, paths: readonly (readonly [path: string, methods: string])[]): void {
+  const allowed = new Map(paths);
+  app.all("/**", (event) => {
+    const allow = allowed.get(event.url.pathname);
+    return allow === undefined ? text("not found\n", 404) : text("method not allowed\n", 405, { allow });
+  });
+}
+
+/** @throws FatalError when the address is taken */
+async function serveOn(app: H3, { host, port }: ServerAddress): Promise<RunningServer> {
   const server: Server = createServer(toNodeHandler(app));
   await new Promise<void>((resolve, reject) => {
-    server.once("error", (cause) => reject(new FatalError(`cannot listen on ${host}:${port}: ${messageOf(cause)}`, 1, cause)));
-    server.listen(port, host, resolve);
+    server.once("error", (error) => reject(new FatalError(`cannot listen on ${host}:${port}: ${messageOf(error)}`, 1, error)));
+    server.listen({ port, ...(host === "" ? {} : { host }) }, resolve);
   });
-  const address = server.address();
+  const bound = server.address();
+  const shown = typeof bound === "object" && bound !== null ? bound.port : port;
   return {
-    port: typeof address === "object" && address !== null ? address.port : port,
+    address: `${host.includes(":") ? `[${host}]` : host}:${shown}`,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

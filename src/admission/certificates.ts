@@ -105,7 +105,8 @@ export function renew(stored: Pem | undefined, names: readonly string[], now: nu
   const keepsAuthority = stored !== undefined && isGood(stored.authority, now, AUTHORITY_RENEW_BEFORE_MS);
   const authority = keepsAuthority ? stored.authority : createAuthority("gwproxy webhook", span(now, AUTHORITY_MS));
   const previousAuthority = previousOf(stored, keepsAuthority, now);
-  const keepsLeaf = keepsAuthority && isGood(stored.leaf, now, LEAF_RENEW_BEFORE_MS) && isIssuedFor(stored.leaf, authority, names);
+  const keepsLeaf =
+    keepsAuthority && isGood(stored.leaf, now, LEAF_RENEW_BEFORE_MS) && isIssuedFor(stored.leaf, authority, names);
   const leaf = keepsLeaf ? stored.leaf : createLeaf(authority, names, span(now, LEAF_MS));
   if (keepsAuthority && keepsLeaf && previousAuthority === stored.previousAuthority) return stored;
   return { authority, leaf, previousAuthority };
@@ -129,7 +130,9 @@ function isIssuedFor(leaf: KeyPair, authority: KeyPair, names: readonly string[]
   const certificate = parse(leaf.certificate);
   const issuer = parse(authority.certificate);
   if (certificate === undefined || issuer === undefined || !certificate.verify(issuer.publicKey)) return false;
-  return names.every((name) => (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined);
+  return names.every(
+    (name) => (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined,
+  );
 }
 
 function parse(pem: string): X509Certificate | undefined {

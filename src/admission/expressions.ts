@@ -18,12 +18,22 @@ function faultOf(path: string, text: string): Violation[] {
     parseExpression(text, REQUEST_ENVIRONMENT);
     return [];
   } catch (error) {
-    return [violation(path, "FieldValueInvalid", `Invalid value: ${print(text)}: the expression does not compile: ${messageOf(error)}`)];
+    return [
+      violation(
+        path,
+        "FieldValueInvalid",
+        `Invalid value: ${print(text)}: the expression does not compile: ${messageOf(error)}`,
+      ),
+    ];
   }
 }
 
 /** Every text below `value` that the pattern reaches. */
-export function* textsAt(value: unknown, pattern: readonly string[], path: string): Generator<{ path: string; text: string }> {
+export function* textsAt(
+  value: unknown,
+  pattern: readonly string[],
+  path: string,
+): Generator<{ path: string; text: string }> {
   const [step, ...rest] = pattern;
   if (step === undefined) {
     if (typeof value === "string") yield { path, text: value };

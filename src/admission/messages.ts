@@ -36,19 +36,37 @@ export function violationOf(error: SchemaError, context: MessageContext): Violat
     case "additionalProperties":
       return unknownField(path, String(params["additionalProperty"]), context.knownFields(error));
     case "enum":
-      return violation(path, "FieldValueNotSupported", `Unsupported value: ${print(shown)}: supported values: ${list(params["allowedValues"]).map((one) => JSON.stringify(typeof one === "string" ? one : JSON.stringify(one))).join(", ")}`);
+      return violation(
+        path,
+        "FieldValueNotSupported",
+        `Unsupported value: ${print(shown)}: supported values: ${list(params["allowedValues"])
+          .map((one) => JSON.stringify(typeof one === "string" ? one : JSON.stringify(one)))
+          .join(", ")}`,
+      );
     case "type":
-      return typeViolation(path, shown, value, params["type"]);
+      return typeViolation(path, value, params["type"]);
     case "maxLength":
       return violation(path, "FieldValueTooLong", `Too long: may not be more than ${counted(params["limit"], "byte")}`);
     case "maxItems":
       return tooMany(path, Array.isArray(value) ? value.length : 0, params["limit"]);
     case "maxProperties":
-      return tooMany(path, typeof value === "object" && value !== null ? Object.keys(value).length : 0, params["limit"]);
+      return tooMany(
+        path,
+        typeof value === "object" && value !== null ? Object.keys(value).length : 0,
+        params["limit"],
+      );
     case "minItems":
-      return invalid(path, Array.isArray(value) ? value.length : 0, `should have at least ${String(params["limit"])} items`);
+      return invalid(
+        path,
+        Array.isArray(value) ? value.length : 0,
+        `should have at least ${String(params["limit"])} items`,
+      );
     case "minProperties":
-      return invalid(path, Object.keys(Object(value)).length, `should have at least ${String(params["limit"])} properties`);
+      return invalid(
+        path,
+        Object.keys(Object(value)).length,
+        `should have at least ${String(params["limit"])} properties`,
+      );
     case "minLength":
       return invalid(path, shown, `should be at least ${String(params["limit"])} chars long`);
     case "pattern":
@@ -64,7 +82,7 @@ export function violationOf(error: SchemaError, context: MessageContext): Violat
       return invalid(path, shown, `should be a multiple of ${String(params["multipleOf"])}`);
     case "x-kubernetes-list-type":
     case "duplicate":
-      return violation(path, "FieldValueDuplicate", `Duplicate value: ${print(context.isSecret(path) ? MASK : (params["key"] ?? value))}`);
+      return violation(path, "FieldValueDuplicate", `Duplicate value: ${print(duplicated(params["key"], shown))}`);
     case "if":
     case "allOf":
       return undefined;
@@ -73,16 +91,25 @@ export function violationOf(error: SchemaError, context: MessageContext): Violat
   }
 }
 
-function typeViolation(path: string, shown: unknown, value: unknown, type: unknown): Violation {
+/** The members that identify an item of a keyed list are names and may be shown, whatever else the item holds. */
+function duplicated(key: unknown, shown: unknown): unknown {
+  return typeof key === "object" && key !== null ? key : shown;
+}
+
+/** The API server names the type that it found, not the value. */
+function typeViolation(path: string, value: unknown, type: unknown): Violation {
   const wanted = Array.isArray(type) ? type.join(",") : String(type);
   const actual = typeName(value);
   const detail = `${label(path)} in body must be of type ${wanted}: ${JSON.stringify(actual)}`;
-  return violation(path, "FieldValueTypeInvalid", `Invalid value: ${actual === "null" ? "null" : print(shown)}: ${detail}`);
+  return violation(path, "FieldValueTypeInvalid", `Invalid value: ${print(actual)}: ${detail}`);
 }
 
 function unknownField(parent: string, name: string, known: readonly string[]): Violation {
   const path = childPath(parent, name);
-  return { ...violation(path, "FieldValueInvalid", `unknown field ${JSON.stringify(path)}`), suggestion: suggestion(name, known) };
+  return {
+    ...violation(path, "FieldValueInvalid", `unknown field ${JSON.stringify(path)}`),
+    suggestion: suggestion(name, known),
+  };
 }
 
 function tooMany(path: string, actual: number, limit: unknown): Violation {
@@ -133,4 +160,3 @@ export function typeName(value: unknown): string {
   if (typeof value === "number") return Number.isInteger(value) ? "integer" : "number";
   return typeof value;
 }
-

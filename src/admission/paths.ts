@@ -24,8 +24,8 @@ export function memberOf(value: unknown, name: string | number): unknown {
   return (value as Record<string | number, unknown>)[name];
 }
 
-/** Whether a field path is what a pattern reaches; "*" in a pattern stands for any item or key. */
-export function matchesPattern(path: string, pattern: readonly string[]): boolean {
+/** Whether a field path leads to what a pattern names, or to something that holds it or lies within it. */
+export function reaches(path: string, pattern: readonly string[]): boolean {
   const parts = path.split(/[.[\]]+/).filter((part) => part !== "");
-  return parts.length === pattern.length && pattern.every((step, at) => step === "*" || step === parts[at]);
+  return parts.every((part, at) => at >= pattern.length || pattern[at] === "*" || pattern[at] === part);
 }

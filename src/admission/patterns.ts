@@ -41,7 +41,13 @@ function faultOf(path: string, text: string): Violation[] {
     RE2JS.compile(text);
     return [];
   } catch (error) {
-    return [violation(path, "FieldValueInvalid", `Invalid value: ${print(text)}: not a regular expression of RE2: ${messageOf(error)}`)];
+    return [
+      violation(
+        path,
+        "FieldValueInvalid",
+        `Invalid value: ${print(text)}: not a regular expression of RE2: ${messageOf(error)}`,
+      ),
+    ];
   }
 }
 

@@ -34,9 +34,11 @@ const MAX_WARNING_CHARACTERS = 256;
 
 /** @returns undefined when the body is no AdmissionReview of version v1 */
 export function readReview(body: unknown): ReviewRequest | undefined {
-  if (!isRecord(body) || body["apiVersion"] !== "admission.k8s.io/v1" || body["kind"] !== "AdmissionReview") return undefined;
+  if (!isRecord(body) || body["apiVersion"] !== "admission.k8s.io/v1" || body["kind"] !== "AdmissionReview")
+    return undefined;
   const { request } = body;
-  if (!isRecord(request) || typeof request["uid"] !== "string" || typeof request["operation"] !== "string") return undefined;
+  if (!isRecord(request) || typeof request["uid"] !== "string" || typeof request["operation"] !== "string")
+    return undefined;
   const { uid, operation, object, oldObject, kind, name } = request;
   const title = [isRecord(kind) ? kind["kind"] : undefined, name].filter((part) => typeof part === "string").join(" ");
   return { uid, operation, object, oldObject: oldObject ?? undefined, title };
@@ -53,7 +55,9 @@ export function review(request: ReviewRequest, validate: ValidateObject): Admiss
     response: {
       uid: request.uid,
       allowed: errors.length === 0,
-      ...(warnings.length === 0 ? {} : { warnings: warnings.slice(0, MAX_WARNINGS).map((line) => line.slice(0, MAX_WARNING_CHARACTERS)) }),
+      ...(warnings.length === 0
+        ? {}
+        : { warnings: warnings.slice(0, MAX_WARNINGS).map((line) => line.slice(0, MAX_WARNING_CHARACTERS)) }),
       ...(errors.length === 0 ? {} : { status: refusal(request.title, errors) }),
     },
   };
@@ -63,7 +67,13 @@ function refusal(title: string, errors: readonly Violation[]): NonNullable<Admis
   const lines = errors.map(lineOf);
   const list = lines.length === 1 ? lines[0] : `[${lines.join(", ")}]`;
   const causes = errors.map(({ reason, message, path }) => ({ reason, message, field: path }));
-  return { status: "Failure", code: 422, reason: "Invalid", message: title === "" ? `${list}` : `${title} is invalid: ${list}`, details: { causes } };
+  return {
+    status: "Failure",
+    code: 422,
+    reason: "Invalid",
+    message: title === "" ? `${list}` : `${title} is invalid: ${list}`,
+    details: { causes },
+  };
 }
 
 /** "spec.a: Invalid value: …", with the suggestion behind it. */

@@ -61,16 +61,26 @@ function visit(node: RuleNode, place: Place, found: Violation[]): void {
   }
   // Items of an atomic list have no identity, so nothing old belongs to them.
   if (node.items !== undefined && Array.isArray(value)) {
-    for (const [at, item] of value.entries()) visit(node.items, { path: childPath(path, at), value: item, old: undefined }, found);
+    for (const [at, item] of value.entries())
+      visit(node.items, { path: childPath(path, at), value: item, old: undefined }, found);
   }
   if (node.values !== undefined && typeof value === "object") {
     for (const name of Object.keys(value)) {
-      visit(node.values, { path: childPath(path, name), value: memberOf(value, name), old: memberOf(old, name) }, found);
+      visit(
+        node.values,
+        { path: childPath(path, name), value: memberOf(value, name), old: memberOf(old, name) },
+        found,
+      );
     }
   }
 }
 
-function checkOneOf(node: RuleNode, { kind, fields, message }: OneOf, { path, value }: Place, found: Violation[]): void {
+function checkOneOf(
+  node: RuleNode,
+  { kind, fields, message }: OneOf,
+  { path, value }: Place,
+  found: Violation[],
+): void {
   let present = 0;
   for (const name of fields) if (memberOf(value, name) !== undefined) present++;
   const holds = kind === "exactly" ? present === 1 : kind === "atMost" ? present <= 1 : present >= 1;
@@ -87,7 +97,10 @@ function checkRule(node: RuleNode, rule: Rule, { path, value, old }: Place, foun
     found.push(invalid(path, node.type, `${messageOf(error)} evaluating rule: ${rule.message ?? rule.rule}`));
     return;
   }
-  found.push({ ...invalid(path + (rule.fieldPath ?? ""), node.type, textOf(rule, compiled, scope)), ...reasonOf(rule) });
+  found.push({
+    ...invalid(path + (rule.fieldPath ?? ""), node.type, textOf(rule, compiled, scope)),
+    ...reasonOf(rule),
+  });
 }
 
 interface Compiled {
@@ -103,7 +116,8 @@ function compile(rule: Rule): Compiled {
   const known = compiledRules.get(rule);
   if (known !== undefined) return known;
   const expression = compileExpression(rule.rule, RULE_ENVIRONMENT);
-  const message = rule.messageExpression === undefined ? undefined : compileExpression(rule.messageExpression, RULE_ENVIRONMENT);
+  const message =
+    rule.messageExpression === undefined ? undefined : compileExpression(rule.messageExpression, RULE_ENVIRONMENT);
   const compiled = { rule: expression, message, isTransition: expression.reads.roots.has("oldSelf") };
   compiledRules.set(rule, compiled);
   return compiled;

@@ -5,14 +5,11 @@ import { KINDS } from "../../generated/kinds.ts";
 import { RULES } from "../../generated/rules.ts";
 import { SECRETS } from "../../generated/secrets.ts";
 import { validators } from "../../generated/validators/index.js";
-import { matchesPattern } from "./paths.ts";
+import { reaches } from "./paths.ts";
 import type { ApiSchema } from "./validator.ts";
 
 /** Of `#/definitions/Component/additionalProperties`, the component. */
 const COMPONENT = /^#\/definitions\/([^/]+)\//;
-/** Text outside our kinds that must not be repeated either. */
-const CORE_SECRETS: Readonly<Record<string, readonly (readonly string[])[]>> = { "/Secret": [["data"], ["stringData"], ["data", "*"], ["stringData", "*"]] };
-
 /** The Gateway API serves its older objects under both versions, with one schema. */
 const ALSO_SERVED: Readonly<Record<string, readonly string[]>> = { "gateway.networking.k8s.io": ["v1beta1"] };
 
@@ -22,11 +19,11 @@ const versions: ReadonlyMap<string, readonly string[]> = new Map(
 
 export const generatedSchema: ApiSchema = {
   versionsOf: (groupKind) => versions.get(groupKind),
-  kindsOf: (group) => [...versions.keys()].filter((key) => key.startsWith(`${group}/`)).map((key) => key.slice(group.length + 1)),
+  kindsOf: (group) =>
+    [...versions.keys()].filter((key) => key.startsWith(`${group}/`)).map((key) => key.slice(group.length + 1)),
   shapeErrors: (groupKind, object) => validators[groupKind]?.(object) ?? [],
   rulesOf: (groupKind) => RULES[groupKind],
   expressionsOf: (groupKind) => (EXPRESSIONS[groupKind] ?? []).map(({ path }) => path),
   knownFields: (_, { schemaPath }) => FIELDS[COMPONENT.exec(schemaPath)?.[1] ?? ""] ?? [],
-  isSecret: (groupKind, path) => [...(SECRETS[groupKind] ?? []), ...(CORE_SECRETS[groupKind] ?? [])].some((pattern) => matchesPattern(path, pattern)),
+  isSecret: (groupKind, path) => (SECRETS[groupKind] ?? []).some((pattern) => reaches(path, pattern)),
 };
-

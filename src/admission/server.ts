@@ -32,7 +32,10 @@ const MAX_BODY_BYTES = 8 * 1024 * 1024;
 const REQUEST_TIMEOUT_MS = 10_000;
 
 export async function startWebhookServer(options: WebhookServerOptions): Promise<WebhookServer> {
-  const server = createServer({ ...tlsOptions(options.certificate), minVersion: "TLSv1.2" }, toNodeHandler(webhookApp(options)));
+  const server = createServer(
+    { ...tlsOptions(options.certificate), minVersion: "TLSv1.2" },
+    toNodeHandler(webhookApp(options)),
+  );
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.on("tlsClientError", (error) => options.log.debug("TLS handshake failed", { reason: error.message }));
   await new Promise<void>((resolve, reject) => {
@@ -54,7 +57,8 @@ function webhookApp({ validate, log }: WebhookServerOptions): H3 {
   app.get("/healthz", () => "ok");
   app.post("/validate", async ({ req }) => {
     const request = readReview(parseJson(await boundedText(req)));
-    if (request === undefined) throw new HTTPError({ status: 400, message: "not an AdmissionReview of admission.k8s.io/v1" });
+    if (request === undefined)
+      throw new HTTPError({ status: 400, message: "not an AdmissionReview of admission.k8s.io/v1" });
     try {
       const verdict = review(request, validate);
       log.debug("reviewed", { object: request.title, operation: request.operation, allowed: verdict.response.allowed });

@@ -66,14 +66,29 @@ function envelopeViolations(object: unknown): Violation[] {
   });
 }
 
+/** Kinds of the Gateway API that are sound, whether or not they are used here. */
+const OTHER_KINDS = new Set(
+  "GRPCRoute TCPRoute TLSRoute UDPRoute ListenerSet BackendTLSPolicy XListenerSet XBackendTrafficPolicy XMesh".split(
+    " ",
+  ),
+);
+
 /** In our group nobody else can mean something by it; in the Gateway API it may be a kind that others implement. */
 function unknownKind(schema: ApiSchema, group: string, kind: string): Violation[] {
   if (group !== OWN_GROUP && group !== GATEWAY_API) return [];
+  if (group === GATEWAY_API && OTHER_KINDS.has(kind)) {
+    return [{ ...violation("kind", "FieldValueNotSupported", `kind ${print(kind)} is not used`), severity: "warning" }];
+  }
   const kinds = schema.kindsOf(group);
   const next = suggestion(kind, kinds);
   const message = `Unsupported value: ${print(kind)}: supported values: ${kinds.map(print).join(", ")}`;
   if (group === OWN_GROUP) return [violation("kind", "FieldValueNotSupported", message, next)];
-  return [{ ...violation("kind", "FieldValueNotSupported", `kind ${print(kind)} is not used`, next), severity: next === "" ? "warning" : "error" }];
+  return [
+    {
+      ...violation("kind", "FieldValueNotSupported", `kind ${print(kind)} is not used`, next),
+      severity: next === "" ? "warning" : "error",
+    },
+  ];
 }
 
 function shapeViolations(schema: ApiSchema, groupKind: string, root: unknown): Violation[] {

@@ -9,7 +9,12 @@ export interface WebhookTarget {
 }
 
 /** @param resources plural names of our kinds. @param caBundle PEM text; "" while it is not known yet */
-export function webhookConfiguration(name: string, target: WebhookTarget, resources: readonly string[], caBundle: string): object {
+export function webhookConfiguration(
+  name: string,
+  target: WebhookTarget,
+  resources: readonly string[],
+  caBundle: string,
+): object {
   return {
     apiVersion: "admissionregistration.k8s.io/v1",
     kind: "ValidatingWebhookConfiguration",
@@ -17,10 +22,23 @@ export function webhookConfiguration(name: string, target: WebhookTarget, resour
     webhooks: [
       {
         name: WEBHOOK_NAME,
-        clientConfig: { ...clientAddress(target), ...(caBundle === "" ? {} : { caBundle: Buffer.from(caBundle, "utf8").toString("base64") }) },
+        clientConfig: {
+          ...clientAddress(target),
+          ...(caBundle === "" ? {} : { caBundle: Buffer.from(caBundle, "utf8").toString("base64") }),
+        },
         // Plural names without "/status": writing a status is never a question for admission.
-        rules: [{ apiGroups: [API_GROUP], apiVersions: ["*"], operations: ["CREATE", "UPDATE"], resources: [...resources].sort(), scope: "*" }],
-        matchConditions: [{ name: "not-status", expression: '!has(request.subResource) || request.subResource != "status"' }],
+        rules: [
+          {
+            apiGroups: [API_GROUP],
+            apiVersions: ["*"],
+            operations: ["CREATE", "UPDATE"],
+            resources: [...resources].sort(),
+            scope: "*",
+          },
+        ],
+        matchConditions: [
+          { name: "not-status", expression: '!has(request.subResource) || request.subResource != "status"' },
+        ],
         failurePolicy: "Fail",
         matchPolicy: "Equivalent",
         sideEffects: "None",
@@ -34,5 +52,7 @@ export function webhookConfiguration(name: string, target: WebhookTarget, resour
 function clientAddress({ service, url }: WebhookTarget): object {
   if (url !== undefined) return { url };
   if (service === undefined) throw new TypeError("a webhook needs a service or a url");
-  return { service: { name: service.name, namespace: service.namespace, path: "/validate", port: service.port ?? 443 } };
+  return {
+    service: { name: service.name, namespace: service.namespace, path: "/validate", port: service.port ?? 443 },
+  };
 }

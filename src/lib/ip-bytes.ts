@@ -5,7 +5,10 @@ export function ipBytes(address: string): Buffer {
   const [head = "", tail] = text.split("::");
   const left = groups(head);
   const right = tail === undefined ? [] : groups(tail);
-  return Buffer.from([...left, ...new Array<number>(16 - left.length - right.length).fill(0), ...right]);
+  const bytes = Buffer.alloc(16);
+  bytes.set(left, 0);
+  bytes.set(right, 16 - right.length);
+  return bytes;
 }
 
 function groups(text: string): number[] {

@@ -10,7 +10,11 @@ export function editDistance(a: string, b: string): number {
     const current = [row];
     for (let column = 1; column <= b.length; column++) {
       const same = a[row - 1] === b[column - 1];
-      let cost = Math.min(cell(last, column) + 1, cell(current, column - 1) + 1, cell(last, column - 1) + (same ? 0 : 1));
+      let cost = Math.min(
+        cell(last, column) + 1,
+        cell(current, column - 1) + 1,
+        cell(last, column - 1) + (same ? 0 : 1),
+      );
       if (row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]) {
         cost = Math.min(cost, cell(beforeLast, column - 2) + 1);
       }

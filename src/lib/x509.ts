@@ -1,7 +1,28 @@
 /** X.509 v3 certificates (RFC 5280) with P-256 keys: a certificate authority and leaves for TLS servers. */
-import { type KeyObject, X509Certificate, createHash, createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, sign } from "node:crypto";
+import {
+  type KeyObject,
+  X509Certificate,
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  randomBytes,
+  sign,
+} from "node:crypto";
 import { isIP } from "node:net";
-import { bitString, boolean, contextTag, explicit, integer, octetString, oid, sequence, set, time, utf8 } from "./der.ts";
+import {
+  bitString,
+  boolean,
+  contextTag,
+  explicit,
+  integer,
+  octetString,
+  oid,
+  sequence,
+  set,
+  time,
+  utf8,
+} from "./der.ts";
 import { ipBytes } from "./ip-bytes.ts";
 
 /** PEM texts of a certificate and its PKCS #8 key. */

@@ -8,6 +8,7 @@ import { ConfigError, isGwError, messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import type { ApplyResult, Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { BackendRegistry } from "./backends/registry.ts";
+import { checkSettings } from "./backends/settings.ts";
 import { ProxyError } from "./errors.ts";
 import { bindRule, type BoundRule } from "./pipeline/bind-rule.ts";
 import { compose } from "./pipeline/compose.ts";
@@ -139,6 +140,7 @@ export class Configuration {
     const { policies } = this.#options;
     const { message, version } = resource;
     try {
+      checkSettings(message.backend);
       this.#policyTouched(policies.put(policies.compile(message, version)), dirty);
     } catch (error) {
       // A typing error in a policy must never open what it governs: closed, unless its last good version still serves.

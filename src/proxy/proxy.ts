@@ -75,8 +75,13 @@ export function createProxy(options: ProxyOptions): Proxy {
   const policies = new PolicySet({ log, nowMs, bodyLimitBytes, expression: lenientExpression });
   const backends = new BackendRegistry({ log, upstream, bodyLimitBytes, policies });
   const configuration = new Configuration({ log, policies, backends, bodyLimitBytes });
+  options.telemetry?.metrics?.gauge("endpoint_health", "Health of an endpoint, 0 to 1.", () =>
+    backends.dump().map(({ backend, endpoint, health }) => ({ labels: { backend, endpoint }, value: health })),
+  );
   const record = createRecorder(options.telemetry);
   const open = new Map<string, OpenBind>();
+  /** Sockets of removed Binds whose last connections are still served. */
+  const draining = new Set<HttpListener>();
   let queue: Promise<unknown> = Promise.resolve();
   let stopped = false;
 
@@ -93,7 +98,8 @@ export function createProxy(options: ProxyOptions): Proxy {
     for (const [key, { listener, message }] of open) {
       if (wanted.get(key)?.port === message.port) continue;
       open.delete(key);
-      void listener.drain();
+      draining.add(listener);
+      void listener.drain().then(() => draining.delete(listener));
     }
     for (const bind of wanted.values()) {
       if (open.has(bind.key) || stopped) continue;
@@ -128,12 +134,14 @@ export function createProxy(options: ProxyOptions): Proxy {
     async drain() {
       stopped = true;
       await Promise.all([...open.values()].map(({ listener }) => listener.drain()));
+      await Promise.all([...draining].map((listener) => listener.drain()));
       upstream.close();
       resolver.close();
     },
     close() {
       stopped = true;
       for (const { listener } of open.values()) listener.close();
+      for (const listener of draining) listener.close();
       open.clear();
       upstream.close();
       resolver.close();

@@ -12,7 +12,13 @@ let server: ApiServer;
 
 before(async () => {
   server = await startApiServer();
-  await server.kubectl(["apply", "-f", `${CRDS}/gwproxy.dev_gwbackends.yaml`, "-f", `${CRDS}/gwproxy.dev_gwpolicies.yaml`]);
+  await server.kubectl([
+    "apply",
+    "-f",
+    `${CRDS}/gwproxy.dev_gwbackends.yaml`,
+    "-f",
+    `${CRDS}/gwproxy.dev_gwpolicies.yaml`,
+  ]);
   await server.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
 });
 
@@ -33,7 +39,10 @@ async function faultsOnServer(object: object): Promise<string[]> {
     const text = error instanceof Error ? error.message : String(error);
     const list = /is invalid:\s*([\s\S]*)/.exec(text)?.[1];
     assert.ok(list !== undefined, text);
-    const lines = list.trim().split("\n").map((line) => line.replace(/^\* /, "").trim());
+    const lines = list
+      .trim()
+      .split("\n")
+      .map((line) => line.replace(/^\* /, "").trim());
     // Said beside the fault that it follows from; admission checks in the same order and says nothing.
     return lines.filter((line) => !line.includes("some validation rules were not checked")).sort();
   }

@@ -1,9 +1,9 @@
-/** The official client, unchanged, through the LLM handler to a provider of each vendor's protocol. */
+/** The official client, unchanged, through the whole gateway to a provider of each vendor's protocol. */
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
 import OpenAI from "openai";
-import { startPracticeProvider, type PracticeProvider } from "../../examples/practice-provider/practice-provider.ts";
-import { aiBackend, startFront, type Front } from "../support/llm-harness.ts";
+import { startPracticeProvider } from "../../examples/practice-provider/practice-provider.ts";
+import { documents, GATEWAY, route, startGateway } from "../support/gateway.ts";
+import { prove, type ProofContext } from "../support/prove.ts";
 
 const TOOLS: OpenAI.Chat.ChatCompletionTool[] = [
   {
@@ -16,98 +16,88 @@ const TOOLS: OpenAI.Chat.ChatCompletionTool[] = [
   },
 ];
 
-for (const key of ["llma", "llme"] as const) {
-  describe(`the official client on provider ${key}`, () => {
-    let provider: PracticeProvider;
-    let front: Front;
-    let client: OpenAI;
+type Key = "llma" | "llme";
 
-    before(async () => {
-      provider = await startPracticeProvider({ port: 0, keys: ["secret-1"] });
-      front = await startFront(
-        aiBackend({ key, identity: key, host: "127.0.0.1", port: provider.port, credential: "secret-1" }),
-      );
-      client = new OpenAI({ apiKey: "of-the-client", baseURL: `${front.url}/v1`, maxRetries: 0 });
-    });
-    after(async () => {
-      await front.stop();
-      await provider.stop();
-    });
-
-    test("gets a plain answer with usage", async () => {
-      const answer = await client.chat.completions.create({
-        model: "practice",
-        messages: [
-          { role: "system", content: "Be kind" },
-          { role: "user", content: "hello there" },
-        ],
-      });
-      assert.equal(answer.choices[0]?.message.content, "You said: hello there");
-      assert.equal(answer.choices[0]?.finish_reason, "stop");
-      assert.equal(answer.usage?.prompt_tokens, 4);
-      assert.equal(answer.usage?.completion_tokens, 4);
-      assert.equal(front.exchanges.at(-1)?.llm["totalTokens"], 8);
-    });
-
-    test("gets a stream whose pieces make up the answer, and its usage", async () => {
-      const stream = await client.chat.completions.create({
-        model: "practice",
-        messages: [{ role: "user", content: "one two three" }],
-        stream: true,
-      });
-      let text = "";
-      let total = 0;
-      const finished: string[] = [];
-      for await (const chunk of stream) {
-        text += chunk.choices[0]?.delta.content ?? "";
-        total = chunk.usage?.total_tokens ?? total;
-        if (chunk.choices[0]?.finish_reason) finished.push(chunk.choices[0].finish_reason);
-      }
-      assert.equal(text, "You said: one two three");
-      assert.deepEqual(finished, ["stop"]);
-      assert.equal(total, 8);
-      assert.equal(front.exchanges.at(-1)?.llm["totalTokens"], 8);
-    });
-
-    for (const stream of [false, true])
-      test(`calls a tool and summarises its result, ${stream ? "streamed" : "plain"}`, async () => {
-        const messages: OpenAI.Chat.ChatCompletionMessageParam[] = [
-          { role: "user", content: "What is the weather in Rome" },
-        ];
-        const message = stream
-          ? (await client.chat.completions.stream({ model: "practice", messages, tools: TOOLS }).finalChatCompletion())
-              .choices[0]?.message
-          : (await client.chat.completions.create({ model: "practice", messages, tools: TOOLS })).choices[0]?.message;
-        const call = message?.tool_calls?.[0];
-        assert.ok(message && call?.type === "function");
-        assert.equal(call.function.name, "get_weather");
-        assert.deepEqual(JSON.parse(call.function.arguments), { city: "Rome" });
-        const { role, content, tool_calls } = message;
-        messages.push({ role, content, ...(tool_calls === undefined ? {} : { tool_calls }) });
-        messages.push({ role: "tool", tool_call_id: call.id, content: "sunny" });
-        const summary = await client.chat.completions.create({ model: "practice", messages, tools: TOOLS });
-        assert.equal(summary.choices[0]?.message.content, "The tool says: sunny");
-      });
-
-    test("sees the provider's refusal of a bad body as its own kind of error", async () => {
-      const call = client.chat.completions.create({ model: "practice", messages: [] });
-      await assert.rejects(call, (error) => error instanceof OpenAI.BadRequestError && /messages/.test(error.message));
-    });
-  });
+/** A client of a gateway with one provider, which knows the key `secret-1` only. @param secret what the gateway presents */
+async function connect(context: ProofContext, key: Key, secret = "secret-1"): Promise<OpenAI> {
+  const provider = await startPracticeProvider({ port: 0, keys: ["secret-1"] });
+  context.after(() => provider.stop());
+  const backend = `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: ai}
+spec:
+  ai: {provider: {${key}: {}, host: 127.0.0.1, port: ${provider.port}}}
+  policies: {auth: {key: ${secret}}}
+`;
+  const gateway = await startGateway(context, documents(GATEWAY, backend, route("ai", "ai")));
+  return new OpenAI({ apiKey: "of-the-client", baseURL: `${gateway.url()}/v1`, maxRetries: 0 });
 }
 
-test("a wrong key is refused in the client's error shape, by either vendor", async () => {
-  const provider = await startPracticeProvider({ port: 0, keys: ["right"] });
-  for (const key of ["llma", "llme"]) {
-    const front = await startFront(aiBackend({ key, host: "127.0.0.1", port: provider.port, credential: "wrong" }));
-    const client = new OpenAI({ apiKey: "x", baseURL: `${front.url}/v1`, maxRetries: 0 });
+for (const key of ["llma", "llme"] as const) {
+  prove([], `the official client gets a plain answer with usage (${key})`, async (context) => {
+    const client = await connect(context, key);
+    const answer = await client.chat.completions.create({
+      model: "practice",
+      messages: [
+        { role: "system", content: "Be kind" },
+        { role: "user", content: "hello there" },
+      ],
+    });
+    assert.equal(answer.choices[0]?.message.content, "You said: hello there");
+    assert.equal(answer.choices[0]?.finish_reason, "stop");
+    assert.equal(answer.usage?.prompt_tokens, 4);
+    assert.equal(answer.usage?.completion_tokens, 4);
+  });
+
+  prove([], `the official client gets a stream whose pieces make up the answer, and its usage (${key})`, async (context) => {
+    const client = await connect(context, key);
+    const stream = await client.chat.completions.create({
+      model: "practice",
+      messages: [{ role: "user", content: "one two three" }],
+      stream: true,
+    });
+    let text = "";
+    let total = 0;
+    const finished: string[] = [];
+    for await (const chunk of stream) {
+      text += chunk.choices[0]?.delta.content ?? "";
+      total = chunk.usage?.total_tokens ?? total;
+      if (chunk.choices[0]?.finish_reason) finished.push(chunk.choices[0].finish_reason);
+    }
+    assert.equal(text, "You said: one two three");
+    assert.deepEqual(finished, ["stop"]);
+    assert.equal(total, 8);
+  });
+
+  for (const stream of [false, true])
+    prove([], `the official client calls a tool and has its result summarised, ${stream ? "streamed" : "plain"} (${key})`, async (context) => {
+      const client = await connect(context, key);
+      const messages: OpenAI.Chat.ChatCompletionMessageParam[] = [{ role: "user", content: "What is the weather in Rome" }];
+      const answer = stream
+        ? await client.chat.completions.stream({ model: "practice", messages, tools: TOOLS }).finalChatCompletion()
+        : await client.chat.completions.create({ model: "practice", messages, tools: TOOLS });
+      const message = answer.choices[0]?.message;
+      const call = message?.tool_calls?.[0];
+      assert.ok(message && call?.type === "function");
+      assert.equal(call.function.name, "get_weather");
+      assert.deepEqual(JSON.parse(call.function.arguments), { city: "Rome" });
+      const { role, content, tool_calls } = message;
+      messages.push({ role, content, ...(tool_calls === undefined ? {} : { tool_calls }) });
+      messages.push({ role: "tool", tool_call_id: call.id, content: "sunny" });
+      const summary = await client.chat.completions.create({ model: "practice", messages, tools: TOOLS });
+      assert.equal(summary.choices[0]?.message.content, "The tool says: sunny");
+    });
+
+  prove([], `the official client sees a provider's refusal of a bad body as its own kind of error (${key})`, async (context) => {
+    const client = await connect(context, key);
+    const call = client.chat.completions.create({ model: "practice", messages: [] });
+    await assert.rejects(call, (error) => error instanceof OpenAI.BadRequestError && /messages/.test(error.message));
+  });
+
+  prove([], `the official client sees a key that the provider refuses as its own kind of error (${key})`, async (context) => {
+    const client = await connect(context, key, "wrong");
     const call = client.chat.completions.create({ model: "m", messages: [{ role: "user", content: "hi" }] });
-    await assert.rejects(
-      call,
-      (error) => error instanceof OpenAI.AuthenticationError && error.type === "authentication_error",
-    );
-    await front.stop();
-  }
-  assert.equal(provider.served(), 0);
-  await provider.stop();
-});
+    await assert.rejects(call, (error) => error instanceof OpenAI.AuthenticationError && error.type === "authentication_error");
+  });
+}

@@ -1,5 +1,6 @@
 /** traffic.rateLimit.local through real sockets. */
 import assert from "node:assert/strict";
+import { startPracticeProvider } from "../../examples/practice-provider/practice-provider.ts";
 import { startEcho } from "../support/echo.ts";
 import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend, type TestGateway } from "../support/gateway.ts";
 import { type Answer, call } from "../support/http.ts";
@@ -65,3 +66,60 @@ prove(
     assert.deepEqual(await statuses(gateway, [free, free, paid, paid, paid]), [200, 429, 200, 200, 429]);
   },
 );
+
+prove(
+  ["requests", "unit", "burst", "key"].map((field) => `GwPolicy spec.traffic.rateLimit.conditional[].policy.local[].${field}`),
+  "a conditional limit has keys and a burst, and its budget counts for its unit of time",
+  async (context) => {
+    const echo = await startEcho(context);
+    const rule = `{requests: 1, burst: 1, unit: Hours, key: 'request.headers["x-user"]'}`;
+    const limit = `{conditional: [{condition: 'request.headers["x-tier"] == "free"', policy: {local: [${rule}]}}]}`;
+    const policy = routePolicy("limit", "web", `  traffic: {rateLimit: ${limit}}`);
+    const gateway = await startGateway(context, documents(GATEWAY, staticBackend("web", echo.port), route("web", "web"), policy));
+    const free = (user: string) => ({ "x-tier": "free", "x-user": user });
+    assert.deepEqual(await statuses(gateway, [free("a"), free("a"), free("a"), free("b"), {}, {}, {}]), [200, 200, 429, 200, 200, 200, 200]);
+    const refused = await call(gateway.url(), { headers: free("a") });
+    // A whole budget of one in an hour: what is missing of it takes longer than a minute to come back.
+    assert.ok(Number(refused.headers["x-ratelimit-reset"]) > 60, String(refused.headers["x-ratelimit-reset"]));
+  },
+);
+
+/** Routes to a model provider under a limit. An answer costs 8 tokens. */
+async function limitedModel(context: ProofContext, rateLimit: string): Promise<(headers?: Record<string, string>) => Promise<Answer>> {
+  const provider = await startPracticeProvider({ port: 0, keys: ["provider-key"] });
+  context.after(() => provider.stop());
+  const backend = `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: ai}
+spec:
+  ai: {provider: {llma: {}, host: 127.0.0.1, port: ${provider.port}}}
+  policies: {auth: {key: provider-key}}
+`;
+  const policy = routePolicy("limit", "ai", `  traffic: {rateLimit: ${rateLimit}}`);
+  const gateway = await startGateway(context, documents(GATEWAY, backend, route("ai", "ai"), policy));
+  const messages = [
+    { role: "system", content: "Be kind" },
+    { role: "user", content: "hello there" },
+  ];
+  const body = JSON.stringify({ model: "practice", messages });
+  return (headers = {}) =>
+    call(`${gateway.url()}/v1/chat/completions`, { method: "POST", headers: { "content-type": "application/json", ...headers }, body });
+}
+
+prove([`${LOCAL}.tokens`, `${LOCAL}.unit`], "the answer that crosses a budget of tokens still comes, the next one gets 429", async (context) => {
+  const ask = await limitedModel(context, "{local: [{tokens: 10, unit: Hours}]}");
+  const answers = [await ask(), await ask(), await ask()];
+  assert.deepEqual(answers.map(({ status }) => status), [200, 200, 429]);
+  assert.equal(answers[0]?.headers["x-ratelimit-limit"], "10");
+});
+
+prove("GwPolicy spec.traffic.rateLimit.conditional[].policy.local[].tokens", "a conditional budget of tokens is charged where its condition holds", async (context) => {
+  const ask = await limitedModel(
+    context,
+    `{conditional: [{condition: 'request.headers["x-tier"] == "free"', policy: {local: [{tokens: 1, unit: Hours}]}}]}`,
+  );
+  const free = { "x-tier": "free" };
+  const answers = [await ask(free), await ask(free), await ask(), await ask()];
+  assert.deepEqual(answers.map(({ status }) => status), [200, 429, 200, 200]);
+});

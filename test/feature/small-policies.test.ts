@@ -80,6 +80,21 @@ prove(
   },
 );
 
+prove(
+  ["bodyExpression", "headers[].name", "headers[].value"].map((field) => `${TRAFFIC}.directResponse.conditional[].policy.${field}`),
+  "each conditional direct response may compute its body and headers",
+  async (context) => {
+    const gateway = await withTraffic(
+      context,
+      `{directResponse: {conditional: [{condition: 'request.method == "POST"', policy: {status: 201, bodyExpression: '{"got": string(request.body)}', headers: [{name: x-by, value: '"first"'}]}}, {policy: {status: 202, bodyExpression: request.path, headers: [{name: x-by, value: '"second"'}]}}]}}`,
+    );
+    const first = await call(gateway.url(), { method: "POST", body: "hello" });
+    assert.deepEqual([first.status, JSON.parse(first.body), first.headers["x-by"]], [201, { got: "hello" }, "first"]);
+    const second = await call(`${gateway.url()}/here`);
+    assert.deepEqual([second.status, second.body, second.headers["x-by"]], [202, "/here", "second"]);
+  },
+);
+
 prove(`${TRAFFIC}.timeouts.request`, "a request that is not over in time gets 504", async (context) => {
   const gateway = await withTraffic(context, "{timeouts: {request: 150ms}}");
   assert.equal((await call(gateway.url())).status, 200);

@@ -86,3 +86,37 @@ prove(
     assert.deepEqual([await branch("/a"), await branch("/b")], ["a", "else"]);
   },
 );
+
+const inBranch = (part: string, fields: readonly string[]) => named(`conditional[].policy.${part}`, fields);
+
+prove(
+  inBranch("request", ["add[].name", "add[].value", "remove[]", "body", "metadata"]),
+  "the chosen branch may add, remove and compute everything about the request, and the other one does nothing",
+  async (context) => {
+    const gateway = await transformed(
+      context,
+      `{conditional: [{condition: 'request.path == "/a"', policy: {request: {metadata: {who: '"me"'}, add: [{name: x-add, value: metadata.who}], remove: [x-gone], body: '"was " + string(request.body)'}}}, {policy: {request: {set: [{name: x-branch, value: '"else"'}]}}}]}`,
+    );
+    const options = { method: "POST", headers: { "x-add": "one", "x-gone": "1" }, body: "text" };
+    const changed = echoed((await call(`${gateway.url()}/a`, options)).body);
+    assert.deepEqual([changed.headers["x-add"], changed.headers["x-gone"], changed.body], ["one, me", undefined, "was text"]);
+    const other = echoed((await call(`${gateway.url()}/b`, options)).body);
+    assert.deepEqual([other.headers["x-add"], other.headers["x-gone"], other.body], ["one", "1", "text"]);
+  },
+);
+
+prove(
+  inBranch("response", ["set[].name", "set[].value", "add[].name", "add[].value", "remove[]", "body", "metadata"]),
+  "the branch that the request chose edits its response too",
+  async (context) => {
+    const gateway = await transformed(
+      context,
+      `{conditional: [{condition: 'request.path == "/a"', policy: {response: {metadata: {code: string(response.code)}, set: [{name: x-set, value: metadata.code}], add: [{name: x-add, value: '"more"'}], remove: [x-upstream], body: '"code " + metadata.code'}}}]}`,
+    );
+    const changed = await call(`${gateway.url()}/a`);
+    const { "x-set": set, "x-add": add, "x-upstream": upstream } = changed.headers;
+    assert.deepEqual([set, add, upstream, changed.body], ["200", "more", undefined, "code 200"]);
+    const other = await call(`${gateway.url()}/b`);
+    assert.deepEqual([other.headers["x-set"], other.headers["x-upstream"], echoed(other.body).url], [undefined, "echo", "/b"]);
+  },
+);

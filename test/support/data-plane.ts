@@ -3,9 +3,13 @@ import { connect, type Socket } from "node:net";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   BackendSchema,
+  BackendSettingsSchema,
   BindSchema,
   EndpointsSchema,
+  HttpMatchSchema,
   HttpRouteSchema,
+  HttpRuleSchema,
+  ObjectRefSchema,
   ListenerSchema,
   PolicySchema,
   Protocol,
@@ -17,7 +21,7 @@ import { recordingLog } from "./silent-log.ts";
 
 export const BIND = "80/default/gw";
 export const LISTENER = "default/gw.http";
-const GATEWAY = { kind: "Gateway", namespace: "default", name: "gw" };
+const GATEWAY = create(ObjectRefSchema, { kind: "Gateway", namespace: "default", name: "gw" });
 
 export function bind(key: string = BIND, port = 80): Resource {
   return resourceOf("Bind", create(BindSchema, { key, gateway: GATEWAY, port, protocol: Protocol.HTTP }));
@@ -29,40 +33,40 @@ export function listener(hostname = "", key: string = LISTENER): Resource {
   return resourceOf("Listener", create(ListenerSchema, message));
 }
 
-export type Rule = NonNullable<MessageInitShape<typeof HttpRouteSchema>["rules"]>[number];
+export type Rule = MessageInitShape<typeof HttpRuleSchema>;
 
 export function route(name: string, rules: Rule[], hostnames: string[] = [], parent: string = LISTENER): Resource {
   return resourceOf(
     "HttpRoute",
     create(HttpRouteSchema, {
       key: `httproute/default/${name}`,
-      object: { kind: "HTTPRoute", namespace: "default", name },
+      object: create(ObjectRefSchema, { kind: "HTTPRoute", namespace: "default", name }),
       parents: [{ listener: parent, hostnames }],
       rules,
     }),
   );
 }
 
-export function prefix(value: string): NonNullable<MessageInitShape<typeof HttpRouteSchema>["rules"]>[number]["matches"] {
+export function prefix(value: string): MessageInitShape<typeof HttpMatchSchema>[] {
   return [{ path: { case: "prefix", value } }];
 }
 
 /** A rule for everything that goes to the backend. */
-export function to(backend: string, more: Partial<Rule> = {}): Rule {
+export function to(backend: string, more: Omit<Rule, "$typeName"> = {}): Rule {
   return { matches: prefix("/"), backends: [{ weight: 1, backend: `backend/default/${backend}` }], ...more };
 }
 
 export function staticBackend(
   name: string,
   port: number,
-  settings?: MessageInitShape<typeof BackendSchema>["settings"],
+  settings?: MessageInitShape<typeof BackendSettingsSchema>,
   host = "127.0.0.1",
 ): Resource {
   return resourceOf(
     "Backend",
     create(BackendSchema, {
       key: `backend/default/${name}`,
-      object: { kind: "GwBackend", namespace: "default", name },
+      object: create(ObjectRefSchema, { kind: "GwBackend", namespace: "default", name }),
       kind: { case: "static", value: { host, port } },
       ...(settings === undefined ? {} : { settings }),
     }),
@@ -83,7 +87,7 @@ export function policy(name: string, message: MessageInitShape<typeof PolicySche
     "Policy",
     create(PolicySchema, {
       key: `policy/default/${name}`,
-      object: { kind: "GwPolicy", namespace: "default", name },
+      object: create(ObjectRefSchema, { kind: "GwPolicy", namespace: "default", name }),
       ...message,
     }),
   );

@@ -1,6 +1,7 @@
 /** Objects that must and must not compile as GwBackend and Gateway API kinds: checked by `tsc`, never run. */
 import { kindOfLLMProvider } from "../../generated/unions.ts";
 import type { GwBackend } from "../../generated/types/backend.ts";
+import type { CredentialPlace } from "../../generated/types/common.ts";
 import type { LLMProvider } from "../../generated/types/llm.ts";
 import type { HTTPRouteRule } from "../../generated/types/gateway-api/httproute.ts";
 
@@ -28,10 +29,9 @@ export const withoutName: GwBackend = { ...head, spec: { ai: { groups: [{ provid
 // @ts-expect-error a port is a number
 export const portAsText: GwBackend = { ...head, spec: { static: { host: "h", port: "80" } } };
 
-// @ts-expect-error a place to write a credential is not found by an expression
-export const place: GwBackend = {
-  ...head,
-  spec: { policies: { auth: { key: "k", location: { expression: "'x'" } } } },
+export const place: CredentialPlace = {
+  // @ts-expect-error a place to write a credential is not found by an expression
+  expression: "'x'",
 };
 
 // @ts-expect-error the members of a match are not free

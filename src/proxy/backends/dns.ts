@@ -35,22 +35,23 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
   const lookup = options.lookup ?? lookupAll;
   const entries = new Map<string, Entry>();
 
+  const ask = async (host: string, entry: Entry): Promise<void> => {
+    try {
+      const addresses = await lookup(host);
+      if (addresses.length === 0) throw new Error("no address");
+      entry.addresses = addresses;
+      entry.failures = 0;
+      entry.refreshAtMs = nowMs() + REFRESH_MS;
+    } catch (error) {
+      entry.error = error;
+      entry.refreshAtMs = nowMs() + Math.min(FIRST_RETRY_MS * 2 ** entry.failures, LAST_RETRY_MS);
+      entry.failures++;
+    } finally {
+      entry.pending = undefined;
+    }
+  };
   const refresh = (host: string, entry: Entry): Promise<void> => {
-    entry.pending ??= lookup(host)
-      .then((addresses) => {
-        if (addresses.length === 0) throw new Error("no address");
-        entry.addresses = addresses;
-        entry.failures = 0;
-        entry.refreshAtMs = nowMs() + REFRESH_MS;
-      })
-      .catch((error: unknown) => {
-        entry.error = error;
-        entry.refreshAtMs = nowMs() + Math.min(FIRST_RETRY_MS * 2 ** entry.failures, LAST_RETRY_MS);
-        entry.failures++;
-      })
-      .finally(() => {
-        entry.pending = undefined;
-      });
+    entry.pending ??= ask(host, entry);
     return entry.pending;
   };
   const rotate = (entry: Entry): string => entry.addresses[entry.next++ % entry.addresses.length] as string;

@@ -16,7 +16,7 @@ export function mergeSettings(levels: Iterable<BackendSettings | undefined>): Ba
 
 /** The policies of one level as settings: the older policy wins a field. @param policies oldest first */
 export function settingsOfLevel(policies: readonly CompiledPolicy[]): BackendSettings {
-  return mergeSettings(policies.map(({ backend }) => backend).reverse());
+  return mergeSettings(policies.map(({ backend }) => backend).toReversed());
 }
 
 /** @throws ConfigError when certificates or groups cannot be used */

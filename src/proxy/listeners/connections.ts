@@ -44,10 +44,13 @@ export class Connections {
     this.#connections.get(socket)?.visits.delete(visit);
   }
 
+  isIdle(socket: Socket): boolean {
+    return (this.#connections.get(socket)?.visits.size ?? 0) === 0;
+  }
+
   /** Bytes that are no HTTP. While an answer is under way nothing can be said in between. */
   onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-    const busy = (this.#connections.get(socket)?.visits.size ?? 0) > 0;
-    if (busy || !socket.writable || error.code === "ECONNRESET") socket.destroy();
+    if (!this.isIdle(socket) || !socket.writable || error.code === "ECONNRESET") socket.destroy();
     else refuseSocket(socket, refusalOf(error));
   }
 }

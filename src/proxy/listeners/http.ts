@@ -129,6 +129,8 @@ class Front {
     this.#connections.leave(visit.request.socket, visit);
     visit.exchange.finish(outcome);
     this.#options.onFinished(visit.exchange, outcome);
+    // An answer that began before the drain promised to keep the connection.
+    if (this.draining && this.#connections.isIdle(visit.request.socket)) visit.request.socket.end();
   }
 
   get log(): Logger {

@@ -71,26 +71,25 @@ export function compose(
 
 function select(levels: readonly (readonly CompiledPolicy[])[], preRouting: boolean): Selection {
   const selection: Selection = { units: new Map(), locked: new Set(), authorization: [] };
-  for (const level of levels) {
-    const filled = new Set<Slot>();
-    const locks = new Set<Slot>();
-    for (const policy of level) {
-      if (policy.preRouting !== preRouting) continue;
-      for (const unit of policy.units) {
-        for (const slot of slotsOf(unit)) {
-          if (selection.locked.has(slot) || filled.has(slot)) continue;
-          if (slot === "authorization") selection.authorization.push(unit);
-          else {
-            filled.add(slot);
-            selection.units.set(slot, unit);
-          }
-          if (policy.override) locks.add(slot);
-        }
+  for (const level of levels) selectLevel(level.filter((policy) => policy.preRouting === preRouting), selection);
+  return selection;
+}
+
+function selectLevel(level: readonly CompiledPolicy[], selection: Selection): void {
+  const filled = new Set<Slot>();
+  const locks = new Set<Slot>();
+  for (const { units, override } of level) {
+    for (const unit of units) {
+      for (const slot of slotsOf(unit)) {
+        if (selection.locked.has(slot) || filled.has(slot)) continue;
+        if (slot === "authorization") selection.authorization.push(unit);
+        else selection.units.set(slot, unit);
+        if (slot !== "authorization") filled.add(slot);
+        if (override) locks.add(slot);
       }
     }
-    for (const slot of locks) selection.locked.add(slot);
   }
-  return selection;
+  for (const slot of locks) selection.locked.add(slot);
 }
 
 function slotsOf({ unit }: CompiledUnit): Slot[] {

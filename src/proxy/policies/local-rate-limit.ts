@@ -18,7 +18,7 @@ const FAILED_KEY = Symbol("key could not be evaluated");
 interface Entry {
   readonly countsTokens: boolean;
   readonly size: BucketSize;
-  bucketFor(exchange: Exchange): TokenBucket;
+  bucketFor(exchange: Exchange, nowMs: number): TokenBucket;
 }
 
 interface Charged {
@@ -47,7 +47,7 @@ export const localRateLimit: Policy<LocalRateLimit> = {
 
 function charge(exchange: Exchange, entries: readonly Entry[], nowMs: () => number): void {
   const now = nowMs();
-  const charged = entries.map((entry) => ({ entry, bucket: entry.bucketFor(exchange) }));
+  const charged = entries.map((entry) => ({ entry, bucket: entry.bucketFor(exchange, now) }));
   const requests = charged.filter(({ entry }) => !entry.countsTokens);
   const empty = requests.find(({ entry, bucket }) => bucket.remaining(entry.size, now) < 1);
   if (empty !== undefined) refuse(exchange, empty, now);
@@ -64,7 +64,6 @@ function compileEntry(rule: LocalRateLimit["rules"][number], position: string, d
     throw new ConfigError("a local rate limit needs a limit, a unit and a kind");
   }
   const size = { capacity: limit + burst, refill: limit, unitMs };
-  const create = (): TokenBucket => new TokenBucket(size, deps.nowMs());
   // The same amounts keep their state over a reconfiguration; requests never become tokens.
   const state = `${deps.owner}/local-rate-limit/${position}/${kind}`;
   const table = deps.keep(state, () => new BucketTable(MAX_KEYS));
@@ -72,7 +71,9 @@ function compileEntry(rule: LocalRateLimit["rules"][number], position: string, d
   return {
     size,
     countsTokens: kind === LimitKind.TOKENS,
-    bucketFor(exchange) {
+    // A new bucket starts at the time by which the request is judged: one that started later would promise too late a reset.
+    bucketFor(exchange, nowMs) {
+      const create = (): TokenBucket => new TokenBucket(size, nowMs);
       if (expression === undefined) return table.get(SHARED, create);
       return table.get(textOf(expression, exchange) ?? FAILED_KEY, create);
     },

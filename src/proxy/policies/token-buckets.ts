@@ -33,9 +33,9 @@ export class TokenBucket {
     this.#tokens = Math.max(0, this.#tokens - amount);
   }
 
-  /** Until the next refill, whole seconds. */
+  /** Until the next refill, whole seconds, never more than the unit. */
   resetSeconds({ unitMs }: BucketSize, nowMs: number): number {
-    return Math.max(0, Math.ceil((this.#refilledAtMs + unitMs - nowMs) / 1000));
+    return Math.max(0, Math.ceil((unitMs - (nowMs - this.#refilledAtMs)) / 1000));
   }
 }
 

@@ -53,11 +53,21 @@ export function checkFile({ path, text }: SourceFile, checks: Checks): CheckedFi
   return { path, objects, fragments, problems, broken: parsed.faults.length > 0 };
 }
 
-function checkObject(file: string, found: ParsedObject, checks: Checks): { object?: CheckedObject; problems: SourceProblem[] } {
+function checkObject(
+  file: string,
+  found: ParsedObject,
+  checks: Checks,
+): { object?: CheckedObject; problems: SourceProblem[] } {
   const object = normalise(found.value, checks.applyDefaults);
   if (isFaults(object)) {
     const title = titleOf(found.value);
-    const problems = object.map(({ path, message }) => ({ ...blank(file), ...found.locate(path), object: title, path, message }));
+    const problems = object.map(({ path, message }) => ({
+      ...blank(file),
+      ...found.locate(path),
+      object: title,
+      path,
+      message,
+    }));
     return { problems };
   }
   const violations = checks.validate(object);
@@ -66,7 +76,10 @@ function checkObject(file: string, found: ParsedObject, checks: Checks): { objec
     return { file, ...found.locate(path), object: title, path, severity, message, suggestion };
   });
   const errors = violations.filter(({ severity }) => severity === "error");
-  const refusal = errors.length === 0 ? undefined : errors.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join("; ");
+  const refusal =
+    errors.length === 0
+      ? undefined
+      : errors.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join("; ");
   return { object: describe(file, found, object, refusal), problems };
 }
 

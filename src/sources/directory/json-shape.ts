@@ -23,5 +23,7 @@ export function faultOfShape(root: unknown): string | undefined {
 }
 
 function isPlain(value: object): boolean {
-  return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype || Object.getPrototypeOf(value) === null;
+  return (
+    Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype || Object.getPrototypeOf(value) === null
+  );
 }

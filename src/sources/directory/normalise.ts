@@ -19,7 +19,10 @@ const DEFAULT_NAMESPACE = "default";
 const NAME = /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-export function normalise(value: Readonly<Record<string, unknown>>, applyDefaults: ApplyDefaults): KubeObject | readonly ObjectFault[] {
+export function normalise(
+  value: Readonly<Record<string, unknown>>,
+  applyDefaults: ApplyDefaults,
+): KubeObject | readonly ObjectFault[] {
   const faults = envelopeFaults(value);
   if (faults.length > 0) return faults;
   // The envelope was just checked: apiVersion, kind and metadata.name are texts. The copy keeps aliases from sharing.
@@ -53,11 +56,19 @@ function envelopeFaults(value: Readonly<Record<string, unknown>>): ObjectFault[]
   }
   const metadata = isRecord(value["metadata"]) ? value["metadata"] : {};
   const { name, namespace } = metadata;
-  if (name === undefined || name === null || name === "") faults.push({ path: "metadata.name", message: "Required value" });
-  else if (!isName(name)) faults.push({ path: "metadata.name", message: "must be lower-case letters, digits, '-' and '.', at most 253 characters" });
+  if (name === undefined || name === null || name === "")
+    faults.push({ path: "metadata.name", message: "Required value" });
+  else if (!isName(name))
+    faults.push({
+      path: "metadata.name",
+      message: "must be lower-case letters, digits, '-' and '.', at most 253 characters",
+    });
   if (namespace === null) delete (metadata as { namespace?: unknown }).namespace;
   else if (namespace !== undefined && (!isName(namespace) || namespace.length > 63 || namespace.includes("."))) {
-    faults.push({ path: "metadata.namespace", message: "must be lower-case letters, digits and '-', at most 63 characters" });
+    faults.push({
+      path: "metadata.namespace",
+      message: "must be lower-case letters, digits and '-', at most 63 characters",
+    });
   }
   return faults;
 }

@@ -2,7 +2,17 @@
  * Manifest text → objects with places. YAML 1.1 as kubectl reads it: `on` is true, `010` is eight, and neither dates nor
  * base-sixty numbers exist. A document that cannot be read names its place; the others of the file are still there.
  */
-import { type Document, LineCounter, type Tags, isCollection, isPair, isAlias, isMap, isScalar, parseAllDocuments } from "yaml";
+import {
+  type Document,
+  LineCounter,
+  type Tags,
+  isCollection,
+  isPair,
+  isAlias,
+  isMap,
+  isScalar,
+  parseAllDocuments,
+} from "yaml";
 import { messageOf } from "../../lib/errors.ts";
 import { faultOfShape } from "./json-shape.ts";
 
@@ -29,12 +39,21 @@ export interface ParsedFile {
 }
 
 /** What YAML 1.1 would read as something else than kubectl does. */
-const FOREIGN_TAGS = new Set(["tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:set", "tag:yaml.org,2002:omap", "tag:yaml.org,2002:pairs"]);
+const FOREIGN_TAGS = new Set([
+  "tag:yaml.org,2002:timestamp",
+  "tag:yaml.org,2002:set",
+  "tag:yaml.org,2002:omap",
+  "tag:yaml.org,2002:pairs",
+]);
 const MAX_ALIASES = 100;
 
 export function parseManifest(text: string): ParsedFile {
   const lines = new LineCounter();
-  const parsed: { objects: ParsedObject[]; fragments: ParsedObject[]; faults: ParseFault[] } = { objects: [], fragments: [], faults: [] };
+  const parsed: { objects: ParsedObject[]; fragments: ParsedObject[]; faults: ParseFault[] } = {
+    objects: [],
+    fragments: [],
+    faults: [],
+  };
   const documents = parseDocuments(text, lines, parsed.faults);
   for (const document of documents) {
     const fault = faultOf(document, lines);
@@ -66,7 +85,7 @@ function parseDocuments(text: string, lineCounter: LineCounter, faults: ParseFau
     }) as Document.Parsed[];
   } catch (error) {
     // The composer recurses: text nested thousands deep ends here and not in the process.
-    faults.push({ line: 1, column: 1, message: error instanceof RangeError ? "nested too deeply" : messageOf(error) });
+    faults.push({ line: 1, column: 1, message: wordsOf(error) });
     return [];
   }
 }
@@ -80,10 +99,13 @@ function kubectlTags(tags: Tags): Tags {
 
 function faultOf(document: Document.Parsed, lines: LineCounter): ParseFault | undefined {
   const error = document.errors[0];
-  return error === undefined ? undefined : { ...placeAt(lines, error.pos[0]), message: error.message };
+  return error === undefined ? undefined : { ...placeAt(lines, error.pos[0]), message: wordsOf(error) };
 }
 
-function valueOf(document: Document.Parsed, lines: LineCounter): { plain: Record<string, unknown> } | ParseFault | undefined {
+function valueOf(
+  document: Document.Parsed,
+  lines: LineCounter,
+): { plain: Record<string, unknown> } | ParseFault | undefined {
   if (document.contents === null) return undefined;
   const start = placeAt(lines, document.contents.range[0]);
   try {
@@ -91,12 +113,19 @@ function valueOf(document: Document.Parsed, lines: LineCounter): { plain: Record
     if (plain === null) return undefined;
     const fault = faultOfShape(plain);
     if (fault !== undefined) return { ...start, message: fault };
-    if (typeof plain !== "object" || Array.isArray(plain)) return { ...start, message: "not an object: a manifest starts with apiVersion and kind" };
+    if (typeof plain !== "object" || Array.isArray(plain))
+      return { ...start, message: "not an object: a manifest starts with apiVersion and kind" };
     // The shape was just checked: a plain object, since YAML mappings become those.
     return { plain: plain as Record<string, unknown> };
   } catch (error) {
-    return { ...start, message: error instanceof RangeError ? "nested too deeply" : messageOf(error) };
+    return { ...start, message: wordsOf(error) };
   }
+}
+
+/** A parser that runs out of stack says so in its own error or in the engine's. */
+function wordsOf(error: unknown): string {
+  const message = messageOf(error);
+  return error instanceof RangeError || message.startsWith("Maximum call stack") ? "nested too deeply" : message;
 }
 
 interface Expanded {
@@ -107,7 +136,8 @@ interface Expanded {
 /** `kind: List`, and typed lists, whose items may leave out what the list says. */
 function expandList(value: Record<string, unknown>): Expanded[] {
   const { kind, items, apiVersion } = value;
-  if (typeof kind !== "string" || !kind.endsWith("List") || !Array.isArray(items)) return [{ object: value, prefix: [] }];
+  if (typeof kind !== "string" || !kind.endsWith("List") || !Array.isArray(items))
+    return [{ object: value, prefix: [] }];
   const typed = kind === "List" ? {} : { apiVersion, kind: kind.slice(0, -"List".length) };
   return items.flatMap((item: unknown, at): Expanded[] => {
     const prefix = ["items", String(at)];
@@ -124,10 +154,12 @@ function splitPath(path: string): string[] {
 function locate(document: Document.Parsed, path: readonly string[], lines: LineCounter): Place {
   let node: unknown = document.contents;
   let offset = document.contents?.range[0] ?? 0;
-  for (let at = 0; at < path.length; ) {
+  for (let at = 0; at < path.length;) {
     if (isAlias(node)) node = node.resolve(document);
     if (!isCollection(node)) break;
-    const step = isMap(node) ? memberOf(node.items, path, at) : { value: node.items[Number(path[at])], taken: 1, start: undefined };
+    const step = isMap(node)
+      ? memberOf(node.items, path, at)
+      : { value: node.items[Number(path[at])], taken: 1, start: undefined };
     if (step === undefined || step.value === undefined) break;
     offset = step.start ?? rangeStart(step.value) ?? offset;
     node = step.value;
@@ -137,7 +169,11 @@ function locate(document: Document.Parsed, path: readonly string[], lines: LineC
 }
 
 /** Keys may hold dots themselves (annotations): the longest run of parts that is a key wins. */
-function memberOf(items: readonly unknown[], path: readonly string[], at: number): { value: unknown; taken: number; start: number | undefined } | undefined {
+function memberOf(
+  items: readonly unknown[],
+  path: readonly string[],
+  at: number,
+): { value: unknown; taken: number; start: number | undefined } | undefined {
   for (let end = path.length; end > at; end--) {
     const name = path.slice(at, end).join(".");
     for (const pair of items) {

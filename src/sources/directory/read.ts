@@ -56,7 +56,10 @@ class Walk {
       if (found.isDirectory()) await this.#folder(path);
       else await this.#file(path);
     } catch (error) {
-      this.faults.push({ path, message: isMissing(error) ? "no such file or folder" : `cannot be read: ${messageOf(error)}` });
+      this.faults.push({
+        path,
+        message: isMissing(error) ? "no such file or folder" : `cannot be read: ${messageOf(error)}`,
+      });
     }
   }
 

@@ -1,7 +1,8 @@
 /** Which kinds have no namespace. Files cannot be asked, as an API server can; kinds not named here are namespaced. */
+import { KINDS } from "../../../generated/kinds.ts";
+
 const CLUSTER_SCOPED = new Set([
-  "gateway.networking.k8s.io/GatewayClass",
-  "/Namespace",
+  ...KINDS.filter(({ namespaced }) => !namespaced).map(({ group, kind }) => `${group}/${kind}`),
   "/Node",
   "/PersistentVolume",
   "apiextensions.k8s.io/CustomResourceDefinition",

@@ -30,7 +30,10 @@ export interface DirectorySource extends Source {
   /** Reads everything again now. Resolves when what changed has been delivered. */
   reload(): Promise<void>;
   /** Where a field of an object stands; undefined for an object that no file holds. */
-  locate(id: ObjectId, path: string): { readonly file: string; readonly line: number; readonly column: number } | undefined;
+  locate(
+    id: ObjectId,
+    path: string,
+  ): { readonly file: string; readonly line: number; readonly column: number } | undefined;
 }
 
 export function createDirectorySource(options: DirectorySourceOptions): DirectorySource {

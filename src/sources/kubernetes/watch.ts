@@ -168,7 +168,7 @@ interface WatchEvent {
 }
 
 /** Waits, or returns at once when the signal aborts. */
-export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   await sleep(milliseconds, undefined, { signal }).catch((error: unknown) => {
     if (!signal.aborted) throw error;
   });

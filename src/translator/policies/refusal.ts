@@ -6,7 +6,7 @@ import { create } from "@bufbuild/protobuf";
 import type { TargetRef, TargetSelector } from "../../../generated/types/policy.ts";
 import { Phase, TrafficUnitSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { PolicyContent } from "./content.ts";
-import type { TargetSpec } from "./target.ts";
+import { groupOfTarget, type TargetSpec } from "./target.ts";
 
 export function refusalContent(): PolicyContent {
   const unit = {
@@ -47,7 +47,9 @@ function targetFields(entry: unknown): Pick<TargetRef, "group" | "kind" | "secti
   const kind = text(entry, "kind");
   if (kind === undefined) return undefined;
   const sectionName = text(entry, "sectionName");
-  return { group: text(entry, "group") ?? "", kind, ...(sectionName === undefined ? {} : { sectionName }) };
+  // The kind alone says what is meant: a mistake in the group must not leave the target open.
+  const group = groupOfTarget(kind) ?? "";
+  return { group, kind, ...(sectionName === undefined ? {} : { sectionName }) };
 }
 
 function member(value: unknown, name: string): unknown {

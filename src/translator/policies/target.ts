@@ -6,6 +6,7 @@ import { create } from "@bufbuild/protobuf";
 import type { GwPolicySpec, TargetRef } from "../../../generated/types/policy.ts";
 import { PolicyTargetSchema, type PolicyTarget } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { KubeObject } from "../../api/object.ts";
+import { GATEWAY_GROUP, GWPROXY_GROUP } from "../../api/refs.ts";
 import type { Readable, ReadableIndex } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
 import type { TranslatedBackend } from "../backends/translate.ts";
@@ -99,23 +100,32 @@ function namedTargets(
 }
 
 function isSelectable(kind: string): kind is keyof TargetContext["byLabels"] {
-  return kind === "Gateway" || kind === "HTTPRoute" || kind === "Service" || kind === "GwBackend";
+  return TARGET_KINDS.has(kind);
 }
 
-/** By kind alone: groups are checked by admission, and a refused policy may lack them. */
+interface TargetKind {
+  readonly group: string;
+  resolve(ref: TargetRef, lookup: Lookup): Found;
+}
+
+const TARGET_KINDS: ReadonlyMap<string, TargetKind> = new Map([
+  ["Gateway", { group: GATEWAY_GROUP, resolve: resolveGateway }],
+  ["HTTPRoute", { group: GATEWAY_GROUP, resolve: resolveRoute }],
+  ["Service", { group: "", resolve: resolveService }],
+  ["GwBackend", { group: GWPROXY_GROUP, resolve: resolveBackend }],
+]);
+
+/** The group of a kind that a policy can name; undefined for any other. */
+export function groupOfTarget(kind: string): string | undefined {
+  return TARGET_KINDS.get(kind)?.group;
+}
+
 function resolve(ref: TargetRef, lookup: Lookup): Found {
-  switch (ref.kind) {
-    case "Gateway":
-      return resolveGateway(ref, lookup);
-    case "HTTPRoute":
-      return resolveRoute(ref, lookup);
-    case "Service":
-      return resolveService(ref, lookup);
-    case "GwBackend":
-      return resolveBackend(ref, lookup);
-    default:
-      return nothing(`${describe(ref, lookup)}: targets of this kind are not served yet`);
-  }
+  const kind = TARGET_KINDS.get(ref.kind);
+  // Kinds of other groups may bear the same name and must never be taken for ours.
+  if (kind === undefined || kind.group !== ref.group)
+    return nothing(`${describe(ref, lookup)}: targets of this kind are not served yet`);
+  return kind.resolve(ref, lookup);
 }
 
 function resolveGateway(ref: TargetRef, lookup: Lookup): Found {

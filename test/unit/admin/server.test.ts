@@ -18,7 +18,7 @@ async function admin(t: TestContext): Promise<{ url: string; filter: LogFilter; 
     quit: () => void quits.push("quit"),
   });
   t.after(() => server.close());
-  return { url: `http://127.0.0.1:${server.port}`, filter, quits };
+  return { url: `http://${server.address}`, filter, quits };
 }
 
 test("the dump is pretty JSON", async (t) => {
@@ -67,7 +67,7 @@ test("readiness names what it waits for", async (t) => {
   const pending = new Set(["configuration"]);
   const server = await startReadinessServer({ address: LOOPBACK, pending: () => [...pending] });
   t.after(() => server.close());
-  const url = `http://127.0.0.1:${server.port}/healthz/ready`;
+  const url = `http://${server.address}/healthz/ready`;
   const waiting = await call(url);
   assert.deepEqual([waiting.status, waiting.body], [500, "not ready, pending: configuration\n"]);
   pending.clear();
@@ -77,7 +77,7 @@ test("readiness names what it waits for", async (t) => {
 test("metrics are served as Prometheus text", async (t) => {
   const server = await startMetricsServer({ address: LOOPBACK, render: () => "x 1\n" });
   t.after(() => server.close());
-  const answer = await call(`http://127.0.0.1:${server.port}/metrics`);
+  const answer = await call(`http://${server.address}/metrics`);
   assert.equal(answer.body, "x 1\n");
   assert.match(String(answer.headers["content-type"]), /^text\/plain; version=0\.0\.4/);
 });

@@ -14,13 +14,29 @@ const DAY_MS = 86_400_000;
 const NAMES = ["localhost", "127.0.0.1"];
 const log = createLogger({ level: "off", modules: new Map() }, () => {});
 
-const REFUSAL: Violation = { path: "spec.traffik", severity: "error", reason: "FieldValueInvalid", message: 'unknown field "spec.traffik"', suggestion: "did you mean `traffic`?" };
-const WARNING: Violation = { path: "spec.a", severity: "warning", reason: "FieldValueInvalid", message: "old spelling", suggestion: "" };
+const REFUSAL: Violation = {
+  path: "spec.traffik",
+  severity: "error",
+  reason: "FieldValueInvalid",
+  message: 'unknown field "spec.traffik"',
+  suggestion: "did you mean `traffic`?",
+};
+const WARNING: Violation = {
+  path: "spec.a",
+  severity: "warning",
+  reason: "FieldValueInvalid",
+  message: "old spelling",
+  suggestion: "",
+};
 
 function validate(object: unknown): Violation[] {
   const { verdict } = object as { verdict: string };
   if (verdict === "crash") throw new Error("internal detail");
-  return verdict === "refuse" ? [REFUSAL, { ...REFUSAL, path: "spec", message: "Required value", suggestion: "" }] : verdict === "warn" ? [WARNING] : [];
+  return verdict === "refuse"
+    ? [REFUSAL, { ...REFUSAL, path: "spec", message: "Required value", suggestion: "" }]
+    : verdict === "warn"
+      ? [WARNING]
+      : [];
 }
 
 async function started(t: TestContext): Promise<{ server: WebhookServer; pem: Pem }> {
@@ -30,9 +46,21 @@ async function started(t: TestContext): Promise<{ server: WebhookServer; pem: Pe
   return { server, pem };
 }
 
-async function send(server: WebhookServer, ca: string, options: { path: string; method: string; body?: string; agent?: Agent }): Promise<{ status: number; text: string }> {
+async function send(
+  server: WebhookServer,
+  ca: string,
+  options: { path: string; method: string; body?: string; agent?: Agent },
+): Promise<{ status: number; text: string }> {
   const { path, method, body, agent } = options;
-  const call = request({ host: "127.0.0.1", port: server.address.port, ca, path, method, agent: agent ?? false, headers: { "content-type": "application/json" } });
+  const call = request({
+    host: "127.0.0.1",
+    port: server.address.port,
+    ca,
+    path,
+    method,
+    agent: agent ?? false,
+    headers: { "content-type": "application/json" },
+  });
   call.end(body);
   const [response] = (await once(call, "response")) as [import("node:http").IncomingMessage];
   response.setEncoding("utf8");
@@ -42,37 +70,69 @@ async function send(server: WebhookServer, ca: string, options: { path: string; 
 }
 
 function reviewOf(object: unknown, operation = "CREATE"): string {
-  return JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request: { uid: "u-1", operation, kind: { kind: "GwPolicy" }, name: "keys", object, oldObject: null } });
+  return JSON.stringify({
+    apiVersion: "admission.k8s.io/v1",
+    kind: "AdmissionReview",
+    request: { uid: "u-1", operation, kind: { kind: "GwPolicy" }, name: "keys", object, oldObject: null },
+  });
 }
 
 test("a sound object is allowed over real HTTPS", async (t) => {
   const { server, pem } = await started(t);
-  const { status, text } = await send(server, pem.authority.certificate, { path: "/validate?timeout=5s", method: "POST", body: reviewOf({ verdict: "allow" }) });
+  const { status, text } = await send(server, pem.authority.certificate, {
+    path: "/validate?timeout=5s",
+    method: "POST",
+    body: reviewOf({ verdict: "allow" }),
+  });
   assert.equal(status, 200);
-  assert.deepEqual(JSON.parse(text), { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: { uid: "u-1", allowed: true } });
+  assert.deepEqual(JSON.parse(text), {
+    apiVersion: "admission.k8s.io/v1",
+    kind: "AdmissionReview",
+    response: { uid: "u-1", allowed: true },
+  });
 });
 
 test("a refusal lists each path with its reason, as the API server words it", async (t) => {
   const { server, pem } = await started(t);
-  const { text } = await send(server, pem.authority.certificate, { path: "/validate", method: "POST", body: reviewOf({ verdict: "refuse" }, "UPDATE") });
+  const { text } = await send(server, pem.authority.certificate, {
+    path: "/validate",
+    method: "POST",
+    body: reviewOf({ verdict: "refuse" }, "UPDATE"),
+  });
   const { response } = JSON.parse(text);
   assert.equal(response.allowed, false);
   assert.equal(response.status.code, 422);
-  assert.equal(response.status.message, 'GwPolicy keys is invalid: [spec.traffik: unknown field "spec.traffik" (did you mean `traffic`?), spec: Required value]');
-  assert.deepEqual(response.status.details.causes[1], { reason: "FieldValueInvalid", message: "Required value", field: "spec" });
+  assert.equal(
+    response.status.message,
+    'GwPolicy keys is invalid: [spec.traffik: unknown field "spec.traffik" (did you mean `traffic`?), spec: Required value]',
+  );
+  assert.deepEqual(response.status.details.causes[1], {
+    reason: "FieldValueInvalid",
+    message: "Required value",
+    field: "spec",
+  });
 });
 
 test("warnings are passed on, and deleting is always allowed", async (t) => {
   const { server, pem } = await started(t);
-  const warned = await send(server, pem.authority.certificate, { path: "/validate", method: "POST", body: reviewOf({ verdict: "warn" }) });
+  const warned = await send(server, pem.authority.certificate, {
+    path: "/validate",
+    method: "POST",
+    body: reviewOf({ verdict: "warn" }),
+  });
   assert.deepEqual(JSON.parse(warned.text).response, { uid: "u-1", allowed: true, warnings: ["spec.a: old spelling"] });
-  const deleted = await send(server, pem.authority.certificate, { path: "/validate", method: "POST", body: reviewOf(null, "DELETE") });
+  const deleted = await send(server, pem.authority.certificate, {
+    path: "/validate",
+    method: "POST",
+    body: reviewOf(null, "DELETE"),
+  });
   assert.equal(JSON.parse(deleted.text).response.allowed, true);
 });
 
 test("what is no review, too large, or cannot be checked is never allowed", async (t) => {
   const { server, pem } = await started(t);
-  const post = (body: string): Promise<{ status: number; text: string }> => send(server, pem.authority.certificate, { path: "/validate", method: "POST", body });
+  const post = (body: string): Promise<{ status: number; text: string }> =>
+    send(server, pem.authority.certificate, { path: "/validate", method: "POST", body });
   assert.equal((await post("{")).status, 400);
   assert.equal((await post("{}")).status, 400);
   assert.equal((await post(reviewOf({}).replace("admission.k8s.io/v1", "admission.k8s.io/v1beta1"))).status, 400);
@@ -81,7 +141,10 @@ test("what is no review, too large, or cannot be checked is never allowed", asyn
   assert.doesNotMatch(crashed.text, /internal detail/);
   assert.equal((await post(" ".repeat(9 * 1024 * 1024))).status, 413);
   assert.equal((await send(server, pem.authority.certificate, { path: "/healthz", method: "GET" })).text, "ok");
-  assert.equal((await send(server, pem.authority.certificate, { path: "/other", method: "POST", body: "{}" })).status, 404);
+  assert.equal(
+    (await send(server, pem.authority.certificate, { path: "/other", method: "POST", body: "{}" })).status,
+    404,
+  );
 });
 
 /** A clock that stands still until told. */
@@ -133,7 +196,13 @@ test("a leaf that nears its end is replaced on the same socket while an open con
   let bundle = "";
   const patchCaBundle = async (pem: string): Promise<void> => void (bundle = pem);
   const certificates = new Certificates({ store, names: NAMES, patchCaBundle, clock, log });
-  const server = await startWebhookServer({ host: "127.0.0.1", port: 0, certificate: await certificates.start(), validate, log });
+  const server = await startWebhookServer({
+    host: "127.0.0.1",
+    port: 0,
+    certificate: await certificates.start(),
+    validate,
+    log,
+  });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   t.after(async () => {
     certificates.stop();
@@ -182,10 +251,26 @@ test("a new authority is announced together with the old one until the old one e
 });
 
 test("the webhook is asked about our kinds alone and closes on failure", () => {
-  const configuration = webhookConfiguration("gwproxy", { service: { name: "hook", namespace: "gw" } }, ["gwpolicies", "gwbackends"], "PEM");
+  const configuration = webhookConfiguration(
+    "gwproxy",
+    { service: { name: "hook", namespace: "gw" } },
+    ["gwpolicies", "gwbackends"],
+    "PEM",
+  );
   const { webhooks } = configuration as { webhooks: Record<string, unknown>[] };
-  assert.deepEqual(webhooks[0]?.["rules"], [{ apiGroups: ["gwproxy.dev"], apiVersions: ["*"], operations: ["CREATE", "UPDATE"], resources: ["gwbackends", "gwpolicies"], scope: "*" }]);
-  assert.deepEqual(webhooks[0]?.["clientConfig"], { service: { name: "hook", namespace: "gw", path: "/validate", port: 443 }, caBundle: "UEVN" });
+  assert.deepEqual(webhooks[0]?.["rules"], [
+    {
+      apiGroups: ["gwproxy.dev"],
+      apiVersions: ["*"],
+      operations: ["CREATE", "UPDATE"],
+      resources: ["gwbackends", "gwpolicies"],
+      scope: "*",
+    },
+  ]);
+  assert.deepEqual(webhooks[0]?.["clientConfig"], {
+    service: { name: "hook", namespace: "gw", path: "/validate", port: 443 },
+    caBundle: "UEVN",
+  });
   assert.equal(webhooks[0]?.["failurePolicy"], "Fail");
   assert.equal(webhooks[0]?.["timeoutSeconds"], 5);
   assert.equal(webhooks[0]?.["sideEffects"], "None");

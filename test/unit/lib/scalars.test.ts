@@ -5,25 +5,51 @@ import { parseByteSize, parseQuantity } from "../../../src/lib/quantity.ts";
 import { closest, editDistance, suggestion } from "../../../src/lib/suggest.ts";
 
 test("a duration is the sum of its groups, in any order", () => {
-  const cases: Record<string, number> = { "1h30m": 5_400_000, "90m": 5_400_000, "0s": 0, "250ms": 250, "1m1m": 120_000, "1h1m1s1ms": 3_661_001, "5ms2h": 7_200_005 };
+  const cases: Record<string, number> = {
+    "1h30m": 5_400_000,
+    "90m": 5_400_000,
+    "0s": 0,
+    "250ms": 250,
+    "1m1m": 120_000,
+    "1h1m1s1ms": 3_661_001,
+    "5ms2h": 7_200_005,
+  };
   for (const [text, ms] of Object.entries(cases)) assert.equal(parseDuration(text), ms, text);
 });
 
 test("what is no duration has no value", () => {
-  for (const text of ["", "1", "-1s", "1.5s", "1us", "1d", "100000s", "1h1h1h1h1h", " 1s", "1S", "s"]) assert.equal(parseDuration(text), undefined, text);
+  for (const text of ["", "1", "-1s", "1.5s", "1us", "1d", "100000s", "1h1h1h1h1h", " 1s", "1S", "s"])
+    assert.equal(parseDuration(text), undefined, text);
 });
 
 test("quantities are exact at every suffix", () => {
   const cases: Record<string, bigint> = {
-    "1": 1_000_000_000n, "1.5": 1_500_000_000n, ".5": 500_000_000n, "5.": 5_000_000_000n, "100m": 100_000_000n, "1n": 1n, "0.1n": 1n, "3u": 3_000n,
-    "1k": 1_000_000_000_000n, "1K": 1_000_000_000_000n, "1Ki": 1_024_000_000_000n, "1.5Gi": 1_610_612_736_000_000_000n, "1e3": 1_000_000_000_000n, "1E3": 1_000_000_000_000n,
-    "1E": 10n ** 27n, "12e-1": 1_200_000_000n, "-2Mi": -2_097_152_000_000_000n, "+1": 1_000_000_000n, "9007199254740993": 9_007_199_254_740_993_000_000_000n,
+    "1": 1_000_000_000n,
+    "1.5": 1_500_000_000n,
+    ".5": 500_000_000n,
+    "5.": 5_000_000_000n,
+    "100m": 100_000_000n,
+    "1n": 1n,
+    "0.1n": 1n,
+    "3u": 3_000n,
+    "1k": 1_000_000_000_000n,
+    "1K": 1_000_000_000_000n,
+    "1Ki": 1_024_000_000_000n,
+    "1.5Gi": 1_610_612_736_000_000_000n,
+    "1e3": 1_000_000_000_000n,
+    "1E3": 1_000_000_000_000n,
+    "1E": 10n ** 27n,
+    "12e-1": 1_200_000_000n,
+    "-2Mi": -2_097_152_000_000_000n,
+    "+1": 1_000_000_000n,
+    "9007199254740993": 9_007_199_254_740_993_000_000_000n,
   };
   for (const [text, scaled] of Object.entries(cases)) assert.equal(parseQuantity(text), scaled, text);
 });
 
 test("what is no quantity has no value", () => {
-  for (const text of ["", ".", "1 Ki", "Ki", "1kk", "0x10", "1_000", "1Kb", "NaN", "--1", "1e999"]) assert.equal(parseQuantity(text), undefined, text);
+  for (const text of ["", ".", "1 Ki", "Ki", "1kk", "0x10", "1_000", "1Kb", "NaN", "--1", "1e999"])
+    assert.equal(parseQuantity(text), undefined, text);
 });
 
 test("a size in bytes rounds fractions up and stays within its bounds", () => {

@@ -45,18 +45,22 @@ test("a TLS client refuses the leaf for another name", async () => {
 
 test("a TLS client that trusts another authority refuses the leaf", async () => {
   const { certificate, key } = pair(["localhost"]);
-  await assert.rejects(handshake(pair(["localhost"]).ca, certificate, key, "localhost"), { code: /SIGNATURE|VERIFY|ISSUER/ });
+  await assert.rejects(handshake(pair(["localhost"]).ca, certificate, key, "localhost"), {
+    code: /SIGNATURE|VERIFY|ISSUER/,
+  });
 });
 
 test("a leaf names IPv4 and IPv6 addresses", () => {
   const leaf = new X509Certificate(pair(["127.0.0.1", "::1", "2001:db8::a:1", "::ffff:10.0.0.1"]).certificate);
-  for (const address of ["127.0.0.1", "::1", "2001:db8:0:0:0:0:a:1", "::ffff:a00:1"]) assert.equal(leaf.checkIP(address), address);
+  for (const address of ["127.0.0.1", "::1", "2001:db8:0:0:0:0:a:1", "::ffff:a00:1"])
+    assert.equal(leaf.checkIP(address), address);
   assert.equal(leaf.checkIP("127.0.0.2"), undefined);
 });
 
 test("openssl reads both certificates and verifies the chain strictly", (t) => {
   const { ca, certificate } = pair(["localhost", "127.0.0.1"]);
-  const text = (pem: string): string => execFileSync("openssl", ["x509", "-noout", "-text"], { input: pem, encoding: "utf8" });
+  const text = (pem: string): string =>
+    execFileSync("openssl", ["x509", "-noout", "-text"], { input: pem, encoding: "utf8" });
   assert.match(text(ca), /Basic Constraints: critical\s+CA:TRUE, pathlen:0/);
   assert.match(text(ca), /Key Usage: critical\s+Certificate Sign, CRL Sign/);
   const leaf = text(certificate);

@@ -176,6 +176,20 @@ test("a refused policy is replaced by a refusal in one step, and by itself again
   assert.equal(unitOf(), undefined);
 });
 
+test("a target of another group is never taken for ours, and a refused policy closes what its kind names", () => {
+  const live = translator();
+  const spec = { targetRefs: [{ group: "other.example", kind: "HTTPRoute", name: "web" }], traffic: { timeouts: { request: "1s" } } };
+  const foreign = object(OURS, "GwPolicy", "p", { spec });
+  set(live, gateway("main", 80), service("web"), route("web", "main", { name: "web", port: 80 }), foreign);
+  const targets = () => {
+    const found = live.resources().find(({ key }) => key === "policy/default/p");
+    return found?.type === "Policy" ? found.message.targets.map(({ target }) => target.value) : [];
+  };
+  assert.deepEqual(targets(), []);
+  live.apply([{ type: "refused", id: objectId(foreign), object: foreign, reason: "group" }]);
+  assert.deepEqual(targets(), ["httproute/default/web"]);
+});
+
 const POOL: readonly TestObject[] = [
   gateway("one", 81),
   gateway("one", 83),

@@ -74,6 +74,19 @@ test("base plus burst pass at once, then nothing until the unit is over, then th
   );
 });
 
+test("the time until the reset is never longer than the unit, however the clock is read", () => {
+  // A clock with fractions that moves between two readings, as the real one does.
+  let now = 12_345.678;
+  const deps = makeDeps({ nowMs: () => (now += 0.1) });
+  const rules = [{ kind: LimitKind.REQUESTS, limit: 1000, unitMs: 3_600_000 }];
+  const middleware = localRateLimit.compile(create(LocalRateLimitSchema, { rules }), deps);
+  for (let turn = 0; turn < 100; turn++) {
+    const exchange = makeExchange({ headers: [] });
+    void middleware(exchange, () => makeReply());
+    assert.equal(rateHeaders(exchange)[2], "3600");
+  }
+});
+
 test("an idle limiter fills up to its capacity and no further", () => {
   const { call, advance } = limiter([{ limit: 1, burst: 1 }]);
   advance(60_000);

@@ -11,8 +11,23 @@ function only(text: string): Readonly<Record<string, unknown>> {
 }
 
 test("scalars are read as kubectl reads them", () => {
-  const value = only("a: y\nb: on\nc: No\nd: 010\ne: 1_000\nf: 0x1F\ng: 2024-01-02T03:04:05Z\nh: 2024-01-02\ni: 1:30\nj: ~\nk: '010'\nl: 1e3\n");
-  assert.deepEqual(value, { a: true, b: true, c: false, d: 8, e: 1000, f: 31, g: "2024-01-02T03:04:05Z", h: "2024-01-02", i: "1:30", j: null, k: "010", l: 1000 });
+  const value = only(
+    "a: y\nb: on\nc: No\nd: 010\ne: 1_000\nf: 0x1F\ng: 2024-01-02T03:04:05Z\nh: 2024-01-02\ni: 1:30\nj: ~\nk: '010'\nl: 1e3\n",
+  );
+  assert.deepEqual(value, {
+    a: true,
+    b: true,
+    c: false,
+    d: 8,
+    e: 1000,
+    f: 31,
+    g: "2024-01-02T03:04:05Z",
+    h: "2024-01-02",
+    i: "1:30",
+    j: null,
+    k: "010",
+    l: 1000,
+  });
 });
 
 test("merge keys and anchors within one document are resolved", () => {
@@ -22,7 +37,10 @@ test("merge keys and anchors within one document are resolved", () => {
 test("a repeated key is a fault with its place", () => {
   const { objects, faults } = parseManifest("a: 1\nb: 2\na: 3\n");
   assert.deepEqual(objects, []);
-  assert.deepEqual(faults.map(({ line, column }) => ({ line, column })), [{ line: 3, column: 1 }]);
+  assert.deepEqual(
+    faults.map(({ line, column }) => ({ line, column })),
+    [{ line: 3, column: 1 }],
+  );
 });
 
 test("empty documents and comments alone are nothing", () => {
@@ -32,8 +50,13 @@ test("empty documents and comments alone are nothing", () => {
 });
 
 test("lists are taken apart and their items keep their places", () => {
-  const { objects } = parseManifest("apiVersion: v1\nkind: List\nitems:\n- kind: A\n  spec: {x: 1}\n- kind: B\n  spec:\n    z: 2\n");
-  assert.deepEqual(objects.map(({ value }) => value["kind"]), ["A", "B"]);
+  const { objects } = parseManifest(
+    "apiVersion: v1\nkind: List\nitems:\n- kind: A\n  spec: {x: 1}\n- kind: B\n  spec:\n    z: 2\n",
+  );
+  assert.deepEqual(
+    objects.map(({ value }) => value["kind"]),
+    ["A", "B"],
+  );
   assert.deepEqual(objects[1]?.locate("spec.z"), { line: 8, column: 5 });
   const typed = parseManifest("apiVersion: v1\nkind: SecretList\nitems: [{metadata: {name: a}}]\n").objects;
   assert.deepEqual(typed[0]?.value, { apiVersion: "v1", kind: "Secret", metadata: { name: "a" } });
@@ -47,14 +70,20 @@ test("a path that is not written down leads to its nearest ancestor, also throug
 });
 
 test("aliases of aliases do not unfold without bound", () => {
-  const levels = Array.from({ length: 12 }, (_, at) => `l${at + 1}: &l${at + 1} [${Array(10).fill(`*l${at}`).join(", ")}]`);
+  const levels = Array.from(
+    { length: 12 },
+    (_, at) => `l${at + 1}: &l${at + 1} [${Array(10).fill(`*l${at}`).join(", ")}]`,
+  );
   const { objects, faults } = parseManifest(`l0: &l0 [x]\n${levels.join("\n")}\n`);
   assert.deepEqual(objects, []);
   assert.equal(faults.length, 1);
 });
 
 test("ten thousand levels are a fault and not the end of the process", () => {
-  for (const text of [`a: ${"[".repeat(10_000)}${"]".repeat(10_000)}`, "{\"a\":".repeat(10_000) + "1" + "}".repeat(10_000)]) {
+  for (const text of [
+    `a: ${"[".repeat(10_000)}${"]".repeat(10_000)}`,
+    '{"a":'.repeat(10_000) + "1" + "}".repeat(10_000),
+  ]) {
     const { objects, faults } = parseManifest(text);
     assert.deepEqual(objects, []);
     assert.equal(faults.length, 1);
@@ -71,14 +100,23 @@ test("text, numbers and lists are no manifests", () => {
 });
 
 test("a secret's text becomes base64 data and wins over it, and no fault carries a value", () => {
-  const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "s" }, data: { a: "b2xk", b: "Yg==" }, stringData: { a: "new" } };
+  const secret = {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "s" },
+    data: { a: "b2xk", b: "Yg==" },
+    stringData: { a: "new" },
+  };
   const object = normalise(secret, (_, value) => value);
   assert.ok(!Array.isArray(object));
   assert.deepEqual((object as unknown as { data: unknown; stringData?: unknown }).data, { a: "bmV3", b: "Yg==" });
   assert.equal("stringData" in object, false);
   const faults = normalise({ ...secret, data: { a: "hunter2!" }, stringData: { b: 31337 } }, (_, value) => value);
   assert.ok(Array.isArray(faults));
-  assert.deepEqual(faults.map(({ path }: { path: string }) => path), ["data.a", "stringData.b"]);
+  assert.deepEqual(
+    faults.map(({ path }: { path: string }) => path),
+    ["data.a", "stringData.b"],
+  );
   assert.doesNotMatch(JSON.stringify(faults), /hunter2|31337/);
 });
 
@@ -86,12 +124,24 @@ test("names and namespaces are checked and completed", () => {
   const base = { apiVersion: "v1", kind: "Service" };
   const pathsOf = (metadata: unknown): unknown => {
     const result = normalise({ ...base, metadata }, (_, value) => value);
-    return Array.isArray(result) ? result.map(({ path }: { path: string }) => path) : (result as { metadata: unknown }).metadata;
+    return Array.isArray(result)
+      ? result.map(({ path }: { path: string }) => path)
+      : (result as { metadata: unknown }).metadata;
   };
   assert.deepEqual(pathsOf(undefined), ["metadata.name"]);
   assert.deepEqual(pathsOf({ name: "Upper" }), ["metadata.name"]);
   assert.deepEqual(pathsOf({ name: "a", namespace: "b.c" }), ["metadata.namespace"]);
-  assert.deepEqual(pathsOf({ name: "a", creationTimestamp: "2024-01-01T00:00:00Z" }), { name: "a", namespace: "default", creationTimestamp: "2024-01-01T00:00:00Z" });
-  const scoped = normalise({ apiVersion: "v1", kind: "Namespace", metadata: { name: "n", namespace: "x" } }, (_, value) => value);
-  assert.deepEqual((scoped as { metadata: unknown }).metadata, { name: "n", creationTimestamp: "1970-01-01T00:00:00Z" });
+  assert.deepEqual(pathsOf({ name: "a", creationTimestamp: "2024-01-01T00:00:00Z" }), {
+    name: "a",
+    namespace: "default",
+    creationTimestamp: "2024-01-01T00:00:00Z",
+  });
+  const scoped = normalise(
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: "n", namespace: "x" } },
+    (_, value) => value,
+  );
+  assert.deepEqual((scoped as { metadata: unknown }).metadata, {
+    name: "n",
+    creationTimestamp: "1970-01-01T00:00:00Z",
+  });
 });

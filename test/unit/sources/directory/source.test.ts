@@ -32,7 +32,10 @@ class Sink implements SourceSink {
   }
 
   take(): string[] {
-    const taken = this.events.map((event) => `${event.type} ${event.type === "set" ? `${event.object.kind}/${event.object.metadata.name}` : `${event.id.kind}/${event.id.name}`}`);
+    const taken = this.events.map(
+      (event) =>
+        `${event.type} ${event.type === "set" ? `${event.object.kind}/${event.object.metadata.name}` : `${event.id.kind}/${event.id.name}`}`,
+    );
     this.events = [];
     return taken;
   }
@@ -46,7 +49,15 @@ class Sink implements SourceSink {
 function validate(object: unknown): Violation[] {
   const { spec } = object as { spec?: { bad?: boolean } };
   if (spec?.bad !== true) return [];
-  return [{ path: "spec.bad", severity: "error", reason: "FieldValueInvalid", message: "Invalid value: true", suggestion: "remove it" }];
+  return [
+    {
+      path: "spec.bad",
+      severity: "error",
+      reason: "FieldValueInvalid",
+      message: "Invalid value: true",
+      suggestion: "remove it",
+    },
+  ];
 }
 
 interface Fixture {
@@ -56,7 +67,11 @@ interface Fixture {
   write(name: string, text: string): Promise<void>;
 }
 
-async function start(t: TestContext, files: Readonly<Record<string, string>>, paths?: readonly string[]): Promise<Fixture> {
+async function start(
+  t: TestContext,
+  files: Readonly<Record<string, string>>,
+  paths?: readonly string[],
+): Promise<Fixture> {
   const folder = await mkdtemp(join(tmpdir(), "directory-source-"));
   const write = (name: string, text: string): Promise<void> => writeFile(join(folder, name), text);
   for (const [name, text] of Object.entries(files)) await write(name, text);
@@ -85,7 +100,12 @@ function policy(name: string, extra = ""): string {
 }
 
 test("start delivers every object of every file in a stable order, frozen and with its namespace", async (t) => {
-  const { sink } = await start(t, { "b.yaml": route("two"), "a.yml": `${route("one")}---\n${policy("keys")}`, "c.txt": "no manifest", ".hidden.yaml": route("hidden") });
+  const { sink } = await start(t, {
+    "b.yaml": route("two"),
+    "a.yml": `${route("one")}---\n${policy("keys")}`,
+    "c.txt": "no manifest",
+    ".hidden.yaml": route("hidden"),
+  });
   assert.deepEqual(sink.take(), ["set HTTPRoute/one", "set GwPolicy/keys", "set HTTPRoute/two"]);
   assert.deepEqual(sink.problems, []);
 });
@@ -161,9 +181,10 @@ test("a refused policy is passed on as refused, at start and after a change, unt
   const [event] = sink.events;
   assert.ok(event?.type === "refused");
   assert.equal(event.reason, "spec.bad: Invalid value: true");
-  assert.deepEqual(sink.problems.map(({ line, column, object, path, suggestion }) => ({ line, column, object, path, suggestion })), [
-    { line: 7, column: 3, object: "GwPolicy default/keys", path: "spec.bad", suggestion: "remove it" },
-  ]);
+  assert.deepEqual(
+    sink.problems.map(({ line, column, object, path, suggestion }) => ({ line, column, object, path, suggestion })),
+    [{ line: 7, column: 3, object: "GwPolicy default/keys", path: "spec.bad", suggestion: "remove it" }],
+  );
   sink.take();
   await write("a.yaml", policy("keys"));
   await source.reload();
@@ -217,6 +238,10 @@ test("a file that is emptied for a moment, as by an editor that is about to writ
 test("locate tells where a field of an object stands", async (t) => {
   const { source, folder } = await start(t, { "a.yaml": `${route("one")}---\n${policy("keys")}` });
   const id = { group: "gwproxy.dev", kind: "GwPolicy", namespace: "default", name: "keys" };
-  assert.deepEqual(source.locate(id, "spec.targetRefs[0].name"), { file: join(folder, "a.yaml"), line: 11, column: 32 });
+  assert.deepEqual(source.locate(id, "spec.targetRefs[0].name"), {
+    file: join(folder, "a.yaml"),
+    line: 11,
+    column: 32,
+  });
   assert.equal(source.locate({ ...id, name: "other" }, ""), undefined);
 });

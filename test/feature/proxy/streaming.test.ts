@@ -1,0 +1,203 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { request as send, type IncomingMessage } from "node:http";
+import { test } from "node:test";
+import { listener, rawClient, route, startDataPlane, staticBackend, to, type DataPlane } from "../../support/data-plane.ts";
+import { startRawUpstream, startUpstream } from "../../support/upstream.ts";
+
+async function planeTo(port: number): Promise<DataPlane> {
+  return startDataPlane([listener(), route("r", [to("b")]), staticBackend("b", port)]);
+}
+
+test("an event stream arrives event by event, before the upstream has ended it", async () => {
+  let more: (() => void) | undefined;
+  const upstream = await startUpstream((_request, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write("data: 1\n\n");
+    more = () => response.end("data: 2\n\n");
+  });
+  const plane = await planeTo(upstream.port);
+  const client = rawClient(plane.port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  try {
+    await client.until(/data: 1/);
+    assert.doesNotMatch(client.text(), /data: 2/);
+    more?.();
+    await client.until(/data: 2\n\n\r\n0\r\n\r\n$/);
+  } finally {
+    plane.proxy.close();
+    await upstream.close();
+  }
+});
+
+test("a slow client holds the upstream back and still gets every byte", async () => {
+  const size = 64 * 1024 * 1024;
+  let written = 0;
+  const upstream = await startUpstream((_request, response) => {
+    const chunk = Buffer.alloc(65_536, 7);
+    const pump = (): void => {
+      while (written < size) {
+        written += chunk.length;
+        if (!response.write(chunk)) {
+          response.once("drain", pump);
+          return;
+        }
+      }
+      response.end();
+    };
+    pump();
+  });
+  const plane = await planeTo(upstream.port);
+  const outgoing = send({ port: plane.port, host: "127.0.0.1" });
+  outgoing.end();
+  try {
+    const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+    response.pause();
+    let last = -1;
+    // Until the upstream stands still: nobody reads, so it must.
+    while (last !== written) {
+      last = written;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    assert.ok(written < size, `the upstream could write ${written} bytes that nobody read`);
+    let received = 0;
+    response.on("data", (chunk: Buffer) => (received += chunk.length)).resume();
+    await once(response, "end");
+    assert.equal(received, size);
+  } finally {
+    plane.proxy.close();
+    await upstream.close();
+  }
+});
+
+test("a slow upstream holds the client back and still gets every byte", async () => {
+  const size = 64 * 1024 * 1024;
+  let begin: (() => void) | undefined;
+  const upstream = await startUpstream((request, response) => {
+    let received = 0;
+    begin = () => request.on("data", (chunk: Buffer) => (received += chunk.length)).resume();
+    request.on("end", () => response.end(String(received)));
+  });
+  const plane = await planeTo(upstream.port);
+  const outgoing = send({ port: plane.port, host: "127.0.0.1", method: "POST" });
+  try {
+    let written = 0;
+    let blocked = false;
+    const chunk = Buffer.alloc(65_536, 7);
+    const pump = (): void => {
+      while (written < size) {
+        written += chunk.length;
+        if (!outgoing.write(chunk)) {
+          blocked = true;
+          outgoing.once("drain", pump);
+          return;
+        }
+      }
+      outgoing.end();
+    };
+    pump();
+    let last = -1;
+    while (last !== written || begin === undefined) {
+      last = written;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    assert.ok(blocked && written < size, `the client could write ${written} bytes that nobody read`);
+    begin();
+    const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+    let text = "";
+    response.setEncoding("utf8").on("data", (part: string) => (text += part));
+    await once(response, "end");
+    assert.equal(text, String(size));
+  } finally {
+    plane.proxy.close();
+    await upstream.close();
+  }
+});
+
+test("a client that goes away takes its upstream request with it, before and after the head", async () => {
+  for (const early of [true, false]) {
+    let gone: () => void = () => undefined;
+    const closed = new Promise<void>((resolve) => {
+      gone = resolve;
+    });
+    let arrived: () => void = () => undefined;
+    const reached = new Promise<void>((resolve) => {
+      arrived = resolve;
+    });
+    const upstream = await startUpstream((_request, response) => {
+      response.on("close", gone);
+      if (!early) response.write("part");
+      arrived();
+    });
+    const plane = await planeTo(upstream.port);
+    const client = rawClient(plane.port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    try {
+      await reached;
+      if (!early) await client.until(/part/);
+      client.socket.destroy();
+      await closed;
+    } finally {
+      plane.proxy.close();
+      await upstream.close();
+    }
+  }
+});
+
+test("an upstream that breaks off cuts the answer instead of ending it", async () => {
+  const heads = ["content-length: 100\r\n\r\npart", "transfer-encoding: chunked\r\n\r\n4\r\npart\r\n"];
+  for (const head of heads) {
+    const upstream = await startRawUpstream((socket) => {
+      socket.once("data", () => socket.write(`HTTP/1.1 200 OK\r\n${head}`, () => setImmediate(() => socket.destroy())));
+    });
+    const plane = await planeTo(upstream.port);
+    const client = rawClient(plane.port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    try {
+      const text = await client.closed();
+      assert.doesNotMatch(text, /0\r\n\r\n$/);
+      await assert.rejects(fetch(plane.url).then((response) => response.text()));
+    } finally {
+      plane.proxy.close();
+      await upstream.close();
+    }
+  }
+});
+
+test("a client waits for 100 Continue until somebody reads the body", async () => {
+  const upstream = await startUpstream((request, response) => {
+    let text = "";
+    request.setEncoding("utf8").on("data", (part: string) => (text += part));
+    request.on("end", () => response.end(text));
+  });
+  const plane = await planeTo(upstream.port);
+  const client = rawClient(plane.port, "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  try {
+    await client.until(/^HTTP\/1\.1 100 Continue\r\n\r\n/);
+    client.socket.write("hi");
+    await client.until(/200 OK[^]*hi$/);
+  } finally {
+    plane.proxy.close();
+    await upstream.close();
+  }
+});
+
+test("trailers pass in both directions", async () => {
+  const upstream = await startUpstream((request, response) => {
+    request.resume();
+    request.on("end", () => {
+      response.writeHead(200, { trailer: "x-sum" });
+      response.write("x");
+      response.addTrailers({ "x-sum": `${request.trailers["x-in"]}` });
+      response.end();
+    });
+  });
+  const plane = await planeTo(upstream.port);
+  const client = rawClient(
+    plane.port,
+    "POST / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-In: 7\r\n\r\n",
+  );
+  try {
+    await client.until(/0\r\nx-sum: 7\r\n\r\n$/);
+  } finally {
+    plane.proxy.close();
+    await upstream.close();
+  }
+});
