@@ -24,7 +24,3 @@ export function createdAtMs(object: KubeObject): number {
   const time = Date.parse(object.metadata.creationTimestamp ?? "");
   return Number.isNaN(time) ? 0 : time;
 }
-
-export function sameId(a: ObjectId, b: ObjectId): boolean {
-  return a.name === b.name && a.namespace === b.namespace && a.kind === b.kind && a.group === b.group;
-}

@@ -56,9 +56,3 @@ export const RULE_ENVIRONMENT: Environment = {
   escapedFields: true,
   container: "",
 };
-
-/** The same environment with fewer roots: what exists in one place only. */
-export function withRoots(environment: Environment, roots: readonly string[]): Environment {
-  const variables = new Map([...environment.variables].filter(([name]) => roots.includes(name)));
-  return { ...environment, variables };
-}

@@ -96,6 +96,7 @@ prove(`${LOCAL}.tokens`, "a client that goes away in the middle of a stream is c
   outgoing.end(JSON.stringify({ ...CHAT, stream: true }));
   const [response] = (await once(outgoing, "response")) as [IncomingMessage];
   response.on("error", () => undefined);
+  assert.equal(response.statusCode, 200);
   await once(response, "data");
   response.destroy();
   await provider.left;
@@ -103,7 +104,7 @@ prove(`${LOCAL}.tokens`, "a client that goes away in the middle of a stream is c
   assert.equal(provider.requests(), 1);
 });
 
-/** A provider that tells the usage at once and then never ends; `left` resolves when its stream was cut. */
+/** A provider whose first stream tells the usage at once and then never ends; `left` resolves when it was cut. */
 async function startEndless(context: ProofContext): Promise<{ port: number; left: Promise<void>; requests(): number }> {
   let requests = 0;
   const { promise: left, resolve } = Promise.withResolvers<void>();
@@ -113,6 +114,7 @@ async function startEndless(context: ProofContext): Promise<{ port: number; left
     response.on("close", () => resolve());
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write(`data: ${JSON.stringify({ model: "m", choices: [], usage })}\n\n`);
+    if (requests > 1) response.end();
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

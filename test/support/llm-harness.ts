@@ -1,15 +1,13 @@
 /**
- * An LLM handler with real sockets on both sides and nothing else of the proxy: a minimal HTTP front, an upstream
- * client on node:http and an exchange that records what the handler did with it.
+ * What the LLM handler needs around it, in memory: bodies, an exchange that records what the handler did with it, an
+ * upstream that keeps what it was sent, and configured providers.
  */
-import { once } from "node:events";
-import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   AiBackendSchema,
   BackendSettingsSchema,
   CredentialSchema,
+  type CredentialLocationSchema,
   ProviderSchema,
   type AiBackend,
   type BackendSettings,
@@ -20,23 +18,8 @@ import { createLogger } from "../../src/lib/log.ts";
 import type { BackendDeps } from "../../src/proxy/backends/handler.ts";
 import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "../../src/proxy/backends/upstream.ts";
 import { ProxyError } from "../../src/proxy/errors.ts";
-import { createLlmHandler } from "../../src/proxy/llm/handler.ts";
 import type { Body, BodyStream } from "../../src/proxy/pipeline/body.ts";
 import type { Exchange, Outcome, TokenGate } from "../../src/proxy/pipeline/exchange.ts";
-
-export function streamOf(message: IncomingMessage): BodyStream {
-  return {
-    read(sink) {
-      message.on("data", (chunk: Buffer) => {
-        if (!sink.data(chunk)) message.pause();
-      });
-      message.on("end", () => sink.end([]));
-      message.on("error", (error) => sink.error(error));
-    },
-    resume: () => void message.resume(),
-    destroy: (error) => void message.destroy(error),
-  };
-}
 
 /** A stream that says the given chunks, then ends or breaks. */
 export function streamFrom(chunks: readonly Buffer[], broken?: Error): BodyStream {
@@ -152,16 +135,6 @@ export function fakeUpstream(answer: (sent: Sent) => UpstreamResponse): Upstream
   };
 }
 
-export const nodeUpstream: Upstream = {
-  async send(target, { method, path, headers, body }) {
-    const outgoing = httpRequest({ host: target.host, port: target.port, method, path, headers: headers.raw });
-    outgoing.end(body as Buffer);
-    const [message] = (await once(outgoing, "response")) as [IncomingMessage];
-    return { status: message.statusCode ?? 0, headers: new HeaderList(message.rawHeaders), body: streamOf(message) };
-  },
-  close: () => undefined,
-};
-
 export function testDeps(upstream: Upstream, bodyLimitBytes = 65_536): BackendDeps {
   return {
     log: createLogger({ level: "off", modules: new Map() }, () => undefined),
@@ -178,10 +151,13 @@ export function testDeps(upstream: Upstream, bodyLimitBytes = 65_536): BackendDe
 export type ProviderInit = Partial<Omit<Provider, "$typeName" | "formats" | "settings">> & {
   readonly formats?: readonly { type: string; path?: string }[];
   readonly credential?: string;
+  /** Where the credential goes; left to the provider when absent. */
+  readonly location?: MessageInitShape<typeof CredentialLocationSchema>["location"];
 };
 
-export function aiBackend({ credential, formats = [], ...rest }: ProviderInit): AiBackend {
-  const auth = credential === undefined ? undefined : create(CredentialSchema, { value: credential });
+export function aiBackend({ credential, location, formats = [], ...rest }: ProviderInit): AiBackend {
+  const place = location === undefined ? {} : { location: { location } };
+  const auth = credential === undefined ? undefined : create(CredentialSchema, { value: credential, ...place });
   const settings = create(BackendSettingsSchema, auth === undefined ? {} : { auth });
   const node = create(ProviderSchema, { ...rest, settings });
   node.formats = formats.map(({ type, path = "" }) => ({
@@ -190,54 +166,4 @@ export function aiBackend({ credential, formats = [], ...rest }: ProviderInit): 
     path,
   }));
   return create(AiBackendSchema, { groups: [{ providers: [node] }] });
-}
-
-export interface Front {
-  readonly url: string;
-  readonly exchanges: TestExchange[];
-  stop(): Promise<void>;
-}
-
-/** Serves a handler on loopback until the proxy's own listener can. */
-export async function startFront(ai: AiBackend): Promise<Front> {
-  const handler = createLlmHandler(ai, testDeps(nodeUpstream, 1_048_576));
-  const exchanges: TestExchange[] = [];
-  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
-    const exchange = new TestExchange(Buffer.concat(chunks), new HeaderList(request.rawHeaders));
-    exchanges.push(exchange);
-    response.on("close", () => exchange.finish(!response.writableFinished));
-    try {
-      const reply = await handler(exchange);
-      response.writeHead(reply.status, reply.headers.raw);
-      writeBody(reply.body, response);
-    } catch (error) {
-      if (!(error instanceof ProxyError)) throw error;
-      response.writeHead(error.status, { "content-type": "text/plain" }).end(error.text);
-    }
-  };
-  const server = createServer((request, response) => void serve(request, response));
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    exchanges,
-    async stop() {
-      server.close();
-      server.closeAllConnections();
-      await once(server, "close");
-    },
-  };
-}
-
-function writeBody(body: Body, response: ServerResponse): void {
-  if (body === null || Buffer.isBuffer(body)) return void response.end(body ?? "");
-  response.on("drain", () => body.resume());
-  response.on("close", () => void (response.writableFinished || body.destroy()));
-  body.read({
-    data: (chunk) => response.write(chunk),
-    end: () => void response.end(),
-    error: (error) => void response.destroy(error),
-  });
 }

@@ -41,11 +41,6 @@ function encoded(name: string, value: string): string {
   return `${name}: ${bytes}\r\n`;
 }
 
-/** Checks a name that did not come from the wire. */
-export function isFieldName(name: string): boolean {
-  return TOKEN.test(name);
-}
-
 function invalid(detail: string): ProxyError {
   return new ProxyError("internal", { detail });
 }

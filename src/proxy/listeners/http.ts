@@ -57,6 +57,7 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
     keepAliveInitialDelay: TCP_KEEPALIVE_MS,
     requireHostHeader: false,
     insecureHTTPParser: false,
+    optimizeEmptyRequests: true,
   });
   // The limit is on bytes and, in arrival.ts, on fields: node would silently drop those beyond its own.
   server.maxHeadersCount = 0;
