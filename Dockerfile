@@ -2,7 +2,7 @@
 FROM node:24-slim AS build
 WORKDIR /src
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=optional
+RUN npm install --no-save --omit=optional
 COPY . .
 RUN node_modules/.bin/tsc -p tsconfig.build.json && cp -r generated/validators/*.js dist/generated/validators/ && npm prune --omit=dev --omit=optional
 

@@ -9,7 +9,7 @@ help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
 
 node_modules/.install: package.json package-lock.json
-	npm ci --no-audit --no-fund
+	npm install --no-save --no-audit --no-fund
 	@touch $@
 
 install: node_modules/.install ## Install what the project needs

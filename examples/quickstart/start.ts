@@ -26,7 +26,13 @@ await startPracticeProvider({ port: PROVIDER_PORT, keys: ["practice-key"] });
 
 const gateway = spawn(
   process.execPath,
-  [join(HERE, "../../bin/gwproxy.mjs"), "up", ...manifests.flatMap((path) => ["-f", path]), "--bind-address", "127.0.0.1"],
+  [
+    join(HERE, "../../bin/gwproxy.mjs"),
+    "up",
+    ...manifests.flatMap((path) => ["-f", path]),
+    "--bind-address",
+    "127.0.0.1",
+  ],
   { stdio: ["ignore", "pipe", "inherit"] },
 );
 gateway.stdout.pipe(process.stdout);
@@ -46,7 +52,12 @@ function manifestsFor(provider: string): string[] {
     );
     process.exit(2);
   }
-  const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "provider", namespace: "default" }, stringData: { Authorization: key } };
+  const secret = {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "provider", namespace: "default" },
+    stringData: { Authorization: key },
+  };
   const secretFile = join(scratch, "provider-key.json");
   writeFileSync(secretFile, JSON.stringify(secret), { mode: 0o600 });
   const common = ["gateway.yaml", "routes.yaml", "policies.yaml"].map((file) => join(HERE, file));

@@ -58,7 +58,10 @@ export async function startAdminServer(options: AdminOptions): Promise<RunningSe
     setImmediate(options.quit);
     return text("shutdown now\n");
   });
-  refuseOtherMethods(app, INDEX.map(([path, methods]): [string, string] => [path, methods]));
+  refuseOtherMethods(
+    app,
+    INDEX.map(([path, methods]): [string, string] => [path, methods]),
+  );
   return serveOn(app, options.address);
 }
 
@@ -160,7 +163,9 @@ function refuseOtherMethods(app: H3, paths: readonly (readonly [path: string, me
 async function serveOn(app: H3, { host, port }: ServerAddress): Promise<RunningServer> {
   const server: Server = createServer(toNodeHandler(app));
   await new Promise<void>((resolve, reject) => {
-    server.once("error", (error) => reject(new FatalError(`cannot listen on ${host}:${port}: ${messageOf(error)}`, 1, error)));
+    server.once("error", (error) =>
+      reject(new FatalError(`cannot listen on ${host}:${port}: ${messageOf(error)}`, 1, error)),
+    );
     server.listen({ port, ...(host === "" ? {} : { host }) }, resolve);
   });
   const bound = server.address();

@@ -1,5 +1,5 @@
 /** API groups, and how one object names another: defaults filled in, keys for look-ups, text for messages. */
-import type { KubeObject, ObjectId } from "./object.ts";
+import type { KubeObject } from "./object.ts";
 
 export const GATEWAY_GROUP = "gateway.networking.k8s.io";
 export const GWPROXY_GROUP = "gwproxy.dev";

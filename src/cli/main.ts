@@ -18,7 +18,9 @@ const COULD_NOT_RUN = 2;
 export async function main(argv: readonly string[]): Promise<number> {
   const terminal = processTerminal;
   const program = new Command("gwproxy")
-    .description("Gateway for HTTP services, LLM providers, MCP tool servers and agents, configured with Kubernetes objects")
+    .description(
+      "Gateway for HTTP services, LLM providers, MCP tool servers and agents, configured with Kubernetes objects",
+    )
     .exitOverride()
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
     .addHelpText("after", "\nStart here:\n  gwproxy up -f examples/quickstart\n  gwproxy validate -f my-manifests/\n");

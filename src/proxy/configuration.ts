@@ -81,7 +81,8 @@ export class Configuration {
     const refused: Refusals = [];
     const listeners = new Set<string>();
     const routes = new Set<string>();
-    for (const { type, key } of update.removed) this.#attempt(refused, { type, key }, () => this.#remove(type, key, { listeners, routes }));
+    for (const { type, key } of update.removed)
+      this.#attempt(refused, { type, key }, () => this.#remove(type, key, { listeners, routes }));
     for (const resource of inOrder(update.set)) {
       const { type, key } = resource;
       this.#attempt(refused, { type, key }, () => this.#set(resource, { listeners, routes }));
@@ -99,7 +100,8 @@ export class Configuration {
     try {
       work();
     } catch (error) {
-      if (!(error instanceof ConfigError)) this.#options.log.error("resource failed", { key: id.key, error: messageOf(error) });
+      if (!(error instanceof ConfigError))
+        this.#options.log.error("resource failed", { key: id.key, error: messageOf(error) });
       refused.push({ ...id, reason: isGwError(error) ? error.message : `internal: ${messageOf(error)}` });
     }
   }
@@ -136,7 +138,10 @@ export class Configuration {
     this.#resources.set(`${resource.type} ${key}`, resource);
   }
 
-  #setPolicy(resource: Extract<Resource, { type: "Policy" }>, dirty: { listeners: Set<string>; routes: Set<string> }): void {
+  #setPolicy(
+    resource: Extract<Resource, { type: "Policy" }>,
+    dirty: { listeners: Set<string>; routes: Set<string> },
+  ): void {
     const { policies } = this.#options;
     const { message, version } = resource;
     try {
@@ -284,7 +289,14 @@ export class Configuration {
   }
 }
 
-const RANK: Readonly<Record<Resource["type"], number>> = { Bind: 0, Policy: 1, Endpoints: 2, Backend: 3, Listener: 4, HttpRoute: 5 };
+const RANK: Readonly<Record<Resource["type"], number>> = {
+  Bind: 0,
+  Policy: 1,
+  Endpoints: 2,
+  Backend: 3,
+  Listener: 4,
+  HttpRoute: 5,
+};
 
 function inOrder(resources: readonly Resource[]): Resource[] {
   return [...resources].sort((a, b) => RANK[a.type] - RANK[b.type]);

@@ -89,7 +89,14 @@ export function createProxy(options: ProxyOptions): Proxy {
     const port = options.ports?.(message.port) ?? message.port;
     const { key: bind } = message;
     const stage = configuration.stageOf(bind);
-    const listener = await openHttpListener({ bind, address: options.bindAddress, port, log, stage, onFinished: record });
+    const listener = await openHttpListener({
+      bind,
+      address: options.bindAddress,
+      port,
+      log,
+      stage,
+      onFinished: record,
+    });
     open.set(bind, { message, listener });
   };
   /** Opens and closes sockets until they are as the Binds say. */
@@ -106,7 +113,11 @@ export function createProxy(options: ProxyOptions): Proxy {
       try {
         await openBind(bind);
       } catch (error) {
-        refused.push({ type: "Bind", key: bind.key, reason: `port ${bind.port} cannot be opened: ${messageOf(error)}` });
+        refused.push({
+          type: "Bind",
+          key: bind.key,
+          reason: `port ${bind.port} cannot be opened: ${messageOf(error)}`,
+        });
       }
     }
   };

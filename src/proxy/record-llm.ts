@@ -11,7 +11,11 @@ export function readLlm(root: unknown): LlmFacts | undefined {
   if (typeof root !== "object" || root === null) return undefined;
   const get = (name: string): unknown =>
     // A Map or a plain object, both by own entries only.
-    root instanceof Map ? root.get(name) : Object.hasOwn(root, name) ? (root as Record<string, unknown>)[name] : undefined;
+    root instanceof Map
+      ? root.get(name)
+      : Object.hasOwn(root, name)
+        ? (root as Record<string, unknown>)[name]
+        : undefined;
   const text = (name: string): string | undefined => {
     const value = get(name);
     return typeof value === "string" ? value : undefined;

@@ -12,9 +12,7 @@ export interface Telemetry {
   readonly metrics?: Metrics;
 }
 
-export function createRecorder(
-  telemetry: Telemetry | undefined,
-): (exchange: HttpExchange, outcome: Outcome) => void {
+export function createRecorder(telemetry: Telemetry | undefined): (exchange: HttpExchange, outcome: Outcome) => void {
   const { accessLog, metrics } = telemetry ?? {};
   if (accessLog === undefined && metrics === undefined) return () => undefined;
   return (exchange, outcome) => {
@@ -75,6 +73,7 @@ function describe({ message, detail }: { message: string; detail: string | undef
 
 function reasonOf(exchange: HttpExchange, { clientGone, error }: Outcome): string {
   if (clientGone) return "ClientClosed";
-  if (error !== undefined) return Object.hasOwn(PROXY_ERRORS, error) ? PROXY_ERRORS[error as ProxyErrorCode].reason : "Internal"; // own key, just checked
+  if (error !== undefined)
+    return Object.hasOwn(PROXY_ERRORS, error) ? PROXY_ERRORS[error as ProxyErrorCode].reason : "Internal"; // own key, just checked
   return exchange.answeredByUpstream ? "Upstream" : "DirectResponse";
 }

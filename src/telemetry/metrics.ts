@@ -39,7 +39,18 @@ const H = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 8
 const T = Array.from({ length: 14 }, (_, power) => 4 ** power);
 const G = Array.from({ length: 14 }, (_, power) => 0.01 * 2 ** power);
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]);
-const HTTP = ["backend", "protocol", "method", "status", "reason", "bind", "gateway", "listener", "route", "route_rule"];
+const HTTP = [
+  "backend",
+  "protocol",
+  "method",
+  "status",
+  "reason",
+  "bind",
+  "gateway",
+  "listener",
+  "route",
+  "route_rule",
+];
 const GEN = ["gen_ai_operation_name", "gen_ai_system", "gen_ai_request_model", "gen_ai_response_model"];
 const RS = ["bind", "gateway", "listener", "route", "route_rule"];
 const FAILURES = new Set(["UpstreamFailure", "NoHealthyBackend", "Timeout"]);
@@ -49,10 +60,23 @@ export function createMetrics(version: string): Metrics {
   registry.counter("build_info", "Build of this process.", ["tag"], "gauge").add([version], 1);
   const requests = registry.counter("requests_total", "Requests answered.", HTTP);
   const bytes = registry.counter("response_bytes_total", "Bytes of answer bodies.", HTTP);
-  const failures = registry.counter("upstream_failures_total", "Requests that an upstream failed.", ["backend", "reason"]);
+  const failures = registry.counter("upstream_failures_total", "Requests that an upstream failed.", [
+    "backend",
+    "reason",
+  ]);
   const duration = registry.histogram("request_duration_seconds", "From arrival to the last byte.", HTTP, H);
-  const tokens = registry.histogram("gen_ai_client_token_usage", "Tokens per LLM request.", ["gen_ai_token_type", ...GEN, ...RS], T);
-  const generation = registry.histogram("gen_ai_server_request_duration", "Duration of LLM requests.", [...GEN, ...RS], G);
+  const tokens = registry.histogram(
+    "gen_ai_client_token_usage",
+    "Tokens per LLM request.",
+    ["gen_ai_token_type", ...GEN, ...RS],
+    T,
+  );
+  const generation = registry.histogram(
+    "gen_ai_server_request_duration",
+    "Duration of LLM requests.",
+    [...GEN, ...RS],
+    G,
+  );
   const bounded = createBound();
   return {
     request(sample) {
@@ -68,7 +92,8 @@ export function createMetrics(version: string): Metrics {
       const model = bounded("request", llm.requestModel);
       const gen = [llm.operation, llm.system, model, bounded("response", llm.responseModel), ...place];
       generation.observe(gen, sample.durationSeconds);
-      for (const [type, count] of Object.entries(llm.tokens)) if (count !== undefined) tokens.observe([type, ...gen], count);
+      for (const [type, count] of Object.entries(llm.tokens))
+        if (count !== undefined) tokens.observe([type, ...gen], count);
     },
     gauge: (name, help, read) => registry.gauge(name, help, read),
     print: () => registry.print(),

@@ -28,7 +28,10 @@ const SEPARATOR = "\u0000";
 
 export function createRegistry(prefix: string): Registry {
   const printers: (() => string)[] = [];
-  const seriesOf = (names: readonly string[], size: number): ((values: readonly string[]) => Series) & { all: Map<string, Series> } => {
+  const seriesOf = (
+    names: readonly string[],
+    size: number,
+  ): ((values: readonly string[]) => Series) & { all: Map<string, Series> } => {
     const all = new Map<string, Series>();
     const find = (values: readonly string[]): Series => {
       const key = values.join(SEPARATOR);
@@ -58,7 +61,11 @@ export function createRegistry(prefix: string): Registry {
     },
     histogram(name, help, labels, bounds) {
       const find = seriesOf(labels, bounds.length);
-      printers.push(() => head(name, help, "histogram") + [...find.all.values()].map((series) => printHistogram(`${prefix}${name}`, bounds, series)).join(""));
+      printers.push(
+        () =>
+          head(name, help, "histogram") +
+          [...find.all.values()].map((series) => printHistogram(`${prefix}${name}`, bounds, series)).join(""),
+      );
       return {
         observe(values, value) {
           const series = find(values);
@@ -72,7 +79,9 @@ export function createRegistry(prefix: string): Registry {
     gauge(name, help, read) {
       printers.push(() => {
         const lines = [...read()].map(({ labels, value }) => {
-          const text = Object.entries(labels).map(([label, given]) => `${label}="${escapeLabel(given)}"`).join(",");
+          const text = Object.entries(labels)
+            .map(([label, given]) => `${label}="${escapeLabel(given)}"`)
+            .join(",");
           return `${prefix}${name}${text === "" ? "" : `{${text}}`} ${value}\n`;
         });
         return head(name, help, "gauge") + lines.join("");

@@ -2,7 +2,15 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { echoed, startEcho } from "../support/echo.ts";
-import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend, type TestGateway } from "../support/gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  route,
+  routePolicy,
+  startGateway,
+  staticBackend,
+  type TestGateway,
+} from "../support/gateway.ts";
 import { call } from "../support/http.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 
@@ -35,34 +43,46 @@ function guard(context: ProofContext, settings: string, ...more: readonly string
 
 const bearer = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
 
-prove(`${API_KEY}.secretRef.name`, "a known key passes and is stripped; a missing and an unknown one get 401", async (context) => {
-  const gateway = await guard(context, "{secretRef: {name: keys}}");
-  const passed = await call(gateway.url(), bearer("open-sesame"));
-  assert.equal(passed.status, 200);
-  assert.equal(echoed(passed.body).headers["authorization"], undefined);
-  assert.equal((await call(gateway.url())).status, 401);
-  assert.equal((await call(gateway.url(), bearer("wrong"))).status, 401);
-});
+prove(
+  `${API_KEY}.secretRef.name`,
+  "a known key passes and is stripped; a missing and an unknown one get 401",
+  async (context) => {
+    const gateway = await guard(context, "{secretRef: {name: keys}}");
+    const passed = await call(gateway.url(), bearer("open-sesame"));
+    assert.equal(passed.status, 200);
+    assert.equal(echoed(passed.body).headers["authorization"], undefined);
+    assert.equal((await call(gateway.url())).status, 401);
+    assert.equal((await call(gateway.url(), bearer("wrong"))).status, 401);
+  },
+);
 
-prove(`${API_KEY}.secretSelector.matchLabels`, "keys are collected from every Secret that carries the labels", async (context) => {
-  const gateway = await guard(context, "{secretSelector: {matchLabels: {role: keys}}}");
-  assert.equal((await call(gateway.url(), bearer("alice-key"))).status, 200);
-  assert.equal((await call(gateway.url())).status, 401);
-});
+prove(
+  `${API_KEY}.secretSelector.matchLabels`,
+  "keys are collected from every Secret that carries the labels",
+  async (context) => {
+    const gateway = await guard(context, "{secretSelector: {matchLabels: {role: keys}}}");
+    assert.equal((await call(gateway.url(), bearer("alice-key"))).status, 200);
+    assert.equal((await call(gateway.url())).status, 401);
+  },
+);
 
-prove(`${API_KEY}.configMapSelector.matchLabels`, "a ConfigMap holds hashes, and the key of a hash passes", async (context) => {
-  const hash = createHash("sha256").update("hashed-key").digest("hex");
-  const map = `
+prove(
+  `${API_KEY}.configMapSelector.matchLabels`,
+  "a ConfigMap holds hashes, and the key of a hash passes",
+  async (context) => {
+    const hash = createHash("sha256").update("hashed-key").digest("hex");
+    const map = `
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: hashes, labels: {role: keys}}
 data:
   bob: '{"keyHash": "sha256:${hash}"}'
 `;
-  const gateway = await guard(context, "{configMapSelector: {matchLabels: {role: keys}}}", map);
-  assert.equal((await call(gateway.url(), bearer("hashed-key"))).status, 200);
-  assert.equal((await call(gateway.url(), bearer(hash))).status, 401);
-});
+    const gateway = await guard(context, "{configMapSelector: {matchLabels: {role: keys}}}", map);
+    assert.equal((await call(gateway.url(), bearer("hashed-key"))).status, 200);
+    assert.equal((await call(gateway.url(), bearer(hash))).status, 401);
+  },
+);
 
 prove(`${API_KEY}.mode`, "Optional lets a request without a key pass and refuses an unknown key", async (context) => {
   const gateway = await guard(context, "{mode: Optional, secretRef: {name: keys}}");
@@ -76,20 +96,31 @@ prove(`${API_KEY}.mode`, "Permissive never refuses", async (context) => {
   assert.equal((await call(gateway.url(), bearer("wrong"))).status, 200);
 });
 
-prove([`${API_KEY}.location.header.name`, `${API_KEY}.location.header.prefix`], "the key is read from the header that the policy names", async (context) => {
-  const gateway = await guard(context, '{secretRef: {name: keys}, location: {header: {name: x-key, prefix: "Key "}}}');
-  assert.equal((await call(gateway.url(), { headers: { "x-key": "Key open-sesame" } })).status, 200);
-  assert.equal((await call(gateway.url(), { headers: { "x-key": "open-sesame" } })).status, 401);
-  assert.equal((await call(gateway.url(), bearer("open-sesame"))).status, 401);
-});
+prove(
+  [`${API_KEY}.location.header.name`, `${API_KEY}.location.header.prefix`],
+  "the key is read from the header that the policy names",
+  async (context) => {
+    const gateway = await guard(
+      context,
+      '{secretRef: {name: keys}, location: {header: {name: x-key, prefix: "Key "}}}',
+    );
+    assert.equal((await call(gateway.url(), { headers: { "x-key": "Key open-sesame" } })).status, 200);
+    assert.equal((await call(gateway.url(), { headers: { "x-key": "open-sesame" } })).status, 401);
+    assert.equal((await call(gateway.url(), bearer("open-sesame"))).status, 401);
+  },
+);
 
-prove(`${API_KEY}.location.queryParameter.name`, "the key is read from a query parameter and stripped from it", async (context) => {
-  const gateway = await guard(context, "{secretRef: {name: keys}, location: {queryParameter: {name: key}}}");
-  const passed = await call(`${gateway.url()}/a?x=1&key=open-sesame`);
-  assert.equal(passed.status, 200);
-  assert.equal(echoed(passed.body).url, "/a?x=1");
-  assert.equal((await call(`${gateway.url()}/a?key=wrong`)).status, 401);
-});
+prove(
+  `${API_KEY}.location.queryParameter.name`,
+  "the key is read from a query parameter and stripped from it",
+  async (context) => {
+    const gateway = await guard(context, "{secretRef: {name: keys}, location: {queryParameter: {name: key}}}");
+    const passed = await call(`${gateway.url()}/a?x=1&key=open-sesame`);
+    assert.equal(passed.status, 200);
+    assert.equal(echoed(passed.body).url, "/a?x=1");
+    assert.equal((await call(`${gateway.url()}/a?key=wrong`)).status, 401);
+  },
+);
 
 prove(`${API_KEY}.location.cookie.name`, "the key is read from a cookie and the others stay", async (context) => {
   const gateway = await guard(context, "{secretRef: {name: keys}, location: {cookie: {name: key}}}");
@@ -100,7 +131,10 @@ prove(`${API_KEY}.location.cookie.name`, "the key is read from a cookie and the 
 });
 
 prove(`${API_KEY}.location.expression`, "the key is what an expression yields", async (context) => {
-  const gateway = await guard(context, `{secretRef: {name: keys}, location: {expression: 'request.headers["x-a"] + "-sesame"'}}`);
+  const gateway = await guard(
+    context,
+    `{secretRef: {name: keys}, location: {expression: 'request.headers["x-a"] + "-sesame"'}}`,
+  );
   assert.equal((await call(gateway.url(), { headers: { "x-a": "open" } })).status, 200);
   assert.equal((await call(gateway.url())).status, 401);
 });

@@ -76,15 +76,19 @@ endpoints: [{addresses: [127.0.0.1], conditions: {ready: true}}]
 for (const { prefix, ai } of PLACES) {
   const on = prefix === MEMBER ? "(member of a group)" : "(single provider)";
 
-  prove([`${prefix}.llma.model`, `${prefix}.port`], `llma is sent the configured model in place of the client's ${on}`, async (context) => {
-    const echo = await startEcho(context);
-    const gateway = await serve(context, ai(`llma: {model: pinned}, ${at(echo.port)}`));
-    const sent = await received(gateway);
-    assert.equal(modelOf(sent), "pinned");
-    assert.equal(sent.url, "/v1/chat/completions");
-    const free = await serve(context, ai(`llma: {}, ${at(echo.port)}`));
-    assert.equal(modelOf(await received(free)), "of-the-client");
-  });
+  prove(
+    [`${prefix}.llma.model`, `${prefix}.port`],
+    `llma is sent the configured model in place of the client's ${on}`,
+    async (context) => {
+      const echo = await startEcho(context);
+      const gateway = await serve(context, ai(`llma: {model: pinned}, ${at(echo.port)}`));
+      const sent = await received(gateway);
+      assert.equal(modelOf(sent), "pinned");
+      assert.equal(sent.url, "/v1/chat/completions");
+      const free = await serve(context, ai(`llma: {}, ${at(echo.port)}`));
+      assert.equal(modelOf(await received(free)), "of-the-client");
+    },
+  );
 
   prove(`${prefix}.llme.model`, `llme is sent a messages request with the configured model ${on}`, async (context) => {
     const echo = await startEcho(context);
@@ -113,25 +117,37 @@ for (const { prefix, ai } of PLACES) {
     },
   );
 
-  prove(`${prefix}.custom.formats[].type`, `a custom provider of messages gets them translated ${on}`, async (context) => {
-    const echo = await startEcho(context);
-    const gateway = await serve(context, ai(`custom: {formats: [{type: Messages}]}, ${at(echo.port)}`));
-    await chat(gateway);
-    assert.equal(newest(echo).url, "/v1/messages");
-    const none = await serve(context, ai(`custom: {formats: [{type: Embeddings}]}, ${at(echo.port)}`));
-    assert.equal((await chat(none)).status, 400);
-  });
+  prove(
+    `${prefix}.custom.formats[].type`,
+    `a custom provider of messages gets them translated ${on}`,
+    async (context) => {
+      const echo = await startEcho(context);
+      const gateway = await serve(context, ai(`custom: {formats: [{type: Messages}]}, ${at(echo.port)}`));
+      await chat(gateway);
+      assert.equal(newest(echo).url, "/v1/messages");
+      const none = await serve(context, ai(`custom: {formats: [{type: Embeddings}]}, ${at(echo.port)}`));
+      assert.equal((await chat(none)).status, 400);
+    },
+  );
 
-  prove(`${prefix}.custom.formats[].path`, `a format has the path that is given for it, and the client's query ${on}`, async (context) => {
-    const echo = await startEcho(context);
-    const custom = "custom: {formats: [{type: Completions, path: /talk?v=1}]}";
-    const gateway = await serve(context, ai(`${custom}, ${at(echo.port)}`));
-    assert.equal((await received(gateway, "/any?trace=2")).url, "/talk?v=1&trace=2");
-  });
+  prove(
+    `${prefix}.custom.formats[].path`,
+    `a format has the path that is given for it, and the client's query ${on}`,
+    async (context) => {
+      const echo = await startEcho(context);
+      const custom = "custom: {formats: [{type: Completions, path: /talk?v=1}]}";
+      const gateway = await serve(context, ai(`${custom}, ${at(echo.port)}`));
+      assert.equal((await received(gateway, "/any?trace=2")).url, "/talk?v=1&trace=2");
+    },
+  );
 
   prove(`${prefix}.custom.providerOverride`, `expressions see the given identity ${on}`, async (context) => {
     const echo = await startEcho(context);
-    const show = routePolicy("show", "ai", "  traffic: {transformation: {response: {set: [{name: x-provider, value: llm.provider}]}}}");
+    const show = routePolicy(
+      "show",
+      "ai",
+      "  traffic: {transformation: {response: {set: [{name: x-provider, value: llm.provider}]}}}",
+    );
     const custom = `custom: {providerOverride: house, ${COMPLETIONS}}`;
     const gateway = await serve(context, ai(`${custom}, ${at(echo.port)}`), show);
     assert.equal((await chat(gateway)).headers["x-provider"], "house");
@@ -170,7 +186,11 @@ const AUTH = `${MEMBER}.policies.auth`;
 
 /** A gateway whose only provider is a member with the credential. @param auth YAML flow */
 function withAuth(context: ProofContext, port: number, auth: string, ...more: readonly string[]): Promise<TestGateway> {
-  return serve(context, `{groups: [{providers: [{name: one, llma: {}, ${at(port)}, policies: {auth: ${auth}}}]}]}`, ...more);
+  return serve(
+    context,
+    `{groups: [{providers: [{name: one, llma: {}, ${at(port)}, policies: {auth: ${auth}}}]}]}`,
+    ...more,
+  );
 }
 
 prove(`${AUTH}.key`, "a member presents its own key, which beats that of the backend", async (context) => {
@@ -180,12 +200,17 @@ prove(`${AUTH}.key`, "a member presents its own key, which beats that of the bac
   assert.equal((await received(gateway)).headers["authorization"], "Bearer of-the-member");
 });
 
-prove([`${AUTH}.secretRef.name`, `${AUTH}.secretRef.key`], "a member presents the key in the entry of a Secret", async (context) => {
-  const echo = await startEcho(context);
-  const secret = "\napiVersion: v1\nkind: Secret\nmetadata: {name: keys}\nstringData: {Authorization: first, second: from-the-secret}\n";
-  const gateway = await withAuth(context, echo.port, "{secretRef: {name: keys, key: second}}", secret);
-  assert.equal((await received(gateway)).headers["authorization"], "Bearer from-the-secret");
-});
+prove(
+  [`${AUTH}.secretRef.name`, `${AUTH}.secretRef.key`],
+  "a member presents the key in the entry of a Secret",
+  async (context) => {
+    const echo = await startEcho(context);
+    const secret =
+      "\napiVersion: v1\nkind: Secret\nmetadata: {name: keys}\nstringData: {Authorization: first, second: from-the-secret}\n";
+    const gateway = await withAuth(context, echo.port, "{secretRef: {name: keys, key: second}}", secret);
+    assert.equal((await received(gateway)).headers["authorization"], "Bearer from-the-secret");
+  },
+);
 
 prove(
   [`${AUTH}.location.header.name`, `${AUTH}.location.header.prefix`],

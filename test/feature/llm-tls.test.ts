@@ -10,7 +10,13 @@ const TRUST = "caCertificateRefs: [{name: trusted}]";
 
 function entries(kind: "ConfigMap" | "Secret", name: string, values: Readonly<Record<string, string>>): string {
   const data = Object.entries(values).map(([key, pem]) => `  ${key}: |\n    ${pem.trim().replaceAll("\n", "\n    ")}`);
-  return [`apiVersion: v1`, `kind: ${kind}`, `metadata: {name: ${name}}`, kind === "Secret" ? "stringData:" : "data:", ...data].join("\n");
+  return [
+    `apiVersion: v1`,
+    `kind: ${kind}`,
+    `metadata: {name: ${name}}`,
+    kind === "Secret" ? "stringData:" : "data:",
+    ...data,
+  ].join("\n");
 }
 
 /** One route per block, at /name. @param blocks of `tls` as YAML flow */
@@ -27,8 +33,13 @@ metadata: {name: ${name}}
 spec:
   ai: {groups: [{providers: [{name: one, llma: {}, host: 127.0.0.1, port: ${port}, policies: {tls: ${tls}}}]}]}
 `;
-  const objects = Object.entries(blocks).map(([name, tls]) => documents(backend(name, tls), route(name, name, `/${name}`)));
-  return startGateway(context, documents(GATEWAY, entries("ConfigMap", "trusted", { "ca.crt": authority }), ...objects, ...more));
+  const objects = Object.entries(blocks).map(([name, tls]) =>
+    documents(backend(name, tls), route(name, name, `/${name}`)),
+  );
+  return startGateway(
+    context,
+    documents(GATEWAY, entries("ConfigMap", "trusted", { "ca.crt": authority }), ...objects, ...more),
+  );
 }
 
 function chat(gateway: TestGateway, name: string): Promise<Answer> {
@@ -66,15 +77,19 @@ prove(field("sni"), "a member is greeted by the name that is given for it", asyn
   await refuses(gateway, "none");
 });
 
-prove(field("verifySubjectAltNames[]"), "a member whose certificate has one of the names is accepted, another is not", async (context) => {
-  const upstream = await startTlsUpstream(context, ["a.test", "b.test"]);
-  const gateway = await serve(context, upstream, {
-    any: `{verifySubjectAltNames: [x.test, b.test], ${TRUST}}`,
-    none: `{verifySubjectAltNames: [x.test], ${TRUST}}`,
-  });
-  await handshake(gateway, "any");
-  await refuses(gateway, "none");
-});
+prove(
+  field("verifySubjectAltNames[]"),
+  "a member whose certificate has one of the names is accepted, another is not",
+  async (context) => {
+    const upstream = await startTlsUpstream(context, ["a.test", "b.test"]);
+    const gateway = await serve(context, upstream, {
+      any: `{verifySubjectAltNames: [x.test, b.test], ${TRUST}}`,
+      none: `{verifySubjectAltNames: [x.test], ${TRUST}}`,
+    });
+    await handshake(gateway, "any");
+    await refuses(gateway, "none");
+  },
+);
 
 prove(field("insecureSkipVerify"), "a member may go unchecked, as a whole or by its name only", async (context) => {
   const upstream = await startTlsUpstream(context, ["elsewhere.test"]);

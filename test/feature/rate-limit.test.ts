@@ -2,7 +2,15 @@
 import assert from "node:assert/strict";
 import { startPracticeProvider } from "../../examples/practice-provider/practice-provider.ts";
 import { startEcho } from "../support/echo.ts";
-import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend, type TestGateway } from "../support/gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  route,
+  routePolicy,
+  startGateway,
+  staticBackend,
+  type TestGateway,
+} from "../support/gateway.ts";
 import { type Answer, call } from "../support/http.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 
@@ -20,19 +28,23 @@ async function statuses(gateway: TestGateway, calls: readonly Record<string, str
   return answers.map((answer) => answer.status);
 }
 
-prove([`${LOCAL}.requests`, `${LOCAL}.unit`], "the third request of a budget of two gets 429 and says when to come back", async (context) => {
-  const gateway = await limited(context, "{requests: 2, unit: Hours}");
-  const first = await call(gateway.url());
-  assert.equal(first.status, 200);
-  assert.equal(first.headers["x-ratelimit-limit"], "2");
-  assert.equal(first.headers["x-ratelimit-remaining"], "1");
-  assert.equal((await call(gateway.url())).status, 200);
-  const refused = await call(gateway.url());
-  assert.equal(refused.status, 429);
-  assert.equal(refused.body, "rate limit exceeded");
-  assert.equal(refused.headers["x-ratelimit-remaining"], "0");
-  assert.match(String(refused.headers["x-ratelimit-reset"]), /^\d+$/);
-});
+prove(
+  [`${LOCAL}.requests`, `${LOCAL}.unit`],
+  "the third request of a budget of two gets 429 and says when to come back",
+  async (context) => {
+    const gateway = await limited(context, "{requests: 2, unit: Hours}");
+    const first = await call(gateway.url());
+    assert.equal(first.status, 200);
+    assert.equal(first.headers["x-ratelimit-limit"], "2");
+    assert.equal(first.headers["x-ratelimit-remaining"], "1");
+    assert.equal((await call(gateway.url())).status, 200);
+    const refused = await call(gateway.url());
+    assert.equal(refused.status, 429);
+    assert.equal(refused.body, "rate limit exceeded");
+    assert.equal(refused.headers["x-ratelimit-remaining"], "0");
+    assert.match(String(refused.headers["x-ratelimit-reset"]), /^\d+$/);
+  },
+);
 
 prove(`${LOCAL}.burst`, "a burst adds to the capacity of the bucket", async (context) => {
   const gateway = await limited(context, "{requests: 1, unit: Hours, burst: 2}");
@@ -46,7 +58,10 @@ prove(`${LOCAL}.key`, "each value of the key has a bucket of its own", async (co
 });
 
 prove(
-  ["GwPolicy spec.traffic.rateLimit.conditional[].condition", "GwPolicy spec.traffic.rateLimit.conditional[].policy.local[].requests"],
+  [
+    "GwPolicy spec.traffic.rateLimit.conditional[].condition",
+    "GwPolicy spec.traffic.rateLimit.conditional[].policy.local[].requests",
+  ],
   "the first entry whose condition holds decides which budget is charged",
   async (context) => {
     const echo = await startEcho(context);
@@ -60,7 +75,10 @@ prove(
           policy: {local: [{requests: 1, unit: Hours}]}
         - policy: {local: [{requests: 2, unit: Hours}]}`,
     );
-    const gateway = await startGateway(context, documents(GATEWAY, staticBackend("web", echo.port), route("web", "web"), policy));
+    const gateway = await startGateway(
+      context,
+      documents(GATEWAY, staticBackend("web", echo.port), route("web", "web"), policy),
+    );
     const free = { "x-tier": "free" };
     const paid = { "x-tier": "paid" };
     assert.deepEqual(await statuses(gateway, [free, free, paid, paid, paid]), [200, 429, 200, 200, 429]);
@@ -68,16 +86,24 @@ prove(
 );
 
 prove(
-  ["requests", "unit", "burst", "key"].map((field) => `GwPolicy spec.traffic.rateLimit.conditional[].policy.local[].${field}`),
+  ["requests", "unit", "burst", "key"].map(
+    (field) => `GwPolicy spec.traffic.rateLimit.conditional[].policy.local[].${field}`,
+  ),
   "a conditional limit has keys and a burst, and its budget counts for its unit of time",
   async (context) => {
     const echo = await startEcho(context);
     const rule = `{requests: 1, burst: 1, unit: Hours, key: 'request.headers["x-user"]'}`;
     const limit = `{conditional: [{condition: 'request.headers["x-tier"] == "free"', policy: {local: [${rule}]}}]}`;
     const policy = routePolicy("limit", "web", `  traffic: {rateLimit: ${limit}}`);
-    const gateway = await startGateway(context, documents(GATEWAY, staticBackend("web", echo.port), route("web", "web"), policy));
+    const gateway = await startGateway(
+      context,
+      documents(GATEWAY, staticBackend("web", echo.port), route("web", "web"), policy),
+    );
     const free = (user: string) => ({ "x-tier": "free", "x-user": user });
-    assert.deepEqual(await statuses(gateway, [free("a"), free("a"), free("a"), free("b"), {}, {}, {}]), [200, 200, 429, 200, 200, 200, 200]);
+    assert.deepEqual(
+      await statuses(gateway, [free("a"), free("a"), free("a"), free("b"), {}, {}, {}]),
+      [200, 200, 429, 200, 200, 200, 200],
+    );
     const refused = await call(gateway.url(), { headers: free("a") });
     // A whole budget of one in an hour: what is missing of it takes longer than a minute to come back.
     assert.ok(Number(refused.headers["x-ratelimit-reset"]) > 60, String(refused.headers["x-ratelimit-reset"]));
@@ -85,7 +111,10 @@ prove(
 );
 
 /** Routes to a model provider under a limit. An answer costs 8 tokens. */
-async function limitedModel(context: ProofContext, rateLimit: string): Promise<(headers?: Record<string, string>) => Promise<Answer>> {
+async function limitedModel(
+  context: ProofContext,
+  rateLimit: string,
+): Promise<(headers?: Record<string, string>) => Promise<Answer>> {
   const provider = await startPracticeProvider({ port: 0, keys: ["provider-key"] });
   context.after(() => provider.stop());
   const backend = `
@@ -104,22 +133,40 @@ spec:
   ];
   const body = JSON.stringify({ model: "practice", messages });
   return (headers = {}) =>
-    call(`${gateway.url()}/v1/chat/completions`, { method: "POST", headers: { "content-type": "application/json", ...headers }, body });
+    call(`${gateway.url()}/v1/chat/completions`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body,
+    });
 }
 
-prove([`${LOCAL}.tokens`, `${LOCAL}.unit`], "the answer that crosses a budget of tokens still comes, the next one gets 429", async (context) => {
-  const ask = await limitedModel(context, "{local: [{tokens: 10, unit: Hours}]}");
-  const answers = [await ask(), await ask(), await ask()];
-  assert.deepEqual(answers.map(({ status }) => status), [200, 200, 429]);
-  assert.equal(answers[0]?.headers["x-ratelimit-limit"], "10");
-});
+prove(
+  [`${LOCAL}.tokens`, `${LOCAL}.unit`],
+  "the answer that crosses a budget of tokens still comes, the next one gets 429",
+  async (context) => {
+    const ask = await limitedModel(context, "{local: [{tokens: 10, unit: Hours}]}");
+    const answers = [await ask(), await ask(), await ask()];
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 200, 429],
+    );
+    assert.equal(answers[0]?.headers["x-ratelimit-limit"], "10");
+  },
+);
 
-prove("GwPolicy spec.traffic.rateLimit.conditional[].policy.local[].tokens", "a conditional budget of tokens is charged where its condition holds", async (context) => {
-  const ask = await limitedModel(
-    context,
-    `{conditional: [{condition: 'request.headers["x-tier"] == "free"', policy: {local: [{tokens: 1, unit: Hours}]}}]}`,
-  );
-  const free = { "x-tier": "free" };
-  const answers = [await ask(free), await ask(free), await ask(), await ask()];
-  assert.deepEqual(answers.map(({ status }) => status), [200, 429, 200, 200]);
-});
+prove(
+  "GwPolicy spec.traffic.rateLimit.conditional[].policy.local[].tokens",
+  "a conditional budget of tokens is charged where its condition holds",
+  async (context) => {
+    const ask = await limitedModel(
+      context,
+      `{conditional: [{condition: 'request.headers["x-tier"] == "free"', policy: {local: [{tokens: 1, unit: Hours}]}}]}`,
+    );
+    const free = { "x-tier": "free" };
+    const answers = [await ask(free), await ask(free), await ask(), await ask()];
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 429, 200, 200],
+    );
+  },
+);

@@ -1,7 +1,15 @@
 /** traffic.headerModifiers, .directResponse and .timeouts through real sockets. */
 import assert from "node:assert/strict";
 import { echoed, startEcho } from "../support/echo.ts";
-import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend, type TestGateway } from "../support/gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  route,
+  routePolicy,
+  startGateway,
+  staticBackend,
+  type TestGateway,
+} from "../support/gateway.ts";
 import { call } from "../support/http.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 
@@ -14,7 +22,9 @@ async function withTraffic(context: ProofContext, traffic: string): Promise<Test
 }
 
 prove(
-  ["set[].name", "set[].value", "add[].name", "add[].value", "remove[]"].map((field) => `${TRAFFIC}.headerModifiers.request.${field}`),
+  ["set[].name", "set[].value", "add[].name", "add[].value", "remove[]"].map(
+    (field) => `${TRAFFIC}.headerModifiers.request.${field}`,
+  ),
   "request headers are set, added and removed before the upstream sees them",
   async (context) => {
     const gateway = await withTraffic(
@@ -30,7 +40,9 @@ prove(
 );
 
 prove(
-  ["set[].name", "set[].value", "add[].name", "add[].value", "remove[]"].map((field) => `${TRAFFIC}.headerModifiers.response.${field}`),
+  ["set[].name", "set[].value", "add[].name", "add[].value", "remove[]"].map(
+    (field) => `${TRAFFIC}.headerModifiers.response.${field}`,
+  ),
   "response headers are set, added and removed before the client sees them",
   async (context) => {
     const gateway = await withTraffic(
@@ -44,13 +56,17 @@ prove(
   },
 );
 
-prove([`${TRAFFIC}.directResponse.status`, `${TRAFFIC}.directResponse.body`], "a direct response answers without the upstream", async (context) => {
-  const gateway = await withTraffic(context, "{directResponse: {status: 418, body: short and stout}}");
-  const answer = await call(gateway.url());
-  assert.equal(answer.status, 418);
-  assert.equal(answer.body, "short and stout");
-  assert.equal(answer.headers["x-upstream"], undefined);
-});
+prove(
+  [`${TRAFFIC}.directResponse.status`, `${TRAFFIC}.directResponse.body`],
+  "a direct response answers without the upstream",
+  async (context) => {
+    const gateway = await withTraffic(context, "{directResponse: {status: 418, body: short and stout}}");
+    const answer = await call(gateway.url());
+    assert.equal(answer.status, 418);
+    assert.equal(answer.body, "short and stout");
+    assert.equal(answer.headers["x-upstream"], undefined);
+  },
+);
 
 prove(
   ["bodyExpression", "headers[].name", "headers[].value"].map((field) => `${TRAFFIC}.directResponse.${field}`),
@@ -75,13 +91,21 @@ prove(
       `{directResponse: {conditional: [{condition: 'request.path == "/a"', policy: {status: 201, body: A}}, {condition: 'request.path == "/b"', policy: {status: 202, body: B}}]}}`,
     );
     const answers = await Promise.all(["/a", "/b", "/c"].map((path) => call(gateway.url() + path)));
-    assert.deepEqual(answers.map(({ status }) => status), [201, 202, 200]);
-    assert.deepEqual(answers.slice(0, 2).map(({ body }) => body), ["A", "B"]);
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [201, 202, 200],
+    );
+    assert.deepEqual(
+      answers.slice(0, 2).map(({ body }) => body),
+      ["A", "B"],
+    );
   },
 );
 
 prove(
-  ["bodyExpression", "headers[].name", "headers[].value"].map((field) => `${TRAFFIC}.directResponse.conditional[].policy.${field}`),
+  ["bodyExpression", "headers[].name", "headers[].value"].map(
+    (field) => `${TRAFFIC}.directResponse.conditional[].policy.${field}`,
+  ),
   "each conditional direct response may compute its body and headers",
   async (context) => {
     const gateway = await withTraffic(

@@ -59,25 +59,39 @@ for (const key of ["llma", "llme"] as const)
       },
     );
 
-prove(`${LOCAL}.tokens`, "each value of the key has a budget of its own, and refused requests cost nothing", async (context) => {
-  const provider = await practice(context);
-  const rule = `{local: [{tokens: 1, unit: Hours, key: 'request.headers["x-user"]'}]}`;
-  const gateway = await limited(context, "llma", provider.port, rule);
-  const statuses: number[] = [];
-  for (const user of ["a", "b", "a", "b"]) statuses.push((await chat(gateway, {}, { "x-user": user })).status);
-  assert.deepEqual(statuses, [200, 200, 429, 429]);
-  assert.equal(provider.served(), 2);
-});
+prove(
+  `${LOCAL}.tokens`,
+  "each value of the key has a budget of its own, and refused requests cost nothing",
+  async (context) => {
+    const provider = await practice(context);
+    const rule = `{local: [{tokens: 1, unit: Hours, key: 'request.headers["x-user"]'}]}`;
+    const gateway = await limited(context, "llma", provider.port, rule);
+    const statuses: number[] = [];
+    for (const user of ["a", "b", "a", "b"]) statuses.push((await chat(gateway, {}, { "x-user": user })).status);
+    assert.deepEqual(statuses, [200, 200, 429, 429]);
+    assert.equal(provider.served(), 2);
+  },
+);
 
-prove([`${CONDITIONAL}.tokens`, `${CONDITIONAL}.unit`, `${CONDITIONAL}.key`], "the entry whose condition holds decides which budget is charged", async (context) => {
-  const provider = await practice(context);
-  const free = `{condition: 'request.headers["x-tier"] == "free"', policy: {local: [{tokens: 1, unit: Hours, key: 'request.headers["x-user"]'}]}}`;
-  const gateway = await limited(context, "llma", provider.port, `{conditional: [${free}]}`);
-  const statuses: number[] = [];
-  for (const [tier, user] of [["free", "a"], ["free", "a"], ["free", "b"], ["paid", "a"], ["paid", "a"]] as const)
-    statuses.push((await chat(gateway, {}, { "x-tier": tier, "x-user": user })).status);
-  assert.deepEqual(statuses, [200, 429, 200, 200, 200]);
-});
+prove(
+  [`${CONDITIONAL}.tokens`, `${CONDITIONAL}.unit`, `${CONDITIONAL}.key`],
+  "the entry whose condition holds decides which budget is charged",
+  async (context) => {
+    const provider = await practice(context);
+    const free = `{condition: 'request.headers["x-tier"] == "free"', policy: {local: [{tokens: 1, unit: Hours, key: 'request.headers["x-user"]'}]}}`;
+    const gateway = await limited(context, "llma", provider.port, `{conditional: [${free}]}`);
+    const statuses: number[] = [];
+    for (const [tier, user] of [
+      ["free", "a"],
+      ["free", "a"],
+      ["free", "b"],
+      ["paid", "a"],
+      ["paid", "a"],
+    ] as const)
+      statuses.push((await chat(gateway, {}, { "x-tier": tier, "x-user": user })).status);
+    assert.deepEqual(statuses, [200, 429, 200, 200, 200]);
+  },
+);
 
 prove(`${CONDITIONAL}.burst`, "a burst adds to the budget of an entry", async (context) => {
   const provider = await practice(context);
@@ -88,21 +102,29 @@ prove(`${CONDITIONAL}.burst`, "a burst adds to the budget of an entry", async (c
   assert.deepEqual(statuses, [200, 200, 429]);
 });
 
-prove(`${LOCAL}.tokens`, "a client that goes away in the middle of a stream is charged for what was used", async (context) => {
-  const provider = await startEndless(context);
-  const gateway = await limited(context, "llma", provider.port, "{local: [{tokens: 5, unit: Hours}]}");
-  const outgoing = request(`${gateway.url()}/v1/chat/completions`, { method: "POST", headers: JSON_TYPE, agent: false });
-  outgoing.on("error", () => undefined);
-  outgoing.end(JSON.stringify({ ...CHAT, stream: true }));
-  const [response] = (await once(outgoing, "response")) as [IncomingMessage];
-  response.on("error", () => undefined);
-  assert.equal(response.statusCode, 200);
-  await once(response, "data");
-  response.destroy();
-  await provider.left;
-  assert.equal((await chat(gateway)).status, 429);
-  assert.equal(provider.requests(), 1);
-});
+prove(
+  `${LOCAL}.tokens`,
+  "a client that goes away in the middle of a stream is charged for what was used",
+  async (context) => {
+    const provider = await startEndless(context);
+    const gateway = await limited(context, "llma", provider.port, "{local: [{tokens: 5, unit: Hours}]}");
+    const outgoing = request(`${gateway.url()}/v1/chat/completions`, {
+      method: "POST",
+      headers: JSON_TYPE,
+      agent: false,
+    });
+    outgoing.on("error", () => undefined);
+    outgoing.end(JSON.stringify({ ...CHAT, stream: true }));
+    const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+    response.on("error", () => undefined);
+    assert.equal(response.statusCode, 200);
+    await once(response, "data");
+    response.destroy();
+    await provider.left;
+    assert.equal((await chat(gateway)).status, 429);
+    assert.equal(provider.requests(), 1);
+  },
+);
 
 /** A provider whose first stream tells the usage at once and then never ends; `left` resolves when it was cut. */
 async function startEndless(context: ProofContext): Promise<{ port: number; left: Promise<void>; requests(): number }> {

@@ -1,7 +1,15 @@
 /** traffic.transformation through real sockets. */
 import assert from "node:assert/strict";
 import { echoed, startEcho } from "../support/echo.ts";
-import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend, type TestGateway } from "../support/gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  route,
+  routePolicy,
+  startGateway,
+  staticBackend,
+  type TestGateway,
+} from "../support/gateway.ts";
 import { call } from "../support/http.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 
@@ -23,7 +31,9 @@ prove(
       context,
       `{request: {set: [{name: x-path, value: request.path}, {name: x-fail, value: 'fail("no")'}], add: [{name: x-add, value: '"more"'}], remove: [x-gone]}}`,
     );
-    const answer = await call(`${gateway.url()}/p`, { headers: { "x-path": "client", "x-fail": "client", "x-add": "one", "x-gone": "1" } });
+    const answer = await call(`${gateway.url()}/p`, {
+      headers: { "x-path": "client", "x-fail": "client", "x-add": "one", "x-gone": "1" },
+    });
     const { headers } = echoed(answer.body);
     assert.equal(headers["x-path"], "/p");
     assert.equal(headers["x-fail"], undefined);
@@ -48,7 +58,10 @@ prove(named("request", ["body"]), "a request body may be computed from the one t
 });
 
 prove(
-  [...named("request", ["metadata"]), ...named("response", ["set[].name", "set[].value", "add[].name", "add[].value", "remove[]"])],
+  [
+    ...named("request", ["metadata"]),
+    ...named("response", ["set[].name", "set[].value", "add[].name", "add[].value", "remove[]"]),
+  ],
   "response headers may use what the request left in metadata",
   async (context) => {
     const gateway = await transformed(
@@ -75,7 +88,9 @@ prove(
 );
 
 prove(
-  ["condition", "policy.request.set[].name", "policy.request.set[].value"].map((field) => `${TRANSFORMATION}.conditional[].${field}`),
+  ["condition", "policy.request.set[].name", "policy.request.set[].value"].map(
+    (field) => `${TRANSFORMATION}.conditional[].${field}`,
+  ),
   "the first transformation whose condition holds is used",
   async (context) => {
     const gateway = await transformed(
@@ -99,7 +114,10 @@ prove(
     );
     const options = { method: "POST", headers: { "x-add": "one", "x-gone": "1" }, body: "text" };
     const changed = echoed((await call(`${gateway.url()}/a`, options)).body);
-    assert.deepEqual([changed.headers["x-add"], changed.headers["x-gone"], changed.body], ["one, me", undefined, "was text"]);
+    assert.deepEqual(
+      [changed.headers["x-add"], changed.headers["x-gone"], changed.body],
+      ["one, me", undefined, "was text"],
+    );
     const other = echoed((await call(`${gateway.url()}/b`, options)).body);
     assert.deepEqual([other.headers["x-add"], other.headers["x-gone"], other.body], ["one", "1", "text"]);
   },
@@ -117,6 +135,9 @@ prove(
     const { "x-set": set, "x-add": add, "x-upstream": upstream } = changed.headers;
     assert.deepEqual([set, add, upstream, changed.body], ["200", "more", undefined, "code 200"]);
     const other = await call(`${gateway.url()}/b`);
-    assert.deepEqual([other.headers["x-set"], other.headers["x-upstream"], echoed(other.body).url], [undefined, "echo", "/b"]);
+    assert.deepEqual(
+      [other.headers["x-set"], other.headers["x-upstream"], echoed(other.body).url],
+      [undefined, "echo", "/b"],
+    );
   },
 );

@@ -29,8 +29,19 @@ async function startUp(context: ProofContext): Promise<Up> {
   const practice = await startPracticeProvider({ port: provider, keys: ["practice-key"] });
   context.after(() => practice.stop());
   const process = startGwproxy(context, [
-    "up", "-f", folder, "--bind-address", "127.0.0.1", "--admin-address", `127.0.0.1:${admin}`,
-    "--metrics-address", "127.0.0.1:0", "--readiness-address", "127.0.0.1:0", "--log-level", "warn",
+    "up",
+    "-f",
+    folder,
+    "--bind-address",
+    "127.0.0.1",
+    "--admin-address",
+    `127.0.0.1:${admin}`,
+    "--metrics-address",
+    "127.0.0.1:0",
+    "--readiness-address",
+    "127.0.0.1:0",
+    "--log-level",
+    "warn",
   ]);
   await process.printed(`listening on 127.0.0.1:${gateway} for Gateway default/quickstart`);
   return { url: `http://127.0.0.1:${gateway}`, admin: `http://127.0.0.1:${admin}`, folder, process, manifests };

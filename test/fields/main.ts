@@ -22,7 +22,8 @@ const { values } = parseArgs({
     help: { type: "boolean", short: "h", default: false },
   },
 });
-if (values.help) process.stdout.write("usage: node test/fields/main.ts [--write] [--print] [--verify] [--check [--all]]\n");
+if (values.help)
+  process.stdout.write("usage: node test/fields/main.ts [--write] [--print] [--verify] [--check [--all]]\n");
 
 if (values.check) check(values.all);
 if (values.write || values.print || values.verify) await ledger();
@@ -33,7 +34,14 @@ function check(all: boolean): void {
   process.stdout.write(`proofs without their field, share ${share}\n`);
   const run = spawnSync(
     process.execPath,
-    ["--import", "tsx", "--test", "--test-concurrency=2", "--test-timeout=300000", ...globSync("test/feature/**/*.test.ts", { cwd: ROOT })],
+    [
+      "--import",
+      "tsx",
+      "--test",
+      "--test-concurrency=2",
+      "--test-timeout=300000",
+      ...globSync("test/feature/**/*.test.ts", { cwd: ROOT }),
+    ],
     { cwd: ROOT, stdio: "inherit", env: { ...process.env, GWPROXY_FIELDS_MODE: "check", GWPROXY_FIELDS_SHARE: share } },
   );
   if (run.status !== 0) process.exit(1);
@@ -46,7 +54,8 @@ async function ledger(): Promise<void> {
   for (const file of globSync("test/feature/**/*.test.ts", { cwd: ROOT }).sort()) {
     const before = proofs.length;
     await import(join(ROOT, file));
-    for (const { field, name } of proofs.slice(before)) proven.set(field, [...(proven.get(field) ?? []), { file, name }]);
+    for (const { field, name } of proofs.slice(before))
+      proven.set(field, [...(proven.get(field) ?? []), { file, name }]);
   }
   const fields = schemaFields(ROOT);
   const unknown = [...proven.keys()].filter((field) => !fields.includes(field));
@@ -56,15 +65,24 @@ async function ledger(): Promise<void> {
   const count = fields.filter((field) => proven.has(field)).length;
   if (values.print) process.stdout.write(`${page}\n`);
   if (values.write) writeFileSync(PAGE, page);
-  if (values.verify && readFileSync(PAGE, "utf8") !== page) fail("docs/reference/fields.md is stale: run `make fields`");
+  if (values.verify && readFileSync(PAGE, "utf8") !== page)
+    fail("docs/reference/fields.md is stale: run `make fields`");
   process.stdout.write(`${count} of ${fields.length} fields are proven\n`);
   // Loading feature files may have left handles open; the ledger is complete.
   process.exit(0);
 }
 
-function render(fields: readonly string[], proven: ReadonlyMap<string, readonly { file: string; name: string }[]>): string {
+function render(
+  fields: readonly string[],
+  proven: ReadonlyMap<string, readonly { file: string; name: string }[]>,
+): string {
   const kinds = [...new Set(fields.map((field) => field.split(" ")[0] as string))];
-  const lines = ["# Fields and their proofs", "", "Written by `make fields`. A proof is a test through real sockets; `make fields-check` runs it without the field, and it must fail.", ""];
+  const lines = [
+    "# Fields and their proofs",
+    "",
+    "Written by `make fields`. A proof is a test through real sockets; `make fields-check` runs it without the field, and it must fail.",
+    "",
+  ];
   lines.push("| kind | fields | proven |", "|---|---|---|");
   for (const kind of kinds) {
     const own = fields.filter((field) => field.startsWith(`${kind} `));

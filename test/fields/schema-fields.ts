@@ -18,12 +18,14 @@ interface Crd {
 }
 
 export function schemaFields(root: string): string[] {
-  return globSync("crds/*.yaml", { cwd: root }).sort().flatMap((file) => {
-    // Our own generated files; the API server is the judge of their shape.
-    const crd = parse(readFileSync(join(root, file), "utf8")) as Crd;
-    const spec = crd.spec.versions[0]?.schema.openAPIV3Schema.properties?.["spec"];
-    return spec === undefined ? [] : leaves(spec, "spec").map((path) => `${crd.spec.names.kind} ${path}`);
-  });
+  return globSync("crds/*.yaml", { cwd: root })
+    .sort()
+    .flatMap((file) => {
+      // Our own generated files; the API server is the judge of their shape.
+      const crd = parse(readFileSync(join(root, file), "utf8")) as Crd;
+      const spec = crd.spec.versions[0]?.schema.openAPIV3Schema.properties?.["spec"];
+      return spec === undefined ? [] : leaves(spec, "spec").map((path) => `${crd.spec.names.kind} ${path}`);
+    });
 }
 
 function leaves(schema: Schema, path: string): string[] {

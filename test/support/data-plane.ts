@@ -74,7 +74,10 @@ export function staticBackend(
 }
 
 export function serviceBackend(key: string, port: number): Resource {
-  return resourceOf("Backend", create(BackendSchema, { key, kind: { case: "service", value: { hostname: "svc.local", port } } }));
+  return resourceOf(
+    "Backend",
+    create(BackendSchema, { key, kind: { case: "service", value: { hostname: "svc.local", port } } }),
+  );
 }
 
 export function endpoints(key: string, ports: readonly number[]): Resource {

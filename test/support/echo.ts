@@ -17,7 +17,10 @@ export interface Echo {
   readonly seen: Echoed[];
 }
 
-export async function startEcho(context: ProofContext, options: { readonly unixPath?: string; readonly tag?: string } = {}): Promise<Echo> {
+export async function startEcho(
+  context: ProofContext,
+  options: { readonly unixPath?: string; readonly tag?: string } = {},
+): Promise<Echo> {
   const seen: Echoed[] = [];
   const server = createServer((request, response) => void answer(request, response, seen, options.tag));
   await new Promise<void>((resolve) => {
@@ -35,7 +38,12 @@ export async function startEcho(context: ProofContext, options: { readonly unixP
 async function answer(request: IncomingMessage, response: ServerResponse, seen: Echoed[], tag = "echo"): Promise<void> {
   let body = "";
   for await (const chunk of request.setEncoding("utf8")) body += chunk as string;
-  const echoed = { method: request.method ?? "", url: request.url ?? "", headers: request.headers as Record<string, string>, body };
+  const echoed = {
+    method: request.method ?? "",
+    url: request.url ?? "",
+    headers: request.headers as Record<string, string>,
+    body,
+  };
   seen.push(echoed);
   response.setHeader("x-upstream", tag);
   response.setHeader("content-type", "application/json");

@@ -128,7 +128,8 @@ function without(field: string | undefined, source: Source): Source {
   const strip = (event: ObjectEvent): ObjectEvent =>
     event.type === "set" ? { type: "set", object: dropField(event.object, field) } : event;
   return {
-    start: (sink) => source.start({ apply: (events) => sink.apply(events.map(strip)), report: (list) => sink.report(list) }),
+    start: (sink) =>
+      source.start({ apply: (events) => sink.apply(events.map(strip)), report: (list) => sink.report(list) }),
     stop: () => source.stop(),
   };
 }

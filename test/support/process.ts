@@ -15,8 +15,15 @@ export interface GwproxyProcess {
   kill(signal?: NodeJS.Signals): Promise<void>;
 }
 
-export function startGwproxy(context: Pick<ProofContext, "after">, args: readonly string[], env: Readonly<Record<string, string>> = {}): GwproxyProcess {
-  const child = spawn(process.execPath, [BIN, ...args], { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+export function startGwproxy(
+  context: Pick<ProofContext, "after">,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): GwproxyProcess {
+  const child = spawn(process.execPath, [BIN, ...args], {
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let text = "";
   const waiting = new Set<() => void>();
   const collect = (chunk: Buffer): void => {
@@ -45,7 +52,9 @@ export function startGwproxy(context: Pick<ProofContext, "after">, args: readonl
         };
         waiting.add(look);
         look();
-        void exited.then((code) => reject(new Error(`gwproxy ${args[0]} ended with ${code} before it printed ${wanted}:\n${text}`)));
+        void exited.then((code) =>
+          reject(new Error(`gwproxy ${args[0]} ended with ${code} before it printed ${wanted}:\n${text}`)),
+        );
       });
     },
   };

@@ -27,7 +27,11 @@ const mode = process.env["GWPROXY_FIELDS_MODE"] ?? "test";
 const [share = 0, shares = 1] = (process.env["GWPROXY_FIELDS_SHARE"] ?? "0/1").split("/").map(Number);
 
 /** @param fields "Kind path", as the ledger prints them: `GwPolicy spec.traffic.timeouts.request` */
-export function prove(fields: string | readonly string[], name: string, body: (context: ProofContext) => Promise<void>): void {
+export function prove(
+  fields: string | readonly string[],
+  name: string,
+  body: (context: ProofContext) => Promise<void>,
+): void {
   const list = typeof fields === "string" ? [fields] : fields;
   proofs.push(...list.map((field) => ({ field, name })));
   if (mode === "test") test(name, (t) => body(contextOf(t, undefined)));

@@ -16,8 +16,15 @@ export interface QuickstartPorts {
 /** File name → text. */
 export function quickstartManifests({ gateway, hello, provider }: QuickstartPorts): ReadonlyMap<string, string> {
   const replaced = (text: string): string =>
-    text.replaceAll("port: 8080", `port: ${gateway}`).replaceAll("port: 9001", `port: ${hello}`).replaceAll("port: 9002", `port: ${provider}`);
-  return new Map(globSync("*.yaml", { cwd: FOLDER }).sort().map((file) => [file, replaced(readFileSync(join(FOLDER, file), "utf8"))]));
+    text
+      .replaceAll("port: 8080", `port: ${gateway}`)
+      .replaceAll("port: 9001", `port: ${hello}`)
+      .replaceAll("port: 9002", `port: ${provider}`);
+  return new Map(
+    globSync("*.yaml", { cwd: FOLDER })
+      .sort()
+      .map((file) => [file, replaced(readFileSync(join(FOLDER, file), "utf8"))]),
+  );
 }
 
 export function client(url: string, path: string, apiKey: string): OpenAI {
@@ -30,7 +37,10 @@ export async function checkQuickstart(url: string): Promise<void> {
   assert.equal(hello.status, 200);
   assert.equal((JSON.parse(hello.body) as { hello: string }).hello, "world");
 
-  for (const [path, model] of [["/v1", "practice-small"], ["/anthropic/v1", "practice-large"]] as const) {
+  for (const [path, model] of [
+    ["/v1", "practice-small"],
+    ["/anthropic/v1", "practice-large"],
+  ] as const) {
     await checkChat(client(url, path, "alice-key"), model);
     await assert.rejects(() => ask(client(url, path, "unknown-key"), model), { status: 401 });
     await assert.rejects(() => ask(client(url, path, "mallory-key"), model), { status: 403 });
@@ -48,7 +58,11 @@ async function checkChat(openai: OpenAI, model: string): Promise<void> {
   assert.ok((plain.usage?.total_tokens ?? 0) > 0);
 
   let streamed = "";
-  const stream = await openai.chat.completions.create({ model, stream: true, messages: [{ role: "user", content: "Hi" }] });
+  const stream = await openai.chat.completions.create({
+    model,
+    stream: true,
+    messages: [{ role: "user", content: "Hi" }],
+  });
   for await (const chunk of stream) streamed += chunk.choices[0]?.delta.content ?? "";
   assert.ok(streamed.length > 0);
 
@@ -58,7 +72,11 @@ async function checkChat(openai: OpenAI, model: string): Promise<void> {
     tools: [
       {
         type: "function",
-        function: { name: "weather", description: "Tells the weather", parameters: { type: "object", properties: { city: { type: "string" } } } },
+        function: {
+          name: "weather",
+          description: "Tells the weather",
+          parameters: { type: "object", properties: { city: { type: "string" } } },
+        },
       },
     ],
   });

@@ -28,9 +28,22 @@ export function addControllerCommand(program: Command, _terminal: Terminal): voi
     .option("-k, --kubeconfig <file>", "kubeconfig; default: KUBECONFIG, ~/.kube/config or the pod's own account")
     .option("--xds-address <host:port>", "where data planes connect", address, address("0.0.0.0:9978"))
     .option("--health-address <host:port>", "/readyz and /healthz", address, address("0.0.0.0:9093"))
-    .option("--controller-name <name>", "controllerName of the GatewayClasses that are ours", env["GWPROXY_CONTROLLER_NAME"] ?? "gwproxy.dev/gwproxy")
-    .option("--class-name <name>", "GatewayClass that is created when it is missing", env["GWPROXY_CLASS_NAME"] ?? "gwproxy")
-    .option("--log-level <filter>", "off, error, warn, info, debug or trace", logFilter, env["GWPROXY_LOG_LEVEL"] ?? "info")
+    .option(
+      "--controller-name <name>",
+      "controllerName of the GatewayClasses that are ours",
+      env["GWPROXY_CONTROLLER_NAME"] ?? "gwproxy.dev/gwproxy",
+    )
+    .option(
+      "--class-name <name>",
+      "GatewayClass that is created when it is missing",
+      env["GWPROXY_CLASS_NAME"] ?? "gwproxy",
+    )
+    .option(
+      "--log-level <filter>",
+      "off, error, warn, info, debug or trace",
+      logFilter,
+      env["GWPROXY_LOG_LEVEL"] ?? "info",
+    )
     .addHelpText("after", EXAMPLES)
     .action(async (options: ControllerOptions) => {
       const { runController } = await import("../run/controller.ts");

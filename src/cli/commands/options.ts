@@ -18,10 +18,30 @@ export interface Address {
 export function addDataPlaneOptions(command: Command): Command {
   return command
     .option("--bind-address <ip>", "address that listeners bind", "0.0.0.0")
-    .option("--admin-address <host:port>", "admin server; keep it on loopback", address, address(process.env["ADMIN_ADDR"] ?? "127.0.0.1:15000"))
-    .option("--metrics-address <host:port>", "Prometheus metrics", address, address(process.env["STATS_ADDR"] ?? "0.0.0.0:15020"))
-    .option("--readiness-address <host:port>", "readiness probe", address, address(process.env["READINESS_ADDR"] ?? "0.0.0.0:15021"))
-    .option("--log-level <filter>", "off, error, warn, info, debug or trace; module=level is possible", logFilter, process.env["LOG_LEVEL"] ?? "info");
+    .option(
+      "--admin-address <host:port>",
+      "admin server; keep it on loopback",
+      address,
+      address(process.env["ADMIN_ADDR"] ?? "127.0.0.1:15000"),
+    )
+    .option(
+      "--metrics-address <host:port>",
+      "Prometheus metrics",
+      address,
+      address(process.env["STATS_ADDR"] ?? "0.0.0.0:15020"),
+    )
+    .option(
+      "--readiness-address <host:port>",
+      "readiness probe",
+      address,
+      address(process.env["READINESS_ADDR"] ?? "0.0.0.0:15021"),
+    )
+    .option(
+      "--log-level <filter>",
+      "off, error, warn, info, debug or trace; module=level is possible",
+      logFilter,
+      process.env["LOG_LEVEL"] ?? "info",
+    );
 }
 
 /** "host:port" or "[v6]:port"; port 0 takes a free one. */
@@ -44,7 +64,8 @@ export function choice(...allowed: readonly string[]): (value: string) => string
 }
 
 export function logFilter(text: string): string {
-  if (parseLogFilter(text) === undefined) throw new InvalidArgumentError(`"${text}" is not a log filter; try "info" or "info,proxy=debug"`);
+  if (parseLogFilter(text) === undefined)
+    throw new InvalidArgumentError(`"${text}" is not a log filter; try "info" or "info,proxy=debug"`);
   return text;
 }
 

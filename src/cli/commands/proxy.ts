@@ -21,8 +21,18 @@ export function addProxyCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command("proxy")
     .description("serve the traffic of one Gateway, configured by a controller")
-    .requiredOption("--xds-address <host:port>", "controller", xdsAddress, XDS_ADDRESS === undefined ? undefined : xdsAddress(XDS_ADDRESS))
-    .requiredOption("--gateway <namespace/name>", "Gateway to serve", namespacedName, GATEWAY === undefined ? undefined : `${POD_NAMESPACE ?? "default"}/${GATEWAY}`);
+    .requiredOption(
+      "--xds-address <host:port>",
+      "controller",
+      xdsAddress,
+      XDS_ADDRESS === undefined ? undefined : xdsAddress(XDS_ADDRESS),
+    )
+    .requiredOption(
+      "--gateway <namespace/name>",
+      "Gateway to serve",
+      namespacedName,
+      GATEWAY === undefined ? undefined : `${POD_NAMESPACE ?? "default"}/${GATEWAY}`,
+    );
   addDataPlaneOptions(command)
     .addHelpText("after", EXAMPLES)
     .action(async (options: ProxyOptions) => {

@@ -27,10 +27,19 @@ export function addWebhookCommand(program: Command, _terminal: Terminal): void {
     .description("refuse objects of our kinds that the schema alone cannot refuse")
     .option("-k, --kubeconfig <file>", "kubeconfig; default: KUBECONFIG, ~/.kube/config or the pod's own account")
     .option("--address <host:port>", "where the API server connects", address, address("0.0.0.0:9443"))
-    .option("--namespace <name>", "namespace of the certificate Secret", process.env["POD_NAMESPACE"] ?? "gwproxy-system")
+    .option(
+      "--namespace <name>",
+      "namespace of the certificate Secret",
+      process.env["POD_NAMESPACE"] ?? "gwproxy-system",
+    )
     .option("--service <namespace/name>", "Service in front of this process", namespacedName)
     .option("--url <url>", "address for the API server where there is no Service")
-    .option("--log-level <filter>", "off, error, warn, info, debug or trace", logFilter, process.env["GWPROXY_LOG_LEVEL"] ?? "info")
+    .option(
+      "--log-level <filter>",
+      "off, error, warn, info, debug or trace",
+      logFilter,
+      process.env["GWPROXY_LOG_LEVEL"] ?? "info",
+    )
     .addHelpText("after", EXAMPLES)
     .action(async (options: WebhookOptions) => {
       const { runWebhook } = await import("../run/webhook.ts");

@@ -55,9 +55,11 @@ export async function runController(options: ControllerOptions): Promise<void> {
   const xds = createXdsServer({
     log: log.child("xds"),
     feed,
-    onAck: (_, resources) => writeStatus(acknowledgements.add(resources).flatMap((key) => ownerOf(translator.resources(), key))),
+    onAck: (_, resources) =>
+      writeStatus(acknowledgements.add(resources).flatMap((key) => ownerOf(translator.resources(), key))),
     onNack(gateway, refused) {
-      for (const { type, key, reason } of refused) log.warn("a data plane refused a resource", { gateway, type, key, reason });
+      for (const { type, key, reason } of refused)
+        log.warn("a data plane refused a resource", { gateway, type, key, reason });
     },
   });
 
@@ -92,7 +94,8 @@ function createFeed(snapshot: (gateway: string) => readonly Resource[]): {
       return () => void set.delete(listener);
     },
     publish(step) {
-      for (const [gateway, update] of step.byGateway) for (const listener of listeners.get(gateway) ?? []) listener(update);
+      for (const [gateway, update] of step.byGateway)
+        for (const listener of listeners.get(gateway) ?? []) listener(update);
     },
   };
 }

@@ -24,7 +24,11 @@ export async function startDataPlane(options: DataPlaneOptions, { log, filter }:
     onReady: (resume) => void process.stderr.once("drain", resume),
     enabled: () => isEnabled(filter, "request", "info"),
   });
-  const proxy = createProxy({ bindAddress: options.bindAddress, log: log.child("proxy"), telemetry: { metrics, accessLog } });
+  const proxy = createProxy({
+    bindAddress: options.bindAddress,
+    log: log.child("proxy"),
+    telemetry: { metrics, accessLog },
+  });
   const pending = new Set(["configuration"]);
   const stopping = Promise.withResolvers<void>();
   const servers = [

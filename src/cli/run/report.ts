@@ -6,7 +6,10 @@ import type { SourceProblem } from "../../sources/source.ts";
 export function problemLine(problem: SourceProblem): string {
   const { file, line, column, object, path, severity, message, suggestion } = problem;
   const place = file === "" ? "" : `${file}:${line}:${column}: `;
-  const subject = [object, path].filter((part) => part !== "").map((part) => `${part}: `).join("");
+  const subject = [object, path]
+    .filter((part) => part !== "")
+    .map((part) => `${part}: `)
+    .join("");
   return `${place}${severity}: ${subject}${message}${suggestion === "" ? "" : ` (${suggestion})`}`;
 }
 

@@ -43,7 +43,14 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
   function place(diagnostic: Diagnostic): SourceProblem {
     const { object, path, severity, message } = diagnostic;
     const at = source.locate(object, path) ?? { file: "", line: 0, column: 0 };
-    return { ...at, object: `${object.kind} ${object.namespace}/${object.name}`, path, severity, message, suggestion: "" };
+    return {
+      ...at,
+      object: `${object.kind} ${object.namespace}/${object.name}`,
+      path,
+      severity,
+      message,
+      suggestion: "",
+    };
   }
 
   const stopped = stopSignal();
@@ -70,14 +77,24 @@ function createReporter(form: "text" | "json", terminal: Terminal): Reporter {
     terminal.out(form === "json" ? `${JSON.stringify(event)}\n` : `${text}\n`);
   return {
     listening({ address, boundPort, gateway }) {
-      say(`listening on ${address}:${boundPort} for Gateway ${gateway}`, { event: "listening", address, port: boundPort, gateway });
+      say(`listening on ${address}:${boundPort} for Gateway ${gateway}`, {
+        event: "listening",
+        address,
+        port: boundPort,
+        gateway,
+      });
     },
     changed(update) {
       const { set, removed } = changedNames(update);
-      say([...set.map((name) => `changed ${name}`), ...removed.map((name) => `removed ${name}`)].join("\n"), { event: "changed", set, removed });
+      say([...set.map((name) => `changed ${name}`), ...removed.map((name) => `removed ${name}`)].join("\n"), {
+        event: "changed",
+        set,
+        removed,
+      });
     },
     refused({ refused }) {
-      for (const { type, key, reason } of refused) say(`refused ${type} ${key}: ${reason}`, { event: "refused", type, key, reason });
+      for (const { type, key, reason } of refused)
+        say(`refused ${type} ${key}: ${reason}`, { event: "refused", type, key, reason });
     },
     problems(from, problems) {
       const before = known.get(from) ?? new Set();

@@ -14,12 +14,20 @@ export async function runValidate(options: ValidateOptions, terminal: Terminal):
   const warnings = problems.length - errors;
   if (options.output === "json") {
     const rows = problems.map(({ file, line, object, path, severity, message, suggestion }) => ({
-      file, line, object, path, severity, message, suggestion,
+      file,
+      line,
+      object,
+      path,
+      severity,
+      message,
+      suggestion,
     }));
     terminal.out(`${JSON.stringify(rows, null, 2)}\n`);
   } else {
     for (const problem of problems) terminal.out(`${problemLine(problem)}\n`);
-    terminal.out(`${errors} ${errors === 1 ? "error" : "errors"}, ${warnings} ${warnings === 1 ? "warning" : "warnings"}\n`);
+    terminal.out(
+      `${errors} ${errors === 1 ? "error" : "errors"}, ${warnings} ${warnings === 1 ? "warning" : "warnings"}\n`,
+    );
   }
   return errors > 0 || (options.strict && warnings > 0) ? 1 : 0;
 }

@@ -24,7 +24,9 @@ export async function runWebhook(options: WebhookOptions): Promise<void> {
   const { target, names } = targetOf(options);
   const client = await createKubernetesClient(options.kubeconfig);
   const certificates = new Certificates({
-    store: createCertificateStore(createSecretStore(client, { namespace: options.namespace, name: SECRET_NAME, type: "Opaque" })),
+    store: createCertificateStore(
+      createSecretStore(client, { namespace: options.namespace, name: SECRET_NAME, type: "Opaque" }),
+    ),
     names,
     patchCaBundle: (pem) => applyConfiguration(client, target, pem),
     clock: systemClock,
@@ -44,10 +46,16 @@ export async function runWebhook(options: WebhookOptions): Promise<void> {
 }
 
 /** Where the API server finds us, and the names that our certificate must carry for it. */
-function targetOf({ service, url }: WebhookOptions): { readonly target: WebhookTarget; readonly names: readonly string[] } {
+function targetOf({ service, url }: WebhookOptions): {
+  readonly target: WebhookTarget;
+  readonly names: readonly string[];
+} {
   if (service !== undefined && url === undefined) {
     const [namespace = "", name = ""] = service.split("/");
-    return { target: { service: { namespace, name } }, names: [`${name}.${namespace}.svc`, `${name}.${namespace}.svc.cluster.local`] };
+    return {
+      target: { service: { namespace, name } },
+      names: [`${name}.${namespace}.svc`, `${name}.${namespace}.svc.cluster.local`],
+    };
   }
   if (url !== undefined && service === undefined) {
     return { target: { url }, names: [new URL(url).hostname.replace(/^\[|\]$/g, "")] };

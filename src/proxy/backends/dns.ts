@@ -72,7 +72,15 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
       if (isIP(host) !== 0) return host;
       let entry = entries.get(host);
       if (entry === undefined) {
-        entry = { addresses: [], next: 0, refreshAtMs: 0, failures: 0, pending: undefined, used: true, error: undefined };
+        entry = {
+          addresses: [],
+          next: 0,
+          refreshAtMs: 0,
+          failures: 0,
+          pending: undefined,
+          used: true,
+          error: undefined,
+        };
         entries.set(host, entry);
       }
       entry.used = true;

@@ -50,7 +50,9 @@ export function createHttpHandler(
     const headers = upstreamHeaders(exchange, destination.authority);
     const path = auth === undefined ? exchange.target : placeCredential(auth, headers, exchange.target);
     exchange.endpoint = endpoint.name;
-    return call(exchange, endpoint, () => upstream.send(destination.target(endpoint), request(exchange, headers, path)));
+    return call(exchange, endpoint, () =>
+      upstream.send(destination.target(endpoint), request(exchange, headers, path)),
+    );
   };
 }
 

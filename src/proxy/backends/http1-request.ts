@@ -4,7 +4,6 @@ import { isFieldValue } from "../pipeline/fields.ts";
 import type { UpstreamRequest } from "./upstream.ts";
 
 const BAD_TARGET = /[^\x21-\x7e\x80-\xff]/;
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const LENGTH = /^[0-9]{1,15}$/;
 
 /** @returns `framing`: bytes of a streamed body, or -1 when it is sent in chunks */

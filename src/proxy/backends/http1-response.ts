@@ -248,8 +248,10 @@ export class ResponseParser {
     if (at === start || at - start > 12 || end - start > MAX_CHUNK_LINE || bytes[end - 1] !== 13)
       throw invalid("malformed chunk size");
     // Extensions are allowed and ignored, but they must be extensions, and hold no control characters.
-    if (at !== end - 1 && !/^[ \t]*;/.test(bytes.toString("latin1", at, end - 1))) throw invalid("malformed chunk size");
-    if (at !== end - 1 && !isFieldValue(bytes.toString("latin1", at, end - 1))) throw invalid("malformed chunk extension");
+    if (at !== end - 1 && !/^[ \t]*;/.test(bytes.toString("latin1", at, end - 1)))
+      throw invalid("malformed chunk size");
+    if (at !== end - 1 && !isFieldValue(bytes.toString("latin1", at, end - 1)))
+      throw invalid("malformed chunk extension");
     this.#left = size;
     this.#trailers = [];
     this.#state = size === 0 ? STATE.trailers : STATE.chunk;

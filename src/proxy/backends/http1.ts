@@ -99,7 +99,11 @@ class Pool implements Dialer, ConnectionOwner {
     }
     const address = this.#settings.resolver.resolve(host);
     if (typeof address === "string") this.#dial(call, address);
-    else void address.then((found) => this.#dial(call, found), (error: unknown) => call.fail(unresolved(host, error)));
+    else
+      void address.then(
+        (found) => this.#dial(call, found),
+        (error: unknown) => call.fail(unresolved(host, error)),
+      );
   }
 
   release(connection: Http1Connection): void {

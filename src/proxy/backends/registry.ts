@@ -200,7 +200,8 @@ export class BackendRegistry {
     if (destination === undefined) {
       this.#refuseIfClosed(key, "");
       const { kind } = message;
-      const settings = kind.case === "ai" ? create(BackendSettingsSchema) : this.#deps(message, []).settings("", undefined);
+      const settings =
+        kind.case === "ai" ? create(BackendSettingsSchema) : this.#deps(message, []).settings("", undefined);
       this.#destinations.set(key, (destination = this.#destination(message, settings)));
     }
     return destination.target(destination.pick());

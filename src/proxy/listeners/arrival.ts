@@ -117,7 +117,10 @@ function readSpecial(field: { name: string; role: number }, value: string, found
       found.host = value;
       return;
     case ROLE.te:
-      found.trailers ||= value.toLowerCase().split(/[,;]/).some((part) => part.trim() === "trailers");
+      found.trailers ||= value
+        .toLowerCase()
+        .split(/[,;]/)
+        .some((part) => part.trim() === "trailers");
       return;
     case ROLE.upgrade:
       found.upgrade = value;

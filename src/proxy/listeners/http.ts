@@ -66,7 +66,9 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
   server.on("request", (request, response) => front.serve(request, response, false));
   server.on("checkContinue", (request, response) => front.serve(request, response, true));
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => connections.onClientError(error, socket));
-  server.on("connect", (_request, socket: Socket) => refuseSocket(socket, printError(new ProxyError("method_not_allowed"), false)));
+  server.on("connect", (_request, socket: Socket) =>
+    refuseSocket(socket, printError(new ProxyError("method_not_allowed"), false)),
+  );
   await listen(server, options);
   const bound = server.address();
   if (bound === null || typeof bound === "string") throw new Error("listener without a port");

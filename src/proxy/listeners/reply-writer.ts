@@ -136,7 +136,8 @@ export class ReplyWriter implements BodySink {
     for (let at = 0; at < raw.length; at += 2) {
       const name = (raw[at] as string).toLowerCase();
       const value = raw[at + 1] as string;
-      if (name === "set-cookie" || !reply.headers.has(name)) out.push(name, isFieldValue(value) ? value : encoded(value));
+      if (name === "set-cookie" || !reply.headers.has(name))
+        out.push(name, isFieldValue(value) ? value : encoded(value));
     }
   }
 }

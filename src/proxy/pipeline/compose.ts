@@ -12,7 +12,13 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Middleware } from "../policies/policy.ts";
 import { REQUEST_ORDER, type PolicyName } from "./order.ts";
-import { nameOf, type CompiledMiddleware, type CompiledPolicy, type CompiledUnit, type PolicySet } from "./policy-set.ts";
+import {
+  nameOf,
+  type CompiledMiddleware,
+  type CompiledPolicy,
+  type CompiledUnit,
+  type PolicySet,
+} from "./policy-set.ts";
 
 /** What the route object itself says; it beats every attached policy that did not lock the unit. */
 export interface InlineFilters {
@@ -71,7 +77,11 @@ export function compose(
 
 function select(levels: readonly (readonly CompiledPolicy[])[], preRouting: boolean): Selection {
   const selection: Selection = { units: new Map(), locked: new Set(), authorization: [] };
-  for (const level of levels) selectLevel(level.filter((policy) => policy.preRouting === preRouting), selection);
+  for (const level of levels)
+    selectLevel(
+      level.filter((policy) => policy.preRouting === preRouting),
+      selection,
+    );
   return selection;
 }
 

@@ -35,7 +35,12 @@ test("requests one after another share one connection to the upstream", async ()
 
 test("hop-by-hop fields are dropped both ways and forwarding fields are written anew", async () => {
   const upstream = await startUpstream((_request, response) => {
-    response.writeHead(200, { connection: "keep-alive, x-gone", "x-gone": "1", "proxy-authenticate": "Basic", "x-kept": "1" });
+    response.writeHead(200, {
+      connection: "keep-alive, x-gone",
+      "x-gone": "1",
+      "proxy-authenticate": "Basic",
+      "x-kept": "1",
+    });
     response.end("ok");
   });
   const plane = await startDataPlane([listener(), route("r", [to("b")]), staticBackend("b", upstream.port)]);
@@ -76,7 +81,10 @@ test("HEAD keeps the length of what GET would give and has no body", async () =>
     response.end(request.method === "HEAD" ? undefined : "hello");
   });
   const plane = await startDataPlane([listener(), route("r", [to("b")]), staticBackend("b", upstream.port)]);
-  const client = rawClient(plane.port, "HEAD / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  const client = rawClient(
+    plane.port,
+    "HEAD / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+  );
   try {
     const text = await client.closed();
     assert.equal(text.match(/content-length: 5/g)?.length, 2);

@@ -7,7 +7,16 @@ import {
   type PolicySchema,
   type TrafficUnitSchema,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { LISTENER, listener, policy, prefix, route, startDataPlane, staticBackend, to } from "../../support/data-plane.ts";
+import {
+  LISTENER,
+  listener,
+  policy,
+  prefix,
+  route,
+  startDataPlane,
+  staticBackend,
+  to,
+} from "../../support/data-plane.ts";
 import { startUpstream, type TestUpstream } from "../../support/upstream.ts";
 
 type Target = NonNullable<MessageInitShape<typeof PolicySchema>["targets"]>[number];
@@ -45,7 +54,11 @@ async function answer(url: string, headers: Record<string, string> = {}): Promis
 
 test("the most specific level wins a unit, and the two directions of header edits are apart", async () => {
   const upstream = await upstreamWho();
-  const plane = await startDataPlane([listener(), route("r", [to("b", { name: "rule" })]), staticBackend("b", upstream.port)]);
+  const plane = await startDataPlane([
+    listener(),
+    route("r", [to("b", { name: "rule" })]),
+    staticBackend("b", upstream.port),
+  ]);
   try {
     await plane.set(policy("gateway", { targets: [ON_GATEWAY], units: [who("gateway"), back("gateway")] }));
     assert.equal(await answer(plane.url), "200 who=gateway back=gateway");
@@ -83,7 +96,9 @@ test("within a level the older policy wins, then the smaller key", async () => {
 
 test("filters of the route beat attached policies, and an override beats both", async () => {
   const upstream = await upstreamWho();
-  const rule = to("b", { filters: [{ filter: { case: "requestHeaders", value: { set: [{ name: "x-who", value: "inline" }] } } }] });
+  const rule = to("b", {
+    filters: [{ filter: { case: "requestHeaders", value: { set: [{ name: "x-who", value: "inline" }] } } }],
+  });
   const plane = await startDataPlane([
     listener(),
     route("r", [rule]),
@@ -124,7 +139,16 @@ test("both phases run, and what the first changes is seen by routing", async () 
   const upstream = await upstreamWho();
   const plane = await startDataPlane([
     listener(),
-    route("r", [to("b", { matches: [{ path: { case: "prefix", value: "/" }, headers: [{ name: "x-who", value: { case: "exact", value: "pre" } }] }] })]),
+    route("r", [
+      to("b", {
+        matches: [
+          {
+            path: { case: "prefix", value: "/" },
+            headers: [{ name: "x-who", value: { case: "exact", value: "pre" } }],
+          },
+        ],
+      }),
+    ]),
     staticBackend("b", upstream.port),
     policy("pre", { targets: [ON_GATEWAY], phase: Phase.PRE_ROUTING, units: [who("pre")] }),
     policy("post", { targets: [ON_GATEWAY], phase: Phase.POST_ROUTING, units: [back("post")] }),
@@ -186,7 +210,10 @@ test("a policy that cannot be compiled is refused by name and closes what it gov
   try {
     const broken = policy("p", { targets: [ON_ROUTE], units: [{ unit: { case: undefined } }] });
     const { refused } = await plane.proxy.apply({ set: [broken], removed: [] });
-    assert.deepEqual(refused.map(({ type, key }) => `${type} ${key}`), ["Policy policy/default/p"]);
+    assert.deepEqual(
+      refused.map(({ type, key }) => `${type} ${key}`),
+      ["Policy policy/default/p"],
+    );
     assert.match(await answer(`${plane.url}/r`), /^500 this route is closed by an invalid policy/);
     assert.match(await answer(`${plane.url}/s`), /^200 /);
     await plane.set(policy("p", { targets: [ON_ROUTE], units: [who("mended")] }));
@@ -211,7 +238,9 @@ test("backend settings come from the strongest level, and a refused backend poli
     assert.match(await answer(plane.url), /^200 Basic backend/);
     await plane.set(staticBackend("b", upstream.port, { auth: { value: "inline" } }));
     assert.match(await answer(plane.url), /^200 Bearer inline/);
-    await plane.set(policy("closed", { targets: [onBackend], units: [{ unit: { case: "refusal", value: { reason: "bad" } } }] }));
+    await plane.set(
+      policy("closed", { targets: [onBackend], units: [{ unit: { case: "refusal", value: { reason: "bad" } } }] }),
+    );
     assert.match(await answer(plane.url), /^500 this route is closed by an invalid policy/);
   } finally {
     plane.proxy.close();

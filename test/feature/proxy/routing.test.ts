@@ -23,7 +23,9 @@ function named(name: string): Promise<TestUpstream> {
 }
 
 async function get(port: number, path: string, headers: Record<string, string> = {}): Promise<string> {
-  const lines = Object.entries({ Host: "a.example", Connection: "close", ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
+  const lines = Object.entries({ Host: "a.example", Connection: "close", ...headers }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  );
   return rawClient(port, `GET ${path} HTTP/1.1\r\n${lines.join("")}\r\n`).closed();
 }
 
@@ -50,7 +52,11 @@ test("a request that a more specific host does not take falls to a wildcard rout
   const plane = await startDataPlane([
     listener(),
     route("one", [to("b", { matches: prefix("/one") })], ["a.example"]),
-    route("any", [to("b", { filters: [{ filter: { case: "redirect", value: { hostname: "else", status: 301 } } }] })], ["*.example"]),
+    route(
+      "any",
+      [to("b", { filters: [{ filter: { case: "redirect", value: { hostname: "else", status: 301 } } }] })],
+      ["*.example"],
+    ),
     staticBackend("b", upstream.port),
   ]);
   try {
@@ -70,7 +76,12 @@ test("rewrites change path and host, and header filters act on both directions",
   const rule = to("b", {
     matches: prefix("/old"),
     filters: [
-      { filter: { case: "urlRewrite", value: { hostname: "new.host", path: { change: { case: "prefix", value: "/new/" } } } } },
+      {
+        filter: {
+          case: "urlRewrite",
+          value: { hostname: "new.host", path: { change: { case: "prefix", value: "/new/" } } },
+        },
+      },
       { filter: { case: "requestHeaders", value: { set: [{ name: "X-Set", value: "1" }], remove: ["X-Drop"] } } },
       { filter: { case: "responseHeaders", value: { add: [{ name: "x-more", value: "2" }], remove: ["x-gone"] } } },
     ],
@@ -272,7 +283,10 @@ test("a route that cannot be compiled is refused by name and its last version se
   try {
     const broken = route("r", [to("b", { matches: [{ path: { case: "regex", value: "(" } }] })], [], LISTENER);
     const { refused } = await plane.proxy.apply({ set: [broken], removed: [] });
-    assert.deepEqual(refused.map(({ type, key }) => `${type} ${key}`), ["HttpRoute httproute/default/r"]);
+    assert.deepEqual(
+      refused.map(({ type, key }) => `${type} ${key}`),
+      ["HttpRoute httproute/default/r"],
+    );
     assert.match(await get(plane.port, "/"), /200 OK/);
   } finally {
     plane.proxy.close();

@@ -6,19 +6,51 @@ import { startRawUpstream, startUpstream } from "../../support/upstream.ts";
 const HOST = "Host: a\r\n";
 /** Requests about whose end, or whose target, two parsers could disagree. None may reach the upstream. */
 const REFUSED: readonly (readonly [name: string, bytes: string, status: RegExp])[] = [
-  ["both lengths", `POST / HTTP/1.1\r\n${HOST}Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nG`, /^HTTP\/1\.1 400/],
-  ["both lengths, other order", `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\nContent-Length: 6\r\n\r\n0\r\n\r\nG`, /^HTTP\/1\.1 400/],
-  ["two differing lengths", `POST / HTTP/1.1\r\n${HOST}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`, /^HTTP\/1\.1 400/],
+  [
+    "both lengths",
+    `POST / HTTP/1.1\r\n${HOST}Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nG`,
+    /^HTTP\/1\.1 400/,
+  ],
+  [
+    "both lengths, other order",
+    `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\nContent-Length: 6\r\n\r\n0\r\n\r\nG`,
+    /^HTTP\/1\.1 400/,
+  ],
+  [
+    "two differing lengths",
+    `POST / HTTP/1.1\r\n${HOST}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`,
+    /^HTTP\/1\.1 400/,
+  ],
   ["a list of lengths", `POST / HTTP/1.1\r\n${HOST}Content-Length: 1, 1\r\n\r\na`, /^HTTP\/1\.1 400/],
   ["a signed length", `POST / HTTP/1.1\r\n${HOST}Content-Length: +1\r\n\r\na`, /^HTTP\/1\.1 400/],
   ["a negative length", `POST / HTTP/1.1\r\n${HOST}Content-Length: -1\r\n\r\n`, /^HTTP\/1\.1 400/],
   ["a hexadecimal length", `POST / HTTP/1.1\r\n${HOST}Content-Length: 0x1\r\n\r\na`, /^HTTP\/1\.1 400/],
-  ["chunked that is not last", `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`, /^HTTP\/1\.1 400/],
-  ["a coding before chunked", `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`, /^HTTP\/1\.1 400/],
-  ["chunked twice", `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, /^HTTP\/1\.1 400/],
+  [
+    "chunked that is not last",
+    `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`,
+    /^HTTP\/1\.1 400/,
+  ],
+  [
+    "a coding before chunked",
+    `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+    /^HTTP\/1\.1 400/,
+  ],
+  [
+    "chunked twice",
+    `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    /^HTTP\/1\.1 400/,
+  ],
   ["a name like chunked", `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`, /^HTTP\/1\.1 400/],
-  ["a vertical tab in the coding", `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n`, /^HTTP\/1\.1 400/],
-  ["space before the colon", `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n`, /^HTTP\/1\.1 400/],
+  [
+    "a vertical tab in the coding",
+    `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n`,
+    /^HTTP\/1\.1 400/,
+  ],
+  [
+    "space before the colon",
+    `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n`,
+    /^HTTP\/1\.1 400/,
+  ],
   ["a folded line", `GET / HTTP/1.1\r\n${HOST}X-A: 1\r\n Transfer-Encoding: chunked\r\n\r\n`, /^HTTP\/1\.1 400/],
   ["a bare CR in a value", `GET / HTTP/1.1\r\n${HOST}X-A: 1\rX-B: 2\r\n\r\n`, /^HTTP\/1\.1 400/],
   ["a bare LF as line end", `GET / HTTP/1.1\nHost: a\n\n`, /^HTTP\/1\.1 400/],
@@ -27,7 +59,11 @@ const REFUSED: readonly (readonly [name: string, bytes: string, status: RegExp])
   ["two hosts", `GET / HTTP/1.1\r\n${HOST}Host: b\r\n\r\n`, /^HTTP\/1\.1 400/],
   ["a host with a path", `GET / HTTP/1.1\r\nHost: a/b\r\n\r\n`, /^HTTP\/1\.1 400/],
   ["a host with user data", `GET / HTTP/1.1\r\nHost: u@a\r\n\r\n`, /^HTTP\/1\.1 400/],
-  ["a chunk longer than it says", `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n0\r\n\r\n`, /^(?:HTTP\/1\.1 400|$)/],
+  [
+    "a chunk longer than it says",
+    `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n0\r\n\r\n`,
+    /^(?:HTTP\/1\.1 400|$)/,
+  ],
   ["chunked in HTTP/1.0", `POST / HTTP/1.0\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, /^HTTP\/1\.1 400/],
   ["a dot segment", `GET /a/../b HTTP/1.1\r\n${HOST}\r\n`, /^HTTP\/1\.1 400/],
   ["an encoded dot segment", `GET /a/%2E%2e/b HTTP/1.1\r\n${HOST}\r\n`, /^HTTP\/1\.1 400/],
@@ -96,7 +132,9 @@ test("answers that cannot be trusted become 502 or a cut", async (context) => {
 
 test("bytes behind an answer are not taken for the next one", async () => {
   const upstream = await startRawUpstream((socket) =>
-    socket.on("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\naHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")),
+    socket.on("data", () =>
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\naHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"),
+    ),
   );
   const plane = await startDataPlane([listener(), route("r", [to("b")]), staticBackend("b", upstream.port)]);
   try {

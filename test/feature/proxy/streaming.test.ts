@@ -2,7 +2,15 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { request as send, type IncomingMessage } from "node:http";
 import { test } from "node:test";
-import { listener, rawClient, route, startDataPlane, staticBackend, to, type DataPlane } from "../../support/data-plane.ts";
+import {
+  listener,
+  rawClient,
+  route,
+  startDataPlane,
+  staticBackend,
+  to,
+  type DataPlane,
+} from "../../support/data-plane.ts";
 import { startRawUpstream, startUpstream } from "../../support/upstream.ts";
 
 async function planeTo(port: number): Promise<DataPlane> {
@@ -168,7 +176,10 @@ test("a client waits for 100 Continue until somebody reads the body", async () =
     request.on("end", () => response.end(text));
   });
   const plane = await planeTo(upstream.port);
-  const client = rawClient(plane.port, "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  const client = rawClient(
+    plane.port,
+    "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n",
+  );
   try {
     await client.until(/^HTTP\/1\.1 100 Continue\r\n\r\n/);
     client.socket.write("hi");

@@ -178,7 +178,10 @@ test("a refused policy is replaced by a refusal in one step, and by itself again
 
 test("a target of another group is never taken for ours, and a refused policy closes what its kind names", () => {
   const live = translator();
-  const spec = { targetRefs: [{ group: "other.example", kind: "HTTPRoute", name: "web" }], traffic: { timeouts: { request: "1s" } } };
+  const spec = {
+    targetRefs: [{ group: "other.example", kind: "HTTPRoute", name: "web" }],
+    traffic: { timeouts: { request: "1s" } },
+  };
   const foreign = object(OURS, "GwPolicy", "p", { spec });
   set(live, gateway("main", 80), service("web"), route("web", "main", { name: "web", port: 80 }), foreign);
   const targets = () => {

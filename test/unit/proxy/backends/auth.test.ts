@@ -5,7 +5,11 @@ import { CredentialSchema } from "../../../../generated/proto/gwproxy/config/v1/
 import { HeaderList } from "../../../../src/lib/header-list.ts";
 import { placeCredential } from "../../../../src/proxy/backends/auth.ts";
 
-function place(credential: MessageInitShape<typeof CredentialSchema>, headers = new HeaderList(), path = "/p"): string[] {
+function place(
+  credential: MessageInitShape<typeof CredentialSchema>,
+  headers = new HeaderList(),
+  path = "/p",
+): string[] {
   const placed = placeCredential(create(CredentialSchema, credential), headers, path);
   return [placed, ...headers.raw];
 }
@@ -29,7 +33,9 @@ test("a header location is written with its prefix and nothing else", () => {
 test("a query parameter replaces the client's of that name, however it was written", () => {
   const location = { location: { case: "queryParameter" as const, value: "key" } };
   const headers = new HeaderList();
-  assert.deepEqual(place({ value: "a b&c", location }, headers, "/p?x=1&k%65y=evil&key=evil"), ["/p?x=1&key=a%20b%26c"]);
+  assert.deepEqual(place({ value: "a b&c", location }, headers, "/p?x=1&k%65y=evil&key=evil"), [
+    "/p?x=1&key=a%20b%26c",
+  ]);
   assert.deepEqual(place({ value: "k", location }), ["/p?key=k"]);
 });
 

@@ -34,7 +34,12 @@ function answer(bytes: Buffer | object, ...headers: string[]): UpstreamResponse 
   return { status: 200, headers: new HeaderList([...type, ...headers]), body: streamFrom([body]) };
 }
 
-async function run(provider: ProviderInit, response: UpstreamResponse, deps: Partial<BackendDeps> = {}, more: object = {}) {
+async function run(
+  provider: ProviderInit,
+  response: UpstreamResponse,
+  deps: Partial<BackendDeps> = {},
+  more: object = {},
+) {
   const upstream = fakeUpstream(() => response);
   const chat = { model: "m", messages: [{ role: "user", content: "hi" }], ...more };
   const exchange = new TestExchange(
@@ -82,7 +87,13 @@ test("a destination that has no endpoint refuses the request with its own error"
 });
 
 test("a custom provider of messages gets them, and the client its completion", async () => {
-  const provider: ProviderInit = { key: "custom", identity: "custom", host: "a.test", port: 80, formats: [{ type: "Messages" }] };
+  const provider: ProviderInit = {
+    key: "custom",
+    identity: "custom",
+    host: "a.test",
+    port: 80,
+    formats: [{ type: "Messages" }],
+  };
   const { sent, reply, charged } = await run(provider, answer(MESSAGE));
   assert.equal(sent.request.path, "/v1/messages");
   assert.deepEqual(JSON.parse(String(sent.request.body)), {
@@ -103,7 +114,8 @@ test("Completions is preferred when a custom provider lists both, in whatever or
 
 test("a credential of llme stays where its configuration puts it, and no client credential stays beside it", async () => {
   const headers = async (location: NonNullable<ProviderInit["location"]>): Promise<HeaderList> =>
-    (await run({ key: "llme", identity: "anthropic", credential: "k", location }, answer(MESSAGE))).sent.request.headers;
+    (await run({ key: "llme", identity: "anthropic", credential: "k", location }, answer(MESSAGE))).sent.request
+      .headers;
   const own = await headers({ case: "header", value: { name: "X-Api-Key", prefix: "" } });
   assert.equal(own.get("x-api-key"), "k");
   assert.equal(own.get("authorization"), undefined);
@@ -126,7 +138,10 @@ const MESSAGE_EVENTS = [
   .map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
   .join("");
 
-for (const [coding, pack] of [["gzip", gzipSync], ["br", brotliCompressSync]] as const)
+for (const [coding, pack] of [
+  ["gzip", gzipSync],
+  ["br", brotliCompressSync],
+] as const)
   test(`event streams that come packed by ${coding} leave unpacked and are charged`, async () => {
     const packed = ["content-type", "text/event-stream", "content-encoding", coding];
     const streamed = { stream: true };

@@ -13,7 +13,10 @@ const pathText = fc.array(segment, { maxLength: 3 }).map((parts) => `/${parts.jo
 const header = fc.record({ name: fc.constantFrom("x-a", "x-b"), text: fc.constantFrom("1", "2") });
 const match = fc.record({
   kind: fc.constantFrom("exact" as const, "prefix" as const, "regex" as const),
-  text: fc.oneof(pathText, pathText.map((path) => `${path === "/" ? "" : path}/`)),
+  text: fc.oneof(
+    pathText,
+    pathText.map((path) => `${path === "/" ? "" : path}/`),
+  ),
   pattern: fc.constantFrom("/a.*", "/a/b", "/[ab]+", ".*", "/a/.+"),
   method: fc.constantFrom("", "GET", "POST"),
   headers: fc.array(header, { maxLength: 2 }),
@@ -21,7 +24,11 @@ const match = fc.record({
 });
 const candidate = fc.record({ match, age: fc.integer({ min: 0, max: 2 }), name: fc.constantFrom("n/a", "n/b", "n/c") });
 const request = fc.record({
-  path: fc.oneof(pathText, pathText.map((path) => `${path}/`), pathText.map((path) => `${path}/b/a/b`)),
+  path: fc.oneof(
+    pathText,
+    pathText.map((path) => `${path}/`),
+    pathText.map((path) => `${path}/b/a/b`),
+  ),
   method: fc.constantFrom("GET", "POST"),
   headers: fc.array(header, { maxLength: 2 }),
   query: fc.array(header, { maxLength: 2 }),
@@ -42,16 +49,14 @@ function messageOf(given: typeof match extends fc.Arbitrary<infer T> ? T : never
 test("the compiled table finds what sorting all candidates and trying each would find", () => {
   fc.assert(
     fc.property(fc.array(candidate, { maxLength: 12 }), request, (given, asked) => {
-      const candidates = given.map(
-        (each, ruleIndex): Candidate<number> => ({
-          match: compileMatch(messageOf(each.match)),
-          createdAtMs: BigInt(each.age),
-          routeName: each.name,
-          ruleIndex,
-          matchIndex: 0,
-          rule: ruleIndex,
-        }),
-      );
+      const candidates = given.map((each, ruleIndex): Candidate<number> => ({
+        match: compileMatch(messageOf(each.match)),
+        createdAtMs: BigInt(each.age),
+        routeName: each.name,
+        ruleIndex,
+        matchIndex: 0,
+        rule: ruleIndex,
+      }));
       const query = asked.query.map(({ name, text }) => `${name}=${text}`).join("&");
       const routable: Routable = {
         method: asked.method,
@@ -70,16 +75,14 @@ test("the compiled table finds what sorting all candidates and trying each would
 test("precedence is a total order", () => {
   fc.assert(
     fc.property(fc.array(candidate, { minLength: 3, maxLength: 3 }), (given) => {
-      const [a, b, c] = given.map(
-        (each, ruleIndex): Candidate<number> => ({
-          match: compileMatch(messageOf(each.match)),
-          createdAtMs: BigInt(each.age),
-          routeName: each.name,
-          ruleIndex,
-          matchIndex: 0,
-          rule: ruleIndex,
-        }),
-      ) as [Candidate<number>, Candidate<number>, Candidate<number>];
+      const [a, b, c] = given.map((each, ruleIndex): Candidate<number> => ({
+        match: compileMatch(messageOf(each.match)),
+        createdAtMs: BigInt(each.age),
+        routeName: each.name,
+        ruleIndex,
+        matchIndex: 0,
+        rule: ruleIndex,
+      })) as [Candidate<number>, Candidate<number>, Candidate<number>];
       assert.equal(Math.sign(comparePrecedence(a, b)), -Math.sign(comparePrecedence(b, a)));
       assert.notEqual(comparePrecedence(a, b), 0);
       if (comparePrecedence(a, b) < 0 && comparePrecedence(b, c) < 0) assert.ok(comparePrecedence(a, c) < 0);
