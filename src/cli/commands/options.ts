@@ -52,7 +52,7 @@ export function address(text: string): Address {
   return { host: match[1] ?? match[2] ?? "", port };
 }
 
-export function collect(value: string, before: readonly string[]): string[] {
+export function collect(value: string, before: readonly string[] = []): string[] {
   return [...before, value];
 }
 

@@ -21,7 +21,7 @@ export function addUpCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command("up")
     .description("serve the manifests of some files and folders, without a cluster")
-    .requiredOption("-f, --file <path>", "file or folder with manifests; may be repeated", collect, [])
+    .requiredOption("-f, --file <path>", "file or folder with manifests; may be repeated", collect)
     .option("-o, --output <form>", "text or json (one object a line)", choice("text", "json"), "text");
   addDataPlaneOptions(command)
     .addHelpText("after", EXAMPLES)

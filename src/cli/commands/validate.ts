@@ -23,7 +23,7 @@ export function addValidateCommand(program: Command, terminal: Terminal, setExit
   program
     .command("validate")
     .description("check manifests as the API server and the webhook would")
-    .requiredOption("-f, --file <path>", "file or folder with manifests; may be repeated", collect, [])
+    .requiredOption("-f, --file <path>", "file or folder with manifests; may be repeated", collect)
     .option("-o, --output <form>", "text or json", choice("text", "json"), "text")
     .option("--strict", "warnings count as errors", false)
     .addHelpText("after", EXAMPLES)
