@@ -556,6 +556,16 @@ const HeaderModifiers: RuleNode = {
   ],
 };
 
+const Duration: RuleNode = {
+  type: "string",
+  rules: [
+    {
+      rule: "self.matches('[1-9]')",
+      message: "must be longer than zero",
+    },
+  ],
+};
+
 const Timeouts: RuleNode = {
   type: "object",
   oneOf: [
@@ -565,6 +575,9 @@ const Timeouts: RuleNode = {
       message: "at least one of the fields in [request] must be set",
     },
   ],
+  fields: {
+    "request": Duration,
+  },
 };
 
 const DirectResponsePolicy: RuleNode = {

@@ -107,6 +107,15 @@ test("rules run only on objects of the right shape", () => {
   );
 });
 
+test("a duration of zero is refused at its path, in every spelling", () => {
+  for (const request of ["0s", "0h0m", "000ms"]) {
+    assert.deepEqual(lines(policy({ targetRefs: [GATEWAY], traffic: { timeouts: { request } } })), [
+      'spec.traffic.timeouts.request: Invalid value: "string": must be longer than zero',
+    ]);
+  }
+  assert.deepEqual(lines(policy({ targetRefs: [GATEWAY], traffic: { timeouts: { request: "0h10ms" } } })), []);
+});
+
 const REFUSED: readonly [rule: string, spec: unknown, expected: RegExp][] = [
   [
     "one of targetRefs and targetSelectors",
