@@ -1,6 +1,10 @@
 /**
  * Facts of the translator → what the status of an object should say. Pure: no clock, no foreign entries, no writing.
  * Conditions and reasons follow the Gateway API, and for our own kinds the specification of GwPolicy and GwBackend.
+ *
+ * A resource that a data plane refused says so where its object has a condition for it, with a reason it already has:
+ * GwPolicy `Attached` False/Pending and HTTPRoute `ResolvedRefs` False/TranslationError on the Gateway concerned, GwBackend
+ * `Accepted` False/TranslationError, listener `Programmed` False/Invalid, and the Gateway's when no listener is left.
  */
 import { Condition, Reason } from "../api/conditions.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP } from "../api/refs.ts";
@@ -12,6 +16,12 @@ export interface StatusContext {
   readonly controllerName: string;
   /** Whether at least one data plane has acknowledged the resource of this key. */
   readonly acknowledged: (resourceKey: string) => boolean;
+  /** What a data plane said when it refused a resource: one of this Gateway ("namespace/name"), or any when unset. */
+  readonly refusal: (
+    type: "Bind" | "Listener" | "HttpRoute" | "Backend" | "Policy",
+    resourceKey: string,
+    gateway?: string,
+  ) => string | undefined;
 }
 
 /** `status.ancestors` holds 16 entries at most. */
@@ -22,11 +32,11 @@ export function computeStatus(facts: StatusFacts, context: StatusContext): Desir
     case "GatewayClass":
       return computeClass(facts);
     case "Gateway":
-      return computeGateway(facts);
+      return computeGateway(facts, context);
     case "HTTPRoute":
       return computeRoute(facts, context);
     case "GwBackend":
-      return computeBackend(facts);
+      return computeBackend(facts, context);
     case "GwPolicy":
       return computePolicy(facts, context);
   }
@@ -55,11 +65,21 @@ function computeClass({ id, generation }: ClassFacts): DesiredStatus {
   return { id, form: "keyed", conditions: [accepted] };
 }
 
-function computeGateway({ id, generation, listeners, attached }: GatewayFacts): DesiredStatus {
+function computeGateway(
+  { id, generation, listeners, attached }: GatewayFacts,
+  { refusal }: StatusContext,
+): DesiredStatus {
   const make = conditionsAt(generation);
   const bad = listeners.filter(({ fault }) => fault !== undefined);
   const none = bad.length > 0 && bad.length === listeners.length;
   const message = bad.map(({ name, fault }) => `listener ${name}: ${fault?.message}`).join("; ");
+  const refusals = new Map(
+    listeners.map(({ name, key, bind }) => [name, refusal("Listener", key) ?? refusal("Bind", bind)]),
+  );
+  const refused = [...refusals].flatMap(([name, reason]) =>
+    reason === undefined ? [] : [`listener ${name}: ${refusedBy(reason)}`],
+  );
+  const unserved = listeners.filter(({ name, fault }) => fault !== undefined || refusals.get(name) !== undefined);
   return {
     id,
     form: "keyed",
@@ -67,21 +87,34 @@ function computeGateway({ id, generation, listeners, attached }: GatewayFacts): 
       bad.length === 0
         ? make(Condition.Accepted, true, Reason.Accepted, "all listeners are valid")
         : make(Condition.Accepted, !none, Reason.ListenersNotValid, message),
-      none
-        ? make(Condition.Programmed, false, Reason.Invalid, "no listener can serve")
-        : make(Condition.Programmed, true, Reason.Programmed, "configuration is sent to data planes"),
+      unserved.length > 0 && unserved.length === listeners.length
+        ? make(Condition.Programmed, false, Reason.Invalid, ["no listener can serve", ...refused].join("; "))
+        : make(
+            Condition.Programmed,
+            true,
+            Reason.Programmed,
+            ["configuration is sent to data planes", ...refused].join("; "),
+          ),
     ],
-    listeners: listeners.map((listener) => computeListener(listener, attached.get(listener.name) ?? 0, make)),
+    listeners: listeners.map((listener) =>
+      computeListener(listener, attached.get(listener.name) ?? 0, refusals.get(listener.name), make),
+    ),
   };
 }
 
 function computeListener(
   { name, supportedKinds, fault, kindFault }: GatewayFacts["listeners"][number],
   attachedRoutes: number,
+  refusal: string | undefined,
   make: Make,
 ): DesiredListener {
   const conflict = fault?.reason === Reason.HostnameConflict || fault?.reason === Reason.ProtocolConflict;
-  const unserved = conflict ? fault.reason : Reason.Invalid;
+  const programmed = (): DesiredCondition => {
+    if (fault !== undefined)
+      return make(Condition.Programmed, false, conflict ? fault.reason : Reason.Invalid, fault.message);
+    if (refusal !== undefined) return make(Condition.Programmed, false, Reason.Invalid, refusedBy(refusal));
+    return make(Condition.Programmed, true, Reason.Programmed, "the listener is sent to data planes");
+  };
   return {
     name,
     attachedRoutes,
@@ -90,9 +123,7 @@ function computeListener(
       fault === undefined
         ? make(Condition.Accepted, true, Reason.Accepted, "the listener is valid")
         : make(Condition.Accepted, false, fault.reason, fault.message),
-      fault === undefined
-        ? make(Condition.Programmed, true, Reason.Programmed, "the listener is sent to data planes")
-        : make(Condition.Programmed, false, unserved, fault.message),
+      programmed(),
       conflict
         ? make(Condition.Conflicted, true, fault.reason, fault.message)
         : make(Condition.Conflicted, false, Reason.NoConflicts, "no other listener is in the way"),
@@ -104,31 +135,39 @@ function computeListener(
 }
 
 function computeRoute(
-  { id, generation, parents, faults }: RouteFacts,
-  { controllerName }: StatusContext,
+  { id, generation, key, parents, faults }: RouteFacts,
+  { controllerName, refusal }: StatusContext,
 ): DesiredStatus {
   const make = conditionsAt(generation);
   const [first] = faults;
-  const resolved =
-    first === undefined
-      ? make(Condition.ResolvedRefs, true, Reason.ResolvedRefs, "all references are resolved")
-      : make(Condition.ResolvedRefs, false, first.reason, joined(faults));
-  const entries = parents.map(({ ref, fault }): DesiredEntry => ({
+  const resolved = (gateway: string): DesiredCondition => {
+    if (first !== undefined) return make(Condition.ResolvedRefs, false, first.reason, joined(faults));
+    const reason = refusal("HttpRoute", key, gateway);
+    if (reason !== undefined) return make(Condition.ResolvedRefs, false, Reason.TranslationError, refusedBy(reason));
+    return make(Condition.ResolvedRefs, true, Reason.ResolvedRefs, "all references are resolved");
+  };
+  const entries = parents.map(({ gateway, ref, fault }): DesiredEntry => ({
     ref: { ...ref },
     conditions: [
       fault === undefined
         ? make(Condition.Accepted, true, Reason.Accepted, "the route is attached")
         : make(Condition.Accepted, false, fault.reason, fault.message),
-      resolved,
+      resolved(gateway),
     ],
   }));
   return { id, form: "listed", list: "parents", controllerName, entries };
 }
 
-function computeBackend({ id, generation, accepted, diagnostics }: BackendFacts): DesiredStatus {
+function computeBackend(
+  { id, generation, key, accepted: translated, diagnostics }: BackendFacts,
+  { refusal }: StatusContext,
+): DesiredStatus {
   const make = conditionsAt(generation);
+  const reason = refusal("Backend", key);
+  const accepted = translated && reason === undefined;
   // A provider that carries a broken credential leaves the backend in use, so it is named in the message alone.
-  const message = joined(diagnostics) || "translated";
+  const problems = [joined(diagnostics), reason === undefined ? "" : refusedBy(reason)];
+  const message = problems.filter((text) => text !== "").join("; ") || "translated";
   const condition = make(Condition.Accepted, accepted, accepted ? Reason.Accepted : Reason.TranslationError, message);
   return { id, form: "keyed", conditions: [condition] };
 }
@@ -141,7 +180,7 @@ function computePolicy(facts: PolicyFacts, context: StatusContext): DesiredStatu
     const [namespace = "", name = ""] = gateway.split("/");
     return {
       ref: { group: GATEWAY_GROUP, kind: "Gateway", namespace, name },
-      conditions: [accepted, attachment(facts, context, make)],
+      conditions: [accepted, attachment(facts, gateway, context, make)],
     };
   });
   const [first] = problems;
@@ -166,10 +205,21 @@ function acceptance(produced: boolean, problems: string, make: Make): DesiredCon
   return make(Condition.Accepted, true, Reason.PartiallyValid, problems);
 }
 
-function attachment({ key, produced }: PolicyFacts, { acknowledged }: StatusContext, make: Make): DesiredCondition {
+function attachment(
+  { key, produced }: PolicyFacts,
+  gateway: string,
+  { acknowledged, refusal }: StatusContext,
+  make: Make,
+): DesiredCondition {
   if (!produced) return make(Condition.Attached, false, Reason.Pending, "the policy is invalid");
+  const reason = refusal("Policy", key, gateway);
+  if (reason !== undefined) return make(Condition.Attached, false, Reason.Pending, refusedBy(reason));
   if (acknowledged(key)) return make(Condition.Attached, true, Reason.Attached, "the policy is in force");
   return make(Condition.Attached, "Unknown", Reason.Pending, "no data plane has acknowledged the policy yet");
+}
+
+function refusedBy(reason: string): string {
+  return `a data plane refused it: ${reason}`;
 }
 
 function atMost(entries: readonly DesiredEntry[], make: Make): DesiredEntry[] {

@@ -21,11 +21,15 @@ export interface GatewayFacts extends Facts<"Gateway"> {
 }
 
 export interface RouteFacts extends Facts<"HTTPRoute"> {
+  /** Key of its resource. */
+  readonly key: string;
   readonly parents: readonly ParentView[];
   readonly faults: readonly RouteFault[];
 }
 
 export interface BackendFacts extends Facts<"GwBackend"> {
+  /** Key of its resource. */
+  readonly key: string;
   readonly accepted: boolean;
   readonly diagnostics: readonly Diagnostic[];
 }

@@ -28,6 +28,8 @@ export interface RouteKind {
 export interface ListenerView {
   readonly name: string;
   readonly key: string;
+  /** Key of its Bind. */
+  readonly bind: string;
   readonly port: number;
   /** Empty: any host. */
   readonly hostname: string;
@@ -72,6 +74,7 @@ function viewListener(listener: Listener, gateway: string, taken: Map<string, st
   return {
     name: listener.name,
     key: listenerKey(gateway, listener.name),
+    bind: bindKey(listener.port, gateway),
     port: listener.port,
     hostname,
     supportedKinds: kinds,
@@ -130,12 +133,12 @@ function resourcesOf(id: ObjectId, gateway: string, listeners: readonly Listener
       create(BindSchema, { key: bindKey(port, gateway), gateway: irRef(id), port, protocol: Protocol.HTTP }),
     ),
   );
-  const rest = serving.map(({ key, name, port, hostname }) =>
+  const rest = serving.map(({ key, bind, name, hostname }) =>
     resourceOf(
       "Listener",
       create(ListenerSchema, {
         key,
-        bind: bindKey(port, gateway),
+        bind,
         gateway: irRef(id),
         name,
         hostname,

@@ -5,7 +5,7 @@ import type { KubeObject, ObjectId } from "../api/object.ts";
 import { objectId } from "../api/object.ts";
 import { createdAtMs } from "../api/refs.ts";
 import { resourceOf } from "../ir/encode.ts";
-import { policyKey } from "../ir/keys.ts";
+import { httpRouteKey, policyKey } from "../ir/keys.ts";
 import type { Resource } from "../ir/resource.ts";
 import type { Collection, Readable } from "../lib/collections/collection.ts";
 import { Graph, type Derive } from "../lib/collections/graph.ts";
@@ -96,6 +96,7 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
     HTTPRoute: graph.derive("route facts", inputs.httpRoutes, (key, route, read): StatusFacts => ({
       kind: "HTTPRoute",
       ...identify(route),
+      key: httpRouteKey(route.metadata.namespace ?? "", route.metadata.name),
       parents: read.get(attachments, key) ?? [],
       faults: read.get(routes, key)?.faults ?? [],
     })),
@@ -144,8 +145,8 @@ function declareDestinations(graph: Graph, inputs: Inputs, { services, routeReac
   ];
   const facts = {
     GwBackend: graph.derive("backend facts", backends, (_key, backend): StatusFacts => {
-      const { id, generation, diagnostics, resource } = backend;
-      return { kind: "GwBackend", id, generation, accepted: resource !== undefined, diagnostics };
+      const { id, generation, key, diagnostics, resource } = backend;
+      return { kind: "GwBackend", id, generation, key, accepted: resource !== undefined, diagnostics };
     }),
   };
   return { secrets, backends, backendReach, serviceReach, sent, facts };

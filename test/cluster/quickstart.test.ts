@@ -11,6 +11,7 @@ import { call } from "../support/http.ts";
 import { eventually, freePorts, type GwproxyProcess, startGwproxy } from "../support/process.ts";
 import type { ProofContext } from "../support/prove.ts";
 import { checkQuickstart, quickstartManifests } from "../support/quickstart.ts";
+import { tlsFiles } from "../support/tls-files.ts";
 import { type ApiServer, startApiServer } from "../testbed/api-server.ts";
 
 interface Cluster {
@@ -37,12 +38,17 @@ async function startCluster(context: Pick<ProofContext, "after">): Promise<Clust
   const practice = await startPracticeProvider({ port: provider, keys: ["practice-key"] });
   context.after(() => practice.stop());
 
+  const tls = tlsFiles(context);
   const controllerArgs = [
     "controller",
     "-k",
     server.kubeconfig,
     "--xds-address",
     `127.0.0.1:${xds}`,
+    "--xds-tls-cert",
+    tls.certificate,
+    "--xds-tls-key",
+    tls.key,
     "--health-address",
     `127.0.0.1:${health}`,
   ];
@@ -67,7 +73,9 @@ async function startCluster(context: Pick<ProofContext, "after">): Promise<Clust
   const plane = startGwproxy(context, [
     "proxy",
     "--xds-address",
-    `127.0.0.1:${xds}`,
+    `https://localhost:${xds}`,
+    "--xds-ca",
+    tls.ca,
     "--gateway",
     "default/quickstart",
     "--bind-address",

@@ -1,6 +1,7 @@
 /**
  * `gwproxy controller`: a cluster to data planes. Watches feed the translator; its steps go out over discovery and come
- * back as status, where `Attached` turns True once a data plane has acknowledged what a policy became.
+ * back as status, where `Attached` turns True once a data plane has acknowledged what a policy became, and a refusal
+ * becomes a condition.
  */
 import { createServer } from "node:http";
 import type { ObjectId } from "../../api/object.ts";
@@ -11,20 +12,24 @@ import { createKubernetesSource } from "../../sources/kubernetes/kubernetes-sour
 import { OWN_KINDS, STANDARD_KINDS } from "../../sources/kubernetes/kinds.ts";
 import { createKubernetesStatusClient } from "../../sources/kubernetes/status-client.ts";
 import type { ObjectEvent } from "../../sources/source.ts";
-import { computeStatus } from "../../status/compute.ts";
 import { createStatusWriter } from "../../status/writer.ts";
 import { createTranslator } from "../../translator/translate.ts";
 import type { TranslationStep } from "../../translator/translator.ts";
 import { createXdsServer } from "../../xds/server/discovery.ts";
 import type { Address } from "../commands/options.ts";
 import type { ControllerOptions } from "../commands/controller.ts";
-import { createAcknowledgements } from "./acknowledgements.ts";
 import { createProcessLog, stopSignal } from "./process.ts";
 import { ensureGatewayClass } from "./gateway-class.ts";
+import { createStatusFeed } from "./status-feed.ts";
+import { readServerCertificate } from "./tls-files.ts";
 
 export async function runController(options: ControllerOptions): Promise<void> {
   const { log } = createProcessLog(options.logLevel);
-  const { controllerName } = options;
+  const { controllerName, xdsTlsCert, xdsTlsKey } = options;
+  const tls =
+    xdsTlsCert === undefined || xdsTlsKey === undefined
+      ? undefined
+      : await readServerCertificate(xdsTlsCert, xdsTlsKey);
   const kinds = [...STANDARD_KINDS, ...OWN_KINDS];
   const client = await createKubernetesClient(options.kubeconfig);
   const source = createKubernetesSource({ client, kinds, log: log.child("source") });
@@ -32,35 +37,22 @@ export async function runController(options: ControllerOptions): Promise<void> {
   const statusClient = createKubernetesStatusClient({ client, kinds, fieldManager: controllerName, current });
   const status = createStatusWriter({ client: statusClient, log: log.child("status") });
   const translator = createTranslator({ controllerName, implicitClass: undefined });
-  const acknowledgements = createAcknowledgements();
+  const statuses = createStatusFeed({ translator, controllerName, put: (desired) => status.put(desired) });
   const feed = createFeed((gateway) => translator.resourcesOf(gateway));
-
-  function writeStatus(ids: readonly ObjectId[]): void {
-    for (const id of ids) {
-      const facts = translator.facts(id);
-      if (facts === undefined) continue;
-      const desired = computeStatus(facts, { controllerName, acknowledged: acknowledgements.has });
-      if (desired !== undefined) status.put(desired);
-    }
-  }
 
   function apply(events: readonly ObjectEvent[]): void {
     for (const event of events) if (event.type === "delete") status.forget(event.id);
     const step = translator.apply(events);
     feed.publish(step);
-    writeStatus(step.touched);
+    statuses.follow(step);
     for (const event of events) if (event.type === "set") status.observe(event.object);
   }
 
   const xds = createXdsServer({
     log: log.child("xds"),
     feed,
-    onAck: (_, resources) =>
-      writeStatus(acknowledgements.add(resources).flatMap((key) => ownerOf(translator.resources(), key))),
-    onNack(gateway, refused) {
-      for (const { type, key, reason } of refused)
-        log.warn("a data plane refused a resource", { gateway, type, key, reason });
-    },
+    ...statuses.answers,
+    ...(tls === undefined ? {} : { tls }),
   });
 
   await ensureGatewayClass(client, { name: options.className, controllerName });
@@ -98,14 +90,6 @@ function createFeed(snapshot: (gateway: string) => readonly Resource[]): {
         for (const listener of listeners.get(gateway) ?? []) listener(update);
     },
   };
-}
-
-/** The object behind a resource; only policies wait for acknowledgements. */
-function ownerOf(resources: readonly Resource[], key: string): ObjectId[] {
-  const resource = resources.find((each) => each.type === "Policy" && each.key === key);
-  if (resource?.type !== "Policy" || resource.message.object === undefined) return [];
-  const { kind, namespace, name } = resource.message.object;
-  return [{ group: "gwproxy.dev", kind, namespace, name }];
 }
 
 async function startHealthServer({ host, port }: Address, ready: () => boolean): Promise<{ close(): void }> {

@@ -4,16 +4,20 @@ import type { ProxyOptions } from "../commands/proxy.ts";
 import type { Terminal } from "../output.ts";
 import { startDataPlane } from "./data-plane.ts";
 import { createProcessLog, stopSignal } from "./process.ts";
+import { readCaFile } from "./tls-files.ts";
 
 export async function runProxy(options: ProxyOptions, terminal: Terminal): Promise<void> {
   const process = createProcessLog(options.logLevel);
-  const plane = await startDataPlane(options, process);
+  const ca = options.xdsCa === undefined ? undefined : await readCaFile(options.xdsCa);
+  // Made before anything listens: an address that cannot be used must end the process.
   const client = createXdsClient({
-    address: `http://${options.xdsAddress.host}:${options.xdsAddress.port}`,
+    address: options.xdsAddress,
+    ...(ca === undefined ? {} : { tls: { ca } }),
     gateway: options.gateway,
     log: process.log.child("xds"),
     apply: (update) => plane.proxy.apply(update),
   });
+  const plane = await startDataPlane(options, process);
   const stopped = stopSignal();
   client.start();
   await Promise.race([client.ready, stopped]);

@@ -40,6 +40,9 @@ export interface StreamIdentity {
   readonly token: string | undefined;
 }
 
+/** Tells the answers of one data plane from those of another, for as long as its stream lasts. */
+export type StreamId = symbol;
+
 export type AuthorizeStream = (
   identity: StreamIdentity,
 ) => Promise<{ allowed: true } | { allowed: false; reason: string }>;
@@ -54,8 +57,10 @@ export interface XdsServerOptions {
   /** With `tls`: plaintext is served on the same port too. */
   readonly alsoPlaintext?: boolean;
   /** A data plane has applied these resources, now or before it connected. */
-  readonly onAck?: (gateway: string, resources: readonly AckedResource[]) => void;
-  readonly onNack?: (gateway: string, refused: readonly RefusedResource[]) => void;
+  readonly onAck?: (gateway: string, resources: readonly AckedResource[], stream: StreamId) => void;
+  readonly onNack?: (gateway: string, refused: readonly RefusedResource[], stream: StreamId) => void;
+  /** No more answers come from this stream. */
+  readonly onClose?: (gateway: string, stream: StreamId) => void;
 }
 
 export interface XdsServer {
@@ -181,18 +186,19 @@ function serveStream(call: Call, options: XdsServerOptions, connections: Map<str
 function startSession(
   call: Call,
   gateway: string,
-  { feed, log, onAck, onNack }: XdsServerOptions,
+  { feed, log, onAck, onNack, onClose }: XdsServerOptions,
   connections: Map<string, number>,
 ): { session: Session; release: () => void } {
+  const stream: StreamId = Symbol(gateway);
   const session = new Session(
     {
       send: (response) => call.write(response),
-      acked: (resources) => onAck?.(gateway, resources),
+      acked: (resources) => onAck?.(gateway, resources, stream),
       nacked(refused) {
         for (const { type, key, reason } of refused) {
           log.warn("a data plane refused a resource", { gateway, type, key, reason });
         }
-        onNack?.(gateway, refused);
+        onNack?.(gateway, refused, stream);
       },
     },
     log,
@@ -214,6 +220,7 @@ function startSession(
       if (left === 0) connections.delete(gateway);
       else connections.set(gateway, left);
       log.info("a data plane disconnected", { gateway });
+      onClose?.(gateway, stream);
     },
   };
 }

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { computeStatus } from "../../../src/status/compute.ts";
-import type { DesiredStatus } from "../../../src/status/desired.ts";
-import type { PolicyFacts } from "../../../src/translator/facts.ts";
+import { computeStatus, type StatusContext } from "../../../src/status/compute.ts";
+import type { DesiredCondition, DesiredStatus } from "../../../src/status/desired.ts";
+import type { BackendFacts, GatewayFacts, PolicyFacts, RouteFacts } from "../../../src/translator/facts.ts";
 
 const FACTS: PolicyFacts = {
   kind: "GwPolicy",
@@ -16,7 +16,7 @@ const FACTS: PolicyFacts = {
 };
 
 function entriesOf(facts: PolicyFacts, acknowledged: (key: string) => boolean) {
-  const status: DesiredStatus = computeStatus(facts, { controllerName: "c", acknowledged });
+  const status: DesiredStatus = computeStatus(facts, { controllerName: "c", acknowledged, refusal: () => undefined });
   assert.ok(status.form === "listed");
   return status.entries;
 }
@@ -55,4 +55,120 @@ test("more than sixteen ancestors end in a summary that counts what is left out"
   assert.equal(entries.length, 16);
   assert.deepEqual(entries.at(-1)?.ref, { group: "gwproxy.dev", name: "StatusSummary" });
   assert.equal(entries.at(-1)?.conditions[0]?.message, "5 more entries are left out");
+});
+
+const REASON = "units[0]: does not compile";
+
+/** As if data planes of one Gateway had refused the resources of these "Type key". */
+function refusing(...ids: readonly string[]): StatusContext {
+  return {
+    controllerName: "c",
+    acknowledged: () => true,
+    refusal: (type, key, gateway = "default/main") =>
+      gateway === "default/main" && ids.includes(`${type} ${key}`) ? REASON : undefined,
+  };
+}
+
+function summary(conditions: readonly DesiredCondition[] | undefined): string[] {
+  return (conditions ?? []).map(({ type, status, reason, message }) => `${type} ${status} ${reason}: ${message}`);
+}
+
+test("a refused policy is not attached on the Gateway whose data plane refused it, and says why", () => {
+  const facts = { ...FACTS, gateways: ["default/main", "default/other"] };
+  const status = computeStatus(facts, refusing("Policy policy/default/p"));
+  assert.ok(status.form === "listed");
+  assert.deepEqual(
+    status.entries.map(({ conditions }) => summary(conditions)),
+    [
+      ["Accepted True Valid: the policy is valid", `Attached False Pending: a data plane refused it: ${REASON}`],
+      ["Accepted True Valid: the policy is valid", "Attached True Attached: the policy is in force"],
+    ],
+  );
+});
+
+test("a refused route stays attached and has a translation error on that Gateway alone", () => {
+  const parent = (name: string) => ({
+    gateway: `default/${name}`,
+    ref: { group: "gateway.networking.k8s.io", kind: "Gateway", namespace: "default", name },
+    listeners: [],
+    fault: undefined,
+  });
+  const facts: RouteFacts = {
+    kind: "HTTPRoute",
+    id: { group: "gateway.networking.k8s.io", kind: "HTTPRoute", namespace: "default", name: "r" },
+    generation: 1,
+    key: "httproute/default/r",
+    parents: [parent("main"), parent("other")],
+    faults: [],
+  };
+  const status = computeStatus(facts, refusing("HttpRoute httproute/default/r"));
+  assert.ok(status.form === "listed");
+  assert.deepEqual(
+    status.entries.map(({ conditions }) => summary(conditions)),
+    [
+      [
+        "Accepted True Accepted: the route is attached",
+        `ResolvedRefs False TranslationError: a data plane refused it: ${REASON}`,
+      ],
+      ["Accepted True Accepted: the route is attached", "ResolvedRefs True ResolvedRefs: all references are resolved"],
+    ],
+  );
+});
+
+test("a refused backend is not accepted", () => {
+  const facts: BackendFacts = {
+    kind: "GwBackend",
+    id: { group: "gwproxy.dev", kind: "GwBackend", namespace: "default", name: "b" },
+    generation: 1,
+    key: "backend/default/b",
+    accepted: true,
+    diagnostics: [],
+  };
+  const conditionsOf = (context: StatusContext): string[] => {
+    const status = computeStatus(facts, context);
+    assert.ok(status.form === "keyed");
+    return summary(status.conditions);
+  };
+  assert.deepEqual(conditionsOf(refusing("Backend backend/default/b")), [
+    `Accepted False TranslationError: a data plane refused it: ${REASON}`,
+  ]);
+  assert.deepEqual(conditionsOf(refusing("Backend backend/default/other")), ["Accepted True Accepted: translated"]);
+});
+
+test("a refused listener is not programmed, and the Gateway is not when none is left", () => {
+  const listener = (name: string, port: number) => ({
+    name,
+    key: `default/main.${name}`,
+    bind: `${port}/default/main`,
+    port,
+    hostname: "",
+    supportedKinds: [],
+    namespaces: { from: "Same" },
+    fault: undefined,
+    kindFault: undefined,
+  });
+  const facts: GatewayFacts = {
+    kind: "Gateway",
+    id: { group: "gateway.networking.k8s.io", kind: "Gateway", namespace: "default", name: "main" },
+    generation: 1,
+    listeners: [listener("a", 80), listener("b", 81)],
+    attached: new Map(),
+  };
+  const programmed = (...refused: readonly string[]): string[] => {
+    const status = computeStatus(facts, refusing(...refused));
+    assert.ok(status.form === "keyed");
+    const all = [status.conditions, ...(status.listeners ?? []).map(({ conditions }) => conditions)];
+    return all.flatMap((conditions) => summary(conditions.filter(({ type }) => type === "Programmed")));
+  };
+  const sentence = `a data plane refused it: ${REASON}`;
+  assert.deepEqual(programmed("Listener default/main.a"), [
+    `Programmed True Programmed: configuration is sent to data planes; listener a: ${sentence}`,
+    `Programmed False Invalid: ${sentence}`,
+    "Programmed True Programmed: the listener is sent to data planes",
+  ]);
+  assert.deepEqual(programmed("Listener default/main.a", "Bind 81/default/main"), [
+    `Programmed False Invalid: no listener can serve; listener a: ${sentence}; listener b: ${sentence}`,
+    `Programmed False Invalid: ${sentence}`,
+    `Programmed False Invalid: ${sentence}`,
+  ]);
 });

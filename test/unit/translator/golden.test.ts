@@ -46,7 +46,8 @@ function translate(input: string): string {
   const status = objects.flatMap((object) => {
     const facts = translator.facts(objectId(object));
     if (facts === undefined) return [];
-    return [computeStatus(facts, { controllerName: CONTROLLER, acknowledged: () => acknowledged })];
+    const context = { controllerName: CONTROLLER, acknowledged: () => acknowledged, refusal: () => undefined };
+    return [computeStatus(facts, context)];
   });
   return stringify(
     {

@@ -1,0 +1,95 @@
+/**
+ * When a status has to be written, and with what: after a step of the translator, and when a data plane acknowledges or
+ * refuses a resource. In: steps and answers. Out: desired statuses of the objects concerned.
+ */
+import type { ObjectId } from "../../api/object.ts";
+import { GATEWAY_GROUP, GWPROXY_GROUP } from "../../api/refs.ts";
+import type { Resource } from "../../ir/resource.ts";
+import { computeStatus } from "../../status/compute.ts";
+import type { DesiredStatus } from "../../status/desired.ts";
+import type { TranslationStep, Translator } from "../../translator/translator.ts";
+import type { XdsServerOptions } from "../../xds/server/discovery.ts";
+import { createAcknowledgements, type ResourceId } from "./acknowledgements.ts";
+
+export interface StatusFeedOptions {
+  readonly translator: Pick<Translator, "facts" | "resources">;
+  readonly controllerName: string;
+  readonly put: (status: DesiredStatus) => void;
+}
+
+export interface StatusFeed {
+  /** Writes the status of what a step touched. */
+  follow(step: TranslationStep): void;
+  /** For the discovery server. */
+  readonly answers: Required<Pick<XdsServerOptions, "onAck" | "onNack" | "onClose">>;
+}
+
+/** Kinds with a status of ours. A Service has none: what is refused of it is only logged. */
+const GROUPS: Readonly<Record<string, string>> = {
+  Gateway: GATEWAY_GROUP,
+  HTTPRoute: GATEWAY_GROUP,
+  GwBackend: GWPROXY_GROUP,
+  GwPolicy: GWPROXY_GROUP,
+};
+
+export function createStatusFeed({ translator, controllerName, put }: StatusFeedOptions): StatusFeed {
+  const acknowledgements = createAcknowledgements();
+  const context = { controllerName, acknowledged: acknowledgements.has, refusal: acknowledgements.refusal };
+
+  function write(ids: readonly ObjectId[]): void {
+    for (const id of ids) {
+      const facts = translator.facts(id);
+      if (facts !== undefined) put(computeStatus(facts, context));
+    }
+  }
+
+  return {
+    follow(step) {
+      for (const [gateway, { removed }] of step.byGateway) acknowledgements.forget(gateway, removed);
+      acknowledgements.forgetEverywhere(step.update.removed);
+      write(step.touched);
+    },
+    answers: {
+      onAck: (gateway, resources, stream) =>
+        write(ownersOf(translator.resources(), acknowledgements.ack(gateway, stream, resources))),
+      onNack(gateway, refused, stream) {
+        acknowledgements.nack(gateway, stream, refused);
+        write(ownersOf(translator.resources(), refused));
+      },
+      onClose: (_gateway, stream) => acknowledgements.closed(stream),
+    },
+  };
+}
+
+/** The objects behind resources, each once. */
+function ownersOf(resources: readonly Resource[], wanted: readonly ResourceId[]): ObjectId[] {
+  if (wanted.length === 0) return [];
+  const ids = new Set(wanted.map(({ type, key }) => `${type} ${key}`));
+  const owners = new Map<string, ObjectId>();
+  for (const resource of resources) {
+    if (!ids.has(`${resource.type} ${resource.key}`)) continue;
+    const owner = ownerOf(resource);
+    if (owner !== undefined) owners.set(`${owner.kind} ${owner.namespace}/${owner.name}`, owner);
+  }
+  return [...owners.values()];
+}
+
+function ownerOf(resource: Resource): ObjectId | undefined {
+  const reference = referenceOf(resource);
+  const group = reference && GROUPS[reference.kind];
+  if (reference === undefined || group === undefined) return undefined;
+  const { kind, namespace, name } = reference;
+  return { group, kind, namespace, name };
+}
+
+function referenceOf(resource: Resource): { kind: string; namespace: string; name: string } | undefined {
+  switch (resource.type) {
+    case "Bind":
+    case "Listener":
+      return resource.message.gateway;
+    case "Endpoints":
+      return undefined;
+    default:
+      return resource.message.object;
+  }
+}
