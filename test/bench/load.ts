@@ -42,11 +42,23 @@ export interface LoadOptions {
   readonly seconds: number;
   readonly warmSeconds: number;
   readonly connections: number;
+  /** Requests per second on a fixed schedule; without it each connection asks again as soon as it is answered. */
+  readonly rate?: number;
   /** Root of the process tree whose CPU time and memory are counted. */
   readonly pid?: number;
 }
 
-export async function load(loadgen: string, peer: Peer, row: Row, options: LoadOptions): Promise<Load> {
+export function load(loadgen: string, peer: Peer, row: Row, options: LoadOptions): Promise<Load> {
+  return startLoad(loadgen, peer, row, options).result;
+}
+
+export interface RunningLoad {
+  readonly result: Promise<Load>;
+  /** Ends it before its time; `result` then has what was measured so far. */
+  end(): void;
+}
+
+export function startLoad(loadgen: string, peer: Peer, row: Row, options: LoadOptions): RunningLoad {
   const target: Target | undefined = peer.targets[row.name];
   if (target === undefined) throw new TypeError(`${peer.name} has no address for ${row.name}`);
   const headers = Object.entries(target.headers ?? {}).map(([name, value]) => `-H=${name}: ${value}`);
@@ -56,11 +68,15 @@ export async function load(loadgen: string, peer: Peer, row: Row, options: LoadO
     `-c=${options.connections}`,
     `-d=${options.seconds}s`,
     `-warm=${options.warmSeconds}s`,
+    ...(options.rate === undefined ? [] : [`-rate=${options.rate}`]),
     ...(row.body === undefined ? [] : [`-body=@${join(HERE, "bodies", row.body)}`]),
     ...(row.expect === undefined ? [] : [`-expect=${row.expect}`]),
     ...(options.pid === undefined ? [] : [`-pid=${options.pid}`]),
     ...headers,
   ];
-  const { stdout } = await run(loadgen, args);
-  return JSON.parse(stdout) as Load; // printed by our own program
+  const running = run(loadgen, args);
+  return {
+    result: running.then(({ stdout }) => JSON.parse(stdout) as Load), // printed by our own program
+    end: () => void running.child.kill("SIGTERM"),
+  };
 }

@@ -10,7 +10,8 @@ import { parseArgs } from "node:util";
 import { buildTools, load, type Load, type Tools } from "./load.ts";
 import { MOCK_PORT, PEERS, type Peer } from "./peers.ts";
 import { start, type Command, type Running } from "./process.ts";
-import { measurePropagation, type Propagation } from "./propagation.ts";
+import { measureCluster } from "./cluster.ts";
+import { measureFiles, propagationTable, type Propagation } from "./propagation.ts";
 import { figure, median, printTable } from "./report.ts";
 import { ROWS, SPECIAL_ROWS, type Row } from "./rows.ts";
 
@@ -40,16 +41,17 @@ interface Contender {
 interface Results {
   readonly loads: Map<string, Load[]>;
   readonly missing: Map<string, string>;
-  propagation?: Propagation;
+  readonly propagation: Propagation[];
 }
 
 const IDLE_MS = 1_000;
+const ROUTE_CHANGES = 200;
 
 async function main(): Promise<void> {
   const options = readOptions();
   const folder = mkdtempSync(join(tmpdir(), "gwproxy-bench-"));
   const contenders: Contender[] = [];
-  const results: Results = { loads: new Map(), missing: new Map() };
+  const results: Results = { loads: new Map(), missing: new Map(), propagation: [] };
   let mock: Running | undefined;
   try {
     const tools = await buildTools();
@@ -66,10 +68,7 @@ async function main(): Promise<void> {
       await runRound(options, tools, contenders, results);
     }
     const own = contenders.find(({ peer }) => peer.name === "gwproxy");
-    if (options.special.has("propagation") && own !== undefined) {
-      const config = join(own.folder, "config");
-      results.propagation = await measurePropagation({ loadgen: tools.loadgen, peer: own.peer, folder: config }, 50);
-    }
+    if (own !== undefined) await measureChanges(options, tools, own, results);
     report(options, contenders, results);
     // A run without the product measured nothing that matters.
     if (results.missing.has("gwproxy")) process.exitCode = 1;
@@ -190,6 +189,26 @@ async function runRound(
   }
 }
 
+async function measureChanges(
+  { special }: Options,
+  { loadgen }: Tools,
+  { peer, folder }: Contender,
+  { propagation, missing }: Results,
+): Promise<void> {
+  const config = join(folder, "config");
+  if (special.has("propagation")) {
+    propagation.push(await measureFiles({ loadgen, peer, folder: config, changes: ROUTE_CHANGES }));
+  }
+  if (!special.has("propagation-cluster")) return;
+  try {
+    propagation.push(await measureCluster({ loadgen, peer, folder: config, changes: ROUTE_CHANGES }));
+  } catch (error) {
+    // The rest of the run has its figures; this one is named as missing, and the run as failed.
+    missing.set("propagation-cluster", `has no figures: ${reasonOf(error)}`);
+    process.exitCode = 1;
+  }
+}
+
 function errorsOf({ bad, ioerr, first_error }: Load): string {
   return bad + ioerr === 0 ? "" : `  ${bad + ioerr} failed: ${first_error ?? ""}`;
 }
@@ -217,14 +236,7 @@ function report(options: Options, contenders: readonly Contender[], results: Res
   const head = [`CPU-µs per request, median of ${options.rounds}`, ...names];
   process.stdout.write(`\n${printTable(head, rows)}`);
   for (const [name, reason] of results.missing) process.stdout.write(`${name} ${reason}\n`);
-  if (results.propagation !== undefined) {
-    const { milliseconds, load: background } = results.propagation;
-    const [middle, worst] = [median(milliseconds), Math.max(...milliseconds)];
-    process.stdout.write(
-      `route change, file to live traffic: median ${figure(middle)} ms, worst ${figure(worst)} ms of ${milliseconds.length};` +
-        ` meanwhile ${background.ok} requests, ${background.bad + background.ioerr} failed${errorsOf(background)}\n`,
-    );
-  }
+  if (results.propagation.length > 0) process.stdout.write(`\n${propagationTable(results.propagation)}`);
   writeResults(options, contenders, results);
 }
 

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createEmbedded } from "../../src/cli/run/embedded.ts";
 import { createManifestSource } from "../../src/cli/run/manifests.ts";
+import type { ResourceUpdate } from "../../src/ir/resource.ts";
 import { createLogger } from "../../src/lib/log.ts";
 import { createProxy, type Proxy } from "../../src/proxy/proxy.ts";
 import type { ObjectEvent, Source, SourceProblem } from "../../src/sources/source.ts";
@@ -20,6 +21,8 @@ export interface TestGateway {
   change(manifests: string): Promise<void>;
   readonly proxy: Proxy;
   readonly translator: Translator;
+  /** Every step that reached the proxy, oldest first; the first one is the start. */
+  readonly updates: readonly ResourceUpdate[];
   problems(): readonly SourceProblem[];
 }
 
@@ -85,11 +88,12 @@ export async function startGateway(context: ProofContext, manifests: string): Pr
   const files = createManifestSource([folder], log);
   let problems: readonly SourceProblem[] = [];
   let failure: unknown;
+  const updates: ResourceUpdate[] = [];
   const embedded = createEmbedded({
     source: without(context.dropped, files),
     translator,
     proxy,
-    onApplied: () => {},
+    onApplied: (update) => void updates.push(update),
     onProblems: (list) => {
       problems = list;
     },
@@ -107,6 +111,7 @@ export async function startGateway(context: ProofContext, manifests: string): Pr
   return {
     proxy,
     translator,
+    updates,
     problems: () => problems,
     url(port = 8080) {
       const listener = proxy.listeners().find((each) => each.port === port);

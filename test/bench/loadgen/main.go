@@ -7,7 +7,7 @@
 // Every answer is read whole (content-length, chunked or close) and checked: status 200 and, with -expect, a substring.
 // -mcp: per connection initialize + notifications/initialized, then tools/call with a fresh id each time.
 // -pid: sums utime+stime and RSS of the process tree below that pid round the measured window.
-// Prints one JSON object.
+// SIGTERM ends the measured time early. Prints one JSON object.
 package main
 
 import (
@@ -18,11 +18,13 @@ import (
 	"math"
 	"net/url"
 	"os"
+	"os/signal"
 	"sort"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -53,6 +55,8 @@ var (
 func main() {
 	flag.Var(&H, "H", "header 'name: value' (repeatable)")
 	flag.Parse()
+	early := make(chan os.Signal, 1)
+	signal.Notify(early, syscall.SIGTERM)
 	var err error
 	u, err = url.Parse(*target)
 	if err != nil {
@@ -206,11 +210,16 @@ func main() {
 	measuring.Store(true)
 	t0 := time.Now()
 	var rssPeak int64
+measured:
 	for left := *dur; left > 0; left = *dur - time.Since(t0) {
 		if left > 250*time.Millisecond {
 			left = 250 * time.Millisecond
 		}
-		time.Sleep(left)
+		select {
+		case <-early:
+			break measured
+		case <-time.After(left):
+		}
 		if *pid > 0 && time.Since(t0) < *dur {
 			if _, r, _, _ := cpu(*pid); r > rssPeak {
 				rssPeak = r
