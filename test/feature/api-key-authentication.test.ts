@@ -58,29 +58,45 @@ prove(
 
 prove(
   `${API_KEY}.secretSelector.matchLabels`,
-  "keys are collected from every Secret that carries the labels",
+  "keys are collected from every Secret that carries the labels, and from no other",
   async (context) => {
-    const gateway = await guard(context, "{secretSelector: {matchLabels: {role: keys}}}");
+    const other = `
+apiVersion: v1
+kind: Secret
+metadata: {name: others, labels: {role: others}}
+stringData:
+  eve: eve-key
+`;
+    const gateway = await guard(context, "{secretSelector: {matchLabels: {role: keys}}}", other);
     assert.equal((await call(gateway.url(), bearer("alice-key"))).status, 200);
     assert.equal((await call(gateway.url())).status, 401);
+    assert.equal((await call(gateway.url(), bearer("eve-key"))).status, 401);
   },
 );
 
 prove(
   `${API_KEY}.configMapSelector.matchLabels`,
-  "a ConfigMap holds hashes, and the key of a hash passes",
+  "a ConfigMap holds hashes, and the key of a hash passes if the map carries the labels",
   async (context) => {
     const hash = createHash("sha256").update("hashed-key").digest("hex");
+    const otherHash = createHash("sha256").update("eve-key").digest("hex");
     const map = `
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: hashes, labels: {role: keys}}
 data:
   bob: '{"keyHash": "sha256:${hash}"}'
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: other-hashes, labels: {role: others}}
+data:
+  eve: '{"keyHash": "sha256:${otherHash}"}'
 `;
     const gateway = await guard(context, "{configMapSelector: {matchLabels: {role: keys}}}", map);
     assert.equal((await call(gateway.url(), bearer("hashed-key"))).status, 200);
     assert.equal((await call(gateway.url(), bearer(hash))).status, 401);
+    assert.equal((await call(gateway.url(), bearer("eve-key"))).status, 401);
   },
 );
 
