@@ -3,7 +3,7 @@
  * Bind the stage that a request enters. Everything here is synchronous, so a request sees a state before or after an
  * update and never one in between; a request in flight keeps the functions it started with.
  */
-import type { Bind, Listener } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Bind, HttpRoute, Listener } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError, isGwError, messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import type { ApplyResult, Resource, ResourceUpdate } from "../ir/resource.ts";
@@ -18,7 +18,7 @@ import type { Stage } from "./pipeline/run.ts";
 import { HostMap, hostOf } from "./router/host.ts";
 import { ListenerRouter } from "./router/listener-router.ts";
 import type { Candidate } from "./router/precedence.ts";
-import { compileRoute, type CompiledRoute } from "./router/route.ts";
+import { compileRoute, refusingRoute, type CompiledRoute } from "./router/route.ts";
 
 export interface ConfigurationOptions {
   readonly log: Logger;
@@ -116,15 +116,9 @@ export class Configuration {
         this.#unhost(key);
         dirty.listeners.add(key);
         break;
-      case "HttpRoute": {
-        const route = compileRoute(resource.message);
-        this.#unplace(key);
-        this.#routes.set(key, { route, bound: new Map() });
-        for (const { listener } of resource.message.parents)
-          this.#routesOfListener.set(listener, (this.#routesOfListener.get(listener) ?? new Set()).add(key));
-        dirty.routes.add(key);
+      case "HttpRoute":
+        this.#setRoute(resource.message, dirty);
         break;
-      }
       case "Backend":
         backends.put(resource.message);
         break;
@@ -136,6 +130,25 @@ export class Configuration {
         break;
     }
     this.#resources.set(`${resource.type} ${key}`, resource);
+  }
+
+  #setRoute(message: HttpRoute, dirty: { routes: Set<string> }): void {
+    const { key } = message;
+    try {
+      this.#takeRoute(key, compileRoute(message), dirty);
+    } catch (error) {
+      if (!this.#resources.has(`HttpRoute ${key}`))
+        this.#takeRoute(key, refusingRoute(message, messageOf(error)), dirty);
+      throw error;
+    }
+  }
+
+  #takeRoute(key: string, route: CompiledRoute, dirty: { routes: Set<string> }): void {
+    this.#unplace(key);
+    this.#routes.set(key, { route, bound: new Map() });
+    for (const { listener } of route.message.parents)
+      this.#routesOfListener.set(listener, (this.#routesOfListener.get(listener) ?? new Set()).add(key));
+    dirty.routes.add(key);
   }
 
   #setPolicy(

@@ -32,6 +32,9 @@ export interface CompiledMatch {
   readonly query: readonly ValueTest[];
 }
 
+/** Any request; every other match goes before it. */
+export const EVERYTHING: CompiledMatch = { path: prefixMatch("/"), method: "", headers: [], query: [] };
+
 /** @throws ConfigError for a regular expression that is not one */
 export function compileMatch(match: HttpMatch): CompiledMatch {
   return {

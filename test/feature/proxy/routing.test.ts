@@ -293,3 +293,25 @@ test("a route that cannot be compiled is refused by name and its last version se
     await upstream.close();
   }
 });
+
+test("a new route that cannot be compiled answers 500 where it was to serve, and leaves the rest alone", async () => {
+  const upstream = await named("b");
+  const plane = await startDataPlane([listener(), route("wide", [to("b")]), staticBackend("b", upstream.port)]);
+  try {
+    const value = { case: "regex", value: "(" } as const;
+    const headers = [{ name: "x", value }];
+    const broken = route("narrow", [to("b", { matches: [{ path: { case: "prefix", value: "/private" }, headers }] })]);
+    const { refused } = await plane.proxy.apply({ set: [broken], removed: [] });
+    assert.deepEqual(
+      refused.map(({ type, key }) => `${type} ${key}`),
+      ["HttpRoute httproute/default/narrow"],
+    );
+    assert.match(await get(plane.port, "/private/file"), /^HTTP\/1.1 500 /);
+    assert.match(await get(plane.port, "/public"), /200 OK/);
+    await plane.proxy.apply({ set: [], removed: [{ type: "HttpRoute", key: "httproute/default/narrow" }] });
+    assert.match(await get(plane.port, "/private/file"), /200 OK/);
+  } finally {
+    plane.proxy.close();
+    await upstream.close();
+  }
+});
