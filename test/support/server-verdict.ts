@@ -1,0 +1,78 @@
+/** Asks a real API server what it thinks of an object, without storing it: a dry run over one kept connection. */
+import { readFileSync } from "node:fs";
+import { Agent, request } from "node:https";
+import { text } from "node:stream/consumers";
+import { parse } from "yaml";
+
+export interface Fault {
+  readonly path: string;
+  readonly message: string;
+}
+
+export interface ServerVerdict {
+  /** What the server refuses about a new object of one of our kinds, sorted; empty when it takes it. */
+  faultsOf(plural: string, object: object): Promise<Fault[]>;
+  close(): void;
+}
+
+/** Said beside the fault that it follows from; admission checks in the same order and says nothing. */
+const FOLLOWS = "some validation rules were not checked";
+
+interface Kubeconfig {
+  readonly clusters: readonly [{ readonly cluster: Readonly<Record<string, string>> }];
+  readonly users: readonly [{ readonly user: Readonly<Record<string, string>> }];
+}
+
+/** @param kubeconfig path of a file that the testbed wrote */
+export function askServer(kubeconfig: string): ServerVerdict {
+  // The testbed wrote it in this form.
+  const { clusters, users } = parse(readFileSync(kubeconfig, "utf8")) as Kubeconfig;
+  const decode = (value: string | undefined): Buffer => Buffer.from(value ?? "", "base64");
+  const { cluster } = clusters[0];
+  const { user } = users[0];
+  const agent = new Agent({
+    keepAlive: true,
+    maxSockets: 4,
+    ca: decode(cluster["certificate-authority-data"]),
+    cert: decode(user["client-certificate-data"]),
+    key: decode(user["client-key-data"]),
+  });
+  const post = async (path: string, body: string): Promise<{ status: number; body: string }> => {
+    const asked = request(`${cluster["server"]}${path}`, {
+      agent,
+      method: "POST",
+      headers: { "content-type": "application/json" },
+    });
+    const answered = new Promise<{ status: number; body: string }>((resolve, reject) => {
+      asked.on("error", reject);
+      asked.on("response", (response) => {
+        text(response).then((read) => resolve({ status: response.statusCode ?? 0, body: read }), reject);
+      });
+    });
+    asked.end(body);
+    return answered;
+  };
+  return {
+    async faultsOf(plural, object) {
+      const path = `/apis/gwproxy.dev/v1alpha1/namespaces/default/${plural}?dryRun=All&fieldValidation=Ignore`;
+      const { status, body } = await post(path, JSON.stringify(object));
+      if (status === 201) return [];
+      // A metav1.Status; another shape fails below.
+      const { details, message } = JSON.parse(body) as {
+        readonly message: string;
+        readonly details?: { readonly causes?: readonly { readonly field?: string; readonly message: string }[] };
+      };
+      if (status !== 422 || details?.causes === undefined) throw new Error(`${status}: ${message}`);
+      return details.causes
+        .filter((cause) => !cause.message.includes(FOLLOWS))
+        .map((cause) => ({ path: cause.field ?? "", message: cause.message }))
+        .sort(byText);
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+export function byText(a: Fault, b: Fault): number {
+  const [left, right] = [`${a.path} ${a.message}`, `${b.path} ${b.message}`];
+  return left < right ? -1 : left > right ? 1 : 0;
+}
