@@ -2,6 +2,7 @@
  * The keywords a schema may use. A keyword that is not known, or has a value of the wrong shape, names its file and
  * path here; otherwise the API server would refuse the CRD in words that name neither.
  */
+import { PLACES } from "../src/cel/places.ts";
 import { schemaError } from "./errors.ts";
 import type { Schema } from "./schema.ts";
 
@@ -106,7 +107,7 @@ const KEYWORDS: Readonly<Record<string, Check>> = {
   "x-gw-immutable": isTrue,
   "x-gw-ref": shape({ kinds, grant: isBoolean, selector: isBoolean }, ["selector"]),
   "x-gw-secret": isTrue,
-  "x-gw-cel": oneOf("request", "backend", "llm"),
+  "x-gw-cel": oneOf(...PLACES),
   "x-gw-format": oneOf(...Object.keys(FORMATS)),
   "x-gw-default": isString,
   "x-gw-include": isString,

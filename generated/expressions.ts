@@ -4,7 +4,7 @@ export interface ExpressionPlace {
   /** Names of fields; "*" is each item or value. */
   readonly path: readonly string[];
   /** What the expression can see. */
-  readonly environment: "request" | "backend" | "llm";
+  readonly environment: "connection" | "request" | "backend" | "llm" | "callout" | "mcp" | "response" | "log";
 }
 
 /** By "group/Kind": every place where users write an expression. */
@@ -16,19 +16,19 @@ export const EXPRESSIONS: Readonly<Record<string, readonly ExpressionPlace[]>> =
     { path: ["spec", "traffic", "transformation", "request", "add", "*", "value"], environment: "request" },
     { path: ["spec", "traffic", "transformation", "request", "body"], environment: "request" },
     { path: ["spec", "traffic", "transformation", "request", "metadata", "*"], environment: "request" },
-    { path: ["spec", "traffic", "transformation", "response", "set", "*", "value"], environment: "request" },
-    { path: ["spec", "traffic", "transformation", "response", "add", "*", "value"], environment: "request" },
-    { path: ["spec", "traffic", "transformation", "response", "body"], environment: "request" },
-    { path: ["spec", "traffic", "transformation", "response", "metadata", "*"], environment: "request" },
+    { path: ["spec", "traffic", "transformation", "response", "set", "*", "value"], environment: "response" },
+    { path: ["spec", "traffic", "transformation", "response", "add", "*", "value"], environment: "response" },
+    { path: ["spec", "traffic", "transformation", "response", "body"], environment: "response" },
+    { path: ["spec", "traffic", "transformation", "response", "metadata", "*"], environment: "response" },
     { path: ["spec", "traffic", "transformation", "conditional", "*", "condition"], environment: "request" },
     { path: ["spec", "traffic", "transformation", "conditional", "*", "policy", "request", "set", "*", "value"], environment: "request" },
     { path: ["spec", "traffic", "transformation", "conditional", "*", "policy", "request", "add", "*", "value"], environment: "request" },
     { path: ["spec", "traffic", "transformation", "conditional", "*", "policy", "request", "body"], environment: "request" },
     { path: ["spec", "traffic", "transformation", "conditional", "*", "policy", "request", "metadata", "*"], environment: "request" },
-    { path: ["spec", "traffic", "transformation", "conditional", "*", "policy", "response", "set", "*", "value"], environment: "request" },
-    { path: ["spec", "traffic", "transformation", "conditional", "*", "policy", "response", "add", "*", "value"], environment: "request" },
-    { path: ["spec", "traffic", "transformation", "conditional", "*", "policy", "response", "body"], environment: "request" },
-    { path: ["spec", "traffic", "transformation", "conditional", "*", "policy", "response", "metadata", "*"], environment: "request" },
+    { path: ["spec", "traffic", "transformation", "conditional", "*", "policy", "response", "set", "*", "value"], environment: "response" },
+    { path: ["spec", "traffic", "transformation", "conditional", "*", "policy", "response", "add", "*", "value"], environment: "response" },
+    { path: ["spec", "traffic", "transformation", "conditional", "*", "policy", "response", "body"], environment: "response" },
+    { path: ["spec", "traffic", "transformation", "conditional", "*", "policy", "response", "metadata", "*"], environment: "response" },
     { path: ["spec", "traffic", "rateLimit", "local", "*", "key"], environment: "request" },
     { path: ["spec", "traffic", "rateLimit", "conditional", "*", "condition"], environment: "request" },
     { path: ["spec", "traffic", "rateLimit", "conditional", "*", "policy", "local", "*", "key"], environment: "request" },

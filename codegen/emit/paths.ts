@@ -2,6 +2,7 @@
  * Writes the tables of paths: references, users' expressions, formats and secrets of each kind, found by walking its
  * components. "*" in a path stands for each item of a list or each value of a map.
  */
+import { PLACES } from "../../src/cel/places.ts";
 import type { SchemaGraph } from "../graph.ts";
 import { header, literal } from "../print.ts";
 import type { Schema } from "../schema.ts";
@@ -10,6 +11,8 @@ interface Place {
   readonly path: readonly string[];
   /** What the use says, over what the component says. */
   readonly schema: Schema;
+  /** Where expressions run: the outermost schema that says it wins, so that one component can stand in several phases. */
+  readonly cel: string | undefined;
 }
 
 /** @param roots component of each whole object by "group/Kind" */
@@ -29,10 +32,9 @@ export function emitPaths(graph: SchemaGraph, roots: ReadonlyMap<string, string>
       ? undefined
       : { path, kinds: ref.kinds, grant: ref.grant, selector: ref.selector === true };
   });
-  const expressions = table(({ path, schema }) => {
-    const environment = schema["x-gw-cel"];
-    return environment === undefined ? undefined : { path, environment };
-  });
+  const expressions = table(({ path, schema, cel }) =>
+    schema["x-gw-cel"] === undefined || schema.type !== "string" ? undefined : { path, environment: cel },
+  );
   const formats = table(({ path, schema }) => {
     const format = schema["x-gw-format"];
     return format === undefined ? undefined : { path, format };
@@ -72,13 +74,16 @@ const CORE_SECRETS = {
   ],
 };
 
-function* places(graph: SchemaGraph, site: Schema, path: readonly string[]): Generator<Place> {
+function* places(graph: SchemaGraph, site: Schema, path: readonly string[], outer?: string): Generator<Place> {
   const schema = graph.resolve(site);
-  yield { path, schema };
-  for (const [name, child] of Object.entries(schema.properties ?? {})) yield* places(graph, child, [...path, name]);
-  if (schema.items !== undefined) yield* places(graph, schema.items, [...path, "*"]);
+  const cel = outer ?? schema["x-gw-cel"];
+  yield { path, schema, cel };
+  for (const [name, child] of Object.entries(schema.properties ?? {})) {
+    yield* places(graph, child, [...path, name], cel);
+  }
+  if (schema.items !== undefined) yield* places(graph, schema.items, [...path, "*"], cel);
   if (typeof schema.additionalProperties === "object") {
-    yield* places(graph, schema.additionalProperties, [...path, "*"]);
+    yield* places(graph, schema.additionalProperties, [...path, "*"], cel);
   }
 }
 
@@ -102,7 +107,7 @@ export interface ExpressionPlace {
   /** Names of fields; "*" is each item or value. */
   readonly path: readonly string[];
   /** What the expression can see. */
-  readonly environment: "request" | "backend" | "llm";
+  readonly environment: ${PLACES.map((place) => JSON.stringify(place)).join(" | ")};
 }
 
 /** By "group/Kind": every place where users write an expression. */

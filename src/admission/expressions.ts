@@ -1,50 +1,43 @@
 /** Expressions that users write into our kinds: each must compile and read only what exists where it stands. */
 import { parseExpression } from "../cel/compile-expression.ts";
 import { REQUEST_ENVIRONMENT } from "../cel/environment.ts";
+import { CelError } from "../cel/errors.ts";
+import { type Place, environmentOf } from "../cel/places.ts";
 import { messageOf } from "../lib/errors.ts";
 import { print, violation } from "./messages.ts";
-import { childPath, memberOf } from "./paths.ts";
+import { textsAt } from "./paths.ts";
 import type { Violation } from "./violation.ts";
 
 /** Path pattern → where the expression runs. "*" stands for each item of a list or each value of a map. */
-export type ExpressionPaths = readonly (readonly string[])[];
-
-export function expressionViolations(object: unknown, paths: ExpressionPaths): Violation[] {
-  return paths.flatMap((pattern) => [...textsAt(object, pattern, "")].flatMap(({ path, text }) => faultOf(path, text)));
+export interface ExpressionPlace {
+  readonly path: readonly string[];
+  readonly environment: Place;
 }
 
-function faultOf(path: string, text: string): Violation[] {
+export function expressionViolations(object: unknown, places: readonly ExpressionPlace[]): Violation[] {
+  return places.flatMap(({ path: pattern, environment }) =>
+    [...textsAt(object, pattern)].flatMap(({ path, text }) => faultOf(path, text, environment)),
+  );
+}
+
+function faultOf(path: string, text: string, place: Place): Violation[] {
   try {
-    parseExpression(text, REQUEST_ENVIRONMENT);
+    parseExpression(text, environmentOf(place));
     return [];
   } catch (error) {
-    return [
-      violation(
-        path,
-        "FieldValueInvalid",
-        `Invalid value: ${print(text)}: the expression does not compile: ${messageOf(error)}`,
-      ),
-    ];
+    const message = `Invalid value: ${print(text)}: the expression does not compile: ${messageOf(error)}`;
+    return [violation(path, "FieldValueInvalid", message, nextStep(error, text, place))];
   }
 }
 
-/** Every text below `value` that the pattern reaches. */
-export function* textsAt(
-  value: unknown,
-  pattern: readonly string[],
-  path: string,
-): Generator<{ path: string; text: string }> {
-  const [step, ...rest] = pattern;
-  if (step === undefined) {
-    if (typeof value === "string") yield { path, text: value };
-    return;
+/** Variables that exist, but not in this phase of a request, are no typing errors: the phase has to be named. */
+function nextStep(error: unknown, text: string, place: Place): string {
+  if (!(error instanceof CelError) || error.code !== "unknown_variable") return "";
+  try {
+    parseExpression(text, REQUEST_ENVIRONMENT);
+  } catch {
+    // Wrong everywhere: the message of the first fault says it all.
+    return "";
   }
-  if (step !== "*") {
-    yield* textsAt(memberOf(value, step), rest, childPath(path, step));
-    return;
-  }
-  if (Array.isArray(value)) for (const [at, item] of value.entries()) yield* textsAt(item, rest, childPath(path, at));
-  else if (typeof value === "object" && value !== null) {
-    for (const name of Object.keys(value)) yield* textsAt(memberOf(value, name), rest, childPath(path, name));
-  }
+  return `in the ${place} phase there are: ${[...environmentOf(place).variables.keys()].join(", ")}`;
 }

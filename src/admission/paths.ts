@@ -29,3 +29,35 @@ export function reaches(path: string, pattern: readonly string[]): boolean {
   const parts = path.split(/[.[\]]+/).filter((part) => part !== "");
   return parts.every((part, at) => at >= pattern.length || pattern[at] === "*" || pattern[at] === part);
 }
+
+/** Every text of `value` that a pattern of names reaches; "*" is each item of a list or each value of a map. */
+export function* textsAt(
+  value: unknown,
+  pattern: readonly string[],
+  path = "",
+): Generator<{ readonly path: string; readonly text: string }> {
+  for (const found of valuesAt(value, pattern, path)) {
+    if (typeof found.value === "string") yield { path: found.path, text: found.value };
+  }
+}
+
+/** Every value that exists where a pattern of names leads. */
+export function* valuesAt(
+  value: unknown,
+  pattern: readonly string[],
+  path = "",
+): Generator<{ readonly path: string; readonly value: unknown }> {
+  const [step, ...rest] = pattern;
+  if (step === undefined) {
+    if (value !== undefined) yield { path, value };
+    return;
+  }
+  if (step !== "*") {
+    yield* valuesAt(memberOf(value, step), rest, childPath(path, step));
+    return;
+  }
+  if (Array.isArray(value)) for (const [at, item] of value.entries()) yield* valuesAt(item, rest, childPath(path, at));
+  else if (typeof value === "object" && value !== null) {
+    for (const name of Object.keys(value)) yield* valuesAt(memberOf(value, name), rest, childPath(path, name));
+  }
+}

@@ -1,9 +1,8 @@
 /** Regular expressions in route matches. The schema takes any text; the router takes RE2, so that no match can stall. */
 import { RE2JS } from "re2js";
 import { messageOf } from "../lib/errors.ts";
-import { textsAt } from "./expressions.ts";
 import { print, violation } from "./messages.ts";
-import { memberOf } from "./paths.ts";
+import { memberOf, textsAt } from "./paths.ts";
 import type { Violation } from "./violation.ts";
 
 const MATCH = ["spec", "rules", "*", "matches", "*"];
@@ -29,7 +28,7 @@ const PLACES: Readonly<Record<string, readonly PatternPlace[]>> = {
 
 export function patternViolations(kind: string, object: unknown): Violation[] {
   return (PLACES[kind] ?? []).flatMap(({ holder, field }) => {
-    return [...textsAt(object, [...holder, field], "")].flatMap(({ path, text }) => {
+    return [...textsAt(object, [...holder, field])].flatMap(({ path, text }) => {
       const parent = parentOf(object, path);
       return memberOf(parent, "type") === "RegularExpression" ? faultOf(path, text) : [];
     });

@@ -23,7 +23,7 @@ export const generatedSchema: ApiSchema = {
     [...versions.keys()].filter((key) => key.startsWith(`${group}/`)).map((key) => key.slice(group.length + 1)),
   shapeErrors: (groupKind, object) => validators[groupKind]?.(object) ?? [],
   rulesOf: (groupKind) => RULES[groupKind],
-  expressionsOf: (groupKind) => (EXPRESSIONS[groupKind] ?? []).map(({ path }) => path),
+  expressionsOf: (groupKind) => EXPRESSIONS[groupKind] ?? [],
   knownFields: (_, { schemaPath }) => FIELDS[COMPONENT.exec(schemaPath)?.[1] ?? ""] ?? [],
   isSecret: (groupKind, path) => (SECRETS[groupKind] ?? []).some((pattern) => reaches(path, pattern)),
 };

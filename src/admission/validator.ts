@@ -4,7 +4,7 @@
  */
 import { suggestion } from "../lib/suggest.ts";
 import { boundsViolation } from "./bounds.ts";
-import { type ExpressionPaths, expressionViolations } from "./expressions.ts";
+import { type ExpressionPlace, expressionViolations } from "./expressions.ts";
 import { type SchemaError, print, violation, violationOf } from "./messages.ts";
 import { memberOf } from "./paths.ts";
 import { patternViolations } from "./patterns.ts";
@@ -18,7 +18,7 @@ export interface ApiSchema {
   kindsOf(group: string): readonly string[];
   shapeErrors(groupKind: string, object: unknown): readonly SchemaError[];
   rulesOf(groupKind: string): RuleNode | undefined;
-  expressionsOf(groupKind: string): ExpressionPaths;
+  expressionsOf(groupKind: string): readonly ExpressionPlace[];
   knownFields(groupKind: string, error: SchemaError): readonly string[];
   isSecret(groupKind: string, path: string): boolean;
 }

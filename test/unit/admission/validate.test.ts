@@ -173,6 +173,15 @@ test("expressions must compile and read what exists", () => {
   assert.match(found[1] ?? "", /matchExpressions\[1\]: .*unknown variable "user"/);
 });
 
+test("an expression may read only what exists in the phase in which it runs", () => {
+  const body = (phase: "request" | "response", expression: string): string[] =>
+    lines(policy({ targetRefs: [GATEWAY], traffic: { transformation: { [phase]: { body: expression } } } }));
+  assert.deepEqual(body("response", "string(response.code)"), []);
+  const [fault = ""] = body("request", "string(response.code)");
+  assert.match(fault, /^spec\.traffic\.transformation\.request\.body: .*unknown variable "response"/);
+  assert.match(fault, /\(in the request phase there are: .*request, .*jwt/);
+});
+
 test("a regular expression that RE2 does not have is refused, and one that is a plain path is not looked at", () => {
   const match = (type: string): unknown => route([{ matches: [{ path: { type, value: "/(?=x)" } }] }]);
   assert.match(

@@ -26,8 +26,8 @@ test("a value of the wrong shape names the keyword and what it must be", () => {
   assert.throws(() => read("Spec:\n  type: object\n  x-gw-if: {when: {a: b}, only: [c]}\n"), {
     message: "a.yaml: Spec: x-gw-if has an unknown member only",
   });
-  assert.throws(() => read("Spec: {type: object, x-gw-cel: response}\n"), {
-    message: "a.yaml: Spec: x-gw-cel must be one of request, backend, llm",
+  assert.throws(() => read("Spec: {type: object, x-gw-cel: nowhere}\n"), {
+    message: "a.yaml: Spec: x-gw-cel must be one of connection, request, backend, llm, callout, mcp, response, log",
   });
 });
 

@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseExpression } from "../../../src/cel/compile-expression.ts";
+import { CelError } from "../../../src/cel/errors.ts";
+import { PLACES, type Place, environmentOf } from "../../../src/cel/places.ts";
+
+/** Variable → the places that have it; everywhere else it must be refused. runtime/cel.md, section 3. */
+const WHERE: readonly (readonly [expression: string, places: readonly Place[]])[] = [
+  ["source.address", PLACES],
+  ["destination.port", PLACES],
+  ["env.gateway", PLACES],
+  ["request.path", ["request", "backend", "llm", "callout", "mcp", "response", "log"]],
+  ["jwt.sub", ["request", "backend", "llm", "callout", "mcp", "response", "log"]],
+  ["proxy.route.name", ["request", "backend", "llm", "callout", "mcp", "response", "log"]],
+  ["request.endTime", ["log"]],
+  ["backend.name", ["backend", "llm", "callout", "mcp", "response", "log"]],
+  ["llmRequest.model", ["llm", "callout"]],
+  ["llm.requestModel", ["llm", "callout", "response", "log"]],
+  ["callout.body", ["callout"]],
+  ["mcp.tool.name", ["mcp", "log"]],
+  ["mcp.tool.arguments", ["log"]],
+  ["mcp.sessionId", ["log"]],
+  ["mcpGuardrails.verdict", ["mcp", "response", "log"]],
+  ["response.code", ["response", "log"]],
+  ["proxy.upstreamDuration", ["response", "log"]],
+  ["proxy.responseProcessingDuration", ["log"]],
+];
+
+function compilesIn(place: Place, expression: string): boolean {
+  try {
+    parseExpression(expression, environmentOf(place));
+    return true;
+  } catch (error) {
+    assert.ok(error instanceof CelError && error.code === "unknown_variable", String(error));
+    return false;
+  }
+}
+
+for (const [expression, places] of WHERE) {
+  test(`${expression} exists in ${places.join(", ")} and nowhere else`, () => {
+    assert.deepEqual(
+      PLACES.filter((place) => compilesIn(place, expression)),
+      places,
+    );
+  });
+}
