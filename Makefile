@@ -19,6 +19,7 @@ up: install ## Start the quickstart: gateway, plain service and practice provide
 
 generate: install ## Write CRDs, types, validators, rules and reference pages from crds/schemas
 	node codegen/rooms.ts
+	oxfmt .oxlintrc.json
 	node codegen/main.ts
 	node test/fields/main.ts --write
 

@@ -99,6 +99,11 @@ export function mapSchema(schema: Schema, change: (schema: Schema) => Schema): S
   return change(copy);
 }
 
+/** Whether any JSON fits, null included. */
+export function isAnything(schema: Schema): boolean {
+  return schema.type === undefined && schema["x-kubernetes-preserve-unknown-fields"] === true;
+}
+
 /** Whether the schema is an object with named fields: what must be a component and becomes an interface. */
 export function isStruct(schema: Schema): boolean {
   return schema.type === "object" && schema.properties !== undefined;

@@ -100,6 +100,7 @@ const KEYWORDS: Readonly<Record<string, Check>> = {
   "x-kubernetes-map-type": oneOf("atomic", "granular"),
   "x-kubernetes-preserve-unknown-fields": isTrue,
   "x-kubernetes-int-or-string": isTrue,
+  nullable: isTrue,
   "x-gw-exactly-one-of": names,
   "x-gw-at-most-one-of": names,
   "x-gw-at-least-one-of": names,

@@ -5,6 +5,8 @@ import { FIELDS } from "./fields.ts";
 interface DefaultNode {
   /** Fields that exist: one of them that is null counts as missing. */
   readonly names?: readonly string[] | undefined;
+  /** Fields of which null is a value. */
+  readonly nullable?: readonly string[];
   /** Values for members that are missing. */
   readonly set?: Readonly<Record<string, unknown>>;
   readonly fields?: Readonly<Record<string, DefaultNode>>;
@@ -160,6 +162,7 @@ function fill(node: DefaultNode, value: unknown): unknown {
   for (const [name, member] of members) {
     // The API server drops a null where it is not asked for, before it fills in defaults.
     if (member !== null || (node.names?.includes(name) !== true && node.values === undefined)) continue;
+    if (node.nullable?.includes(name) === true) continue;
     members.delete(name);
     isChanged = true;
   }

@@ -11,6 +11,10 @@ export function emitDefaults(graph: SchemaGraph, roots: ReadonlyMap<string, stri
     if (schema.$ref !== undefined) return componentNode(schema.$ref);
     const members: string[] = [];
     if (component !== undefined && isStruct(schema)) members.push(`names: FIELDS[${JSON.stringify(component)}]`);
+    const nullable = Object.entries(schema.properties ?? {}).flatMap(([name, child]) =>
+      graph.resolve(child).nullable === true ? [name] : [],
+    );
+    if (nullable.length > 0) members.push(`nullable: ${literal(nullable, 0)}`);
     const set = Object.entries(schema.properties ?? {}).flatMap(([name, child]): [string, unknown][] => {
       const value = child.default ?? graph.resolve(child).default;
       return value === undefined ? [] : [[name, value]];
@@ -52,6 +56,8 @@ import { FIELDS } from "./fields.ts";
 interface DefaultNode {
   /** Fields that exist: one of them that is null counts as missing. */
   readonly names?: readonly string[] | undefined;
+  /** Fields of which null is a value. */
+  readonly nullable?: readonly string[];
   /** Values for members that are missing. */
   readonly set?: Readonly<Record<string, unknown>>;
   readonly fields?: Readonly<Record<string, DefaultNode>>;
@@ -79,6 +85,7 @@ function fill(node: DefaultNode, value: unknown): unknown {
   for (const [name, member] of members) {
     // The API server drops a null where it is not asked for, before it fills in defaults.
     if (member !== null || (node.names?.includes(name) !== true && node.values === undefined)) continue;
+    if (node.nullable?.includes(name) === true) continue;
     members.delete(name);
     isChanged = true;
   }

@@ -6,7 +6,7 @@ import { compile, type JSONSchema } from "json-schema-to-typescript";
 import { Node, Project, type SourceFile } from "ts-morph";
 import { referencesOf, type SchemaGraph } from "../graph.ts";
 import { compare, header } from "../print.ts";
-import { isStruct, type Component, type Schema } from "../schema.ts";
+import { isAnything, isStruct, type Component, type Schema } from "../schema.ts";
 
 /** What every object of Kubernetes carries, whatever its schema demands. */
 const OBJECT_FIELDS: Readonly<Record<string, Schema>> = {
@@ -57,6 +57,7 @@ function without(fields: Record<string, Schema>, names: readonly string[]): Reco
 function plain(schema: Schema): JSONSchema {
   if (schema.$ref !== undefined) return { $ref: `#/definitions/${schema.$ref}` };
   if (schema["x-kubernetes-int-or-string"] === true) return { type: ["integer", "string"] };
+  if (isAnything(schema)) return {};
   const copy: JSONSchema = {};
   // The vocabulary admits no other type names than those of JSON Schema.
   if (schema.type !== undefined) copy.type = schema.type as JSONSchema["type"] & string;
@@ -64,6 +65,7 @@ function plain(schema: Schema): JSONSchema {
   if (schema.items !== undefined) copy.items = plain(schema.items);
   if (typeof schema.additionalProperties === "object") copy.additionalProperties = plain(schema.additionalProperties);
   else if (isStruct(schema)) copy.additionalProperties = false;
+  else if (schema["x-kubernetes-preserve-unknown-fields"] === true) copy.additionalProperties = true;
   if (schema.properties !== undefined) {
     copy.properties = Object.fromEntries(
       Object.entries(schema.properties).map(([name, child]) => [name, plain(child)]),

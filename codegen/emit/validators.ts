@@ -139,7 +139,8 @@ export function forAjv(schema: Schema): SchemaObject {
   return result;
 }
 
-const IGNORED: ReadonlySet<string> = new Set(["description", "default", "format", "example"]);
+/** Null is taken out where it is not asked for before anything is checked, so nullable has nothing left to say. */
+const IGNORED: ReadonlySet<string> = new Set(["description", "default", "format", "example", "nullable"]);
 
 function boundsOf(format: string): Schema {
   const bounds = FORMAT_BOUNDS[format];

@@ -67,6 +67,14 @@ export type HTTPHeaderName = string;
 /** The name of an HTTP header, or one of the pseudo-headers :authority, :method, :path, :scheme and :status. */
 export type HeaderName = string;
 
+/** Any JSON value, null included. What it holds is kept as it is. */
+export type JSON = unknown;
+
+/** Any JSON object. What it holds is kept as it is. */
+export interface JsonObject {
+  readonly [name: string]: unknown;
+}
+
 /** The kind of an object. */
 export type Kind = string;
 
