@@ -49,6 +49,8 @@ async function startCluster(context: Pick<ProofContext, "after">): Promise<Clust
     tls.certificate,
     "--xds-tls-key",
     tls.key,
+    "--xds-auth",
+    "true",
     "--health-address",
     `127.0.0.1:${health}`,
   ];
@@ -70,23 +72,34 @@ async function startCluster(context: Pick<ProofContext, "after">): Promise<Clust
   for (const [file, text] of quickstartManifests({ gateway, hello, provider })) writeFileSync(join(folder, file), text);
   await eventually(() => server.kubectl(["apply", "-f", folder]));
 
-  const plane = startGwproxy(context, [
-    "proxy",
-    "--xds-address",
-    `https://localhost:${xds}`,
-    "--xds-ca",
-    tls.ca,
-    "--gateway",
-    "default/quickstart",
-    "--bind-address",
-    "127.0.0.1",
-    "--admin-address",
-    `127.0.0.1:${admin}`,
-    "--metrics-address",
-    "127.0.0.1:0",
-    "--readiness-address",
-    "127.0.0.1:0",
-  ]);
+  const startPlane = async (account: string, adminPort: number): Promise<GwproxyProcess> => {
+    await server.kubectl(["create", "serviceaccount", account]);
+    const token = join(folder, `${account}.token`);
+    writeFileSync(token, await server.kubectl(["create", "token", account, "--audience", "gwproxy"]));
+    return startGwproxy(context, [
+      "proxy",
+      "--xds-address",
+      `https://localhost:${xds}`,
+      "--xds-ca",
+      tls.ca,
+      "--xds-token",
+      token,
+      "--gateway",
+      "default/quickstart",
+      "--bind-address",
+      "127.0.0.1",
+      "--admin-address",
+      `127.0.0.1:${adminPort}`,
+      "--metrics-address",
+      "127.0.0.1:0",
+      "--readiness-address",
+      "127.0.0.1:0",
+    ]);
+  };
+  const stranger = await startPlane("stranger", 0);
+  await stranger.printed("system:serviceaccount:default:stranger may not follow Gateway default/quickstart");
+  await stranger.kill("SIGKILL");
+  const plane = await startPlane("quickstart", admin);
   await plane.printed(`listening on 127.0.0.1:${gateway} for Gateway default/quickstart`);
   return {
     server,

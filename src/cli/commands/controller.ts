@@ -1,7 +1,7 @@
 /** `gwproxy controller`: watches a cluster, writes status and serves data planes. */
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { Terminal } from "../output.ts";
-import { type Address, address, logFilter } from "./options.ts";
+import { type Address, addressOption, flag, logLevelOption } from "./options.ts";
 
 export interface ControllerOptions {
   readonly kubeconfig: string | undefined;
@@ -9,6 +9,8 @@ export interface ControllerOptions {
   /** PEM files; both or none. None: data planes are served in plaintext. */
   readonly xdsTlsCert: string | undefined;
   readonly xdsTlsKey: string | undefined;
+  /** Whether a data plane must show a token; undefined: unless xDS stays on this machine. */
+  readonly xdsAuth: boolean | undefined;
   readonly healthAddress: Address;
   readonly controllerName: string;
   readonly className: string;
@@ -20,36 +22,33 @@ Examples:
   gwproxy controller
   gwproxy controller --kubeconfig ~/.kube/config --xds-address 127.0.0.1:9978
   gwproxy controller --xds-tls-cert tls.crt --xds-tls-key tls.key
-
-Settings are also read from the environment: GWPROXY_LOG_LEVEL, GWPROXY_CONTROLLER_NAME, GWPROXY_CLASS_NAME.
 `;
 
+const XDS_AUTH =
+  "whether a data plane must show a token of the service account that bears its Gateway's name; " +
+  "default: false where --xds-address is a loopback address, else true";
+
 export function addControllerCommand(program: Command, _terminal: Terminal): void {
-  const env = process.env;
   program
     .command("controller")
     .description("watch a cluster, translate, write status and serve data planes")
     .option("-k, --kubeconfig <file>", "kubeconfig; default: KUBECONFIG, ~/.kube/config or the pod's own account")
-    .option("--xds-address <host:port>", "where data planes connect", address, address("0.0.0.0:9978"))
+    .addOption(addressOption("--xds-address <host:port>", "where data planes connect", "0.0.0.0:9978"))
     .option("--xds-tls-cert <file>", "PEM certificate for data planes, leaf first; default: plaintext")
     .option("--xds-tls-key <file>", "PEM key of the certificate")
-    .option("--health-address <host:port>", "/readyz and /healthz", address, address("0.0.0.0:9093"))
-    .option(
-      "--controller-name <name>",
-      "controllerName of the GatewayClasses that are ours",
-      env["GWPROXY_CONTROLLER_NAME"] ?? "gwproxy.dev/gwproxy",
+    .addOption(new Option("--xds-auth <true|false>", XDS_AUTH).argParser(flag).env("GWPROXY_XDS_AUTH"))
+    .addOption(addressOption("--health-address <host:port>", "/readyz and /healthz", "0.0.0.0:9093"))
+    .addOption(
+      new Option("--controller-name <name>", "controllerName of the GatewayClasses that are ours")
+        .default("gwproxy.dev/gwproxy")
+        .env("GWPROXY_CONTROLLER_NAME"),
     )
-    .option(
-      "--class-name <name>",
-      "GatewayClass that is created when it is missing",
-      env["GWPROXY_CLASS_NAME"] ?? "gwproxy",
+    .addOption(
+      new Option("--class-name <name>", "GatewayClass that is created when it is missing")
+        .default("gwproxy")
+        .env("GWPROXY_CLASS_NAME"),
     )
-    .option(
-      "--log-level <filter>",
-      "off, error, warn, info, debug or trace",
-      logFilter,
-      env["GWPROXY_LOG_LEVEL"] ?? "info",
-    )
+    .addOption(logLevelOption().env("GWPROXY_LOG_LEVEL"))
     .addHelpText("after", EXAMPLES)
     .action(async (options: ControllerOptions, command: Command) => {
       if ((options.xdsTlsCert === undefined) !== (options.xdsTlsKey === undefined))

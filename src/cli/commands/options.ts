@@ -1,5 +1,5 @@
 /** Options that several commands share, and the parsers that refuse a bad value with a sentence. */
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseLogFilter } from "../../lib/log.ts";
 
 export interface DataPlaneOptions {
@@ -18,30 +18,27 @@ export interface Address {
 export function addDataPlaneOptions(command: Command): Command {
   return command
     .option("--bind-address <ip>", "address that listeners bind", "0.0.0.0")
-    .option(
-      "--admin-address <host:port>",
-      "admin server; keep it on loopback",
-      address,
-      address(process.env["ADMIN_ADDR"] ?? "127.0.0.1:15000"),
+    .addOption(
+      addressOption("--admin-address <host:port>", "admin server; keep it on loopback", "127.0.0.1:15000").env(
+        "ADMIN_ADDR",
+      ),
     )
-    .option(
-      "--metrics-address <host:port>",
-      "Prometheus metrics",
-      address,
-      address(process.env["STATS_ADDR"] ?? "0.0.0.0:15020"),
+    .addOption(addressOption("--metrics-address <host:port>", "Prometheus metrics", "0.0.0.0:15020").env("STATS_ADDR"))
+    .addOption(
+      addressOption("--readiness-address <host:port>", "readiness probe", "0.0.0.0:15021").env("READINESS_ADDR"),
     )
-    .option(
-      "--readiness-address <host:port>",
-      "readiness probe",
-      address,
-      address(process.env["READINESS_ADDR"] ?? "0.0.0.0:15021"),
-    )
-    .option(
-      "--log-level <filter>",
-      "off, error, warn, info, debug or trace; module=level is possible",
-      logFilter,
-      process.env["LOG_LEVEL"] ?? "info",
-    );
+    .addOption(logLevelOption().env("LOG_LEVEL"));
+}
+
+/** An option that takes "host:port", with its default shown as it would be typed. */
+export function addressOption(flags: string, description: string, standard: string): Option {
+  return new Option(flags, description).argParser(address).default(address(standard), standard);
+}
+
+export function logLevelOption(): Option {
+  return new Option("--log-level <filter>", "off, error, warn, info, debug or trace; module=level is possible")
+    .argParser(logFilter)
+    .default("info");
 }
 
 /** "host:port" or "[v6]:port"; port 0 takes a free one. */
@@ -67,6 +64,12 @@ export function logFilter(text: string): string {
   if (parseLogFilter(text) === undefined)
     throw new InvalidArgumentError(`"${text}" is not a log filter; try "info" or "info,proxy=debug"`);
   return text;
+}
+
+/** "true" or "false" */
+export function flag(text: string): boolean {
+  if (text === "true" || text === "false") return text === "true";
+  throw new InvalidArgumentError(`"${text}" is neither true nor false`);
 }
 
 /** "namespace/name" */

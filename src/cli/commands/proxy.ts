@@ -1,5 +1,6 @@
 /** `gwproxy proxy`: a data plane of one Gateway. */
-import { type Command, InvalidArgumentError } from "commander";
+import { existsSync } from "node:fs";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Terminal } from "../output.ts";
 import { addDataPlaneOptions, address, type DataPlaneOptions, namespacedName } from "./options.ts";
 
@@ -8,39 +9,49 @@ export interface ProxyOptions extends DataPlaneOptions {
   readonly xdsAddress: string;
   /** PEM file of the authorities that may sign the controller's certificate; unset: those of the system. */
   readonly xdsCa: string | undefined;
+  /** File with the service account's token, read again for every connection; unset: none is sent. */
+  readonly xdsToken: string | undefined;
   readonly gateway: string;
 }
+
+const XDS_ADDRESS = "controller: https://HOST:PORT, http://HOST:PORT, or HOST:PORT, which takes TLS with --xds-ca";
+
+/** Where a pod that was made for a Gateway has its token (spec controller). */
+const MOUNTED_TOKEN = "/var/run/secrets/xds-tokens/xds-token";
 
 const EXAMPLES = `
 Examples:
   gwproxy proxy --xds-address 127.0.0.1:9978 --gateway default/quickstart
-  gwproxy proxy --xds-address https://gwproxy.gwproxy-system:9978 --xds-ca ca.crt --gateway default/quickstart
+  kubectl create serviceaccount quickstart && kubectl create token quickstart --audience gwproxy > token
+  gwproxy proxy --xds-address https://gwproxy.gwproxy-system:9978 --xds-ca ca.crt --xds-token token --gateway default/quickstart
   XDS_ADDRESS=http://gwproxy.gwproxy-system:9978 POD_NAMESPACE=default GATEWAY=quickstart gwproxy proxy
 
 It is ready when the first whole configuration has arrived, and keeps serving when the controller is gone.
 `;
 
 export function addProxyCommand(program: Command, terminal: Terminal): void {
-  const { XDS_ADDRESS, XDS_ROOT_CA, POD_NAMESPACE, GATEWAY } = process.env;
+  const { POD_NAMESPACE, GATEWAY } = process.env;
   const command = program
     .command("proxy")
     .description("serve the traffic of one Gateway, configured by a controller")
-    .requiredOption(
-      "--xds-address <address>",
-      "controller: https://HOST:PORT, http://HOST:PORT, or HOST:PORT, which takes TLS when --xds-ca is set",
-      xdsAddress,
-      XDS_ADDRESS === undefined ? undefined : xdsAddress(XDS_ADDRESS),
+    .addOption(
+      new Option("--xds-address <address>", XDS_ADDRESS).argParser(xdsAddress).env("XDS_ADDRESS").makeOptionMandatory(),
+    )
+    .addOption(
+      new Option("--xds-ca <file>", "PEM file of the authorities to trust for the controller; default: the system's")
+        .argParser((path) => (path === "" ? undefined : path))
+        .env("XDS_ROOT_CA"),
     )
     .option(
-      "--xds-ca <file>",
-      "PEM file of the authorities to trust for the controller; default: those of the system",
-      XDS_ROOT_CA === "" ? undefined : XDS_ROOT_CA,
+      "--xds-token <file>",
+      `service-account token for the controller, audience gwproxy; default: ${MOUNTED_TOKEN} where it exists`,
+      existsSync(MOUNTED_TOKEN) ? MOUNTED_TOKEN : undefined,
     )
-    .requiredOption(
-      "--gateway <namespace/name>",
-      "Gateway to serve",
-      namespacedName,
-      GATEWAY === undefined ? undefined : `${POD_NAMESPACE ?? "default"}/${GATEWAY}`,
+    .addOption(
+      new Option("--gateway <namespace/name>", "Gateway to serve; also from POD_NAMESPACE and GATEWAY")
+        .argParser(namespacedName)
+        .default(GATEWAY === undefined ? undefined : `${POD_NAMESPACE ?? "default"}/${GATEWAY}`)
+        .makeOptionMandatory(),
     );
   addDataPlaneOptions(command)
     .addHelpText("after", EXAMPLES)

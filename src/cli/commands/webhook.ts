@@ -1,7 +1,7 @@
 /** `gwproxy webhook`: the validating admission webhook of our kinds. */
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { Terminal } from "../output.ts";
-import { type Address, address, logFilter, namespacedName } from "./options.ts";
+import { type Address, addressOption, logLevelOption, namespacedName } from "./options.ts";
 
 export interface WebhookOptions {
   readonly kubeconfig: string | undefined;
@@ -26,20 +26,15 @@ export function addWebhookCommand(program: Command, _terminal: Terminal): void {
     .command("webhook")
     .description("refuse objects of our kinds that the schema alone cannot refuse")
     .option("-k, --kubeconfig <file>", "kubeconfig; default: KUBECONFIG, ~/.kube/config or the pod's own account")
-    .option("--address <host:port>", "where the API server connects", address, address("0.0.0.0:9443"))
-    .option(
-      "--namespace <name>",
-      "namespace of the certificate Secret",
-      process.env["POD_NAMESPACE"] ?? "gwproxy-system",
+    .addOption(addressOption("--address <host:port>", "where the API server connects", "0.0.0.0:9443"))
+    .addOption(
+      new Option("--namespace <name>", "namespace of the certificate Secret")
+        .default("gwproxy-system")
+        .env("POD_NAMESPACE"),
     )
     .option("--service <namespace/name>", "Service in front of this process", namespacedName)
     .option("--url <url>", "address for the API server where there is no Service")
-    .option(
-      "--log-level <filter>",
-      "off, error, warn, info, debug or trace",
-      logFilter,
-      process.env["GWPROXY_LOG_LEVEL"] ?? "info",
-    )
+    .addOption(logLevelOption().env("GWPROXY_LOG_LEVEL"))
     .addHelpText("after", EXAMPLES)
     .action(async (options: WebhookOptions) => {
       const { runWebhook } = await import("../run/webhook.ts");

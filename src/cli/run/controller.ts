@@ -11,6 +11,7 @@ import { createKubernetesClient } from "../../sources/kubernetes/client.ts";
 import { createKubernetesSource } from "../../sources/kubernetes/kubernetes-source.ts";
 import { OWN_KINDS, STANDARD_KINDS } from "../../sources/kubernetes/kinds.ts";
 import { createKubernetesStatusClient } from "../../sources/kubernetes/status-client.ts";
+import { reviewToken } from "../../sources/kubernetes/token-review.ts";
 import type { ObjectEvent } from "../../sources/source.ts";
 import { createStatusWriter } from "../../status/writer.ts";
 import { createTranslator } from "../../translator/translate.ts";
@@ -21,6 +22,7 @@ import type { ControllerOptions } from "../commands/controller.ts";
 import { createProcessLog, stopSignal } from "./process.ts";
 import { ensureGatewayClass } from "./gateway-class.ts";
 import { createStatusFeed } from "./status-feed.ts";
+import { authorizeByToken } from "./stream-authorization.ts";
 import { readServerCertificate } from "./tls-files.ts";
 
 export async function runController(options: ControllerOptions): Promise<void> {
@@ -48,10 +50,14 @@ export async function runController(options: ControllerOptions): Promise<void> {
     for (const event of events) if (event.type === "set") status.observe(event.object);
   }
 
+  const mustAuthorize = options.xdsAuth ?? !isLoopback(options.xdsAddress.host);
   const xds = createXdsServer({
     log: log.child("xds"),
     feed,
     ...statuses.answers,
+    ...(mustAuthorize
+      ? { authorize: authorizeByToken((token, audience) => reviewToken(client, token, audience)) }
+      : {}),
     ...(tls === undefined ? {} : { tls }),
   });
 
@@ -69,6 +75,10 @@ export async function runController(options: ControllerOptions): Promise<void> {
   await xds.stop();
   await status.stop();
   health.close();
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
 /** Hands each Gateway's share of a step to the streams that follow it. */

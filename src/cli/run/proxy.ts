@@ -1,10 +1,16 @@
 /** `gwproxy proxy`: a controller's resources to traffic. */
+import { readFile } from "node:fs/promises";
 import { createXdsClient } from "../../xds/client/connection.ts";
 import type { ProxyOptions } from "../commands/proxy.ts";
 import type { Terminal } from "../output.ts";
 import { startDataPlane } from "./data-plane.ts";
 import { createProcessLog, stopSignal } from "./process.ts";
 import { readCaFile } from "./tls-files.ts";
+
+/** A mounted token is rotated, so it is read for each connection. */
+function tokenFrom(path: string): () => Promise<string> {
+  return async () => (await readFile(path, "utf8")).trim();
+}
 
 export async function runProxy(options: ProxyOptions, terminal: Terminal): Promise<void> {
   const process = createProcessLog(options.logLevel);
@@ -13,6 +19,7 @@ export async function runProxy(options: ProxyOptions, terminal: Terminal): Promi
   const client = createXdsClient({
     address: options.xdsAddress,
     ...(ca === undefined ? {} : { tls: { ca } }),
+    ...(options.xdsToken === undefined ? {} : { token: tokenFrom(options.xdsToken) }),
     gateway: options.gateway,
     log: process.log.child("xds"),
     apply: (update) => plane.proxy.apply(update),
