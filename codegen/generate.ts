@@ -4,6 +4,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { emitCrds } from "./emit/crds.ts";
 import { emitDefaults } from "./emit/defaults.ts";
 import { emitDocs } from "./emit/docs.ts";
+import { emitEditor } from "./emit/editor.ts";
 import { emitKinds } from "./emit/kinds.ts";
 import { emitFields, emitPaths } from "./emit/paths.ts";
 import { emitRules } from "./emit/rules.ts";
@@ -13,11 +14,18 @@ import { emitValidators } from "./emit/validators.ts";
 import { schemaError } from "./errors.ts";
 import { GATEWAY_API_MODULE, GATEWAY_API_VERSION } from "./gateway-api-version.ts";
 import { createGraph } from "./graph.ts";
-import { loadSchemas } from "./load.ts";
+import { loadSchemas, type KindsFile } from "./load.ts";
 import { compare } from "./print.ts";
 import { walk, type Component } from "./schema.ts";
 import { checkRules, checkStructure } from "./structural.ts";
-import { crdDirectory, foldUpstream, readUpstream, withReferences, withoutDescriptions } from "./upstream.ts";
+import {
+  crdDirectory,
+  foldUpstream,
+  readUpstream,
+  withReferences,
+  withoutDescriptions,
+  type UpstreamCrd,
+} from "./upstream.ts";
 
 /** @param root the repository, with a slash at the end; @returns text by path below it */
 export async function generate(root: string): Promise<Map<string, string>> {
@@ -47,6 +55,7 @@ export async function generate(root: string): Promise<Map<string, string>> {
   put("generated/types", await emitTypes(graph, objects, place));
   put("generated/validators", emitValidators(graph, roots));
   put("generated", emitPaths(graph, roots));
+  put("generated/editor", emitEditor(graph, source.kinds, roots, versionsOf(source.kinds, upstream)));
   files.set("generated/unions.ts", emitUnions(graph, place));
   files.set("generated/rules.ts", emitRules(graph, roots));
   files.set("generated/defaults.ts", emitDefaults(graph, roots));
@@ -54,6 +63,17 @@ export async function generate(root: string): Promise<Map<string, string>> {
   files.set("generated/kinds.ts", emitKinds(source.kinds, upstream));
   files.set("generated/MANIFEST", manifest(root, files));
   return files;
+}
+
+/** Served versions by "group/Kind". */
+function versionsOf(
+  { group, version, kinds }: KindsFile,
+  upstream: readonly UpstreamCrd[],
+): Map<string, readonly string[]> {
+  return new Map<string, readonly string[]>([
+    ...kinds.map(({ kind }) => [`${group}/${kind}`, [version]] as const),
+    ...upstream.map((crd) => [`${crd.group}/${crd.kind}`, crd.versions] as const),
+  ]);
 }
 
 function checkUpstreamRules(components: readonly Component[]): void {

@@ -124,9 +124,14 @@ function conditional(component: Component, base: Component, all: ReadonlyMap<str
       policy: { $ref: base.name, description: "The form." },
     },
   };
+  const atLeast = fixed["x-gw-at-least-one-of"];
+  const atMost = fixed["x-gw-at-most-one-of"];
   const schema: Schema = {
     description: component.schema.description ?? "",
     type: "object",
+    "x-gw-alone": "conditional",
+    ...(atLeast === undefined ? {} : { "x-gw-at-least-one-of": [...atLeast, "conditional"] }),
+    ...(atMost === undefined ? {} : { "x-gw-at-most-one-of": atMost }),
     properties: {
       ...fixed.properties,
       conditional: {
@@ -175,20 +180,6 @@ function fixedRules(fixed: Schema): CelRule[] {
     message: `${field} must be set unless conditional is set`,
     fieldPath: `.${field}`,
   }));
-  const atLeast = fixed["x-gw-at-least-one-of"];
-  if (atLeast !== undefined) {
-    rules.push({
-      rule: `has(self.conditional) || ${atLeast.map((field) => `has(self.${field})`).join(" || ")}`,
-      message: `at least one of the fields in [${[...atLeast, "conditional"].join(" ")}] must be set`,
-    });
-  }
-  const atMost = fixed["x-gw-at-most-one-of"];
-  if (atMost !== undefined) {
-    rules.push({
-      rule: `[${atMost.map((field) => `has(self.${field})`).join(", ")}].filter(x, x).size() <= 1`,
-      message: `at most one of the fields in [${atMost.join(" ")}] may be set`,
-    });
-  }
   for (const rule of fixed["x-kubernetes-validations"] ?? []) {
     rules.push({ ...rule, rule: `has(self.conditional) || (${rule.rule})` });
   }

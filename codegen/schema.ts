@@ -66,6 +66,8 @@ export interface Schema {
   "x-gw-default"?: string;
   "x-gw-include"?: string;
   "x-gw-conditional"?: string;
+  /** Written by the loader alone: the field that excludes all others. A rule says so too; editors read this. */
+  "x-gw-alone"?: string;
 }
 
 /** A schema with a name: the node of the graph and one type in TypeScript. */

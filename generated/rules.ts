@@ -460,8 +460,11 @@ const Transformation: RuleNode = {
       message: "the entry of conditional without condition must be the last one",
       fieldPath: ".conditional",
     },
+  ],
+  oneOf: [
     {
-      rule: "has(self.conditional) || has(self.request) || has(self.response)",
+      kind: "atLeast",
+      fields: ["request", "response", "conditional"],
       message: "at least one of the fields in [request response conditional] must be set",
     },
   ],
@@ -528,8 +531,11 @@ const RateLimits: RuleNode = {
       message: "the entry of conditional without condition must be the last one",
       fieldPath: ".conditional",
     },
+  ],
+  oneOf: [
     {
-      rule: "has(self.conditional) || has(self.local)",
+      kind: "atLeast",
+      fields: ["local", "conditional"],
       message: "at least one of the fields in [local conditional] must be set",
     },
   ],
@@ -621,8 +627,11 @@ const DirectResponse: RuleNode = {
       message: "status must be set unless conditional is set",
       fieldPath: ".status",
     },
+  ],
+  oneOf: [
     {
-      rule: "[has(self.body), has(self.bodyExpression)].filter(x, x).size() <= 1",
+      kind: "atMost",
+      fields: ["body", "bodyExpression"],
       message: "at most one of the fields in [body bodyExpression] may be set",
     },
   ],

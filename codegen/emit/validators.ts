@@ -120,7 +120,7 @@ export function forAjv(schema: Schema): SchemaObject {
     result[keyword] = value;
   }
   if (source.$ref !== undefined) result["$ref"] = `#/definitions/${source.$ref}`;
-  if (source.format !== undefined) Object.assign(result, boundsOf(source.format), onlySet(source));
+  if (source.format !== undefined) Object.assign(result, formatBounds(source.format), onlySet(source));
   if (source.properties !== undefined) {
     result["properties"] = Object.fromEntries(
       Object.entries(source.properties).map(([name, child]) => [name, forAjv(child)]),
@@ -142,7 +142,8 @@ export function forAjv(schema: Schema): SchemaObject {
 /** Null is taken out where it is not asked for before anything is checked, so nullable has nothing left to say. */
 const IGNORED: ReadonlySet<string> = new Set(["description", "default", "format", "example", "nullable"]);
 
-function boundsOf(format: string): Schema {
+/** The format of a value, as bounds and patterns. @throws when nothing is known of it */
+export function formatBounds(format: string): Schema {
   const bounds = FORMAT_BOUNDS[format];
   if (bounds === undefined) throw new Error(`the format ${format} has no check in codegen/emit/validators.ts`);
   return bounds;
