@@ -14,11 +14,11 @@ import {
   type Node,
 } from "../../../generated/proto/envoy/service/discovery/v3/discovery_pb.ts";
 import type { ApplyResult, ResourceUpdate } from "../../ir/resource.ts";
+import { createBackoff, type BackoffOptions } from "../../lib/backoff.ts";
 import { FatalError, messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import { methodDefinition } from "../grpc.ts";
 import { GATEWAY_METADATA, MAX_MESSAGE_BYTES } from "../limits.ts";
-import { Backoff, type BackoffOptions } from "./backoff.ts";
 import { ClientSession } from "./session.ts";
 import { Store } from "./store.ts";
 
@@ -59,7 +59,7 @@ export function createXdsClient(options: XdsClientOptions): XdsClient {
   const target = targetOf(options);
   const node = nodeOf(options);
   const store = new Store();
-  const backoff = new Backoff(options.backoff ?? { firstMs: 250, maxMs: 15_000 });
+  const backoff = createBackoff(options.backoff ?? { initialMs: 250, maxMs: 15_000 });
   const stopping = new AbortController();
   const ready = Promise.withResolvers<void>();
   let connected = false;

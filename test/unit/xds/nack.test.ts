@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { Backoff } from "../../../src/xds/client/backoff.ts";
 import { decodeRefusals, encodeRefusals } from "../../../src/xds/nack.ts";
 
 test("refusals survive the wire whatever their texts are", () => {
@@ -27,20 +26,4 @@ test("a name that the response did not carry is not taken from a refusal", () =>
   assert.deepEqual(decodeRefusals(message, "Policy", ["mine", "fine"]), [
     { type: "Policy", key: "mine", reason: "bad" },
   ]);
-});
-
-test("waiting times double up to the limit, vary by at most half, and start again after a reset", () => {
-  for (const [random, share] of [
-    [0, 0.5],
-    [0.5, 0.75],
-  ] as const) {
-    const backoff = new Backoff({ firstMs: 100, maxMs: 500, random: () => random });
-    const waits = Array.from({ length: 5 }, () => backoff.next());
-    assert.deepEqual(
-      waits,
-      [100, 200, 400, 500, 500].map((step) => step * share),
-    );
-    backoff.reset();
-    assert.equal(backoff.next(), 100 * share);
-  }
 });

@@ -49,7 +49,7 @@ function follow(t: TestContext, port: number, plane: DataPlane, more: Partial<Xd
     gateway: GATEWAY,
     log: quiet,
     apply: plane.apply,
-    backoff: { firstMs: 5, maxMs: 20 },
+    backoff: { initialMs: 5, maxMs: 20 },
     ...more,
   });
   t.after(() => client.stop());
