@@ -1,4 +1,5 @@
 /** Checks of names against the environment, and the messages for those that do not exist. */
+import { closest } from "../lib/suggest.ts";
 import type { Environment, Shape } from "./environment.ts";
 import { CelError } from "./errors.ts";
 
@@ -58,30 +59,6 @@ export function unescapeField(field: string): string {
 }
 
 function hint(name: string, known: Iterable<string>, prefix = ""): string {
-  let best: string | undefined;
-  let bestDistance = Math.max(1, Math.floor(name.length / 3)) + 1;
-  for (const candidate of known) {
-    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
-    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
-  }
-  return best === undefined ? "" : `; did you mean "${prefix}${best}"?`;
-}
-
-/** Insertions, deletions, replacements and swaps of neighbours between two short words. */
-function editDistance(a: string, b: string): number {
-  if (Math.abs(a.length - b.length) > 4 || a.length > 64) return Number.POSITIVE_INFINITY;
-  let before: number[] = [];
-  let previous = Array.from({ length: b.length + 1 }, (_, at) => at);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const cost = a[i - 1] === b[j - 1] ? 0 : 1;
-      let best = Math.min((previous[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (previous[j - 1] ?? 0) + cost);
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
-        best = Math.min(best, (before[j - 2] ?? 0) + 1);
-      row.push(best);
-    }
-    [before, previous] = [previous, row];
-  }
-  return previous[b.length] ?? 0;
+  const meant = closest(name, known);
+  return meant === undefined ? "" : `; did you mean \`${prefix}${meant}\`?`;
 }

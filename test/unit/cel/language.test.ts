@@ -103,7 +103,7 @@ test("an unknown root is refused at compilation, with its position and the likel
     (error) => {
       assert.ok(error instanceof CelError);
       assert.deepEqual([error.code, error.position], ["unknown_variable", 8]);
-      assert.match(error.message, /did you mean "request"\?/);
+      assert.match(error.message, /did you mean `request`\?/);
       return true;
     },
   );
@@ -119,7 +119,7 @@ test("an unknown field of a known root is refused, also in has() and behind a te
 });
 
 test("an unknown function, and a known one with the wrong number of arguments, are refused by name", () => {
-  assert.throws(() => parseExpression('request.path.startWith("a")', REQUEST_ENVIRONMENT), /did you mean "startsWith"/);
+  assert.throws(() => parseExpression('request.path.startWith("a")', REQUEST_ENVIRONMENT), /did you mean `startsWith`/);
   assert.throws(() => parseExpression("request.path.startsWith()", REQUEST_ENVIRONMENT), /does not take 0 argument/);
 });
 
