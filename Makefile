@@ -1,9 +1,9 @@
 # `make help` lists the targets. Node 24 comes with the project's dependencies; this PATH lets every recipe find it.
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
-TESTS := 'test/unit/**/*.test.ts' 'test/feature/**/*.test.ts' 'test/cluster/**/*.test.ts'
+TESTS := 'test/unit/**/*.test.ts' 'test/feature/**/*.test.ts' 'test/conformance/**/*.test.ts' 'test/cluster/**/*.test.ts'
 
 .DEFAULT_GOAL := help
-.PHONY: help up install generate verify check test test-slow golden fields fields-check bench testbed image
+.PHONY: help up install generate verify check test test-slow golden fields fields-check cel-conformance bench testbed image
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -42,6 +42,9 @@ test: install testbed ## Run the tests: unit, feature and against a real API ser
 
 test-slow: install ## The slow lane: a rotating-free, full run of the ledger of fields
 	node test/fields/main.ts --check --all
+
+cel-conformance: install ## List every case of the official expression test data with its verdict
+	@node --import tsx test/conformance/cel/main.ts
 
 golden: install ## Rewrite the golden files; look at the difference before you commit it
 	UPDATE_GOLDEN=1 node --import tsx --test 'test/unit/**/golden.test.ts'

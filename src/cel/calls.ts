@@ -4,10 +4,13 @@ import { Run } from "./budget.ts";
 import type { Compiler } from "./compile.ts";
 import type { CelFunction } from "./environment.ts";
 import { Failure, NO_OVERLOAD } from "./errors.ts";
+import { hasFixedType } from "./fixed-type.ts";
+import { ROUNDING } from "./functions/math.ts";
 import { literalMatcher } from "./functions/regex.ts";
 import { STANDARD_MACROS } from "./macros.ts";
 import { unknownFunction } from "./names.ts";
 import type { Program } from "./operators.ts";
+import { isDouble } from "./values.ts";
 
 /** Pure functions whose result for literal arguments is found at compilation. */
 const FOLDED: ReadonlySet<string> = new Set(["cidr", "ip", "duration", "timestamp", "quantity", "url"]);
@@ -21,14 +24,19 @@ export function compileCall(compiler: Compiler, node: Call): Program {
     const macro = STANDARD_MACROS.get(`${full}/${args.length}`);
     if (macro !== undefined) return macro(compiler, node);
     const found = findFunction(compiler, full, args.length, qualified.absolute);
-    if (found !== undefined) return invoke(found, compileAll(compiler, args));
+    if (found !== undefined) {
+      const call = ROUNDING.has(full) && args.every(hasFixedType) ? onDoublesOnly(found) : found;
+      return invoke(call, compileAll(compiler, args));
+    }
   }
   const macro = compiler.environment.macros.get(key) ?? compiler.environment.macros.get(anyArity(key));
   const compiled = (macro ?? STANDARD_MACROS.get(key))?.(compiler, node);
   if (compiled !== undefined) return compiled;
   if (target === undefined) {
     const found = findFunction(compiler, name, args.length, node.absolute);
-    if (found === undefined) throw unknownFunction(name, args.length, compiler.environment, node.position);
+    if (found === undefined) {
+      return compiler.unknown(unknownFunction(name, args.length, compiler.environment, node.position));
+    }
     return fold(name, args, invoke(found, compileAll(compiler, args)));
   }
   return method(compiler, node, target);
@@ -44,7 +52,7 @@ function method(compiler: Compiler, node: Call, target: Node): Program {
     // `nosuch.f(x)`: the namespace is as unknown as the function, and the function is what the author meant.
     const full = qualified === undefined || compiler.environment.variables.has(root);
     const wanted = full ? `.${name}` : `${qualified.names.join(".")}.${name}`;
-    throw unknownFunction(wanted, args.length, compiler.environment, node.position);
+    return compiler.unknown(unknownFunction(wanted, args.length, compiler.environment, node.position));
   }
   const operand = compiler.compile(target);
   const [pattern] = args;
@@ -52,6 +60,10 @@ function method(compiler: Compiler, node: Call, target: Node): Program {
     return matchesLiteral(operand, pattern.value);
   }
   return invoke(found, [operand, ...compileAll(compiler, args)]);
+}
+
+function onDoublesOnly(call: CelFunction): CelFunction {
+  return (run, value) => (isDouble(value) ? call(run, value) : NO_OVERLOAD);
 }
 
 function matchesLiteral(operand: Program, pattern: string): Program {

@@ -16,7 +16,18 @@ import type { Scope } from "./scope.ts";
 
 /** @throws CelError with a code and a position when the text is not an expression of this environment */
 export function compileExpression(source: string, environment: Environment): Expression {
-  const { program, reads, slots } = prepare(source, environment);
+  return expressionOf(source, environment, prepare(source, environment, true));
+}
+
+/**
+ * The language without static checks: an unknown name fails when it is reached, and not before.
+ * @throws CelError syntax, too_long, too_deep
+ */
+export function compileUnchecked(source: string, environment: Environment): Expression {
+  return expressionOf(source, environment, prepare(source, environment, false));
+}
+
+function expressionOf(source: string, environment: Environment, { program, reads, slots }: Prepared): Expression {
   return {
     source,
     reads,
@@ -41,7 +52,7 @@ export function compileExpression(source: string, environment: Environment): Exp
  * @throws CelError as compileExpression
  */
 export function parseExpression(source: string, environment: Environment): { readonly reads: Reads } {
-  return { reads: prepare(source, environment).reads };
+  return { reads: prepare(source, environment, true).reads };
 }
 
 /** Stands in for an expression that does not compile: its policy stays in force, and every evaluation fails. */
@@ -69,8 +80,15 @@ export function bodyOf(value: unknown): Buffer {
 
 const NOTHING: Scope = { root: () => undefined };
 
-function prepare(source: string, environment: Environment): { program: Program; reads: Reads; slots: number } {
-  const compiler = new Compiler(environment);
+interface Prepared {
+  readonly program: Program;
+  readonly reads: Reads;
+  /** How many local variables it needs. */
+  readonly slots: number;
+}
+
+function prepare(source: string, environment: Environment, checked: boolean): Prepared {
+  const compiler = new Compiler(environment, checked);
   const program = compiler.compile(parse(source, environment));
   const { reads, slots } = compiler;
   return { program, reads, slots };

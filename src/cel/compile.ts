@@ -6,6 +6,7 @@ import { type Index, type Node, type Select, qualifiedName } from "./ast.ts";
 import { compileCall } from "./calls.ts";
 import type { Environment } from "./environment.ts";
 import { CelError, Failure, NO_SUCH_KEY } from "./errors.ts";
+import { hasFixedType } from "./fixed-type.ts";
 import { fieldOf, indexOf, optionalField, optionalIndex } from "./lookup.ts";
 import { checkFields, unescapeField, unknownVariable } from "./names.ts";
 import * as operators from "./operators.ts";
@@ -18,10 +19,20 @@ export class Compiler {
   readonly environment: Environment;
   readonly reads: ReadsCollector = new ReadsCollector();
   readonly #locals: { readonly name: string; readonly slot: number }[] = [];
+  /** Without checks an unknown name is a failure of the running program, and only if it is reached. */
+  readonly #checked: boolean;
   slots = 0;
 
-  constructor(environment: Environment) {
+  constructor(environment: Environment, checked = true) {
     this.environment = environment;
+    this.#checked = checked;
+  }
+
+  /** What stands for a name that does not exist. @throws the error, when the compilation checks */
+  unknown(error: CelError): Program {
+    if (this.#checked) throw error;
+    const failure = new Failure(error.code, error.message);
+    return () => failure;
   }
 
   /** Compiles `body` with fresh local variables. */
@@ -180,7 +191,7 @@ export class Compiler {
         .slice(length)
         .reduce((operand, field) => selectField(operand, escapedFields ? unescapeField(field) : field), program);
     }
-    throw unknownVariable(first, this.environment, rootOf(node).position);
+    return this.unknown(unknownVariable(first, this.environment, rootOf(node).position));
   }
 
   #declared(name: string, absolute: boolean): Program | undefined {
@@ -213,7 +224,7 @@ export class Compiler {
     const { root, fields } = chain;
     if (!this.environment.variables.has(root)) return;
     this.reads.add(root, fields[0]?.name);
-    checkFields(root, fields, this.environment);
+    if (this.#checked) checkFields(root, fields, this.environment);
   }
 }
 
@@ -249,22 +260,4 @@ function literalTexts(node: Node): ReadonlySet<unknown> | undefined {
   if (node.kind !== "list" || node.items.length === 0) return undefined;
   if (!node.items.every(({ value, optional }) => !optional && constantText(value) !== undefined)) return undefined;
   return new Set(node.items.map(({ value }) => constantText(value)));
-}
-
-/** Whether the numeric type is written in the source: only values from outside may mix int and double. */
-function hasFixedType(node: Node): boolean {
-  switch (node.kind) {
-    case "constant":
-      return true;
-    case "negate":
-      return hasFixedType(node.operand);
-    case "binary":
-      return hasFixedType(node.left) && hasFixedType(node.right);
-    case "conditional":
-      return hasFixedType(node.consequent) && hasFixedType(node.otherwise);
-    case "call":
-      return node.target === undefined && ["int", "uint", "double", "size"].includes(node.name);
-    default:
-      return false;
-  }
 }

@@ -120,6 +120,8 @@ export const TYPES: ReadonlyMap<string, Type> = new Map(
     "optional_type",
     "google.protobuf.Timestamp",
     "google.protobuf.Duration",
+    "net.IP",
+    "net.CIDR",
   ].map((name) => [name, new Type(name)]),
 );
 

@@ -63,8 +63,33 @@ function fixed(letter: "f" | "e", digits: number, value: unknown): string | Fail
   const number = numberOf(value);
   if (number === undefined) return INVALID_ARGUMENT;
   const plain = Number(number);
-  const text = letter === "f" ? plain.toFixed(digits) : twoDigitExponent(plain.toExponential(digits));
-  return special(plain) ?? text;
+  if (!Number.isFinite(plain)) return special(plain) ?? INVALID_ARGUMENT;
+  return letter === "e" ? twoDigitExponent(inExponents(plain, digits)) : inFull(plain, digits);
+}
+
+/** From here on JavaScript's toFixed changes to exponents. */
+const FIXED_LIMIT = 1e21;
+const EXACT_DIGITS = 100;
+
+function inFull(value: number, digits: number): string {
+  if (Math.abs(value) >= FIXED_LIMIT) return `${BigInt(value)}${digits === 0 ? "" : `.${"0".repeat(digits)}`}`;
+  return halfToEven(value.toFixed(digits), value.toFixed(EXACT_DIGITS), digits);
+}
+
+function inExponents(value: number, digits: number): string {
+  const [rounded = "", exponent = ""] = value.toExponential(digits).split("e");
+  const [exact = "", exactExponent = ""] = value.toExponential(EXACT_DIGITS).split("e");
+  const even = halfToEven(rounded, exact, digits);
+  // Rounding up a row of nines moved the exponent; rounding down has to move it back.
+  return even === rounded ? `${rounded}e${exponent}` : `${even}e${exactExponent}`;
+}
+
+/** JavaScript rounds a half away from zero, the language to the even neighbour. `exact` has every digit that matters. */
+function halfToEven(rounded: string, exact: string, digits: number): string {
+  const point = exact.indexOf(".");
+  const kept = exact.slice(0, digits === 0 ? point : point + 1 + digits);
+  const isHalf = /^50*$/.test(exact.slice(point + 1 + digits));
+  return isHalf && Number(kept.at(-1)) % 2 === 0 ? kept : rounded;
 }
 
 function special(value: number): string | undefined {

@@ -35,6 +35,9 @@ function rounding(apply: (value: number) => number): CelFunction {
   };
 }
 
+/** Functions of a double that take an int only because a number from outside does not say which of the two it is. */
+export const ROUNDING: ReadonlySet<string> = new Set(["ceil", "floor", "trunc", "round"].map((name) => `math.${name}`));
+
 function abs(_run: Run, value: unknown): unknown {
   if (isDouble(value)) return toDouble(Math.abs(doubleOf(value)));
   if (value instanceof Uint) return value;

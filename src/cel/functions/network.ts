@@ -61,13 +61,17 @@ export class Cidr extends Opaque {
   }
 }
 
-/** An IPv4 address inside IPv6 (as sockets report them) is the IPv4 address. */
-export function parseIp(text: string): Ip | undefined {
+/**
+ * An IPv4 address inside IPv6 is the IPv4 address.
+ * @param dotted whether "::ffff:10.0.0.1" is taken; `ip()` and `cidr()` refuse it as they refuse a zone
+ */
+export function parseIp(text: string, dotted = false): Ip | undefined {
   const family = isIP(text);
   if (family === 4) return new Ip(4, bitsOfV4(text));
   if (family !== 6 || text.includes("%")) return undefined;
   const bits = bitsOfV6(text);
-  return bits >> 32n === 0xffffn ? new Ip(4, bits & 0xffffffffn) : new Ip(6, bits);
+  if (bits >> 32n !== 0xffffn) return new Ip(6, bits);
+  return text.includes(".") && !dotted ? undefined : new Ip(4, bits & 0xffffffffn);
 }
 
 function bitsOfV4(text: string): bigint {
@@ -107,6 +111,12 @@ function cidrOf(value: unknown): Cidr | Failure {
   return typeof value === "string" ? (parseCidr(value) ?? NOT_A_CIDR) : NO_OVERLOAD;
 }
 
+const isCanonical: CelFunction = (_run, text) => {
+  if (typeof text !== "string") return NO_OVERLOAD;
+  const ip = ipOf(text);
+  return ip instanceof Failure ? ip : ip.toText() === text;
+};
+
 function onIp(apply: (ip: Ip) => unknown): CelFunction {
   return (_run, value) => (value instanceof Ip ? apply(value) : NO_OVERLOAD);
 }
@@ -137,7 +147,7 @@ export const NETWORK_FUNCTIONS: readonly [string, CelFunction][] = [
   ["isCIDR/1", (_run, text) => (typeof text === "string" ? parseCidr(text) !== undefined : NO_OVERLOAD)],
   ["ip/1", (_run, text) => ipOf(text)],
   ["cidr/1", (_run, text) => cidrOf(text)],
-  ["ip.isCanonical/1", (_run, text) => (typeof text === "string" ? parseIp(text)?.toText() === text : NO_OVERLOAD)],
+  ["ip.isCanonical/1", isCanonical],
   [".family/0", onIp((ip) => ip.family)],
   [".isUnspecified/0", onIp(isUnspecified)],
   [".isLoopback/0", onIp(isLoopback)],
@@ -150,7 +160,8 @@ export const NETWORK_FUNCTIONS: readonly [string, CelFunction][] = [
   [
     ".containsIP/1",
     onCidr((cidr, other) => {
-      const ip = ipOf(other);
+      // Text comes from a peer or a header, in any spelling: a rule that denies a range must not miss one.
+      const ip = typeof other === "string" ? (parseIp(other, true) ?? NOT_AN_IP) : ipOf(other);
       return ip instanceof Failure ? ip : cidr.contains(ip);
     }),
   ],
