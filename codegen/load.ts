@@ -5,7 +5,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { parse } from "yaml";
 import { schemaError } from "./errors.ts";
-import { isStruct, type CelRule, type Component, type Schema } from "./schema.ts";
+import { fieldGroups, isStruct, ONE_OF_KEYWORDS, type CelRule, type Component, type Schema } from "./schema.ts";
 import { checkVocabulary } from "./vocabulary.ts";
 
 export interface Column {
@@ -95,9 +95,14 @@ function included(component: Component, all: ReadonlyMap<string, Component>, see
   }
   const rules = [...(base["x-kubernetes-validations"] ?? []), ...(own["x-kubernetes-validations"] ?? [])];
   const required = [...(base.required ?? []), ...(own.required ?? [])];
+  const groups = ONE_OF_KEYWORDS.flatMap((keyword) => {
+    const all = [...fieldGroups(own, keyword), ...fieldGroups(base, keyword)];
+    return all.length === 0 ? [] : [[keyword, all] as const];
+  });
   return {
     ...base,
     ...own,
+    ...Object.fromEntries(groups),
     properties: { ...own.properties, ...base.properties },
     ...(required.length > 0 ? { required } : {}),
     ...(rules.length > 0 ? { "x-kubernetes-validations": rules } : {}),
@@ -110,6 +115,12 @@ function conditional(component: Component, base: Component, all: ReadonlyMap<str
   const fixed = included(base, all, []);
   if (!isStruct(fixed)) throw schemaError(`${file}.yaml`, name, `${base.name} has no fields`);
   const fields = Object.keys(fixed.properties ?? {});
+  for (const [field, site] of Object.entries(fixed.properties ?? {})) {
+    const fallback = site.default ?? (site.$ref === undefined ? undefined : all.get(site.$ref)?.schema.default);
+    if (fallback === undefined) continue;
+    // The API server would fill it in beside `conditional`, which excludes it.
+    throw schemaError(`${base.file}.yaml`, `${base.name}.${field}`, "may not have a default: use x-gw-default");
+  }
   const entryName = `Conditional${name}`;
   const entry: Schema = {
     description: `One of several forms, and when it is used: see ${name}.`,
@@ -124,14 +135,17 @@ function conditional(component: Component, base: Component, all: ReadonlyMap<str
       policy: { $ref: base.name, description: "The form." },
     },
   };
-  const atLeast = fixed["x-gw-at-least-one-of"];
-  const atMost = fixed["x-gw-at-most-one-of"];
+  // Where one of several fields has to be set, the conditional form takes its place.
+  const counts = ONE_OF_KEYWORDS.flatMap((keyword) => {
+    const added = keyword === "x-gw-at-most-one-of" ? [] : ["conditional"];
+    const all = fieldGroups(fixed, keyword).map((group) => [...group, ...added]);
+    return all.length === 0 ? [] : [[keyword, all] as const];
+  });
   const schema: Schema = {
     description: component.schema.description ?? "",
     type: "object",
     "x-gw-alone": "conditional",
-    ...(atLeast === undefined ? {} : { "x-gw-at-least-one-of": [...atLeast, "conditional"] }),
-    ...(atMost === undefined ? {} : { "x-gw-at-most-one-of": atMost }),
+    ...Object.fromEntries(counts),
     properties: {
       ...fixed.properties,
       conditional: {

@@ -2,7 +2,7 @@
  * Turns our own keywords into what the API server knows: rules in CEL, patterns, lengths. The same lowering feeds the
  * CRDs and the rules that admission runs, so that both say the same.
  */
-import type { CelRule, Schema } from "./schema.ts";
+import { fieldGroups, type ByteRange, type CelRule, type Schema } from "./schema.ts";
 import { FORMATS } from "./vocabulary.ts";
 
 /** A rule about how many of some fields are set. */
@@ -30,11 +30,11 @@ export function celField(name: string): string {
 }
 
 export function oneOfs(schema: Schema): OneOf[] {
-  return FAMILY.flatMap(({ keyword, kind, words, verb }) => {
-    const fields = schema[keyword];
-    if (fields === undefined) return [];
-    return [{ kind, fields, message: `${words} of the fields in [${fields.join(" ")}] ${verb} be set` }];
-  });
+  return FAMILY.flatMap(({ keyword, kind, words, verb }) =>
+    fieldGroups(schema, keyword).map((fields) => {
+      return { kind, fields, message: `${words} of the fields in [${fields.join(" ")}] ${verb} be set` };
+    }),
+  );
 }
 
 /** Every rule of a schema but the family of one-of. */
@@ -42,6 +42,7 @@ export function otherRules(schema: Schema): CelRule[] {
   const immutable = schema["x-gw-immutable"] === true;
   return [
     ...conditionRules(schema),
+    ...boundRules(schema),
     ...(immutable ? [{ rule: "self == oldSelf", message: "the value may not change" }] : []),
     ...(schema["x-kubernetes-validations"] ?? []).map((rule) => ({ ...rule, rule: rule.rule.trim() })),
   ];
@@ -55,6 +56,27 @@ export function celRules(schema: Schema): CelRule[] {
     return { rule: `[${present.join(", ")}].filter(x, x == true).size() ${test}`, message };
   });
   return [...counts, ...otherRules(schema)];
+}
+
+/** Bounds of values that are written as text: lengths of time, and sizes with a suffix. */
+function boundRules(schema: Schema): CelRule[] {
+  const shortest = schema["x-gw-min-duration"];
+  const range = schema["x-gw-bytes"];
+  return [
+    ...(shortest === undefined
+      ? []
+      : [{ rule: `duration(self) >= duration('${shortest}')`, message: `must be at least ${shortest}` }]),
+    ...(range === undefined ? [] : [byteRule(range)]),
+  ];
+}
+
+/** Kubernetes knows no suffix K; here it means the same as k. Numbers have a minimum and a maximum instead. */
+function byteRule({ min, max }: ByteRange): CelRule {
+  const size = "quantity(string(self).replace('K', 'k').replace('ki', 'Ki'))";
+  return {
+    rule: `type(self) == int || (${size}.compareTo(quantity('${min}')) >= 0 && ${size}.compareTo(quantity('${max}')) <= 0)`,
+    message: `must be from ${min} to ${max} bytes`,
+  };
 }
 
 /** One rule for each field that the condition shuts out, so that the message can name it. */
@@ -76,11 +98,16 @@ function conditionRules(schema: Schema): CelRule[] {
     }));
 }
 
-/** The bounds that `x-gw-format` implies; what the schema says itself wins. */
+/** The bounds that `x-gw-format` and `x-gw-bytes` imply; what the schema says itself wins. */
 export function withFormat(schema: Schema): Schema {
   const format = schema["x-gw-format"];
-  if (format === undefined) return schema;
-  return { ...FORMATS[format], ...schema };
+  const range = schema["x-gw-bytes"];
+  if (format === undefined && range === undefined) return schema;
+  return {
+    ...(format === undefined ? {} : FORMATS[format]),
+    ...schema,
+    ...(range === undefined ? {} : { minimum: range.min, maximum: range.max }),
+  };
 }
 
 /** A copy without any keyword of ours, and with what they lower to. */

@@ -23,6 +23,15 @@ export interface Condition {
   readonly "then-only": readonly string[];
 }
 
+/** Names of fields, or several such groups: a component that includes another one has its groups too. */
+export type FieldGroups = readonly string[] | readonly (readonly string[])[];
+
+/** What a size in bytes may be, both ends included. */
+export interface ByteRange {
+  readonly min: number;
+  readonly max: number;
+}
+
 export interface Schema {
   $ref?: string;
   type?: string;
@@ -54,14 +63,18 @@ export interface Schema {
   "x-kubernetes-map-type"?: string;
   "x-kubernetes-preserve-unknown-fields"?: boolean;
   "x-kubernetes-int-or-string"?: boolean;
-  "x-gw-exactly-one-of"?: readonly string[];
-  "x-gw-at-most-one-of"?: readonly string[];
-  "x-gw-at-least-one-of"?: readonly string[];
+  "x-gw-exactly-one-of"?: FieldGroups;
+  "x-gw-at-most-one-of"?: FieldGroups;
+  "x-gw-at-least-one-of"?: FieldGroups;
   "x-gw-if"?: Condition;
   "x-gw-immutable"?: boolean;
   "x-gw-ref"?: Reference;
   "x-gw-secret"?: boolean;
   "x-gw-cel"?: string;
+  "x-gw-cel-or"?: string;
+  "x-gw-bytes"?: ByteRange;
+  "x-gw-min-duration"?: string;
+  "x-gw-protects"?: boolean;
   "x-gw-format"?: string;
   "x-gw-default"?: string;
   "x-gw-include"?: string;
@@ -76,6 +89,19 @@ export interface Component {
   /** The source file without extension: "traffic", or "httproute" for a kind of the Gateway API. */
   readonly file: string;
   readonly schema: Schema;
+}
+
+export const ONE_OF_KEYWORDS = ["x-gw-exactly-one-of", "x-gw-at-most-one-of", "x-gw-at-least-one-of"] as const;
+
+/** The groups of one keyword of the one-of family, the component's own before those that it includes. */
+export function fieldGroups(schema: Schema, keyword: (typeof ONE_OF_KEYWORDS)[number]): (readonly string[])[] {
+  const groups: string[][] = [];
+  const single: string[] = [];
+  for (const part of schema[keyword] ?? []) {
+    if (typeof part === "string") single.push(part);
+    else groups.push([...part]);
+  }
+  return single.length > 0 ? [single, ...groups] : groups;
 }
 
 /** A schema and every schema below it, with its path from the start; references are not followed. */

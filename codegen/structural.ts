@@ -11,7 +11,7 @@ import { schemaError } from "./errors.ts";
 import type { SchemaGraph } from "./graph.ts";
 import { expand } from "./expand.ts";
 import { otherRules, withFormat } from "./lower.ts";
-import { isStruct, walk, type Component, type Schema } from "./schema.ts";
+import { fieldGroups, isStruct, ONE_OF_KEYWORDS, walk, type Component, type Schema } from "./schema.ts";
 
 const SAMPLE = [
   "|a|A|0|-|.|/|:|a-b|a.b|A.b-1|a_b|-a|a-|.a|a.|a b|a\n|é|ａ".split("|"),
@@ -53,9 +53,7 @@ function checkFields(schema: Schema, fail: Fail): void {
   const condition = schema["x-gw-if"];
   const named = [
     ...(schema.required ?? []),
-    ...(schema["x-gw-exactly-one-of"] ?? []),
-    ...(schema["x-gw-at-most-one-of"] ?? []),
-    ...(schema["x-gw-at-least-one-of"] ?? []),
+    ...ONE_OF_KEYWORDS.flatMap((keyword) => fieldGroups(schema, keyword).flat()),
     ...(condition === undefined ? [] : [...Object.keys(condition.when), ...condition["then-only"]]),
   ];
   for (const name of named) if (!fields.includes(name)) fail(`names the field ${name}, which does not exist`);

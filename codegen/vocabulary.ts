@@ -18,6 +18,10 @@ const names: Check = (value) =>
   Array.isArray(value) && value.length > 0 && value.every((name) => typeof name === "string")
     ? undefined
     : "must be a list of names";
+const groups: Check = (value) =>
+  Array.isArray(value) && value.length > 0 && value.every((group) => names(group) === undefined)
+    ? undefined
+    : names(value);
 const oneOf =
   (...allowed: readonly string[]): Check =>
   (value) =>
@@ -71,6 +75,10 @@ const rules: Check = (value) => {
 export const FORMATS: Readonly<Record<string, { readonly pattern?: string; readonly maxLength: number }>> = {
   duration: { pattern: "^([0-9]{1,5}(h|m|s|ms)){1,4}$", maxLength: 32 },
   hostname: { pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", maxLength: 253 },
+  quantity: {
+    pattern: "^[+-]?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([KMGTPE]i|[numkKMGTPE]|[eE][+-]?[0-9]{1,2})?$",
+    maxLength: 32,
+  },
   regex: { maxLength: 1024 },
 };
 
@@ -101,14 +109,18 @@ const KEYWORDS: Readonly<Record<string, Check>> = {
   "x-kubernetes-preserve-unknown-fields": isTrue,
   "x-kubernetes-int-or-string": isTrue,
   nullable: isTrue,
-  "x-gw-exactly-one-of": names,
-  "x-gw-at-most-one-of": names,
-  "x-gw-at-least-one-of": names,
+  "x-gw-exactly-one-of": groups,
+  "x-gw-at-most-one-of": groups,
+  "x-gw-at-least-one-of": groups,
   "x-gw-if": shape({ when: isTextMap, "then-only": names }),
   "x-gw-immutable": isTrue,
   "x-gw-ref": shape({ kinds, grant: isBoolean, selector: isBoolean }, ["selector"]),
   "x-gw-secret": isTrue,
   "x-gw-cel": oneOf(...PLACES),
+  "x-gw-cel-or": oneOf("duration"),
+  "x-gw-bytes": shape({ min: isCount, max: isCount }),
+  "x-gw-min-duration": isString,
+  "x-gw-protects": isTrue,
   "x-gw-format": oneOf(...Object.keys(FORMATS)),
   "x-gw-default": isString,
   "x-gw-include": isString,
@@ -125,9 +137,12 @@ const BESIDE_REF: ReadonlySet<string> = new Set([
   "pattern",
   "minimum",
   "maximum",
+  "x-gw-bytes",
   "x-gw-cel",
   "x-gw-default",
   "x-gw-immutable",
+  "x-gw-min-duration",
+  "x-gw-protects",
   "x-gw-ref",
   "x-gw-secret",
 ]);

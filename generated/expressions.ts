@@ -5,13 +5,50 @@ export interface ExpressionPlace {
   readonly path: readonly string[];
   /** What the expression can see. */
   readonly environment: "connection" | "request" | "backend" | "llm" | "callout" | "mcp" | "response" | "log";
+  /** A text of this other form is no expression. */
+  readonly or?: "duration";
 }
 
 /** By "group/Kind": every place where users write an expression. */
 export const EXPRESSIONS: Readonly<Record<string, readonly ExpressionPlace[]>> = {
   "gwproxy.dev/GwPolicy": [
+    { path: ["spec", "traffic", "jwtAuthentication", "location", "expression"], environment: "request" },
+    { path: ["spec", "traffic", "basicAuthentication", "location", "expression"], environment: "request" },
     { path: ["spec", "traffic", "apiKeyAuthentication", "location", "expression"], environment: "request" },
+    { path: ["spec", "traffic", "extAuth", "grpc", "requestMetadata", "*"], environment: "request" },
+    { path: ["spec", "traffic", "extAuth", "http", "path"], environment: "request" },
+    { path: ["spec", "traffic", "extAuth", "http", "redirect"], environment: "request" },
+    { path: ["spec", "traffic", "extAuth", "http", "body"], environment: "request" },
+    { path: ["spec", "traffic", "extAuth", "http", "addRequestHeaders", "*"], environment: "request" },
+    { path: ["spec", "traffic", "extAuth", "http", "responseMetadata", "*"], environment: "response" },
+    { path: ["spec", "traffic", "extAuth", "cache", "key", "*"], environment: "request" },
+    { path: ["spec", "traffic", "extAuth", "cache", "ttl"], environment: "response", or: "duration" },
+    { path: ["spec", "traffic", "extAuth", "conditional", "*", "condition"], environment: "request" },
+    { path: ["spec", "traffic", "extAuth", "conditional", "*", "policy", "grpc", "requestMetadata", "*"], environment: "request" },
+    { path: ["spec", "traffic", "extAuth", "conditional", "*", "policy", "http", "path"], environment: "request" },
+    { path: ["spec", "traffic", "extAuth", "conditional", "*", "policy", "http", "redirect"], environment: "request" },
+    { path: ["spec", "traffic", "extAuth", "conditional", "*", "policy", "http", "body"], environment: "request" },
+    { path: ["spec", "traffic", "extAuth", "conditional", "*", "policy", "http", "addRequestHeaders", "*"], environment: "request" },
+    { path: ["spec", "traffic", "extAuth", "conditional", "*", "policy", "http", "responseMetadata", "*"], environment: "response" },
+    { path: ["spec", "traffic", "extAuth", "conditional", "*", "policy", "cache", "key", "*"], environment: "request" },
+    { path: ["spec", "traffic", "extAuth", "conditional", "*", "policy", "cache", "ttl"], environment: "response", or: "duration" },
     { path: ["spec", "traffic", "authorization", "policy", "matchExpressions", "*"], environment: "request" },
+    { path: ["spec", "traffic", "rateLimit", "local", "*", "key"], environment: "request" },
+    { path: ["spec", "traffic", "rateLimit", "global", "descriptors", "*", "entries", "*", "expression"], environment: "request" },
+    { path: ["spec", "traffic", "rateLimit", "global", "descriptors", "*", "cost"], environment: "response" },
+    { path: ["spec", "traffic", "rateLimit", "global", "descriptors", "*", "limitOverride"], environment: "request" },
+    { path: ["spec", "traffic", "rateLimit", "conditional", "*", "condition"], environment: "request" },
+    { path: ["spec", "traffic", "rateLimit", "conditional", "*", "policy", "local", "*", "key"], environment: "request" },
+    { path: ["spec", "traffic", "rateLimit", "conditional", "*", "policy", "global", "descriptors", "*", "entries", "*", "expression"], environment: "request" },
+    { path: ["spec", "traffic", "rateLimit", "conditional", "*", "policy", "global", "descriptors", "*", "cost"], environment: "response" },
+    { path: ["spec", "traffic", "rateLimit", "conditional", "*", "policy", "global", "descriptors", "*", "limitOverride"], environment: "request" },
+    { path: ["spec", "traffic", "extProc", "metadataContext", "*", "*"], environment: "request" },
+    { path: ["spec", "traffic", "extProc", "requestAttributes", "*"], environment: "request" },
+    { path: ["spec", "traffic", "extProc", "responseAttributes", "*"], environment: "response" },
+    { path: ["spec", "traffic", "extProc", "conditional", "*", "condition"], environment: "request" },
+    { path: ["spec", "traffic", "extProc", "conditional", "*", "policy", "metadataContext", "*", "*"], environment: "request" },
+    { path: ["spec", "traffic", "extProc", "conditional", "*", "policy", "requestAttributes", "*"], environment: "request" },
+    { path: ["spec", "traffic", "extProc", "conditional", "*", "policy", "responseAttributes", "*"], environment: "response" },
     { path: ["spec", "traffic", "transformation", "request", "set", "*", "value"], environment: "request" },
     { path: ["spec", "traffic", "transformation", "request", "add", "*", "value"], environment: "request" },
     { path: ["spec", "traffic", "transformation", "request", "body"], environment: "request" },
@@ -29,9 +66,9 @@ export const EXPRESSIONS: Readonly<Record<string, readonly ExpressionPlace[]>> =
     { path: ["spec", "traffic", "transformation", "conditional", "*", "policy", "response", "add", "*", "value"], environment: "response" },
     { path: ["spec", "traffic", "transformation", "conditional", "*", "policy", "response", "body"], environment: "response" },
     { path: ["spec", "traffic", "transformation", "conditional", "*", "policy", "response", "metadata", "*"], environment: "response" },
-    { path: ["spec", "traffic", "rateLimit", "local", "*", "key"], environment: "request" },
-    { path: ["spec", "traffic", "rateLimit", "conditional", "*", "condition"], environment: "request" },
-    { path: ["spec", "traffic", "rateLimit", "conditional", "*", "policy", "local", "*", "key"], environment: "request" },
+    { path: ["spec", "traffic", "retry", "precondition"], environment: "request" },
+    { path: ["spec", "traffic", "retry", "condition"], environment: "response" },
+    { path: ["spec", "traffic", "delay", "duration"], environment: "request", or: "duration" },
     { path: ["spec", "traffic", "directResponse", "bodyExpression"], environment: "request" },
     { path: ["spec", "traffic", "directResponse", "headers", "*", "value"], environment: "request" },
     { path: ["spec", "traffic", "directResponse", "conditional", "*", "condition"], environment: "request" },

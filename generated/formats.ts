@@ -3,7 +3,7 @@
 export interface FormatPlace {
   /** Names of fields; "*" is each item or value. */
   readonly path: readonly string[];
-  readonly format: "duration" | "hostname" | "regex";
+  readonly format: "duration" | "hostname" | "quantity" | "regex";
 }
 
 /** By "group/Kind": every place whose text has a format that says more than its pattern. */
@@ -22,8 +22,15 @@ export const FORMATS: Readonly<Record<string, readonly FormatPlace[]>> = {
   "gwproxy.dev/GwPolicy": [
     { path: ["spec", "targetRefs", "*", "sectionName"], format: "hostname" },
     { path: ["spec", "targetSelectors", "*", "sectionName"], format: "hostname" },
+    { path: ["spec", "traffic", "jwtAuthentication", "providers", "*", "jwks", "remote", "cacheDuration"], format: "duration" },
+    { path: ["spec", "traffic", "basicAuthentication", "secretRef", "name"], format: "hostname" },
     { path: ["spec", "traffic", "apiKeyAuthentication", "secretRef", "name"], format: "hostname" },
+    { path: ["spec", "traffic", "extAuth", "forwardBody", "maxSize"], format: "quantity" },
+    { path: ["spec", "traffic", "extAuth", "conditional", "*", "policy", "forwardBody", "maxSize"], format: "quantity" },
+    { path: ["spec", "traffic", "buffer", "request", "maxBytes"], format: "quantity" },
+    { path: ["spec", "traffic", "buffer", "response", "maxBytes"], format: "quantity" },
     { path: ["spec", "traffic", "timeouts", "request"], format: "duration" },
+    { path: ["spec", "traffic", "retry", "backoff"], format: "duration" },
     { path: ["spec", "backend", "tls", "mtlsCertificateRef", "*", "name"], format: "hostname" },
     { path: ["spec", "backend", "tls", "caCertificateRefs", "*", "name"], format: "hostname" },
     { path: ["spec", "backend", "tls", "sni"], format: "hostname" },

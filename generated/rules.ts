@@ -383,6 +383,106 @@ const TargetSelector: RuleNode = {
   ],
 };
 
+const Cors: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.allowOrigins) || !('*' in self.allowOrigins) || size(self.allowOrigins) == 1",
+      message: "allowOrigins may hold * only alone",
+      fieldPath: ".allowOrigins",
+    },
+    {
+      rule: "!has(self.allowMethods) || !('*' in self.allowMethods) || size(self.allowMethods) == 1",
+      message: "allowMethods may hold * only alone",
+      fieldPath: ".allowMethods",
+    },
+    {
+      rule: "!has(self.allowHeaders) || !('*' in self.allowHeaders) || size(self.allowHeaders) == 1",
+      message: "allowHeaders may hold * only alone",
+      fieldPath: ".allowHeaders",
+    },
+  ],
+};
+
+const Duration: RuleNode = {
+  type: "string",
+  rules: [
+    {
+      rule: "self.matches('[1-9]')",
+      message: "must be longer than zero",
+    },
+  ],
+};
+
+const BackendRef: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "(self.group == '' && self.kind == 'Service') || (self.group == 'gwproxy.dev' && self.kind == 'GwBackend')",
+      message: "kind must be Service (group \"\") or GwBackend (group \"gwproxy.dev\")",
+      fieldPath: ".kind",
+    },
+    {
+      rule: "self.group != '' || self.kind != 'Service' || has(self.port)",
+      message: "port must be set for a Service",
+      fieldPath: ".port",
+    },
+    {
+      rule: "self.group != '' || self.kind != 'Service' || !self.name.contains('.')",
+      message: "name must be the name of a Service, without its namespace or a domain",
+      fieldPath: ".name",
+    },
+  ],
+};
+
+const RemoteJwks: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.backendRef) || has(self.jwksPath)",
+      message: "jwksPath must be set when backendRef is set",
+      fieldPath: ".jwksPath",
+    },
+    {
+      rule: "!has(self.url) || !has(self.jwksPath)",
+      message: "jwksPath may not be set when url is set: the url holds the path",
+      fieldPath: ".jwksPath",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["backendRef", "url"],
+      message: "exactly one of the fields in [backendRef url] must be set",
+    },
+  ],
+  fields: {
+    "cacheDuration": Duration,
+    "backendRef": BackendRef,
+  },
+};
+
+const Jwks: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["remote", "inline"],
+      message: "exactly one of the fields in [remote inline] must be set",
+    },
+  ],
+  fields: {
+    "remote": RemoteJwks,
+  },
+};
+
+const JwtProvider: RuleNode = {
+  type: "object",
+  fields: {
+    "jwks": Jwks,
+  },
+};
+
 const CredentialLocation: RuleNode = {
   type: "object",
   oneOf: [
@@ -392,6 +492,44 @@ const CredentialLocation: RuleNode = {
       message: "exactly one of the fields in [header queryParameter cookie expression] must be set",
     },
   ],
+};
+
+const JwtAuthentication: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.mcp) || size(self.providers) == 1",
+      message: "mcp needs exactly one entry in providers",
+      fieldPath: ".mcp",
+    },
+    {
+      rule: "!has(self.mcp) || self.mode == 'Strict'",
+      message: "mcp may be set only when mode is Strict",
+      fieldPath: ".mcp",
+    },
+  ],
+  fields: {
+    "providers": {
+      type: "array",
+      items: JwtProvider,
+    },
+    "location": CredentialLocation,
+  },
+};
+
+const BasicAuthentication: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["users", "secretRef"],
+      message: "exactly one of the fields in [users secretRef] must be set",
+    },
+  ],
+  fields: {
+    "secretRef": LocalSecretKeyRef,
+    "location": CredentialLocation,
+  },
 };
 
 const ApiKeyAuthentication: RuleNode = {
@@ -406,6 +544,298 @@ const ApiKeyAuthentication: RuleNode = {
   fields: {
     "secretRef": LocalSecretRef,
     "location": CredentialLocation,
+  },
+};
+
+const ExtAuthPolicy: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.forwardBody) || !has(self.http) || !has(self.http.body)",
+      message: "forwardBody may not be set when http.body is set",
+      fieldPath: ".forwardBody",
+    },
+    {
+      rule: "!has(self.url) || !self.url.matches('^https?://[^/]+/') || has(self.http)",
+      message: "url may have a path only when http is set",
+      fieldPath: ".url",
+    },
+    {
+      rule: "!has(self.url) || !self.url.matches('^https?://[^/]+/') || !has(self.http) || !has(self.http.path)",
+      message: "url may not have a path when http.path is set",
+      fieldPath: ".url",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["grpc", "http"],
+      message: "exactly one of the fields in [grpc http] must be set",
+    },
+    {
+      kind: "exactly",
+      fields: ["backendRef", "url"],
+      message: "exactly one of the fields in [backendRef url] must be set",
+    },
+  ],
+  fields: {
+    "backendRef": BackendRef,
+  },
+};
+
+const ConditionalExtAuth: RuleNode = {
+  type: "object",
+  fields: {
+    "policy": ExtAuthPolicy,
+  },
+};
+
+const ExtAuth: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.conditional) || (!has(self.grpc) && !has(self.http) && !has(self.failureMode) && !has(self.forwardBody) && !has(self.cache) && !has(self.backendRef) && !has(self.url))",
+      message: "conditional may not be set together with grpc, http, failureMode, forwardBody, cache, backendRef, url",
+      fieldPath: ".conditional",
+    },
+    {
+      rule: "!has(self.conditional) || self.conditional.filter(e, !has(e.condition)).size() <= 1",
+      message: "conditional may hold at most one entry without condition",
+      fieldPath: ".conditional",
+    },
+    {
+      rule: "!has(self.conditional) || self.conditional.all(e, has(e.condition)) || !has(self.conditional[size(self.conditional) - 1].condition)",
+      message: "the entry of conditional without condition must be the last one",
+      fieldPath: ".conditional",
+    },
+    {
+      rule: "has(self.conditional) || (!has(self.forwardBody) || !has(self.http) || !has(self.http.body))",
+      message: "forwardBody may not be set when http.body is set",
+      fieldPath: ".forwardBody",
+    },
+    {
+      rule: "has(self.conditional) || (!has(self.url) || !self.url.matches('^https?://[^/]+/') || has(self.http))",
+      message: "url may have a path only when http is set",
+      fieldPath: ".url",
+    },
+    {
+      rule: "has(self.conditional) || (!has(self.url) || !self.url.matches('^https?://[^/]+/') || !has(self.http) || !has(self.http.path))",
+      message: "url may not have a path when http.path is set",
+      fieldPath: ".url",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["grpc", "http", "conditional"],
+      message: "exactly one of the fields in [grpc http conditional] must be set",
+    },
+    {
+      kind: "exactly",
+      fields: ["backendRef", "url", "conditional"],
+      message: "exactly one of the fields in [backendRef url conditional] must be set",
+    },
+  ],
+  fields: {
+    "backendRef": BackendRef,
+    "conditional": {
+      type: "array",
+      items: ConditionalExtAuth,
+    },
+  },
+};
+
+const LocalRateLimit: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["requests", "tokens"],
+      message: "exactly one of the fields in [requests tokens] must be set",
+    },
+  ],
+};
+
+const GlobalRateLimit: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.url) || !self.url.matches('^https?://[^/]+/')",
+      message: "url may not have a path",
+      fieldPath: ".url",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["backendRef", "url"],
+      message: "exactly one of the fields in [backendRef url] must be set",
+    },
+  ],
+  fields: {
+    "backendRef": BackendRef,
+  },
+};
+
+const RateLimitsPolicy: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atLeast",
+      fields: ["local", "global"],
+      message: "at least one of the fields in [local global] must be set",
+    },
+  ],
+  fields: {
+    "local": {
+      type: "array",
+      items: LocalRateLimit,
+    },
+    "global": GlobalRateLimit,
+  },
+};
+
+const ConditionalRateLimits: RuleNode = {
+  type: "object",
+  fields: {
+    "policy": RateLimitsPolicy,
+  },
+};
+
+const RateLimits: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.conditional) || (!has(self.local) && !has(self.global))",
+      message: "conditional may not be set together with local, global",
+      fieldPath: ".conditional",
+    },
+    {
+      rule: "!has(self.conditional) || self.conditional.filter(e, !has(e.condition)).size() <= 1",
+      message: "conditional may hold at most one entry without condition",
+      fieldPath: ".conditional",
+    },
+    {
+      rule: "!has(self.conditional) || self.conditional.all(e, has(e.condition)) || !has(self.conditional[size(self.conditional) - 1].condition)",
+      message: "the entry of conditional without condition must be the last one",
+      fieldPath: ".conditional",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "atLeast",
+      fields: ["local", "global", "conditional"],
+      message: "at least one of the fields in [local global conditional] must be set",
+    },
+  ],
+  fields: {
+    "local": {
+      type: "array",
+      items: LocalRateLimit,
+    },
+    "global": GlobalRateLimit,
+    "conditional": {
+      type: "array",
+      items: ConditionalRateLimits,
+    },
+  },
+};
+
+const BufferBody: RuleNode = {
+  type: "object",
+  fields: {
+    "maxBytes": {
+      type: "object",
+      rules: [
+        {
+          rule: "type(self) == int || (quantity(string(self).replace('K', 'k').replace('ki', 'Ki')).compareTo(quantity('1')) >= 0 && quantity(string(self).replace('K', 'k').replace('ki', 'Ki')).compareTo(quantity('4294967295')) <= 0)",
+          message: "must be from 1 to 4294967295 bytes",
+        },
+      ],
+    },
+  },
+};
+
+const Buffer: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atLeast",
+      fields: ["request", "response"],
+      message: "at least one of the fields in [request response] must be set",
+    },
+  ],
+  fields: {
+    "request": BufferBody,
+    "response": BufferBody,
+  },
+};
+
+const ExtProcPolicy: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.url) || !self.url.matches('^https?://[^/]+/')",
+      message: "url may not have a path",
+      fieldPath: ".url",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["backendRef", "url"],
+      message: "exactly one of the fields in [backendRef url] must be set",
+    },
+  ],
+  fields: {
+    "backendRef": BackendRef,
+  },
+};
+
+const ConditionalExtProc: RuleNode = {
+  type: "object",
+  fields: {
+    "policy": ExtProcPolicy,
+  },
+};
+
+const ExtProc: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.conditional) || (!has(self.failureMode) && !has(self.processingOptions) && !has(self.metadataContext) && !has(self.requestAttributes) && !has(self.responseAttributes) && !has(self.backendRef) && !has(self.url))",
+      message: "conditional may not be set together with failureMode, processingOptions, metadataContext, requestAttributes, responseAttributes, backendRef, url",
+      fieldPath: ".conditional",
+    },
+    {
+      rule: "!has(self.conditional) || self.conditional.filter(e, !has(e.condition)).size() <= 1",
+      message: "conditional may hold at most one entry without condition",
+      fieldPath: ".conditional",
+    },
+    {
+      rule: "!has(self.conditional) || self.conditional.all(e, has(e.condition)) || !has(self.conditional[size(self.conditional) - 1].condition)",
+      message: "the entry of conditional without condition must be the last one",
+      fieldPath: ".conditional",
+    },
+    {
+      rule: "has(self.conditional) || (!has(self.url) || !self.url.matches('^https?://[^/]+/'))",
+      message: "url may not have a path",
+      fieldPath: ".url",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["backendRef", "url", "conditional"],
+      message: "exactly one of the fields in [backendRef url conditional] must be set",
+    },
+  ],
+  fields: {
+    "backendRef": BackendRef,
+    "conditional": {
+      type: "array",
+      items: ConditionalExtProc,
+    },
   },
 };
 
@@ -478,79 +908,6 @@ const Transformation: RuleNode = {
   },
 };
 
-const LocalRateLimit: RuleNode = {
-  type: "object",
-  oneOf: [
-    {
-      kind: "exactly",
-      fields: ["requests", "tokens"],
-      message: "exactly one of the fields in [requests tokens] must be set",
-    },
-  ],
-};
-
-const RateLimitsPolicy: RuleNode = {
-  type: "object",
-  oneOf: [
-    {
-      kind: "atLeast",
-      fields: ["local"],
-      message: "at least one of the fields in [local] must be set",
-    },
-  ],
-  fields: {
-    "local": {
-      type: "array",
-      items: LocalRateLimit,
-    },
-  },
-};
-
-const ConditionalRateLimits: RuleNode = {
-  type: "object",
-  fields: {
-    "policy": RateLimitsPolicy,
-  },
-};
-
-const RateLimits: RuleNode = {
-  type: "object",
-  rules: [
-    {
-      rule: "!has(self.conditional) || (!has(self.local))",
-      message: "conditional may not be set together with local",
-      fieldPath: ".conditional",
-    },
-    {
-      rule: "!has(self.conditional) || self.conditional.filter(e, !has(e.condition)).size() <= 1",
-      message: "conditional may hold at most one entry without condition",
-      fieldPath: ".conditional",
-    },
-    {
-      rule: "!has(self.conditional) || self.conditional.all(e, has(e.condition)) || !has(self.conditional[size(self.conditional) - 1].condition)",
-      message: "the entry of conditional without condition must be the last one",
-      fieldPath: ".conditional",
-    },
-  ],
-  oneOf: [
-    {
-      kind: "atLeast",
-      fields: ["local", "conditional"],
-      message: "at least one of the fields in [local conditional] must be set",
-    },
-  ],
-  fields: {
-    "local": {
-      type: "array",
-      items: LocalRateLimit,
-    },
-    "conditional": {
-      type: "array",
-      items: ConditionalRateLimits,
-    },
-  },
-};
-
 const HeaderModifiers: RuleNode = {
   type: "object",
   oneOf: [
@@ -558,16 +915,6 @@ const HeaderModifiers: RuleNode = {
       kind: "atLeast",
       fields: ["request", "response"],
       message: "at least one of the fields in [request response] must be set",
-    },
-  ],
-};
-
-const Duration: RuleNode = {
-  type: "string",
-  rules: [
-    {
-      rule: "self.matches('[1-9]')",
-      message: "must be longer than zero",
     },
   ],
 };
@@ -583,6 +930,13 @@ const Timeouts: RuleNode = {
   ],
   fields: {
     "request": Duration,
+  },
+};
+
+const Retry: RuleNode = {
+  type: "object",
+  fields: {
+    "backoff": Duration,
   },
 };
 
@@ -652,14 +1006,39 @@ const Traffic: RuleNode = {
       fieldPath: ".rateLimit",
     },
     {
+      rule: "!(has(self.phase) && self.phase == 'PreRouting') || !has(self.buffer)",
+      message: "buffer may not be set when phase is PreRouting",
+      fieldPath: ".buffer",
+    },
+    {
+      rule: "!(has(self.phase) && self.phase == 'PreRouting') || !has(self.csrf)",
+      message: "csrf may not be set when phase is PreRouting",
+      fieldPath: ".csrf",
+    },
+    {
       rule: "!(has(self.phase) && self.phase == 'PreRouting') || !has(self.headerModifiers)",
       message: "headerModifiers may not be set when phase is PreRouting",
       fieldPath: ".headerModifiers",
     },
     {
+      rule: "!(has(self.phase) && self.phase == 'PreRouting') || !has(self.hostRewrite)",
+      message: "hostRewrite may not be set when phase is PreRouting",
+      fieldPath: ".hostRewrite",
+    },
+    {
       rule: "!(has(self.phase) && self.phase == 'PreRouting') || !has(self.timeouts)",
       message: "timeouts may not be set when phase is PreRouting",
       fieldPath: ".timeouts",
+    },
+    {
+      rule: "!(has(self.phase) && self.phase == 'PreRouting') || !has(self.retry)",
+      message: "retry may not be set when phase is PreRouting",
+      fieldPath: ".retry",
+    },
+    {
+      rule: "!(has(self.phase) && self.phase == 'PreRouting') || !has(self.delay)",
+      message: "delay may not be set when phase is PreRouting",
+      fieldPath: ".delay",
     },
     {
       rule: "!(has(self.phase) && self.phase == 'PreRouting') || !has(self.directResponse)",
@@ -668,11 +1047,18 @@ const Traffic: RuleNode = {
     },
   ],
   fields: {
+    "cors": Cors,
+    "jwtAuthentication": JwtAuthentication,
+    "basicAuthentication": BasicAuthentication,
     "apiKeyAuthentication": ApiKeyAuthentication,
-    "transformation": Transformation,
+    "extAuth": ExtAuth,
     "rateLimit": RateLimits,
+    "buffer": Buffer,
+    "extProc": ExtProc,
+    "transformation": Transformation,
     "headerModifiers": HeaderModifiers,
     "timeouts": Timeouts,
+    "retry": Retry,
     "directResponse": DirectResponse,
   },
 };

@@ -7,6 +7,7 @@ export const SECRETS: Readonly<Record<string, readonly (readonly string[])[]>> =
     ["spec", "policies", "auth", "key"],
   ],
   "gwproxy.dev/GwPolicy": [
+    ["spec", "traffic", "basicAuthentication", "users", "*"],
     ["spec", "backend", "auth", "key"],
   ],
   "/Secret": [

@@ -32,23 +32,26 @@ export function emitPaths(graph: SchemaGraph, roots: ReadonlyMap<string, string>
       ? undefined
       : { path, kinds: ref.kinds, grant: ref.grant, selector: ref.selector === true };
   });
-  const expressions = table(({ path, schema, cel }) =>
-    schema["x-gw-cel"] === undefined || schema.type !== "string" ? undefined : { path, environment: cel },
-  );
+  const expressions = table(({ path, schema, cel }) => {
+    if (schema["x-gw-cel"] === undefined || schema.type !== "string") return undefined;
+    const or = schema["x-gw-cel-or"];
+    return { path, environment: cel, ...(or === undefined ? {} : { or }) };
+  });
   const formats = table(({ path, schema }) => {
     const format = schema["x-gw-format"];
     return format === undefined ? undefined : { path, format };
   });
   const secrets = table(({ path, schema }) => (schema["x-gw-secret"] === true ? { path } : undefined));
-  const masked = {
-    ...Object.fromEntries(Object.entries(secrets).map(([k, v]) => [k, v.map(({ path }) => path)])),
-    ...CORE_SECRETS,
-  };
+  const protections = table(({ path, schema }) => (schema["x-gw-protects"] === true ? { path } : undefined));
+  const pathsOf = (rows: Readonly<Record<string, readonly { readonly path: readonly string[] }[]>>) =>
+    Object.fromEntries(Object.entries(rows).map(([key, list]) => [key, list.map(({ path }) => path)]));
+  const masked = { ...pathsOf(secrets), ...CORE_SECRETS };
   const head = header("//", "crds/schemas");
   return new Map([
     ["refs.ts", `${head}${REFS}${literal(references, 2)};\n`],
     ["expressions.ts", `${head}${EXPRESSIONS}${literal(expressions, 2)};\n`],
     ["formats.ts", `${head}${FORMATS}${literal(formats, 2)};\n`],
+    ["protections.ts", `${head}${PROTECTIONS}${literal(pathsOf(protections), 2)};\n`],
     ["secrets.ts", `${head}${SECRETS}${literal(masked, 2)};\n`],
   ]);
 }
@@ -108,6 +111,8 @@ export interface ExpressionPlace {
   readonly path: readonly string[];
   /** What the expression can see. */
   readonly environment: ${PLACES.map((place) => JSON.stringify(place)).join(" | ")};
+  /** A text of this other form is no expression. */
+  readonly or?: "duration";
 }
 
 /** By "group/Kind": every place where users write an expression. */
@@ -117,11 +122,15 @@ const FORMATS = `
 export interface FormatPlace {
   /** Names of fields; "*" is each item or value. */
   readonly path: readonly string[];
-  readonly format: "duration" | "hostname" | "regex";
+  readonly format: "duration" | "hostname" | "quantity" | "regex";
 }
 
 /** By "group/Kind": every place whose text has a format that says more than its pattern. */
 export const FORMATS: Readonly<Record<string, readonly FormatPlace[]>> = `;
+
+const PROTECTIONS = `
+/** By "group/Kind": paths of settings without which something would be open that the user meant to close. */
+export const PROTECTIONS: Readonly<Record<string, readonly (readonly string[])[]>> = `;
 
 const SECRETS = `
 /** By "group/Kind": paths of values that no dump, log or error may show; "*" is each item or value. */

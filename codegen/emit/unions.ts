@@ -1,11 +1,13 @@
 /** Writes unions.ts: for each exactly-one-of the names of its members and a function that says which one is set. */
 import type { SchemaGraph } from "../graph.ts";
 import { compare, header } from "../print.ts";
+import { fieldGroups } from "../schema.ts";
 
 export function emitUnions(graph: SchemaGraph, place: (file: string) => string): string {
   const unions = [...graph.components.values()]
     .flatMap(({ name, file, schema }) => {
-      const members = schema["x-gw-exactly-one-of"];
+      // Groups that come from an included component have the accessor of that component.
+      const [members] = fieldGroups(schema, "x-gw-exactly-one-of");
       return members === undefined ? [] : [{ name, file, members }];
     })
     .sort((a, b) => compare(a.name, b.name));

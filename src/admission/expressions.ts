@@ -3,6 +3,7 @@ import { parseExpression } from "../cel/compile-expression.ts";
 import { REQUEST_ENVIRONMENT } from "../cel/environment.ts";
 import { CelError } from "../cel/errors.ts";
 import { type Place, environmentOf } from "../cel/places.ts";
+import { parseDuration } from "../lib/duration.ts";
 import { messageOf } from "../lib/errors.ts";
 import { print, violation } from "./messages.ts";
 import { textsAt } from "./paths.ts";
@@ -12,11 +13,15 @@ import type { Violation } from "./violation.ts";
 export interface ExpressionPlace {
   readonly path: readonly string[];
   readonly environment: Place;
+  /** A text of this other form is no expression. */
+  readonly or?: "duration";
 }
 
 export function expressionViolations(object: unknown, places: readonly ExpressionPlace[]): Violation[] {
-  return places.flatMap(({ path: pattern, environment }) =>
-    [...textsAt(object, pattern)].flatMap(({ path, text }) => faultOf(path, text, environment)),
+  return places.flatMap(({ path: pattern, environment, or }) =>
+    [...textsAt(object, pattern)].flatMap(({ path, text }) =>
+      or === "duration" && parseDuration(text) !== undefined ? [] : faultOf(path, text, environment),
+    ),
   );
 }
 

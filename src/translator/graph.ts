@@ -187,7 +187,7 @@ function declarePolicies(graph: Graph, inputs: Inputs, context: Omit<Routing & D
         gateways,
         problems,
         diagnostics: content?.diagnostics ?? [],
-        produced: content !== undefined && says(content),
+        produced: content !== undefined && enforces(content),
       };
     }),
   };
@@ -209,6 +209,11 @@ function identify(object: KubeObject): { readonly id: ObjectId; readonly generat
 
 function says({ units, backend }: PolicyContent): boolean {
   return units.length > 0 || backend !== undefined;
+}
+
+/** A policy that only closes what it governs says nothing that the user asked for. */
+function enforces({ units, backend }: PolicyContent): boolean {
+  return units.some(({ unit }) => unit.case !== "refusal") || backend !== undefined;
 }
 
 function sentTo(gateways: readonly string[] | undefined, resources: readonly Resource[]): Sent[] {

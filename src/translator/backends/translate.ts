@@ -11,10 +11,12 @@ import { backendKey } from "../../ir/keys.ts";
 import type { Resource } from "../../ir/resource.ts";
 import type { Readable } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
+import { watchReads } from "../../lib/unread.ts";
 import type { Diagnostic } from "../diagnostics.ts";
 import { irRef } from "../refs.ts";
 import { SecretReader, type SecretCollections } from "../secrets.ts";
 import type { ServiceView } from "../service.ts";
+import { unservedFields } from "../unserved.ts";
 import { backendsOf, translateLlm } from "./llm.ts";
 import { translateSettings } from "./settings.ts";
 import { translateStatic } from "./static.ts";
@@ -49,7 +51,8 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
       path: path === "" ? prefix : `${prefix}.${path}`,
       message,
     });
-  const { spec } = backend;
+  const { view, unread } = watchReads({ spec: backend.spec });
+  const { spec } = view;
   let kind: Backend["kind"] = { case: undefined };
   let uses: string[] = [];
   if (spec.static !== undefined) kind = { case: "static", value: translateStatic(spec.static) };
@@ -66,7 +69,11 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
     uses = backendsOf(value);
   } else reporter("error", "spec")("", "one of static and ai is required");
   const settings = translateSettings(spec.policies, secrets, reporter("error", "spec.policies"));
-  const broken = diagnostics.some(({ severity }) => severity === "error");
+  const isBroken = () => diagnostics.some(({ severity }) => severity === "error");
+  // A translator that gave up has not read the rest either.
+  const unserved = isBroken() ? [] : unservedFields("gwproxy.dev/GwBackend", unread(), []);
+  for (const { path, message, protects } of unserved) reporter(protects ? "error" : "warning", path)("", message);
+  const broken = isBroken();
   const message = create(BackendSchema, {
     key,
     object: irRef(id),
@@ -79,7 +86,7 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
     key,
     resource: broken ? undefined : resourceOf("Backend", message),
     uses: broken ? [] : uses,
-    sections: (spec.ai?.groups ?? []).flatMap((group) => group.providers.map((provider) => provider.name)),
+    sections: (backend.spec.ai?.groups ?? []).flatMap((group) => group.providers.map((provider) => provider.name)),
     diagnostics,
   };
 }

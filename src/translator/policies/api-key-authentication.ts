@@ -3,7 +3,7 @@
  * is reported and skipped; without any key the unit is sent all the same, so that Strict rejects everything.
  */
 import { create } from "@bufbuild/protobuf";
-import type { ApiKeyAuthentication as ApiBlock } from "../../../generated/types/traffic.ts";
+import type { ApiKeyAuthentication as ApiBlock } from "../../../generated/types/traffic-authentication.ts";
 import {
   ApiKeyAuthenticationSchema,
   ApiKeySchema,

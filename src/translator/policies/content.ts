@@ -9,10 +9,13 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { objectId } from "../../api/object.ts";
 import type { Read } from "../../lib/collections/graph.ts";
+import { watchReads } from "../../lib/unread.ts";
 import { translateSettings, within, type Report } from "../backends/settings.ts";
 import type { Diagnostic } from "../diagnostics.ts";
 import { SecretReader, type SecretCollections } from "../secrets.ts";
+import { unservedFields } from "../unserved.ts";
 import { UNIT_TRANSLATORS } from "./index.ts";
+import { refusalUnit } from "./refusal.ts";
 
 export interface PolicyContent {
   readonly phase: Phase;
@@ -24,18 +27,26 @@ export interface PolicyContent {
 
 export function translateContent(policy: GwPolicy, collections: SecretCollections, read: Read): PolicyContent {
   const id = objectId(policy);
-  const { traffic, backend, strategy } = policy.spec;
+  const { strategy, targetRefs: _refs, targetSelectors: _selectors, ...sections } = policy.spec;
+  const { view, unread } = watchReads({ spec: sections });
+  const { traffic, backend } = view.spec;
   const diagnostics: Diagnostic[] = [];
   const report: Report = (path, message) =>
     void diagnostics.push({ code: "policy_invalid", severity: "error", object: id, path, message });
   const secrets = new SecretReader(collections, read, id.namespace);
   const context = { secrets, report: within(report, "spec.traffic") };
   const units = traffic === undefined ? [] : UNIT_TRANSLATORS.flatMap((unit) => unit.translate(traffic, context) ?? []);
+  const phase = traffic?.phase === "PreRouting" ? Phase.PRE_ROUTING : Phase.POST_ROUTING;
+  const settings = translateSettings(backend, secrets, within(report, "spec.backend"));
+  const faults = diagnostics.map(({ path }) => path);
+  const unserved = unservedFields("gwproxy.dev/GwPolicy", unread(), faults);
+  for (const { path, message } of unserved) report(path, message);
+  const closed = unserved.filter(({ protects }) => protects).map(({ path }) => refusalUnit(`${path} is not enforced`));
   return {
-    phase: traffic?.phase === "PreRouting" ? Phase.PRE_ROUTING : Phase.POST_ROUTING,
+    phase,
     override: strategy?.inheritance === "Override",
-    units: units.map((unit) => create(TrafficUnitSchema, { unit })),
-    backend: translateSettings(backend, secrets, within(report, "spec.backend")),
+    units: [...closed.slice(0, 1), ...units].map((unit) => create(TrafficUnitSchema, { unit })),
+    backend: settings,
     diagnostics,
   };
 }

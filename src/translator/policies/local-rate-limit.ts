@@ -1,6 +1,6 @@
 /** `traffic.rateLimit.local`: token buckets per replica; `conditional` becomes branches. */
 import { create } from "@bufbuild/protobuf";
-import type { LocalRateLimit as ApiLimit, RateLimitsPolicy } from "../../../generated/types/traffic.ts";
+import type { LocalRateLimit as ApiLimit, RateLimitsPolicy } from "../../../generated/types/traffic-limits.ts";
 import {
   LimitKind,
   LocalRateLimitRuleSchema,

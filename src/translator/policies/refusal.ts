@@ -4,22 +4,24 @@
  */
 import { create } from "@bufbuild/protobuf";
 import type { TargetRef, TargetSelector } from "../../../generated/types/policy.ts";
-import { Phase, TrafficUnitSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { Phase, RefusalSchema, TrafficUnitSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { PolicyContent } from "./content.ts";
 import { groupOfTarget, type TargetSpec } from "./target.ts";
+import type { Unit } from "./unit.ts";
 
 export function refusalContent(): PolicyContent {
-  const unit = {
-    case: "refusal",
-    value: { $typeName: "gwproxy.config.v1.Refusal", reason: "policy refused" },
-  } as const;
   return {
     phase: Phase.POST_ROUTING,
     override: true,
-    units: [create(TrafficUnitSchema, { unit })],
+    units: [create(TrafficUnitSchema, { unit: refusalUnit("policy refused") })],
     backend: undefined,
     diagnostics: [],
   };
+}
+
+/** Closes what the policy governs, routes and backends alike. */
+export function refusalUnit(reason: string): Unit {
+  return { case: "refusal", value: create(RefusalSchema, { reason }) };
 }
 
 /** The targets that can be read. A section that cannot be read widens its target to the whole object. */

@@ -7,6 +7,7 @@ import { CRD_BYTES } from "../../../codegen/budget.ts";
 import { applyDefaults } from "../../../generated/defaults.ts";
 import { EXPRESSIONS } from "../../../generated/expressions.ts";
 import { KINDS } from "../../../generated/kinds.ts";
+import { PROTECTIONS } from "../../../generated/protections.ts";
 import { REFS } from "../../../generated/refs.ts";
 import { RULES } from "../../../generated/rules.ts";
 import { SECRETS } from "../../../generated/secrets.ts";
@@ -123,10 +124,12 @@ test("tables find references, expressions and secrets at every depth", () => {
     pathsOf(EXPRESSIONS[POLICY]).includes("spec.traffic.transformation.conditional.*.policy.request.set.*.value"),
   );
   assert.ok(pathsOf(EXPRESSIONS[POLICY]).includes("spec.traffic.rateLimit.conditional.*.condition"));
-  assert.deepEqual(
-    (SECRETS[POLICY] ?? []).map((path) => path.join(".")),
-    ["spec.backend.auth.key"],
-  );
+  const secrets = (SECRETS[POLICY] ?? []).map((path) => path.join("."));
+  assert.ok(secrets.includes("spec.backend.auth.key"));
+  assert.ok(secrets.includes("spec.traffic.basicAuthentication.users.*"));
+  const protections = (PROTECTIONS[POLICY] ?? []).map((path) => path.join("."));
+  assert.ok(protections.includes("spec.traffic.jwtAuthentication"));
+  assert.ok(!protections.includes("spec.traffic.cors"));
   assert.ok(KINDS.some(({ kind, plural, owned }) => kind === "GwBackend" && plural === "gwbackends" && owned));
 });
 

@@ -1,0 +1,51 @@
+/** Notes which members of a plain value are read, so that what nobody looked at can be named afterwards. */
+
+export type Step = string | number;
+
+export interface Watched<T> {
+  /** Equal to the value that is watched. */
+  readonly view: T;
+  /** Paths of members that were never read, outermost first; what lies below one of them is not listed. */
+  unread(): (readonly Step[])[];
+}
+
+interface Member {
+  readonly path: readonly Step[];
+  readonly members: Member[];
+  isRead: boolean;
+}
+
+/** @param value plain data without cycles, such as JSON */
+export function watchReads<T extends object>(value: T): Watched<T> {
+  const root: Member = { path: [], members: [], isRead: true };
+  // The copy has the members of the value, each with its value.
+  return { view: viewOf(value, root) as T, unread: () => unreadBelow(root) };
+}
+
+function viewOf(value: object, member: Member): object {
+  const copy: object = Array.isArray(value) ? [] : {};
+  for (const [name, child] of Object.entries(value)) {
+    if (child === undefined) continue;
+    const below: Member = {
+      path: [...member.path, Array.isArray(value) ? Number(name) : name],
+      members: [],
+      isRead: false,
+    };
+    member.members.push(below);
+    let view: unknown;
+    Object.defineProperty(copy, name, {
+      enumerable: true,
+      get() {
+        if (below.isRead) return view;
+        below.isRead = true;
+        view = typeof child === "object" && child !== null ? viewOf(child, below) : child;
+        return view;
+      },
+    });
+  }
+  return copy;
+}
+
+function unreadBelow({ members }: Member): (readonly Step[])[] {
+  return members.flatMap((member) => (member.isRead ? unreadBelow(member) : [member.path]));
+}
