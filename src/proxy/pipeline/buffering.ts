@@ -1,31 +1,57 @@
-/** Collects a streamed body up to a limit; one that is longer goes on as a stream with nothing lost. */
-import type { BodySink, BodyStream } from "./body.ts";
+/** Holds the start of a streamed body in memory; one that is longer goes on as a stream with nothing lost. */
+import type { Body, BodySink, BodyStream } from "./body.ts";
 import type { Abortable } from "./exchange.ts";
 
-export class Collector implements BodySink, BodyStream, Abortable {
+export interface HeldBody {
+  /** Whether `start` is all of it. */
+  readonly complete: boolean;
+  /** What arrived until it was decided: more than the limit when it is not complete. */
+  readonly start: Buffer;
+  /** The body from its first byte again, trailers included. */
+  readonly body: Body;
+}
+
+/**
+ * Reads until the end, or until more than the limit is there; the source then pauses.
+ * @param exchange whose end gives up the waiting; unset where the source itself breaks off then
+ */
+export function holdStart(
+  source: BodyStream,
+  limitBytes: number,
+  exchange?: { onAbort(target: Abortable): void },
+): Promise<HeldBody> {
+  const { promise, resolve, reject } = Promise.withResolvers<HeldBody>();
+  const collector = new Collector(source, limitBytes, { resolve, reject });
+  exchange?.onAbort(collector);
+  collector.start();
+  return promise;
+}
+
+interface Settle {
+  resolve(held: HeldBody): void;
+  reject(error: Error): void;
+}
+
+class Collector implements BodySink, BodyStream, Abortable {
   readonly #source: BodyStream;
   readonly #limit: number;
-  readonly #settle: { resolve: (body: Buffer | undefined) => void; reject: (error: Error) => void };
+  readonly #settle: Settle;
   #chunks: Buffer[] = [];
   #size = 0;
-  #state: "collecting" | "overflow" | "forwarding" | "over" = "collecting";
+  #state: "collecting" | "held" | "forwarding" | "over" = "collecting";
   #sink: BodySink | undefined;
   /** What the source said before the new reader came. */
   #ended: readonly string[] | undefined;
   #failure: Error | undefined;
 
-  constructor(
-    source: BodyStream,
-    limit: number,
-    settle: { resolve: (body: Buffer | undefined) => void; reject: (error: Error) => void },
-  ) {
+  constructor(source: BodyStream, limit: number, settle: Settle) {
     this.#source = source;
     this.#limit = limit;
     this.#settle = settle;
   }
 
   start(): void {
-    this.#source.read(this);
+    if (this.#state === "collecting") this.#source.read(this);
   }
 
   data(chunk: Buffer): boolean {
@@ -33,25 +59,19 @@ export class Collector implements BodySink, BodyStream, Abortable {
     if (this.#state === "over") return false;
     this.#chunks.push(chunk);
     this.#size += chunk.length;
-    if (this.#state === "collecting" && this.#size > this.#limit) {
-      this.#state = "overflow";
-      this.#settle.resolve(undefined);
-    }
+    if (this.#state === "collecting" && this.#size > this.#limit) this.#decide(false, this);
     return this.#state === "collecting";
   }
 
   end(trailers: readonly string[]): void {
-    if (this.#state === "forwarding") this.#sink?.end(trailers);
-    else if (this.#state === "overflow") this.#ended = trailers;
-    else if (this.#state === "collecting") {
-      this.#state = "over";
-      this.#settle.resolve(this.#chunks.length === 1 ? this.#chunks[0] : Buffer.concat(this.#chunks));
-    }
+    if (this.#state === "forwarding") return this.#sink?.end(trailers);
+    this.#ended = trailers;
+    if (this.#state === "collecting") this.#decide(true, trailers.length === 0 ? undefined : this);
   }
 
   error(error: Error): void {
     if (this.#state === "forwarding") this.#sink?.error(error);
-    else if (this.#state === "overflow") this.#failure = error;
+    else if (this.#state === "held") this.#failure = error;
     else this.abort(error);
   }
 
@@ -60,6 +80,13 @@ export class Collector implements BodySink, BodyStream, Abortable {
     this.#state = "over";
     this.#source.destroy();
     this.#settle.reject(error);
+  }
+
+  #decide(complete: boolean, body: BodyStream | undefined): void {
+    this.#state = "held";
+    const [first] = this.#chunks;
+    const start = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks);
+    this.#settle.resolve({ complete, start, body: body ?? start });
   }
 
   read(sink: BodySink): void {
@@ -74,7 +101,7 @@ export class Collector implements BodySink, BodyStream, Abortable {
   }
 
   resume(): void {
-    this.#source.resume();
+    if (this.#ended === undefined) this.#source.resume();
   }
 
   destroy(error?: Error): void {

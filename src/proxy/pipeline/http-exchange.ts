@@ -2,7 +2,7 @@
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
 import type { Body } from "./body.ts";
-import { Collector } from "./buffering.ts";
+import { holdStart } from "./buffering.ts";
 import type { Abortable, Exchange, Outcome, TokenGate } from "./exchange.ts";
 import { RequestAttributes, proxyRoot, sourceRoot } from "./roots.ts";
 
@@ -178,13 +178,9 @@ export class HttpExchange implements Exchange {
     if (Buffer.isBuffer(body)) return body.length <= limitBytes ? body : undefined;
     // An honest oversize is refused before a byte is read.
     if (this.contentLength !== undefined && this.contentLength > limitBytes) return undefined;
-    const { promise, resolve, reject } = Promise.withResolvers<Buffer | undefined>();
-    const collector = new Collector(body, limitBytes, { resolve, reject });
-    this.onAbort(collector);
-    if (!this.aborted) collector.start();
-    const whole = await promise;
-    this.requestBody = whole ?? collector;
-    return whole;
+    const held = await holdStart(body, limitBytes, this);
+    this.requestBody = held.complete ? held.start : held.body;
+    return held.complete ? held.start : undefined;
   }
 
   onDone(callback: (outcome: Outcome) => void): void {

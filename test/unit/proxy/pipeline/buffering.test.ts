@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { BodySink, BodyStream } from "../../../../src/proxy/pipeline/body.ts";
+import { holdStart } from "../../../../src/proxy/pipeline/buffering.ts";
+
+/** A body whose other end the test plays. */
+class Source implements BodyStream {
+  sink: BodySink | undefined;
+  resumed = 0;
+  destroyed = false;
+
+  read(sink: BodySink): void {
+    this.sink = sink;
+  }
+
+  resume(): void {
+    this.resumed++;
+  }
+
+  destroy(): void {
+    this.destroyed = true;
+  }
+
+  send(text: string): boolean | undefined {
+    return this.sink?.data(Buffer.from(text));
+  }
+}
+
+/** What a reader hears, as text. */
+function listen(body: BodyStream): string[] {
+  const heard: string[] = [];
+  body.read({
+    data: (chunk) => heard.push(chunk.toString()) > 0,
+    end: (trailers) => void heard.push(`end ${trailers.join(" ")}`.trim()),
+    error: ({ message }) => void heard.push(`error ${message}`),
+  });
+  return heard;
+}
+
+function asStream(body: unknown): BodyStream {
+  assert.ok(body !== null && typeof body === "object" && "read" in body);
+  // It has the one method that tells a stream from a Buffer.
+  return body as BodyStream;
+}
+
+test("a body that fits is all of it", async () => {
+  const source = new Source();
+  const held = holdStart(source, 6);
+  assert.equal(source.send("abc"), true);
+  assert.equal(source.send("def"), true);
+  source.sink?.end([]);
+  assert.deepEqual(await held, { complete: true, start: Buffer.from("abcdef"), body: Buffer.from("abcdef") });
+});
+
+test("trailers of a body that fits come when it is read", async () => {
+  const source = new Source();
+  const held = holdStart(source, 6);
+  source.send("abc");
+  source.sink?.end(["grpc-status", "0"]);
+  const { complete, start, body } = await held;
+  assert.deepEqual([complete, String(start)], [true, "abc"]);
+  assert.deepEqual(listen(asStream(body)), ["abc", "end grpc-status 0"]);
+});
+
+test("a longer body pauses its source and goes on from its first byte", async () => {
+  const source = new Source();
+  const held = holdStart(source, 4);
+  assert.equal(source.send("abc"), true);
+  assert.equal(source.send("def"), false);
+  const { complete, start, body } = await held;
+  assert.deepEqual([complete, String(start)], [false, "abcdef"]);
+  const heard = listen(asStream(body));
+  assert.equal(source.resumed, 1);
+  source.send("ghi");
+  source.sink?.end([]);
+  assert.deepEqual(heard, ["abc", "def", "ghi", "end"]);
+});
+
+test("a source that breaks off rejects while it is held, and later breaks its reader off", async () => {
+  const early = new Source();
+  const held = holdStart(early, 4);
+  early.sink?.error(new Error("cut"));
+  await assert.rejects(held, /cut/);
+  const late = new Source();
+  const start = holdStart(late, 1);
+  late.send("abc");
+  const { body } = await start;
+  late.sink?.error(new Error("cut"));
+  assert.deepEqual(listen(asStream(body)), ["abc", "error cut"]);
+});
+
+test("an exchange that ends gives up the waiting and its source", async () => {
+  const source = new Source();
+  const held = holdStart(source, 4, { onAbort: (target) => void target.abort(new Error("gone")) });
+  await assert.rejects(held, /gone/);
+  assert.ok(source.destroyed);
+  assert.equal(source.sink, undefined);
+});
