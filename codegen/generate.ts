@@ -11,6 +11,7 @@ import { emitRules } from "./emit/rules.ts";
 import { emitTypes } from "./emit/types.ts";
 import { emitUnions } from "./emit/unions.ts";
 import { emitValidators } from "./emit/validators.ts";
+import { emitWords } from "./emit/words.ts";
 import { schemaError } from "./errors.ts";
 import { GATEWAY_API_MODULE, GATEWAY_API_VERSION } from "./gateway-api-version.ts";
 import { createGraph } from "./graph.ts";
@@ -61,6 +62,7 @@ export async function generate(root: string): Promise<Map<string, string>> {
   files.set("generated/defaults.ts", emitDefaults(graph, roots));
   files.set("generated/fields.ts", emitFields(graph, objects));
   files.set("generated/kinds.ts", emitKinds(source.kinds, upstream));
+  files.set("generated/words.ts", emitWords(own, source.kinds));
   files.set("generated/MANIFEST", manifest(root, files));
   return files;
 }

@@ -23,6 +23,7 @@ export interface MessageContext {
 }
 
 const MASK = "***";
+const UNKNOWN_FIELD = "unknown field";
 const LONGEST_VALUE = 256;
 
 /** @returns undefined for errors that only repeat others, such as the summary of a branch */
@@ -104,10 +105,15 @@ function typeViolation(path: string, value: unknown, type: unknown): Violation {
   return violation(path, "FieldValueTypeInvalid", `Invalid value: ${print(actual)}: ${detail}`);
 }
 
+/** Whether the name of the field is at fault, and not its value. */
+export function isUnknownField({ message }: Violation): boolean {
+  return message.startsWith(UNKNOWN_FIELD);
+}
+
 function unknownField(parent: string, name: string, known: readonly string[]): Violation {
   const path = childPath(parent, name);
   return {
-    ...violation(path, "FieldValueInvalid", `unknown field ${JSON.stringify(path)}`),
+    ...violation(path, "FieldValueInvalid", `${UNKNOWN_FIELD} ${JSON.stringify(path)}`),
     suggestion: suggestion(name, known),
   };
 }

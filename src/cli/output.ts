@@ -2,14 +2,41 @@
 import { stringify } from "yaml";
 
 export interface Terminal {
+  /** Whether text may carry colours: a terminal reads it, and nobody has asked for none. */
+  readonly isColoured: boolean;
   out(text: string): void;
   err(text: string): void;
 }
 
 export const processTerminal: Terminal = {
+  isColoured: wantsColour(process.stdout, process.env),
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
 };
+
+/** NO_COLOR counts when it is set to anything but nothing (no-color.org). */
+export function wantsColour(
+  stream: { readonly isTTY?: boolean | undefined },
+  env: Readonly<Record<string, string | undefined>>,
+): boolean {
+  return stream.isTTY === true && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
+}
+
+export type Style = "red" | "yellow" | "blue" | "cyan" | "bold";
+
+const CODES: Readonly<Record<Style, readonly [on: number, off: number]>> = {
+  red: [31, 39],
+  yellow: [33, 39],
+  blue: [34, 39],
+  cyan: [36, 39],
+  bold: [1, 22],
+};
+
+/** @returns the text in a colour where the terminal takes colours */
+export function styled({ isColoured }: Pick<Terminal, "isColoured">, style: Style, text: string): string {
+  const [on, off] = CODES[style];
+  return isColoured && text !== "" ? `\u001B[${on}m${text}\u001B[${off}m` : text;
+}
 
 export type StructuredForm = "json" | "yaml";
 

@@ -5,8 +5,11 @@ import { choice, collect } from "./options.ts";
 
 export interface ValidateOptions {
   readonly file: readonly string[];
-  readonly output: "text" | "json";
+  readonly output: "text" | "json" | "sarif";
   readonly strict: boolean;
+  readonly server: boolean;
+  readonly kubeconfig: string | undefined;
+  readonly context: string | undefined;
 }
 
 const EXAMPLES = `
@@ -14,9 +17,14 @@ Examples:
   gwproxy validate -f manifests/
   gwproxy validate -f gateway.yaml -f routes.yaml -o json
   gwproxy validate -f manifests/ --strict
+  gwproxy validate -f manifests/ -o sarif > gwproxy.sarif
+  gwproxy validate -f manifests/ --server --context staging
+
+With --server each object is also sent to a cluster's API server as a dry run, which stores nothing; each problem then
+says who found it. Colours are for terminals; NO_COLOR switches them off.
 
 Exit code: 0 when there is no error (warnings alone count as none without --strict), 1 when there is one, 2 when the files
-could not be read.
+could not be read or the API server could not be asked.
 `;
 
 export function addValidateCommand(program: Command, terminal: Terminal, setExitCode: (code: number) => void): void {
@@ -24,10 +32,15 @@ export function addValidateCommand(program: Command, terminal: Terminal, setExit
     .command("validate")
     .description("check manifests as the API server and the webhook would")
     .requiredOption("-f, --file <path>", "file or folder with manifests; may be repeated", collect)
-    .option("-o, --output <form>", "text or json", choice("text", "json"), "text")
+    .option("-o, --output <form>", "text, json or sarif (2.1.0)", choice("text", "json", "sarif"), "text")
     .option("--strict", "warnings count as errors", false)
+    .option("--server", "ask a cluster's API server too; nothing is stored", false)
+    .option("-k, --kubeconfig <file>", "with --server; default: KUBECONFIG, ~/.kube/config or the pod's own account")
+    .option("--context <name>", "with --server: context of the kubeconfig; default: the current one")
     .addHelpText("after", EXAMPLES)
-    .action(async (options: ValidateOptions) => {
+    .action(async (options: ValidateOptions, command: Command) => {
+      if (!options.server && (options.kubeconfig !== undefined || options.context !== undefined))
+        command.error("error: --kubeconfig and --context say which cluster --server asks; add --server");
       const { runValidate } = await import("../run/validate.ts");
       setExitCode(await runValidate(options, terminal));
     });

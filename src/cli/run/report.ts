@@ -2,6 +2,12 @@
 import type { ResourceUpdate } from "../../ir/resource.ts";
 import type { SourceProblem } from "../../sources/source.ts";
 
+/** A problem as programs read it. */
+export function rowOf(problem: SourceProblem): SourceProblem {
+  const { file, line, column, object, path, severity, message, suggestion } = problem;
+  return { file, line, column, object, path, severity, message, suggestion };
+}
+
 /** file:line:column: error: GwPolicy default/x: spec.traffic: message (suggestion) */
 export function problemLine(problem: SourceProblem): string {
   const { file, line, column, object, path, severity, message, suggestion } = problem;

@@ -10,7 +10,7 @@ import { startDataPlane } from "./data-plane.ts";
 import { createEmbedded } from "./embedded.ts";
 import { createManifestSource } from "./manifests.ts";
 import { createProcessLog, stopSignal } from "./process.ts";
-import { changedNames, problemLine } from "./report.ts";
+import { changedNames, problemLine, rowOf } from "./report.ts";
 
 export async function runUp(options: UpOptions, terminal: Terminal): Promise<void> {
   const processLog = createProcessLog(options.logLevel);
@@ -99,7 +99,7 @@ function createReporter(form: "text" | "json", terminal: Terminal): Reporter {
     problems(from, problems) {
       const before = known.get(from) ?? new Set();
       const lines = new Map(problems.map((problem) => [problemLine(problem), problem]));
-      for (const [line, problem] of lines) if (!before.has(line)) say(line, { event: "problem", ...problem });
+      for (const [line, problem] of lines) if (!before.has(line)) say(line, { event: "problem", ...rowOf(problem) });
       for (const line of before) if (!lines.has(line)) say(`mended: ${line}`, { event: "mended", problem: line });
       known.set(from, new Set(lines.keys()));
     },

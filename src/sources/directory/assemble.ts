@@ -5,7 +5,7 @@
 import { type KubeObject, type ObjectId, objectKey } from "../../api/object.ts";
 import { deepEqual } from "../../lib/deep-equal.ts";
 import type { ObjectEvent, SourceProblem } from "../source.ts";
-import { type CheckedFile, type CheckedObject, titleOf } from "./check.ts";
+import { type CheckedFile, type CheckedObject, type FileProblem, titleOf } from "./check.ts";
 
 export type Held =
   | { readonly type: "set"; readonly id: ObjectId; readonly object: KubeObject }
@@ -15,14 +15,14 @@ export type State = ReadonlyMap<string, Held>;
 
 export interface Assembly {
   readonly state: State;
-  readonly problems: readonly SourceProblem[];
+  readonly problems: readonly FileProblem[];
 }
 
 /** @param files in order: of two objects with one name the first counts. @param before what was in force until now */
 export function assemble(files: readonly CheckedFile[], before: State): Assembly {
   const owners = new Map<string, CheckedObject>();
   const state = new Map<string, Held>();
-  const duplicates: SourceProblem[] = [];
+  const duplicates: FileProblem[] = [];
   for (const checked of files.flatMap(({ objects }) => objects)) {
     const key = objectKey(checked.id);
     const first = owners.get(key);
@@ -50,14 +50,15 @@ function hold({ id, object, refusal }: CheckedObject, last: Held | undefined): H
   return last?.type === "set" ? last : undefined;
 }
 
-function duplicateOf(second: CheckedObject, first: CheckedObject): SourceProblem {
+function duplicateOf(second: CheckedObject, first: CheckedObject): FileProblem {
   return {
     file: second.file,
-    line: second.line,
-    column: second.column,
+    ...second.mark("metadata.name", "value"),
     object: titleOf(second.object),
+    groupKind: `${second.id.group}/${second.id.kind}`,
     path: "metadata.name",
     severity: "error",
+    reason: "Duplicate",
     message: `defined twice: the one at ${first.file}:${first.line}:${first.column} counts, this one at ${second.file}:${second.line}:${second.column} does not`,
     suggestion: "remove or rename one of them",
   };

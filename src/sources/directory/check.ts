@@ -1,9 +1,12 @@
 /** One file → its objects, each normalised and validated, with every fault at its place. Pure, so the result can be kept. */
 import { type KubeObject, type ObjectId, objectId } from "../../api/object.ts";
+import { isUnknownField } from "../../admission/messages.ts";
 import type { Violation } from "../../admission/violation.ts";
 import type { SourceProblem } from "../source.ts";
-import { type ApplyDefaults, normalise } from "./normalise.ts";
-import { type ParsedObject, type Place, parseManifest } from "./parse.ts";
+import { type ApplyDefaults, groupKindOf, normalise } from "./normalise.ts";
+import type { Excerpt } from "./excerpt.ts";
+import { type Mark, type ParsedObject, parseManifest } from "./parse.ts";
+import type { Place } from "./places.ts";
 import type { SourceFile } from "./read.ts";
 
 export type Validate = (object: unknown) => readonly Violation[];
@@ -13,13 +16,26 @@ export interface Checks {
   readonly applyDefaults: ApplyDefaults;
 }
 
+/** A fault with what a reader needs to see it. */
+export interface FileProblem extends SourceProblem {
+  /** "FieldValueInvalid" and its siblings, "Unreadable" or "Duplicate". */
+  readonly reason: string;
+  /** The line of the fault; undefined where it might show a secret. */
+  readonly excerpt: Excerpt | undefined;
+  /** "gwproxy.dev/GwPolicy"; "" when the object cannot be read. */
+  readonly groupKind: string;
+}
+
 export interface CheckedObject extends Place {
   readonly file: string;
   readonly id: ObjectId;
   readonly object: KubeObject;
   /** Why it is refused; undefined when it is accepted. */
   readonly refusal: string | undefined;
+  /** As it is written, without what an API server would add. */
+  readonly written: Readonly<Record<string, unknown>>;
   readonly locate: (path: string) => Place;
+  readonly mark: (path: string, about: "value" | "name") => Mark;
 }
 
 export interface CheckedFile {
@@ -27,19 +43,14 @@ export interface CheckedFile {
   readonly objects: readonly CheckedObject[];
   /** Objects in documents that cannot be read as a whole. */
   readonly fragments: readonly CheckedObject[];
-  readonly problems: readonly SourceProblem[];
+  readonly problems: readonly FileProblem[];
   /** Some document could not be read. */
   readonly broken: boolean;
 }
 
 export function checkFile({ path, text }: SourceFile, checks: Checks): CheckedFile {
   const parsed = parseManifest(text);
-  const problems: SourceProblem[] = parsed.faults.map(({ line, column, message }) => ({
-    ...blank(path),
-    line,
-    column,
-    message,
-  }));
+  const problems: FileProblem[] = parsed.faults.map((fault) => ({ ...blank(path), reason: "Unreadable", ...fault }));
   const objects: CheckedObject[] = [];
   for (const found of parsed.objects) {
     const checked = checkObject(path, found, checks);
@@ -57,13 +68,14 @@ function checkObject(
   file: string,
   found: ParsedObject,
   checks: Checks,
-): { object?: CheckedObject; problems: SourceProblem[] } {
+): { object?: CheckedObject; problems: FileProblem[] } {
   const object = normalise(found.value, checks.applyDefaults);
   if (isFaults(object)) {
     const title = titleOf(found.value);
     const problems = object.map(({ path, message }) => ({
       ...blank(file),
-      ...found.locate(path),
+      ...found.mark(path, "value"),
+      groupKind: kindOf(found.value),
       object: title,
       path,
       message,
@@ -72,8 +84,10 @@ function checkObject(
   }
   const violations = checks.validate(object);
   const title = titleOf(object);
-  const problems = violations.map(({ path, severity, message, suggestion }) => {
-    return { file, ...found.locate(path), object: title, path, severity, message, suggestion };
+  const problems = violations.map((violation) => {
+    const { path, severity, reason, message, suggestion } = violation;
+    const mark = found.mark(path, isUnknownField(violation) ? "name" : "value");
+    return { file, ...mark, groupKind: kindOf(object), object: title, path, severity, reason, message, suggestion };
   });
   const errors = violations.filter(({ severity }) => severity === "error");
   const refusal =
@@ -84,11 +98,18 @@ function checkObject(
 }
 
 function describe(file: string, found: ParsedObject, object: KubeObject, refusal: string | undefined): CheckedObject {
-  return { file, ...found.locate(""), id: objectId(object), object, refusal, locate: found.locate };
+  const { value: written, locate, mark } = found;
+  return { file, ...locate(""), id: objectId(object), object, refusal, written, locate, mark };
 }
 
-function blank(file: string): SourceProblem {
-  return { file, line: 1, column: 1, object: "", path: "", severity: "error", message: "", suggestion: "" };
+function kindOf({ apiVersion, kind }: { readonly apiVersion?: unknown; readonly kind?: unknown }): string {
+  return typeof apiVersion === "string" && typeof kind === "string" ? groupKindOf(apiVersion, kind) : "";
+}
+
+function blank(file: string): FileProblem {
+  const reason = "FieldValueInvalid";
+  const nothing = { object: "", groupKind: "", path: "", message: "", suggestion: "", excerpt: undefined };
+  return { file, line: 1, column: 1, severity: "error", reason, ...nothing };
 }
 
 function isFaults(value: ReturnType<typeof normalise>): value is Extract<typeof value, readonly unknown[]> {

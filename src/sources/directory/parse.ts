@@ -2,32 +2,27 @@
  * Manifest text → objects with places. YAML 1.1 as kubectl reads it: `on` is true, `010` is eight, and neither dates nor
  * base-sixty numbers exist. A document that cannot be read names its place; the others of the file are still there.
  */
-import {
-  type Document,
-  LineCounter,
-  type Tags,
-  isCollection,
-  isPair,
-  isAlias,
-  isMap,
-  isScalar,
-  parseAllDocuments,
-} from "yaml";
+import { type Document, LineCounter, type Tags, parseAllDocuments } from "yaml";
+import { SECRETS } from "../../../generated/secrets.ts";
 import { messageOf } from "../../lib/errors.ts";
+import { type Excerpt, excerptOf, excerptOfBroken } from "./excerpt.ts";
 import { faultOfShape } from "./json-shape.ts";
+import { type Place, keySpan, nodeAt, placeAt, placeOf, spansAt, splitPath, valueSpan } from "./places.ts";
 
-export interface Place {
-  readonly line: number;
-  readonly column: number;
+/** A place with its line. */
+export interface Mark extends Place {
+  readonly excerpt: Excerpt | undefined;
 }
 
 export interface ParsedObject {
   readonly value: Readonly<Record<string, unknown>>;
   /** Where a field path such as "spec.rules[0].name" stands, or the nearest ancestor that is written down. */
   readonly locate: (path: string) => Place;
+  /** The same for a fault: the value that is wrong, or the name that is; with the line, secrets masked. */
+  readonly mark: (path: string, about: "value" | "name") => Mark;
 }
 
-export interface ParseFault extends Place {
+export interface ParseFault extends Mark {
   readonly message: string;
 }
 
@@ -46,6 +41,7 @@ const FOREIGN_TAGS = new Set([
   "tag:yaml.org,2002:pairs",
 ]);
 const MAX_ALIASES = 100;
+const MAX_FAULTS = 20;
 
 export function parseManifest(text: string): ParsedFile {
   const lines = new LineCounter();
@@ -56,17 +52,21 @@ export function parseManifest(text: string): ParsedFile {
   };
   const documents = parseDocuments(text, lines, parsed.faults);
   for (const document of documents) {
-    const fault = faultOf(document, lines);
-    if (fault !== undefined) parsed.faults.push(fault);
-    const value = fault === undefined || document.errors.length > 0 ? valueOf(document, lines) : undefined;
+    const faults = faultsOf(document, text, lines);
+    parsed.faults.push(...faults);
+    const value = valueOf(document, text, lines);
     if (value === undefined) continue;
     if ("message" in value) {
-      if (fault === undefined) parsed.faults.push(value);
+      if (faults.length === 0) parsed.faults.push(value);
       continue;
     }
-    const target = fault === undefined ? parsed.objects : parsed.fragments;
+    const target = faults.length === 0 ? parsed.objects : parsed.fragments;
     for (const { object, prefix } of expandList(value.plain)) {
-      target.push({ value: object, locate: (path) => locate(document, [...prefix, ...splitPath(path)], lines) });
+      target.push({
+        value: object,
+        locate: (path) => placeOf(document, [...prefix, ...splitPath(path)], lines),
+        mark: (path, about) => markOf({ document, text, lines }, { object, prefix }, splitPath(path), about),
+      });
     }
   }
   return parsed;
@@ -85,7 +85,7 @@ function parseDocuments(text: string, lineCounter: LineCounter, faults: ParseFau
     }) as Document.Parsed[];
   } catch (error) {
     // The composer recurses: text nested thousands deep ends here and not in the process.
-    faults.push({ line: 1, column: 1, message: wordsOf(error) });
+    faults.push({ line: 1, column: 1, excerpt: undefined, message: wordsOf(error) });
     return [];
   }
 }
@@ -97,17 +97,26 @@ function kubectlTags(tags: Tags): Tags {
   });
 }
 
-function faultOf(document: Document.Parsed, lines: LineCounter): ParseFault | undefined {
-  const error = document.errors[0];
-  return error === undefined ? undefined : { ...placeAt(lines, error.pos[0]), message: wordsOf(error) };
+/** The first fault of the syntax, since the parser guesses after it, and every repeated key. */
+function faultsOf(document: Document.Parsed, text: string, lines: LineCounter): ParseFault[] {
+  const [first, ...more] = document.errors;
+  if (first === undefined) return [];
+  const kept = [first, ...more.filter(({ code }) => code === "DUPLICATE_KEY")].slice(0, MAX_FAULTS);
+  return kept.map((error) => {
+    const [start, end] = error.pos;
+    const excerpt = excerptOfBroken(text, { start, end });
+    return { ...placeAt(lines, start), excerpt, message: wordsOf(error) };
+  });
 }
 
 function valueOf(
   document: Document.Parsed,
+  text: string,
   lines: LineCounter,
 ): { plain: Record<string, unknown> } | ParseFault | undefined {
   if (document.contents === null) return undefined;
-  const start = placeAt(lines, document.contents.range[0]);
+  const [offset] = document.contents.range;
+  const start = { ...placeAt(lines, offset), excerpt: excerptOfBroken(text, { start: offset, end: offset }) };
   try {
     const plain: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
     if (plain === null) return undefined;
@@ -146,49 +155,37 @@ function expandList(value: Record<string, unknown>): Expanded[] {
   });
 }
 
-/** "spec.rules[0].name" → ["spec", "rules", "0", "name"] */
-function splitPath(path: string): string[] {
-  return path.split(/[.[\]]+/).filter((part) => part !== "");
+interface Text {
+  readonly document: Document.Parsed;
+  readonly text: string;
+  readonly lines: LineCounter;
 }
 
-function locate(document: Document.Parsed, path: readonly string[], lines: LineCounter): Place {
-  let node: unknown = document.contents;
-  let offset = document.contents?.range[0] ?? 0;
-  for (let at = 0; at < path.length;) {
-    if (isAlias(node)) node = node.resolve(document);
-    if (!isCollection(node)) break;
-    const step = isMap(node)
-      ? memberOf(node.items, path, at)
-      : { value: node.items[Number(path[at])], taken: 1, start: undefined };
-    if (step === undefined || step.value === undefined) break;
-    offset = step.start ?? rangeStart(step.value) ?? offset;
-    node = step.value;
-    at += step.taken;
-  }
-  return placeAt(lines, offset);
-}
-
-/** Keys may hold dots themselves (annotations): the longest run of parts that is a key wins. */
-function memberOf(
-  items: readonly unknown[],
+function markOf(
+  { document, text, lines }: Text,
+  { object, prefix }: Expanded,
   path: readonly string[],
-  at: number,
-): { value: unknown; taken: number; start: number | undefined } | undefined {
-  for (let end = path.length; end > at; end--) {
-    const name = path.slice(at, end).join(".");
-    for (const pair of items) {
-      if (!isPair(pair) || !isScalar(pair.key) || String(pair.key.value) !== name) continue;
-      return { value: pair.value ?? pair.key, taken: end - at, start: pair.key.range?.[0] };
-    }
+  about: "value" | "name",
+): Mark {
+  const at = [...prefix, ...path];
+  const root = nodeAt(document, prefix);
+  const secrets = secretsOf(object).flatMap((pattern) => [...spansAt(document, root, pattern)]);
+  // Nobody knows what a field is that does not exist: what stands in it may be a secret under a wrong name.
+  if (about === "name") secrets.push(...spansAt(document, nodeAt(document, at), []));
+  const span = about === "name" ? keySpan(document, at) : valueSpan(document, at);
+  return { ...placeAt(lines, span.start), excerpt: excerptOf(text, span, secrets) };
+}
+
+const LAST_APPLIED = ["metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"];
+
+/** Paths of values that no message may show. Of a Secret that is everything that does not name it. */
+function secretsOf(object: Readonly<Record<string, unknown>>): (readonly string[])[] {
+  const { apiVersion, kind } = object;
+  if (kind === "Secret") {
+    const open = ["apiVersion", "kind", "metadata", "type", "immutable"];
+    return [LAST_APPLIED, ...Object.keys(object).flatMap((name) => (open.includes(name) ? [] : [[name]]))];
   }
-  return undefined;
-}
-
-function rangeStart(node: unknown): number | undefined {
-  return isCollection(node) || isScalar(node) || isAlias(node) ? node.range?.[0] : undefined;
-}
-
-function placeAt(lines: LineCounter, offset: number): Place {
-  const { line, col } = lines.linePos(offset);
-  return { line: Math.max(1, line), column: Math.max(1, col) };
+  if (typeof apiVersion !== "string" || typeof kind !== "string") return [[]];
+  const group = apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
+  return [LAST_APPLIED, ...(SECRETS[`${group}/${kind}`] ?? [])];
 }

@@ -1,30 +1,69 @@
 /** What a Kubernetes API server says when it refuses a request: the Status object, as an error that callers can tell apart. */
 import { SourceError } from "../../lib/errors.ts";
 
+/** One fault of an object, as a Status lists them. */
+export interface ApiCause {
+  /** "FieldValueInvalid", … */
+  readonly reason: string;
+  readonly message: string;
+  /** "spec.rules[0].name" */
+  readonly field: string;
+}
+
 export class ApiError extends SourceError {
   /** HTTP status; 0 when there was no answer. */
   readonly status: number;
   /** "NotFound", "Conflict", "Expired", "Invalid", …; "" when the answer was no Status object. */
   readonly reason: string;
+  readonly causes: readonly ApiCause[];
+  /** The server's own words; "" when the answer was no Status object. */
+  readonly words: string;
 
-  constructor(message: string, options: { status: number; reason?: string; cause?: unknown }) {
+  constructor(message: string, options: ApiErrorOptions) {
     super(message, { cause: options.cause });
     this.status = options.status;
     this.reason = options.reason ?? "";
+    this.causes = options.causes ?? [];
+    this.words = options.words ?? "";
   }
+}
+
+export interface ApiErrorOptions {
+  readonly status: number;
+  readonly reason?: string;
+  readonly causes?: readonly ApiCause[];
+  readonly words?: string;
+  readonly cause?: unknown;
 }
 
 /** Reads a Status object, from the body of a refusal or from an ERROR event of a watch. */
 export function apiErrorOf(status: unknown, request: string, httpStatus: number): ApiError {
-  const { code, message, reason } = (typeof status === "object" && status !== null ? status : {}) as {
+  const { code, message, reason, details } = (typeof status === "object" && status !== null ? status : {}) as {
     code?: unknown;
     message?: unknown;
     reason?: unknown;
+    details?: { causes?: unknown } | null;
   }; // every member is checked below
   return new ApiError(`${request}: ${typeof message === "string" ? message : `HTTP ${httpStatus}`}`, {
     status: typeof code === "number" ? code : httpStatus,
     reason: typeof reason === "string" ? reason : "",
+    words: typeof message === "string" ? message : "",
+    causes: Array.isArray(details?.causes) ? details.causes.flatMap(causeOf) : [],
   });
+}
+
+function causeOf(value: unknown): ApiCause[] {
+  const { reason, message, field } = (typeof value === "object" && value !== null ? value : {}) as {
+    reason?: unknown;
+    message?: unknown;
+    field?: unknown;
+  }; // every member is checked below
+  if (typeof message !== "string") return [];
+  return [{ message, reason: text(reason), field: text(field) }];
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }
 
 export function isStatus(error: unknown, status: number): boolean {

@@ -24,6 +24,8 @@ export interface KubernetesRequest {
   /** Sent as JSON. */
   readonly body?: unknown;
   readonly signal?: AbortSignal;
+  /** Told what the server warns of beside its answer, be that a refusal or not. */
+  readonly onWarning?: (text: string) => void;
 }
 
 export interface KubernetesClient {
@@ -39,9 +41,10 @@ export interface KubernetesClient {
 
 /**
  * @param kubeconfigPath a kubeconfig file; without it $KUBECONFIG, ~/.kube/config or the pod's service account is used
+ * @param context a context of it; without it the current one
  * @throws SourceError when there is no usable configuration
  */
-export async function createKubernetesClient(kubeconfigPath?: string): Promise<KubernetesClient> {
+export async function createKubernetesClient(kubeconfigPath?: string, context?: string): Promise<KubernetesClient> {
   const { KubeConfig } = await import("@kubernetes/client-node");
   const config = new KubeConfig();
   try {
@@ -49,6 +52,13 @@ export async function createKubernetesClient(kubeconfigPath?: string): Promise<K
     else config.loadFromFile(kubeconfigPath);
   } catch (cause) {
     throw new SourceError(`the kubeconfig cannot be read: ${messageOf(cause)}`, { cause });
+  }
+  if (context !== undefined) {
+    const names = config.getContexts().map(({ name }) => name);
+    if (!names.includes(context)) {
+      throw new SourceError(`the kubeconfig has no context "${context}"; it has: ${names.join(", ") || "none"}`);
+    }
+    config.setCurrentContext(context);
   }
   const cluster = config.getCurrentCluster();
   // The library's last resort is an unprotected server on port 8080 that nobody runs any more.
@@ -100,6 +110,7 @@ export async function createKubernetesClient(kubeconfigPath?: string): Promise<K
         const timeout = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
         const signal = request.signal === undefined ? timeout : AbortSignal.any([request.signal, timeout]);
         const response = await send(request, signal);
+        if (request.onWarning !== undefined) warningsOf(response).forEach(request.onWarning);
         const text = await readText(response);
         if (!isSuccess(response)) throw apiErrorOf(parseJson(text), describe(request), response.statusCode ?? 0);
         return JSON.parse(text) as unknown;
@@ -123,6 +134,14 @@ const POOL = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MS } as const;
 
 function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
   return statusCode >= 200 && statusCode < 300;
+}
+
+/** `299 - "text"`, one for each header; node:http joins none of them in the distinct form. */
+function warningsOf({ headersDistinct }: IncomingMessage): string[] {
+  return (headersDistinct["warning"] ?? []).flatMap((line) => {
+    const quoted = /^299 \S+ ("(?:[^"\\]|\\.)*")/.exec(line)?.[1];
+    return quoted === undefined ? [] : [quoted.slice(1, -1).replaceAll(/\\(.)/g, "$1")];
+  });
 }
 
 function describe({ method, path }: KubernetesRequest): string {

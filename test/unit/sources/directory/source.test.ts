@@ -183,7 +183,7 @@ test("a refused policy is passed on as refused, at start and after a change, unt
   assert.equal(event.reason, "spec.bad: Invalid value: true");
   assert.deepEqual(
     sink.problems.map(({ line, column, object, path, suggestion }) => ({ line, column, object, path, suggestion })),
-    [{ line: 7, column: 3, object: "GwPolicy default/keys", path: "spec.bad", suggestion: "remove it" }],
+    [{ line: 7, column: 8, object: "GwPolicy default/keys", path: "spec.bad", suggestion: "remove it" }],
   );
   sink.take();
   await write("a.yaml", policy("keys"));

@@ -12,7 +12,7 @@ test("problems come by file and place, each with object, path and the next step"
     "apiVersion: gwproxy.dev/v1alpha1\nkind: GwPolicy\nmetadata: {name: keys}\nspec:\n  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: gw}]\n";
   await writeFile(join(folder, "b.yaml"), `${head}  traffic:\n    timeout: {request: 1s}\n---\nkind: [\n`);
   await writeFile(join(folder, "a.yaml"), `${head}  traffic:\n    timeouts: {request: 1x}\n`);
-  const problems = await validateFiles([folder]);
+  const { problems, objects } = await validateFiles([folder]);
   const brief = problems.map(({ file, line, column, object, path, suggestion }) => [
     file.slice(folder.length + 1),
     line,
@@ -21,9 +21,10 @@ test("problems come by file and place, each with object, path and the next step"
     path,
     suggestion,
   ]);
-  assert.deepEqual(brief[0], ["a.yaml", 7, 16, "GwPolicy default/keys", "spec.traffic.timeouts.request", ""]);
-  assert.deepEqual(brief[1]?.slice(0, 3), ["b.yaml", 1, 1]);
+  assert.deepEqual(brief[0], ["a.yaml", 7, 25, "GwPolicy default/keys", "spec.traffic.timeouts.request", ""]);
+  assert.deepEqual(brief[1]?.slice(0, 3), ["b.yaml", 3, 18]);
   assert.match(problems[1]?.message ?? "", /defined twice/);
+  assert.equal(objects.length, 2);
   assert.deepEqual(brief[2], [
     "b.yaml",
     7,
@@ -37,7 +38,8 @@ test("problems come by file and place, each with object, path and the next step"
 });
 
 test("the quickstart has no problem", async () => {
-  assert.deepEqual(await validateFiles([join(import.meta.dirname, "../../../../examples/quickstart")]), []);
+  const { problems } = await validateFiles([join(import.meta.dirname, "../../../../examples/quickstart")]);
+  assert.deepEqual(problems, []);
 });
 
 test("a path that does not exist is an error of its own", async () => {

@@ -1,0 +1,89 @@
+/** `gwproxy validate --server`: what a cluster's API server says to the same objects, laid beside what we say. */
+import { FatalError, messageOf } from "../../lib/errors.ts";
+import { byPlace } from "../../sources/directory/assemble.ts";
+import { type CheckedObject, type FileProblem, titleOf } from "../../sources/directory/check.ts";
+import { createKubernetesClient } from "../../sources/kubernetes/client.ts";
+import { createDryRun, type ServerFault } from "../../sources/kubernetes/dry-run.ts";
+import type { ValidateOptions } from "../commands/validate.ts";
+
+export type Judge = "gwproxy" | "server";
+
+/** A problem and who says so. */
+export interface JudgedProblem extends FileProblem {
+  readonly saidBy: readonly Judge[];
+}
+
+export interface ServerVerdicts {
+  /** Address of the API server that was asked. */
+  readonly server: string;
+  /** By object, in the order of the objects. */
+  readonly faults: readonly (readonly ServerFault[])[];
+}
+
+/** Requests under way at a time: enough to hide the distance to the server, too few to be throttled by it. */
+const AT_ONCE = 8;
+
+/** @throws FatalError with exit code 2 when the server cannot be asked: nothing is known then */
+export async function askServer(
+  objects: readonly CheckedObject[],
+  { kubeconfig, context }: Pick<ValidateOptions, "kubeconfig" | "context">,
+): Promise<ServerVerdicts> {
+  const client = await createKubernetesClient(kubeconfig, context).catch(couldNotAsk);
+  try {
+    const dryRun = createDryRun(client);
+    const faults: ServerFault[][] = [];
+    for (let at = 0; at < objects.length; at += AT_ONCE) {
+      const batch = objects.slice(at, at + AT_ONCE).map((checked) => dryRun.check(asWritten(checked)));
+      faults.push(...(await Promise.all(batch).catch(couldNotAsk)));
+    }
+    return { server: client.server, faults };
+  } finally {
+    client.close();
+  }
+}
+
+function couldNotAsk(error: unknown): never {
+  throw new FatalError(`the API server cannot be asked: ${messageOf(error)}`, 2, error);
+}
+
+/** What kubectl would send: the object as it is written, in the namespace that it is taken to be in. */
+function asWritten({ object, written }: CheckedObject): CheckedObject["object"] {
+  const { namespace } = object.metadata;
+  const metadata = { ...(written["metadata"] as object), ...(namespace === undefined ? {} : { namespace }) };
+  // The envelope was checked when the file was read.
+  return { ...written, metadata } as CheckedObject["object"];
+}
+
+/** Both lists as one. What both say of the same field in the same words is one problem said by both. */
+export function mergeVerdicts(
+  own: readonly FileProblem[],
+  objects: readonly CheckedObject[],
+  { faults }: ServerVerdicts,
+): JudgedProblem[] {
+  const merged = own.map((problem): JudgedProblem => ({ ...problem, saidBy: ["gwproxy"] }));
+  for (const [at, checked] of objects.entries()) {
+    for (const fault of faults[at] ?? []) {
+      const problem = problemOf(checked, fault);
+      const twin = merged.findIndex((other) => isSame(other, problem));
+      const known = merged[twin];
+      if (known === undefined) merged.push(problem);
+      else if (!known.saidBy.includes("server")) merged[twin] = { ...known, saidBy: ["gwproxy", "server"] };
+    }
+  }
+  return merged.sort(byPlace);
+}
+
+function problemOf(checked: CheckedObject, fault: ServerFault): JudgedProblem {
+  const { file, id, object } = checked;
+  const mark = checked.mark(fault.path, fault.reason === "StrictDecoding" ? "name" : "value");
+  return { ...fault, ...mark, file, object: titleOf(object), groupKind: `${id.group}/${id.kind}`, saidBy: ["server"] };
+}
+
+/** A webhook's warning has its path in the text, as kubectl prints it; ours then reads the same. */
+function isSame(a: JudgedProblem, b: JudgedProblem): boolean {
+  if (a.file !== b.file || a.object !== b.object) return false;
+  if (a.path === b.path && a.message === b.message) return true;
+  const line = a.path === "" ? a.message : `${a.path}: ${a.message}`;
+  const withNext = a.suggestion === "" ? line : `${line} (${a.suggestion})`;
+  return b.path === "" && (b.message === line || b.message === withNext);
+}

@@ -1,0 +1,74 @@
+/**
+ * The line of a fault as it may be shown: secrets are masked, control characters cannot reach a terminal, and a long
+ * line is cut to what is around the fault.
+ */
+import { SECRETS } from "../../../generated/secrets.ts";
+import type { Span } from "./places.ts";
+
+export interface Excerpt {
+  readonly text: string;
+  /** Where the fault is in `text`, in UTF-16 units from 0, and how much of it; at least 1. */
+  readonly from: number;
+  readonly length: number;
+}
+
+const MASK = "***";
+const WIDTH = 120;
+/** Of a long line, this much before the fault is shown. */
+const BEFORE = 40;
+
+/** @param secrets what may not be shown, in any order */
+export function excerptOf(text: string, span: Span, secrets: readonly Span[]): Excerpt {
+  // Inside of a secret, the secret as a whole is what is marked: one mask, and nothing told of where in it.
+  const { start, end } = secrets.find((secret) => secret.start <= span.start && secret.end >= span.end) ?? span;
+  const lineStart = text.lastIndexOf("\n", start - 1) + 1;
+  const newline = text.indexOf("\n", start);
+  const lineEnd = newline < 0 ? text.length : newline;
+  const prefix = masked(text, { start: lineStart, end: start }, secrets);
+  const marked = masked(text, { start, end: Math.max(start, Math.min(end, lineEnd)) }, secrets);
+  const suffix = masked(text, { start: Math.min(Math.max(start, end), lineEnd), end: lineEnd }, secrets);
+  return cut(plain(prefix), plain(marked), plain(suffix.trimEnd()));
+}
+
+/** Text nobody could take apart shows its line only when nothing in it looks like a place for secrets. */
+export function excerptOfBroken(text: string, span: Span): Excerpt | undefined {
+  return MAY_HOLD_SECRETS.test(text) ? undefined : excerptOf(text, span, []);
+}
+
+const SECRET_NAMES = [
+  ...new Set(
+    Object.values(SECRETS).flatMap((paths) =>
+      paths.flatMap((path) => path.filter((part) => part !== "*").at(-1) ?? []),
+    ),
+  ),
+];
+const MAY_HOLD_SECRETS = new RegExp(`\\bSecret(List)?\\b|(?<![\\w-])(${SECRET_NAMES.join("|")})["']?\\s*:`);
+
+/** What of a part of the text is not secret. A secret that begins or ends in it leaves one mask. */
+function masked(text: string, part: Span, secrets: readonly Span[]): string {
+  const hidden = secrets
+    .filter(({ start, end }) => start < part.end && end > part.start)
+    .sort((a, b) => a.start - b.start);
+  let shown = "";
+  let at = part.start;
+  for (const { start, end } of hidden) {
+    if (end <= at) continue;
+    shown += text.slice(at, Math.max(at, start)) + MASK;
+    at = end;
+  }
+  return shown + (at < part.end ? text.slice(at, part.end) : "");
+}
+
+/** Tabs stay, since a line of marks can hold them too. */
+function plain(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- they are what must not get through
+  return text.replaceAll(/[\u0000-\u0008\u000A-\u001F\u007F-\u009F\u200E\u200F\u202A-\u202E\u2066-\u2069]/g, "\uFFFD");
+}
+
+function cut(prefix: string, marked: string, suffix: string): Excerpt {
+  const head = prefix.length + marked.length > WIDTH && prefix.length > BEFORE ? `…${prefix.slice(-BEFORE)}` : prefix;
+  const body = marked.length > WIDTH ? `${marked.slice(0, WIDTH)}…` : marked;
+  const room = Math.max(0, WIDTH - head.length - body.length);
+  const tail = suffix.length > room ? `${suffix.slice(0, room)}…` : suffix;
+  return { text: head + body + tail, from: head.length, length: Math.max(1, body.length) };
+}

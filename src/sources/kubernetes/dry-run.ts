@@ -1,0 +1,162 @@
+/**
+ * Asks an API server what it would say to an object, without storing it: a dry run of creating it, or of replacing the
+ * one that is there. Schema, rules, admission plugins and webhooks all take part, as they would in earnest.
+ */
+import type { KubeObject } from "../../api/object.ts";
+import { SourceError } from "../../lib/errors.ts";
+import { ApiError, isStatus } from "./api-error.ts";
+import type { KubernetesClient, KubernetesRequest } from "./client.ts";
+
+export interface ServerFault {
+  /** "spec.rules[0].name"; "" for the object itself. */
+  readonly path: string;
+  readonly severity: "error" | "warning";
+  readonly reason: string;
+  readonly message: string;
+  readonly suggestion: string;
+}
+
+export interface DryRun {
+  /** @returns everything that the server says against the object @throws SourceError when it cannot be asked */
+  check(object: KubeObject): Promise<ServerFault[]>;
+}
+
+interface Resource {
+  readonly plural: string;
+  readonly namespaced: boolean;
+}
+
+/** Said beside the fault that it follows from. */
+const CONSEQUENCE = "some validation rules were not checked";
+const STRICT = /strict decoding error: ([\s\S]*)$/;
+
+export function createDryRun(client: KubernetesClient): DryRun {
+  const versions = new Map<string, Promise<ReadonlyMap<string, Resource> | undefined>>();
+  const resourcesOf = (apiVersion: string): Promise<ReadonlyMap<string, Resource> | undefined> => {
+    const known = versions.get(apiVersion) ?? discover(client, apiVersion);
+    versions.set(apiVersion, known);
+    return known;
+  };
+  return {
+    check: async (object) => {
+      const { apiVersion, kind, metadata } = object;
+      const resource = (await resourcesOf(apiVersion))?.get(kind);
+      if (resource === undefined) return [notServed(object)];
+      const base = `${root(apiVersion)}${resource.namespaced ? `/namespaces/${metadata.namespace ?? "default"}` : ""}`;
+      return judge(client, `${base}/${resource.plural}`, object);
+    },
+  };
+}
+
+function root(apiVersion: string): string {
+  return apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+}
+
+async function discover(
+  client: KubernetesClient,
+  apiVersion: string,
+): Promise<ReadonlyMap<string, Resource> | undefined> {
+  try {
+    const list = await client.request({ method: "GET", path: root(apiVersion) });
+    // An APIResourceList; subresources have a slash in their names.
+    const { resources } = list as { resources: { name: string; kind: string; namespaced: boolean }[] };
+    const whole = resources.filter(({ name }) => !name.includes("/"));
+    return new Map(whole.map(({ name, kind, namespaced }) => [kind, { plural: name, namespaced }]));
+  } catch (error) {
+    if (isStatus(error, 404)) return undefined;
+    throw error;
+  }
+}
+
+function notServed({ apiVersion, kind }: KubeObject): ServerFault {
+  return {
+    path: "kind",
+    severity: "error",
+    reason: "NotServed",
+    message: `the API server has no kind ${kind} in ${apiVersion}`,
+    suggestion: "apply the CRDs of the kind first",
+  };
+}
+
+/** Unknown fields stop the server before it looks at the rest, so then it is asked again without them. */
+async function judge(client: KubernetesClient, path: string, object: KubeObject): Promise<ServerFault[]> {
+  const strict = await ask(client, path, object, "Strict");
+  if (!strict.some(({ reason }) => reason === "StrictDecoding")) return strict;
+  return [...strict, ...(await ask(client, path, object, "Ignore"))];
+}
+
+async function ask(
+  client: KubernetesClient,
+  path: string,
+  object: KubeObject,
+  fieldValidation: "Strict" | "Ignore",
+): Promise<ServerFault[]> {
+  const warnings: ServerFault[] = [];
+  const request = (rest: Pick<KubernetesRequest, "method" | "path" | "body">): Promise<unknown> => {
+    // Each request is answered with all warnings; those of the last one count.
+    warnings.length = 0;
+    const query = { dryRun: "All", fieldManager: "gwproxy-validate", fieldValidation };
+    return client.request({ ...rest, query, onWarning: (text) => void warnings.push(warningOf(text)) });
+  };
+  try {
+    await request({ method: "POST", path, body: object });
+  } catch (error) {
+    if (!isStatus(error, 409)) return [...faultsOf(error, object), ...warnings];
+    const replaced = await replace(client, `${path}/${object.metadata.name}`, object, request);
+    return [...replaced, ...warnings];
+  }
+  return warnings;
+}
+
+/** The object exists: rules about changes see what it was. */
+async function replace(
+  client: KubernetesClient,
+  path: string,
+  object: KubeObject,
+  request: (rest: Pick<KubernetesRequest, "method" | "path" | "body">) => Promise<unknown>,
+): Promise<ServerFault[]> {
+  try {
+    const live = (await client.request({ method: "GET", path })) as KubeObject; // what a server stores is an object
+    const { resourceVersion = "" } = live.metadata;
+    await request({ method: "PUT", path, body: { ...object, metadata: { ...object.metadata, resourceVersion } } });
+    return [];
+  } catch (error) {
+    return faultsOf(error, object);
+  }
+}
+
+/** @throws the error itself when it is no verdict on the object */
+function faultsOf(error: unknown, { metadata }: KubeObject): ServerFault[] {
+  if (!(error instanceof ApiError) || error.status === 0 || error.status === 401 || error.status >= 500) throw error;
+  const { status, reason, causes, words } = error;
+  const strict = STRICT.exec(words)?.[1];
+  if (strict !== undefined) return strictFaults(strict);
+  if (status === 403 && !words.includes("denied") && / cannot (create|update|get) resource /.test(words)) {
+    throw new SourceError(`the API server does not let us ask: ${words}`, { cause: error });
+  }
+  if (status === 404 && words.startsWith("namespaces ")) {
+    const message = `not asked: the namespace ${metadata.namespace ?? "default"} does not exist on the API server`;
+    return [
+      { path: "metadata.namespace", severity: "warning", reason, message, suggestion: "create the namespace first" },
+    ];
+  }
+  const faults = causes
+    .filter(({ message }) => !message.includes(CONSEQUENCE))
+    .map((cause): ServerFault => fault(cause.field === "<nil>" ? "" : cause.field, cause.reason, cause.message));
+  return faults.length > 0 ? faults : [fault("", reason, words === "" ? error.message : words)];
+}
+
+/** `unknown field "spec.a", duplicate field "spec.b"` */
+function strictFaults(text: string): ServerFault[] {
+  return [...text.matchAll(/(unknown|duplicate) field "([^"]+)"/g)].map(([words, , path = ""]) =>
+    fault(path, "StrictDecoding", words),
+  );
+}
+
+function warningOf(text: string): ServerFault {
+  return { ...fault("", "Warning", text), severity: "warning" };
+}
+
+function fault(path: string, reason: string, message: string): ServerFault {
+  return { path, severity: "error", reason, message, suggestion: "" };
+}
