@@ -14,14 +14,15 @@ export const PROXY_ERRORS = {
     status: 401,
     grpc: 16,
     reason: "APIKeyAuth",
-    text: "api key authentication failure: no API key found",
+    text: "api key authentication failure: no API Key found",
   },
   api_key_invalid: {
     status: 401,
     grpc: 16,
     reason: "APIKeyAuth",
-    text: "api key authentication failure: invalid API key",
+    text: "api key authentication failure: invalid credentials",
   },
+  csrf_rejected: { status: 403, grpc: 7, reason: "Authorization", text: "CSRF validation failed" },
   authorization_failed: { status: 403, grpc: 7, reason: "Authorization", text: "authorization failed" },
   rate_limited: { status: 429, grpc: 14, reason: "RateLimit", text: "rate limit exceeded" },
   request_timeout: { status: 504, grpc: 14, reason: "Timeout", text: "request timeout" },
@@ -52,14 +53,13 @@ export type ProxyErrorCode = keyof typeof PROXY_ERRORS;
 export class ProxyError extends GwError {
   readonly code: ProxyErrorCode;
   readonly text: string;
+  readonly status: number;
 
-  constructor(code: ProxyErrorCode, options: { detail?: string; cause?: unknown; text?: string } = {}) {
+  /** @param options `status` only for 407, what a 401 is when the credential is one for a proxy (RFC 9110 15.5.8) */
+  constructor(code: ProxyErrorCode, options: { detail?: string; cause?: unknown; text?: string; status?: 407 } = {}) {
     super(options.text ?? PROXY_ERRORS[code].text, options);
     this.code = code;
     this.text = options.text ?? PROXY_ERRORS[code].text;
-  }
-
-  get status(): number {
-    return PROXY_ERRORS[this.code].status;
+    this.status = options.status ?? PROXY_ERRORS[code].status;
   }
 }

@@ -163,4 +163,46 @@ prove([], "a policy whose Secret is missing refuses everyone, and a Secret that 
   assert.equal((await call(gateway.url(), bearer("open-sesame"))).status, 401);
   await gateway.change(documents(base, KEYS));
   assert.equal((await call(gateway.url(), bearer("open-sesame"))).status, 200);
+  await gateway.change(base);
+  assert.equal((await call(gateway.url(), bearer("open-sesame"))).status, 401);
 });
+
+prove([], "a refusal says which scheme is wanted, and whether the key was missing or wrong", async (context) => {
+  const gateway = await guard(context, "{secretRef: {name: keys}}");
+  const missing = await call(gateway.url());
+  assert.equal(missing.headers["www-authenticate"], "Bearer");
+  assert.equal(missing.body, "api key authentication failure: no API Key found");
+  const wrong = await call(gateway.url(), bearer("wrong"));
+  assert.equal(wrong.headers["www-authenticate"], 'Bearer error="invalid_token"');
+  assert.equal(wrong.body, "api key authentication failure: invalid credentials");
+});
+
+prove(
+  `${API_KEY}.location.header.name`,
+  "a key in Proxy-Authorization is read, refused with 407 and never forwarded",
+  async (context) => {
+    const gateway = await guard(
+      context,
+      '{secretRef: {name: keys}, location: {header: {name: Proxy-Authorization, prefix: "Bearer "}}}',
+    );
+    const refused = await call(gateway.url(), bearer("open-sesame"));
+    assert.equal(refused.status, 407);
+    assert.equal(refused.headers["proxy-authenticate"], "Bearer");
+    assert.equal(refused.headers["www-authenticate"], undefined);
+    const headers = { "proxy-authorization": "Bearer open-sesame", authorization: "Bearer own" };
+    const passed = await call(gateway.url(), { headers });
+    assert.equal(passed.status, 200);
+    assert.equal(echoed(passed.body).headers["proxy-authorization"], undefined);
+    assert.equal(echoed(passed.body).headers["authorization"], "Bearer own");
+  },
+);
+
+prove(
+  [],
+  "two different keys in one request are refused: we and the upstream could read different ones",
+  async (context) => {
+    const gateway = await guard(context, "{secretRef: {name: keys}}");
+    const both = { headers: { authorization: ["Bearer open-sesame", "Bearer wrong"] } };
+    assert.equal((await call(gateway.url(), both)).status, 401);
+  },
+);

@@ -14,6 +14,7 @@ export interface ExchangeParts {
   readonly target?: string;
   readonly host?: string;
   readonly headers?: readonly string[];
+  readonly proxyAuthorization?: readonly string[];
   readonly body?: Body;
   readonly startedAtMs?: number;
   readonly roots?: Readonly<Record<string, unknown>>;
@@ -43,6 +44,8 @@ export function makeExchange(parts: ExchangeParts = {}): TestExchange {
     version: "HTTP/1.1",
     requestHeaders: new HeaderList([...(parts.headers ?? [])]),
     originalTarget: parts.target ?? "/",
+    originalHost: parts.host ?? "example.test",
+    proxyAuthorization: parts.proxyAuthorization,
     requestBody: parts.body ?? null,
     deadlineAtMs: undefined,
     backendTimeoutMs: undefined,

@@ -74,6 +74,18 @@ ${spec}
 `;
 }
 
+/** A GwPolicy on the Gateway `gw`. @param spec as for routePolicy */
+export function gatewayPolicy(name: string, spec: string): string {
+  return `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwPolicy
+metadata: {name: ${name}}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: gw}]
+${spec}
+`;
+}
+
 export function documents(...parts: readonly string[]): string {
   return parts.join("\n---\n");
 }

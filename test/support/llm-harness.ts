@@ -71,6 +71,8 @@ export class TestExchange implements Exchange {
   readonly version = "1.1";
   readonly requestHeaders: HeaderList;
   readonly originalTarget = "/v1/chat/completions";
+  readonly originalHost = "gateway.test";
+  readonly proxyAuthorization = undefined;
   requestBody: Body;
   deadlineAtMs: number | undefined = undefined;
   backendTimeoutMs: number | undefined = undefined;

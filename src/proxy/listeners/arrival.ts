@@ -31,6 +31,7 @@ interface Found {
   chunked: boolean;
   trailers: boolean;
   upgrade: string | undefined;
+  proxyAuthorization: string[] | undefined;
   nominated: Set<string> | undefined;
 }
 
@@ -49,6 +50,7 @@ export function readHead(request: IncomingMessage, peer: Peer, bind: string): He
     chunked: false,
     trailers: false,
     upgrade: undefined,
+    proxyAuthorization: undefined,
     nominated: undefined,
   };
   const raw = readFields(request.rawHeaders, found);
@@ -76,6 +78,7 @@ export function readHead(request: IncomingMessage, peer: Peer, bind: string): He
     requestId,
     source: peer,
     bind,
+    proxyAuthorization: found.proxyAuthorization,
   } as const;
   return { arrival, hasBody: found.chunked || (length !== undefined && length > 0) };
 }
@@ -124,6 +127,9 @@ function readSpecial(field: { name: string; role: number }, value: string, found
       return;
     case ROLE.upgrade:
       found.upgrade = value;
+      return;
+    case ROLE.proxyAuthorization:
+      (found.proxyAuthorization ??= []).push(value);
       return;
     case ROLE.forwardedFor:
       found.forwardedFor = found.forwardedFor === undefined ? value : `${found.forwardedFor}, ${value}`;

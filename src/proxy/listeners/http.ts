@@ -252,5 +252,6 @@ function invalidExchange({ method, httpVersion }: IncomingMessage, source: Peer,
     requestId: randomUUID(),
     source,
     bind,
+    proxyAuthorization: undefined,
   });
 }

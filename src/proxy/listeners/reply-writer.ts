@@ -150,6 +150,7 @@ function isEndToEnd(role: number): boolean {
     case ROLE.transferEncoding:
     case ROLE.upgrade:
     case ROLE.te:
+    case ROLE.proxyAuthorization:
       return false;
     default:
       return true;

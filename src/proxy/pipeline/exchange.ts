@@ -37,8 +37,12 @@ export interface Exchange extends Scope {
   readonly scheme: "http" | "https";
   readonly version: string;
   readonly requestHeaders: HeaderList;
+  /** Values of Proxy-Authorization: meant for us, so they are kept apart from what is forwarded. */
+  readonly proxyAuthorization: readonly string[] | undefined;
   /** The path and query that the client sent, before any rewrite. */
   readonly originalTarget: string;
+  /** The authority that the client asked for. */
+  readonly originalHost: string;
 
   /** The request body; a policy that buffers replaces it by the Buffer. */
   requestBody: Body;

@@ -19,6 +19,8 @@ export const ROLE = {
   requestId: 10,
   expect: 11,
   keepAlive: 12,
+  /** A credential for us as a proxy: read by policies, never forwarded. */
+  proxyAuthorization: 13,
 } as const;
 export type Role = (typeof ROLE)[keyof typeof ROLE];
 
@@ -33,7 +35,7 @@ const KNOWN: readonly [string, Role][] = [
   ["proxy-connection", ROLE.hop],
   ["keep-alive", ROLE.keepAlive],
   ["proxy-authenticate", ROLE.hop],
-  ["proxy-authorization", ROLE.hop],
+  ["proxy-authorization", ROLE.proxyAuthorization],
   ["te", ROLE.te],
   ["trailer", ROLE.hop],
   ["transfer-encoding", ROLE.transferEncoding],
@@ -97,6 +99,19 @@ export function dropNames(raw: string[], names: ReadonlySet<string>): void {
   raw.length = to;
 }
 
+function isOfConnection(role: Role): boolean {
+  switch (role) {
+    case ROLE.hop:
+    case ROLE.keepAlive:
+    case ROLE.te:
+    case ROLE.upgrade:
+    case ROLE.proxyAuthorization:
+      return true;
+    default:
+      return false;
+  }
+}
+
 /** A copy without the fields that belong to one connection or to the framing of a body; names in lower case. */
 export function forwardable(raw: readonly string[]): string[] {
   const out: string[] = [];
@@ -106,7 +121,7 @@ export function forwardable(raw: readonly string[]): string[] {
     if (field === undefined) continue;
     const { role } = field;
     if (role === ROLE.connection) addNominated(raw[at + 1] as string, (nominated ??= new Set()));
-    else if (role !== ROLE.hop && role !== ROLE.keepAlive && role !== ROLE.te && role !== ROLE.upgrade) {
+    else if (!isOfConnection(role)) {
       if (role !== ROLE.contentLength && role !== ROLE.transferEncoding && role !== ROLE.expect)
         out.push(field.name, raw[at + 1] as string);
     }

@@ -19,6 +19,8 @@ export interface Arrival {
   readonly requestId: string;
   readonly source: { readonly address: string; readonly port: number };
   readonly bind: string;
+  /** Values of the field, which is not among `headers`. */
+  readonly proxyAuthorization: readonly string[] | undefined;
 }
 
 type ListenerInfo = Exchange["listener"];
@@ -35,6 +37,7 @@ export class HttpExchange implements Exchange {
   readonly source: { readonly address: string; readonly port: number };
   readonly requestId: string;
   readonly contentLength: number | undefined;
+  readonly proxyAuthorization: readonly string[] | undefined;
   readonly tokenGates: TokenGate[] = [];
   target: string;
   listener: ListenerInfo;
@@ -79,6 +82,7 @@ export class HttpExchange implements Exchange {
     this.contentLength = arrival.contentLength;
     this.requestId = arrival.requestId;
     this.source = arrival.source;
+    this.proxyAuthorization = arrival.proxyAuthorization;
     this.listener = { bind: arrival.bind, gateway: "", namespace: "", name: "" };
   }
 

@@ -183,10 +183,12 @@ export function targetKey({ target, section }: PolicyTarget): string {
 const NAMES: Readonly<Record<NonNullable<Unit["case"]>, PolicyName>> = {
   refusal: "refusal",
   timeouts: "timeouts",
+  cors: "cors",
   apiKeyAuthentication: "api-key-authentication",
   authorization: "authorization",
   localRateLimit: "local-rate-limit",
   transformation: "transformation",
+  csrf: "csrf",
   headerModifiers: "header-modifiers",
   directResponse: "direct-response",
 };
@@ -203,6 +205,8 @@ function compileMiddleware(unit: Unit, deps: PolicyDeps): Middleware {
       return POLICIES.refusal.compile(unit.value, deps);
     case "timeouts":
       return POLICIES.timeouts.compile(unit.value, deps);
+    case "cors":
+      return POLICIES.cors.compile(unit.value, deps);
     case "apiKeyAuthentication":
       return POLICIES["api-key-authentication"].compile(unit.value, deps);
     case "authorization":
@@ -211,6 +215,8 @@ function compileMiddleware(unit: Unit, deps: PolicyDeps): Middleware {
       return POLICIES["local-rate-limit"].compile(unit.value, deps);
     case "transformation":
       return POLICIES.transformation.compile(unit.value, deps);
+    case "csrf":
+      return POLICIES.csrf.compile(unit.value, deps);
     case "headerModifiers":
       return POLICIES["header-modifiers"].compile(unit.value, deps);
     case "directResponse":

@@ -2,7 +2,7 @@
  * Who is calling, by an API key. Only the SHA-256 of a key is known here; the presented key is hashed and looked up,
  * taken out of the request, and its entry becomes the root "apiKey" of expressions.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 import {
   type ApiKey,
@@ -11,8 +11,8 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Secret } from "../../cel/values.ts";
 import { ConfigError } from "../../lib/errors.ts";
-import { ProxyError } from "../errors.ts";
-import { compileLocation } from "./credential-location.ts";
+import { BEARER_INVALID, BEARER_MISSING, turnAway } from "./challenge.ts";
+import { AMBIGUOUS, compileLocation } from "./credential-location.ts";
 import type { Policy } from "./policy.ts";
 
 type Metadata = Readonly<Record<string, unknown>>;
@@ -29,12 +29,13 @@ export const apiKeyAuthentication: Policy<ApiKeyAuthentication> = {
       const key = place.read(exchange);
       if (key === undefined) {
         if (missingPasses) return next();
-        throw new ProxyError("api_key_missing");
+        return turnAway(exchange, place, BEARER_MISSING, { code: "api_key_missing" });
       }
-      const metadata = metadataByHash.get(createHash("sha256").update(key).digest("hex"));
-      if (metadata === undefined) {
+      // A hash is looked up, not a key: how long it takes says nothing about how much of a key was right.
+      const metadata = key === AMBIGUOUS ? undefined : metadataByHash.get(hash("sha256", key, "hex"));
+      if (key === AMBIGUOUS || metadata === undefined) {
         if (invalidPasses) return next();
-        throw new ProxyError("api_key_invalid");
+        return turnAway(exchange, place, BEARER_INVALID, { code: "api_key_invalid" });
       }
       place.strip(exchange);
       exchange.setRoot("apiKey", { ...metadata, key: new Secret(key) });

@@ -6,13 +6,19 @@ import type { Exchange } from "../pipeline/exchange.ts";
 import type { PolicyDeps } from "./policy.ts";
 
 export interface CompiledLocation {
-  /** @returns undefined when there is no credential */
-  read(exchange: Exchange): string | undefined;
-  /** Takes every occurrence out, also of spellings that were not read. */
+  /** The credential is one for us as a proxy, so refusals are 407. */
+  readonly forProxy: boolean;
+  /** @returns undefined when there is no credential, AMBIGUOUS when there are several that differ */
+  read(exchange: Exchange): string | typeof AMBIGUOUS | undefined;
+  /** Takes every occurrence out. */
   strip(exchange: Exchange): void;
 }
 
+/** Two credentials at one place: what we check and what an upstream reads could be different ones. */
+export const AMBIGUOUS: unique symbol = Symbol("ambiguous credential");
+
 const DEFAULT_HEADER = { name: "authorization", prefix: "Bearer " };
+const NONE: readonly string[] = [];
 
 export function compileLocation(spec: CredentialLocation | undefined, deps: PolicyDeps): CompiledLocation {
   const location = spec?.location;
@@ -30,41 +36,64 @@ export function compileLocation(spec: CredentialLocation | undefined, deps: Poli
   }
 }
 
-/** A value without the prefix is no credential. The scheme word compares without case (RFC 9110 §11.1). */
+/**
+ * A value without the prefix is no credential, and stays: it may be that of another policy. The scheme word compares
+ * without case (RFC 9110 §11.1).
+ */
 function inHeader(name: string, prefix: string): CompiledLocation {
   const header = name.toLowerCase();
   const start = prefix.toLowerCase();
+  const isCredential = (value: string): boolean => value.slice(0, start.length).toLowerCase() === start;
+  const credentialOf = (value: string): string => value.slice(start.length).trim();
+  if (header === "proxy-authorization") {
+    return {
+      forProxy: true,
+      read: ({ proxyAuthorization = NONE }) => only(proxyAuthorization.filter(isCredential).map(credentialOf)),
+      strip: () => undefined, // it is never forwarded
+    };
+  }
   return {
+    forProxy: false,
     read({ requestHeaders }) {
-      const value = requestHeaders
-        .getAll(header)
-        .find((candidate) => candidate.slice(0, start.length).toLowerCase() === start);
-      const credential = value?.slice(start.length).trim();
+      const first = requestHeaders.get(header);
+      if (first === undefined) return undefined;
+      const values = requestHeaders.getAll(header);
+      if (values.length > 1) return only(values.filter(isCredential).map(credentialOf));
+      const credential = isCredential(first) ? credentialOf(first) : "";
       return credential === "" ? undefined : credential;
     },
-    strip: ({ requestHeaders }) => requestHeaders.remove(header),
+    strip({ requestHeaders }) {
+      const kept = requestHeaders.getAll(header).filter((value) => !isCredential(value));
+      requestHeaders.remove(header);
+      for (const value of kept) requestHeaders.add(header, value);
+    },
   };
 }
 
+function only(credentials: readonly string[]): string | typeof AMBIGUOUS | undefined {
+  const [first, ...rest] = credentials.filter((credential) => credential !== "");
+  return rest.every((credential) => credential === first) ? first : AMBIGUOUS;
+}
+
 function inQuery(name: string): CompiledLocation {
+  const isNamed = (parameter: string): boolean => decodeForm(parameter.split("=", 1)[0] ?? "") === name;
+  const valueOf = (parameter: string): string =>
+    parameter.includes("=") ? decodeForm(parameter.slice(parameter.indexOf("=") + 1)) : "";
   return {
-    read({ target }) {
-      const found = parametersOf(target).find((parameter) => decodeForm(parameter.split("=", 1)[0] ?? "") === name);
-      const at = found?.indexOf("=") ?? -1;
-      return found === undefined || at < 0 || at === found.length - 1 ? undefined : decodeForm(found.slice(at + 1));
-    },
+    forProxy: false,
+    read: ({ target }) => only(parametersOf(target).filter(isNamed).map(valueOf)),
     // The other parameters keep their bytes: an upstream may have signed them.
     strip(exchange) {
-      const kept = parametersOf(exchange.target).filter((part) => decodeForm(part.split("=", 1)[0] ?? "") !== name);
+      const kept = parametersOf(exchange.target).filter((parameter) => !isNamed(parameter));
       const path = exchange.target.split("?", 1)[0] ?? "";
       exchange.target = kept.length === 0 ? path : `${path}?${kept.join("&")}`;
     },
   };
 }
 
-function parametersOf(target: string): string[] {
+function parametersOf(target: string): readonly string[] {
   const at = target.indexOf("?");
-  return at < 0 ? [] : target.slice(at + 1).split("&");
+  return at < 0 ? NONE : target.slice(at + 1).split("&");
 }
 
 /** Text that is not percent-encoded correctly stands for itself. */
@@ -79,11 +108,13 @@ function decodeForm(text: string): string {
 function inCookie(name: string): CompiledLocation {
   const isNamed = (pair: string): boolean => pair.split("=", 1)[0]?.trim() === name && pair.includes("=");
   return {
-    read({ requestHeaders }) {
-      const pair = cookiePairs(requestHeaders).find(isNamed);
-      const value = pair?.slice(pair.indexOf("=") + 1).trim();
-      return value === "" ? undefined : value;
-    },
+    forProxy: false,
+    read: ({ requestHeaders }) =>
+      only(
+        cookiePairs(requestHeaders)
+          .filter(isNamed)
+          .map((pair) => pair.slice(pair.indexOf("=") + 1).trim()),
+      ),
     strip({ requestHeaders }) {
       const kept = cookiePairs(requestHeaders).filter((pair) => !isNamed(pair));
       if (kept.length === 0) requestHeaders.remove("cookie");
@@ -100,6 +131,7 @@ function cookiePairs(headers: HeaderList): string[] {
 function fromExpression(source: string, deps: PolicyDeps): CompiledLocation {
   const expression = deps.expression(source);
   return {
+    forProxy: false,
     read(exchange) {
       try {
         const value = expression.evaluate(exchange);

@@ -2,6 +2,8 @@
 import type {
   ApiKeyAuthentication,
   Authorization,
+  Cors,
+  Csrf,
   DirectResponseChoice,
   HeaderModifiers,
   LocalRateLimit,
@@ -12,6 +14,8 @@ import type {
 import type { PolicyName } from "../pipeline/order.ts";
 import { apiKeyAuthentication } from "./api-key-authentication.ts";
 import { authorization } from "./authorization.ts";
+import { cors } from "./cors.ts";
+import { csrf } from "./csrf.ts";
 import { directResponse } from "./direct-response.ts";
 import { headerModifiers } from "./header-modifiers.ts";
 import { localRateLimit } from "./local-rate-limit.ts";
@@ -24,11 +28,13 @@ import { transformation } from "./transformation.ts";
 export interface PolicySpecs {
   refusal: Refusal;
   timeouts: Timeouts;
+  cors: Cors;
   "api-key-authentication": ApiKeyAuthentication;
   /** The rules of all levels together. */
   authorization: Authorization;
   "local-rate-limit": LocalRateLimit;
   transformation: TransformationChoice;
+  csrf: Csrf;
   "header-modifiers": HeaderModifiers;
   "direct-response": DirectResponseChoice;
 }
@@ -36,10 +42,12 @@ export interface PolicySpecs {
 export const POLICIES: { readonly [Name in PolicyName]: Policy<PolicySpecs[Name]> } = {
   refusal,
   timeouts,
+  cors,
   "api-key-authentication": apiKeyAuthentication,
   authorization,
   "local-rate-limit": localRateLimit,
   transformation,
+  csrf,
   "header-modifiers": headerModifiers,
   "direct-response": directResponse,
 };

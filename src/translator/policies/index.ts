@@ -1,6 +1,8 @@
 /** Which translator owns which unit of `traffic`. The order is that of execution; the IR keeps it. */
 import { apiKeyAuthentication } from "./api-key-authentication.ts";
 import { authorization } from "./authorization.ts";
+import { cors } from "./cors.ts";
+import { csrf } from "./csrf.ts";
 import { directResponse } from "./direct-response.ts";
 import { headerModifiers } from "./header-modifiers.ts";
 import { localRateLimit } from "./local-rate-limit.ts";
@@ -10,10 +12,12 @@ import type { UnitTranslator } from "./unit.ts";
 
 export const UNIT_TRANSLATORS: readonly UnitTranslator[] = [
   timeouts,
+  cors,
   apiKeyAuthentication,
   authorization,
   localRateLimit,
   transformation,
+  csrf,
   headerModifiers,
   directResponse,
 ];

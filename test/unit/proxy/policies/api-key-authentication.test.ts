@@ -70,7 +70,7 @@ test("permissive lets everything pass and identifies only known keys", () => {
 
 test("a key in a query parameter is read decoded and removed, the other parameters keep their bytes", () => {
   const location = { location: { case: "queryParameter", value: "api key" } } as const;
-  const exchange = run({ location }, { target: `/v1?a=%7e&api+key=${KEY.replace("-", "%2D")}&b=+&api%20key=x` });
+  const exchange = run({ location }, { target: `/v1?a=%7e&api+key=${KEY.replace("-", "%2D")}&b=+&api%20key=${KEY}` });
   assert.equal(exchange.target, "/v1?a=%7e&b=+");
   assert.equal(run({ location }, { target: `/v1?api+key=${KEY}` }).target, "/v1");
 });

@@ -1,0 +1,29 @@
+/** traffic.csrf through real sockets. */
+import assert from "node:assert/strict";
+import { startEcho } from "../support/echo.ts";
+import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend } from "../support/gateway.ts";
+import { call } from "../support/http.ts";
+import { prove } from "../support/prove.ts";
+
+prove(
+  "GwPolicy spec.traffic.csrf.additionalOrigins[]",
+  "a change that a page of another site asks for is refused unless its origin is listed",
+  async (context) => {
+    const echo = await startEcho(context);
+    const policy = routePolicy("pages", "web", "  traffic: {csrf: {additionalOrigins: [https://app.example]}}");
+    const gateway = await startGateway(
+      context,
+      documents(GATEWAY, staticBackend("web", echo.port), route("web", "web"), policy),
+    );
+    const post = (headers: Readonly<Record<string, string>>) => call(gateway.url(), { method: "POST", headers });
+    const refused = await post({ origin: "https://evil.test", "sec-fetch-site": "cross-site" });
+    assert.equal(refused.status, 403);
+    assert.equal(refused.body, "CSRF validation failed");
+    assert.equal((await post({ origin: "https://evil.test" })).status, 403);
+    assert.equal((await post({ origin: gateway.url() })).status, 200);
+    assert.equal((await post({ origin: "https://app.example", "sec-fetch-site": "cross-site" })).status, 200);
+    assert.equal((await post({})).status, 200);
+    assert.equal((await call(gateway.url(), { headers: { "sec-fetch-site": "cross-site" } })).status, 200);
+    assert.equal(echo.seen.length, 4);
+  },
+);
