@@ -2,12 +2,14 @@
 import type { SchemaGraph } from "./graph.ts";
 import { lowered } from "./lower.ts";
 import { compare } from "./print.ts";
-import type { Schema } from "./schema.ts";
+import { isStruct, type Schema } from "./schema.ts";
 
 export function expand(graph: SchemaGraph, schema: Schema): Schema {
   const resolved = lowered(graph.resolve(schema));
   const result: Schema = { ...resolved };
-  if (resolved.properties !== undefined) {
+  // An object without fields: the API server would not store an empty list of them, and see a change at each apply.
+  if (isStruct(resolved) && Object.keys(resolved.properties ?? {}).length === 0) delete result.properties;
+  else if (resolved.properties !== undefined) {
     result.properties = Object.fromEntries(
       Object.entries(resolved.properties).map(([name, child]) => [name, expand(graph, child)]),
     );

@@ -2,6 +2,17 @@
 
 /** By "group/Kind": paths of settings without which something would be open that the user meant to close. */
 export const PROTECTIONS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  "gwproxy.dev/GwBackend": [
+    ["spec", "ai", "groups", "*", "providers", "*", "policies", "tls"],
+    ["spec", "ai", "groups", "*", "providers", "*", "policies", "tunnel"],
+    ["spec", "ai", "groups", "*", "providers", "*", "policies", "auth"],
+    ["spec", "ai", "groups", "*", "providers", "*", "policies", "authorization"],
+    ["spec", "policies", "tls"],
+    ["spec", "policies", "tunnel"],
+    ["spec", "policies", "auth"],
+    ["spec", "policies", "authorization"],
+    ["spec", "policies", "extAuth"],
+  ],
   "gwproxy.dev/GwPolicy": [
     ["spec", "traffic", "jwtAuthentication"],
     ["spec", "traffic", "basicAuthentication"],
@@ -12,5 +23,10 @@ export const PROTECTIONS: Readonly<Record<string, readonly (readonly string[])[]
     ["spec", "traffic", "buffer"],
     ["spec", "traffic", "extProc"],
     ["spec", "traffic", "csrf"],
+    ["spec", "backend", "tls"],
+    ["spec", "backend", "tunnel"],
+    ["spec", "backend", "auth"],
+    ["spec", "backend", "authorization"],
+    ["spec", "backend", "extAuth"],
   ],
 };

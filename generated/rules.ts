@@ -132,6 +132,32 @@ const LLMProvider: RuleNode = {
   },
 };
 
+const Duration: RuleNode = {
+  type: "string",
+  rules: [
+    {
+      rule: "self.matches('[1-9]')",
+      message: "must be longer than zero",
+    },
+  ],
+};
+
+const Keepalive: RuleNode = {
+  type: "object",
+  fields: {
+    "time": Duration,
+    "interval": Duration,
+  },
+};
+
+const BackendTCP: RuleNode = {
+  type: "object",
+  fields: {
+    "connectTimeout": Duration,
+    "keepalive": Keepalive,
+  },
+};
+
 const LocalSecretRef: RuleNode = {
   type: "object",
   rules: [
@@ -151,6 +177,26 @@ const LocalSecretRef: RuleNode = {
 const BackendTLS: RuleNode = {
   type: "object",
   rules: [
+    {
+      rule: "!(has(self.certificateSource) && self.certificateSource == 'SPIFFE') || !has(self.mtlsCertificateRef)",
+      message: "mtlsCertificateRef may not be set when certificateSource is SPIFFE",
+      fieldPath: ".mtlsCertificateRef",
+    },
+    {
+      rule: "!(has(self.certificateSource) && self.certificateSource == 'SPIFFE') || !has(self.caCertificateRefs)",
+      message: "caCertificateRefs may not be set when certificateSource is SPIFFE",
+      fieldPath: ".caCertificateRefs",
+    },
+    {
+      rule: "!(has(self.certificateSource) && self.certificateSource == 'SPIFFE') || !has(self.insecureSkipVerify)",
+      message: "insecureSkipVerify may not be set when certificateSource is SPIFFE",
+      fieldPath: ".insecureSkipVerify",
+    },
+    {
+      rule: "!(has(self.certificateSource) && self.certificateSource == 'SPIFFE') || !has(self.keyExchangeGroups)",
+      message: "keyExchangeGroups may not be set when certificateSource is SPIFFE",
+      fieldPath: ".keyExchangeGroups",
+    },
     {
       rule: "!has(self.insecureSkipVerify) || self.insecureSkipVerify != 'All' || !has(self.caCertificateRefs)",
       message: "caCertificateRefs may not be set when insecureSkipVerify is All",
@@ -172,6 +218,48 @@ const BackendTLS: RuleNode = {
   },
 };
 
+const BackendHTTP: RuleNode = {
+  type: "object",
+  fields: {
+    "requestTimeout": Duration,
+  },
+};
+
+const BackendRef: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "(self.group == '' && self.kind == 'Service') || (self.group == 'gwproxy.dev' && self.kind == 'GwBackend')",
+      message: "kind must be Service (group \"\") or GwBackend (group \"gwproxy.dev\")",
+      fieldPath: ".kind",
+    },
+    {
+      rule: "self.group != '' || self.kind != 'Service' || has(self.port)",
+      message: "port must be set for a Service",
+      fieldPath: ".port",
+    },
+    {
+      rule: "self.group != '' || self.kind != 'Service' || !self.name.contains('.')",
+      message: "name must be the name of a Service, without its namespace or a domain",
+      fieldPath: ".name",
+    },
+  ],
+};
+
+const BackendTunnel: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["backendRef", "url"],
+      message: "exactly one of the fields in [backendRef url] must be set",
+    },
+  ],
+  fields: {
+    "backendRef": BackendRef,
+  },
+};
+
 const LocalSecretKeyRef: RuleNode = {
   type: "object",
   rules: [
@@ -188,6 +276,166 @@ const LocalSecretKeyRef: RuleNode = {
   ],
 };
 
+const SessionTag: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["value", "expression"],
+      message: "exactly one of the fields in [value expression] must be set",
+    },
+  ],
+};
+
+const AssumeRole: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atMost",
+      fields: ["sessionName", "sessionNameExpression"],
+      message: "at most one of the fields in [sessionName sessionNameExpression] may be set",
+    },
+  ],
+  fields: {
+    "tags": {
+      type: "array",
+      items: SessionTag,
+    },
+  },
+};
+
+const CloudAAuth: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atMost",
+      fields: ["secretRef", "assumeRole"],
+      message: "at most one of the fields in [secretRef assumeRole] may be set",
+    },
+  ],
+  fields: {
+    "secretRef": LocalSecretRef,
+    "assumeRole": AssumeRole,
+  },
+};
+
+const ManagedIdentity: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atMost",
+      fields: ["clientId", "objectId", "resourceId"],
+      message: "at most one of the fields in [clientId objectId resourceId] may be set",
+    },
+  ],
+};
+
+const CloudBAuth: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atMost",
+      fields: ["secretRef", "managedIdentity", "workloadIdentity"],
+      message: "at most one of the fields in [secretRef managedIdentity workloadIdentity] may be set",
+    },
+  ],
+  fields: {
+    "secretRef": LocalSecretRef,
+    "managedIdentity": ManagedIdentity,
+  },
+};
+
+const CloudCAuth: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.audience) || self.type == 'IdToken'",
+      message: "audience may be set only when type is IdToken",
+      fieldPath: ".audience",
+    },
+  ],
+  fields: {
+    "secretRef": LocalSecretKeyRef,
+  },
+};
+
+const CredentialLocation: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["header", "queryParameter", "cookie", "expression"],
+      message: "exactly one of the fields in [header queryParameter cookie expression] must be set",
+    },
+  ],
+};
+
+const SubjectToken: RuleNode = {
+  type: "object",
+  fields: {
+    "source": CredentialLocation,
+  },
+};
+
+const ActorToken: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.mayAct) || self.tokenType == 'Jwt'",
+      message: "mayAct may be set only when tokenType is Jwt",
+      fieldPath: ".mayAct",
+    },
+  ],
+  fields: {
+    "source": CredentialLocation,
+  },
+};
+
+const PrivateKeyJwt: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "has(self.certificateRef) == has(self.certificateHeader)",
+      message: "certificateRef and certificateHeader must be set together",
+      fieldPath: ".certificateHeader",
+    },
+  ],
+  fields: {
+    "signingKeyRef": LocalSecretKeyRef,
+    "certificateRef": LocalSecretKeyRef,
+  },
+};
+
+const OAuthClientAuth: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "self.method != 'ClientSecretBasic' || has(self.secretRef)",
+      message: "secretRef must be set when method is ClientSecretBasic",
+      fieldPath: ".secretRef",
+    },
+    {
+      rule: "self.method != 'PrivateKeyJwt' || !has(self.secretRef)",
+      message: "secretRef may not be set when method is PrivateKeyJwt",
+      fieldPath: ".secretRef",
+    },
+    {
+      rule: "self.method != 'PrivateKeyJwt' || has(self.privateKeyJwt)",
+      message: "privateKeyJwt must be set when method is PrivateKeyJwt",
+      fieldPath: ".privateKeyJwt",
+    },
+    {
+      rule: "self.method == 'PrivateKeyJwt' || !has(self.privateKeyJwt)",
+      message: "privateKeyJwt may be set only when method is PrivateKeyJwt",
+      fieldPath: ".privateKeyJwt",
+    },
+  ],
+  fields: {
+    "secretRef": LocalSecretKeyRef,
+    "privateKeyJwt": PrivateKeyJwt,
+  },
+};
+
 const CredentialPlace: RuleNode = {
   type: "object",
   oneOf: [
@@ -199,18 +447,203 @@ const CredentialPlace: RuleNode = {
   ],
 };
 
-const BackendAuth: RuleNode = {
+const OAuthMemoryCache: RuleNode = {
   type: "object",
+  fields: {
+    "defaultTtl": { ...Duration, rules: [...(Duration.rules ?? []), ...[
+      {
+        rule: "duration(self) >= duration('1s')",
+        message: "must be at least 1s",
+      },
+    ]] },
+  },
+};
+
+const OAuthTokenCache: RuleNode = {
+  type: "object",
+  fields: {
+    "inMemory": OAuthMemoryCache,
+  },
+};
+
+const OAuthTokenExchange: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.url) || !has(self.path)",
+      message: "path may not be set when url is set: the url holds the path",
+      fieldPath: ".path",
+    },
+    {
+      rule: "!has(self.actorToken) || self.grantType == 'TokenExchange'",
+      message: "actorToken may be set only when grantType is TokenExchange",
+      fieldPath: ".actorToken",
+    },
+    {
+      rule: "!has(self.requestedTokenType) || self.grantType == 'TokenExchange'",
+      message: "requestedTokenType may be set only when grantType is TokenExchange",
+      fieldPath: ".requestedTokenType",
+    },
+    {
+      rule: "!has(self.additionalParams) || self.additionalParams.all(name, !(name.lowerAscii() in ['grant_type', 'subject_token', 'subject_token_type', 'actor_token', 'actor_token_type', 'assertion', 'audience', 'resource', 'scope', 'requested_token_type', 'client_id', 'client_secret', 'client_assertion', 'client_assertion_type']))",
+      message: "additionalParams may not name a parameter that the exchange sets itself",
+      fieldPath: ".additionalParams",
+    },
+  ],
   oneOf: [
     {
       kind: "exactly",
-      fields: ["key", "secretRef"],
-      message: "exactly one of the fields in [key secretRef] must be set",
+      fields: ["backendRef", "url"],
+      message: "exactly one of the fields in [backendRef url] must be set",
+    },
+  ],
+  fields: {
+    "subjectToken": SubjectToken,
+    "actorToken": ActorToken,
+    "clientAuth": OAuthClientAuth,
+    "location": CredentialPlace,
+    "cache": OAuthTokenCache,
+    "backendRef": BackendRef,
+  },
+};
+
+const CrossAppEndpoint: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.url) || !has(self.path)",
+      message: "path may not be set when url is set: the url holds the path",
+      fieldPath: ".path",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["backendRef", "url"],
+      message: "exactly one of the fields in [backendRef url] must be set",
+    },
+  ],
+  fields: {
+    "clientAuth": OAuthClientAuth,
+    "backendRef": BackendRef,
+  },
+};
+
+const CrossAppSubjectToken: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!(self.tokenType in ['IdJag', 'urn:ietf:params:oauth:token-type:id-jag'])",
+      message: "tokenType may not be IdJag: that is the assertion which the token is exchanged for",
+      fieldPath: ".tokenType",
+    },
+  ],
+  fields: {
+    "source": CredentialLocation,
+  },
+};
+
+const CrossAppAccess: RuleNode = {
+  type: "object",
+  fields: {
+    "identityProvider": CrossAppEndpoint,
+    "resourceAuthorizationServer": CrossAppEndpoint,
+    "subjectToken": CrossAppSubjectToken,
+    "cache": OAuthTokenCache,
+  },
+};
+
+const JwtSign: RuleNode = {
+  type: "object",
+  fields: {
+    "signingKeyRef": LocalSecretRef,
+    "ttl": Duration,
+    "location": CredentialPlace,
+  },
+};
+
+const BackendCredential: RuleNode = {
+  type: "object",
+  fields: {
+    "location": CredentialPlace,
+    "secretRef": LocalSecretKeyRef,
+  },
+};
+
+const BackendAuth: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.location) || has(self.key) || has(self.secretRef) || has(self.passthrough)",
+      message: "location may be set only with key, secretRef or passthrough",
+      fieldPath: ".location",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "atMost",
+      fields: ["key", "secretRef", "passthrough", "cloudA", "cloudB", "cloudC", "oauthTokenExchange", "crossAppAccess", "jwtSign"],
+      message: "at most one of the fields in [key secretRef passthrough cloudA cloudB cloudC oauthTokenExchange crossAppAccess jwtSign] may be set",
+    },
+    {
+      kind: "atLeast",
+      fields: ["key", "secretRef", "passthrough", "cloudA", "cloudB", "cloudC", "oauthTokenExchange", "crossAppAccess", "jwtSign", "credentials"],
+      message: "at least one of the fields in [key secretRef passthrough cloudA cloudB cloudC oauthTokenExchange crossAppAccess jwtSign credentials] must be set",
     },
   ],
   fields: {
     "secretRef": LocalSecretKeyRef,
+    "cloudA": CloudAAuth,
+    "cloudB": CloudBAuth,
+    "cloudC": CloudCAuth,
+    "oauthTokenExchange": OAuthTokenExchange,
+    "crossAppAccess": CrossAppAccess,
+    "jwtSign": JwtSign,
     "location": CredentialPlace,
+    "credentials": {
+      type: "array",
+      items: BackendCredential,
+    },
+  },
+};
+
+const Transform: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atLeast",
+      fields: ["set", "add", "remove", "body", "metadata"],
+      message: "at least one of the fields in [set add remove body metadata] must be set",
+    },
+  ],
+};
+
+const TransformationPolicy: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atLeast",
+      fields: ["request", "response"],
+      message: "at least one of the fields in [request response] must be set",
+    },
+  ],
+  fields: {
+    "request": Transform,
+    "response": Transform,
+  },
+};
+
+const Eviction: RuleNode = {
+  type: "object",
+  fields: {
+    "duration": Duration,
+  },
+};
+
+const BackendHealth: RuleNode = {
+  type: "object",
+  fields: {
+    "eviction": Eviction,
   },
 };
 
@@ -219,13 +652,18 @@ const BackendWithAI: RuleNode = {
   oneOf: [
     {
       kind: "atLeast",
-      fields: ["tls", "auth"],
-      message: "at least one of the fields in [tls auth] must be set",
+      fields: ["tcp", "tls", "http", "tunnel", "auth", "authorization", "transformation", "health"],
+      message: "at least one of the fields in [tcp tls http tunnel auth authorization transformation health] must be set",
     },
   ],
   fields: {
+    "tcp": BackendTCP,
     "tls": BackendTLS,
+    "http": BackendHTTP,
+    "tunnel": BackendTunnel,
     "auth": BackendAuth,
+    "transformation": TransformationPolicy,
+    "health": BackendHealth,
   },
 };
 
@@ -313,18 +751,60 @@ const AIBackend: RuleNode = {
   },
 };
 
+const ExtAuthPolicy: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.forwardBody) || !has(self.http) || !has(self.http.body)",
+      message: "forwardBody may not be set when http.body is set",
+      fieldPath: ".forwardBody",
+    },
+    {
+      rule: "!has(self.url) || !self.url.matches('^https?://[^/]+/') || has(self.http)",
+      message: "url may have a path only when http is set",
+      fieldPath: ".url",
+    },
+    {
+      rule: "!has(self.url) || !self.url.matches('^https?://[^/]+/') || !has(self.http) || !has(self.http.path)",
+      message: "url may not have a path when http.path is set",
+      fieldPath: ".url",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["grpc", "http"],
+      message: "exactly one of the fields in [grpc http] must be set",
+    },
+    {
+      kind: "exactly",
+      fields: ["backendRef", "url"],
+      message: "exactly one of the fields in [backendRef url] must be set",
+    },
+  ],
+  fields: {
+    "backendRef": BackendRef,
+  },
+};
+
 const BackendFull: RuleNode = {
   type: "object",
   oneOf: [
     {
       kind: "atLeast",
-      fields: ["tls", "auth"],
-      message: "at least one of the fields in [tls auth] must be set",
+      fields: ["tcp", "tls", "http", "tunnel", "auth", "authorization", "transformation", "health", "sessionAffinity", "extAuth"],
+      message: "at least one of the fields in [tcp tls http tunnel auth authorization transformation health sessionAffinity extAuth] must be set",
     },
   ],
   fields: {
+    "tcp": BackendTCP,
     "tls": BackendTLS,
+    "http": BackendHTTP,
+    "tunnel": BackendTunnel,
     "auth": BackendAuth,
+    "transformation": TransformationPolicy,
+    "health": BackendHealth,
+    "extAuth": ExtAuthPolicy,
   },
 };
 
@@ -404,37 +884,6 @@ const Cors: RuleNode = {
   ],
 };
 
-const Duration: RuleNode = {
-  type: "string",
-  rules: [
-    {
-      rule: "self.matches('[1-9]')",
-      message: "must be longer than zero",
-    },
-  ],
-};
-
-const BackendRef: RuleNode = {
-  type: "object",
-  rules: [
-    {
-      rule: "(self.group == '' && self.kind == 'Service') || (self.group == 'gwproxy.dev' && self.kind == 'GwBackend')",
-      message: "kind must be Service (group \"\") or GwBackend (group \"gwproxy.dev\")",
-      fieldPath: ".kind",
-    },
-    {
-      rule: "self.group != '' || self.kind != 'Service' || has(self.port)",
-      message: "port must be set for a Service",
-      fieldPath: ".port",
-    },
-    {
-      rule: "self.group != '' || self.kind != 'Service' || !self.name.contains('.')",
-      message: "name must be the name of a Service, without its namespace or a domain",
-      fieldPath: ".name",
-    },
-  ],
-};
-
 const RemoteJwks: RuleNode = {
   type: "object",
   rules: [
@@ -481,17 +930,6 @@ const JwtProvider: RuleNode = {
   fields: {
     "jwks": Jwks,
   },
-};
-
-const CredentialLocation: RuleNode = {
-  type: "object",
-  oneOf: [
-    {
-      kind: "exactly",
-      fields: ["header", "queryParameter", "cookie", "expression"],
-      message: "exactly one of the fields in [header queryParameter cookie expression] must be set",
-    },
-  ],
 };
 
 const JwtAuthentication: RuleNode = {
@@ -544,42 +982,6 @@ const ApiKeyAuthentication: RuleNode = {
   fields: {
     "secretRef": LocalSecretRef,
     "location": CredentialLocation,
-  },
-};
-
-const ExtAuthPolicy: RuleNode = {
-  type: "object",
-  rules: [
-    {
-      rule: "!has(self.forwardBody) || !has(self.http) || !has(self.http.body)",
-      message: "forwardBody may not be set when http.body is set",
-      fieldPath: ".forwardBody",
-    },
-    {
-      rule: "!has(self.url) || !self.url.matches('^https?://[^/]+/') || has(self.http)",
-      message: "url may have a path only when http is set",
-      fieldPath: ".url",
-    },
-    {
-      rule: "!has(self.url) || !self.url.matches('^https?://[^/]+/') || !has(self.http) || !has(self.http.path)",
-      message: "url may not have a path when http.path is set",
-      fieldPath: ".url",
-    },
-  ],
-  oneOf: [
-    {
-      kind: "exactly",
-      fields: ["grpc", "http"],
-      message: "exactly one of the fields in [grpc http] must be set",
-    },
-    {
-      kind: "exactly",
-      fields: ["backendRef", "url"],
-      message: "exactly one of the fields in [backendRef url] must be set",
-    },
-  ],
-  fields: {
-    "backendRef": BackendRef,
   },
 };
 
@@ -836,32 +1238,6 @@ const ExtProc: RuleNode = {
       type: "array",
       items: ConditionalExtProc,
     },
-  },
-};
-
-const Transform: RuleNode = {
-  type: "object",
-  oneOf: [
-    {
-      kind: "atLeast",
-      fields: ["set", "add", "remove", "body", "metadata"],
-      message: "at least one of the fields in [set add remove body metadata] must be set",
-    },
-  ],
-};
-
-const TransformationPolicy: RuleNode = {
-  type: "object",
-  oneOf: [
-    {
-      kind: "atLeast",
-      fields: ["request", "response"],
-      message: "at least one of the fields in [request response] must be set",
-    },
-  ],
-  fields: {
-    "request": Transform,
-    "response": Transform,
   },
 };
 

@@ -11,7 +11,10 @@ interface Place {
   readonly path: readonly string[];
   /** What the use says, over what the component says. */
   readonly schema: Schema;
-  /** Where expressions run: the outermost schema that says it wins, so that one component can stand in several phases. */
+  /**
+   * Where expressions run: the outermost schema that says it wins, so that one component can stand in several phases;
+   * but what runs after an answer stays there.
+   */
   readonly cel: string | undefined;
 }
 
@@ -79,7 +82,9 @@ const CORE_SECRETS = {
 
 function* places(graph: SchemaGraph, site: Schema, path: readonly string[], outer?: string): Generator<Place> {
   const schema = graph.resolve(site);
-  const cel = outer ?? schema["x-gw-cel"];
+  const own = schema["x-gw-cel"];
+  // What looks at an answer does so wherever the component stands.
+  const cel = outer === undefined || own === "response" ? (own ?? outer) : outer;
   yield { path, schema, cel };
   for (const [name, child] of Object.entries(schema.properties ?? {})) {
     yield* places(graph, child, [...path, name], cel);

@@ -104,6 +104,12 @@ function declare(source: SourceFile, components: readonly Component[]): Map<stri
       alias.getJsDocs().forEach((doc) => doc.remove());
       const type = readonlyType(alias.getTypeNodeOrThrow().getText());
       result.set(name, `${comment(schema.description, undefined, "")}export type ${name} = ${type};\n`);
+    } else if (declared !== undefined && declared.getMembers().length === 0) {
+      // An interface without members would take anything.
+      result.set(
+        name,
+        `${comment(schema.description, undefined, "")}export type ${name} = Readonly<Record<string, never>>;\n`,
+      );
     } else if (declared !== undefined) {
       const lines: string[] = [];
       for (const member of declared.getMembers()) {

@@ -3,7 +3,8 @@
  * to its failing form, so that nothing falls back to an ambient one; the caller decides whether to send it.
  */
 import { create } from "@bufbuild/protobuf";
-import type { BackendAuth, BackendTLS } from "../../../generated/types/backend.ts";
+import type { BackendAuth } from "../../../generated/types/backend-auth.ts";
+import type { BackendTLS } from "../../../generated/types/backend-policies.ts";
 import type { CredentialLocation as ApiLocation } from "../../../generated/types/common.ts";
 import {
   BackendSettingsSchema,
