@@ -24,7 +24,6 @@ export interface ConfigurationOptions {
   readonly log: Logger;
   readonly policies: PolicySet;
   readonly backends: BackendRegistry;
-  readonly bodyLimitBytes: number;
 }
 
 type Refusals = { readonly type: Resource["type"]; readonly key: string; readonly reason: string }[];
@@ -222,14 +221,14 @@ export class Configuration {
     }
     const { message } = resource;
     const router = this.#listeners.get(key)?.router ?? new ListenerRouter<BoundRule>();
-    const { policies, bodyLimitBytes } = this.#options;
+    const { policies } = this.#options;
     const chain = compose(policies, this.#levels(message), true);
     const placed: PlacedListener = {
       message,
       router,
       stage: {
         chain: chain.middlewares,
-        captureBytes: chain.readsBody ? bodyLimitBytes : 0,
+        captureBytes: chain.captureBytes,
         end: (exchange, run) => {
           const found = router.find(hostOf(exchange.host), pathOf(exchange.target), exchange);
           if (found === undefined) throw new ProxyError("route_not_found");
@@ -282,10 +281,10 @@ export class Configuration {
   }
 
   #bind(rule: CompiledRoute["rules"][number], routeKey: string, listener: Listener): BoundRule {
-    const { policies, backends, bodyLimitBytes } = this.#options;
+    const { policies, backends } = this.#options;
     const own = rule.message.name === "" ? [] : policies.at(`route:${routeKey}#${rule.message.name}`);
     const levels = [...this.#levels(listener), policies.at(`route:${routeKey}`), own];
-    return bindRule(rule, { policies, backends, bodyLimitBytes, routeKey, levels });
+    return bindRule(rule, { policies, backends, routeKey, levels });
   }
 
   #unplace(key: string): void {

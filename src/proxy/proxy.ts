@@ -74,7 +74,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   });
   const policies = new PolicySet({ log, nowMs, bodyLimitBytes, expression: lenientExpression });
   const backends = new BackendRegistry({ log, upstream, bodyLimitBytes, policies });
-  const configuration = new Configuration({ log, policies, backends, bodyLimitBytes });
+  const configuration = new Configuration({ log, policies, backends });
   options.telemetry?.metrics?.gauge("endpoint_health", "Health of an endpoint, 0 to 1.", () =>
     backends.dump().map(({ backend, endpoint, health }) => ({ labels: { backend, endpoint }, value: health })),
   );

@@ -1,24 +1,14 @@
 /** traffic.headerModifiers, .directResponse and .timeouts through real sockets. */
 import assert from "node:assert/strict";
 import { echoed, startEcho } from "../support/echo.ts";
-import {
-  documents,
-  GATEWAY,
-  route,
-  routePolicy,
-  startGateway,
-  staticBackend,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { type TestGateway, withTraffic } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 
 const TRAFFIC = "GwPolicy spec.traffic";
 
-async function withTraffic(context: ProofContext, traffic: string): Promise<TestGateway> {
-  const echo = await startEcho(context);
-  const policy = routePolicy("policy", "web", `  traffic: ${traffic}`);
-  return startGateway(context, documents(GATEWAY, staticBackend("web", echo.port), route("web", "web"), policy));
+async function echoWith(context: ProofContext, traffic: string): Promise<TestGateway> {
+  return withTraffic(context, (await startEcho(context)).port, traffic);
 }
 
 prove(
@@ -27,7 +17,7 @@ prove(
   ),
   "request headers are set, added and removed before the upstream sees them",
   async (context) => {
-    const gateway = await withTraffic(
+    const gateway = await echoWith(
       context,
       "{headerModifiers: {request: {set: [{name: x-set, value: new}], add: [{name: x-add, value: more}], remove: [x-gone]}}}",
     );
@@ -45,7 +35,7 @@ prove(
   ),
   "response headers are set, added and removed before the client sees them",
   async (context) => {
-    const gateway = await withTraffic(
+    const gateway = await echoWith(
       context,
       "{headerModifiers: {response: {set: [{name: content-type, value: text/x}], add: [{name: x-add, value: more}], remove: [x-upstream]}}}",
     );
@@ -60,7 +50,7 @@ prove(
   [`${TRAFFIC}.directResponse.status`, `${TRAFFIC}.directResponse.body`],
   "a direct response answers without the upstream",
   async (context) => {
-    const gateway = await withTraffic(context, "{directResponse: {status: 418, body: short and stout}}");
+    const gateway = await echoWith(context, "{directResponse: {status: 418, body: short and stout}}");
     const answer = await call(gateway.url());
     assert.equal(answer.status, 418);
     assert.equal(answer.body, "short and stout");
@@ -72,7 +62,7 @@ prove(
   ["bodyExpression", "headers[].name", "headers[].value"].map((field) => `${TRAFFIC}.directResponse.${field}`),
   "body and headers of a direct response may be computed",
   async (context) => {
-    const gateway = await withTraffic(
+    const gateway = await echoWith(
       context,
       `{directResponse: {status: 200, bodyExpression: '{"path": request.path}', headers: [{name: x-method, value: request.method}]}}`,
     );
@@ -86,7 +76,7 @@ prove(
   ["condition", "policy.status", "policy.body"].map((field) => `${TRAFFIC}.directResponse.conditional[].${field}`),
   "the first direct response whose condition holds is used, and none at all forwards",
   async (context) => {
-    const gateway = await withTraffic(
+    const gateway = await echoWith(
       context,
       `{directResponse: {conditional: [{condition: 'request.path == "/a"', policy: {status: 201, body: A}}, {condition: 'request.path == "/b"', policy: {status: 202, body: B}}]}}`,
     );
@@ -108,7 +98,7 @@ prove(
   ),
   "each conditional direct response may compute its body and headers",
   async (context) => {
-    const gateway = await withTraffic(
+    const gateway = await echoWith(
       context,
       `{directResponse: {conditional: [{condition: 'request.method == "POST"', policy: {status: 201, bodyExpression: '{"got": string(request.body)}', headers: [{name: x-by, value: '"first"'}]}}, {policy: {status: 202, bodyExpression: request.path, headers: [{name: x-by, value: '"second"'}]}}]}}`,
     );
@@ -120,7 +110,7 @@ prove(
 );
 
 prove(`${TRAFFIC}.timeouts.request`, "a request that is not over in time gets 504", async (context) => {
-  const gateway = await withTraffic(context, "{timeouts: {request: 150ms}}");
+  const gateway = await echoWith(context, "{timeouts: {request: 150ms}}");
   assert.equal((await call(gateway.url())).status, 200);
   // Without the deadline the upstream never answers: the test gives up after a second and the proof fails.
   const answer = await Promise.race([

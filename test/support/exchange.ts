@@ -50,7 +50,8 @@ export function makeExchange(parts: ExchangeParts = {}): TestExchange {
     deadlineAtMs: undefined,
     backendTimeoutMs: undefined,
     endpoint: undefined,
-    hostRewritten: false,
+    hostChoice: undefined,
+    retry: undefined,
     queuedHeaders: new HeaderList(),
     tokenGates: [],
     async bufferRequestBody(limitBytes) {

@@ -86,6 +86,12 @@ ${spec}
 `;
 }
 
+/** A gateway with one route `web` to 127.0.0.1:port and this `spec.traffic` on it, in flow YAML. */
+export function withTraffic(context: ProofContext, port: number, traffic: string): Promise<TestGateway> {
+  const policy = routePolicy("policy", "web", `  traffic: ${traffic}`);
+  return startGateway(context, documents(GATEWAY, staticBackend("web", port), route("web", "web"), policy));
+}
+
 export function documents(...parts: readonly string[]): string {
   return parts.join("\n---\n");
 }

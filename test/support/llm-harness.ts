@@ -77,7 +77,8 @@ export class TestExchange implements Exchange {
   deadlineAtMs: number | undefined = undefined;
   backendTimeoutMs: number | undefined = undefined;
   endpoint: string | undefined = undefined;
-  readonly hostRewritten = false;
+  hostChoice: Exchange["hostChoice"] = undefined;
+  retry: Exchange["retry"] = undefined;
   readonly queuedHeaders: HeaderList = new HeaderList();
   readonly tokenGates: TokenGate[] = [];
   readonly roots: Map<string, unknown> = new Map();

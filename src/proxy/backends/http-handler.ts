@@ -14,17 +14,19 @@ export interface Destination {
   /** @throws ProxyError endpoint_unavailable */
   pick(): EndpointState;
   target(endpoint: EndpointState): UpstreamTarget;
-  /** What replaces the client's Host, unless a policy chose one; undefined keeps it. */
-  readonly authority: string | undefined;
+  /** Its name for a Host header; undefined: it has none. */
+  readonly hostname: string | undefined;
+  /** Whether the name replaces the client's Host where no policy chose (backend.md 2). */
+  readonly rewritesHost: boolean;
 }
 
-/** One address or name. A name replaces the client's Host, an address does not (backend.md 2). */
+/** One address or name. */
 export function staticDestination({ host, port, unixPath }: StaticBackend, settings: BackendSettings): Destination {
   const plain = host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
   const endpoint = new EndpointState(unixPath === "" ? plain : unixPath, port);
   const target: UpstreamTarget = { host: plain, port, unixPath, tls: settings.tls };
   const named = unixPath === "" && isIP(plain) === 0;
-  return { pick: () => endpoint, target: () => target, authority: named ? plain : undefined };
+  return { pick: () => endpoint, target: () => target, hostname: named ? plain : undefined, rewritesHost: true };
 }
 
 /** The ready endpoints of a Service port. @param hostname checked in certificates */
@@ -36,7 +38,8 @@ export function serviceDestination(set: EndpointSet, hostname: string, settings:
       return endpoint;
     },
     target: (endpoint) => endpoint.target(settings.tls, hostname),
-    authority: undefined,
+    hostname: hostname === "" ? undefined : hostname,
+    rewritesHost: false,
   };
 }
 
@@ -47,7 +50,7 @@ export function createHttpHandler(
 ): BackendHandler {
   return function http(exchange) {
     const endpoint = destination.pick();
-    const headers = upstreamHeaders(exchange, destination.authority);
+    const headers = upstreamHeaders(exchange, authorityOf(exchange, destination));
     const path = auth === undefined ? exchange.target : placeCredential(auth, headers, exchange.target);
     exchange.endpoint = endpoint.name;
     return call(exchange, endpoint, () =>
@@ -84,10 +87,14 @@ function call(exchange: Exchange, endpoint: EndpointState, send: () => Promise<U
   );
 }
 
+function authorityOf({ host, hostChoice }: Exchange, { hostname, rewritesHost }: Destination): string {
+  const choice = hostChoice ?? (rewritesHost ? "auto" : "keep");
+  return choice === "auto" ? (hostname ?? host) : host;
+}
+
 /** A copy for the wire: what policies see of the request never holds our credential. */
-function upstreamHeaders(exchange: Exchange, authority: string | undefined): HeaderList {
+function upstreamHeaders(exchange: Exchange, host: string): HeaderList {
   const { raw } = exchange.requestHeaders;
-  const host = authority === undefined || exchange.hostRewritten ? exchange.host : authority;
   const out: string[] = ["host", host];
   for (let at = 0; at < raw.length; at += 2) {
     const name = raw[at] as string;

@@ -3,6 +3,7 @@ import { ProxyError } from "../errors.ts";
 import type { BackendRegistry, BackendSlot } from "../backends/registry.ts";
 import { createPicker } from "../backends/select.ts";
 import type { CompiledRule } from "../router/route.ts";
+import { callBackend } from "./attempts.ts";
 import { compose, type InlineFilters } from "./compose.ts";
 import type { CompiledFilters } from "./filters.ts";
 import type { CompiledPolicy, PolicySet } from "./policy-set.ts";
@@ -19,7 +20,6 @@ export interface BoundRule {
 export interface RulePlace {
   readonly policies: PolicySet;
   readonly backends: BackendRegistry;
-  readonly bodyLimitBytes: number;
   readonly routeKey: string;
   /** Gateway, listener, route, rule. */
   readonly levels: readonly (readonly CompiledPolicy[])[];
@@ -32,7 +32,7 @@ export function bindRule(rule: CompiledRule, place: RulePlace): BoundRule {
   const end = endOf(rule, place, slots);
   return {
     info,
-    stage: { chain: chain.middlewares, end, captureBytes: chain.readsBody ? place.bodyLimitBytes : 0 },
+    stage: { chain: chain.middlewares, end, captureBytes: chain.captureBytes },
     backendTimeoutMs: positive(message.backendRequestTimeoutMs),
     slots,
   };
@@ -68,7 +68,7 @@ function backendStage(
   slots.push(slot);
   const call: StageEnd = (exchange) => {
     exchange.backend = slot.info;
-    return slot.handler(exchange);
+    return callBackend(exchange, slot);
   };
   const { middlewares } = compose(place.policies, [], false, inlineOf(filters, place));
   if (middlewares.length === 0) return call;

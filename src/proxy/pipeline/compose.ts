@@ -32,7 +32,8 @@ export interface InlineFilters {
 
 export interface Chain {
   readonly middlewares: readonly Middleware[];
-  readonly readsBody: boolean;
+  /** Bytes of the request body to hold before the chain runs, because something in it reads the body; 0: nothing. */
+  readonly captureBytes: number;
 }
 
 type Slot = PolicyName | "request-headers" | "response-headers";
@@ -66,13 +67,19 @@ export function compose(
   for (const { name } of REQUEST_ORDER) {
     const part = partOf(name, selection, policies, inline);
     if (part !== undefined) parts.push(part);
-    if (name === "header-modifiers")
+    if (name === "host-rewrite")
       parts.push(...inline.middlewares.map((middleware) => ({ middleware, readsBody: false })));
   }
   return {
     middlewares: parts.map(({ middleware }) => middleware),
-    readsBody: parts.some(({ readsBody }) => readsBody),
+    captureBytes: parts.some(({ readsBody }) => readsBody) ? captureLimit(selection, policies) : 0,
   };
+}
+
+/** A limit that the user set for the whole body holds for those who read it as well. */
+function captureLimit({ units }: Selection, { bodyLimitBytes }: PolicySet): number {
+  const unit = units.get("buffer")?.unit;
+  return (unit?.case === "buffer" && unit.value.request?.maxBytes) || bodyLimitBytes;
 }
 
 function select(levels: readonly (readonly CompiledPolicy[])[], preRouting: boolean): Selection {
@@ -126,6 +133,8 @@ function partOf(
       if (requestMs === undefined || selection.locked.has(name)) break;
       return policies.compileUnit({ case: "timeouts", value: create(TimeoutsSchema, { requestMs }) }, inline.owner);
     }
+    case "response-buffer":
+      return selection.units.get("buffer")?.inner;
     default:
   }
   return selection.units.get(name)?.compiled;

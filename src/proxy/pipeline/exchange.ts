@@ -32,8 +32,8 @@ export interface Exchange extends Scope {
   target: string;
   /** Authority with the port when one was sent. */
   host: string;
-  /** Someone chose the host on purpose: a backend's own name does not replace it. */
-  readonly hostRewritten: boolean;
+  /** What is sent as Host: the destination's name, `host` as it stands, or whatever suits the backend. */
+  hostChoice: "auto" | "keep" | undefined;
   readonly scheme: "http" | "https";
   readonly version: string;
   readonly requestHeaders: HeaderList;
@@ -56,6 +56,8 @@ export interface Exchange extends Scope {
   deadlineAtMs: number | undefined;
   /** Limit of one call to a backend, from the rule; undefined: none. */
   backendTimeoutMs: number | undefined;
+  /** Whether and when a failed call is made again; undefined: never. */
+  retry: RetryPlan | undefined;
   /** Merged into the answer last, also into errors (rate-limit headers). An entry is left out if the answer has the name. */
   readonly queuedHeaders: HeaderList;
 
@@ -73,6 +75,16 @@ export interface Exchange extends Scope {
 
   /** Runs once, when the last byte of the answer left or the exchange was given up. */
   onDone(callback: (outcome: Outcome) => void): void;
+}
+
+/** When a call to a backend is made again. */
+export interface RetryPlan {
+  /** Further attempts after the first. */
+  readonly attempts: number;
+  /** Between attempts. */
+  readonly backoffMs: number;
+  /** Whether an answer is worth another attempt. */
+  wants(reply: Reply): Promise<boolean>;
 }
 
 /** Work that can be given up half-way. */

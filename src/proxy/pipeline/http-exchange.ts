@@ -53,7 +53,8 @@ export class HttpExchange implements Exchange {
   error: ProxyError | undefined = undefined;
   /** False when the data plane made the answer itself. */
   answeredByUpstream = false;
-  hostRewritten = false;
+  hostChoice: Exchange["hostChoice"] = undefined;
+  retry: Exchange["retry"] = undefined;
   /** Called when the deadline has passed; the listener's, which knows what was sent. */
   onDeadline: (() => void) | undefined = undefined;
   #host: string;
@@ -90,9 +91,10 @@ export class HttpExchange implements Exchange {
     return this.#host;
   }
 
+  /** Whoever changes the host means it to be sent. */
   set host(value: string) {
     this.#host = value;
-    this.hostRewritten = true;
+    this.hostChoice = "keep";
   }
 
   get startedAt(): Date {

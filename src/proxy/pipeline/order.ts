@@ -6,10 +6,15 @@ export const REQUEST_ORDER = [
   { name: "cors", why: "preflights carry no credentials, and a browser must be able to read a refusal" },
   { name: "api-key-authentication", why: "who is calling must be known before anything is decided by it" },
   { name: "authorization", why: "decides by the identity that authentication established" },
+  { name: "retry", why: "its precondition sees the request as it was let in" },
   { name: "local-rate-limit", why: "counts only calls that were let in" },
+  { name: "buffer", why: "only what was let in is worth holding, and whoever reads the body comes later" },
   { name: "transformation", why: "rewrites what is sent after all decisions on what was received" },
   { name: "csrf", why: "only a request that may go on is worth the question where it came from" },
+  { name: "response-buffer", why: "an answer is measured as the backend sent it, before it is transformed" },
   { name: "header-modifiers", why: "literal edits have the last word over computed ones" },
+  { name: "host-rewrite", why: "a rewrite of the route, which follows, is more specific" },
+  { name: "delay", why: "only what will be answered is held back" },
   { name: "direct-response", why: "last, so that limits and authentication count for it too" },
 ] as const;
 

@@ -27,6 +27,8 @@ export interface CompiledUnit {
   readonly owner: string;
   readonly unit: Unit;
   readonly compiled: CompiledMiddleware;
+  /** The half of the unit that has a later place in the order, if there is one. */
+  readonly inner: CompiledMiddleware | undefined;
 }
 
 export interface CompiledMiddleware {
@@ -67,6 +69,11 @@ export class PolicySet {
     this.#environment = environment;
   }
 
+  /** Bytes of a body that may be held where no policy says otherwise. */
+  get bodyLimitBytes(): number {
+    return this.#environment.bodyLimitBytes;
+  }
+
   /** The policies of one target, oldest first. @param target as targetKey prints it */
   at(target: string): readonly CompiledPolicy[] {
     return this.#byTarget.get(target) ?? NONE;
@@ -103,6 +110,7 @@ export class PolicySet {
         owner: message.key,
         unit,
         compiled: this.compileUnit(unit, message.key),
+        inner: this.#compileInner(unit, message.key),
       })),
       backend: message.backend,
       refuses: message.units.some(({ unit }) => unit.case === "refusal"),
@@ -116,7 +124,7 @@ export class PolicySet {
     return {
       ...shapeOf(message),
       id: `${message.key}@refused`,
-      units: [{ id: `${message.key}@refused`, owner: message.key, unit, compiled }],
+      units: [{ id: `${message.key}@refused`, owner: message.key, unit, compiled, inner: undefined }],
       backend: create(BackendSettingsSchema),
       refuses: true,
     };
@@ -124,6 +132,15 @@ export class PolicySet {
 
   /** Also for what merging makes out of several units. @throws ConfigError */
   compileUnit(unit: Unit, owner: string): CompiledMiddleware {
+    return this.#compile(owner, (deps) => compileMiddleware(unit, deps));
+  }
+
+  #compileInner(unit: Unit, owner: string): CompiledMiddleware | undefined {
+    if (unit.case !== "buffer") return undefined;
+    return this.#compile(owner, (deps) => POLICIES["response-buffer"].compile(unit.value, deps));
+  }
+
+  #compile(owner: string, compile: (deps: PolicyDeps) => Middleware): CompiledMiddleware {
     let readsBody = false;
     const { log, nowMs, bodyLimitBytes } = this.#environment;
     const deps: PolicyDeps = {
@@ -138,7 +155,7 @@ export class PolicySet {
       },
       keep: (key, create) => this.#keep(owner, key, create),
     };
-    const middleware = compileMiddleware(unit, deps);
+    const middleware = compile(deps);
     return { middleware, readsBody };
   }
 
@@ -186,10 +203,14 @@ const NAMES: Readonly<Record<NonNullable<Unit["case"]>, PolicyName>> = {
   cors: "cors",
   apiKeyAuthentication: "api-key-authentication",
   authorization: "authorization",
+  retry: "retry",
   localRateLimit: "local-rate-limit",
+  buffer: "buffer",
   transformation: "transformation",
   csrf: "csrf",
   headerModifiers: "header-modifiers",
+  hostRewrite: "host-rewrite",
+  delay: "delay",
   directResponse: "direct-response",
 };
 
@@ -211,6 +232,14 @@ function compileMiddleware(unit: Unit, deps: PolicyDeps): Middleware {
       return POLICIES["api-key-authentication"].compile(unit.value, deps);
     case "authorization":
       return POLICIES.authorization.compile(unit.value, deps);
+    case "retry":
+      return POLICIES.retry.compile(unit.value, deps);
+    case "buffer":
+      return POLICIES.buffer.compile(unit.value, deps);
+    case "hostRewrite":
+      return POLICIES["host-rewrite"].compile(unit.value, deps);
+    case "delay":
+      return POLICIES.delay.compile(unit.value, deps);
     case "localRateLimit":
       return POLICIES["local-rate-limit"].compile(unit.value, deps);
     case "transformation":

@@ -4,10 +4,14 @@ import type {
   Authorization,
   Cors,
   Csrf,
+  BodyBuffers,
+  Delay,
   DirectResponseChoice,
   HeaderModifiers,
+  HostRewrite,
   LocalRateLimit,
   Refusal,
+  Retry,
   Timeouts,
   TransformationChoice,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -16,11 +20,16 @@ import { apiKeyAuthentication } from "./api-key-authentication.ts";
 import { authorization } from "./authorization.ts";
 import { cors } from "./cors.ts";
 import { csrf } from "./csrf.ts";
+import { buffer } from "./buffer.ts";
+import { delay } from "./delay.ts";
 import { directResponse } from "./direct-response.ts";
 import { headerModifiers } from "./header-modifiers.ts";
+import { hostRewrite } from "./host-rewrite.ts";
 import { localRateLimit } from "./local-rate-limit.ts";
 import type { Policy } from "./policy.ts";
 import { refusal } from "./refusal.ts";
+import { responseBuffer } from "./response-buffer.ts";
+import { retry } from "./retry.ts";
 import { timeouts } from "./timeouts.ts";
 import { transformation } from "./transformation.ts";
 
@@ -32,10 +41,16 @@ export interface PolicySpecs {
   "api-key-authentication": ApiKeyAuthentication;
   /** The rules of all levels together. */
   authorization: Authorization;
+  retry: Retry;
   "local-rate-limit": LocalRateLimit;
+  buffer: BodyBuffers;
   transformation: TransformationChoice;
   csrf: Csrf;
+  /** The other half of `buffer`, of the same unit. */
+  "response-buffer": BodyBuffers;
   "header-modifiers": HeaderModifiers;
+  "host-rewrite": HostRewrite;
+  delay: Delay;
   "direct-response": DirectResponseChoice;
 }
 
@@ -45,9 +60,14 @@ export const POLICIES: { readonly [Name in PolicyName]: Policy<PolicySpecs[Name]
   cors,
   "api-key-authentication": apiKeyAuthentication,
   authorization,
+  retry,
   "local-rate-limit": localRateLimit,
+  buffer,
   transformation,
   csrf,
+  "response-buffer": responseBuffer,
   "header-modifiers": headerModifiers,
+  "host-rewrite": hostRewrite,
+  delay,
   "direct-response": directResponse,
 };

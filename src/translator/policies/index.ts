@@ -3,9 +3,13 @@ import { apiKeyAuthentication } from "./api-key-authentication.ts";
 import { authorization } from "./authorization.ts";
 import { cors } from "./cors.ts";
 import { csrf } from "./csrf.ts";
+import { buffer } from "./buffer.ts";
+import { delay } from "./delay.ts";
 import { directResponse } from "./direct-response.ts";
 import { headerModifiers } from "./header-modifiers.ts";
+import { hostRewrite } from "./host-rewrite.ts";
 import { localRateLimit } from "./local-rate-limit.ts";
+import { retry } from "./retry.ts";
 import { timeouts } from "./timeouts.ts";
 import { transformation } from "./transformation.ts";
 import type { UnitTranslator } from "./unit.ts";
@@ -15,9 +19,13 @@ export const UNIT_TRANSLATORS: readonly UnitTranslator[] = [
   cors,
   apiKeyAuthentication,
   authorization,
+  retry,
   localRateLimit,
+  buffer,
   transformation,
   csrf,
   headerModifiers,
+  hostRewrite,
+  delay,
   directResponse,
 ];

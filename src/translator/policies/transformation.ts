@@ -20,8 +20,12 @@ export const transformation: UnitTranslator = {
       return create(TransformationBranchSchema, {
         condition: checkExpression(condition, `${at}.condition`, context),
         transformation: {
-          ...(request === undefined ? {} : { request: translateTransform(request, `${prefix}.request`, context) }),
-          ...(response === undefined ? {} : { response: translateTransform(response, `${prefix}.response`, context) }),
+          ...(request === undefined
+            ? {}
+            : { request: translateTransform(request, `${prefix}.request`, context, "request") }),
+          ...(response === undefined
+            ? {}
+            : { response: translateTransform(response, `${prefix}.response`, context, "response") }),
         },
       });
     });
@@ -29,11 +33,18 @@ export const transformation: UnitTranslator = {
   },
 };
 
-function translateTransform(transform: ApiTransform, path: string, context: UnitContext): Transform {
+function translateTransform(
+  transform: ApiTransform,
+  path: string,
+  context: UnitContext,
+  place: "request" | "response",
+): Transform {
+  const checked = (text: string | undefined, at: string): string =>
+    checkExpression(text, `${path}.${at}`, context, place);
   const headers = (field: "set" | "add") =>
     (transform[field] ?? []).map(({ name, value }, at) => ({
       name,
-      expression: checkExpression(value, `${path}.${field}[${at}].value`, context),
+      expression: checked(value, `${field}[${at}].value`),
     }));
   // Sorted, because equal content must have equal bytes.
   const metadata = Object.entries(transform.metadata ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -41,9 +52,7 @@ function translateTransform(transform: ApiTransform, path: string, context: Unit
     set: headers("set"),
     add: headers("add"),
     remove: [...(transform.remove ?? [])],
-    body: checkExpression(transform.body, `${path}.body`, context),
-    metadata: Object.fromEntries(
-      metadata.map(([name, text]) => [name, checkExpression(text, `${path}.metadata.${name}`, context)]),
-    ),
+    body: checked(transform.body, "body"),
+    metadata: Object.fromEntries(metadata.map(([name, text]) => [name, checked(text, `metadata.${name}`)])),
   });
 }

@@ -6,7 +6,7 @@
 import type { Traffic } from "../../../generated/types/traffic.ts";
 import type { TrafficUnit } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { parseExpression } from "../../cel/compile-expression.ts";
-import { REQUEST_ENVIRONMENT } from "../../cel/environment.ts";
+import { environmentOf, type Place } from "../../cel/places.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { SecretReader } from "../secrets.ts";
 
@@ -25,11 +25,19 @@ export interface UnitTranslator {
   translate(traffic: Traffic, context: UnitContext): Unit | undefined;
 }
 
-/** An expression that does not parse is sent all the same: the data plane makes it fail, which denies. */
-export function checkExpression(text: string | undefined, path: string, context: UnitContext): string {
+/**
+ * An expression that does not parse is sent all the same: the data plane makes it fail, which denies.
+ * @param place which variables it may read
+ */
+export function checkExpression(
+  text: string | undefined,
+  path: string,
+  context: UnitContext,
+  place: Place = "request",
+): string {
   if (text === undefined || text === "") return "";
   try {
-    parseExpression(text, REQUEST_ENVIRONMENT);
+    parseExpression(text, environmentOf(place));
   } catch (error) {
     context.report(path, messageOf(error));
   }

@@ -1,0 +1,28 @@
+/** Holds a request back for a fixed or computed time. The request's deadline runs on and ends the wait with a 504. */
+import type { Delay } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Expression } from "../../cel/expression.ts";
+import { Duration } from "../../cel/values.ts";
+import type { Exchange } from "../pipeline/exchange.ts";
+import { pause } from "../pipeline/pause.ts";
+import { valueOf } from "./expression-support.ts";
+import type { Policy } from "./policy.ts";
+
+export const delay: Policy<Delay> = {
+  name: "delay",
+  compile({ duration }, deps) {
+    const expression = duration.case === "expression" ? deps.expression(duration.value) : undefined;
+    const fixedMs = duration.case === "ms" ? duration.value : 0;
+    return async function delay(exchange, next) {
+      const ms = expression === undefined ? fixedMs : computed(expression, exchange);
+      if (ms > 0) await pause(exchange, ms);
+      return next();
+    };
+  },
+};
+
+/** Milliseconds: a number counts as such; what is neither a number nor a duration, and a failure, is no delay. */
+function computed(expression: Expression, exchange: Exchange): number {
+  const value = valueOf(expression, exchange);
+  if (value instanceof Duration) return value.seconds * 1000 + value.nanos / 1_000_000;
+  return typeof value === "number" || typeof value === "bigint" ? Number(value) : 0;
+}

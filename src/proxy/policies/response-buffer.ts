@@ -1,0 +1,29 @@
+/**
+ * Holds a whole answer back until its end is known. A longer one becomes a 502 without a text, or streams on where the
+ * policy says so. The other direction is `buffer`; they are one block of the API and two places in the order.
+ */
+import type { BodyBuffers } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { ProxyError } from "../errors.ts";
+import { holdStart, type HeldBody } from "../pipeline/buffering.ts";
+import type { Policy } from "./policy.ts";
+
+const SWITCHING_PROTOCOLS = 101;
+
+export const responseBuffer: Policy<BodyBuffers> = {
+  name: "response-buffer",
+  compile({ response }, { bodyLimitBytes }) {
+    const limitBytes = response?.maxBytes || bodyLimitBytes;
+    return async function responseBuffer(exchange, next) {
+      const reply = await next();
+      const { body } = reply;
+      if (response === undefined || body === null || reply.status === SWITCHING_PROTOCOLS) return reply;
+      const held: Pick<HeldBody, "complete" | "body"> = Buffer.isBuffer(body)
+        ? { complete: body.length <= limitBytes, body }
+        : await holdStart(body, limitBytes, exchange);
+      reply.body = held.body;
+      if (held.complete || response.failOpen) return reply;
+      if (!Buffer.isBuffer(body)) body.destroy();
+      throw new ProxyError("response_too_large", { text: "" });
+    };
+  },
+};

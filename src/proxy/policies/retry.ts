@@ -1,0 +1,28 @@
+/** Decides whether a request may be tried again, and which answers are worth it; the attempts are made further in. */
+import type { Retry } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Exchange, RetryPlan } from "../pipeline/exchange.ts";
+import { holds } from "./expression-support.ts";
+import type { Policy } from "./policy.ts";
+import { captureResponse } from "./response-support.ts";
+
+export const retry: Policy<Retry> = {
+  name: "retry",
+  compile({ attempts, codes, backoffMs, precondition, condition }, deps) {
+    const mayRetry = precondition === "" ? undefined : deps.expression(precondition);
+    const isWorthIt = condition === "" ? undefined : deps.expression(condition);
+    const bodyLimitBytes = isWorthIt?.reads.responseBody === true ? deps.bodyLimitBytes : undefined;
+    const retried = new Set(codes);
+    const planFor = (exchange: Exchange): RetryPlan => ({
+      attempts,
+      backoffMs,
+      async wants(reply) {
+        if (retried.has(reply.status)) return true;
+        return isWorthIt !== undefined && holds(isWorthIt, await captureResponse(exchange, reply, bodyLimitBytes));
+      },
+    });
+    return function retry(exchange, next) {
+      if (mayRetry === undefined || holds(mayRetry, exchange)) exchange.retry = planFor(exchange);
+      return next();
+    };
+  },
+};

@@ -1,0 +1,12 @@
+/** `traffic.hostRewrite`: the Host that the chosen destination sees. */
+import { create } from "@bufbuild/protobuf";
+import { HostRewriteSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { UnitTranslator } from "./unit.ts";
+
+export const hostRewrite: UnitTranslator = {
+  name: "host-rewrite",
+  translate({ hostRewrite: block }) {
+    if (block === undefined) return undefined;
+    return { case: "hostRewrite", value: create(HostRewriteSchema, { auto: block.mode === "Auto" }) };
+  },
+};
