@@ -1,6 +1,7 @@
 /** The whole pipeline in memory: sources in, text of every generated file out. libraries.md 3.2. */
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
+import { emitBehaviour } from "./emit/behaviour.ts";
 import { emitCrds } from "./emit/crds.ts";
 import { emitDefaults } from "./emit/defaults.ts";
 import { emitDocs } from "./emit/docs.ts";
@@ -53,6 +54,7 @@ export async function generate(root: string): Promise<Map<string, string>> {
   };
   put("crds", emitCrds(own, source.kinds));
   put("docs/reference", emitDocs(own, source.kinds));
+  put("docs/reference", emitBehaviour());
   put("generated/types", await emitTypes(graph, objects, place));
   put("generated/validators", emitValidators(graph, roots));
   put("generated", emitPaths(graph, roots));
