@@ -2,8 +2,17 @@
  * Resources as people may see them: plain JSON with secrets masked, in stable order. Dumps and golden files use this
  * and nothing else, so that there is one place where a secret could escape.
  */
-import { clone, toJson, type DescMessage, type JsonValue, type Message } from "@bufbuild/protobuf";
-import type { ApiKey, BackendTls, Credential } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import {
+  clone,
+  isFieldSet,
+  ScalarType,
+  toJson,
+  type DescMessage,
+  type JsonValue,
+  type Message,
+} from "@bufbuild/protobuf";
+import { reflect } from "@bufbuild/protobuf/reflect";
+import type { ApiKey } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { toHex } from "../lib/sha256.ts";
 import { RESOURCE_SCHEMAS } from "./encode.ts";
 import type { Resource } from "./resource.ts";
@@ -16,9 +25,9 @@ export function printable(resource: Resource): JsonValue {
   const schema: DescMessage = RESOURCE_SCHEMAS[resource.type];
   const message: Message = clone(schema, resource.message);
   const shortened: string[] = [];
-  visit(schema, message, (node) => {
-    const hash = mask(node);
-    if (hash !== undefined) shortened.push(hash);
+  visit(schema, message, (node, desc) => {
+    mask(node, desc);
+    if (isApiKey(node)) shortened.push(shortHash(node));
   });
   return withHashes(toJson(schema, message), shortened.values());
 }
@@ -29,21 +38,23 @@ export function byTypeAndKey(a: Resource, b: Resource): number {
   return a.key < b.key ? -1 : Number(a.key > b.key);
 }
 
-/** Hides secrets in place. @returns what may be shown of a key's hash */
-function mask(node: Message): string | undefined {
-  if (isType<Credential>(node, "Credential")) {
-    if (node.value !== "") node.value = MASK;
-  } else if (isType<BackendTls>(node, "BackendTls")) {
-    if (node.privateKeyPem !== "") node.privateKeyPem = MASK;
-  } else if (isType<ApiKey>(node, "ApiKey")) {
-    // A weak key can be guessed from its whole hash; a few digits are enough to tell keys apart.
-    return `${toHex(node.sha256.subarray(0, 4))}…`;
+/** Hides in place what ir.proto marks `debug_redact`. */
+function mask(node: Message, { fields }: DescMessage): void {
+  for (const field of fields) {
+    if (field.proto.options?.debugRedact !== true || !isFieldSet(node, field)) continue;
+    if (field.fieldKind !== "scalar" || field.scalar !== ScalarType.STRING)
+      throw new Error(`${field.toString()} is marked debug_redact, but only text can be masked`);
+    reflect(field.parent, node).set(field, MASK);
   }
-  return undefined;
 }
 
-function isType<T extends Message>(node: Message, name: string): node is T {
-  return node.$typeName === `gwproxy.config.v1.${name}`;
+function isApiKey(node: Message): node is ApiKey {
+  return node.$typeName === "gwproxy.config.v1.ApiKey";
+}
+
+/** A weak key can be guessed from its whole hash; a few digits are enough to tell keys apart. */
+function shortHash({ sha256 }: ApiKey): string {
+  return `${toHex(sha256.subarray(0, 4))}…`;
 }
 
 /** Puts the shortened hashes where JSON has base64; both walks meet the keys in the same order. */

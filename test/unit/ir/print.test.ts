@@ -1,7 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { AuthenticationMode, BackendSchema, PolicySchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import {
+  AuthenticationMode,
+  BackendSchema,
+  file_gwproxy_config_v1_ir,
+  PolicySchema,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { decodeMessage, encodeMessage, resourceOf } from "../../../src/ir/encode.ts";
 import { printable } from "../../../src/ir/print.ts";
 import { fromHex, sha256, toHex } from "../../../src/lib/sha256.ts";
@@ -19,6 +24,16 @@ test("a printed resource shows neither credentials nor private keys", () => {
   assert.doesNotMatch(text, /sk-secret|PRIVATE/);
   assert.match(text, /PUBLIC/);
   assert.equal(backend.settings?.auth?.value, "sk-secret", "the resource itself is untouched");
+});
+
+test("text whose name speaks of a secret is marked to be masked", () => {
+  const unmarked = file_gwproxy_config_v1_ir.messages.flatMap(({ fields }) =>
+    fields.filter(
+      ({ name, fieldKind, proto }) =>
+        fieldKind === "scalar" && /private|password|secret|token$/.test(name) && proto.options?.debugRedact !== true,
+    ),
+  );
+  assert.deepEqual(unmarked.map(String), []);
 });
 
 test("a printed key hash is shortened, so that weak keys cannot be guessed from a dump", () => {
