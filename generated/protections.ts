@@ -14,6 +14,12 @@ export const PROTECTIONS: Readonly<Record<string, readonly (readonly string[])[]
     ["spec", "policies", "extAuth"],
   ],
   "gwproxy.dev/GwPolicy": [
+    ["spec", "frontend", "networkAuthorization"],
+    ["spec", "frontend", "tls"],
+    ["spec", "frontend", "http", "maxBufferSize"],
+    ["spec", "frontend", "http", "http1MaxHeaders"],
+    ["spec", "frontend", "http", "http2MaxHeaderSize"],
+    ["spec", "frontend", "proxyProtocol"],
     ["spec", "traffic", "jwtAuthentication"],
     ["spec", "traffic", "basicAuthentication"],
     ["spec", "traffic", "apiKeyAuthentication"],

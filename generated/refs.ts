@@ -62,6 +62,8 @@ export const REFS: Readonly<Record<string, readonly ObjectReference[]>> = {
   ],
   "gwproxy.dev/GwPolicy": [
     { path: ["spec", "targetRefs", "*"], kinds: ["/Service", "gwproxy.dev/GwBackend", "gateway.networking.k8s.io/Gateway", "gateway.networking.k8s.io/HTTPRoute", "gateway.networking.k8s.io/GRPCRoute", "gateway.networking.k8s.io/ListenerSet", "inference.networking.k8s.io/InferencePool"], grant: false, selector: false },
+    { path: ["spec", "frontend", "accessLog", "otlp", "backendRef"], kinds: ["/Service", "gwproxy.dev/GwBackend"], grant: true, selector: false },
+    { path: ["spec", "frontend", "tracing", "backendRef"], kinds: ["/Service", "gwproxy.dev/GwBackend"], grant: true, selector: false },
     { path: ["spec", "traffic", "jwtAuthentication", "providers", "*", "jwks", "remote", "backendRef"], kinds: ["/Service", "gwproxy.dev/GwBackend"], grant: true, selector: false },
     { path: ["spec", "traffic", "basicAuthentication", "secretRef"], kinds: ["/Secret"], grant: false, selector: false },
     { path: ["spec", "traffic", "apiKeyAuthentication", "secretRef"], kinds: ["/Secret"], grant: false, selector: false },

@@ -845,6 +845,13 @@ const TargetRef: RuleNode = {
       fieldPath: ".sectionName",
     },
   ],
+  oneOf: [
+    {
+      kind: "atMost",
+      fields: ["sectionName", "port"],
+      message: "at most one of the fields in [sectionName port] may be set",
+    },
+  ],
 };
 
 const TargetSelector: RuleNode = {
@@ -861,6 +868,211 @@ const TargetSelector: RuleNode = {
       fieldPath: ".sectionName",
     },
   ],
+  oneOf: [
+    {
+      kind: "atMost",
+      fields: ["sectionName", "port"],
+      message: "at most one of the fields in [sectionName port] may be set",
+    },
+  ],
+};
+
+const FrontendTcp: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atLeast",
+      fields: ["keepalive"],
+      message: "at least one of the fields in [keepalive] must be set",
+    },
+  ],
+  fields: {
+    "keepalive": Keepalive,
+  },
+};
+
+const FrontendTls: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.minProtocolVersion) || !has(self.maxProtocolVersion) || self.minProtocolVersion == self.maxProtocolVersion || self.minProtocolVersion == '1.2'",
+      message: "minProtocolVersion may not be newer than maxProtocolVersion",
+      fieldPath: ".minProtocolVersion",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "atLeast",
+      fields: ["handshakeTimeout", "alpnProtocols", "minProtocolVersion", "maxProtocolVersion", "cipherSuites", "keyExchangeGroups"],
+      message: "at least one of the fields in [handshakeTimeout alpnProtocols minProtocolVersion maxProtocolVersion cipherSuites keyExchangeGroups] must be set",
+    },
+  ],
+  fields: {
+    "handshakeTimeout": { ...Duration, rules: [...(Duration.rules ?? []), ...[
+      {
+        rule: "duration(self) >= duration('100ms')",
+        message: "must be at least 100ms",
+      },
+    ]] },
+  },
+};
+
+const AddressRange: RuleNode = {
+  type: "string",
+  rules: [
+    {
+      rule: "isIP(self) || isCIDR(self)",
+      message: "must be an IP address or a range such as 10.0.0.0/8",
+    },
+  ],
+};
+
+const FrontendHttp: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.http2KeepaliveTimeout) || has(self.http2KeepaliveInterval)",
+      message: "http2KeepaliveTimeout may be set only when http2KeepaliveInterval is set",
+      fieldPath: ".http2KeepaliveTimeout",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "atLeast",
+      fields: ["maxBufferSize", "http1MaxHeaders", "http1IdleTimeout", "http1HeaderCase", "http2WindowSize", "http2ConnectionWindowSize", "http2FrameSize", "http2MaxHeaderSize", "http2KeepaliveInterval", "http2KeepaliveTimeout", "maxConnectionDuration", "trustedProxies"],
+      message: "at least one of the fields in [maxBufferSize http1MaxHeaders http1IdleTimeout http1HeaderCase http2WindowSize http2ConnectionWindowSize http2FrameSize http2MaxHeaderSize http2KeepaliveInterval http2KeepaliveTimeout maxConnectionDuration trustedProxies] must be set",
+    },
+  ],
+  fields: {
+    "http1IdleTimeout": { ...Duration, rules: [...(Duration.rules ?? []), ...[
+      {
+        rule: "duration(self) >= duration('1s')",
+        message: "must be at least 1s",
+      },
+    ]] },
+    "http2FrameSize": {
+      type: "object",
+      rules: [
+        {
+          rule: "type(self) == int || (quantity(string(self).replace('K', 'k').replace('ki', 'Ki')).compareTo(quantity('16384')) >= 0 && quantity(string(self).replace('K', 'k').replace('ki', 'Ki')).compareTo(quantity('16777215')) <= 0)",
+          message: "must be from 16384 to 16777215 bytes",
+        },
+      ],
+    },
+    "http2KeepaliveInterval": { ...Duration, rules: [...(Duration.rules ?? []), ...[
+      {
+        rule: "duration(self) >= duration('1s')",
+        message: "must be at least 1s",
+      },
+    ]] },
+    "http2KeepaliveTimeout": { ...Duration, rules: [...(Duration.rules ?? []), ...[
+      {
+        rule: "duration(self) >= duration('1s')",
+        message: "must be at least 1s",
+      },
+    ]] },
+    "maxConnectionDuration": { ...Duration, rules: [...(Duration.rules ?? []), ...[
+      {
+        rule: "duration(self) >= duration('1s')",
+        message: "must be at least 1s",
+      },
+    ]] },
+    "trustedProxies": {
+      type: "array",
+      items: AddressRange,
+    },
+  },
+};
+
+const LogAttributes: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atLeast",
+      fields: ["remove", "add"],
+      message: "at least one of the fields in [remove add] must be set",
+    },
+  ],
+};
+
+const OtlpAccessLog: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.url) || !self.url.matches('^https?://[^/]+/') || self.protocol == 'HTTP'",
+      message: "url may have a path only when protocol is HTTP",
+      fieldPath: ".url",
+    },
+    {
+      rule: "!has(self.path) || self.protocol == 'HTTP'",
+      message: "path may be set only when protocol is HTTP",
+      fieldPath: ".path",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["backendRef", "url"],
+      message: "exactly one of the fields in [backendRef url] must be set",
+    },
+  ],
+  fields: {
+    "attributes": LogAttributes,
+    "backendRef": BackendRef,
+  },
+};
+
+const AccessLog: RuleNode = {
+  type: "object",
+  fields: {
+    "attributes": LogAttributes,
+    "otlp": OtlpAccessLog,
+  },
+};
+
+const Tracing: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.url) || !self.url.matches('^https?://[^/]+/') || self.protocol == 'HTTP'",
+      message: "url may have a path only when protocol is HTTP",
+      fieldPath: ".url",
+    },
+    {
+      rule: "!has(self.path) || self.protocol == 'HTTP'",
+      message: "path may be set only when protocol is HTTP",
+      fieldPath: ".path",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["backendRef", "url"],
+      message: "exactly one of the fields in [backendRef url] must be set",
+    },
+  ],
+  fields: {
+    "attributes": LogAttributes,
+    "backendRef": BackendRef,
+  },
+};
+
+const Frontend: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atLeast",
+      fields: ["tcp", "networkAuthorization", "tls", "http", "proxyProtocol", "connect", "accessLog", "tracing", "metrics"],
+      message: "at least one of the fields in [tcp networkAuthorization tls http proxyProtocol connect accessLog tracing metrics] must be set",
+    },
+  ],
+  fields: {
+    "tcp": FrontendTcp,
+    "tls": FrontendTls,
+    "http": FrontendHttp,
+    "accessLog": AccessLog,
+    "tracing": Tracing,
+  },
 };
 
 const Cors: RuleNode = {
@@ -1443,8 +1655,8 @@ const GwPolicySpec: RuleNode = {
   type: "object",
   rules: [
     {
-      rule: "!has(self.strategy) || !has(self.strategy.inheritance) || (has(self.traffic) && !has(self.backend))",
-      message: "strategy.inheritance may be set only when traffic is set and backend is not",
+      rule: "!has(self.strategy) || !has(self.strategy.inheritance) || (has(self.traffic) && !has(self.frontend) && !has(self.backend))",
+      message: "strategy.inheritance may be set only when traffic is set, and neither frontend nor backend is",
       fieldPath: ".strategy",
     },
     {
@@ -1455,6 +1667,36 @@ const GwPolicySpec: RuleNode = {
     {
       rule: "!has(self.targetSelectors) || self.targetSelectors.all(t, t.kind == self.targetSelectors[0].kind)",
       message: "targetSelectors must all name the same kind",
+      fieldPath: ".targetSelectors",
+    },
+    {
+      rule: "!has(self.frontend) || !has(self.targetRefs) || self.targetRefs.all(t, t.kind == 'Gateway')",
+      message: "frontend may be attached only to Gateway: see targetRefs",
+      fieldPath: ".frontend",
+    },
+    {
+      rule: "!has(self.frontend) || !has(self.targetSelectors) || self.targetSelectors.all(t, t.kind == 'Gateway')",
+      message: "frontend may be attached only to Gateway: see targetSelectors",
+      fieldPath: ".frontend",
+    },
+    {
+      rule: "!has(self.frontend) || !has(self.targetRefs) || self.targetRefs.all(t, !has(t.sectionName))",
+      message: "frontend may not be attached to a listener: name a port instead of sectionName: see targetRefs",
+      fieldPath: ".frontend",
+    },
+    {
+      rule: "!has(self.frontend) || !has(self.targetSelectors) || self.targetSelectors.all(t, !has(t.sectionName))",
+      message: "frontend may not be attached to a listener: name a port instead of sectionName: see targetSelectors",
+      fieldPath: ".frontend",
+    },
+    {
+      rule: "(has(self.frontend) && !has(self.traffic) && !has(self.backend)) || !has(self.targetRefs) || self.targetRefs.all(t, !has(t.port))",
+      message: "targetRefs may name a port only when frontend is set, and neither traffic nor backend is",
+      fieldPath: ".targetRefs",
+    },
+    {
+      rule: "(has(self.frontend) && !has(self.traffic) && !has(self.backend)) || !has(self.targetSelectors) || self.targetSelectors.all(t, !has(t.port))",
+      message: "targetSelectors may name a port only when frontend is set, and neither traffic nor backend is",
       fieldPath: ".targetSelectors",
     },
     {
@@ -1477,6 +1719,16 @@ const GwPolicySpec: RuleNode = {
       message: "traffic.phase PreRouting may be attached only to Gateway and ListenerSet: see targetSelectors",
       fieldPath: ".traffic.phase",
     },
+    {
+      rule: "!has(self.backend) || !has(self.backend.sessionAffinity) || !has(self.targetRefs) || self.targetRefs.all(t, t.kind != 'GwBackend' || !has(t.sectionName))",
+      message: "backend.sessionAffinity may not be attached to a section of a GwBackend: it chooses among all of them: see targetRefs",
+      fieldPath: ".backend.sessionAffinity",
+    },
+    {
+      rule: "!has(self.backend) || !has(self.backend.sessionAffinity) || !has(self.targetSelectors) || self.targetSelectors.all(t, t.kind != 'GwBackend' || !has(t.sectionName))",
+      message: "backend.sessionAffinity may not be attached to a section of a GwBackend: it chooses among all of them: see targetSelectors",
+      fieldPath: ".backend.sessionAffinity",
+    },
   ],
   oneOf: [
     {
@@ -1486,8 +1738,8 @@ const GwPolicySpec: RuleNode = {
     },
     {
       kind: "atLeast",
-      fields: ["traffic", "backend"],
-      message: "at least one of the fields in [traffic backend] must be set",
+      fields: ["frontend", "traffic", "backend"],
+      message: "at least one of the fields in [frontend traffic backend] must be set",
     },
   ],
   fields: {
@@ -1499,6 +1751,7 @@ const GwPolicySpec: RuleNode = {
       type: "array",
       items: TargetSelector,
     },
+    "frontend": Frontend,
     "traffic": Traffic,
     "backend": BackendFull,
   },

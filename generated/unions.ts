@@ -3,6 +3,7 @@ import type { GwBackendSpec } from "./types/backend.ts";
 import type { CrossAppEndpoint, OAuthTokenExchange, SessionTag } from "./types/backend-auth.ts";
 import type { BackendTunnel } from "./types/backend-policies.ts";
 import type { CredentialLocation, CredentialPlace, OriginEndpoint, PolicyEndpoint } from "./types/common.ts";
+import type { OtlpAccessLog, OtlpEndpoint, Tracing } from "./types/frontend.ts";
 import type { AIBackend, LLMProvider, NamedLLMProvider } from "./types/llm.ts";
 import type { GwPolicySpec } from "./types/policy.ts";
 import type { ApiKeyAuthentication, BasicAuthentication, Jwks, RemoteJwks } from "./types/traffic-authentication.ts";
@@ -209,6 +210,24 @@ export function kindOfOriginEndpoint(value: OriginEndpoint): OriginEndpointKind 
   throw new TypeError("OriginEndpoint: none of backendRef, url is set");
 }
 
+export type OtlpAccessLogKind = "backendRef" | "url";
+
+/** Which of the members that exclude each other is set. Admission guarantees exactly one. */
+export function kindOfOtlpAccessLog(value: OtlpAccessLog): OtlpAccessLogKind {
+  if (value.backendRef !== undefined) return "backendRef";
+  if (value.url !== undefined) return "url";
+  throw new TypeError("OtlpAccessLog: none of backendRef, url is set");
+}
+
+export type OtlpEndpointKind = "backendRef" | "url";
+
+/** Which of the members that exclude each other is set. Admission guarantees exactly one. */
+export function kindOfOtlpEndpoint(value: OtlpEndpoint): OtlpEndpointKind {
+  if (value.backendRef !== undefined) return "backendRef";
+  if (value.url !== undefined) return "url";
+  throw new TypeError("OtlpEndpoint: none of backendRef, url is set");
+}
+
 export type PolicyEndpointKind = "backendRef" | "url";
 
 /** Which of the members that exclude each other is set. Admission guarantees exactly one. */
@@ -234,4 +253,13 @@ export function kindOfSessionTag(value: SessionTag): SessionTagKind {
   if (value.value !== undefined) return "value";
   if (value.expression !== undefined) return "expression";
   throw new TypeError("SessionTag: none of value, expression is set");
+}
+
+export type TracingKind = "backendRef" | "url";
+
+/** Which of the members that exclude each other is set. Admission guarantees exactly one. */
+export function kindOfTracing(value: Tracing): TracingKind {
+  if (value.backendRef !== undefined) return "backendRef";
+  if (value.url !== undefined) return "url";
+  throw new TypeError("Tracing: none of backendRef, url is set");
 }

@@ -2,6 +2,7 @@
 
 import type { BackendFull } from "./backend-policies.ts";
 import type { Condition, Group, Kind, ObjectMeta, PortNumber, SectionName } from "./common.ts";
+import type { Frontend } from "./frontend.ts";
 import type { Traffic } from "./traffic.ts";
 
 /** The object that an entry of a status is about. */
@@ -45,6 +46,8 @@ export interface GwPolicySpec {
   readonly targetSelectors?: readonly TargetSelector[];
   /** How the policy combines with others. */
   readonly strategy?: PolicyStrategy;
+  /** How a Gateway takes connections and requests, and what it reports about them. */
+  readonly frontend?: Frontend;
   /** Settings for requests as they pass the gateway. */
   readonly traffic?: Traffic;
   /** Settings for connections to backends. */
@@ -82,8 +85,10 @@ export interface TargetFields {
   readonly group: Group;
   /** Kind of the target. */
   readonly kind: Kind;
-  /** A part of the target. The name of a listener of a Gateway or ListenerSet, of a rule of a route, or of a provider of a GwBackend; the number of a port of a Service. */
+  /** A part of the target. The name of a listener of a Gateway or ListenerSet, of a rule of a route, or of a provider or MCP target of a GwBackend; the number of a port of a Service. */
   readonly sectionName?: SectionName;
+  /** The listeners of a Gateway on this port. Only for frontend. */
+  readonly port?: PortNumber;
 }
 
 /** One object that a policy is attached to, in the namespace of the policy. */
@@ -94,8 +99,10 @@ export interface TargetRef {
   readonly group: Group;
   /** Kind of the target. */
   readonly kind: Kind;
-  /** A part of the target. The name of a listener of a Gateway or ListenerSet, of a rule of a route, or of a provider of a GwBackend; the number of a port of a Service. */
+  /** A part of the target. The name of a listener of a Gateway or ListenerSet, of a rule of a route, or of a provider or MCP target of a GwBackend; the number of a port of a Service. */
   readonly sectionName?: SectionName;
+  /** The listeners of a Gateway on this port. Only for frontend. */
+  readonly port?: PortNumber;
 }
 
 /** Objects that a policy is attached to, in the namespace of the policy. */
@@ -106,6 +113,8 @@ export interface TargetSelector {
   readonly group: Group;
   /** Kind of the target. */
   readonly kind: Kind;
-  /** A part of the target. The name of a listener of a Gateway or ListenerSet, of a rule of a route, or of a provider of a GwBackend; the number of a port of a Service. */
+  /** A part of the target. The name of a listener of a Gateway or ListenerSet, of a rule of a route, or of a provider or MCP target of a GwBackend; the number of a port of a Service. */
   readonly sectionName?: SectionName;
+  /** The listeners of a Gateway on this port. Only for frontend. */
+  readonly port?: PortNumber;
 }

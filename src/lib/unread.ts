@@ -2,22 +2,26 @@
 
 export type Step = string | number;
 
+export interface Unread {
+  readonly path: readonly Step[];
+  readonly value: unknown;
+}
+
 export interface Watched<T> {
   /** Equal to the value that is watched. */
   readonly view: T;
-  /** Paths of members that were never read, outermost first; what lies below one of them is not listed. */
-  unread(): (readonly Step[])[];
+  /** The outermost members that were never read; what lies below one of them is not listed. */
+  unread(): Unread[];
 }
 
-interface Member {
-  readonly path: readonly Step[];
+interface Member extends Unread {
   readonly members: Member[];
   isRead: boolean;
 }
 
 /** @param value plain data without cycles, such as JSON */
 export function watchReads<T extends object>(value: T): Watched<T> {
-  const root: Member = { path: [], members: [], isRead: true };
+  const root: Member = { path: [], value, members: [], isRead: true };
   // The copy has the members of the value, each with its value.
   return { view: viewOf(value, root) as T, unread: () => unreadBelow(root) };
 }
@@ -28,6 +32,7 @@ function viewOf(value: object, member: Member): object {
     if (child === undefined) continue;
     const below: Member = {
       path: [...member.path, Array.isArray(value) ? Number(name) : name],
+      value: child,
       members: [],
       isRead: false,
     };
@@ -46,6 +51,6 @@ function viewOf(value: object, member: Member): object {
   return copy;
 }
 
-function unreadBelow({ members }: Member): (readonly Step[])[] {
-  return members.flatMap((member) => (member.isRead ? unreadBelow(member) : [member.path]));
+function unreadBelow({ members }: Member): Unread[] {
+  return members.flatMap((member) => (member.isRead ? unreadBelow(member) : [member]));
 }

@@ -4,7 +4,7 @@
  * something (`x-gw-protects` in the schemas), the caller closes what the object governs.
  */
 import { PROTECTIONS } from "../../generated/protections.ts";
-import type { Step } from "../lib/unread.ts";
+import type { Step, Unread } from "../lib/unread.ts";
 
 export interface UnservedField {
   /** Field path such as "spec.traffic.retry". */
@@ -16,18 +16,18 @@ export interface UnservedField {
 
 /**
  * @param groupKind "gwproxy.dev/GwPolicy"
- * @param unread paths from the root of the object that no translator read
+ * @param unread members of the whole object that no translator read
  * @param faults field paths of problems that were reported: each accounts for all that lies below it
  */
 export function unservedFields(
   groupKind: string,
-  unread: readonly (readonly Step[])[],
+  unread: readonly Unread[],
   faults: readonly string[],
 ): UnservedField[] {
-  return unread.flatMap((steps) => {
+  return unread.flatMap(({ path: steps, value }) => {
     const path = pathOf(steps);
     if (faults.some((fault) => lies(path, fault))) return [];
-    const protects = (PROTECTIONS[groupKind] ?? []).some((pattern) => meets(steps, pattern));
+    const protects = (PROTECTIONS[groupKind] ?? []).some((pattern) => meets(steps, pattern, value));
     const message = "this version of gwproxy does not enforce it";
     return [{ path, protects, message: protects ? `${message}; what it would protect is closed` : message }];
   });
@@ -44,7 +44,14 @@ function lies(path: string, fault: string): boolean {
   return path === fault || path.startsWith(`${fault}.`) || path.startsWith(`${fault}[`);
 }
 
-/** One is the beginning of the other: the field is part of what protects, or holds it. */
-function meets(steps: readonly Step[], pattern: readonly string[]): boolean {
-  return steps.every((step, at) => at >= pattern.length || pattern[at] === "*" || pattern[at] === step);
+/** The field is part of what protects, or its value holds something that does. */
+function meets(steps: readonly Step[], pattern: readonly string[], value: unknown): boolean {
+  const isOnTheWay = steps.every((step, at) => at >= pattern.length || pattern[at] === "*" || pattern[at] === step);
+  return isOnTheWay && holds(value, pattern.slice(steps.length));
+}
+
+function holds(value: unknown, [step, ...rest]: readonly string[]): boolean {
+  if (step === undefined) return value !== undefined;
+  if (typeof value !== "object" || value === null) return false;
+  return Object.entries(value).some(([name, child]) => (step === "*" || step === name) && holds(child, rest));
 }
