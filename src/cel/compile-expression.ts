@@ -4,6 +4,7 @@
  */
 import { messageOf } from "../lib/errors.ts";
 import { REQUEST_STEPS, Run } from "./budget.ts";
+import { Checker } from "./check/checker.ts";
 import { Compiler } from "./compile.ts";
 import type { Environment } from "./environment.ts";
 import { CelError, Failure } from "./errors.ts";
@@ -13,6 +14,7 @@ import type { Program } from "./operators.ts";
 import { parse } from "./parse.ts";
 import { READS_NOTHING } from "./reads.ts";
 import type { Scope } from "./scope.ts";
+import { type CelType, DYN, typeText } from "./types.ts";
 
 /** @throws CelError with a code and a position when the text is not an expression of this environment */
 export function compileExpression(source: string, environment: Environment): Expression {
@@ -51,8 +53,15 @@ function expressionOf(source: string, environment: Environment, { program, reads
  * Parses and checks without keeping a program: for admission and translation.
  * @throws CelError as compileExpression
  */
-export function parseExpression(source: string, environment: Environment): { readonly reads: Reads } {
-  return { reads: prepare(source, environment, true).reads };
+export function parseExpression(source: string, environment: Environment): ParsedExpression {
+  const { reads, type } = prepare(source, environment, true);
+  return { reads, type: typeText(type) };
+}
+
+export interface ParsedExpression {
+  readonly reads: Reads;
+  /** Of the result: "bool", "string", "list<int>", … and "dyn" where it is not known before it runs. */
+  readonly type: string;
 }
 
 /** Stands in for an expression that does not compile: its policy stays in force, and every evaluation fails. */
@@ -83,15 +92,19 @@ const NOTHING: Scope = { root: () => undefined };
 interface Prepared {
   readonly program: Program;
   readonly reads: Reads;
+  readonly type: CelType;
   /** How many local variables it needs. */
   readonly slots: number;
 }
 
 function prepare(source: string, environment: Environment, checked: boolean): Prepared {
-  const compiler = new Compiler(environment, checked);
-  const program = compiler.compile(parse(source, environment));
+  const tree = parse(source, environment);
+  const checker = new Checker(environment);
+  const type = checked ? checker.types.resolve(checker.check(tree)) : DYN;
+  const compiler = new Compiler(environment, checker.doubles);
+  const program = compiler.compile(tree);
   const { reads, slots } = compiler;
-  return { program, reads, slots };
+  return { program, reads, slots, type };
 }
 
 /** Deep data can exhaust the stack, and a lazily made attribute can fail: to the caller both are failed expressions. */

@@ -1,38 +1,32 @@
 /**
- * Syntax tree → closures. Names, functions and known fields are checked here, once; nothing is interpreted while a
- * request waits. In: text and an Environment. Out: an Expression. Follows the CEL language definition.
+ * Syntax tree → closures; nothing is interpreted while a request waits. What is wrong with names and types was found
+ * before, by the Checker; a program that was not checked fails where it reaches the fault.
  */
 import { type Index, type Node, type Select, qualifiedName } from "./ast.ts";
 import { compileCall } from "./calls.ts";
 import type { Environment } from "./environment.ts";
-import { CelError, Failure, NO_SUCH_KEY } from "./errors.ts";
+import { Failure, NO_SUCH_KEY } from "./errors.ts";
 import { hasFixedType } from "./fixed-type.ts";
 import { fieldOf, indexOf, optionalField, optionalIndex } from "./lookup.ts";
-import { checkFields, unescapeField, unknownVariable } from "./names.ts";
+import { unescapeField } from "./names.ts";
 import * as operators from "./operators.ts";
 import type { Program } from "./operators.ts";
 import { ReadsCollector } from "./reads.ts";
-import { TYPES, adopt } from "./values.ts";
+import { meaningOf } from "./resolve.ts";
+import { TYPES, type Type, adopt } from "./values.ts";
 
 /** One compilation: the environment, the local variables in scope, and what was read so far. */
 export class Compiler {
   readonly environment: Environment;
   readonly reads: ReadsCollector = new ReadsCollector();
   readonly #locals: { readonly name: string; readonly slot: number }[] = [];
-  /** Without checks an unknown name is a failure of the running program, and only if it is reached. */
-  readonly #checked: boolean;
+  /** Nodes whose value is declared as a double, though a host may hold an int. */
+  readonly #doubles: ReadonlySet<Node>;
   slots = 0;
 
-  constructor(environment: Environment, checked = true) {
+  constructor(environment: Environment, doubles: ReadonlySet<Node>) {
     this.environment = environment;
-    this.#checked = checked;
-  }
-
-  /** What stands for a name that does not exist. @throws the error, when the compilation checks */
-  unknown(error: CelError): Program {
-    if (this.#checked) throw error;
-    const failure = new Failure(error.code, error.message);
-    return () => failure;
+    this.#doubles = doubles;
   }
 
   /** Compiles `body` with fresh local variables. */
@@ -51,17 +45,14 @@ export class Compiler {
     return this.#locals.findLast((local) => local.name === name)?.slot;
   }
 
-  compile(node: Node): Program {
-    this.noteRead(node);
-    return this.#compileNoted(node);
+  hasLocal(name: string): boolean {
+    return this.localSlot(name) !== undefined;
   }
 
-  /** Every spelling under which a name is looked up, the innermost namespace first. */
-  candidates(name: string, absolute: boolean): string[] {
-    const { container } = this.environment;
-    if (absolute || container === "") return [name];
-    const parts = container.split(".");
-    return [...parts.map((_, at) => `${parts.slice(0, parts.length - at).join(".")}.${name}`), name];
+  compile(node: Node): Program {
+    this.noteRead(node);
+    const program = this.#compileNoted(node);
+    return this.#doubles.has(node) ? operators.asDouble(program) : program;
   }
 
   #compileNoted(node: Node): Program {
@@ -175,42 +166,29 @@ export class Compiler {
     return this.environment.escapedFields && !node.quoted ? unescapeField(node.field) : node.field;
   }
 
-  /** A variable, a local variable, a type name, or fields of one of them. The longest declared name wins. */
+  /** A variable, a local variable, a type name, or fields of one of them. */
   #name(node: Node): Program {
     const name = qualifiedName(node);
-    // Callers pass identifiers and pure selections only.
-    if (name === undefined) throw new CelError("unsupported", "not a name", node.position);
-    const [first = ""] = name.names;
-    const slot = name.absolute ? undefined : this.localSlot(first);
-    if (slot !== undefined) return (run) => run.locals[slot];
-    for (let length = name.names.length; length > 0; length--) {
-      const program = this.#declared(name.names.slice(0, length).join("."), name.absolute);
-      if (program === undefined) continue;
-      const { escapedFields } = this.environment;
-      return name.names
-        .slice(length)
-        .reduce((operand, field) => selectField(operand, escapedFields ? unescapeField(field) : field), program);
+    const meaning = name === undefined ? undefined : meaningOf(name, this.environment, this);
+    if (meaning === undefined) return unknownName(name?.names[0] ?? "");
+    if (meaning.kind === "local") {
+      const slot = this.localSlot(meaning.name) as number;
+      return (run) => run.locals[slot];
     }
-    return this.unknown(unknownVariable(first, this.environment, rootOf(node).position));
-  }
-
-  #declared(name: string, absolute: boolean): Program | undefined {
-    for (const candidate of this.candidates(name, absolute)) {
-      if (this.environment.variables.has(candidate)) return rootVariable(candidate);
-      const type = TYPES.get(candidate);
-      if (type !== undefined) return () => type;
-    }
-    return undefined;
+    const { escapedFields } = this.environment;
+    const root = meaning.kind === "type" ? typeName(meaning.name) : rootVariable(meaning.name);
+    return meaning.fields.reduce(
+      (operand, field) => selectField(operand, escapedFields ? unescapeField(field) : field),
+      root,
+    );
   }
 
   /** The member chain from a variable: `a.b["c"]` → [a, b, c]; undefined entries stand for computed indexes. */
-  #chain(node: Node): { root: string; fields: { name: string | undefined; position: number }[] } | undefined {
-    const fields: { name: string | undefined; position: number }[] = [];
+  #chain(node: Node): { root: string; fields: (string | undefined)[] } | undefined {
+    const fields: (string | undefined)[] = [];
     let at = node;
     while (at.kind === "select" || at.kind === "index") {
-      const { position } = at;
-      if (at.kind === "select") fields.push({ name: this.#field(at), position });
-      else fields.push({ name: constantText(at.index), position });
+      fields.push(at.kind === "select" ? this.#field(at) : constantText(at.index));
       at = at.operand;
     }
     if (at.kind !== "identifier" || (!at.absolute && this.localSlot(at.name) !== undefined)) return undefined;
@@ -223,8 +201,7 @@ export class Compiler {
     if (chain === undefined) return;
     const { root, fields } = chain;
     if (!this.environment.variables.has(root)) return;
-    this.reads.add(root, fields[0]?.name);
-    if (this.#checked) checkFields(root, fields, this.environment);
+    this.reads.add(root, fields[0]);
   }
 }
 
@@ -246,10 +223,15 @@ function selectField(operand: Program, field: string): Program {
   };
 }
 
-function rootOf(node: Node): Node {
-  let at = node;
-  while (at.kind === "select") at = at.operand;
-  return at;
+function typeName(name: string): Program {
+  const type = TYPES.get(name) as Type;
+  return () => type;
+}
+
+/** Reached only in a program that was not checked. */
+function unknownName(name: string): Program {
+  const failure = new Failure("unknown_variable", `unknown variable "${name}"`);
+  return () => failure;
 }
 
 function constantText(node: Node): string | undefined {

@@ -1,24 +1,31 @@
 /** What an expression may name: variables with their known fields, and functions. One environment per place of use. */
 import { REQUEST_STEPS, RULE_STEPS, type Run } from "./budget.ts";
-import { type CompileMacro, GATEWAY_MACROS } from "./functions/gateway-macros.ts";
+import { GATEWAY_MACROS } from "./functions/gateway-macros.ts";
 import { GATEWAY_FUNCTIONS } from "./functions/gateway.ts";
 import { KUBERNETES_FUNCTIONS } from "./functions/kubernetes.ts";
 import { STANDARD_FUNCTIONS } from "./functions/standard.ts";
+import { functionTable } from "./functions/table.ts";
+import type { MacroTable } from "./macro-table.ts";
+import type { Overload } from "./signature.ts";
+import { type CelType, DYN } from "./types.ts";
 import { REQUEST_VARIABLES } from "./variables.ts";
-
-/** `true`: any field may exist below. Otherwise exactly the named ones do. */
-export type Shape = true | { readonly [field: string]: Shape };
 
 export type CelFunction = (run: Run, ...args: unknown[]) => unknown;
 
-/** Keys are "name/arity" for functions, ".name/arity" for methods, "name/*" for any number of arguments. */
-export type FunctionTable = ReadonlyMap<string, CelFunction>;
+export interface FunctionEntry {
+  readonly call: CelFunction;
+  /** What it takes and gives, for checks; the function itself refuses everything else too. */
+  readonly overloads: readonly Overload[];
+}
+
+/** Keys as in Signature. */
+export type FunctionTable = ReadonlyMap<string, FunctionEntry>;
 
 export interface Environment {
-  readonly variables: ReadonlyMap<string, Shape>;
+  readonly variables: ReadonlyMap<string, CelType>;
   readonly functions: FunctionTable;
   /** Forms with their own scoping or error rules, beyond the standard macros. Keys as in a FunctionTable. */
-  readonly macros: ReadonlyMap<string, CompileMacro>;
+  readonly macros: MacroTable;
   readonly steps: number;
   /** `a.?b`, `a[?b]` and optional entries. */
   readonly optionalSyntax: boolean;
@@ -33,7 +40,7 @@ export interface Environment {
 /** Expressions of policies: everything that a request, its route, its backend and its answer offer. */
 export const REQUEST_ENVIRONMENT: Environment = {
   variables: REQUEST_VARIABLES,
-  functions: new Map([...STANDARD_FUNCTIONS, ...GATEWAY_FUNCTIONS]),
+  functions: functionTable([...STANDARD_FUNCTIONS, ...GATEWAY_FUNCTIONS]),
   macros: GATEWAY_MACROS,
   steps: REQUEST_STEPS,
   optionalSyntax: false,
@@ -44,11 +51,11 @@ export const REQUEST_ENVIRONMENT: Environment = {
 
 /** Validation rules of custom resource definitions, as the Kubernetes API server runs them. */
 export const RULE_ENVIRONMENT: Environment = {
-  variables: new Map<string, Shape>([
-    ["self", true],
-    ["oldSelf", true],
+  variables: new Map<string, CelType>([
+    ["self", DYN],
+    ["oldSelf", DYN],
   ]),
-  functions: new Map([...STANDARD_FUNCTIONS, ...KUBERNETES_FUNCTIONS]),
+  functions: functionTable([...STANDARD_FUNCTIONS, ...KUBERNETES_FUNCTIONS]),
   macros: new Map(),
   steps: RULE_STEPS,
   optionalSyntax: true,

@@ -7,16 +7,9 @@ import { hasField } from "./lookup.ts";
 import { unescapeField } from "./names.ts";
 import { type Program, put } from "./operators.ts";
 import { NONE, Optional, adopt, isMap, mapGet, mapKeys } from "./values.ts";
+import { variableName } from "./variable-name.ts";
 
 export type CompileMacro = (compiler: Compiler, call: Call) => Program;
-
-/** The name of an iteration variable. @throws CelError when it is anything but a simple name */
-export function variableName(node: Node | undefined): string {
-  if (node?.kind !== "identifier" || node.absolute || node.parenthesised) {
-    throw new CelError("syntax", "a variable must be a simple name", node?.position ?? 0);
-  }
-  return node.name;
-}
 
 /** Runs `visit` for each element, with the locals set; a result other than undefined ends the walk. */
 export type Walk = (run: Run, visit: (item: unknown, key: unknown) => unknown) => unknown;
@@ -72,7 +65,7 @@ function failureOf(value: unknown): Failure {
 }
 
 /** `all` and `exists`: an element that decides wins over the failures of others. */
-function quantifier(decisive: boolean, variables: 1 | 2): CompileMacro {
+export function quantifier(decisive: boolean, variables: 1 | 2): CompileMacro {
   return (compiler, call) =>
     comprehension(compiler, call, variables, (walk, [predicate]) => {
       const test = predicate as Program;
@@ -90,7 +83,7 @@ function quantifier(decisive: boolean, variables: 1 | 2): CompileMacro {
     });
 }
 
-function existsOne(variables: 1 | 2): CompileMacro {
+export function existsOne(variables: 1 | 2): CompileMacro {
   return (compiler, call) =>
     comprehension(compiler, call, variables, (walk, [predicate]) => {
       const test = predicate as Program;
@@ -140,7 +133,7 @@ export function intoList(): { add(run: Run, value: unknown): undefined; result: 
   };
 }
 
-function intoFilteredList(): {
+export function intoFilteredList(): {
   add(run: Run, value: unknown, key: unknown, item: unknown): Failure | undefined;
   result: unknown;
 } {
@@ -166,7 +159,7 @@ export function intoMap(): { add(run: Run, value: unknown, key: unknown): undefi
   };
 }
 
-function intoMapEntries(): { add(run: Run, value: unknown): Failure | undefined; result: unknown } {
+export function intoMapEntries(): { add(run: Run, value: unknown): Failure | undefined; result: unknown } {
   const result = new Map<unknown, unknown>();
   return {
     result,
@@ -181,7 +174,7 @@ function intoMapEntries(): { add(run: Run, value: unknown): Failure | undefined;
   };
 }
 
-const has: CompileMacro = (compiler, { args, position }) => {
+export const has: CompileMacro = (compiler, { args, position }) => {
   const [node] = args;
   if (node?.kind !== "select") throw new CelError("syntax", "has() takes a selection like a.b", position);
   if (node.optional) {
@@ -217,7 +210,7 @@ export function binding(initOf: (call: Call) => Node | undefined): CompileMacro 
   };
 }
 
-function optionalMap(flat: boolean): CompileMacro {
+export function optionalMap(flat: boolean): CompileMacro {
   return (compiler, { target, args }) => {
     const operand = compiler.compile(target as Node);
     return compiler.withLocals([variableName(args[0])], ([slot = 0]) => {
@@ -237,7 +230,7 @@ function optionalMap(flat: boolean): CompileMacro {
 }
 
 /** `or` and `orValue` evaluate their argument only when they need it. */
-function alternative(wanted: "optional" | "value"): CompileMacro {
+export function alternative(wanted: "optional" | "value"): CompileMacro {
   return (compiler, { target, args }) => {
     const operand = compiler.compile(target as Node);
     const fallback = compiler.compile(args[0] as Node);
@@ -251,31 +244,4 @@ function alternative(wanted: "optional" | "value"): CompileMacro {
   };
 }
 
-const dyn: CompileMacro = (compiler, { args }) => compiler.compile(args[0] as Node);
-
-export const STANDARD_MACROS: ReadonlyMap<string, CompileMacro> = new Map([
-  ["has/1", has],
-  ["dyn/1", dyn],
-  ["cel.bind/3", binding(({ args }) => args[1])],
-  [".all/2", quantifier(false, 1)],
-  [".all/3", quantifier(false, 2)],
-  [".exists/2", quantifier(true, 1)],
-  [".exists/3", quantifier(true, 2)],
-  [".exists_one/2", existsOne(1)],
-  [".exists_one/3", existsOne(2)],
-  [".existsOne/2", existsOne(1)],
-  [".existsOne/3", existsOne(2)],
-  [".map/2", collecting(1, intoList)],
-  [".map/3", collecting(1, intoList)],
-  [".filter/2", collecting(1, intoFilteredList)],
-  [".transformList/3", collecting(2, intoList)],
-  [".transformList/4", collecting(2, intoList)],
-  [".transformMap/3", collecting(2, intoMap)],
-  [".transformMap/4", collecting(2, intoMap)],
-  [".transformMapEntry/3", collecting(2, intoMapEntries)],
-  [".transformMapEntry/4", collecting(2, intoMapEntries)],
-  [".optMap/2", optionalMap(false)],
-  [".optFlatMap/2", optionalMap(true)],
-  [".or/1", alternative("optional")],
-  [".orValue/1", alternative("value")],
-]);
+export const dyn: CompileMacro = (compiler, { args }) => compiler.compile(args[0] as Node);

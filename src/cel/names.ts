@@ -1,6 +1,6 @@
 /** Checks of names against the environment, and the messages for those that do not exist. */
 import { closest } from "../lib/suggest.ts";
-import type { Environment, Shape } from "./environment.ts";
+import type { Environment } from "./environment.ts";
 import { CelError } from "./errors.ts";
 
 export function unknownVariable(name: string, environment: Environment, position: number): CelError {
@@ -22,26 +22,6 @@ export function unknownFunction(name: string, arity: number, environment: Enviro
   return new CelError("unknown_function", `unknown function "${plain}"${hint(plain, known)}`, position);
 }
 
-/** @throws CelError unknown_variable when a chain names a field that the variable never has */
-export function checkFields(
-  root: string,
-  fields: readonly { readonly name: string | undefined; readonly position: number }[],
-  environment: Environment,
-): void {
-  let shape: Shape | undefined = environment.variables.get(root);
-  let path = root;
-  for (const { name, position } of fields) {
-    // Below the declared fields, and behind a computed index, anything may exist.
-    if (shape === undefined || shape === true || name === undefined) return;
-    if (!Object.hasOwn(shape, name)) {
-      const message = `unknown variable "${path}.${name}"${hint(name, Object.keys(shape), `${path}.`)}`;
-      throw new CelError("unknown_variable", message, position);
-    }
-    path += `.${name}`;
-    shape = shape[name];
-  }
-}
-
 /** Kubernetes spells property names that are no CEL names with these escapes. */
 const ESCAPES: ReadonlyMap<string, string> = new Map([
   ["__underscores__", "__"],
@@ -58,7 +38,8 @@ export function unescapeField(field: string): string {
   return field.replace(/__(?:underscores|dot|dash|slash)__/g, (escape) => ESCAPES.get(escape) ?? escape);
 }
 
-function hint(name: string, known: Iterable<string>, prefix = ""): string {
+/** "; did you mean `x`?", or "". */
+export function hint(name: string, known: Iterable<string>, prefix = ""): string {
   const meant = closest(name, known);
   return meant === undefined ? "" : `; did you mean \`${prefix}${meant}\`?`;
 }

@@ -3,7 +3,7 @@ import { type ArithmeticOperator, arithmetic } from "./arithmetic.ts";
 import type { Run } from "./budget.ts";
 import { compare, comparisonSize, equals, isMapKey } from "./equality.ts";
 import { COST_LIMIT, Failure, NO_OVERLOAD } from "./errors.ts";
-import { Double, NONE, Optional, Uint, adopt, isDouble, isInt, isMap, mapHas } from "./values.ts";
+import { Double, NONE, Optional, Uint, adopt, isDouble, isInt, isMap, mapHas, toDouble } from "./values.ts";
 
 export type Program = (run: Run) => unknown;
 
@@ -36,6 +36,14 @@ export function negate(operand: Program): Program {
     if (isInt(value)) return arithmetic("-", 0, value, false);
     if (!isDouble(value)) return NO_OVERLOAD;
     return value instanceof Double ? new Double(-value.value) : -value;
+  };
+}
+
+/** For what is declared as a double: JSON writes 1.0 as 1. */
+export function asDouble(operand: Program): Program {
+  return (run) => {
+    const value = operand(run);
+    return isInt(value) ? toDouble(Number(value)) : value;
   };
 }
 

@@ -2,7 +2,8 @@
  * Which variables exist where an expression stands: one place per phase of runtime/cel.md. An expression that reads what
  * its place does not have would fail on every request, so admission refuses it.
  */
-import { type Environment, REQUEST_ENVIRONMENT, type Shape } from "./environment.ts";
+import { type Environment, REQUEST_ENVIRONMENT } from "./environment.ts";
+import type { CelType } from "./types.ts";
 
 /** The phases in which expressions of users run, in the order of a request. */
 export const PLACES = ["connection", "request", "backend", "llm", "callout", "mcp", "response", "log"] as const;
@@ -38,7 +39,7 @@ const LATER: Readonly<Record<string, { readonly fields: readonly string[]; reado
 };
 
 /** What a call of a tool carries is not shown to authorization, which decides by identity alone. */
-const AUTHORIZED_TOOL: Shape = { target: true, name: true };
+const NOT_FOR_AUTHORIZATION: ReadonlySet<string> = new Set(["arguments", "result", "error"]);
 
 const environments: ReadonlyMap<Place, Environment> = new Map(PLACES.map((place) => [place, build(place)]));
 
@@ -49,20 +50,27 @@ export function environmentOf(place: Place): Environment {
 }
 
 function build(place: Place): Environment {
-  const variables = new Map<string, Shape>();
-  for (const [root, shape] of REQUEST_ENVIRONMENT.variables) {
-    if (ROOTS[place].includes(root)) variables.set(root, shapeAt(place, root, shape));
+  const variables = new Map<string, CelType>();
+  for (const [root, type] of REQUEST_ENVIRONMENT.variables) {
+    if (ROOTS[place].includes(root)) variables.set(root, typeAt(place, root, type));
   }
   return { ...REQUEST_ENVIRONMENT, variables };
 }
 
-function shapeAt(place: Place, root: string, shape: Shape): Shape {
-  if (shape === true) return true;
+function typeAt(place: Place, root: string, type: CelType): CelType {
   const later = new Set(
     Object.entries(LATER)
       .filter(([path, { from }]) => path.startsWith(`${root}.`) && !from.includes(place))
       .flatMap(([, { fields }]) => fields),
   );
-  const kept = Object.fromEntries(Object.entries(shape).filter(([field]) => !later.has(field)));
-  return root === "mcp" && place === "mcp" ? { ...kept, tool: AUTHORIZED_TOOL } : kept;
+  const kept = without(type, later);
+  if (root !== "mcp" || place !== "mcp" || kept.kind !== "object") return kept;
+  const tool = kept.fields.get("tool");
+  if (tool === undefined) return kept;
+  return { ...kept, fields: new Map(kept.fields).set("tool", without(tool, NOT_FOR_AUTHORIZATION)) };
+}
+
+function without(type: CelType, names: ReadonlySet<string>): CelType {
+  if (type.kind !== "object") return type;
+  return { ...type, fields: new Map([...type.fields].filter(([field]) => !names.has(field))) };
 }

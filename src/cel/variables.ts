@@ -1,92 +1,93 @@
-/** The variables of request-time expressions and the fields that each of them can have; `true` is "anything". */
-import type { Shape } from "./environment.ts";
+/** The variables of request-time expressions, with the types of their fields. runtime/cel.md section 3. */
+import { parseType } from "./signature.ts";
+import { type CelType, DYN, type ObjectType } from "./types.ts";
 
-const MESSAGE_FIELDS = ["headers", "body", "bodyPrefix"];
-const WORKLOAD = only("name", "namespace", "serviceAccount");
-const TARGET_AND_NAME = only("target", "name");
+type Fields = Readonly<Record<string, string | ObjectType>>;
+
+/** @param rest the type of fields that are not listed; without it there are none */
+function object(name: string, fields: Fields, rest?: CelType): ObjectType {
+  const types = Object.entries(fields).map(
+    ([field, type]) => [field, typeof type === "string" ? parseType(type) : type] as const,
+  );
+  return { kind: "object", name, fields: new Map(types), rest };
+}
+
+function all(type: string, ...names: string[]): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [name, type]));
+}
+
+const BODY = { headers: "headers", body: "bytes", bodyPrefix: "bytes" };
 const COST_PARTS = ["input", "output", "cacheRead", "cacheWrite", "reasoning", "inputAudio", "outputAudio"];
+const METADATA = "map<string, dyn>";
 
-const LLM: Shape = {
-  ...fields(
-    ["streaming", "requestModel", "provider", "responseModel", "serviceTier"],
-    ["inputTokens", "providerInputTokens", "providerTotalTokens", "outputTokens", "totalTokens", "reasoningTokens"],
-    ["cachedInputTokens", "cacheCreationInputTokens", "countTokens", "timeToFirstToken", "timePerOutputToken"],
-    ["inputImageTokens", "inputTextTokens", "inputAudioTokens"],
-    ["outputImageTokens", "outputTextTokens", "outputAudioTokens"],
-    ["prompt", "completion", "toolCalls"],
-  ),
-  params: only(
-    "temperature",
-    "top_p",
-    "frequency_penalty",
-    "presence_penalty",
-    "seed",
-    "max_tokens",
-    "encoding_format",
-    "dimensions",
-  ),
-  cost: only("total", ...COST_PARTS),
-  costRates: only(...COST_PARTS),
-};
+const REQUEST = object("request", {
+  ...all("string", "method", "uri", "path", "pathAndQuery", "host", "scheme", "version"),
+  ...BODY,
+  ...all("timestamp", "startTime", "endTime"),
+});
 
-export const REQUEST_VARIABLES: ReadonlyMap<string, Shape> = new Map<string, Shape>([
-  [
-    "request",
-    fields(
-      ["method", "uri", "path", "pathAndQuery", "host", "scheme", "version", "startTime", "endTime"],
-      MESSAGE_FIELDS,
-    ),
-  ],
-  ["response", fields(["code", "grpcStatus"], MESSAGE_FIELDS)],
-  [
-    "source",
-    {
-      ...fields(
-        ["address", "port", "rawAddress", "rawPort", "spiffeId", "subjectAltNames", "issuer", "subject", "subjectCn"],
-        ["certificate", "connectHeaders"],
-      ),
-      identity: only("trustDomain", "namespace", "serviceAccount"),
-      unverifiedWorkload: WORKLOAD,
-    },
-  ],
-  ["destination", only("address", "port", "hostname")],
-  ["jwt", true],
-  ["apiKey", true],
-  ["basicAuth", only("username")],
-  ["extauthz", true],
-  ["extproc", true],
-  ["mcpGuardrails", true],
-  ["metadata", true],
-  [
-    "proxy",
-    {
-      ...fields(["bind", "requestProcessingDuration", "upstreamDuration", "responseProcessingDuration"]),
-      gateway: only("namespace", "name"),
-      listener: only("name"),
-      route: only("namespace", "name", "kind", "rule"),
-    },
-  ],
-  ["backend", only("name", "type", "protocol")],
-  ["env", only("podName", "namespace", "gateway")],
+const SOURCE = object("source", {
+  ...all("string", "address", "rawAddress", "spiffeId", "issuer", "subject", "subjectCn", "certificate"),
+  ...all("int", "port", "rawPort"),
+  subjectAltNames: "list<string>",
+  connectHeaders: "headers",
+  identity: object("source.identity", all("string", "trustDomain", "namespace", "serviceAccount")),
+  unverifiedWorkload: object("source.unverifiedWorkload", all("string", "name", "namespace", "serviceAccount")),
+});
+
+const PROXY = object("proxy", {
+  bind: "string",
+  gateway: object("proxy.gateway", all("string", "namespace", "name")),
+  listener: object("proxy.listener", all("string", "name")),
+  route: object("proxy.route", all("string", "namespace", "name", "kind", "rule")),
+  ...all("duration", "requestProcessingDuration", "upstreamDuration", "responseProcessingDuration"),
+});
+
+const LLM = object("llm", {
+  streaming: "bool",
+  ...all("string", "requestModel", "provider", "responseModel", "serviceTier"),
+  ...all("int", "inputTokens", "providerInputTokens", "providerTotalTokens", "outputTokens", "totalTokens"),
+  ...all("int", "reasoningTokens", "cachedInputTokens", "cacheCreationInputTokens", "countTokens"),
+  ...all("int", "inputImageTokens", "inputTextTokens", "inputAudioTokens"),
+  ...all("int", "outputImageTokens", "outputTextTokens", "outputAudioTokens"),
+  ...all("duration", "timeToFirstToken", "timePerOutputToken"),
+  prompt: "list<map<string, dyn>>",
+  completion: "list<string>",
+  toolCalls: "list<map<string, dyn>>",
+  params: object("llm.params", {
+    ...all("double", "temperature", "top_p", "frequency_penalty", "presence_penalty"),
+    ...all("int", "seed", "max_tokens", "dimensions"),
+    encoding_format: "string",
+  }),
+  cost: object("llm.cost", all("double", "total", ...COST_PARTS)),
+  costRates: object("llm.costRates", all("double", ...COST_PARTS)),
+});
+
+const MCP = object("mcp", {
+  ...all("string", "methodName", "sessionId"),
+  tool: object("mcp.tool", { ...all("string", "target", "name"), ...all("dyn", "arguments", "result", "error") }),
+  prompt: object("mcp.prompt", all("string", "target", "name")),
+  resource: object("mcp.resource", all("string", "target", "name")),
+  task: object("mcp.task", all("string", "target", "name")),
+});
+
+export const REQUEST_VARIABLES: ReadonlyMap<string, CelType> = new Map<string, CelType>([
+  ["request", REQUEST],
+  ["response", object("response", { ...all("int", "code", "grpcStatus"), ...BODY })],
+  ["source", SOURCE],
+  ["destination", object("destination", { ...all("string", "address", "hostname"), port: "int" })],
+  ["jwt", object("jwt", { rawToken: "secret" }, DYN)],
+  ["apiKey", object("apiKey", { key: "secret" }, DYN)],
+  ["basicAuth", object("basicAuth", all("string", "username"))],
+  ["extauthz", parseType(METADATA)],
+  ["extproc", parseType(METADATA)],
+  ["mcpGuardrails", parseType(METADATA)],
+  ["metadata", parseType(METADATA)],
+  ["proxy", PROXY],
+  ["backend", object("backend", all("string", "name", "type", "protocol"))],
+  ["env", object("env", all("string", "podName", "namespace", "gateway"))],
   ["llm", LLM],
-  ["llmRequest", true],
-  [
-    "mcp",
-    {
-      ...fields(["methodName", "sessionId"]),
-      tool: only("target", "name", "arguments", "result", "error"),
-      prompt: TARGET_AND_NAME,
-      resource: TARGET_AND_NAME,
-      task: TARGET_AND_NAME,
-    },
-  ],
-  ["callout", only("headers", "body")],
+  ["llmRequest", parseType(METADATA)],
+  ["mcp", MCP],
+  ["callout", object("callout", { headers: "headers", body: "dyn" })],
 ]);
-
-function fields(...groups: string[][]): Record<string, Shape> {
-  return Object.fromEntries(groups.flat().map((field) => [field, true]));
-}
-
-function only(...names: string[]): Shape {
-  return fields(names);
-}

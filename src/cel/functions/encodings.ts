@@ -8,6 +8,7 @@ import { jsonText, parseJson } from "../json.ts";
 import { scalarText } from "../text.ts";
 import { adopt, isMap, mapGet, mapKeys } from "../values.ts";
 import { utf8 } from "./standard.ts";
+import type { Declaration } from "./table.ts";
 
 function bytesOf(run: Run, value: unknown): Buffer | Failure {
   if (typeof value !== "string" && !(value instanceof Uint8Array)) return NO_OVERLOAD;
@@ -133,23 +134,25 @@ function splitQuery(uri: string): { path: string; query: string } {
   return at < 0 ? { path: uri, query: "" } : { path: uri.slice(0, at), query: uri.slice(at + 1) };
 }
 
-export const ENCODING_FUNCTIONS: readonly [string, CelFunction][] = [
-  ["base64.encode/1", base64Encode],
-  ["base64.decode/1", base64Decode],
-  ["base64Encode/1", base64Encode],
-  ["base64Decode/1", base64Decode],
-  ["md5.encode/1", digest("md5")],
-  ["sha1.encode/1", digest("sha1")],
-  ["sha256.encode/1", digest("sha256")],
-  ["json/1", json],
-  ["toJson/1", toJson],
-  ["to_json/1", toJson],
-  ["unvalidatedJwtPayload/1", unvalidatedJwtPayload],
-  ["url.encode/1", urlEncode],
-  ["url.decode/1", urlDecode],
-  ["form.decode/1", formDecode],
-  ["form.encode/1", formEncode],
-  [".query/1", query],
-  [".addQuery/2", changeQuery((parameters, name, value) => parameters.append(name, value))],
-  [".setQuery/2", changeQuery((parameters, name, value) => parameters.set(name, value))],
+const DATA = "string | bytes";
+
+export const ENCODING_FUNCTIONS: readonly Declaration[] = [
+  [`base64.encode(${DATA}): string`, base64Encode],
+  [`base64.decode(${DATA}): bytes`, base64Decode],
+  [`base64Encode(${DATA}): string`, base64Encode],
+  [`base64Decode(${DATA}): bytes`, base64Decode],
+  [`md5.encode(${DATA}): string`, digest("md5")],
+  [`sha1.encode(${DATA}): string`, digest("sha1")],
+  [`sha256.encode(${DATA}): string`, digest("sha256")],
+  [`json(${DATA}): dyn`, json],
+  ["toJson(A): string", toJson],
+  ["to_json(A): string", toJson],
+  [`unvalidatedJwtPayload(${DATA}): dyn`, unvalidatedJwtPayload],
+  [`url.encode(${DATA}): string`, urlEncode],
+  [`url.decode(${DATA}): string`, urlDecode],
+  [`form.decode(${DATA}): map<string, dyn>`, formDecode],
+  ["form.encode(map<A, B>): string", formEncode],
+  [".query(string, string): list<string>", query],
+  [".addQuery(string, string, string): string", changeQuery((form, name, value) => form.append(name, value))],
+  [".setQuery(string, string, string): string", changeQuery((form, name, value) => form.set(name, value))],
 ];

@@ -1,9 +1,9 @@
 /** `"…".format([…])` of the strings extension. */
 import type { Run } from "../budget.ts";
-import type { CelFunction } from "../environment.ts";
 import { COST_LIMIT, Failure, INVALID_ARGUMENT, NO_OVERLOAD, OUT_OF_RANGE } from "../errors.ts";
 import { doubleText, scalarText, twoDigitExponent } from "../text.ts";
 import { Double, Uint, adopt, doubleOf, isDouble, isInt, isMap, mapGet, mapKeys, numberOf } from "../values.ts";
+import type { Declaration } from "./table.ts";
 
 const VERB = /%(?:%|(?:\.(\d{1,3}))?([a-zA-Z]))/g;
 const MAX_PRECISION = 100;
@@ -131,4 +131,4 @@ function anyText(run: Run, value: unknown): string | Failure {
   return `{${entries.map(([name, text]) => `${name}: ${text}`).join(", ")}}`;
 }
 
-export const FORMAT_FUNCTIONS: readonly [string, CelFunction][] = [[".format/1", format]];
+export const FORMAT_FUNCTIONS: readonly Declaration[] = [[".format(string, list<A>): string", format]];

@@ -2,11 +2,12 @@
 import type { Call, Node } from "../ast.ts";
 import type { Compiler } from "../compile.ts";
 import { COST_LIMIT, Failure, INVALID_ARGUMENT, NO_OVERLOAD } from "../errors.ts";
-import { type CompileMacro, binding, variableName } from "../macros.ts";
+import { checkBinding, checkCoalesce, checkFilterKeys, checkMapValues, checkVariables } from "../check/macros.ts";
+import type { Macro, MacroTable } from "../macro-table.ts";
+import { type CompileMacro, binding } from "../macros.ts";
 import type { Program } from "../operators.ts";
 import { adopt, isMap, mapGet, mapKeys } from "../values.ts";
-
-export type { CompileMacro } from "../macros.ts";
+import { variableName } from "../variable-name.ts";
 
 function isAbsent(value: unknown): boolean {
   if (value === null) return true;
@@ -89,11 +90,11 @@ const filterKeys = overMap("key", (result, key, value, wanted) => {
   return undefined;
 });
 
-export const GATEWAY_MACROS: ReadonlyMap<string, CompileMacro> = new Map<string, CompileMacro>([
-  ["default/2", orDefault],
-  ["coalesce/*", coalesce],
-  ["variables/0", variables],
-  [".with/2", binding(({ target }) => target)],
-  [".mapValues/2", mapValues],
-  [".filterKeys/2", filterKeys],
+export const GATEWAY_MACROS: MacroTable = new Map<string, Macro>([
+  ["default/2", { compile: orDefault, check: checkCoalesce }],
+  ["coalesce/*", { compile: coalesce, check: checkCoalesce }],
+  ["variables/0", { compile: variables, check: checkVariables }],
+  [".with/2", { compile: binding(({ target }) => target), check: checkBinding(({ target }) => target) }],
+  [".mapValues/2", { compile: mapValues, check: checkMapValues }],
+  [".filterKeys/2", { compile: filterKeys, check: checkFilterKeys }],
 ]);

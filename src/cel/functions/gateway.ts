@@ -7,10 +7,11 @@ import { COST_LIMIT, Failure, NO_OVERLOAD } from "../errors.ts";
 import { HeaderView } from "../header-view.ts";
 import { Secret, isMap, mapGet, mapKeys, toDouble } from "../values.ts";
 import { ENCODING_FUNCTIONS } from "./encodings.ts";
-import { extreme } from "./math.ts";
+import { NUMBERS, extreme } from "./math.ts";
 import { NETWORK_FUNCTIONS } from "./network.ts";
 import { regex, spendMatch } from "./regex.ts";
-import { STRING_FUNCTIONS } from "./strings.ts";
+import { join } from "./strings.ts";
+import type { Declaration } from "./table.ts";
 
 function merge(run: Run, left: unknown, right: unknown): unknown {
   if (!isMap(left) || !isMap(right)) return NO_OVERLOAD;
@@ -65,24 +66,22 @@ function cookie(view: HeaderView, name: unknown): unknown {
   return view.cookie(name) ?? new Failure("no_such_key", `no such cookie: ${name}`);
 }
 
-const joinTexts = new Map(STRING_FUNCTIONS).get(".join/0");
-
-export const GATEWAY_FUNCTIONS: ReadonlyMap<string, CelFunction> = new Map<string, CelFunction>([
+export const GATEWAY_FUNCTIONS: readonly Declaration[] = [
   ...ENCODING_FUNCTIONS,
   ...NETWORK_FUNCTIONS,
-  [".merge/1", merge],
-  [".regexReplace/2", regexReplace],
-  [".stripPrefix/1", strip("start")],
-  [".stripSuffix/1", strip("end")],
-  [".join/0", onHeaders((view) => view.shaped("join"), joinTexts)],
-  [".raw/0", onHeaders((view) => view.shaped("raw"))],
-  [".split/0", onHeaders((view) => view.shaped("split"))],
-  [".redacted/0", onHeaders((view) => view.redacted())],
-  [".cookie/1", onHeaders(cookie)],
-  [".unredacted/0", (_run, value) => (value instanceof Secret ? value.reveal() : NO_OVERLOAD)],
-  ["fail/1", (_run, message) => new Failure("failed", typeof message === "string" ? message : "failed")],
-  ["random/0", () => toDouble(Math.random())],
-  ["uuid/0", () => randomUUID()],
-  ["min/*", extreme(-1)],
-  ["max/*", extreme(1)],
-]);
+  [".merge(map<A, B>, map<C, D>): map<dyn, dyn>", merge],
+  [".regexReplace(string, string, string): string", regexReplace],
+  [".stripPrefix(string, string): string", strip("start")],
+  [".stripSuffix(string, string): string", strip("end")],
+  [".join(list<string>): string; .join(headers): headers", onHeaders((view) => view.shaped("join"), join)],
+  [".raw(headers): headers", onHeaders((view) => view.shaped("raw"))],
+  [".split(headers): headers", onHeaders((view) => view.shaped("split"))],
+  [".redacted(headers): headers", onHeaders((view) => view.redacted())],
+  [".cookie(headers, string): string", onHeaders(cookie)],
+  [".unredacted(secret): string", (_run, value) => (value instanceof Secret ? value.reveal() : NO_OVERLOAD)],
+  ["fail(A): dyn", (_run, message) => new Failure("failed", typeof message === "string" ? message : "failed")],
+  ["random(): double", () => toDouble(Math.random())],
+  ["uuid(): string", () => randomUUID()],
+  [`min(${NUMBERS}): dyn`, extreme(-1)],
+  [`max(${NUMBERS}): dyn`, extreme(1)],
+];

@@ -8,8 +8,9 @@ import { adopt } from "../values.ts";
 import { NETWORK_FUNCTIONS } from "./network.ts";
 import { QUANTITY_FUNCTIONS } from "./quantity.ts";
 import { regex, spendMatch } from "./regex.ts";
-import { STRING_FUNCTIONS } from "./strings.ts";
+import { indexOf, lastIndexOf } from "./strings.ts";
 import { URL_FUNCTIONS } from "./url.ts";
+import type { Declaration } from "./table.ts";
 
 function find(run: Run, text: unknown, pattern: unknown): unknown {
   const found = findAll(run, text, pattern, 1);
@@ -69,27 +70,26 @@ function extremeOf(wanted: 1 | -1): CelFunction {
 }
 
 /** Lists share these names with texts. */
-function position(name: ".indexOf/1" | ".lastIndexOf/1"): CelFunction {
-  const onText = new Map(STRING_FUNCTIONS).get(name);
+function position(onText: CelFunction, first: boolean): CelFunction {
   return (run, value, wanted) => {
-    if (!Array.isArray(value)) return onText === undefined ? NO_OVERLOAD : onText(run, value, wanted);
+    if (!Array.isArray(value)) return onText(run, value, wanted);
     if (run.spend(value.length)) return COST_LIMIT;
     const test = (item: unknown): boolean => equals(adopt(item), wanted);
-    return name === ".indexOf/1" ? value.findIndex(test) : value.findLastIndex(test);
+    return first ? value.findIndex(test) : value.findLastIndex(test);
   };
 }
 
-export const KUBERNETES_FUNCTIONS: ReadonlyMap<string, CelFunction> = new Map<string, CelFunction>([
+export const KUBERNETES_FUNCTIONS: readonly Declaration[] = [
   ...NETWORK_FUNCTIONS,
   ...QUANTITY_FUNCTIONS,
   ...URL_FUNCTIONS,
-  [".find/1", find],
-  [".findAll/1", findAll],
-  [".findAll/2", findAll],
-  [".isSorted/0", isSorted],
-  [".sum/0", sum],
-  [".min/0", extremeOf(-1)],
-  [".max/0", extremeOf(1)],
-  [".indexOf/1", position(".indexOf/1")],
-  [".lastIndexOf/1", position(".lastIndexOf/1")],
-]);
+  [".find(string, string): string", find],
+  [".findAll(string, string): list<string>", findAll],
+  [".findAll(string, string, int): list<string>", findAll],
+  [".isSorted(list<A>): bool", isSorted],
+  [".sum(list<A>): A", sum],
+  [".min(list<A>): A", extremeOf(-1)],
+  [".max(list<A>): A", extremeOf(1)],
+  [".indexOf(string, string): int; .indexOf(list<A>, A): int", position(indexOf, true)],
+  [".lastIndexOf(string, string): int; .lastIndexOf(list<A>, A): int", position(lastIndexOf, false)],
+];

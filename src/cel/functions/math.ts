@@ -5,6 +5,7 @@ import type { CelFunction } from "../environment.ts";
 import { compare } from "../equality.ts";
 import { COST_LIMIT, INVALID_ARGUMENT, NO_OVERLOAD } from "../errors.ts";
 import { Uint, adopt, doubleOf, isDouble, isInt, numberOf, toDouble, toInt } from "../values.ts";
+import type { Declaration } from "./table.ts";
 
 /** @param wanted the sign of compare(candidate, best) that makes the candidate the better one */
 export function extreme(wanted: 1 | -1): CelFunction {
@@ -85,24 +86,27 @@ function shift(left: boolean): CelFunction {
   };
 }
 
-export const MATH_FUNCTIONS: readonly [string, CelFunction][] = [
-  ["math.greatest/*", extreme(1)],
-  ["math.least/*", extreme(-1)],
-  ["math.ceil/1", rounding(Math.ceil)],
-  ["math.floor/1", rounding(Math.floor)],
-  ["math.trunc/1", rounding(Math.trunc)],
+/** Also a list of numbers instead of them. */
+export const NUMBERS = "int | uint | double | list<int> | list<uint> | list<double>...";
+
+export const MATH_FUNCTIONS: readonly Declaration[] = [
+  [`math.greatest(${NUMBERS}): dyn`, extreme(1)],
+  [`math.least(${NUMBERS}): dyn`, extreme(-1)],
+  ["math.ceil(double): double", rounding(Math.ceil)],
+  ["math.floor(double): double", rounding(Math.floor)],
+  ["math.trunc(double): double", rounding(Math.trunc)],
   // Half away from zero; Math.round goes half up.
-  ["math.round/1", rounding((value) => (value < 0 ? -Math.round(-value) : Math.round(value)))],
-  ["math.isInf/1", onDouble((value) => value === Infinity || value === -Infinity)],
-  ["math.isNaN/1", onDouble(Number.isNaN)],
-  ["math.isFinite/1", onDouble(Number.isFinite)],
-  ["math.abs/1", abs],
-  ["math.sign/1", sign],
-  ["math.sqrt/1", sqrt],
-  ["math.bitAnd/2", bits((a, b) => a & b)],
-  ["math.bitOr/2", bits((a, b) => a | b)],
-  ["math.bitXor/2", bits((a, b) => a ^ b)],
-  ["math.bitNot/1", bitNot],
-  ["math.bitShiftLeft/2", shift(true)],
-  ["math.bitShiftRight/2", shift(false)],
+  ["math.round(double): double", rounding((value) => (value < 0 ? -Math.round(-value) : Math.round(value)))],
+  ["math.isInf(double): bool", onDouble((value) => value === Infinity || value === -Infinity)],
+  ["math.isNaN(double): bool", onDouble(Number.isNaN)],
+  ["math.isFinite(double): bool", onDouble(Number.isFinite)],
+  ["math.abs(N): N", abs],
+  ["math.sign(N): N", sign],
+  ["math.sqrt(N): double", sqrt],
+  ["math.bitAnd(int, int): int; math.bitAnd(uint, uint): uint", bits((a, b) => a & b)],
+  ["math.bitOr(int, int): int; math.bitOr(uint, uint): uint", bits((a, b) => a | b)],
+  ["math.bitXor(int, int): int; math.bitXor(uint, uint): uint", bits((a, b) => a ^ b)],
+  ["math.bitNot(int): int; math.bitNot(uint): uint", bitNot],
+  ["math.bitShiftLeft(int, int): int; math.bitShiftLeft(uint, int): uint", shift(true)],
+  ["math.bitShiftRight(int, int): int; math.bitShiftRight(uint, int): uint", shift(false)],
 ];

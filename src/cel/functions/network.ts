@@ -4,6 +4,7 @@ import { isIP } from "node:net";
 import type { CelFunction } from "../environment.ts";
 import { Failure, NO_OVERLOAD } from "../errors.ts";
 import { Opaque } from "../values.ts";
+import type { Declaration } from "./table.ts";
 
 export class Ip extends Opaque {
   readonly typeName = "net.IP";
@@ -142,35 +143,33 @@ function isGlobalUnicast(ip: Ip): boolean {
   return ![isUnspecified, isLoopback, isLinkLocalUnicast, isMulticast, isBroadcast].some((test) => test(ip));
 }
 
-export const NETWORK_FUNCTIONS: readonly [string, CelFunction][] = [
-  ["isIP/1", (_run, text) => (typeof text === "string" ? parseIp(text) !== undefined : NO_OVERLOAD)],
-  ["isCIDR/1", (_run, text) => (typeof text === "string" ? parseCidr(text) !== undefined : NO_OVERLOAD)],
-  ["ip/1", (_run, text) => ipOf(text)],
-  ["cidr/1", (_run, text) => cidrOf(text)],
-  ["ip.isCanonical/1", isCanonical],
-  [".family/0", onIp((ip) => ip.family)],
-  [".isUnspecified/0", onIp(isUnspecified)],
-  [".isLoopback/0", onIp(isLoopback)],
-  [".isLinkLocalMulticast/0", onIp(isLinkLocalMulticast)],
-  [".isLinkLocalUnicast/0", onIp(isLinkLocalUnicast)],
-  [".isGlobalUnicast/0", onIp(isGlobalUnicast)],
-  [".ip/0", onCidr(({ ip }) => ip)],
-  [".masked/0", onCidr((cidr) => new Cidr(cidr.masked, cidr.prefixLength))],
-  [".prefixLength/0", onCidr(({ prefixLength }) => prefixLength)],
-  [
-    ".containsIP/1",
-    onCidr((cidr, other) => {
-      // Text comes from a peer or a header, in any spelling: a rule that denies a range must not miss one.
-      const ip = typeof other === "string" ? (parseIp(other, true) ?? NOT_AN_IP) : ipOf(other);
-      return ip instanceof Failure ? ip : cidr.contains(ip);
-    }),
-  ],
-  [
-    ".containsCIDR/1",
-    onCidr((cidr, other) => {
-      const inner = cidrOf(other);
-      if (inner instanceof Failure) return inner;
-      return inner.prefixLength >= cidr.prefixLength && cidr.contains(inner.ip);
-    }),
-  ],
+function containsIp(cidr: Cidr, other: unknown): boolean | Failure {
+  // Text comes from a peer or a header, in any spelling: a rule that denies a range must not miss one.
+  const ip = typeof other === "string" ? (parseIp(other, true) ?? NOT_AN_IP) : ipOf(other);
+  return ip instanceof Failure ? ip : cidr.contains(ip);
+}
+
+function containsCidr(cidr: Cidr, other: unknown): boolean | Failure {
+  const inner = cidrOf(other);
+  if (inner instanceof Failure) return inner;
+  return inner.prefixLength >= cidr.prefixLength && cidr.contains(inner.ip);
+}
+
+export const NETWORK_FUNCTIONS: readonly Declaration[] = [
+  ["isIP(string): bool", (_run, text) => (typeof text === "string" ? parseIp(text) !== undefined : NO_OVERLOAD)],
+  ["isCIDR(string): bool", (_run, text) => (typeof text === "string" ? parseCidr(text) !== undefined : NO_OVERLOAD)],
+  ["ip(string | ip): ip", (_run, text) => ipOf(text)],
+  ["cidr(string | cidr): cidr", (_run, text) => cidrOf(text)],
+  ["ip.isCanonical(string): bool", isCanonical],
+  [".family(ip): int", onIp((ip) => ip.family)],
+  [".isUnspecified(ip): bool", onIp(isUnspecified)],
+  [".isLoopback(ip): bool", onIp(isLoopback)],
+  [".isLinkLocalMulticast(ip): bool", onIp(isLinkLocalMulticast)],
+  [".isLinkLocalUnicast(ip): bool", onIp(isLinkLocalUnicast)],
+  [".isGlobalUnicast(ip): bool", onIp(isGlobalUnicast)],
+  [".ip(cidr): ip", onCidr(({ ip }) => ip)],
+  [".masked(cidr): cidr", onCidr((cidr) => new Cidr(cidr.masked, cidr.prefixLength))],
+  [".prefixLength(cidr): int", onCidr(({ prefixLength }) => prefixLength)],
+  [".containsIP(cidr, ip | string): bool", onCidr(containsIp)],
+  [".containsCIDR(cidr, cidr | string): bool", onCidr(containsCidr)],
 ];

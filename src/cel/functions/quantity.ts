@@ -3,6 +3,7 @@ import type { CelFunction } from "../environment.ts";
 import { Failure, NO_OVERLOAD, OVERFLOW } from "../errors.ts";
 import { checkedInt } from "../arithmetic.ts";
 import { Opaque, isInt, toDouble } from "../values.ts";
+import type { Declaration } from "./table.ts";
 
 const SCALE = 1_000_000_000n;
 
@@ -76,16 +77,21 @@ function onTwo(apply: (a: bigint, b: bigint) => unknown, withInt = false): CelFu
   };
 }
 
-export const QUANTITY_FUNCTIONS: readonly [string, CelFunction][] = [
-  ["isQuantity/1", (_run, text) => (typeof text === "string" ? parseQuantity(text) !== undefined : NO_OVERLOAD)],
-  ["quantity/1", (_run, text) => (typeof text === "string" ? (parseQuantity(text) ?? NOT_A_QUANTITY) : NO_OVERLOAD)],
-  [".isInteger/0", onQuantity(({ nano }) => nano % SCALE === 0n)],
-  [".asInteger/0", onQuantity(({ nano }) => (nano % SCALE === 0n ? checkedInt(nano / SCALE) : OVERFLOW))],
-  [".asApproximateFloat/0", onQuantity(({ nano }) => toDouble(Number(nano) / Number(SCALE)))],
-  [".sign/0", onQuantity(({ nano }) => Number(nano > 0n) - Number(nano < 0n))],
-  [".compareTo/1", onTwo((a, b) => Number(a > b) - Number(a < b))],
-  [".isLessThan/1", onTwo((a, b) => a < b)],
-  [".isGreaterThan/1", onTwo((a, b) => a > b)],
-  [".add/1", onTwo((a, b) => new Quantity(a + b), true)],
-  [".sub/1", onTwo((a, b) => new Quantity(a - b), true)],
+const isQuantity: CelFunction = (_run, text) =>
+  typeof text === "string" ? parseQuantity(text) !== undefined : NO_OVERLOAD;
+const toQuantity: CelFunction = (_run, text) =>
+  typeof text === "string" ? (parseQuantity(text) ?? NOT_A_QUANTITY) : NO_OVERLOAD;
+
+export const QUANTITY_FUNCTIONS: readonly Declaration[] = [
+  ["isQuantity(string): bool", isQuantity],
+  ["quantity(string): quantity", toQuantity],
+  [".isInteger(quantity): bool", onQuantity(({ nano }) => nano % SCALE === 0n)],
+  [".asInteger(quantity): int", onQuantity(({ nano }) => (nano % SCALE === 0n ? checkedInt(nano / SCALE) : OVERFLOW))],
+  [".asApproximateFloat(quantity): double", onQuantity(({ nano }) => toDouble(Number(nano) / Number(SCALE)))],
+  [".sign(quantity): int", onQuantity(({ nano }) => Number(nano > 0n) - Number(nano < 0n))],
+  [".compareTo(quantity, quantity): int", onTwo((a, b) => Number(a > b) - Number(a < b))],
+  [".isLessThan(quantity, quantity): bool", onTwo((a, b) => a < b)],
+  [".isGreaterThan(quantity, quantity): bool", onTwo((a, b) => a > b)],
+  [".add(quantity, quantity | int): quantity", onTwo((a, b) => new Quantity(a + b), true)],
+  [".sub(quantity, quantity | int): quantity", onTwo((a, b) => new Quantity(a - b), true)],
 ];

@@ -27,6 +27,7 @@ import { MATH_FUNCTIONS } from "./math.ts";
 import { matches } from "./regex.ts";
 import { STRING_FUNCTIONS, codePointLength } from "./strings.ts";
 import { TIME_FUNCTIONS, parseDuration, parseTimestamp } from "./time.ts";
+import type { Declaration } from "./table.ts";
 
 function size(run: Run, value: unknown): unknown {
   if (typeof value === "string") return run.spendLength(value.length) ? COST_LIMIT : codePointLength(value);
@@ -158,32 +159,39 @@ function unwrap(_run: Run, list: unknown): unknown {
   return values;
 }
 
-export const STANDARD_FUNCTIONS: ReadonlyMap<string, CelFunction> = new Map<string, CelFunction>([
-  ["size/1", size],
-  [".size/0", size],
-  ["type/1", typeOf],
-  [".contains/1", textTest((text, part) => text.includes(part))],
-  [".startsWith/1", textTest((text, part) => text.startsWith(part))],
-  [".endsWith/1", textTest((text, part) => text.endsWith(part))],
-  [".matches/1", matchesFunction],
-  ["matches/2", matchesFunction],
-  ["int/1", toIntValue],
-  ["uint/1", toUintValue],
-  ["double/1", toDoubleValue],
-  ["bool/1", toBoolValue],
-  ["string/1", toText],
-  ["bytes/1", toBytes],
-  ["duration/1", toDuration],
-  ["timestamp/1", toTimestamp],
-  ["optional.none/0", () => NONE],
-  ["optional.of/1", (_run, value) => new Optional(value)],
-  ["optional.ofNonZeroValue/1", (_run, value) => (isZero(value) ? NONE : new Optional(value))],
-  [".hasValue/0", (_run, value) => (value instanceof Optional ? value.value !== undefined : NO_OVERLOAD)],
-  [".value/0", valueOfOptional],
-  ["optional.unwrap/1", unwrap],
-  [".unwrapOpt/0", unwrap],
+const SIZED = "string | bytes | list<A> | map<A, B>";
+const PRINTABLE =
+  "int | uint | double | bool | string | bytes | timestamp | duration | secret | ip | cidr | url | quantity";
+
+export const STANDARD_FUNCTIONS: readonly Declaration[] = [
+  [`size(${SIZED}): int`, size],
+  [`.size(${SIZED}): int`, size],
+  ["type(A): type", typeOf],
+  [".contains(string, string): bool", textTest((text, part) => text.includes(part))],
+  [".startsWith(string, string): bool", textTest((text, part) => text.startsWith(part))],
+  [".endsWith(string, string): bool", textTest((text, part) => text.endsWith(part))],
+  [".matches(string, string): bool", matchesFunction],
+  ["matches(string, string): bool", matchesFunction],
+  ["int(int | uint | double | string | timestamp): int", toIntValue],
+  ["uint(int | uint | double | string): uint", toUintValue],
+  ["double(int | uint | double | string): double", toDoubleValue],
+  ["bool(bool | string): bool", toBoolValue],
+  [`string(${PRINTABLE}): string`, toText],
+  ["bytes(string | bytes): bytes", toBytes],
+  ["duration(duration | string | int): duration", toDuration],
+  ["timestamp(timestamp | string | int): timestamp", toTimestamp],
+  ["optional.none(): optional<A>", () => NONE],
+  ["optional.of(A): optional<A>", (_run, value) => new Optional(value)],
+  ["optional.ofNonZeroValue(A): optional<A>", (_run, value) => (isZero(value) ? NONE : new Optional(value))],
+  [
+    ".hasValue(optional<A>): bool",
+    (_run, value) => (value instanceof Optional ? value.value !== undefined : NO_OVERLOAD),
+  ],
+  [".value(optional<A>): A", valueOfOptional],
+  ["optional.unwrap(list<optional<A>>): list<A>", unwrap],
+  [".unwrapOpt(list<optional<A>>): list<A>", unwrap],
   ...TIME_FUNCTIONS,
   ...STRING_FUNCTIONS,
   ...FORMAT_FUNCTIONS,
   ...MATH_FUNCTIONS,
-]);
+];

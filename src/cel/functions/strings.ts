@@ -2,6 +2,7 @@
 import { type Run, MAX_RESULT_LENGTH } from "../budget.ts";
 import type { CelFunction } from "../environment.ts";
 import { COST_LIMIT, NO_OVERLOAD, OUT_OF_RANGE } from "../errors.ts";
+import type { Declaration } from "./table.ts";
 
 /** @returns undefined when every code point is one unit, so that plain indexes are right */
 function codePoints(text: string): string[] | undefined {
@@ -56,6 +57,9 @@ function search(backwards: boolean): CelFunction {
   });
 }
 
+export const indexOf: CelFunction = search(false);
+export const lastIndexOf: CelFunction = search(true);
+
 /** The length is known before anything is built, so that a short text cannot grow into a huge one. */
 function replace(run: Run, text: unknown, ...args: unknown[]): unknown {
   const [from, to, limit = -1] = args;
@@ -82,7 +86,7 @@ function split(run: Run, text: unknown, separator: unknown, limit: unknown = -1)
   return [...parts.slice(0, limit - 1), parts.slice(limit - 1).join(separator)];
 }
 
-function join(run: Run, list: unknown, separator: unknown = ""): unknown {
+export function join(run: Run, list: unknown, separator: unknown = ""): unknown {
   if (!Array.isArray(list) || typeof separator !== "string") return NO_OVERLOAD;
   let length = 0;
   for (const item of list) {
@@ -126,23 +130,23 @@ const quote = onText((text) => `"${[...text.toWellFormed()].map((char) => QUOTED
 const lowerAscii = onText((text) => text.replace(/[A-Z]+/g, (part) => part.toLowerCase()));
 const upperAscii = onText((text) => text.replace(/[a-z]+/g, (part) => part.toUpperCase()));
 
-export const STRING_FUNCTIONS: readonly [string, CelFunction][] = [
-  [".charAt/1", charAt],
-  [".substring/1", substring],
-  [".substring/2", substring],
-  [".indexOf/1", search(false)],
-  [".indexOf/2", search(false)],
-  [".lastIndexOf/1", search(true)],
-  [".lastIndexOf/2", search(true)],
-  [".lowerAscii/0", lowerAscii],
-  [".upperAscii/0", upperAscii],
-  [".trim/0", trim],
-  [".reverse/0", reverse],
-  [".replace/2", replace],
-  [".replace/3", replace],
-  [".split/1", split],
-  [".split/2", split],
-  [".join/0", join],
-  [".join/1", join],
-  ["strings.quote/1", quote],
+export const STRING_FUNCTIONS: readonly Declaration[] = [
+  [".charAt(string, int): string", charAt],
+  [".substring(string, int): string", substring],
+  [".substring(string, int, int): string", substring],
+  [".indexOf(string, string): int", indexOf],
+  [".indexOf(string, string, int): int", indexOf],
+  [".lastIndexOf(string, string): int", lastIndexOf],
+  [".lastIndexOf(string, string, int): int", lastIndexOf],
+  [".lowerAscii(string): string", lowerAscii],
+  [".upperAscii(string): string", upperAscii],
+  [".trim(string): string", trim],
+  [".reverse(string): string; .reverse(list<A>): list<A>", reverse],
+  [".replace(string, string, string): string", replace],
+  [".replace(string, string, string, int): string", replace],
+  [".split(string, string): list<string>", split],
+  [".split(string, string, int): list<string>", split],
+  [".join(list<string>): string", join],
+  [".join(list<string>, string): string", join],
+  ["strings.quote(string): string", quote],
 ];

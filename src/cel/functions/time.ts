@@ -3,6 +3,7 @@ import { checkedDuration, checkedTimestamp } from "../arithmetic.ts";
 import type { CelFunction } from "../environment.ts";
 import { Failure, INVALID_ARGUMENT, NO_OVERLOAD } from "../errors.ts";
 import { Duration, Timestamp } from "../values.ts";
+import type { Declaration } from "./table.ts";
 
 const NANOS_PER_UNIT: ReadonlyMap<string, bigint> = new Map([
   ["ns", 1n],
@@ -123,7 +124,10 @@ function getter(name: string, part: DatePart): CelFunction {
   };
 }
 
-export const TIME_FUNCTIONS: readonly [string, CelFunction][] = [...DATE_PARTS].flatMap(([name, part]) => [
-  [`.${name}/0`, getter(name, part)],
-  [`.${name}/1`, getter(name, part)],
-]);
+export const TIME_FUNCTIONS: readonly Declaration[] = [...DATE_PARTS].flatMap(([name, part]): Declaration[] => {
+  const receiver = DURATION_PARTS.has(name) ? "timestamp | duration" : "timestamp";
+  return [
+    [`.${name}(${receiver}): int`, getter(name, part)],
+    [`.${name}(timestamp, string): int`, getter(name, part)],
+  ];
+});

@@ -2,6 +2,7 @@
 import type { CelFunction } from "../environment.ts";
 import { Failure, NO_OVERLOAD } from "../errors.ts";
 import { Opaque } from "../values.ts";
+import type { Declaration } from "./table.ts";
 
 class Url extends Opaque {
   readonly typeName = "net.URL";
@@ -65,13 +66,13 @@ function onUrl(apply: (url: Url) => unknown): CelFunction {
   return (_run, value) => (value instanceof Url ? apply(value) : NO_OVERLOAD);
 }
 
-export const URL_FUNCTIONS: readonly [string, CelFunction][] = [
-  ["isURL/1", (_run, text) => (typeof text === "string" ? parseUrl(text) !== undefined : NO_OVERLOAD)],
-  ["url/1", (_run, text) => (typeof text === "string" ? (parseUrl(text) ?? NOT_A_URL) : NO_OVERLOAD)],
-  [".getScheme/0", onUrl((url) => url.scheme)],
-  [".getHost/0", onUrl((url) => url.host)],
-  [".getHostname/0", onUrl((url) => url.hostname)],
-  [".getPort/0", onUrl((url) => url.port)],
-  [".getEscapedPath/0", onUrl((url) => url.path)],
-  [".getQuery/0", onUrl((url) => url.query)],
+export const URL_FUNCTIONS: readonly Declaration[] = [
+  ["isURL(string): bool", (_run, text) => (typeof text === "string" ? parseUrl(text) !== undefined : NO_OVERLOAD)],
+  ["url(string): url", (_run, text) => (typeof text === "string" ? (parseUrl(text) ?? NOT_A_URL) : NO_OVERLOAD)],
+  [".getScheme(url): string", onUrl((url) => url.scheme)],
+  [".getHost(url): string", onUrl((url) => url.host)],
+  [".getHostname(url): string", onUrl((url) => url.hostname)],
+  [".getPort(url): string", onUrl((url) => url.port)],
+  [".getEscapedPath(url): string", onUrl((url) => url.path)],
+  [".getQuery(url): map<string, list<string>>", onUrl((url) => url.query)],
 ];

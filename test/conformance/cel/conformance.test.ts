@@ -11,7 +11,7 @@ before(async () => {
 
 /** What must pass, of how many there are. A change of the official data has to change these figures too. */
 const GATE: Readonly<Record<Group, { readonly values: number; readonly errors: number; readonly types: number }>> = {
-  core: { values: 1001, errors: 105, types: 0 },
+  core: { values: 1001, errors: 105, types: 14 },
   string: { values: 163, errors: 50, types: 0 },
   math: { values: 182, errors: 17, types: 0 },
   optional: { values: 56, errors: 3, types: 0 },

@@ -1,21 +1,24 @@
 /** Runs one official case: compiles it in the environment that the case declares, evaluates it and compares. */
 import { isDeepStrictEqual } from "node:util";
-import { compileExpression, compileUnchecked } from "../../../src/cel/compile-expression.ts";
+import { compileExpression, compileUnchecked, parseExpression } from "../../../src/cel/compile-expression.ts";
 import { RULE_STEPS, Run } from "../../../src/cel/budget.ts";
 import type { Environment } from "../../../src/cel/environment.ts";
 import { RULE_ENVIRONMENT } from "../../../src/cel/environment.ts";
 import { CelError, type CelErrorCode } from "../../../src/cel/errors.ts";
 import { ENCODING_FUNCTIONS } from "../../../src/cel/functions/encodings.ts";
+import { functionTable } from "../../../src/cel/functions/table.ts";
 import { toHost } from "../../../src/cel/json.ts";
+import { type CelType, DYN, typeText } from "../../../src/cel/types.ts";
 import type { Case } from "./cases.ts";
-import { valueOf } from "./values.ts";
+import { typeOf, valueOf } from "./values.ts";
 
 /** @returns undefined when the case passes, otherwise what came instead */
 export function runCase(given: Case): string | undefined {
   const { expected } = given;
-  if (expected.kind === "type") return "types are not deduced";
   let value: unknown;
   try {
+    const wrongType = faultOfType(given);
+    if (wrongType !== undefined || expected.kind === "type") return wrongType;
     value = evaluate(given);
   } catch (error) {
     if (!(error instanceof CelError)) return `threw ${String(error)}`;
@@ -27,6 +30,14 @@ export function runCase(given: Case): string | undefined {
   return isDeepStrictEqual(value, wanted) ? undefined : `gave ${show(value)}`;
 }
 
+function faultOfType(given: Case): string | undefined {
+  const { expected } = given;
+  if (expected.kind === "error" || expected.type === undefined) return undefined;
+  const wanted = typeText(typeOf(expected.type));
+  const { type } = parseExpression(given.expression, environmentOf(given));
+  return type === wanted ? undefined : `has type ${type}, not ${wanted}`;
+}
+
 function evaluate(given: Case): unknown {
   const bindings = new Map(Object.entries(given.bindings).map(([name, value]) => [name, valueOf(value)]));
   const compile = given.checked ? compileExpression : compileUnchecked;
@@ -34,14 +45,21 @@ function evaluate(given: Case): unknown {
 }
 
 function environmentOf({ container, declarations, bindings }: Case): Environment {
-  const declared = declarations.flatMap(({ name, ident }) => (ident === undefined ? [] : [name]));
-  return {
-    ...RULE_ENVIRONMENT,
-    variables: new Map([...declared, ...Object.keys(bindings)].map((name) => [name, true])),
-    functions: new Map([...RULE_ENVIRONMENT.functions, ...ENCODING_FUNCTIONS]),
-    escapedFields: false,
-    container,
-  };
+  const variables = new Map(Object.keys(bindings).map((name) => [name, DYN as CelType]));
+  const functions = new Map([...RULE_ENVIRONMENT.functions, ...functionTable(ENCODING_FUNCTIONS)]);
+  for (const { name, ident, function: declared } of declarations) {
+    if (ident !== undefined) variables.set(name, typeOf(ident.type));
+    for (const { params = [], resultType } of declared?.overloads ?? []) {
+      const overload = { parameters: params.map(typeOf), further: undefined, result: typeOf(resultType) };
+      functions.set(`${name}/${params.length}`, { call: notImplemented, overloads: [overload] });
+    }
+  }
+  return { ...RULE_ENVIRONMENT, variables, functions, escapedFields: false, container };
+}
+
+/** The data declare functions only to deduce types with them. */
+function notImplemented(): never {
+  throw new Error("a declared function was called");
 }
 
 /**

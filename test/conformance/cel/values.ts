@@ -1,5 +1,6 @@
 /** The JSON form of protobuf of the official test data → values of src/cel. */
 import assert from "node:assert/strict";
+import { type CelType, DYN, NULL, TYPE, listOf, mapOf, named } from "../../../src/cel/types.ts";
 import { Duration, TYPES, Timestamp, Type, Uint, toDouble, toInt } from "../../../src/cel/values.ts";
 import { parseDuration, parseTimestamp } from "../../../src/cel/functions/time.ts";
 
@@ -19,6 +20,7 @@ export interface ProtoValue {
 
 export interface ProtoType {
   readonly primitive?: "BOOL" | "INT64" | "UINT64" | "DOUBLE" | "STRING" | "BYTES";
+  readonly messageType?: string;
   readonly wellKnown?: "TIMESTAMP" | "DURATION" | "ANY";
   readonly dyn?: object;
   readonly null?: null;
@@ -63,4 +65,21 @@ function messageOf({ objectValue }: ProtoValue): Timestamp | Duration {
   const parsed = type.endsWith(".Timestamp") ? parseTimestamp(value) : parseDuration(value);
   assert(parsed instanceof Timestamp || parsed instanceof Duration, `${type} ${value}`);
   return parsed;
+}
+
+const PRIMITIVES = { BOOL: "bool", INT64: "int", UINT64: "uint", DOUBLE: "double", STRING: "string", BYTES: "bytes" };
+const WELL_KNOWN = { TIMESTAMP: "google.protobuf.Timestamp", DURATION: "google.protobuf.Duration", ANY: "dyn" };
+
+export function typeOf(proto: ProtoType): CelType {
+  if (proto.primitive !== undefined) return named(PRIMITIVES[proto.primitive]);
+  if (proto.wellKnown !== undefined) return named(WELL_KNOWN[proto.wellKnown]);
+  if (proto.messageType !== undefined) return named(proto.messageType);
+  if (proto.dyn !== undefined) return DYN;
+  if (proto.null === null) return NULL;
+  if (proto.typeParam !== undefined) return { kind: "variable", name: proto.typeParam };
+  if (proto.type !== undefined) return TYPE;
+  if (proto.listType !== undefined) return listOf(typeOf(proto.listType.elemType));
+  if (proto.mapType !== undefined) return mapOf(typeOf(proto.mapType.keyType), typeOf(proto.mapType.valueType));
+  assert(proto.abstractType !== undefined, "a type without a kind");
+  return named(proto.abstractType.name, ...(proto.abstractType.parameterTypes ?? []).map(typeOf));
 }

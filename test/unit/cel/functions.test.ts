@@ -11,7 +11,7 @@ gives(
     ["json('{\"n\":4}').n", 4n],
     ["json(b'[1]')[0]", 1n],
     ['toJson([1, "b", {"k": 1.5}])', '[1,"b",{"k":1.5}]'],
-    ["unvalidatedJwtPayload(jwt.rawToken).aud", "a"],
+    ["unvalidatedJwtPayload(jwt.token).aud", "a"],
     ["size(request.path).with(n, n * n)", 16n],
     ["variables().request.path", "/a/b"],
     ['{"a": 2}.mapValues(v, v + 1) == {"a": 3}', true],
@@ -48,7 +48,7 @@ gives(
     ['request.uri.setQuery("k", "x y").addQuery("n", "1")', "http://h/a?k=x+y&n=1"],
     ["optional.of(1).orValue(2) + optional.none().orValue(3)", 4n],
   ],
-  { request: { path: "/a/b", uri: "http://h/a?k=v&k=w" }, jwt: { rawToken: JWT } },
+  { request: { path: "/a/b", uri: "http://h/a?k=v&k=w" }, jwt: { token: JWT } },
 );
 
 gives([

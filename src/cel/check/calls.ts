@@ -1,0 +1,86 @@
+/** Calls: which overload of a function takes these arguments, and the messages when none does. */
+import type { Call, Node } from "../ast.ts";
+import type { FunctionEntry } from "../environment.ts";
+import { CelError } from "../errors.ts";
+import { macroOf } from "../macro-table.ts";
+import { unknownFunction } from "../names.ts";
+import { functionOf, namespaceOf } from "../resolve.ts";
+import type { Overload } from "../signature.ts";
+import { type CelType, DYN, typeText } from "../types.ts";
+import type { Checker } from "./checker.ts";
+
+export function checkCall(checker: Checker, node: Call): CelType {
+  const { target, name, args } = node;
+  const { environment } = checker;
+  const namespace = target === undefined ? undefined : namespaceOf(target, checker);
+  const macro = macroOf(node, namespace, environment);
+  if (macro !== undefined) return macro.check(checker, node);
+  if (target === undefined) {
+    const found = functionOf(name, args.length, node.absolute, environment);
+    if (found === undefined) throw unknownFunction(name, args.length, environment, node.position);
+    return apply(checker, node, found, args);
+  }
+  if (namespace !== undefined) {
+    const full = `${namespace.names.join(".")}.${name}`;
+    const found = functionOf(full, args.length, namespace.absolute, environment);
+    if (found !== undefined) return apply(checker, node, found, args);
+  }
+  const method = environment.functions.get(`.${name}/${args.length}`);
+  if (method !== undefined) return apply(checker, node, method, [target, ...args]);
+  // `nosuch.f(x)`: the namespace is as unknown as the function, and the function is what the author meant.
+  const isMethod = namespace === undefined || environment.variables.has(namespace.names[0] as string);
+  const wanted = isMethod ? `.${name}` : `${namespace.names.join(".")}.${name}`;
+  throw unknownFunction(wanted, args.length, environment, node.position);
+}
+
+function apply(checker: Checker, node: Call, { overloads }: FunctionEntry, args: readonly Node[]): CelType {
+  const types = args.map((arg) => checker.check(arg));
+  const result = resultOf(checker, overloads, types);
+  if (result !== undefined) return result;
+  const given = types.map((type) => typeText(checker.types.resolve(type))).join(", ");
+  const taken = [...new Set(overloads.map(parametersText))].join(" or ");
+  throw new CelError("no_such_overload", `"${node.name}" takes ${taken}, not (${given})`, node.position);
+}
+
+function parametersText({ parameters, further }: Overload): string {
+  const texts = parameters.map(typeText);
+  if (further !== undefined) texts.push(`${further.map(typeText).join(" | ")}, ...`);
+  return `(${texts.join(", ")})`;
+}
+
+/**
+ * The type that a call gives: of the first overload that takes the arguments, or dyn when several do and differ.
+ * @returns undefined when none takes them
+ */
+export function resultOf(
+  { types }: Checker,
+  overloads: readonly Overload[],
+  args: readonly CelType[],
+): CelType | undefined {
+  let result: CelType | undefined;
+  for (const overload of overloads) {
+    const [given, ...parameters] = types.instantiate([overload.result, ...overload.parameters]);
+    const fits = types.attempt(
+      () => hasArity(overload, args.length) && args.every((arg, at) => takes(types, overload, parameters[at], arg)),
+    );
+    if (!fits || given === undefined) continue;
+    const found = types.resolve(given);
+    if (result === undefined) result = found;
+    else if (typeText(result) !== typeText(found)) return DYN;
+  }
+  return result;
+}
+
+function hasArity({ parameters, further }: Overload, count: number): boolean {
+  return further === undefined ? parameters.length === count : parameters.length <= count;
+}
+
+function takes(
+  types: Checker["types"],
+  { further = [] }: Overload,
+  parameter: CelType | undefined,
+  arg: CelType,
+): boolean {
+  if (parameter !== undefined) return types.isAssignable(arg, parameter);
+  return further.some((type) => types.isAssignable(arg, type));
+}
