@@ -30,7 +30,7 @@ export function refold(kind: string, file: string, root: Schema, names: Readonly
       inner.additionalProperties = fold(schema.additionalProperties, path);
     }
     if (!isStruct(inner) || path.length === 0) return inner;
-    const { description, default: fallback, ...shape } = inner;
+    const { description, default: fallback, "x-gw-null": nullable, ...shape } = inner;
     const key = stableText(shape);
     const known = shapes.get(key);
     if (known === undefined || path.length < known.path.length) shapes.set(key, { schema: shape, path });
@@ -38,6 +38,7 @@ export function refold(kind: string, file: string, root: Schema, names: Readonly
       $ref: key,
       ...(description === undefined ? {} : { description }),
       ...(fallback === undefined ? {} : { default: fallback }),
+      ...(nullable === undefined ? {} : { "x-gw-null": nullable }),
     };
   };
   const folded = fold(root, []);
@@ -98,5 +99,8 @@ function pascal(field: string): string {
     : /[^su]s$/.test(field) && !/(?:tls|cors|status)$/i.test(field)
       ? field.slice(0, -1)
       : field;
-  return singular.slice(0, 1).toUpperCase() + singular.slice(1);
+  return singular
+    .split(/[^A-Za-z0-9]+/)
+    .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
+    .join("");
 }

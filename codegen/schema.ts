@@ -44,6 +44,9 @@ export interface Schema {
   pattern?: string;
   minimum?: number;
   maximum?: number;
+  exclusiveMinimum?: number;
+  exclusiveMaximum?: number;
+  multipleOf?: number;
   minItems?: number;
   maxItems?: number;
   minProperties?: number;
@@ -79,6 +82,8 @@ export interface Schema {
   "x-gw-default"?: string;
   "x-gw-include"?: string;
   "x-gw-conditional"?: string;
+  /** Written for schemas that are not ours: null is a value too. */
+  "x-gw-null"?: boolean;
   /** Written by the loader alone: the field that excludes all others. A rule says so too; editors read this. */
   "x-gw-alone"?: string;
 }

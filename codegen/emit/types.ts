@@ -18,12 +18,14 @@ const OBJECT_FIELDS: Readonly<Record<string, Schema>> = {
 /**
  * @param roots names of the components that are whole objects
  * @param place the module of a schema file, such as "gateway-api/httproute" for "httproute"
+ * @param head first lines of each file
  * @returns text by path below generated/types
  */
 export async function emitTypes(
   graph: SchemaGraph,
   roots: ReadonlySet<string>,
   place: (file: string) => string,
+  head: string = header("//", "crds/schemas"),
 ): Promise<Map<string, string>> {
   const components = [...graph.components.values()].map((component) =>
     roots.has(component.name) ? { ...component, schema: asObject(component.schema) } : component,
@@ -35,7 +37,7 @@ export async function emitTypes(
     files.map((file) => {
       const own = components.filter((component) => component.file === file);
       const body = own.map(({ name }) => declarations.get(name) ?? "").sort(compareDeclarations);
-      const text = [header("//", `crds/schemas`), imports(own, fileOf, place), ...body].filter((part) => part !== "");
+      const text = [head, imports(own, fileOf, place), ...body].filter((part) => part !== "");
       return [`${place(file)}.ts`, `${text.join("\n")}`];
     }),
   );
@@ -54,33 +56,41 @@ function without(fields: Record<string, Schema>, names: readonly string[]): Reco
 }
 
 /** Two traps of json-schema-to-typescript are stepped around: siblings of `$ref`, and junctors. */
-function plain(schema: Schema): JSONSchema {
-  if (schema.$ref !== undefined) return { $ref: `#/definitions/${schema.$ref}` };
+function plain(schema: Schema, alias: (name: string) => string): JSONSchema {
+  if (schema["x-gw-null"] === true) {
+    const { "x-gw-null": _, ...rest } = schema;
+    return { anyOf: [plain(rest, alias), { type: "null" }] };
+  }
+  if (schema.$ref !== undefined) return { $ref: `#/definitions/${alias(schema.$ref)}` };
   if (schema["x-kubernetes-int-or-string"] === true) return { type: ["integer", "string"] };
   if (isAnything(schema)) return {};
   const copy: JSONSchema = {};
   // The vocabulary admits no other type names than those of JSON Schema.
   if (schema.type !== undefined) copy.type = schema.type as JSONSchema["type"] & string;
   if (schema.enum !== undefined) copy.enum = [...schema.enum] as NonNullable<JSONSchema["enum"]>;
-  if (schema.items !== undefined) copy.items = plain(schema.items);
-  if (typeof schema.additionalProperties === "object") copy.additionalProperties = plain(schema.additionalProperties);
+  if (schema.items !== undefined) copy.items = plain(schema.items, alias);
+  if (typeof schema.additionalProperties === "object")
+    copy.additionalProperties = plain(schema.additionalProperties, alias);
   else if (isStruct(schema)) copy.additionalProperties = false;
   else if (schema["x-kubernetes-preserve-unknown-fields"] === true) copy.additionalProperties = true;
   if (schema.properties !== undefined) {
     copy.properties = Object.fromEntries(
-      Object.entries(schema.properties).map(([name, child]) => [name, plain(child)]),
+      Object.entries(schema.properties).map(([name, child]) => [name, plain(child, alias)]),
     );
     copy.required = [...(schema.required ?? [])];
   }
   return copy;
 }
 
+/** json-schema-to-typescript respells some names ("K8sThing"), so it is given plain ones that are put right afterwards. */
 async function compileAll(components: readonly Component[]): Promise<SourceFile> {
+  const numbers = new Map(components.map(({ name }, at) => [name, at]));
+  const alias = (name: string): string => `GwShape${numbers.get(name) ?? ""}`;
   const root: JSONSchema = {
     title: "GeneratedRoot",
     type: "object",
     additionalProperties: false,
-    definitions: Object.fromEntries(components.map(({ name, schema }) => [name, plain(schema)])),
+    definitions: Object.fromEntries(components.map(({ name, schema }) => [alias(name), plain(schema, alias)])),
   };
   const text = await compile(root, "GeneratedRoot", {
     additionalProperties: false,
@@ -92,7 +102,8 @@ async function compileAll(components: readonly Component[]): Promise<SourceFile>
     unknownAny: true,
     unreachableDefinitions: true,
   });
-  return new Project({ useInMemoryFileSystem: true }).createSourceFile("types.ts", text);
+  const named = text.replaceAll(/\bGwShape(\d+)\b/g, (_, at: string) => components[Number(at)]?.name ?? "");
+  return new Project({ useInMemoryFileSystem: true }).createSourceFile("types.ts", named);
 }
 
 function declare(source: SourceFile, components: readonly Component[]): Map<string, string> {
@@ -117,7 +128,7 @@ function declare(source: SourceFile, components: readonly Component[]): Map<stri
           lines.push(`  readonly [name: string]: ${readonlyType(member.getReturnTypeNodeOrThrow().getText())};\n`);
         }
         if (!Node.isPropertySignature(member)) continue;
-        const field = schema.properties?.[member.getName()];
+        const field = schema.properties?.[unquoted(member.getName())];
         const type = readonlyType(member.getTypeNodeOrThrow().getText());
         const mark = member.hasQuestionToken() ? "?" : "";
         lines.push(`${comment(field?.description, field, "  ")}  readonly ${member.getName()}${mark}: ${type};\n`);
@@ -130,8 +141,15 @@ function declare(source: SourceFile, components: readonly Component[]): Map<stri
   return result;
 }
 
+/** The name of a member as a schema has it: one that is no identifier stands in quotes. */
+function unquoted(name: string): string {
+  return name.startsWith('"') ? (JSON.parse(name) as string) : name;
+}
+
 /** "(A | B)[]" → "readonly (A | B)[]", "{[k: string]: X}" → "Readonly<Record<string, X>>". */
 function readonlyType(text: string): string {
+  if (text.startsWith("(") && text.endsWith(" | null)")) return `(${readonlyType(text.slice(1, -1))})`;
+  if (text.endsWith(" | null")) return `${readonlyType(text.slice(0, -" | null".length))} | null`;
   const map = /^\{\s*\[k: string\]: ([\s\S]+?);?\s*\}$/.exec(text.trim());
   if (map?.[1] !== undefined) return `Readonly<Record<string, ${readonlyType(map[1])}>>`;
   if (!text.endsWith("[]")) return text;

@@ -18,8 +18,16 @@ const FORMAT_BOUNDS: Readonly<Record<string, Schema>> = {
   int64: {},
   "date-time": { pattern: "^\\d{4}-\\d\\d-\\d\\d[Tt]\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?([Zz]|[+-]\\d\\d:\\d\\d)$" },
   ipv4: { pattern: "^((25[0-5]|2[0-4]\\d|1?\\d?\\d)(\\.|$)){4}$" },
+  double: {},
+  float: {},
+  password: {},
+  byte: { pattern: "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$" },
+  date: { pattern: "^\\d{4}-\\d\\d-\\d\\d$" },
+  uuid: { pattern: "^[0-9A-Fa-f]{8}-?[0-9A-Fa-f]{4}-?[0-9A-Fa-f]{4}-?[0-9A-Fa-f]{4}-?[0-9A-Fa-f]{12}$" },
   ipv6: { pattern: "^[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*$" },
 };
+
+export const KNOWN_FORMATS: ReadonlySet<string> = new Set(Object.keys(FORMAT_BOUNDS));
 
 /** What ajv's output may require, and where we keep it. */
 const RUNTIME: Readonly<Record<string, { readonly name: string; readonly from: string }>> = {
@@ -30,7 +38,30 @@ const RUNTIME: Readonly<Record<string, { readonly name: string; readonly from: s
 
 /** @param roots component of each whole object by "group/Kind" */
 export function emitValidators(graph: SchemaGraph, roots: ReadonlyMap<string, string>): Map<string, string> {
-  const objects = new Set(roots.values());
+  const { code, runtime } = compileValidators(graph, roots);
+  const imports = runtime.map((from) => `import { ${nameIn(from)} } from "../../src/lib/${from}.ts";\n`).sort(compare);
+  return new Map([
+    ["index.js", header("//", "crds/schemas") + imports.join("") + code + table(roots)],
+    ["index.d.ts", header("//", "crds/schemas") + DECLARATIONS],
+  ]);
+}
+
+export interface CompiledValidators {
+  /** A module that exports `validate0`, `validate1`, … in the order of the roots, and calls what `runtime` names. */
+  readonly code: string;
+  /** Modules of our own lib. */
+  readonly runtime: readonly string[];
+}
+
+/**
+ * @param roots component of each whole object by any name
+ * @param objects components that get what every object has; those of the roots unless they have it already
+ */
+export function compileValidators(
+  graph: SchemaGraph,
+  roots: ReadonlyMap<string, string>,
+  objects: ReadonlySet<string> = new Set(roots.values()),
+): CompiledValidators {
   const definitions = Object.fromEntries(
     [...graph.components.values()].map(({ name, schema }) => [
       name,
@@ -47,11 +78,7 @@ export function emitValidators(graph: SchemaGraph, roots: ReadonlyMap<string, st
   }
   // The default export of a CommonJS module, as Node hands it to an ES module.
   const generate = standaloneCode as unknown as { default: (ajv: Ajv, refs: Record<string, string>) => string };
-  const code = withoutRequire(generate.default(ajv, Object.fromEntries(exported)));
-  return new Map([
-    ["index.js", header("//", "crds/schemas") + code + table(roots)],
-    ["index.d.ts", header("//", "crds/schemas") + DECLARATIONS],
-  ]);
+  return withoutRequire(generate.default(ajv, Object.fromEntries(exported)));
 }
 
 export function createAjv(): Ajv {
@@ -136,7 +163,12 @@ export function forAjv(schema: Schema): SchemaObject {
   if (source.not !== undefined) result["not"] = forAjv(source.not);
   const keys = duplicateKeys(source);
   if (keys !== undefined) result["duplicate"] = keys;
-  return result;
+  return source["x-gw-null"] === true ? unlessNull(result) : result;
+}
+
+/** By `if`, so that the faults of another value are its own and not that it is no null. */
+function unlessNull(schema: SchemaObject): SchemaObject {
+  return { if: { type: "null" }, else: schema };
 }
 
 /** Null is taken out where it is not asked for before anything is checked, so nullable has nothing left to say. */
@@ -163,17 +195,21 @@ function duplicateKeys(schema: Schema): readonly string[] | undefined {
   return schema["x-kubernetes-list-type"] === "map" ? schema["x-kubernetes-list-map-keys"] : undefined;
 }
 
-function withoutRequire(code: string): string {
+function withoutRequire(code: string): CompiledValidators {
   let text = code.replace('"use strict";', "");
-  const used: string[] = [];
+  const runtime: string[] = [];
   for (const [call, { name, from }] of Object.entries(RUNTIME)) {
     if (!text.includes(call)) continue;
-    used.push(`import { ${name} } from "../../src/lib/${from}.ts";\n`);
+    runtime.push(from);
     text = text.replaceAll(call, name);
   }
   const left = /require\([^)]*\)\S*/.exec(text);
   if (left !== null) throw new Error(`validators: the output still needs ${left[0]}`);
-  return `${used.sort(compare).join("")}${text}\n`;
+  return { code: `${text}\n`, runtime };
+}
+
+function nameIn(from: string): string {
+  return Object.values(RUNTIME).find((entry) => entry.from === from)?.name ?? "";
 }
 
 function table(roots: ReadonlyMap<string, string>): string {

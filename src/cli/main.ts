@@ -5,6 +5,7 @@
 import { Command, CommanderError } from "commander";
 import { FatalError, messageOf } from "../lib/errors.ts";
 import { addControllerCommand } from "./commands/controller.ts";
+import { addGenerateCommand } from "./commands/generate.ts";
 import { addProxyCommand } from "./commands/proxy.ts";
 import { addUpCommand } from "./commands/up.ts";
 import { addValidateCommand } from "./commands/validate.ts";
@@ -30,6 +31,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   };
   addUpCommand(program, terminal);
   addValidateCommand(program, terminal, setExitCode);
+  addGenerateCommand(program, terminal);
   addControllerCommand(program, terminal);
   addProxyCommand(program, terminal);
   addWebhookCommand(program, terminal);

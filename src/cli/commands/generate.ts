@@ -1,0 +1,41 @@
+/** `gwproxy generate types`: TypeScript types and validators for any structural CRD. */
+import type { Command } from "commander";
+import type { Terminal } from "../output.ts";
+import { choice, collect } from "./options.ts";
+
+export interface GenerateTypesOptions {
+  readonly file: readonly string[];
+  readonly outputDir: string | undefined;
+  readonly stdout: boolean;
+  readonly only: "types" | "validators" | undefined;
+}
+
+const EXAMPLES = `
+Examples:
+  gwproxy generate types -f crds/gwproxy.dev_gwpolicies.yaml -o src/generated
+  gwproxy generate types -f httproutes.yaml -f grpcroutes.yaml -o src/generated
+  gwproxy generate types -f some-crd.yaml --only types > some.ts
+  kubectl get crd httproutes.gateway.networking.k8s.io -o yaml | gwproxy generate types -f -
+
+For each served version of each kind there are three files: <group>/<kind>.<version>.ts with the types, .validator.js, which needs
+no package, and .validator.d.ts. Rules in CEL are left to the API server. Exit code: 1 when a CRD is not structural, with the path
+of each fault; 2 when a file could not be read or written.
+`;
+
+export function addGenerateCommand(program: Command, terminal: Terminal): void {
+  const generate = program.command("generate").description("generate code from CRDs");
+  generate
+    .command("types")
+    .description("TypeScript types and stand-alone validators for the kinds of any structural CRD")
+    .requiredOption("-f, --file <path>", "file with CRDs, or - for stdin; may be repeated", collect)
+    .option("-o, --output-dir <dir>", "write files below this folder; default: print them")
+    .option("--stdout", "print the files, each behind a line with its name", false)
+    .option("--only <what>", "types or validators", choice("types", "validators"))
+    .addHelpText("after", EXAMPLES)
+    .action(async (options: GenerateTypesOptions, command: Command) => {
+      if (options.stdout && options.outputDir !== undefined)
+        command.error("error: --stdout prints what --output-dir would write; choose one of them");
+      const { runGenerateTypes } = await import("../run/generate-types.ts");
+      await runGenerateTypes(options, terminal);
+    });
+}
