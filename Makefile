@@ -40,8 +40,9 @@ test: install testbed ## Run the tests: unit, feature and against a real API ser
 	node --import tsx --test --test-concurrency=2 --test-timeout=300000 $(TESTS)
 	$(MAKE) fields-check
 
-test-slow: install ## The slow lane: a rotating-free, full run of the ledger of fields
+test-slow: install testbed ## The slow lane: the whole ledger of fields, and 2,000 generated objects of each kind
 	node test/fields/main.ts --check --all
+	GWPROXY_OBJECTS=2000 node --import tsx --test test/cluster/properties.test.ts
 
 cel-conformance: install ## List every case of the official expression test data with its verdict
 	@node --import tsx test/conformance/cel/main.ts

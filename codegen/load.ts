@@ -5,7 +5,15 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { parse } from "yaml";
 import { schemaError } from "./errors.ts";
-import { fieldGroups, isStruct, ONE_OF_KEYWORDS, type CelRule, type Component, type Schema } from "./schema.ts";
+import {
+  fieldGroups,
+  isStruct,
+  mapSchema,
+  ONE_OF_KEYWORDS,
+  type CelRule,
+  type Component,
+  type Schema,
+} from "./schema.ts";
 import { checkVocabulary } from "./vocabulary.ts";
 
 export interface Column {
@@ -72,7 +80,13 @@ function resolve(written: ReadonlyMap<string, Component>): Component[] {
     if (base === undefined) components.push({ ...component, schema: included(component, written, []) });
     else components.push(...conditional(component, find(component, base, written), written));
   }
-  return components;
+  return components.map((component) => ({ ...component, schema: mapSchema(component.schema, withBounds) }));
+}
+
+/** The API server does not hold a number to its format: without bounds it would store what no int32 can hold. */
+function withBounds(schema: Schema): Schema {
+  if (schema.format !== "int32") return schema;
+  return { minimum: -(2 ** 31), maximum: 2 ** 31 - 1, ...schema };
 }
 
 function find(from: Component, name: string, all: ReadonlyMap<string, Component>): Component {

@@ -78,6 +78,8 @@ export interface Schema {
   "x-gw-bytes"?: ByteRange;
   "x-gw-min-duration"?: string;
   "x-gw-protects"?: boolean;
+  /** Keys of a map that users may not set. */
+  "x-gw-reserved"?: readonly string[];
   "x-gw-format"?: string;
   "x-gw-default"?: string;
   "x-gw-include"?: string;

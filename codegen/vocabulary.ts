@@ -80,6 +80,7 @@ export const FORMATS: Readonly<Record<string, { readonly pattern?: string; reado
     maxLength: 32,
   },
   regex: { maxLength: 1024 },
+  htpasswd: { maxLength: 1024 },
 };
 
 const KEYWORDS: Readonly<Record<string, Check>> = {
@@ -121,6 +122,7 @@ const KEYWORDS: Readonly<Record<string, Check>> = {
   "x-gw-bytes": shape({ min: isCount, max: isCount }),
   "x-gw-min-duration": isString,
   "x-gw-protects": isTrue,
+  "x-gw-reserved": names,
   "x-gw-format": oneOf(...Object.keys(FORMATS)),
   "x-gw-default": isString,
   "x-gw-include": isString,

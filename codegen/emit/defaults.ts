@@ -27,8 +27,12 @@ export function emitDefaults(graph: SchemaGraph, roots: ReadonlyMap<string, stri
     if (fields.length > 0) members.push(`fields: { ${fields.join(", ")} }`);
     const items = schema.items === undefined ? undefined : nodeOf(schema.items);
     if (items !== undefined) members.push(`items: ${items}`);
-    const values = typeof schema.additionalProperties === "object" ? nodeOf(schema.additionalProperties) : undefined;
-    if (values !== undefined) members.push(`values: ${values}`);
+    if (typeof schema.additionalProperties === "object") {
+      const values = nodeOf(schema.additionalProperties);
+      // Without anything to fill in it still says that a null value of the map is dropped.
+      if (values !== undefined || graph.resolve(schema.additionalProperties).nullable !== true)
+        members.push(`values: ${values ?? "{}"}`);
+    }
     return members.length === 0 ? undefined : `{ ${members.join(", ")} }`;
   };
   const componentNode = (name: string): string | undefined => {

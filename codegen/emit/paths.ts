@@ -6,6 +6,7 @@ import { PLACES } from "../../src/cel/places.ts";
 import type { SchemaGraph } from "../graph.ts";
 import { header, literal } from "../print.ts";
 import type { Schema } from "../schema.ts";
+import { FORMATS as FORMAT_BOUNDS } from "../vocabulary.ts";
 
 interface Place {
   readonly path: readonly string[];
@@ -44,6 +45,10 @@ export function emitPaths(graph: SchemaGraph, roots: ReadonlyMap<string, string>
     const format = schema["x-gw-format"];
     return format === undefined ? undefined : { path, format };
   });
+  const reserved = table(({ path, schema }) => {
+    const names = schema["x-gw-reserved"];
+    return names === undefined ? undefined : { path, names };
+  });
   const secrets = table(({ path, schema }) => (schema["x-gw-secret"] === true ? { path } : undefined));
   const protections = table(({ path, schema }) => (schema["x-gw-protects"] === true ? { path } : undefined));
   const pathsOf = (rows: Readonly<Record<string, readonly { readonly path: readonly string[] }[]>>) =>
@@ -55,6 +60,7 @@ export function emitPaths(graph: SchemaGraph, roots: ReadonlyMap<string, string>
     ["expressions.ts", `${head}${EXPRESSIONS}${literal(expressions, 2)};\n`],
     ["formats.ts", `${head}${FORMATS}${literal(formats, 2)};\n`],
     ["protections.ts", `${head}${PROTECTIONS}${literal(pathsOf(protections), 2)};\n`],
+    ["reserved.ts", `${head}${RESERVED}${literal(reserved, 2)};\n`],
     ["secrets.ts", `${head}${SECRETS}${literal(masked, 2)};\n`],
   ]);
 }
@@ -127,7 +133,9 @@ const FORMATS = `
 export interface FormatPlace {
   /** Names of fields; "*" is each item or value. */
   readonly path: readonly string[];
-  readonly format: "duration" | "hostname" | "quantity" | "regex";
+  readonly format: ${Object.keys(FORMAT_BOUNDS)
+    .map((name) => JSON.stringify(name))
+    .join(" | ")};
 }
 
 /** By "group/Kind": every place whose text has a format that says more than its pattern. */
@@ -136,6 +144,16 @@ export const FORMATS: Readonly<Record<string, readonly FormatPlace[]>> = `;
 const PROTECTIONS = `
 /** By "group/Kind": paths of settings without which something would be open that the user meant to close. */
 export const PROTECTIONS: Readonly<Record<string, readonly (readonly string[])[]>> = `;
+
+const RESERVED = `
+export interface ReservedNames {
+  /** To the map. */
+  readonly path: readonly string[];
+  readonly names: readonly string[];
+}
+
+/** By "group/Kind": maps with keys that the gateway sets itself. */
+export const RESERVED: Readonly<Record<string, readonly ReservedNames[]>> = `;
 
 const SECRETS = `
 /** By "group/Kind": paths of values that no dump, log or error may show; "*" is each item or value. */

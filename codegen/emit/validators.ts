@@ -14,7 +14,7 @@ import { asObject } from "./types.ts";
 
 /** Formats that the API server checks, as bounds and patterns: the generated code then needs no table of formats. */
 const FORMAT_BOUNDS: Readonly<Record<string, Schema>> = {
-  int32: { minimum: -2_147_483_648, maximum: 2_147_483_647 },
+  int32: {},
   int64: {},
   "date-time": { pattern: "^\\d{4}-\\d\\d-\\d\\d[Tt]\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?([Zz]|[+-]\\d\\d:\\d\\d)$" },
   ipv4: { pattern: "^((25[0-5]|2[0-4]\\d|1?\\d?\\d)(\\.|$)){4}$" },
@@ -32,7 +32,7 @@ export const KNOWN_FORMATS: ReadonlySet<string> = new Set(Object.keys(FORMAT_BOU
 /** What ajv's output may require, and where we keep it. */
 const RUNTIME: Readonly<Record<string, { readonly name: string; readonly from: string }>> = {
   'require("ajv/dist/runtime/ucs2length").default': { name: "codePointLength", from: "code-point-length" },
-  'require("duplicate-items").duplicateItems': { name: "duplicateItems", from: "duplicate-items" },
+  'require("list-faults").listFaults': { name: "listFaults", from: "list-faults" },
   'require("ajv/dist/runtime/equal").default': { name: "deepEqual", from: "deep-equal" },
 };
 
@@ -93,6 +93,7 @@ export function createAjv(): Ajv {
     code: { source: true, esm: true, lines: false },
   });
   ajv.addKeyword({ keyword: "duplicate", type: "array", schemaType: "array", code: duplicateKeyword });
+  ajv.addKeyword({ keyword: "int64", type: "number", schemaType: "boolean", code: int64Keyword });
   ajv.addKeyword({ keyword: "closed", type: "object", schemaType: "object", code: closedKeyword });
   return ajv;
 }
@@ -125,15 +126,25 @@ function closed(component: string, schema: Schema): SchemaObject {
   return { ...result, closed: { component, fields: Object.keys(schema.properties ?? {}) } };
 }
 
-/** One error for each item that repeats another, at the path of that item. */
+/** Whole numbers beyond 64 bits are no integers for the API server, whatever bounds the schema has. */
+function int64Keyword({ gen, data, it }: KeywordCxt): void {
+  gen.if(_`Math.abs(${data}) >= 2 ** 63`, () => {
+    report(
+      gen,
+      _`{instancePath: ${strConcat(names.default.instancePath, it.errorPath)}, schemaPath: ${`${it.errSchemaPath}/type`}, keyword: "type", params: {type: "integer"}, message: "must be integer"}`,
+    );
+  });
+}
+
+/** One error for each item that a list with identities may not hold, at the path of that item. */
 function duplicateKeyword(context: KeywordCxt): void {
   const { gen, data, schema, it } = context;
-  const find = gen.scopeValue("func", { ref: duplicateKeyword, code: _`require("duplicate-items").duplicateItems` });
+  const find = gen.scopeValue("func", { ref: duplicateKeyword, code: _`require("list-faults").listFaults` });
   gen.forOf("item", _`${find}(${data}, ${stringify(schema)})`, (item) => {
     const path = _`${strConcat(names.default.instancePath, it.errorPath)} + "/" + ${item}.index`;
     report(
       gen,
-      _`{instancePath: ${path}, schemaPath: ${`${it.errSchemaPath}/duplicate`}, keyword: "duplicate", params: {key: ${item}.key}, message: "must not repeat another item"}`,
+      _`{instancePath: ${path}, schemaPath: ${`${it.errSchemaPath}/duplicate`}, keyword: ${item}.kind, params: {key: ${item}.key}, message: "must not be in the list"}`,
     );
   });
 }
@@ -153,6 +164,7 @@ export function forAjv(schema: Schema): SchemaObject {
       Object.entries(source.properties).map(([name, child]) => [name, forAjv(child)]),
     );
   }
+  if (source.type === "integer") result["int64"] = true;
   if (source["x-kubernetes-int-or-string"] === true) result["type"] = ["integer", "string"];
   if (source.items !== undefined) result["items"] = forAjv(source.items);
   if (typeof source.additionalProperties === "object")

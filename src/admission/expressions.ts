@@ -5,8 +5,9 @@ import { CelError } from "../cel/errors.ts";
 import { type Place, environmentOf } from "../cel/places.ts";
 import { parseDuration } from "../lib/duration.ts";
 import { messageOf } from "../lib/errors.ts";
-import { print, violation } from "./messages.ts";
+import { violation } from "./messages.ts";
 import { textsAt } from "./paths.ts";
+import { print } from "./print.ts";
 import type { Violation } from "./violation.ts";
 
 /** Path pattern → where the expression runs. "*" stands for each item of a list or each value of a map. */

@@ -1,6 +1,8 @@
 /** The API server's words for each way in which a value can miss its schema (apimachinery field.Error, kube-openapi). */
+import { quote } from "../lib/quote.ts";
 import { suggestion } from "../lib/suggest.ts";
 import { childPath, resolvePointer } from "./paths.ts";
+import { isInt64, print, printFloat } from "./print.ts";
 import type { Violation } from "./violation.ts";
 
 /** One error of a generated validator, in ajv's form. */
@@ -24,7 +26,6 @@ export interface MessageContext {
 
 const MASK = "***";
 const UNKNOWN_FIELD = "unknown field";
-const LONGEST_VALUE = 256;
 
 /** @returns undefined for errors that only repeat others, such as the summary of a branch */
 export function violationOf(error: SchemaError, context: MessageContext): Violation | undefined {
@@ -41,7 +42,7 @@ export function violationOf(error: SchemaError, context: MessageContext): Violat
         path,
         "FieldValueNotSupported",
         `Unsupported value: ${print(shown)}: supported values: ${list(params["allowedValues"])
-          .map((one) => JSON.stringify(typeof one === "string" ? one : JSON.stringify(one)))
+          .map((one) => quote(typeof one === "string" ? one : JSON.stringify(one)))
           .join(", ")}`,
       );
     case "type":
@@ -78,12 +79,18 @@ export function violationOf(error: SchemaError, context: MessageContext): Violat
     case "maximum":
     case "exclusiveMinimum":
     case "exclusiveMaximum":
-      return invalid(path, shown, limitText(error.keyword, params["limit"]));
+      return invalid(path, shown, limitText(error.keyword, params["limit"], value));
     case "multipleOf":
       return invalid(path, shown, `should be a multiple of ${String(params["multipleOf"])}`);
     case "x-kubernetes-list-type":
     case "duplicate":
       return violation(path, "FieldValueDuplicate", `Duplicate value: ${print(duplicated(params["key"], shown))}`);
+    case "notObject":
+      return violation(
+        path,
+        "FieldValueInvalid",
+        `Invalid value: ${print(shown)}: must be an object for an array of list-type map`,
+      );
     case "if":
     case "allOf":
       return undefined;
@@ -137,8 +144,10 @@ const LIMITS: Readonly<Record<string, string>> = {
   exclusiveMaximum: "less than",
 };
 
-function limitText(keyword: string, limit: unknown): string {
-  return `should be ${LIMITS[keyword] ?? "within"} ${String(limit)}`;
+/** Beside a fraction the bound is a fraction as well. */
+function limitText(keyword: string, limit: unknown, value: unknown): string {
+  const isFloat = typeof value === "number" && typeof limit === "number" && !isInt64(value);
+  return `should be ${LIMITS[keyword] ?? "within"} ${isFloat ? printFloat(limit) : String(limit)}`;
 }
 
 /** The root has no name of its own. */
@@ -154,15 +163,9 @@ function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** A value as the API server prints it, cut off where it would fill the screen. */
-export function print(value: unknown): string {
-  const text = JSON.stringify(value) ?? "null";
-  return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
-}
-
 export function typeName(value: unknown): string {
   if (value === null || value === undefined) return "null";
   if (Array.isArray(value)) return "array";
-  if (typeof value === "number") return Number.isInteger(value) ? "integer" : "number";
+  if (typeof value === "number") return isInt64(value) ? "integer" : "number";
   return typeof value;
 }

@@ -1,8 +1,14 @@
-/** Regular expressions in route matches. The schema takes any text; the router takes RE2, so that no match can stall. */
+/**
+ * Regular expressions of users. The schema takes any text; what runs is RE2, so that no match can stall, within bounds on
+ * length and repetition, so that no pattern is large once compiled.
+ */
 import { RE2JS } from "re2js";
+import { Failure } from "../cel/errors.ts";
+import { NOT_RE2, regex } from "../cel/functions/regex.ts";
 import { messageOf } from "../lib/errors.ts";
-import { print, violation } from "./messages.ts";
+import { violation } from "./messages.ts";
 import { memberOf, textsAt } from "./paths.ts";
+import { print } from "./print.ts";
 import type { Violation } from "./violation.ts";
 
 const MATCH = ["spec", "rules", "*", "matches", "*"];
@@ -14,39 +20,43 @@ interface PatternPlace {
 }
 
 const PLACES: Readonly<Record<string, readonly PatternPlace[]>> = {
-  HTTPRoute: [
+  "gateway.networking.k8s.io/HTTPRoute": [
     { holder: [...MATCH, "path"], field: "value" },
     { holder: [...MATCH, "headers", "*"], field: "value" },
     { holder: [...MATCH, "queryParams", "*"], field: "value" },
   ],
-  GRPCRoute: [
+  "gateway.networking.k8s.io/GRPCRoute": [
     { holder: [...MATCH, "method"], field: "service" },
     { holder: [...MATCH, "method"], field: "method" },
     { holder: [...MATCH, "headers", "*"], field: "value" },
   ],
 };
 
-export function patternViolations(kind: string, object: unknown): Violation[] {
-  return (PLACES[kind] ?? []).flatMap(({ holder, field }) => {
+/** @param groupKind "gateway.networking.k8s.io/HTTPRoute" */
+export function patternViolations(groupKind: string, object: unknown): Violation[] {
+  return (PLACES[groupKind] ?? []).flatMap(({ holder, field }) => {
     return [...textsAt(object, [...holder, field])].flatMap(({ path, text }) => {
       const parent = parentOf(object, path);
-      return memberOf(parent, "type") === "RegularExpression" ? faultOf(path, text) : [];
+      return memberOf(parent, "type") === "RegularExpression" ? patternFault(path, text) : [];
     });
   });
 }
 
-function faultOf(path: string, text: string): Violation[] {
+/** @returns nothing when the text is a regular expression that may be used */
+export function patternFault(path: string, text: string): Violation[] {
+  const compiled = regex(text);
+  if (!(compiled instanceof Failure)) return [];
+  const reason = compiled.message === NOT_RE2 ? syntaxFault(text) : compiled.message;
+  return [violation(path, "FieldValueInvalid", `Invalid value: ${print(text)}: ${reason}`)];
+}
+
+/** The author may read the words of the library, which quote the pattern. */
+function syntaxFault(text: string): string {
   try {
     RE2JS.compile(text);
-    return [];
+    return NOT_RE2;
   } catch (error) {
-    return [
-      violation(
-        path,
-        "FieldValueInvalid",
-        `Invalid value: ${print(text)}: not a regular expression of RE2: ${messageOf(error)}`,
-      ),
-    ];
+    return `not a regular expression of RE2: ${messageOf(error)}`;
   }
 }
 

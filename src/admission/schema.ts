@@ -1,10 +1,10 @@
 /** What the generated modules know of the kinds, in the form that the validator asks for. */
-import { EXPRESSIONS } from "../../generated/expressions.ts";
 import { FIELDS } from "../../generated/fields.ts";
 import { KINDS } from "../../generated/kinds.ts";
 import { RULES } from "../../generated/rules.ts";
 import { SECRETS } from "../../generated/secrets.ts";
 import { validators } from "../../generated/validators/index.js";
+import { meaningViolations } from "./meaning.ts";
 import { reaches } from "./paths.ts";
 import type { ApiSchema } from "./validator.ts";
 
@@ -23,7 +23,7 @@ export const generatedSchema: ApiSchema = {
     [...versions.keys()].filter((key) => key.startsWith(`${group}/`)).map((key) => key.slice(group.length + 1)),
   shapeErrors: (groupKind, object) => validators[groupKind]?.(object) ?? [],
   rulesOf: (groupKind) => RULES[groupKind],
-  expressionsOf: (groupKind) => EXPRESSIONS[groupKind] ?? [],
+  meaningViolations,
   knownFields: (_, { schemaPath }) => FIELDS[COMPONENT.exec(schemaPath)?.[1] ?? ""] ?? [],
   isSecret: (groupKind, path) => (SECRETS[groupKind] ?? []).some((pattern) => reaches(path, pattern)),
 };

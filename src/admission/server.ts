@@ -30,6 +30,8 @@ export interface WebhookServer {
 /** An update carries the object twice, and etcd takes 1.5 MiB of each; what is left is the envelope. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 const REQUEST_TIMEOUT_MS = 10_000;
+/** Longer than the API server keeps an idle connection: a review must not be sent into one that is being closed. */
+const KEEP_ALIVE_MS = 120_000;
 
 export async function startWebhookServer(options: WebhookServerOptions): Promise<WebhookServer> {
   const server = createServer(
@@ -37,6 +39,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
     toNodeHandler(webhookApp(options)),
   );
   server.requestTimeout = REQUEST_TIMEOUT_MS;
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.on("tlsClientError", (error) => options.log.debug("TLS handshake failed", { reason: error.message }));
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

@@ -4,11 +4,10 @@
  */
 import { suggestion } from "../lib/suggest.ts";
 import { boundsViolation } from "./bounds.ts";
-import { type ExpressionPlace, expressionViolations } from "./expressions.ts";
-import { type SchemaError, print, violation, violationOf } from "./messages.ts";
+import { type SchemaError, violation, violationOf } from "./messages.ts";
 import { memberOf } from "./paths.ts";
-import { patternViolations } from "./patterns.ts";
 import { type RuleNode, ruleViolations } from "./rules.ts";
+import { print } from "./print.ts";
 import type { Violation } from "./violation.ts";
 
 /** What is known of the kinds, by "group/Kind". */
@@ -18,12 +17,22 @@ export interface ApiSchema {
   kindsOf(group: string): readonly string[];
   shapeErrors(groupKind: string, object: unknown): readonly SchemaError[];
   rulesOf(groupKind: string): RuleNode | undefined;
-  expressionsOf(groupKind: string): readonly ExpressionPlace[];
+  /** What no rule of a CRD can see; asked of objects of the right shape. */
+  meaningViolations(groupKind: string, object: unknown): Violation[];
   knownFields(groupKind: string, error: SchemaError): readonly string[];
   isSecret(groupKind: string, path: string): boolean;
 }
 
 export type Validator = (object: unknown, old?: unknown) => Violation[];
+
+/** After one of these the API server runs no rule: what the rules would read may not be there. */
+const BLOCKING: ReadonlySet<string> = new Set([
+  "FieldValueRequired",
+  "FieldValueTypeInvalid",
+  "FieldValueNotSupported",
+  "FieldValueTooLong",
+  "FieldValueTooMany",
+]);
 
 const OWN_GROUP = "gwproxy.dev";
 const GATEWAY_API = "gateway.networking.k8s.io";
@@ -46,12 +55,12 @@ export function createValidator(schema: ApiSchema): Validator {
       return [violation("apiVersion", "FieldValueNotSupported", message)];
     }
     const shape = shapeViolations(schema, groupKind, withName(object));
-    if (shape.length > 0) return shape;
+    if (shape.some(({ reason }) => BLOCKING.has(reason))) return shape;
     const rules = schema.rulesOf(groupKind);
     return [
+      ...shape,
       ...(rules === undefined ? [] : ruleViolations(rules, object, old)),
-      ...(group === OWN_GROUP ? expressionViolations(object, schema.expressionsOf(groupKind)) : []),
-      ...(group === GATEWAY_API ? patternViolations(kind, object) : []),
+      ...schema.meaningViolations(groupKind, object),
     ];
   };
 }
@@ -97,7 +106,26 @@ function shapeViolations(schema: ApiSchema, groupKind: string, root: unknown): V
     knownFields: (error: SchemaError) => schema.knownFields(groupKind, error),
     isSecret: (path: string) => schema.isSecret(groupKind, path),
   };
-  return schema.shapeErrors(groupKind, root).flatMap((error) => violationOf(error, context) ?? []);
+  return firstFaults(schema.shapeErrors(groupKind, root)).flatMap((error) => violationOf(error, context) ?? []);
+}
+
+/** In the API server's order: a text of a wrong length is not held against the pattern. */
+const LENGTHS: readonly string[] = ["maxLength", "minLength", "pattern"];
+
+/** Without the errors that the API server leaves out because another one of the same value says enough. */
+function firstFaults(errors: readonly SchemaError[]): readonly SchemaError[] {
+  if (errors.length < 2) return errors;
+  const keywords = new Map<string, Set<string>>();
+  for (const { instancePath, keyword } of errors) {
+    const known = keywords.get(instancePath);
+    if (known === undefined) keywords.set(instancePath, new Set([keyword]));
+    else known.add(keyword);
+  }
+  return errors.filter(({ instancePath, keyword }) => {
+    const all = keywords.get(instancePath);
+    const before = LENGTHS.slice(0, Math.max(0, LENGTHS.indexOf(keyword)));
+    return !before.some((other) => all?.has(other));
+  });
 }
 
 /** Before storage an object may have `generateName` alone; the name that the server will give it is a sound one. */

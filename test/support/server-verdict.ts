@@ -54,7 +54,7 @@ export function askServer(kubeconfig: string): ServerVerdict {
   };
   return {
     async faultsOf(plural, object) {
-      const path = `/apis/gwproxy.dev/v1alpha1/namespaces/default/${plural}?dryRun=All&fieldValidation=Ignore`;
+      const path = `/apis/gwproxy.dev/v1alpha1/namespaces/default/${plural}?dryRun=All&fieldValidation=Strict`;
       const { status, body } = await post(path, JSON.stringify(object));
       if (status === 201) return [];
       // A metav1.Status; another shape fails below.
@@ -62,6 +62,7 @@ export function askServer(kubeconfig: string): ServerVerdict {
         readonly message: string;
         readonly details?: { readonly causes?: readonly { readonly field?: string; readonly message: string }[] };
       };
+      if (status === 400) return unknownFields(message);
       if (status !== 422 || details?.causes === undefined) throw new Error(`${status}: ${message}`);
       return details.causes
         .filter((cause) => !cause.message.includes(FOLLOWS))
@@ -70,6 +71,14 @@ export function askServer(kubeconfig: string): ServerVerdict {
     },
     close: () => agent.destroy(),
   };
+}
+
+/** What strict decoding says, as one fault for each field. */
+function unknownFields(message: string): Fault[] {
+  const fields = [...message.matchAll(/unknown field ("(?:[^"\\]|\\.)*")/g)];
+  if (!message.includes("strict decoding error") || fields.length === 0) throw new Error(`400: ${message}`);
+  // A quoted field name is JSON.
+  return fields.map(([text, field = ""]) => ({ path: JSON.parse(field) as string, message: text })).sort(byText);
 }
 
 export function byText(a: Fault, b: Fault): number {

@@ -14,6 +14,8 @@ const MAX_CACHED = 256;
 /** UTF-16 units that cost one step: matching is slower than copying. */
 const UNITS_PER_STEP = 32;
 
+export const NOT_RE2 = "not a regular expression in RE2 syntax";
+
 const cache = new Map<string, RE2JS | Failure>();
 
 /** Compiles a pattern; the most recent ones are kept, because a pattern can also come from a request. */
@@ -37,7 +39,7 @@ function compilePattern(pattern: string): RE2JS | Failure {
     return RE2JS.compile(pattern);
   } catch {
     // The library's message quotes the pattern, which may come from a request.
-    return new Failure("invalid_regex", "not a regular expression in RE2 syntax");
+    return new Failure("invalid_regex", NOT_RE2);
   }
 }
 

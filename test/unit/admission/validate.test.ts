@@ -213,6 +213,40 @@ test("kinds that do not exist are refused with the one that was meant, and other
   );
 });
 
+test("a pattern that repeats too often is refused before it is compiled", () => {
+  const value = "/" + "a{500}".repeat(3);
+  const [fault = ""] = lines(route([{ matches: [{ path: { type: "RegularExpression", value } }] }]));
+  assert.match(fault, /: the pattern repeats too often$/);
+});
+
+test("two lines for one user are refused, and no line is repeated in the message", () => {
+  const users = ["ann:$apr1$a$b", "bob:$apr1$c$d", "ann:$apr1$e$f", "no-colon"];
+  assert.deepEqual(lines(policy({ targetRefs: [GATEWAY], traffic: { basicAuthentication: { users } } })), [
+    'spec.traffic.basicAuthentication.users[2]: Duplicate value: "***": another line has the same name (keep one line for each name)',
+    'spec.traffic.basicAuthentication.users[3]: Invalid value: "***": must be a name, a colon and a hash',
+  ]);
+});
+
+test("a fraction is no integer and is held against the bounds as the API server prints them", () => {
+  const port = (value: number): string[] => lines(backend({ static: { host: "h", port: value } }));
+  const path = "spec.static.port";
+  assert.deepEqual(port(0.00005).toSorted(), [
+    `${path}: Invalid value: "number": ${path} in body must be of type integer: "number"`,
+    `${path}: Invalid value: 5e-05: ${path} in body should be greater than or equal to 1`,
+  ]);
+  assert.deepEqual(port(2 ** 70).toSorted(), [
+    `${path}: Invalid value: "number": ${path} in body must be of type integer: "number"`,
+    `${path}: Invalid value: 1.1805916207174113e+21: ${path} in body should be less than or equal to 65535`,
+  ]);
+});
+
+test("rules are asked beside a wrong pattern, and not beside a wrong type", () => {
+  const target = { ...GATEWAY, kind: "a b" };
+  const found = lines(policy({ targetRefs: [target], traffic: TIMEOUTS })).map((line) => line.split(":")[0]);
+  assert.deepEqual([...new Set(found)].toSorted(), ["spec.targetRefs[0].kind", "spec.traffic"]);
+  assert.equal(lines(policy({ targetRefs: [{ ...target, name: 7 }], traffic: TIMEOUTS })).length, 2);
+});
+
 test("a secret's value never appears in a message", () => {
   const found = JSON.stringify(
     validate(policy({ targetRefs: [SERVICE], backend: { auth: { key: { hunter2: "hunter2" } } } })),
