@@ -12,6 +12,7 @@ import type { Logger } from "../lib/log.ts";
 import { createResolver } from "./backends/dns.ts";
 import { createHttp1 } from "./backends/http1.ts";
 import { BackendRegistry, type EndpointDump } from "./backends/registry.ts";
+import { createCallouts } from "./callouts/callouts.ts";
 import { Configuration } from "./configuration.ts";
 import { openHttpListener, type HttpListener } from "./listeners/http.ts";
 import { PolicySet } from "./pipeline/policy-set.ts";
@@ -72,7 +73,14 @@ export function createProxy(options: ProxyOptions): Proxy {
     resolver,
     ...(options.connectTimeoutMs === undefined ? {} : { connectTimeoutMs: options.connectTimeoutMs }),
   });
-  const policies = new PolicySet({ log, nowMs, bodyLimitBytes, expression: lenientExpression });
+  const callouts = createCallouts({ upstream, bodyLimitBytes, callee: (key) => backends.callee(key) });
+  const policies = new PolicySet({
+    log,
+    nowMs,
+    bodyLimitBytes,
+    expression: lenientExpression,
+    callout: (service) => callouts.open(service),
+  });
   const backends = new BackendRegistry({ log, upstream, bodyLimitBytes, policies });
   const configuration = new Configuration({ log, policies, backends });
   options.telemetry?.metrics?.gauge("endpoint_health", "Health of an endpoint, 0 to 1.", () =>
@@ -146,6 +154,7 @@ export function createProxy(options: ProxyOptions): Proxy {
       stopped = true;
       await Promise.all([...open.values()].map(({ listener }) => listener.drain()));
       await Promise.all([...draining].map((listener) => listener.drain()));
+      callouts.close();
       upstream.close();
       resolver.close();
     },
@@ -154,6 +163,7 @@ export function createProxy(options: ProxyOptions): Proxy {
       for (const { listener } of open.values()) listener.close();
       for (const listener of draining) listener.close();
       open.clear();
+      callouts.close();
       upstream.close();
       resolver.close();
     },

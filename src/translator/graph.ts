@@ -8,7 +8,7 @@ import { resourceOf } from "../ir/encode.ts";
 import { httpRouteKey, policyKey } from "../ir/keys.ts";
 import type { Resource } from "../ir/resource.ts";
 import type { Collection, Readable } from "../lib/collections/collection.ts";
-import { Graph, type Derive } from "../lib/collections/graph.ts";
+import { Graph, type Derive, type Read } from "../lib/collections/graph.ts";
 import { attachRoute } from "./attach.ts";
 import { translateBackend } from "./backends/translate.ts";
 import type { StatusFacts } from "./facts.ts";
@@ -18,7 +18,7 @@ import { indexByLabels } from "./labels.ts";
 import { sameSent, type Sent } from "./outbox.ts";
 import { translateContent, type PolicyContent } from "./policies/content.ts";
 import { readableTargets, refusalContent } from "./policies/refusal.ts";
-import { resolveTargets, type TargetResolution } from "./policies/target.ts";
+import { gatewaysOfTargets, resolveTargets, type TargetResolution } from "./policies/target.ts";
 import { gatewaysOf, reachOfRoute, type BackendReach, type RouteReach, type ServiceReach } from "./reach.ts";
 import { irRef } from "./refs.ts";
 import { translateHttpRoute } from "./routes/http.ts";
@@ -39,8 +39,9 @@ export function declareGraph(options: TranslatorOptions): TranslatorGraph {
   const graph = new Graph();
   const inputs = declareInputs(graph);
   const routing = declareRouting(graph, inputs, options);
-  const destinations = declareDestinations(graph, inputs, routing);
-  const policies = declarePolicies(graph, inputs, { ...routing, ...destinations });
+  const contents = declareContents(graph, inputs, routing);
+  const destinations = declareDestinations(graph, inputs, { ...routing, ...contents });
+  const policies = declarePolicies(graph, inputs, { ...routing, ...contents, ...destinations });
   return {
     graph,
     inputs,
@@ -65,10 +66,10 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
     attachRoute(route, { gateways, allGateways, namespaces: inputs.namespaces }, read),
   );
   const attachmentsByGateway = attachments.index((parents) => parents.map(({ gateway }) => gateway));
-  const routes = graph.derive("routes", inputs.httpRoutes, (key, route, read) => {
-    const context = { services, backends: backendNames, grants };
-    return translateHttpRoute(route, read.get(attachments, key) ?? [], context, read);
-  });
+  const referable = { services, backends: backendNames, grants };
+  const routes = graph.derive("routes", inputs.httpRoutes, (key, route, read) =>
+    translateHttpRoute(route, read.get(attachments, key) ?? [], referable, read),
+  );
   const routeReach = graph.derive("route reach", inputs.httpRoutes, (key, route, read): RouteReach | undefined => {
     const translated = read.get(routes, key);
     return translated && reachOfRoute(route, read.get(attachments, key) ?? [], translated);
@@ -101,25 +102,53 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
       faults: read.get(routes, key)?.faults ?? [],
     })),
   };
-  return { services, gateways, allGateways, routeReach, sent, facts };
+  return { services, gateways, allGateways, routeReach, referable, sent, facts };
 }
 
 type Routing = ReturnType<typeof declareRouting>;
 
-function declareDestinations(graph: Graph, inputs: Inputs, { services, routeReach }: Routing) {
+/** What policies say, before destinations: a service that a policy asks has to be known wherever the policy is. */
+function declareContents(graph: Graph, inputs: Inputs, { gateways, allGateways, routeReach, referable }: Routing) {
   const secrets = {
     secrets: inputs.secrets,
     configMaps: inputs.configMaps,
     secretsByLabels: indexByLabels(inputs.secrets),
     configMapsByLabels: indexByLabels(inputs.configMaps),
   };
+  const byLabels = {
+    Gateway: indexByLabels(inputs.gateways),
+    HTTPRoute: indexByLabels(inputs.httpRoutes),
+    Service: indexByLabels(inputs.services),
+    GwBackend: indexByLabels(inputs.backends),
+  };
+  const contents = graph.derive("policy contents", inputs.policies, (_key, policy, read) =>
+    translateContent(policy, { ...secrets, ...referable }, read),
+  );
+  const routingTargets = { gateways, allGateways, routes: routeReach, byLabels };
+  const policyReach = graph.derive("policy reach", inputs.policies, (key, { spec, metadata }, read) => {
+    const uses = read.get(contents, key)?.uses ?? [];
+    if (uses.length === 0) return undefined;
+    return { gateways: gatewaysOfTargets(spec, metadata.namespace ?? "", routingTargets, read), uses };
+  });
+  return { secrets, contents, policyReach, routingTargets };
+}
+
+type Contents = ReturnType<typeof declareContents>;
+
+function declareDestinations(
+  graph: Graph,
+  inputs: Inputs,
+  { services, routeReach, policyReach, secrets }: Routing & Contents,
+) {
   const slicesByService = inputs.slices.index(serviceOfSlice);
   const routesByBackend = routeReach.index(({ backends }) => backends);
+  const policiesByUse = policyReach.index(({ uses }) => uses);
+  const callers = (key: string, read: Read) => [read.byIndex(routesByBackend, key), read.byIndex(policiesByUse, key)];
   const backends = graph.derive("backends", inputs.backends, (_key, backend, read) =>
     translateBackend(backend, { ...secrets, services }, read),
   );
   const backendReach = graph.derive("backend reach", backends, (_key, { key, uses }, read): BackendReach => ({
-    gateways: gatewaysOf(read.byIndex(routesByBackend, key)),
+    gateways: gatewaysOf(...callers(key, read)),
     uses,
   }));
   const backendsByUse = backendReach.index(({ uses }) => uses);
@@ -127,9 +156,7 @@ function declareDestinations(graph: Graph, inputs: Inputs, { services, routeReac
     "service reach",
     services,
     (_key, { ports }, read): ServiceReach =>
-      new Map(
-        ports.map(({ key }) => [key, gatewaysOf(read.byIndex(routesByBackend, key), read.byIndex(backendsByUse, key))]),
-      ),
+      new Map(ports.map(({ key }) => [key, gatewaysOf(...callers(key, read), read.byIndex(backendsByUse, key))])),
   );
   const sent = [
     send(graph, "sent backends", backends, (key, { resource }, read) =>
@@ -149,23 +176,18 @@ function declareDestinations(graph: Graph, inputs: Inputs, { services, routeReac
       return { kind: "GwBackend", id, generation, key, accepted: resource !== undefined, diagnostics };
     }),
   };
-  return { secrets, backends, backendReach, serviceReach, sent, facts };
+  return { backends, backendReach, serviceReach, sent, facts };
 }
 
 type Destinations = ReturnType<typeof declareDestinations>;
 
-function declarePolicies(graph: Graph, inputs: Inputs, context: Omit<Routing & Destinations, "sent" | "facts">) {
-  const { secrets, routeReach, ...rest } = context;
-  const byLabels = {
-    Gateway: indexByLabels(inputs.gateways),
-    HTTPRoute: indexByLabels(inputs.httpRoutes),
-    Service: indexByLabels(inputs.services),
-    GwBackend: indexByLabels(inputs.backends),
-  };
-  const targetContext = { ...rest, routes: routeReach, byLabels };
-  const contents = graph.derive("policy contents", inputs.policies, (_key, policy, read) =>
-    translateContent(policy, secrets, read),
-  );
+function declarePolicies(
+  graph: Graph,
+  inputs: Inputs,
+  context: Omit<Routing & Contents & Destinations, "sent" | "facts">,
+) {
+  const { contents, routingTargets, services, serviceReach, backends, backendReach } = context;
+  const targetContext = { ...routingTargets, services, serviceReach, backends, backendReach };
   const targets = graph.derive("policy targets", inputs.policies, (_key, { spec, metadata }, read) =>
     resolveTargets(spec, metadata.namespace ?? "", targetContext, read),
   );

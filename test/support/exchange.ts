@@ -96,6 +96,9 @@ export function makeDeps(overrides: Partial<PolicyDeps> = {}): PolicyDeps {
     nowMs: () => 0,
     bodyLimitBytes: 1024,
     owner: "policy/default/test",
+    callout: () => {
+      throw new Error("this policy asks no service");
+    },
     expression(source) {
       try {
         return compileExpression(source, REQUEST_ENVIRONMENT);

@@ -14,11 +14,21 @@ import type { Logger } from "../../lib/log.ts";
 import { ProxyError, type ProxyErrorCode } from "../errors.ts";
 import { createLlmHandler } from "../llm/handler.ts";
 import type { CompiledPolicy, PolicySet } from "../pipeline/policy-set.ts";
-import { EndpointSet } from "./endpoints.ts";
+import { EndpointSet, type EndpointState } from "./endpoints.ts";
 import type { BackendDeps, BackendHandler } from "./handler.ts";
 import { createHttpHandler, serviceDestination, staticDestination, type Destination } from "./http-handler.ts";
 import { checkSettings, mergeSettings, settingsOfLevel } from "./settings.ts";
 import type { Upstream, UpstreamTarget } from "./upstream.ts";
+
+/** One endpoint of a backend, for calls that no client's request takes there. */
+export interface Callee {
+  readonly target: UpstreamTarget;
+  /** The name of the service in requests, with its port. */
+  readonly authority: string;
+  readonly auth: BackendSettings["auth"];
+  /** Says that a call begins. @returns what its end is told: whether the service did well; undefined: no one can say */
+  begin(): (healthy: boolean | undefined) => void;
+}
 
 export interface BackendSlot {
   readonly id: string;
@@ -52,7 +62,7 @@ export class BackendRegistry {
   readonly #endpoints = new Map<string, EndpointSet>();
   readonly #slots = new Map<string, BackendSlot>();
   readonly #slotsOf = new Map<string, Set<BackendSlot>>();
-  readonly #destinations = new Map<string, Destination>();
+  readonly #destinations = new Map<string, Omit<Callee, "target" | "begin"> & { readonly destination: Destination }>();
 
   constructor(options: RegistryOptions) {
     this.#options = options;
@@ -182,7 +192,7 @@ export class BackendRegistry {
           inline,
         ]);
       },
-      destination: (other) => this.#targetOf(other),
+      destination: (other) => this.callee(other).target,
     };
   }
 
@@ -192,19 +202,51 @@ export class BackendRegistry {
     if (closed !== undefined) throw new ProxyError("policy_refused", { detail: closed.key });
   }
 
-  /** Another backend's address, chosen anew for each call. */
-  #targetOf(key: string): UpstreamTarget {
+  /**
+   * An endpoint of a plain backend and how to speak to it, chosen anew for each call.
+   * @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused
+   */
+  callee(key: string): Callee {
     const message = this.#backends.get(key);
     if (message === undefined) throw new ProxyError("backend_invalid", { detail: `${key} does not exist` });
-    let destination = this.#destinations.get(key);
-    if (destination === undefined) {
+    let known = this.#destinations.get(key);
+    if (known === undefined) {
       this.#refuseIfClosed(key, "");
       const { kind } = message;
       const settings =
         kind.case === "ai" ? create(BackendSettingsSchema) : this.#deps(message, []).settings("", undefined);
-      this.#destinations.set(key, (destination = this.#destination(message, settings)));
+      const destination = this.#destination(message, settings);
+      this.#destinations.set(key, (known = { destination, authority: authorityOf(message), auth: settings.auth }));
     }
-    return destination.target(destination.pick());
+    const { destination, authority, auth } = known;
+    const endpoint = destination.pick();
+    return { target: destination.target(endpoint), authority, auth, begin: () => beginCall(endpoint) };
+  }
+}
+
+function beginCall(endpoint: EndpointState): (healthy: boolean | undefined) => void {
+  const startedMs = performance.now();
+  endpoint.pending++;
+  endpoint.total++;
+  return (healthy) => {
+    endpoint.pending--;
+    if (healthy !== undefined) endpoint.record(healthy, (performance.now() - startedMs) / 1000);
+  };
+}
+
+/** What a service is called in requests that are made for it and not for a client. */
+function authorityOf({ kind }: Backend): string {
+  switch (kind.case) {
+    case "service":
+      return `${kind.value.hostname}:${kind.value.port}`;
+    case "static": {
+      const { host, port, unixPath } = kind.value;
+      const name = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
+      return unixPath === "" ? `${name}:${port}` : "localhost";
+    }
+    case "ai":
+    case undefined:
+      return "";
   }
 }
 

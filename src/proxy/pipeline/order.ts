@@ -5,6 +5,7 @@ export const REQUEST_ORDER = [
   { name: "timeouts", why: "the deadline counts from arrival, so every later step runs under it" },
   { name: "cors", why: "preflights carry no credentials, and a browser must be able to read a refusal" },
   { name: "api-key-authentication", why: "who is calling must be known before anything is decided by it" },
+  { name: "ext-auth", why: "the service outside judges who was authenticated, and what it says counts for the rules" },
   { name: "authorization", why: "decides by the identity that authentication established" },
   { name: "retry", why: "its precondition sees the request as it was let in" },
   { name: "local-rate-limit", why: "counts only calls that were let in" },

@@ -55,6 +55,7 @@ export interface PolicyEnvironment {
   readonly nowMs: () => number;
   readonly bodyLimitBytes: number;
   readonly expression: (source: string) => Expression;
+  readonly callout: PolicyDeps["callout"];
 }
 
 const NONE: readonly CompiledPolicy[] = [];
@@ -142,11 +143,12 @@ export class PolicySet {
 
   #compile(owner: string, compile: (deps: PolicyDeps) => Middleware): CompiledMiddleware {
     let readsBody = false;
-    const { log, nowMs, bodyLimitBytes } = this.#environment;
+    const { log, nowMs, bodyLimitBytes, callout } = this.#environment;
     const deps: PolicyDeps = {
       log,
       nowMs,
       bodyLimitBytes,
+      callout,
       owner,
       expression: (source) => {
         const expression = this.#environment.expression(source);
@@ -202,6 +204,7 @@ const NAMES: Readonly<Record<NonNullable<Unit["case"]>, PolicyName>> = {
   timeouts: "timeouts",
   cors: "cors",
   apiKeyAuthentication: "api-key-authentication",
+  extAuth: "ext-auth",
   authorization: "authorization",
   retry: "retry",
   localRateLimit: "local-rate-limit",
@@ -230,6 +233,8 @@ function compileMiddleware(unit: Unit, deps: PolicyDeps): Middleware {
       return POLICIES.cors.compile(unit.value, deps);
     case "apiKeyAuthentication":
       return POLICIES["api-key-authentication"].compile(unit.value, deps);
+    case "extAuth":
+      return POLICIES["ext-auth"].compile(unit.value, deps);
     case "authorization":
       return POLICIES.authorization.compile(unit.value, deps);
     case "retry":

@@ -1,4 +1,6 @@
 /** What a failed expression means to a policy: never an exception, always the rule of the place where it stands. */
+import type { JsonValue } from "@bufbuild/protobuf";
+import { bodyOf } from "../../cel/compile-expression.ts";
 import { CelError } from "../../cel/errors.ts";
 import type { Expression } from "../../cel/expression.ts";
 import type { Scope } from "../../cel/scope.ts";
@@ -42,3 +44,20 @@ function textBytes(text: string | undefined): Buffer | undefined {
 /** RFC 9110 §5.5: visible characters, space, tab and bytes above ASCII. */
 // oxlint-disable-next-line no-control-regex -- the tab is the one control character that is allowed
 const FIELD_VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
+
+/** A result as a value of JSON. @returns undefined for a failure and for what has no JSON form */
+export function jsonOf(expression: Expression, scope: Scope): JsonValue | undefined {
+  try {
+    return toJson(expression.evaluate(scope));
+  } catch (error) {
+    if (error instanceof CelError) return undefined;
+    throw error;
+  }
+}
+
+/** @throws CelError for what has no JSON form */
+export function toJson(value: unknown): JsonValue {
+  // In a list, because text and bytes alone would be taken as they are. What was just printed can be read.
+  const [json] = JSON.parse(bodyOf([value]).toString()) as [JsonValue];
+  return json;
+}

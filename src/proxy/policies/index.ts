@@ -7,6 +7,7 @@ import type {
   BodyBuffers,
   Delay,
   DirectResponseChoice,
+  ExtAuthChoice,
   HeaderModifiers,
   HostRewrite,
   LocalRateLimit,
@@ -23,6 +24,7 @@ import { csrf } from "./csrf.ts";
 import { buffer } from "./buffer.ts";
 import { delay } from "./delay.ts";
 import { directResponse } from "./direct-response.ts";
+import { extAuth } from "./ext-auth.ts";
 import { headerModifiers } from "./header-modifiers.ts";
 import { hostRewrite } from "./host-rewrite.ts";
 import { localRateLimit } from "./local-rate-limit.ts";
@@ -39,6 +41,7 @@ export interface PolicySpecs {
   timeouts: Timeouts;
   cors: Cors;
   "api-key-authentication": ApiKeyAuthentication;
+  "ext-auth": ExtAuthChoice;
   /** The rules of all levels together. */
   authorization: Authorization;
   retry: Retry;
@@ -59,6 +62,7 @@ export const POLICIES: { readonly [Name in PolicyName]: Policy<PolicySpecs[Name]
   timeouts,
   cors,
   "api-key-authentication": apiKeyAuthentication,
+  "ext-auth": extAuth,
   authorization,
   retry,
   "local-rate-limit": localRateLimit,

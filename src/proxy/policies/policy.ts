@@ -1,6 +1,8 @@
 /** The one shape of every behaviour of the data plane: compiled once per configuration, run once per request. */
+import type { ExternalService } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
 import type { Logger } from "../../lib/log.ts";
+import type { Callout } from "../callouts/callout.ts";
 import type { Exchange, MaybePromise, Next, Reply } from "../pipeline/exchange.ts";
 import type { PolicyName } from "../pipeline/order.ts";
 
@@ -34,6 +36,8 @@ export interface PolicyDeps {
    * @param key unique within the process: policy key, unit and position
    */
   readonly keep: <T>(key: string, create: () => T) => T;
+  /** How to ask a service outside; one that could not be resolved says so in `invalidReason`. */
+  readonly callout: (service: ExternalService | undefined) => Callout;
   /** Key of the GwPolicy that owns this unit, for `keep` and log lines. */
   readonly owner: string;
 }

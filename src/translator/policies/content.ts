@@ -12,8 +12,10 @@ import type { Read } from "../../lib/collections/graph.ts";
 import { watchReads } from "../../lib/unread.ts";
 import { translateSettings, within, type Report } from "../backends/settings.ts";
 import type { Diagnostic } from "../diagnostics.ts";
+import type { BackendCollections } from "../backend-refs.ts";
 import { SecretReader, type SecretCollections } from "../secrets.ts";
 import { unservedFields } from "../unserved.ts";
+import { ServiceReader } from "./external-service.ts";
 import { UNIT_TRANSLATORS } from "./index.ts";
 import { refusalUnit } from "./refusal.ts";
 
@@ -22,10 +24,14 @@ export interface PolicyContent {
   readonly override: boolean;
   readonly units: readonly TrafficUnit[];
   readonly backend: BackendSettings | undefined;
+  /** Keys of Backends whose services it asks, sorted. */
+  readonly uses: readonly string[];
   readonly diagnostics: readonly Diagnostic[];
 }
 
-export function translateContent(policy: GwPolicy, collections: SecretCollections, read: Read): PolicyContent {
+export type ContentCollections = SecretCollections & BackendCollections;
+
+export function translateContent(policy: GwPolicy, collections: ContentCollections, read: Read): PolicyContent {
   const id = objectId(policy);
   const { strategy, targetRefs: _refs, targetSelectors: _selectors, ...sections } = policy.spec;
   const { view, unread } = watchReads({ spec: sections });
@@ -34,7 +40,8 @@ export function translateContent(policy: GwPolicy, collections: SecretCollection
   const report: Report = (path, message) =>
     void diagnostics.push({ code: "policy_invalid", severity: "error", object: id, path, message });
   const secrets = new SecretReader(collections, read, id.namespace);
-  const context = { secrets, report: within(report, "spec.traffic") };
+  const services = new ServiceReader(collections, read, id.namespace);
+  const context = { secrets, services, report: within(report, "spec.traffic") };
   const units = traffic === undefined ? [] : UNIT_TRANSLATORS.flatMap((unit) => unit.translate(traffic, context) ?? []);
   const phase = traffic?.phase === "PreRouting" ? Phase.PRE_ROUTING : Phase.POST_ROUTING;
   const settings = translateSettings(backend, secrets, within(report, "spec.backend"));
@@ -47,6 +54,7 @@ export function translateContent(policy: GwPolicy, collections: SecretCollection
     override: strategy?.inheritance === "Override",
     units: [...closed.slice(0, 1), ...units].map((unit) => create(TrafficUnitSchema, { unit })),
     backend: settings,
+    uses: services.uses,
     diagnostics,
   };
 }

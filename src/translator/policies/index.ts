@@ -6,6 +6,7 @@ import { csrf } from "./csrf.ts";
 import { buffer } from "./buffer.ts";
 import { delay } from "./delay.ts";
 import { directResponse } from "./direct-response.ts";
+import { extAuth } from "./ext-auth.ts";
 import { headerModifiers } from "./header-modifiers.ts";
 import { hostRewrite } from "./host-rewrite.ts";
 import { localRateLimit } from "./local-rate-limit.ts";
@@ -18,6 +19,7 @@ export const UNIT_TRANSLATORS: readonly UnitTranslator[] = [
   timeouts,
   cors,
   apiKeyAuthentication,
+  extAuth,
   authorization,
   retry,
   localRateLimit,

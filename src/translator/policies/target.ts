@@ -30,21 +30,25 @@ export interface TargetResolution {
   readonly problems: readonly TargetProblem[];
 }
 
-export interface TargetContext {
+/** What is known before it is known which backend is reached from where. */
+export interface RoutingTargets {
   readonly gateways: Readable<GatewayView>;
   readonly allGateways: Readable<KubeObject>;
   readonly routes: Readable<RouteReach>;
-  readonly services: Readable<ServiceView>;
-  readonly serviceReach: Readable<ServiceReach>;
-  readonly backends: Readable<TranslatedBackend>;
-  readonly backendReach: Readable<BackendReach>;
   /** Objects of the kinds that a selector can name. */
   readonly byLabels: { readonly [K in "Gateway" | "HTTPRoute" | "Service" | "GwBackend"]: ReadableIndex<KubeObject> };
 }
 
-interface Lookup {
+export interface TargetContext extends RoutingTargets {
+  readonly services: Readable<ServiceView>;
+  readonly serviceReach: Readable<ServiceReach>;
+  readonly backends: Readable<TranslatedBackend>;
+  readonly backendReach: Readable<BackendReach>;
+}
+
+interface Lookup<Context extends RoutingTargets = TargetContext> {
   readonly namespace: string;
-  readonly context: TargetContext;
+  readonly context: Context;
   readonly read: Read;
 }
 
@@ -62,14 +66,38 @@ export function resolveTargets(
   context: TargetContext,
   read: Read,
 ): TargetResolution {
-  const lookup = { namespace, context, read };
+  return resolveKinds(spec, TARGET_KINDS, { namespace, context, read });
+}
+
+/**
+ * The Gateways that a policy reaches through Gateways and routes, sorted: where the services that it asks have to be
+ * known. Backends as targets are left out, because what reaches them depends on this answer.
+ */
+export function gatewaysOfTargets(
+  { targetRefs = [], targetSelectors = [] }: TargetSpec,
+  namespace: string,
+  context: RoutingTargets,
+  read: Read,
+): readonly string[] {
+  const spec = {
+    targetRefs: targetRefs.filter(({ kind }) => ROUTING_KINDS.has(kind)),
+    targetSelectors: targetSelectors.filter(({ kind }) => ROUTING_KINDS.has(kind)),
+  };
+  return resolveKinds(spec, ROUTING_KINDS, { namespace, context, read }).gateways;
+}
+
+function resolveKinds<Context extends RoutingTargets>(
+  spec: TargetSpec,
+  kinds: ReadonlyMap<string, TargetKind<Context>>,
+  lookup: Lookup<Context>,
+): TargetResolution {
   const targets = new Map<string, PolicyTarget>();
   const gateways = new Set<string>();
   const problems: TargetProblem[] = [];
   const { refs, problems: unmatched } = namedTargets(spec, lookup);
   problems.push(...unmatched);
   for (const ref of refs) {
-    const found = resolve(ref, lookup);
+    const found = resolve(ref, kinds, lookup);
     if (found.problem !== undefined) problems.push(found.problem);
     for (const gateway of found.gateways) gateways.add(gateway);
     for (const target of found.targets)
@@ -83,7 +111,7 @@ export function resolveTargets(
 
 function namedTargets(
   spec: TargetSpec,
-  { namespace, context, read }: Lookup,
+  { namespace, context, read }: Lookup<RoutingTargets>,
 ): { refs: TargetRef[]; problems: TargetProblem[] } {
   const refs = [...(spec.targetRefs ?? [])];
   const problems: TargetProblem[] = [];
@@ -103,14 +131,18 @@ function isSelectable(kind: string): kind is keyof TargetContext["byLabels"] {
   return TARGET_KINDS.has(kind);
 }
 
-interface TargetKind {
+interface TargetKind<Context extends RoutingTargets> {
   readonly group: string;
-  resolve(ref: TargetRef, lookup: Lookup): Found;
+  readonly resolve: (ref: TargetRef, lookup: Lookup<Context>) => Found;
 }
 
-const TARGET_KINDS: ReadonlyMap<string, TargetKind> = new Map([
+const ROUTING_KINDS: ReadonlyMap<string, TargetKind<RoutingTargets>> = new Map([
   ["Gateway", { group: GATEWAY_GROUP, resolve: resolveGateway }],
   ["HTTPRoute", { group: GATEWAY_GROUP, resolve: resolveRoute }],
+]);
+
+const TARGET_KINDS: ReadonlyMap<string, TargetKind<TargetContext>> = new Map<string, TargetKind<TargetContext>>([
+  ...ROUTING_KINDS,
   ["Service", { group: "", resolve: resolveService }],
   ["GwBackend", { group: GWPROXY_GROUP, resolve: resolveBackend }],
 ]);
@@ -120,15 +152,19 @@ export function groupOfTarget(kind: string): string | undefined {
   return TARGET_KINDS.get(kind)?.group;
 }
 
-function resolve(ref: TargetRef, lookup: Lookup): Found {
-  const kind = TARGET_KINDS.get(ref.kind);
+function resolve<Context extends RoutingTargets>(
+  ref: TargetRef,
+  kinds: ReadonlyMap<string, TargetKind<Context>>,
+  lookup: Lookup<Context>,
+): Found {
+  const kind = kinds.get(ref.kind);
   // Kinds of other groups may bear the same name and must never be taken for ours.
   if (kind === undefined || kind.group !== ref.group)
     return nothing(`${describe(ref, lookup)}: targets of this kind are not served yet`);
   return kind.resolve(ref, lookup);
 }
 
-function resolveGateway(ref: TargetRef, lookup: Lookup): Found {
+function resolveGateway(ref: TargetRef, lookup: Lookup<RoutingTargets>): Found {
   const { namespace, context, read } = lookup;
   const key = `${namespace}/${ref.name}`;
   const gateway = read.get(context.gateways, key);
@@ -146,7 +182,7 @@ function resolveGateway(ref: TargetRef, lookup: Lookup): Found {
   return { targets: [{ case: "listener", value: listener.key }], gateways: [key] };
 }
 
-function resolveRoute(ref: TargetRef, lookup: Lookup): Found {
+function resolveRoute(ref: TargetRef, lookup: Lookup<RoutingTargets>): Found {
   const { namespace, context, read } = lookup;
   const route = read.get(context.routes, `${namespace}/${ref.name}`);
   if (route === undefined) return nothing(`${describe(ref, lookup)} not found`);
@@ -189,7 +225,7 @@ function resolveBackend(ref: TargetRef, lookup: Lookup): Found {
   };
 }
 
-function unattached(ref: TargetRef, lookup: Lookup, foreign: boolean): Found {
+function unattached(ref: TargetRef, lookup: Lookup<RoutingTargets>, foreign: boolean): Found {
   const why = foreign ? "is attached to Gateways of another controller only" : "is not attached to any Gateway";
   return { targets: [], gateways: [], problem: { message: `${describe(ref, lookup)} ${why}`, foreign } };
 }
@@ -202,6 +238,6 @@ function problem(message: string): TargetProblem {
   return { message, foreign: false };
 }
 
-function describe(ref: TargetRef, { namespace }: Lookup): string {
+function describe(ref: TargetRef, { namespace }: Lookup<RoutingTargets>): string {
   return `${ref.kind} ${namespace}/${ref.name}`;
 }

@@ -7,7 +7,7 @@ import {
   TransformSchema,
   type Transform,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { branchesOf, checkExpression, type UnitContext, type UnitTranslator } from "./unit.ts";
+import { branchesOf, checkExpression, expressionMap, type UnitContext, type UnitTranslator } from "./unit.ts";
 
 export const transformation: UnitTranslator = {
   name: "transformation",
@@ -46,13 +46,11 @@ function translateTransform(
       name,
       expression: checked(value, `${field}[${at}].value`),
     }));
-  // Sorted, because equal content must have equal bytes.
-  const metadata = Object.entries(transform.metadata ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
   return create(TransformSchema, {
     set: headers("set"),
     add: headers("add"),
     remove: [...(transform.remove ?? [])],
     body: checked(transform.body, "body"),
-    metadata: Object.fromEntries(metadata.map(([name, text]) => [name, checked(text, `metadata.${name}`)])),
+    metadata: expressionMap(transform.metadata, `${path}.metadata`, context, place),
   });
 }

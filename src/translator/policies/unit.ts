@@ -9,9 +9,11 @@ import { parseExpression } from "../../cel/compile-expression.ts";
 import { environmentOf, type Place } from "../../cel/places.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { SecretReader } from "../secrets.ts";
+import type { ServiceReader } from "./external-service.ts";
 
 export interface UnitContext {
   readonly secrets: SecretReader;
+  readonly services: ServiceReader;
   /** Path relative to `spec.traffic`. */
   report(path: string, message: string): void;
 }
@@ -55,4 +57,24 @@ export function branchesOf<P>(
     policy,
     path: `conditional[${at}]`,
   }));
+}
+
+/** Expressions by name, checked and sorted: equal content must have equal bytes. */
+export function expressionMap(
+  expressions: Readonly<Record<string, string>> | undefined,
+  path: string,
+  context: UnitContext,
+  place: Place = "request",
+): Record<string, string> {
+  const sorted = Object.entries(expressions ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(
+    sorted.map(([name, text]) => [name, checkExpression(text, `${path}.${name}`, context, place)]),
+  );
+}
+
+/** Field paths of a branch: of the entry itself, and of the policy that it holds. */
+export function branchPaths(block: string, path: string): { readonly entry: string; readonly policy: string } {
+  return path === ""
+    ? { entry: block, policy: block }
+    : { entry: `${block}.${path}`, policy: `${block}.${path}.policy` };
 }

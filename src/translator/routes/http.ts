@@ -4,7 +4,6 @@
  */
 import { create } from "@bufbuild/protobuf";
 import type { HTTPBackendRef, HTTPRoute, HTTPRouteRule } from "../../../generated/types/gateway-api/httproute.ts";
-import type { ReferenceGrant } from "../../../generated/types/gateway-api/referencegrant.ts";
 import {
   HttpRouteSchema,
   HttpRuleSchema,
@@ -15,27 +14,20 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Reason } from "../../api/conditions.ts";
 import { objectId } from "../../api/object.ts";
-import { createdAtMs, describeRef, GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from "../../api/refs.ts";
+import { createdAtMs, GATEWAY_GROUP } from "../../api/refs.ts";
 import { resourceOf } from "../../ir/encode.ts";
-import { backendKey, httpRouteKey } from "../../ir/keys.ts";
+import { httpRouteKey } from "../../ir/keys.ts";
 import type { Resource } from "../../ir/resource.ts";
-import type { Readable, ReadableIndex } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
 import { parseDuration } from "../../lib/duration.ts";
 import type { ParentView } from "../attach.ts";
+import { resolveBackend, type BackendCollections } from "../backend-refs.ts";
 import type { Fault } from "../gateway.ts";
-import { isGranted } from "../grants.ts";
 import { irRef } from "../refs.ts";
-import type { ServiceView } from "../service.ts";
 import { translateFilters } from "./filters.ts";
 import { translateMatches } from "./matches.ts";
 
-export interface RouteContext {
-  readonly services: Readable<ServiceView>;
-  /** Every GwBackend that exists. */
-  readonly backends: Readable<unknown>;
-  readonly grants: ReadableIndex<ReferenceGrant>;
-}
+export type RouteContext = BackendCollections;
 
 export type RouteFault = Fault & { readonly path: string };
 
@@ -111,7 +103,8 @@ function timeout<K extends string>(name: K, text: string | undefined): { [P in K
 }
 
 function translateBackendRef(ref: HTTPBackendRef, path: string, context: RuleContext): WeightedBackend {
-  const target = resolveBackendRef(ref, context);
+  const from = { group: GATEWAY_GROUP, kind: "HTTPRoute", namespace: context.namespace, needsGrant: true };
+  const target = resolveBackend(ref, from, context, context.read);
   const { filters, faults } = translateFilters(ref.filters, "backendRef");
   for (const fault of faults) context.fault({ ...fault, path: `${path}.${fault.path}` });
   if (typeof target !== "string") context.fault({ path, ...target });
@@ -122,36 +115,4 @@ function translateBackendRef(ref: HTTPBackendRef, path: string, context: RuleCon
     invalidReason: problems.join("; "),
     filters,
   });
-}
-
-/** @returns the key of the Backend, or why there is none */
-function resolveBackendRef(
-  ref: HTTPBackendRef,
-  { namespace, services, backends, grants, read }: RuleContext,
-): string | Fault {
-  const target = {
-    group: ref.group ?? "",
-    kind: ref.kind ?? "Service",
-    namespace: ref.namespace ?? namespace,
-    name: ref.name,
-  };
-  const text = describeRef(target);
-  const isService = target.group === "" && target.kind === "Service";
-  if (!isService && !(target.group === GWPROXY_GROUP && target.kind === "GwBackend"))
-    return { reason: Reason.InvalidKind, message: `${text}: this kind cannot be a backend` };
-  const from = { group: GATEWAY_GROUP, kind: "HTTPRoute", namespace };
-  if (!isGranted({ from, to: target }, grants, read))
-    return {
-      reason: Reason.RefNotPermitted,
-      message: `${text}: namespace ${target.namespace} has no ReferenceGrant for an HTTPRoute from ${namespace}`,
-    };
-  if (!isService) {
-    if (read.get(backends, nameKey(target)) !== undefined) return backendKey(target.namespace, target.name);
-    return { reason: Reason.BackendNotFound, message: `${text} not found` };
-  }
-  if (ref.port === undefined) return { reason: Reason.UnsupportedValue, message: `${text}: port is required` };
-  const service = read.get(services, nameKey(target));
-  if (service === undefined) return { reason: Reason.BackendNotFound, message: `${text} not found` };
-  const port = service.ports.find((candidate) => candidate.port === ref.port);
-  return port?.key ?? { reason: Reason.BackendNotFound, message: `${text} has no TCP port ${ref.port}` };
 }

@@ -17,7 +17,7 @@ import type { ApplyResult, ResourceUpdate } from "../../ir/resource.ts";
 import { createBackoff, type BackoffOptions } from "../../lib/backoff.ts";
 import { FatalError, messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
-import { methodDefinition } from "../grpc.ts";
+import { methodDefinition } from "../../lib/grpc.ts";
 import { GATEWAY_METADATA, MAX_MESSAGE_BYTES } from "../limits.ts";
 import { ClientSession } from "./session.ts";
 import { Store } from "./store.ts";

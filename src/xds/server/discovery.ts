@@ -16,7 +16,7 @@ import {
 import type { Resource, ResourceUpdate } from "../../ir/resource.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
-import { serviceDefinition } from "../grpc.ts";
+import { serviceDefinition } from "../../lib/grpc.ts";
 import { GATEWAY_METADATA, MAX_MESSAGE_BYTES } from "../limits.ts";
 import type { RefusedResource } from "../nack.ts";
 import { ReloadableCredentials, type ServerCertificate } from "./credentials.ts";

@@ -1,0 +1,192 @@
+/**
+ * Opens external services for policies: an ExternalService of the configuration becomes a Callout. The place is looked
+ * up for each call, so that a backend that changes is followed at once and no policy is compiled again.
+ */
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  type DescMethodBiDiStreaming,
+  type DescMethodUnary,
+  type Message,
+  type MessageShape,
+} from "@bufbuild/protobuf";
+import { Metadata } from "@grpc/grpc-js";
+import {
+  BackendTlsSchema,
+  type BackendSettings,
+  type ExternalService,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { methodDefinition } from "../../lib/grpc.ts";
+import { HeaderList } from "../../lib/header-list.ts";
+import { placeCredential } from "../backends/auth.ts";
+import type { Callee } from "../backends/registry.ts";
+import type { Upstream } from "../backends/upstream.ts";
+import { ProxyError } from "../errors.ts";
+import {
+  CalloutError,
+  type Callout,
+  type CalloutAnswer,
+  type Caller,
+  type CalloutRequest,
+  type CalloutSink,
+  type CalloutStream,
+} from "./callout.ts";
+import { callUnary, openStream } from "./grpc-call.ts";
+import { GrpcChannels, MAX_IN_FLIGHT, type GrpcChannel } from "./grpc-channels.ts";
+import { callHttp } from "./http-call.ts";
+
+export interface CalloutsOptions {
+  readonly upstream: Upstream;
+  /** Bytes of an answer, or of a body inside a message, that may be held in memory. */
+  readonly bodyLimitBytes: number;
+  /** The endpoint of a Backend to call now. @throws ProxyError backend_invalid, endpoint_unavailable */
+  readonly callee: (backendKey: string) => Callee;
+}
+
+export interface Callouts {
+  open(service: ExternalService | undefined): Callout;
+  close(): void;
+}
+
+/** What the brief gives an HTTP call; a gRPC call that hangs is no better. */
+const CALL_TIMEOUT_MS = 2_000;
+/** Beyond the body itself: headers, attributes, metadata. */
+const MESSAGE_OVERHEAD_BYTES = 1_048_576;
+
+export function createCallouts(options: CalloutsOptions): Callouts {
+  const channels = new GrpcChannels(options.bodyLimitBytes + MESSAGE_OVERHEAD_BYTES);
+  return {
+    open: (service) => new ServiceCallout(service, options, channels),
+    close: () => channels.close(),
+  };
+}
+
+class ServiceCallout implements Callout {
+  readonly path: string;
+  readonly invalidReason: string | undefined;
+  readonly #options: CalloutsOptions;
+  readonly #channels: GrpcChannels;
+  readonly #find: () => Callee;
+  #inFlight = 0;
+
+  constructor(service: ExternalService | undefined, options: CalloutsOptions, channels: GrpcChannels) {
+    const place = service?.place;
+    this.path = place?.case === "origin" ? place.value.path : "";
+    this.invalidReason = place?.case === undefined ? (service?.invalidReason ?? "no service") : undefined;
+    this.#options = options;
+    this.#channels = channels;
+    this.#find = finderOf(place, options);
+  }
+
+  async unary<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    message: MessageShape<I>,
+    caller: Caller,
+  ): Promise<MessageShape<O>> {
+    const { channel, metadata, begin } = this.#reach();
+    const call = { metadata, timeoutMs: CALL_TIMEOUT_MS, caller, settle: begin() };
+    // The method's own schema decoded the answer.
+    return (await callUnary(channel, definitionOf(method), message, call)) as MessageShape<O>;
+  }
+
+  stream<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodBiDiStreaming<I, O>,
+    sink: CalloutSink<MessageShape<O>>,
+    caller: Caller,
+  ): CalloutStream<MessageShape<I>> {
+    const { channel, metadata, begin } = this.#reach();
+    // The method's own schema decodes what the sink gets.
+    const untyped = sink as CalloutSink<Message>;
+    return openStream(channel, definitionOf(method), untyped, { metadata, caller, settle: begin() });
+  }
+
+  async http(request: CalloutRequest, caller: Caller): Promise<CalloutAnswer> {
+    const { upstream, bodyLimitBytes } = this.#options;
+    const { target, authority, auth, begin } = this.#find();
+    if (this.#inFlight >= MAX_IN_FLIGHT) throw new CalloutError(`more than ${MAX_IN_FLIGHT} calls in flight`);
+    const headers = new HeaderList(["host", request.authority ?? authority, ...request.headers.raw]);
+    const { method, body } = request;
+    const path = auth === undefined ? request.path : placeCredential(auth, headers, request.path);
+    const deadlineAtMs = performance.now() + CALL_TIMEOUT_MS;
+    const call = { method, path, headers, body, deadlineAtMs, timeoutCode: "backend_timeout" as const, abort: caller };
+    const settle = begin();
+    let healthy: boolean | undefined;
+    this.#inFlight++;
+    try {
+      const answer = await callHttp(upstream, target, call, bodyLimitBytes);
+      healthy = answer.status < 500;
+      return answer;
+    } catch (error) {
+      if (error instanceof CalloutError) healthy = false;
+      throw error;
+    } finally {
+      this.#inFlight--;
+      settle(healthy);
+    }
+  }
+
+  #reach(): { channel: GrpcChannel; metadata: Metadata; begin: Callee["begin"] } {
+    const { target, authority, auth, begin } = this.#find();
+    return { channel: this.#channels.channel(target, authority), metadata: metadataOf(auth), begin };
+  }
+}
+
+/** @returns what finds the endpoint of the next call. @throws CalloutError from there */
+function finderOf(place: ExternalService["place"] | undefined, { callee }: CalloutsOptions): () => Callee {
+  switch (place?.case) {
+    case "backend": {
+      const key = place.value;
+      return () => {
+        try {
+          return callee(key);
+        } catch (error) {
+          if (!(error instanceof ProxyError)) throw error;
+          const misconfigured = error.code !== "endpoint_unavailable";
+          throw new CalloutError(`${key}: ${error.detail ?? error.message}`, { cause: error, misconfigured });
+        }
+      };
+    }
+    case "origin": {
+      const { host, port, tls } = place.value;
+      const target = { host, port, unixPath: "", tls: tls ? create(BackendTlsSchema) : undefined };
+      const found: Callee = {
+        target,
+        authority: authorityOf(host, port, tls),
+        auth: undefined,
+        begin: () => () => undefined,
+      };
+      return () => found;
+    }
+    case undefined:
+      return () => {
+        throw new CalloutError("the service could not be resolved", { misconfigured: true });
+      };
+  }
+}
+
+/** Without the port that the scheme has anyway. */
+function authorityOf(host: string, port: number, tls: boolean): string {
+  const name = host.includes(":") ? `[${host}]` : host;
+  return port === (tls ? 443 : 80) ? name : `${name}:${port}`;
+}
+
+/** A credential as metadata of a call; one that belongs into a path has no place in gRPC. */
+function metadataOf(auth: BackendSettings["auth"]): Metadata {
+  const metadata = new Metadata();
+  if (auth === undefined) return metadata;
+  const headers = new HeaderList();
+  if (placeCredential(auth, headers, "/") !== "/")
+    throw new CalloutError("a gRPC call cannot carry its credential in a query parameter", { misconfigured: true });
+  for (let at = 0; at < headers.raw.length; at += 2)
+    metadata.set(headers.raw[at] as string, headers.raw[at + 1] as string);
+  return metadata;
+}
+
+const definitions = new WeakMap<DescMethod, ReturnType<typeof methodDefinition>>();
+
+function definitionOf(method: DescMethod): ReturnType<typeof methodDefinition> {
+  let definition = definitions.get(method);
+  if (definition === undefined) definitions.set(method, (definition = methodDefinition(method)));
+  return definition;
+}

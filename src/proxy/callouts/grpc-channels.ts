@@ -1,0 +1,132 @@
+/**
+ * gRPC connections to external services: one channel per target, reused by every policy, reconnected by the library.
+ * Bounded: calls in flight, size of a message, time to notice that a peer is dead.
+ */
+import { Client, credentials, type ChannelOptions } from "@grpc/grpc-js";
+import { isIP } from "node:net";
+import { tlsKey } from "../backends/tls.ts";
+import type { UpstreamTarget } from "../backends/upstream.ts";
+import { CalloutError } from "./callout.ts";
+import { TlsCredentials } from "./grpc-credentials.ts";
+
+/** Calls to one service that may wait for its answer at the same time. */
+export const MAX_IN_FLIGHT = 4096;
+/** So many calls in a row without an answer: the connection is taken for dead, and a new one is opened. */
+const TIMEOUTS_TO_REPLACE = 3;
+const FIRST_RECONNECT_MS = 100;
+const LAST_RECONNECT_MS = 2_000;
+const UNUSED_MS = 300_000;
+const SWEEP_MS = 60_000;
+
+export class GrpcChannels {
+  readonly #channels = new Map<string, GrpcChannel>();
+  readonly #byTarget = new WeakMap<UpstreamTarget, GrpcChannel>();
+  readonly #maxMessageBytes: number;
+  readonly #sweep: NodeJS.Timeout;
+
+  constructor(maxMessageBytes: number) {
+    this.#maxMessageBytes = maxMessageBytes;
+    this.#sweep = setInterval(() => this.#closeUnused(), SWEEP_MS);
+    this.#sweep.unref();
+  }
+
+  /** @param authority what the service is called in the requests */
+  channel(target: UpstreamTarget, authority: string): GrpcChannel {
+    let channel = this.#byTarget.get(target);
+    if (channel === undefined || channel.closed) {
+      const key = keyOf(target, authority);
+      channel = this.#channels.get(key);
+      if (channel === undefined) {
+        channel = new GrpcChannel(target, authority, this.#maxMessageBytes);
+        this.#channels.set(key, channel);
+      }
+      this.#byTarget.set(target, channel);
+    }
+    return channel;
+  }
+
+  close(): void {
+    clearInterval(this.#sweep);
+    for (const channel of this.#channels.values()) channel.close();
+    this.#channels.clear();
+  }
+
+  #closeUnused(): void {
+    const before = performance.now() - UNUSED_MS;
+    for (const [key, channel] of this.#channels) {
+      if (!channel.unusedSince(before)) continue;
+      channel.close();
+      this.#channels.delete(key);
+    }
+  }
+}
+
+export class GrpcChannel {
+  closed = false;
+  readonly #open: () => Client;
+  #client: Client;
+  #inFlight = 0;
+  #timeouts = 0;
+  #usedAtMs = performance.now();
+
+  constructor(target: UpstreamTarget, authority: string, maxMessageBytes: number) {
+    const options = optionsOf(authority, maxMessageBytes);
+    const { tls } = target;
+    const security = tls === undefined ? credentials.createInsecure() : new TlsCredentials(tls, target.host);
+    this.#open = () => new Client(addressOf(target), security, options);
+    this.#client = this.#open();
+  }
+
+  /** Takes one of the calls that may be in flight; `done` gives it back. @throws CalloutError when there are too many */
+  begin(): Client {
+    if (this.#inFlight >= MAX_IN_FLIGHT) throw new CalloutError(`more than ${MAX_IN_FLIGHT} calls in flight`);
+    this.#inFlight++;
+    this.#usedAtMs = performance.now();
+    return this.#client;
+  }
+
+  done(outcome: "answered" | "failed" | "timeout"): void {
+    this.#inFlight--;
+    if (outcome === "answered") this.#timeouts = 0;
+    if (outcome !== "timeout" || ++this.#timeouts < TIMEOUTS_TO_REPLACE) return;
+    this.#timeouts = 0;
+    // Calls that are still under way end by their own limits.
+    this.#client.close();
+    this.#client = this.#open();
+  }
+
+  unusedSince(ms: number): boolean {
+    return this.#inFlight === 0 && this.#usedAtMs < ms;
+  }
+
+  close(): void {
+    this.closed = true;
+    this.#client.close();
+  }
+}
+
+function keyOf({ host, port, unixPath, tls }: UpstreamTarget, authority: string): string {
+  return `${unixPath === "" ? `${host} ${port}` : unixPath} ${authority} ${tls === undefined ? "" : tlsKey(tls)}`;
+}
+
+function addressOf({ host, port, unixPath }: UpstreamTarget): string {
+  if (unixPath !== "") return `unix:${unixPath}`;
+  return isIP(host) === 6 ? `dns:[${host}]:${port}` : `dns:${host}:${port}`;
+}
+
+function optionsOf(authority: string, maxMessageBytes: number): ChannelOptions {
+  return {
+    "grpc.default_authority": authority,
+    "grpc.max_receive_message_length": maxMessageBytes,
+    "grpc.max_send_message_length": maxMessageBytes,
+    "grpc.initial_reconnect_backoff_ms": FIRST_RECONNECT_MS,
+    "grpc.max_reconnect_backoff_ms": LAST_RECONNECT_MS,
+    // A check that is asked twice could be charged twice.
+    "grpc.enable_retries": 0,
+    // An environment variable must not send credentials of clients to a proxy that no policy names.
+    "grpc.enable_http_proxy": 0,
+    "grpc.service_config_disable_resolution": 1,
+    // Two channels of one address may differ in whom they trust.
+    "grpc.use_local_subchannel_pool": 1,
+  };
+}

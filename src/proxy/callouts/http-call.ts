@@ -1,0 +1,51 @@
+/** One HTTP call to an external service through the client of the backends; the answer is read whole, up to a limit. */
+import { HeaderList } from "../../lib/header-list.ts";
+import type { BodyStream } from "../pipeline/body.ts";
+import { forwardable } from "../pipeline/fields.ts";
+import type { Upstream, UpstreamRequest, UpstreamTarget } from "../backends/upstream.ts";
+import { ProxyError } from "../errors.ts";
+import { CalloutError, type CalloutAnswer } from "./callout.ts";
+
+/** @throws CalloutError; what the exchange was aborted with */
+export async function callHttp(
+  upstream: Upstream,
+  target: UpstreamTarget,
+  request: UpstreamRequest,
+  limitBytes: number,
+): Promise<CalloutAnswer> {
+  try {
+    const { status, headers, body } = await upstream.send(target, request);
+    return {
+      status,
+      headers: new HeaderList(forwardable(headers.raw)),
+      body: body === null ? Buffer.alloc(0) : await readWhole(body, limitBytes),
+    };
+  } catch (error) {
+    if (error instanceof ProxyError && error.code !== "request_timeout")
+      throw new CalloutError(`${error.message}: ${error.detail ?? error.code}`, { cause: error });
+    throw error;
+  }
+}
+
+function readWhole(body: BodyStream, limitBytes: number): Promise<Buffer> {
+  const tooLarge = (): CalloutError => new CalloutError(`the answer is larger than ${limitBytes} bytes`);
+  const whole = body.whole?.();
+  if (whole !== undefined) return whole.length <= limitBytes ? Promise.resolve(whole) : Promise.reject(tooLarge());
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    body.read({
+      data(chunk) {
+        size += chunk.length;
+        if (size <= limitBytes) chunks.push(chunk);
+        else {
+          body.destroy();
+          reject(tooLarge());
+        }
+        return size <= limitBytes;
+      },
+      end: () => resolve(Buffer.concat(chunks)),
+      error: reject,
+    });
+  });
+}

@@ -1,0 +1,106 @@
+/**
+ * Asks a service outside whether a request may pass. The failure mode covers a service that cannot be asked and nothing
+ * else: a service that could not be resolved, or an expression that fails, always refuses.
+ */
+import type { ExtAuth, ExtAuthChoice } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { ConfigError } from "../../lib/errors.ts";
+import { CalloutError } from "../callouts/callout.ts";
+import { ProxyError } from "../errors.ts";
+import type { Exchange, Next, Reply } from "../pipeline/exchange.ts";
+import { compileChoice } from "./conditional.ts";
+import { VerdictCache } from "./ext-auth-cache.ts";
+import { compileGrpcCheck, type Ask } from "./ext-auth-grpc.ts";
+import { compileHttpCheck } from "./ext-auth-http.ts";
+import { UNASKED, type Allowed, type Denied, type Verdict } from "./ext-auth-verdict.ts";
+import { applyHeaderOptions } from "./header-options.ts";
+import type { Policy, PolicyDeps } from "./policy.ts";
+import { responseTarget } from "./response-support.ts";
+
+interface Compiled {
+  readonly ask: Ask;
+  readonly failOpen: boolean;
+  readonly forwardBodyBytes: number | undefined;
+  readonly cache: VerdictCache | undefined;
+}
+
+export const extAuth: Policy<ExtAuthChoice> = {
+  name: "ext-auth",
+  compile({ branches }, deps) {
+    const choose = compileChoice(branches, (branch) => compileCheck(branch.extAuth, deps), deps);
+    return function extAuth(exchange, next) {
+      const check = choose(exchange);
+      return check === undefined ? next() : judge(check, exchange, next);
+    };
+  },
+};
+
+function compileCheck(spec: ExtAuth | undefined, deps: PolicyDeps): Compiled {
+  if (spec === undefined) throw new ConfigError("an external authorization branch says nothing");
+  return {
+    ask: compileAsk(spec, deps),
+    failOpen: spec.failOpen,
+    forwardBodyBytes: spec.forwardBodyBytes,
+    cache: spec.cache === undefined ? undefined : new VerdictCache(spec.cache, deps),
+  };
+}
+
+function compileAsk({ service, protocol }: ExtAuth, deps: PolicyDeps): Ask {
+  const callout = deps.callout(service);
+  const { invalidReason } = callout;
+  if (invalidReason !== undefined)
+    return () => {
+      throw new ProxyError("ext_auth_failed", { detail: invalidReason });
+    };
+  switch (protocol.case) {
+    case "grpc":
+      return compileGrpcCheck(protocol.value, callout, deps);
+    case "http":
+      return compileHttpCheck(protocol.value, callout, deps);
+    case undefined:
+      throw new ConfigError("an external authorization without a protocol");
+  }
+}
+
+async function judge(check: Compiled, exchange: Exchange, next: Next): Promise<Reply> {
+  const verdict = await decide(check, exchange);
+  return verdict.allowed ? pass(verdict, next) : refuse(verdict);
+}
+
+/** The request is as the verdict wants it when this returns. */
+async function decide(check: Compiled, exchange: Exchange): Promise<Verdict> {
+  const key = check.cache?.keyOf(exchange);
+  const known = key === undefined ? undefined : check.cache?.get(key);
+  const verdict = known ?? (await askService(check, exchange));
+  if (verdict.metadata !== undefined) exchange.setRoot("extauthz", verdict.metadata);
+  if (verdict.allowed) verdict.edit(exchange);
+  if (known === undefined && key !== undefined && verdict !== UNASKED) check.cache?.put(key, verdict, exchange);
+  return verdict;
+}
+
+async function askService({ ask, failOpen, forwardBodyBytes }: Compiled, exchange: Exchange): Promise<Verdict> {
+  const body = forwardBodyBytes === undefined ? undefined : await exchange.bufferRequestBody(forwardBodyBytes);
+  if (forwardBodyBytes !== undefined && body === undefined)
+    throw new ProxyError("body_too_large", { detail: `longer than the ${forwardBodyBytes} bytes that are forwarded` });
+  try {
+    return await ask(exchange, body);
+  } catch (error) {
+    if (!(error instanceof CalloutError)) throw error;
+    if (!failOpen || error.misconfigured)
+      throw new ProxyError("ext_auth_failed", { detail: error.detail ?? error.message, cause: error });
+    exchange.addLogField("extAuth", "failed open");
+    return UNASKED;
+  }
+}
+
+async function pass({ responseHeaders }: Allowed, next: Next): Promise<Reply> {
+  const reply = await next();
+  if (responseHeaders.length > 0) applyHeaderOptions(responseHeaders, responseTarget(reply));
+  return reply;
+}
+
+function refuse({ reply }: Denied): Reply {
+  if (reply === undefined) throw new ProxyError("ext_auth_failed", { detail: "denied by the service" });
+  const { status, headers, body } = reply;
+  // A copy: the verdict may be remembered, and later steps edit what they are given.
+  return { status, headers: headers.clone(), body: body.length === 0 ? null : body, upstream: false };
+}

@@ -1,0 +1,43 @@
+/** Edits of a query string that leave every other parameter as the client wrote it: an upstream may have signed it. */
+
+/** The first parameter of the name gets the value, further ones go; without one it is appended. */
+export function setParameter(target: string, name: string, value: string): string {
+  const pair = `${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
+  let placed = false;
+  const pairs = pairsOf(target).flatMap((each) => {
+    if (nameOf(each) !== name) return [each];
+    if (placed) return [];
+    placed = true;
+    return [pair];
+  });
+  if (!placed) pairs.push(pair);
+  return join(target, pairs);
+}
+
+export function removeParameters(target: string, names: ReadonlySet<string>): string {
+  if (names.size === 0) return target;
+  return join(
+    target,
+    pairsOf(target).filter((pair) => !names.has(nameOf(pair))),
+  );
+}
+
+function pairsOf(target: string): string[] {
+  const mark = target.indexOf("?");
+  return mark < 0 || mark === target.length - 1 ? [] : target.slice(mark + 1).split("&");
+}
+
+function join(target: string, pairs: readonly string[]): string {
+  const path = target.split("?", 1)[0] ?? "";
+  return pairs.length === 0 ? path : `${path}?${pairs.join("&")}`;
+}
+
+function nameOf(pair: string): string {
+  const name = pair.split("=", 1)[0] ?? "";
+  try {
+    return decodeURIComponent(name.replaceAll("+", " "));
+  } catch {
+    // Not UTF-8 in percent form: it stands for itself.
+    return name;
+  }
+}

@@ -1,0 +1,66 @@
+/** A reference to a destination → the key of a Backend, or why there is none. Every look-up is a recorded read. */
+import type { ReferenceGrant } from "../../generated/types/gateway-api/referencegrant.ts";
+import { Reason } from "../api/conditions.ts";
+import { describeRef, GWPROXY_GROUP, nameKey } from "../api/refs.ts";
+import { backendKey } from "../ir/keys.ts";
+import type { Readable, ReadableIndex } from "../lib/collections/collection.ts";
+import type { Read } from "../lib/collections/graph.ts";
+import type { Fault } from "./gateway.ts";
+import { isGranted } from "./grants.ts";
+import type { ServiceView } from "./service.ts";
+
+export interface BackendCollections {
+  readonly services: Readable<ServiceView>;
+  /** Every GwBackend that exists. */
+  readonly backends: Readable<unknown>;
+  readonly grants: ReadableIndex<ReferenceGrant>;
+}
+
+/** As a Gateway API route or a policy spells it. */
+export interface BackendReference {
+  readonly group?: string;
+  readonly kind?: string;
+  readonly name: string;
+  readonly namespace?: string;
+  readonly port?: number;
+}
+
+export interface Referrer {
+  readonly group: string;
+  readonly kind: string;
+  readonly namespace: string;
+  /** Whether another namespace has to allow the reference. */
+  readonly needsGrant: boolean;
+}
+
+export function resolveBackend(
+  ref: BackendReference,
+  from: Referrer,
+  { services, backends, grants }: BackendCollections,
+  read: Read,
+): string | Fault {
+  const target = {
+    group: ref.group ?? "",
+    kind: ref.kind ?? "Service",
+    namespace: ref.namespace ?? from.namespace,
+    name: ref.name,
+  };
+  const text = describeRef(target);
+  const isService = target.group === "" && target.kind === "Service";
+  if (!isService && !(target.group === GWPROXY_GROUP && target.kind === "GwBackend"))
+    return { reason: Reason.InvalidKind, message: `${text}: this kind cannot be a backend` };
+  if (from.needsGrant && !isGranted({ from, to: target }, grants, read))
+    return {
+      reason: Reason.RefNotPermitted,
+      message: `${text}: namespace ${target.namespace} has no ReferenceGrant for an ${from.kind} from ${from.namespace}`,
+    };
+  if (!isService) {
+    if (read.get(backends, nameKey(target)) !== undefined) return backendKey(target.namespace, target.name);
+    return { reason: Reason.BackendNotFound, message: `${text} not found` };
+  }
+  if (ref.port === undefined) return { reason: Reason.UnsupportedValue, message: `${text}: port is required` };
+  const service = read.get(services, nameKey(target));
+  if (service === undefined) return { reason: Reason.BackendNotFound, message: `${text} not found` };
+  const port = service.ports.find((candidate) => candidate.port === ref.port);
+  return port?.key ?? { reason: Reason.BackendNotFound, message: `${text} has no TCP port ${ref.port}` };
+}
