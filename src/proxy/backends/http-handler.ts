@@ -70,21 +70,23 @@ function request(exchange: Exchange, headers: HeaderList, path: string): Upstrea
 }
 
 /** Score: from the start of the attempt to the head of the answer; in flight: to the last byte. */
-function call(exchange: Exchange, endpoint: EndpointState, send: () => Promise<UpstreamResponse>): Promise<Reply> {
+async function call(
+  exchange: Exchange,
+  endpoint: EndpointState,
+  send: () => Promise<UpstreamResponse>,
+): Promise<Reply> {
   const startedMs = performance.now();
   endpoint.pending++;
   endpoint.total++;
   exchange.onDone(() => endpoint.pending--);
-  return send().then(
-    ({ status, headers, body }) => {
-      endpoint.record(status < 500, (performance.now() - startedMs) / 1000);
-      return { status, headers, body, upstream: true };
-    },
-    (error: unknown) => {
-      if (error instanceof ProxyError) endpoint.record(false, 0);
-      throw error;
-    },
-  );
+  try {
+    const { status, headers, body } = await send();
+    endpoint.record(status < 500, (performance.now() - startedMs) / 1000);
+    return { status, headers, body, upstream: true };
+  } catch (error) {
+    if (error instanceof ProxyError) endpoint.record(false, 0);
+    throw error;
+  }
 }
 
 function authorityOf({ host, hostChoice }: Exchange, { hostname, rewritesHost }: Destination): string {

@@ -56,7 +56,7 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
     const { deadlineAtMs, timeoutCode } = this.request;
     if (deadlineAtMs !== undefined) {
       const left = Math.max(0, deadlineAtMs - performance.now());
-      this.#timer = setTimeout(() => this.abort(new ProxyError(timeoutCode)), left);
+      this.#timer = setTimeout(expire, left, this, timeoutCode);
     }
     this.request.abort?.onAbort(this);
     if (!this.#over) this.#dialer.connect(this, false);
@@ -254,4 +254,8 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
     this.#stopSending();
     this.#queue = [];
   }
+}
+
+function expire(call: Http1Call, code: UpstreamRequest["timeoutCode"]): void {
+  call.abort(new ProxyError(code));
 }

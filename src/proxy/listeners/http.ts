@@ -11,10 +11,10 @@ import type { Logger } from "../../lib/log.ts";
 import { ProxyError } from "../errors.ts";
 import { errorReply, printError } from "../pipeline/error-reply.ts";
 import type { Outcome, Reply } from "../pipeline/exchange.ts";
-import { HttpExchange } from "../pipeline/http-exchange.ts";
+import { HttpExchange, type DeadlineWatcher } from "../pipeline/http-exchange.ts";
 import { Run, type Stage } from "../pipeline/run.ts";
 import { arrivalOf, readHead, type Peer } from "./arrival.ts";
-import { Connections, refuseSocket } from "./connections.ts";
+import { Connections, refuseSocket, type InFlight } from "./connections.ts";
 import { IncomingBody } from "./incoming-body.ts";
 import { ReplyWriter } from "./reply-writer.ts";
 
@@ -142,7 +142,7 @@ class Front {
 }
 
 /** One request and its answer on one connection. */
-export class Visit {
+export class Visit implements InFlight, DeadlineWatcher {
   readonly exchange: HttpExchange;
   readonly request: IncomingMessage;
   readonly #front: Front;
@@ -163,7 +163,7 @@ export class Visit {
     this.#response = parts.response;
     this.#body = parts.body;
     this.#writer = new ReplyWriter(parts.response, exchange);
-    exchange.onDeadline = () => this.#onDeadline();
+    exchange.deadlineWatcher = this;
     parts.response.on("finish", () => this.#end(false));
   }
 
@@ -201,7 +201,7 @@ export class Visit {
     this.#writer.write(reply, true);
   }
 
-  #onDeadline(): void {
+  onDeadline(): void {
     // What was aborted answers in this turn, with the response policies; only what hangs elsewhere is cut short here.
     setImmediate(() => {
       if (this.#over) return;

@@ -20,13 +20,10 @@ export class IncomingBody implements BodyStream {
     this.#waiting?.writeContinue();
     this.#waiting = undefined;
     const request = this.#request;
-    request.on("data", (chunk: Buffer) => {
-      this.bytes += chunk.length;
-      if (this.#sink?.data(chunk) === false) request.pause();
-    });
-    request.on("end", () => this.#end());
-    request.on("error", (error) => this.#fail(error));
-    request.on("close", () => this.#fail(new Error("client closed the connection")));
+    request.on("data", this.#data.bind(this));
+    request.on("end", this.#end.bind(this));
+    request.on("error", this.#fail.bind(this));
+    request.on("close", this.#closed.bind(this));
   }
 
   resume(): void {
@@ -35,6 +32,15 @@ export class IncomingBody implements BodyStream {
 
   destroy(): void {
     this.#sink = undefined;
+  }
+
+  #data(chunk: Buffer): void {
+    this.bytes += chunk.length;
+    if (this.#sink?.data(chunk) === false) this.#request.pause();
+  }
+
+  #closed(): void {
+    if (this.#sink !== undefined) this.#fail(new Error("client closed the connection"));
   }
 
   #end(): void {

@@ -23,6 +23,10 @@ export interface Arrival {
   readonly proxyAuthorization: readonly string[] | undefined;
 }
 
+export interface DeadlineWatcher {
+  onDeadline(): void;
+}
+
 type ListenerInfo = Exchange["listener"];
 type RouteInfo = NonNullable<Exchange["route"]>;
 
@@ -55,8 +59,8 @@ export class HttpExchange implements Exchange {
   answeredByUpstream = false;
   hostChoice: Exchange["hostChoice"] = undefined;
   retry: Exchange["retry"] = undefined;
-  /** Called when the deadline has passed; the listener's, which knows what was sent. */
-  onDeadline: (() => void) | undefined = undefined;
+  /** Told when the deadline has passed: the listener's, which knows what was sent. */
+  deadlineWatcher: DeadlineWatcher | undefined = undefined;
   #host: string;
   #startedAt: Date | undefined;
   #queuedHeaders: HeaderList | undefined;
@@ -153,10 +157,7 @@ export class HttpExchange implements Exchange {
     clearTimeout(this.#timer);
     if (value === undefined || this.#over) return;
     const left = Math.max(0, value - performance.now());
-    this.#timer = setTimeout(() => {
-      this.abort(new ProxyError("request_timeout"));
-      this.onDeadline?.();
-    }, left);
+    this.#timer = setTimeout(expire, left, this);
   }
 
   onAbort(target: Abortable): void {
@@ -204,4 +205,9 @@ export class HttpExchange implements Exchange {
   get over(): boolean {
     return this.#over;
   }
+}
+
+function expire(exchange: HttpExchange): void {
+  exchange.abort(new ProxyError("request_timeout"));
+  exchange.deadlineWatcher?.onDeadline();
 }

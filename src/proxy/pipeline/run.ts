@@ -20,15 +20,18 @@ export interface Stage {
 
 export class Run {
   readonly #exchange: HttpExchange;
-  readonly #next: Next;
   #stage: Stage;
   #at = 0;
+  /**
+   * Made for the first middleware: a plain route has none. Bound and not an arrow function: Node 24 keeps closures that
+   * are stored in fields, and all they reach, until the next full garbage collection (docs/performance.md).
+   */
+  #next: Next | undefined;
   #guarded: Promise<Reply> | undefined;
 
   constructor(exchange: HttpExchange, stage: Stage) {
     this.#exchange = exchange;
     this.#stage = stage;
-    this.#next = () => this.#step();
   }
 
   /** Never throws and never rejects. */
@@ -51,7 +54,10 @@ export class Run {
     let reply: MaybePromise<Reply>;
     try {
       const middleware = chain[this.#at++];
-      reply = middleware === undefined ? end(this.#exchange, this) : middleware(this.#exchange, this.#next);
+      reply =
+        middleware === undefined
+          ? end(this.#exchange, this)
+          : middleware(this.#exchange, (this.#next ??= this.#step.bind(this)));
     } catch (error) {
       return errorReply(this.#exchange, error);
     }
@@ -61,7 +67,15 @@ export class Run {
   /** A promise that went up unchanged is guarded already. */
   #guard(reply: Promise<Reply>): Promise<Reply> {
     if (reply === this.#guarded) return reply;
-    this.#guarded = reply.catch((error: unknown) => errorReply(this.#exchange, error));
+    this.#guarded = this.#settled(reply);
     return this.#guarded;
+  }
+
+  async #settled(reply: Promise<Reply>): Promise<Reply> {
+    try {
+      return await reply;
+    } catch (error) {
+      return errorReply(this.#exchange, error);
+    }
   }
 }

@@ -5,7 +5,7 @@
 import { LimitKind, type LocalRateLimit } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import { ProxyError } from "../errors.ts";
-import type { Exchange } from "../pipeline/exchange.ts";
+import type { Exchange, TokenGate } from "../pipeline/exchange.ts";
 import { compileChoice } from "./conditional.ts";
 import { textOf } from "./expression-support.ts";
 import type { Policy, PolicyDeps } from "./policy.ts";
@@ -53,7 +53,7 @@ function charge(exchange: Exchange, entries: readonly Entry[], nowMs: () => numb
   if (empty !== undefined) refuse(exchange, empty, now);
   // Only now is anything taken: a request that one entry refuses must not use up another.
   for (const { bucket } of requests) bucket.take(1);
-  for (const each of charged) if (each.entry.countsTokens) exchange.tokenGates.push(gate(exchange, each, nowMs));
+  for (const each of charged) if (each.entry.countsTokens) exchange.tokenGates.push(new Gate(exchange, each, nowMs));
   report(exchange, scarcest(charged, now), now);
 }
 
@@ -73,26 +73,35 @@ function compileEntry(rule: LocalRateLimit["rules"][number], position: string, d
     countsTokens: kind === LimitKind.TOKENS,
     // A new bucket starts at the time by which the request is judged: one that started later would promise too late a reset.
     bucketFor(exchange, nowMs) {
-      const create = (): TokenBucket => new TokenBucket(size, nowMs);
-      if (expression === undefined) return table.get(SHARED, create);
-      return table.get(textOf(expression, exchange) ?? FAILED_KEY, create);
+      const bucketKey = expression === undefined ? SHARED : (textOf(expression, exchange) ?? FAILED_KEY);
+      return table.get(bucketKey) ?? table.add(bucketKey, new TokenBucket(size, nowMs));
     },
   };
 }
 
-function gate(exchange: Exchange, charged: Charged, nowMs: () => number): Exchange["tokenGates"][number] {
-  const { entry, bucket } = charged;
-  return {
-    admit() {
-      const now = nowMs();
-      if (bucket.remaining(entry.size, now) < 1) refuse(exchange, charged, now);
-    },
-    settle(totalTokens) {
-      // A refill that is due counts first, so that the usage is charged to the time in which it ended.
-      bucket.remaining(entry.size, nowMs());
-      bucket.take(totalTokens);
-    },
-  };
+class Gate implements TokenGate {
+  readonly #exchange: Exchange;
+  readonly #charged: Charged;
+  readonly #nowMs: () => number;
+
+  constructor(exchange: Exchange, charged: Charged, nowMs: () => number) {
+    this.#exchange = exchange;
+    this.#charged = charged;
+    this.#nowMs = nowMs;
+  }
+
+  admit(): void {
+    const { entry, bucket } = this.#charged;
+    const now = this.#nowMs();
+    if (bucket.remaining(entry.size, now) < 1) refuse(this.#exchange, this.#charged, now);
+  }
+
+  settle(totalTokens: number): void {
+    const { entry, bucket } = this.#charged;
+    // A refill that is due counts first, so that the usage is charged to the time in which it ended.
+    bucket.remaining(entry.size, this.#nowMs());
+    bucket.take(totalTokens);
+  }
 }
 
 function scarcest(charged: readonly Charged[], now: number): Charged | undefined {

@@ -43,20 +43,35 @@ export class TokenBucket {
 export class BucketTable {
   readonly #buckets = new Map<string | symbol, TokenBucket>();
   readonly #most: number;
+  /** The one used last, which is in its place already. */
+  #newest: string | symbol | undefined;
+  #newestBucket: TokenBucket | undefined;
 
   constructor(most: number) {
     this.#most = most;
   }
 
-  get(key: string | symbol, create: () => TokenBucket): TokenBucket {
+  get(key: string | symbol): TokenBucket | undefined {
+    if (key === this.#newest) return this.#newestBucket;
     const known = this.#buckets.get(key);
-    if (known !== undefined) this.#buckets.delete(key);
-    const bucket = known ?? create();
-    this.#buckets.set(key, bucket);
+    if (known === undefined) return undefined;
+    this.#buckets.delete(key);
+    return this.#put(key, known);
+  }
+
+  add(key: string | symbol, bucket: TokenBucket): TokenBucket {
+    this.#put(key, bucket);
     if (this.#buckets.size > this.#most) {
       const [oldest] = this.#buckets.keys();
       if (oldest !== undefined) this.#buckets.delete(oldest);
     }
+    return bucket;
+  }
+
+  #put(key: string | symbol, bucket: TokenBucket): TokenBucket {
+    this.#buckets.set(key, bucket);
+    this.#newest = key;
+    this.#newestBucket = bucket;
     return bucket;
   }
 }

@@ -20,51 +20,75 @@ export interface StreamContext {
  * Forwards the original bytes untouched and reads only the events that can tell the model or the usage. What cannot be
  * read is not counted, but still belongs to the client.
  */
-export function scanStream(source: BodyStream, { format, ledger, maxEventBytes }: StreamContext): BodyStream {
-  const facts: Facts = {};
-  let reading = true;
-  const parser = new SseParser(maxEventBytes, (_name, data) => {
-    if (facts.model !== undefined && !mayCarryUsage(data)) return;
-    const event = parseObject(data);
-    if (event !== undefined) format.stream(event, facts);
-  });
-  const read = (step: () => void): void => {
-    if (!reading) return;
+export function scanStream(source: BodyStream, context: StreamContext): BodyStream {
+  return new ScannedStream(source, context);
+}
+
+class ScannedStream implements BodyStream, BodySink {
+  readonly #source: BodyStream;
+  readonly #context: StreamContext;
+  readonly #parser: SseParser;
+  readonly #facts: Facts = {};
+  #sink: BodySink | undefined;
+  #reading = true;
+
+  constructor(source: BodyStream, context: StreamContext) {
+    this.#source = source;
+    this.#context = context;
+    this.#parser = new SseParser(context.maxEventBytes, (_name, data) => this.#event(data));
+  }
+
+  read(sink: BodySink): void {
+    this.#sink = sink;
+    this.#source.read(this);
+  }
+
+  resume(): void {
+    this.#source.resume();
+  }
+
+  destroy(error?: Error): void {
+    this.#close();
+    this.#source.destroy(error);
+  }
+
+  data(chunk: Buffer): boolean {
+    if (this.#reading) this.#parse(chunk);
+    return this.#sink?.data(chunk) ?? true;
+  }
+
+  end(trailers: readonly string[]): void {
+    if (this.#reading) this.#parse(undefined);
+    this.#close();
+    this.#sink?.end(trailers);
+  }
+
+  error(error: Error): void {
+    this.#close();
+    this.#sink?.error(error);
+  }
+
+  /** @param chunk undefined at the end */
+  #parse(chunk: Buffer | undefined): void {
     try {
-      step();
+      if (chunk === undefined) this.#parser.end();
+      else this.#parser.push(chunk);
     } catch (error) {
       if (!(error instanceof ProxyError)) throw error;
-      reading = false;
+      this.#reading = false;
     }
-  };
-  const close = (): void => {
-    ledger.record(facts);
-    ledger.settle();
-  };
-  return {
-    read(sink) {
-      source.read({
-        data(chunk) {
-          read(() => parser.push(chunk));
-          return sink.data(chunk);
-        },
-        end(trailers) {
-          read(() => parser.end());
-          close();
-          sink.end(trailers);
-        },
-        error(error) {
-          close();
-          sink.error(error);
-        },
-      });
-    },
-    resume: () => source.resume(),
-    destroy(error) {
-      close();
-      source.destroy(error);
-    },
-  };
+  }
+
+  #event(data: Buffer): void {
+    if (this.#facts.model !== undefined && !mayCarryUsage(data)) return;
+    const event = parseObject(data);
+    if (event !== undefined) this.#context.format.stream(event, this.#facts);
+  }
+
+  #close(): void {
+    this.#context.ledger.record(this.#facts);
+    this.#context.ledger.settle();
+  }
 }
 
 /**
@@ -75,12 +99,13 @@ export function translateStream(source: BodyStream, context: StreamContext, conv
   return new TranslatedStream(source, context, converter);
 }
 
-class TranslatedStream implements BodyStream {
+class TranslatedStream implements BodyStream, BodySink {
   readonly #source: BodyStream;
   readonly #context: StreamContext;
   readonly #converter: StreamConverter;
   readonly #parser: SseParser;
   readonly #facts: Facts = {};
+  #sink: BodySink | undefined;
   #output = "";
   #over = false;
 
@@ -92,11 +117,8 @@ class TranslatedStream implements BodyStream {
   }
 
   read(sink: BodySink): void {
-    this.#source.read({
-      data: (chunk) => this.#over || this.#data(chunk, sink),
-      end: () => this.#over || this.#end(sink),
-      error: (error) => this.#over || this.#fail(error, sink),
-    });
+    this.#sink = sink;
+    this.#source.read(this);
   }
 
   resume(): void {
@@ -109,38 +131,40 @@ class TranslatedStream implements BodyStream {
     this.#source.destroy(error);
   }
 
-  #data(chunk: Buffer, sink: BodySink): boolean {
+  data(chunk: Buffer): boolean {
+    if (this.#over) return true;
     try {
       this.#parser.push(chunk);
     } catch (error) {
       this.#source.destroy();
-      this.#fail(error as Error, sink);
+      this.error(error as Error);
       return false;
     }
     if (this.#converter.state === "failed") {
-      this.#flush(sink);
+      this.#flush();
       this.#close();
       this.#source.destroy();
-      sink.end([]);
+      this.#sink?.end([]);
       return false;
     }
-    return this.#flush(sink);
+    return this.#flush();
   }
 
-  #end(sink: BodySink): void {
+  end(): void {
+    if (this.#over) return;
     try {
       this.#parser.end();
     } catch (error) {
-      return this.#fail(error as Error, sink);
+      return this.error(error as Error);
     }
     if (this.#converter.state === "open") {
-      this.#flush(sink);
-      return this.#fail(new ProxyError("upstream_broken", { detail: "the stream ended before its answer did" }), sink);
+      this.#flush();
+      return this.error(new ProxyError("upstream_broken", { detail: "the stream ended before its answer did" }));
     }
     if (this.#converter.state === "complete") this.#output += `data: ${this.#converter.farewell}\n\n`;
-    this.#flush(sink);
+    this.#flush();
     this.#close();
-    sink.end([]);
+    this.#sink?.end([]);
   }
 
   #event(data: Buffer): void {
@@ -151,16 +175,17 @@ class TranslatedStream implements BodyStream {
     for (const item of this.#converter.event(event)) this.#output += `data: ${JSON.stringify(item)}\n\n`;
   }
 
-  #flush(sink: BodySink): boolean {
+  #flush(): boolean {
     if (this.#output === "") return true;
     const output = Buffer.from(this.#output);
     this.#output = "";
-    return sink.data(output);
+    return this.#sink?.data(output) ?? true;
   }
 
-  #fail(error: Error, sink: BodySink): void {
+  error(error: Error): void {
+    if (this.#over) return;
     this.#close();
-    sink.error(error);
+    this.#sink?.error(error);
   }
 
   #close(): void {
