@@ -951,7 +951,7 @@ const FrontendHttp: RuleNode = {
       },
     ]] },
     "http2FrameSize": {
-      type: "object",
+      type: "",
       rules: [
         {
           rule: "type(self) == int || (quantity(string(self).replace('K', 'k').replace('ki', 'Ki')).compareTo(quantity('16384')) >= 0 && quantity(string(self).replace('K', 'k').replace('ki', 'Ki')).compareTo(quantity('16777215')) <= 0)",
@@ -1359,7 +1359,7 @@ const BufferBody: RuleNode = {
   type: "object",
   fields: {
     "maxBytes": {
-      type: "object",
+      type: "",
       rules: [
         {
           rule: "type(self) == int || (quantity(string(self).replace('K', 'k').replace('ki', 'Ki')).compareTo(quantity('1')) >= 0 && quantity(string(self).replace('K', 'k').replace('ki', 'Ki')).compareTo(quantity('4294967295')) <= 0)",

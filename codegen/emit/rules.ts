@@ -38,7 +38,7 @@ export function emitRules(graph: SchemaGraph, roots: ReadonlyMap<string, string>
       return undefined;
     return print(
       {
-        type: schema.type ?? "object",
+        type: typeOf(schema),
         ...(rules.length > 0 ? { rules } : {}),
         ...(counts.length > 0 ? { oneOf: counts } : {}),
         ...(fields.length > 0 ? { fields: Object.fromEntries(fields) } : {}),
@@ -53,7 +53,7 @@ export function emitRules(graph: SchemaGraph, roots: ReadonlyMap<string, string>
     const { $ref, ...rest } = site;
     const rules = otherRules(rest);
     if (rules.length === 0) return node;
-    const type = graph.get($ref ?? "").schema.type ?? "object";
+    const type = typeOf(graph.get($ref ?? "").schema);
     const text = print({ type, rules }, indent);
     return node === undefined
       ? text
@@ -77,6 +77,11 @@ export function emitRules(graph: SchemaGraph, roots: ReadonlyMap<string, string>
 export const RULES: Readonly<Record<string, RuleNode>> = {
 ${table.join("")}};
 `;
+}
+
+/** As the API server prints it in front of a rule's message: a value that may be a number or text has no type. */
+function typeOf(schema: Schema): string {
+  return schema.type ?? (schema["x-kubernetes-int-or-string"] === true ? "" : "object");
 }
 
 function print({ type, rules, oneOf, fields, items, values }: Node, indent: string): string {

@@ -9,7 +9,7 @@ import standaloneCode from "ajv/dist/standalone/index.js";
 import type { SchemaGraph } from "../graph.ts";
 import { withFormat } from "../lower.ts";
 import { compare, header } from "../print.ts";
-import { isStruct, type Schema } from "../schema.ts";
+import { isStruct, mapSchema, type Schema } from "../schema.ts";
 import { asObject } from "./types.ts";
 
 /** Formats that the API server checks, as bounds and patterns: the generated code then needs no table of formats. */
@@ -63,10 +63,10 @@ export function compileValidators(
   objects: ReadonlySet<string> = new Set(roots.values()),
 ): CompiledValidators {
   const definitions = Object.fromEntries(
-    [...graph.components.values()].map(({ name, schema }) => [
-      name,
-      closed(name, objects.has(name) ? asObject(schema) : schema),
-    ]),
+    [...graph.components.values()].map(({ name, schema }) => {
+      const narrowed = mapSchema(schema, (part) => withOwnBounds(graph, part));
+      return [name, closed(name, objects.has(name) ? asObject(narrowed) : narrowed)];
+    }),
   );
   const ajv = createAjv();
   ajv.addSchema({ $id: "components", definitions });
@@ -118,6 +118,13 @@ function report(gen: KeywordCxt["gen"], fault: Code): void {
   const error = gen.const("error", fault);
   gen.code(_`if (${vErrors} === null) { ${vErrors} = [${error}]; } else { ${vErrors}.push(${error}); }`);
   gen.code(_`${errors}++`);
+}
+
+const BOUNDS = ["minLength", "maxLength", "pattern", "minimum", "maximum", "x-gw-bytes"] as const;
+
+/** Bounds of a use stand in place of those of its component; ajv would check both, and report both. */
+function withOwnBounds(graph: SchemaGraph, part: Schema): Schema {
+  return part.$ref !== undefined && BOUNDS.some((bound) => part[bound] !== undefined) ? graph.resolve(part) : part;
 }
 
 function closed(component: string, schema: Schema): SchemaObject {
