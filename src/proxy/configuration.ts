@@ -10,9 +10,11 @@ import type { ApplyResult, Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { BackendRegistry } from "./backends/registry.ts";
 import { checkSettings } from "./backends/settings.ts";
 import { ProxyError } from "./errors.ts";
+import { compileServerTls, type BindTls, type ClientCertificates, type ServerTls } from "./listeners/server-tls.ts";
 import { bindRule, type BoundRule } from "./pipeline/bind-rule.ts";
 import { compose } from "./pipeline/compose.ts";
 import type { CompiledPolicy, PolicySet } from "./pipeline/policy-set.ts";
+import type { HttpExchange } from "./pipeline/http-exchange.ts";
 import { pathOf } from "./pipeline/roots.ts";
 import type { Stage } from "./pipeline/run.ts";
 import { HostMap, hostOf } from "./router/host.ts";
@@ -31,6 +33,7 @@ type Refusals = { readonly type: Resource["type"]; readonly key: string; readonl
 interface PlacedListener {
   readonly message: Listener;
   readonly router: ListenerRouter<BoundRule>;
+  readonly tls: ServerTls | undefined;
   stage: Stage;
 }
 
@@ -47,6 +50,7 @@ export class Configuration {
   readonly #routes = new Map<string, PlacedRoute>();
   readonly #routesOfListener = new Map<string, Set<string>>();
   readonly #hosts = new Map<string, HostMap<PlacedListener>>();
+  readonly #tls = new Map<string, BindTls>();
 
   constructor(options: ConfigurationOptions) {
     this.#options = options;
@@ -67,13 +71,33 @@ export class Configuration {
       chain: [],
       captureBytes: 0,
       end: (exchange, run) => {
-        const listener = this.#hosts.get(bind)?.find(hostOf(exchange.originalHost));
-        if (listener === undefined) throw new ProxyError("listener_not_found");
+        const listener = this.#listenerFor(bind, exchange);
         const { gateway, name } = listener.message;
         exchange.listener = { bind, gateway: gateway?.name ?? "", namespace: gateway?.namespace ?? "", name };
         return run.enter(listener.stage);
       },
     };
+  }
+
+  /** Certificates of a Bind; the same object until one of its listeners changes. */
+  tlsOf(bind: string): BindTls {
+    let tls = this.#tls.get(bind);
+    if (tls === undefined) {
+      const hosts = this.#hosts.get(bind);
+      const all = [...this.#listeners.values()].filter(({ message }) => message.bind === bind);
+      this.#tls.set(bind, (tls = { find: (name) => hosts?.find(name)?.tls, clients: strictest(all) }));
+    }
+    return tls;
+  }
+
+  /** @throws ProxyError listener_not_found; misdirected when the handshake chose another listener than the request */
+  #listenerFor(bind: string, { originalHost, serverName }: HttpExchange): PlacedListener {
+    const hosts = this.#hosts.get(bind);
+    const listener = hosts?.find(hostOf(originalHost));
+    if (listener === undefined) throw new ProxyError("listener_not_found");
+    if (serverName !== undefined && hosts?.find(serverName.toLowerCase()) !== listener)
+      throw new ProxyError("misdirected", { detail: `${serverName} was asked for, ${originalHost} is meant` });
+    return listener;
   }
 
   apply(update: ResourceUpdate): ApplyResult["refused"] {
@@ -112,6 +136,7 @@ export class Configuration {
       case "Bind":
         break;
       case "Listener":
+        if (resource.message.tls !== undefined) compileServerTls(resource.message.tls);
         this.#unhost(key);
         dirty.listeners.add(key);
         break;
@@ -226,6 +251,7 @@ export class Configuration {
     const placed: PlacedListener = {
       message,
       router,
+      tls: message.tls === undefined ? undefined : compileServerTls(message.tls),
       stage: {
         chain: chain.middlewares,
         captureBytes: chain.captureBytes,
@@ -241,6 +267,7 @@ export class Configuration {
       },
     };
     this.#listeners.set(key, placed);
+    this.#tls.delete(message.bind);
     let hosts = this.#hosts.get(message.bind);
     if (hosts === undefined) this.#hosts.set(message.bind, (hosts = new HostMap()));
     hosts.set(message.hostname, placed);
@@ -248,6 +275,7 @@ export class Configuration {
 
   #unhost(key: string): void {
     const old = this.#listeners.get(key);
+    if (old !== undefined) this.#tls.delete(old.message.bind);
     const hosts = old === undefined ? undefined : this.#hosts.get(old.message.bind);
     if (old !== undefined && hosts?.get(old.message.hostname) === old) hosts.set(old.message.hostname, undefined);
   }
@@ -299,6 +327,11 @@ export class Configuration {
   #release(rules: readonly BoundRule[]): void {
     for (const { slots } of rules) for (const slot of slots) this.#options.backends.release(slot);
   }
+}
+
+function strictest(listeners: readonly PlacedListener[]): ClientCertificates {
+  const modes = new Set(listeners.map(({ tls }) => tls?.clients));
+  return modes.has("required") ? "required" : modes.has("optional") ? "optional" : "ignored";
 }
 
 const RANK: Readonly<Record<Resource["type"], number>> = {

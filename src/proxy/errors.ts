@@ -6,6 +6,7 @@ import { GwError } from "../lib/errors.ts";
 
 export const PROXY_ERRORS = {
   listener_not_found: { status: 404, grpc: 12, reason: "NotFound", text: "listener not found" },
+  misdirected: { status: 421, grpc: 2, reason: "NotFound", text: "misdirected request" },
   route_not_found: { status: 404, grpc: 12, reason: "NotFound", text: "route not found" },
   policy_refused: { status: 500, grpc: 2, reason: "Internal", text: "this route is closed by an invalid policy" },
   route_invalid: { status: 500, grpc: 2, reason: "Internal", text: "this route is not configured correctly" },

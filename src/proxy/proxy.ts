@@ -6,15 +6,16 @@ import { REQUEST_ENVIRONMENT } from "../cel/environment.ts";
 import { compileExpression, failingExpression } from "../cel/compile-expression.ts";
 import type { Expression } from "../cel/expression.ts";
 import type { ApplyResult, Resource, ResourceUpdate } from "../ir/resource.ts";
-import type { Bind } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { Protocol, type Bind } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import { createResolver } from "./backends/dns.ts";
-import { createHttp1 } from "./backends/http1.ts";
+import { createHttp1 as createUpstream } from "./backends/http1.ts";
 import { BackendRegistry, type EndpointDump } from "./backends/registry.ts";
 import { createCallouts } from "./callouts/callouts.ts";
 import { Configuration } from "./configuration.ts";
-import { openHttpListener, type HttpListener } from "./listeners/http.ts";
+import { openBindSocket, type BindSocket } from "./listeners/bind.ts";
+import { createHttp1 } from "./listeners/http.ts";
 import { PolicySet } from "./pipeline/policy-set.ts";
 import { createRecorder, type Telemetry } from "./record.ts";
 
@@ -61,7 +62,7 @@ const BODY_LIMIT_BYTES = 2_097_152;
 
 interface OpenBind {
   readonly message: Bind;
-  readonly listener: HttpListener;
+  readonly listener: BindSocket;
 }
 
 export function createProxy(options: ProxyOptions): Proxy {
@@ -69,7 +70,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   const nowMs = options.nowMs ?? (() => performance.now());
   const bodyLimitBytes = options.bodyLimitBytes ?? BODY_LIMIT_BYTES;
   const resolver = createResolver();
-  const upstream = createHttp1({
+  const upstream = createUpstream({
     resolver,
     ...(options.connectTimeoutMs === undefined ? {} : { connectTimeoutMs: options.connectTimeoutMs }),
   });
@@ -89,29 +90,24 @@ export function createProxy(options: ProxyOptions): Proxy {
   const record = createRecorder(options.telemetry);
   const open = new Map<string, OpenBind>();
   /** Sockets of removed Binds whose last connections are still served. */
-  const draining = new Set<HttpListener>();
+  const draining = new Set<BindSocket>();
   let queue: Promise<unknown> = Promise.resolve();
   let stopped = false;
 
   const openBind = async (message: Bind): Promise<void> => {
     const port = options.ports?.(message.port) ?? message.port;
     const { key: bind } = message;
-    const stage = configuration.stageOf(bind);
-    const listener = await openHttpListener({
-      bind,
-      address: options.bindAddress,
-      port,
-      log,
-      stage,
-      onFinished: record,
-    });
+    const http = createHttp1({ bind, log, stage: configuration.stageOf(bind), onFinished: record });
+    const tls = message.protocol === Protocol.HTTPS ? () => configuration.tlsOf(bind) : undefined;
+    const listener = await openBindSocket({ address: options.bindAddress, port, log, tls, http });
     open.set(bind, { message, listener });
   };
   /** Opens and closes sockets until they are as the Binds say. */
   const settleBinds = async (refused: ApplyResult["refused"][number][]): Promise<void> => {
     const wanted = new Map(configuration.binds().map((bind) => [bind.key, bind]));
     for (const [key, { listener, message }] of open) {
-      if (wanted.get(key)?.port === message.port) continue;
+      const now = wanted.get(key);
+      if (now?.port === message.port && now.protocol === message.protocol) continue;
       open.delete(key);
       draining.add(listener);
       void listener.drain().then(() => draining.delete(listener));

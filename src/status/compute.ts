@@ -103,15 +103,17 @@ function computeGateway(
 }
 
 function computeListener(
-  { name, supportedKinds, fault, kindFault }: GatewayFacts["listeners"][number],
+  { name, supportedKinds, fault, tlsFault, kindFault }: GatewayFacts["listeners"][number],
   attachedRoutes: number,
   refusal: string | undefined,
   make: Make,
 ): DesiredListener {
+  const refFault = tlsFault ?? kindFault;
   const conflict = fault?.reason === Reason.HostnameConflict || fault?.reason === Reason.ProtocolConflict;
   const programmed = (): DesiredCondition => {
     if (fault !== undefined)
       return make(Condition.Programmed, false, conflict ? fault.reason : Reason.Invalid, fault.message);
+    if (tlsFault !== undefined) return make(Condition.Programmed, false, Reason.Invalid, tlsFault.message);
     if (refusal !== undefined) return make(Condition.Programmed, false, Reason.Invalid, refusedBy(refusal));
     return make(Condition.Programmed, true, Reason.Programmed, "the listener is sent to data planes");
   };
@@ -127,9 +129,9 @@ function computeListener(
       conflict
         ? make(Condition.Conflicted, true, fault.reason, fault.message)
         : make(Condition.Conflicted, false, Reason.NoConflicts, "no other listener is in the way"),
-      kindFault === undefined
+      refFault === undefined
         ? make(Condition.ResolvedRefs, true, Reason.ResolvedRefs, "all references are resolved")
-        : make(Condition.ResolvedRefs, false, kindFault.reason, kindFault.message),
+        : make(Condition.ResolvedRefs, false, refFault.reason, refFault.message),
     ],
   };
 }

@@ -61,8 +61,8 @@ export function diagnosticsOf(facts: StatusFacts): Diagnostic[] {
     case "GatewayClass":
       return [];
     case "Gateway":
-      return facts.listeners.flatMap(({ fault, kindFault }, at) =>
-        [fault, kindFault].flatMap((found) =>
+      return facts.listeners.flatMap(({ fault, tlsFault, kindFault }, at) =>
+        [fault, tlsFault, kindFault].flatMap((found) =>
           found === undefined ? [] : [error(codeOf(found.reason), `spec.listeners[${at}]`, found.message)],
         ),
       );

@@ -1,10 +1,15 @@
 /**
  * Gateways that belong to this controller: their listeners as routes see them, and the Bind and Listener resources.
- * Follows the Gateway API; serves HTTP, says so of every other protocol.
+ * Follows the Gateway API; serves HTTP and HTTPS, says so of every other protocol.
  */
 import { create } from "@bufbuild/protobuf";
 import type { Gateway } from "../../generated/types/gateway-api/gateway.ts";
-import { BindSchema, ListenerSchema, Protocol } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import {
+  BindSchema,
+  ListenerSchema,
+  Protocol,
+  type ListenerTls,
+} from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Reason } from "../api/conditions.ts";
 import { objectId, type ObjectId } from "../api/object.ts";
 import { GATEWAY_GROUP } from "../api/refs.ts";
@@ -12,6 +17,7 @@ import { resourceOf } from "../ir/encode.ts";
 import { bindKey, gatewayKey, listenerKey } from "../ir/keys.ts";
 import type { Resource } from "../ir/resource.ts";
 import type { LabelSelector } from "./labels.ts";
+import { translateListenerTls, type TlsContext } from "./listener-tls.ts";
 import { irRef } from "./refs.ts";
 
 export interface Fault {
@@ -31,6 +37,7 @@ export interface ListenerView {
   /** Key of its Bind. */
   readonly bind: string;
   readonly port: number;
+  readonly protocol: string;
   /** Empty: any host. */
   readonly hostname: string;
   readonly supportedKinds: readonly RouteKind[];
@@ -38,6 +45,13 @@ export interface ListenerView {
   /** Why it cannot serve; undefined when it does. */
   readonly fault: Fault | undefined;
   readonly kindFault: Fault | undefined;
+  /** Why its handshakes fail. */
+  readonly tlsFault: Fault | undefined;
+}
+
+interface TranslatedListener {
+  readonly view: ListenerView;
+  readonly tls: ListenerTls | undefined;
 }
 
 export interface GatewayView {
@@ -53,21 +67,34 @@ type Listener = NonNullable<Gateway["spec"]["listeners"]>[number];
 
 const HTTP_ROUTE: RouteKind = { group: GATEWAY_GROUP, kind: "HTTPRoute" };
 
-export function translateGateway(gateway: Gateway): GatewayView {
+/** The protocols that are served, and the routes that each takes. */
+const PROTOCOLS: Readonly<Record<string, { readonly wire: Protocol; readonly kinds: readonly RouteKind[] }>> = {
+  HTTP: { wire: Protocol.HTTP, kinds: [HTTP_ROUTE] },
+  HTTPS: { wire: Protocol.HTTPS, kinds: [HTTP_ROUTE] },
+};
+
+export function translateGateway(gateway: Gateway, context: TlsContext): GatewayView {
   const id = objectId(gateway);
   const key = gatewayKey(id.namespace, id.name);
-  const taken = new Map<string, string>();
-  const listeners = (gateway.spec.listeners ?? []).map((listener) => viewListener(listener, key, taken));
+  const taken = new Map<string, Listener>();
+  const translated = (gateway.spec.listeners ?? []).map((listener) => {
+    const tls = listener.protocol === "HTTPS" ? translateListenerTls(gateway, listener, context) : undefined;
+    return { view: { ...viewListener(listener, key, taken), tlsFault: tls?.fault }, tls: tls?.message };
+  });
   return {
     id,
     key,
     generation: gateway.metadata.generation ?? 0,
-    listeners,
-    resources: resourcesOf(id, key, listeners),
+    listeners: translated.map(({ view }) => view),
+    resources: resourcesOf(id, key, translated),
   };
 }
 
-function viewListener(listener: Listener, gateway: string, taken: Map<string, string>): ListenerView {
+function viewListener(
+  listener: Listener,
+  gateway: string,
+  taken: Map<string, Listener>,
+): Omit<ListenerView, "tlsFault"> {
   const hostname = (listener.hostname ?? "").toLowerCase();
   const { kinds, fault: kindFault } = supportedKinds(listener);
   const namespaces = listener.allowedRoutes?.namespaces;
@@ -76,6 +103,7 @@ function viewListener(listener: Listener, gateway: string, taken: Map<string, st
     key: listenerKey(gateway, listener.name),
     bind: bindKey(listener.port, gateway),
     port: listener.port,
+    protocol: listener.protocol,
     hostname,
     supportedKinds: kinds,
     namespaces: {
@@ -88,16 +116,24 @@ function viewListener(listener: Listener, gateway: string, taken: Map<string, st
 }
 
 function protocolFault({ protocol }: Listener): Fault | undefined {
-  if (protocol === "HTTP") return undefined;
-  return { reason: Reason.UnsupportedProtocol, message: `protocol ${protocol} is not served yet; HTTP is` };
+  if (Object.hasOwn(PROTOCOLS, protocol)) return undefined;
+  const served = Object.keys(PROTOCOLS).join(" and ");
+  return { reason: Reason.UnsupportedProtocol, message: `protocol ${protocol} is not served; ${served} are` };
 }
 
 /** The earlier listener keeps the port and host; only the later one loses. */
-function conflict(listener: Listener, hostname: string, taken: Map<string, string>): Fault | undefined {
+function conflict(listener: Listener, hostname: string, taken: Map<string, Listener>): Fault | undefined {
+  const first = taken.get(String(listener.port));
+  if (first !== undefined && first.protocol !== listener.protocol)
+    return {
+      reason: Reason.ProtocolConflict,
+      message: `port ${listener.port} speaks ${first.protocol} for listener ${first.name}`,
+    };
   const place = `${listener.port} ${hostname}`;
-  const owner = taken.get(place);
+  const owner = taken.get(place)?.name;
   if (owner === undefined) {
-    taken.set(place, listener.name);
+    taken.set(String(listener.port), first ?? listener);
+    taken.set(place, listener);
     return undefined;
   }
   const host = hostname === "" ? "any hostname" : `hostname ${hostname}`;
@@ -108,11 +144,11 @@ function conflict(listener: Listener, hostname: string, taken: Map<string, strin
 }
 
 function supportedKinds(listener: Listener): { kinds: RouteKind[]; fault: Fault | undefined } {
-  if (listener.protocol !== "HTTP") return { kinds: [], fault: undefined };
+  const served = PROTOCOLS[listener.protocol]?.kinds ?? [];
   const asked = listener.allowedRoutes?.kinds ?? [];
-  if (asked.length === 0) return { kinds: [HTTP_ROUTE], fault: undefined };
-  const refused = asked.filter((kind) => !isHttpRoute(kind)).map((kind) => kind.kind);
-  const kinds = refused.length === asked.length ? [] : [HTTP_ROUTE];
+  if (asked.length === 0 || served.length === 0) return { kinds: [...served], fault: undefined };
+  const kinds = served.filter((kind) => asked.some((one) => isSame(one, kind)));
+  const refused = asked.filter((one) => !served.some((kind) => isSame(one, kind))).map(({ kind }) => kind);
   if (refused.length === 0) return { kinds, fault: undefined };
   return {
     kinds,
@@ -120,20 +156,18 @@ function supportedKinds(listener: Listener): { kinds: RouteKind[]; fault: Fault 
   };
 }
 
-function isHttpRoute({ group, kind }: { readonly group?: string; readonly kind: string }): boolean {
-  return (group ?? GATEWAY_GROUP) === GATEWAY_GROUP && kind === "HTTPRoute";
+function isSame(asked: { readonly group?: string; readonly kind: string }, { group, kind }: RouteKind): boolean {
+  return (asked.group ?? GATEWAY_GROUP) === group && asked.kind === kind;
 }
 
-function resourcesOf(id: ObjectId, gateway: string, listeners: readonly ListenerView[]): Resource[] {
-  const serving = listeners.filter((listener) => listener.fault === undefined);
-  const ports = [...new Set(serving.map((listener) => listener.port))];
-  const binds = ports.map((port) =>
-    resourceOf(
-      "Bind",
-      create(BindSchema, { key: bindKey(port, gateway), gateway: irRef(id), port, protocol: Protocol.HTTP }),
-    ),
+function resourcesOf(id: ObjectId, gateway: string, listeners: readonly TranslatedListener[]): Resource[] {
+  const serving = listeners.filter(({ view }) => view.fault === undefined);
+  // Listeners of one port speak one protocol: others are in conflict and do not serve.
+  const ports = new Map(serving.map(({ view }) => [view.port, wireOf(view.protocol)]));
+  const binds = [...ports].map(([port, protocol]) =>
+    resourceOf("Bind", create(BindSchema, { key: bindKey(port, gateway), gateway: irRef(id), port, protocol })),
   );
-  const rest = serving.map(({ key, bind, name, hostname }) =>
+  const rest = serving.map(({ view: { key, bind, name, hostname, protocol }, tls }) =>
     resourceOf(
       "Listener",
       create(ListenerSchema, {
@@ -142,9 +176,14 @@ function resourcesOf(id: ObjectId, gateway: string, listeners: readonly Listener
         gateway: irRef(id),
         name,
         hostname,
-        protocol: Protocol.HTTP,
+        protocol: wireOf(protocol),
+        ...(tls === undefined ? {} : { tls }),
       }),
     ),
   );
   return [...binds, ...rest];
+}
+
+function wireOf(protocol: string): Protocol {
+  return PROTOCOLS[protocol]?.wire ?? Protocol.UNSPECIFIED;
 }

@@ -54,12 +54,18 @@ export function declareGraph(options: TranslatorOptions): TranslatorGraph {
 function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicitClass }: TranslatorOptions) {
   const services = graph.derive("service views", inputs.services, (_key, service) => viewService(service));
   const backendNames = graph.derive("backend names", inputs.backends, () => true);
+  const secrets = {
+    secrets: inputs.secrets,
+    configMaps: inputs.configMaps,
+    secretsByLabels: indexByLabels(inputs.secrets),
+    configMapsByLabels: indexByLabels(inputs.configMaps),
+  };
   const grants = inputs.grants.index(({ metadata }) => [metadata.namespace ?? ""]);
   const classes = graph.derive("class owners", inputs.classes, (_key, { spec }) => spec.controllerName);
   const gateways = graph.derive("gateway views", inputs.gateways, (_key, gateway, read) => {
     const name = gateway.spec.gatewayClassName;
     const owner = read.get(classes, name) ?? (name === implicitClass ? controllerName : undefined);
-    return owner === controllerName ? translateGateway(gateway) : undefined;
+    return owner === controllerName ? translateGateway(gateway, { secrets, grants, read }) : undefined;
   });
   const allGateways: Readable<KubeObject> = inputs.gateways;
   const attachments = graph.derive("attachments", inputs.httpRoutes, (_key, route, read) =>
@@ -102,19 +108,17 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
       faults: read.get(routes, key)?.faults ?? [],
     })),
   };
-  return { services, gateways, allGateways, routeReach, referable, sent, facts };
+  return { secrets, services, gateways, allGateways, routeReach, referable, sent, facts };
 }
 
 type Routing = ReturnType<typeof declareRouting>;
 
 /** What policies say, before destinations: a service that a policy asks has to be known wherever the policy is. */
-function declareContents(graph: Graph, inputs: Inputs, { gateways, allGateways, routeReach, referable }: Routing) {
-  const secrets = {
-    secrets: inputs.secrets,
-    configMaps: inputs.configMaps,
-    secretsByLabels: indexByLabels(inputs.secrets),
-    configMapsByLabels: indexByLabels(inputs.configMaps),
-  };
+function declareContents(
+  graph: Graph,
+  inputs: Inputs,
+  { secrets, gateways, allGateways, routeReach, referable }: Routing,
+) {
   const byLabels = {
     Gateway: indexByLabels(inputs.gateways),
     HTTPRoute: indexByLabels(inputs.httpRoutes),
@@ -130,7 +134,7 @@ function declareContents(graph: Graph, inputs: Inputs, { gateways, allGateways, 
     if (uses.length === 0) return undefined;
     return { gateways: gatewaysOfTargets(spec, metadata.namespace ?? "", routingTargets, read), uses };
   });
-  return { secrets, contents, policyReach, routingTargets };
+  return { contents, policyReach, routingTargets };
 }
 
 type Contents = ReturnType<typeof declareContents>;

@@ -4,6 +4,7 @@ import { createAuthority } from "../../src/lib/x509.ts";
 import {
   documents,
   GATEWAY,
+  pemObject,
   route,
   routePolicy,
   startGateway,
@@ -39,26 +40,13 @@ const PLACES: readonly Place[] = [
   },
 ];
 
-const indented = (pem: string) => pem.trim().replaceAll("\n", "\n    ");
-
-function certificates(kind: "ConfigMap" | "Secret", name: string, entries: Readonly<Record<string, string>>): string {
-  const data = Object.entries(entries).map(([key, pem]) => `  ${key}: |\n    ${indented(pem)}`);
-  return [
-    `apiVersion: v1`,
-    `kind: ${kind}`,
-    `metadata: {name: ${name}}`,
-    kind === "Secret" ? "stringData:" : "data:",
-    ...data,
-  ].join("\n");
-}
-
 /** @returns starts a gateway with one route per block, at /name, and more objects */
 function serve(context: ProofContext, place: Place, upstream: TlsUpstream) {
   return (blocks: Readonly<Record<string, string>>, ...more: readonly string[]): Promise<TestGateway> => {
     const objects = Object.entries(blocks).map(([name, tls]) =>
       documents(place.objects(name, upstream.port, tls), route(name, name, `/${name}`)),
     );
-    const trusted = certificates("ConfigMap", "trusted", { "ca.crt": upstream.authority });
+    const trusted = pemObject("ConfigMap", "trusted", { "ca.crt": upstream.authority });
     return startGateway(context, documents(GATEWAY, trusted, ...objects, ...more));
   };
 }
@@ -96,7 +84,7 @@ for (const place of PLACES) {
           map: `{${TRUST}}`,
           system: "{}",
         },
-        certificates("Secret", "bundle", { "upstream.pem": upstream.authority, "other.pem": other }),
+        pemObject("Secret", "bundle", { "upstream.pem": upstream.authority, "other.pem": other }),
       );
       await handshake(gateway, "good");
       await handshake(gateway, "map");
@@ -178,7 +166,7 @@ for (const place of PLACES) {
         rejectUnauthorized: true,
         ca: client.certificate,
       });
-      const secret = certificates("Secret", "client", {
+      const secret = pemObject("Secret", "client", {
         "tls.crt": client.certificate,
         "tls.key": client.key,
         "ca.cert": upstream.authority,
@@ -219,7 +207,7 @@ for (const place of PLACES) {
 prove([], "a client certificate and a key that do not belong together never reach the upstream", async (context) => {
   const upstream = await startTlsUpstream(context, ["127.0.0.1"], { requestCert: true, rejectUnauthorized: false });
   const [one, two] = [createSelfSigned("one"), createSelfSigned("two")];
-  const secret = certificates("Secret", "client", { "tls.crt": one.certificate, "tls.key": two.key });
+  const secret = pemObject("Secret", "client", { "tls.crt": one.certificate, "tls.key": two.key });
   const block = { mixed: `{mtlsCertificateRef: [{name: client}], ${TRUST}}`, sound: `{${TRUST}}` };
   for (const place of PLACES) {
     const gateway = await serve(context, place, upstream)(block, secret);

@@ -86,6 +86,17 @@ ${spec}
 `;
 }
 
+/** A Secret or ConfigMap with PEM texts. */
+export function pemObject(
+  kind: "ConfigMap" | "Secret",
+  name: string,
+  entries: Readonly<Record<string, string>>,
+): string {
+  const data = Object.entries(entries).map(([key, pem]) => `  ${key}: |\n    ${pem.trim().replaceAll("\n", "\n    ")}`);
+  const field = kind === "Secret" ? "stringData" : "data";
+  return [`apiVersion: v1`, `kind: ${kind}`, `metadata: {name: ${name}}`, `${field}:`, ...data].join("\n");
+}
+
 /** A gateway with one route `web` to 127.0.0.1:port and this `spec.traffic` on it, in flow YAML. */
 export function withTraffic(context: ProofContext, port: number, traffic: string): Promise<TestGateway> {
   const policy = routePolicy("policy", "web", `  traffic: ${traffic}`);

@@ -13,6 +13,8 @@ import type { Arrival } from "../pipeline/http-exchange.ts";
 export interface Peer {
   readonly address: string;
   readonly port: number;
+  /** The name that the client asked for in its TLS handshake, "" for none; undefined: plain text. */
+  readonly serverName: string | undefined;
 }
 
 const MAX_FIELDS = 100;
@@ -61,9 +63,10 @@ export function readHead(request: IncomingMessage, peer: Peer, bind: string): He
   if (found.chunked && request.httpVersion === "1.0") throw invalid("transfer-encoding in HTTP/1.0");
   if (isUpgrade(found)) throw new ProxyError("upgrade_unsupported");
   const requestId = found.requestId ?? randomUUID();
+  const scheme = peer.serverName === undefined ? "http" : "https";
   raw.unshift("host", host);
   const forwardedFor = found.forwardedFor === undefined ? peer.address : `${found.forwardedFor}, ${peer.address}`;
-  raw.push("x-forwarded-for", forwardedFor, "x-forwarded-proto", "http", "x-forwarded-host", host);
+  raw.push("x-forwarded-for", forwardedFor, "x-forwarded-proto", scheme, "x-forwarded-host", host);
   raw.push("x-request-id", requestId);
   if (found.trailers) raw.push("te", "trailers");
   const length = found.contentLength === undefined ? undefined : Number(found.contentLength);
@@ -71,12 +74,13 @@ export function readHead(request: IncomingMessage, peer: Peer, bind: string): He
     method: request.method ?? "GET",
     target,
     host,
-    scheme: "http",
+    scheme,
     version: `HTTP/${request.httpVersion}`,
     headers: new HeaderList(raw),
     contentLength: length ?? (found.chunked ? undefined : 0),
     requestId,
     source: peer,
+    serverName: peer.serverName,
     bind,
     proxyAuthorization: found.proxyAuthorization,
   } as const;

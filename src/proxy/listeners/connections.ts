@@ -1,5 +1,6 @@
 /** The connections of one listener and the requests in flight on each: whoever loses its client must hear of it. */
 import type { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
 import { PROXY_ERRORS, ProxyError } from "../errors.ts";
 import { printError } from "../pipeline/error-reply.ts";
 import type { Reply } from "../pipeline/exchange.ts";
@@ -16,14 +17,16 @@ interface Connection {
   readonly visits: Set<InFlight>;
 }
 
-const UNKNOWN: Peer = { address: "unknown", port: 0 };
+const UNKNOWN: Peer = { address: "unknown", port: 0, serverName: undefined };
 
 export class Connections {
   readonly #connections = new WeakMap<Socket, Connection>();
 
   add(socket: Socket): void {
     const { remoteAddress: address, remotePort: port } = socket;
-    const peer = address === undefined || port === undefined ? UNKNOWN : { address: plain(address), port };
+    const serverName = socket instanceof TLSSocket ? socket.servername || "" : undefined;
+    const known = address !== undefined && port !== undefined;
+    const peer = known ? { address: plain(address), port, serverName } : { ...UNKNOWN, serverName };
     const connection: Connection = { peer, visits: new Set() };
     this.#connections.set(socket, connection);
     socket.on("close", () => {

@@ -1,9 +1,9 @@
 /**
- * One HTTP/1.1 socket of a Gateway: node:http parses (strictly, no lenient option), we decide and answer. In: clients.
+ * HTTP/1.1 on the connections of a Bind: node:http parses (strictly, no lenient option), we decide and answer. In: clients.
  * Out: exchanges for the pipeline, each finished exactly once. Limits for hostile clients are here.
  */
 import { randomUUID } from "node:crypto";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { messageOf } from "../../lib/errors.ts";
 import { HeaderList } from "../../lib/header-list.ts";
@@ -14,37 +14,26 @@ import type { Outcome, Reply } from "../pipeline/exchange.ts";
 import { HttpExchange, type DeadlineWatcher } from "../pipeline/http-exchange.ts";
 import { Run, type Stage } from "../pipeline/run.ts";
 import { arrivalOf, readHead, type Peer } from "./arrival.ts";
+import type { Engine } from "./bind.ts";
 import { Connections, refuseSocket, type InFlight } from "./connections.ts";
 import { IncomingBody } from "./incoming-body.ts";
 import { ReplyWriter } from "./reply-writer.ts";
 
-export interface HttpListenerOptions {
+export interface Http1Options {
   readonly bind: string;
-  readonly address: string;
-  readonly port: number;
   readonly log: Logger;
   /** Where every request enters; asked anew for each. */
   readonly stage: Stage;
   readonly onFinished: (exchange: HttpExchange, outcome: Outcome) => void;
 }
 
-export interface HttpListener {
-  readonly boundPort: number;
-  /** Stops accepting; resolves when the last connection is gone. Requests in flight are answered. */
-  drain(): Promise<void>;
-  /** Ends everything now. */
-  close(): void;
-}
-
 const MAX_HEADER_BYTES = 65_536;
 const HEAD_TIMEOUT_MS = 60_000;
 const IDLE_TIMEOUT_MS = 600_000;
-const TCP_KEEPALIVE_MS = 180_000;
 /** A body left unread after our answer: up to here it is cheaper to swallow it than to open a connection anew. */
 const SWALLOW_BYTES = 65_536;
 
-/** @throws the listen error (EADDRINUSE, EACCES) */
-export async function openHttpListener(options: HttpListenerOptions): Promise<HttpListener> {
+export function createHttp1(options: Http1Options): Engine {
   const connections = new Connections();
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
@@ -52,9 +41,6 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
     requestTimeout: 0,
     keepAliveTimeout: IDLE_TIMEOUT_MS,
     connectionsCheckingInterval: 5_000,
-    noDelay: true,
-    keepAlive: true,
-    keepAliveInitialDelay: TCP_KEEPALIVE_MS,
     requireHostHeader: false,
     insecureHTTPParser: false,
     optimizeEmptyRequests: true,
@@ -62,49 +48,33 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
   // The limit is on bytes and, in arrival.ts, on fields: node would silently drop those beyond its own.
   server.maxHeadersCount = 0;
   const front = new Front(options, connections);
-  server.on("connection", (socket: Socket) => connections.add(socket));
   server.on("request", (request, response) => front.serve(request, response, false));
   server.on("checkContinue", (request, response) => front.serve(request, response, true));
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => connections.onClientError(error, socket));
   server.on("connect", (_request, socket: Socket) =>
     refuseSocket(socket, printError(new ProxyError("method_not_allowed"), false)),
   );
-  await listen(server, options);
-  const bound = server.address();
-  if (bound === null || typeof bound === "string") throw new Error("listener without a port");
+  // The server never listens by itself, but its time limits only run once it believes so.
+  server.emit("listening");
   return {
-    boundPort: bound.port,
-    drain: () => {
-      front.draining = true;
-      return new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeIdleConnections();
-      });
+    take(socket) {
+      connections.add(socket);
+      server.emit("connection", socket);
     },
-    close() {
+    drain() {
       front.draining = true;
+      // Ends idle connections too. What it says about not listening is true and no error.
       server.close();
-      server.closeAllConnections();
     },
   };
 }
 
-function listen(server: Server, { address, port }: HttpListenerOptions): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen({ port, host: address, backlog: 4096 }, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
-}
-
 class Front {
   draining = false;
-  readonly #options: HttpListenerOptions;
+  readonly #options: Http1Options;
   readonly #connections: Connections;
 
-  constructor(options: HttpListenerOptions, connections: Connections) {
+  constructor(options: Http1Options, connections: Connections) {
     this.#options = options;
     this.#connections = connections;
   }
@@ -244,13 +214,14 @@ function invalidExchange({ method, httpVersion }: IncomingMessage, source: Peer,
     method: method ?? "",
     target: "/",
     host: "",
-    scheme: "http",
+    scheme: source.serverName === undefined ? "http" : "https",
     version: `HTTP/${httpVersion}`,
     headers: new HeaderList(),
     body: null,
     contentLength: undefined,
     requestId: randomUUID(),
     source,
+    serverName: source.serverName,
     bind,
     proxyAuthorization: undefined,
   });

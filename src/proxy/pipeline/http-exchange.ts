@@ -19,6 +19,8 @@ export interface Arrival {
   readonly requestId: string;
   readonly source: { readonly address: string; readonly port: number };
   readonly bind: string;
+  /** The name that the client asked for in its TLS handshake, "" for none; undefined: plain text. */
+  readonly serverName: string | undefined;
   /** Values of the field, which is not among `headers`. */
   readonly proxyAuthorization: readonly string[] | undefined;
 }
@@ -41,6 +43,7 @@ export class HttpExchange implements Exchange {
   readonly source: { readonly address: string; readonly port: number };
   readonly requestId: string;
   readonly contentLength: number | undefined;
+  readonly serverName: string | undefined;
   readonly proxyAuthorization: readonly string[] | undefined;
   readonly tokenGates: TokenGate[] = [];
   target: string;
@@ -86,6 +89,7 @@ export class HttpExchange implements Exchange {
     this.requestBody = arrival.body;
     this.contentLength = arrival.contentLength;
     this.requestId = arrival.requestId;
+    this.serverName = arrival.serverName;
     this.source = arrival.source;
     this.proxyAuthorization = arrival.proxyAuthorization;
     this.listener = { bind: arrival.bind, gateway: "", namespace: "", name: "" };

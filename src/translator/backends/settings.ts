@@ -17,6 +17,7 @@ import {
   type Credential,
   type CredentialLocation,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { certificatesIn, isPrivateKey } from "../pem.ts";
 import type { SecretReader } from "../secrets.ts";
 
 export type Report = (path: string, message: string) => void;
@@ -87,7 +88,7 @@ function clientCertificate(
   }
   const certificate = certificatesIn(entries.get("tls.crt"));
   const key = entries.get("tls.key") ?? "";
-  if (certificate === "" || !/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(key)) {
+  if (certificate === "" || !isPrivateKey(key)) {
     report(path, `Secret ${ref.name} needs a PEM certificate in tls.crt and its PEM private key in tls.key`);
     return { ...none, broken: true };
   }
@@ -108,12 +109,6 @@ function authorities(
   const problem = `${ref.kind ?? "ConfigMap"} ${ref.name} has no PEM certificate in entry ${key}`;
   report("caCertificateRefs[0]", typeof entries === "string" ? entries : problem);
   return { pem: "", broken: true };
-}
-
-/** Certificates only: comments and other blocks, which may be keys, stay behind. */
-function certificatesIn(text: string | undefined): string {
-  const blocks = (text ?? "").match(/-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g);
-  return blocks === null ? "" : `${blocks.join("\n")}\n`;
 }
 
 function translateAuth(auth: BackendAuth, secrets: SecretReader, report: Report): Credential | undefined {

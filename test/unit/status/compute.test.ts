@@ -144,8 +144,10 @@ test("a refused listener is not programmed, and the Gateway is not when none is 
     hostname: "",
     supportedKinds: [],
     namespaces: { from: "Same" },
+    protocol: "HTTP",
     fault: undefined,
     kindFault: undefined,
+    tlsFault: undefined,
   });
   const facts: GatewayFacts = {
     kind: "Gateway",

@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file gwproxy/config/v1/ir.proto.
  */
 export const file_gwproxy_config_v1_ir: GenFile = /*@__PURE__*/
-  fileDesc("Chpnd3Byb3h5L2NvbmZpZy92MS9pci5wcm90bxIRZ3dwcm94eS5jb25maWcudjEiOgoJT2JqZWN0UmVmEgwKBGtpbmQYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkifwoEQmluZBILCgNrZXkYASABKAkSLQoHZ2F0ZXdheRgCIAEoCzIcLmd3cHJveHkuY29uZmlnLnYxLk9iamVjdFJlZhIMCgRwb3J0GAMgASgNEi0KCHByb3RvY29sGAQgASgOMhsuZ3dwcm94eS5jb25maWcudjEuUHJvdG9jb2wiowEKCExpc3RlbmVyEgsKA2tleRgBIAEoCRIMCgRiaW5kGAIgASgJEi0KB2dhdGV3YXkYAyABKAsyHC5nd3Byb3h5LmNvbmZpZy52MS5PYmplY3RSZWYSDAoEbmFtZRgEIAEoCRIQCghob3N0bmFtZRgFIAEoCRItCghwcm90b2NvbBgGIAEoDjIbLmd3cHJveHkuY29uZmlnLnYxLlByb3RvY29sIroBCglIdHRwUm91dGUSCwoDa2V5GAEgASgJEiwKBm9iamVjdBgCIAEoCzIcLmd3cHJveHkuY29uZmlnLnYxLk9iamVjdFJlZhIVCg1jcmVhdGVkX2F0X21zGAMgASgDEi8KB3BhcmVudHMYBCADKAsyHi5nd3Byb3h5LmNvbmZpZy52MS5Sb3V0ZVBhcmVudBIqCgVydWxlcxgFIAMoCzIbLmd3cHJveHkuY29uZmlnLnYxLkh0dHBSdWxlIjIKC1JvdXRlUGFyZW50EhAKCGxpc3RlbmVyGAEgASgJEhEKCWhvc3RuYW1lcxgCIAMoCSLFAgoISHR0cFJ1bGUSDAoEbmFtZRgBIAEoCRItCgdtYXRjaGVzGAIgAygLMhwuZ3dwcm94eS5jb25maWcudjEuSHR0cE1hdGNoEi4KB2ZpbHRlcnMYAyADKAsyHS5nd3Byb3h5LmNvbmZpZy52MS5IdHRwRmlsdGVyEjQKCGJhY2tlbmRzGAQgAygLMiIuZ3dwcm94eS5jb25maWcudjEuV2VpZ2h0ZWRCYWNrZW5kEh8KEnJlcXVlc3RfdGltZW91dF9tcxgFIAEoDUgAiAEBEicKGmJhY2tlbmRfcmVxdWVzdF90aW1lb3V0X21zGAYgASgNSAGIAQESFgoOaW52YWxpZF9yZWFzb24YByABKAlCFQoTX3JlcXVlc3RfdGltZW91dF9tc0IdChtfYmFja2VuZF9yZXF1ZXN0X3RpbWVvdXRfbXMitQEKCUh0dHBNYXRjaBIPCgVleGFjdBgBIAEoCUgAEhAKBnByZWZpeBgCIAEoCUgAEg8KBXJlZ2V4GAMgASgJSAASLgoHaGVhZGVycxgEIAMoCzIdLmd3cHJveHkuY29uZmlnLnYxLlZhbHVlTWF0Y2gSLAoFcXVlcnkYBSADKAsyHS5nd3Byb3h5LmNvbmZpZy52MS5WYWx1ZU1hdGNoEg4KBm1ldGhvZBgGIAEoCUIGCgRwYXRoIkUKClZhbHVlTWF0Y2gSDAoEbmFtZRgBIAEoCRIPCgVleGFjdBgCIAEoCUgAEg8KBXJlZ2V4GAMgASgJSABCBwoFdmFsdWUi9gEKCkh0dHBGaWx0ZXISOgoPcmVxdWVzdF9oZWFkZXJzGAEgASgLMh8uZ3dwcm94eS5jb25maWcudjEuSGVhZGVyQ2hhbmdlSAASOwoQcmVzcG9uc2VfaGVhZGVycxgCIAEoCzIfLmd3cHJveHkuY29uZmlnLnYxLkhlYWRlckNoYW5nZUgAEi8KCHJlZGlyZWN0GAMgASgLMhsuZ3dwcm94eS5jb25maWcudjEuUmVkaXJlY3RIABI0Cgt1cmxfcmV3cml0ZRgEIAEoCzIdLmd3cHJveHkuY29uZmlnLnYxLlVybFJld3JpdGVIAEIICgZmaWx0ZXIibgoMSGVhZGVyQ2hhbmdlEiYKA3NldBgBIAMoCzIZLmd3cHJveHkuY29uZmlnLnYxLkhlYWRlchImCgNhZGQYAiADKAsyGS5nd3Byb3h5LmNvbmZpZy52MS5IZWFkZXISDgoGcmVtb3ZlGAMgAygJIiUKBkhlYWRlchIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgJIoUBCghSZWRpcmVjdBIOCgZzY2hlbWUYASABKAkSEAoIaG9zdG5hbWUYAiABKAkSEQoEcG9ydBgDIAEoDUgAiAEBEisKBHBhdGgYBCABKAsyHS5nd3Byb3h5LmNvbmZpZy52MS5QYXRoQ2hhbmdlEg4KBnN0YXR1cxgFIAEoDUIHCgVfcG9ydCJLCgpVcmxSZXdyaXRlEhAKCGhvc3RuYW1lGAEgASgJEisKBHBhdGgYAiABKAsyHS5nd3Byb3h5LmNvbmZpZy52MS5QYXRoQ2hhbmdlIjgKClBhdGhDaGFuZ2USDgoEZnVsbBgBIAEoCUgAEhAKBnByZWZpeBgCIAEoCUgAQggKBmNoYW5nZSJ6Cg9XZWlnaHRlZEJhY2tlbmQSDgoGd2VpZ2h0GAEgASgNEg8KB2JhY2tlbmQYAiABKAkSFgoOaW52YWxpZF9yZWFzb24YAyABKAkSLgoHZmlsdGVycxgEIAMoCzIdLmd3cHJveHkuY29uZmlnLnYxLkh0dHBGaWx0ZXIimAIKB0JhY2tlbmQSCwoDa2V5GAEgASgJEiwKBm9iamVjdBgCIAEoCzIcLmd3cHJveHkuY29uZmlnLnYxLk9iamVjdFJlZhIyCgZzdGF0aWMYAyABKAsyIC5nd3Byb3h5LmNvbmZpZy52MS5TdGF0aWNCYWNrZW5kSAASNAoHc2VydmljZRgEIAEoCzIhLmd3cHJveHkuY29uZmlnLnYxLlNlcnZpY2VCYWNrZW5kSAASKgoCYWkYBSABKAsyHC5nd3Byb3h5LmNvbmZpZy52MS5BaUJhY2tlbmRIABI0CghzZXR0aW5ncxgGIAEoCzIiLmd3cHJveHkuY29uZmlnLnYxLkJhY2tlbmRTZXR0aW5nc0IGCgRraW5kIj4KDVN0YXRpY0JhY2tlbmQSDAoEaG9zdBgBIAEoCRIMCgRwb3J0GAIgASgNEhEKCXVuaXhfcGF0aBgDIAEoCSIwCg5TZXJ2aWNlQmFja2VuZBIQCghob3N0bmFtZRgBIAEoCRIMCgRwb3J0GAIgASgNIkgKCUVuZHBvaW50cxILCgNrZXkYASABKAkSLgoJZW5kcG9pbnRzGAIgAygLMhsuZ3dwcm94eS5jb25maWcudjEuRW5kcG9pbnQiOAoIRW5kcG9pbnQSDwoHYWRkcmVzcxgBIAEoCRIMCgRwb3J0GAIgASgNEg0KBXJlYWR5GAMgASgIIj0KCUFpQmFja2VuZBIwCgZncm91cHMYASADKAsyIC5nd3Byb3h5LmNvbmZpZy52MS5Qcm92aWRlckdyb3VwIj8KDVByb3ZpZGVyR3JvdXASLgoJcHJvdmlkZXJzGAEgAygLMhsuZ3dwcm94eS5jb25maWcudjEuUHJvdmlkZXIijQIKCFByb3ZpZGVyEgwKBG5hbWUYASABKAkSCwoDa2V5GAIgASgJEhAKCGlkZW50aXR5GAMgASgJEgwKBGhvc3QYBCABKAkSDAoEcG9ydBgFIAEoDRILCgN0bHMYBiABKAgSDAoEcGF0aBgHIAEoCRITCgtwYXRoX3ByZWZpeBgIIAEoCRINCgVtb2RlbBgJIAEoCRIyCgdmb3JtYXRzGAogAygLMiEuZ3dwcm94eS5jb25maWcudjEuUHJvdmlkZXJGb3JtYXQSDwoHYmFja2VuZBgLIAEoCRI0CghzZXR0aW5ncxgMIAEoCzIiLmd3cHJveHkuY29uZmlnLnYxLkJhY2tlbmRTZXR0aW5ncyIsCg5Qcm92aWRlckZvcm1hdBIMCgR0eXBlGAEgASgJEgwKBHBhdGgYAiABKAkiagoPQmFja2VuZFNldHRpbmdzEioKA3RscxgBIAEoCzIdLmd3cHJveHkuY29uZmlnLnYxLkJhY2tlbmRUbHMSKwoEYXV0aBgCIAEoCzIdLmd3cHJveHkuY29uZmlnLnYxLkNyZWRlbnRpYWwi7AEKCkJhY2tlbmRUbHMSCwoDc25pGAEgASgJEg4KBmNhX3BlbRgCIAEoCRIVCg10cnVzdF9ub3RoaW5nGAMgASgIEhcKD2NlcnRpZmljYXRlX3BlbRgEIAEoCRIcCg9wcml2YXRlX2tleV9wZW0YBSABKAlCA4ABARItCgZ2ZXJpZnkYBiABKA4yHS5nd3Byb3h5LmNvbmZpZy52MS5WZXJpZnlNb2RlEhkKEXN1YmplY3RfYWx0X25hbWVzGAcgAygJEgwKBGFscG4YCCADKAkSGwoTa2V5X2V4Y2hhbmdlX2dyb3VwcxgJIAMoCSJZCgpDcmVkZW50aWFsEhIKBXZhbHVlGAEgASgJQgOAAQESNwoIbG9jYXRpb24YAiABKAsyJS5nd3Byb3h5LmNvbmZpZy52MS5DcmVkZW50aWFsTG9jYXRpb24imAEKEkNyZWRlbnRpYWxMb2NhdGlvbhIzCgZoZWFkZXIYASABKAsyIS5nd3Byb3h5LmNvbmZpZy52MS5IZWFkZXJMb2NhdGlvbkgAEhkKD3F1ZXJ5X3BhcmFtZXRlchgCIAEoCUgAEhAKBmNvb2tpZRgDIAEoCUgAEhQKCmV4cHJlc3Npb24YBCABKAlIAEIKCghsb2NhdGlvbiIuCg5IZWFkZXJMb2NhdGlvbhIMCgRuYW1lGAEgASgJEg4KBnByZWZpeBgCIAEoCSKrAgoGUG9saWN5EgsKA2tleRgBIAEoCRIsCgZvYmplY3QYAiABKAsyHC5nd3Byb3h5LmNvbmZpZy52MS5PYmplY3RSZWYSFQoNY3JlYXRlZF9hdF9tcxgDIAEoAxIwCgd0YXJnZXRzGAQgAygLMh8uZ3dwcm94eS5jb25maWcudjEuUG9saWN5VGFyZ2V0EicKBXBoYXNlGAUgASgOMhguZ3dwcm94eS5jb25maWcudjEuUGhhc2USEAoIb3ZlcnJpZGUYBiABKAgSLQoFdW5pdHMYByADKAsyHi5nd3Byb3h5LmNvbmZpZy52MS5UcmFmZmljVW5pdBIzCgdiYWNrZW5kGAggASgLMiIuZ3dwcm94eS5jb25maWcudjEuQmFja2VuZFNldHRpbmdzInQKDFBvbGljeVRhcmdldBIRCgdnYXRld2F5GAEgASgJSAASEgoIbGlzdGVuZXIYAiABKAlIABIPCgVyb3V0ZRgDIAEoCUgAEhEKB2JhY2tlbmQYBCABKAlIABIPCgdzZWN0aW9uGAUgASgJQggKBnRhcmdldCLJBgoLVHJhZmZpY1VuaXQSSQoWYXBpX2tleV9hdXRoZW50aWNhdGlvbhgBIAEoCzInLmd3cHJveHkuY29uZmlnLnYxLkFwaUtleUF1dGhlbnRpY2F0aW9uSAASOQoNYXV0aG9yaXphdGlvbhgCIAEoCzIgLmd3cHJveHkuY29uZmlnLnYxLkF1dGhvcml6YXRpb25IABI9ChBsb2NhbF9yYXRlX2xpbWl0GAMgASgLMiEuZ3dwcm94eS5jb25maWcudjEuTG9jYWxSYXRlTGltaXRIABI+ChBoZWFkZXJfbW9kaWZpZXJzGAQgASgLMiIuZ3dwcm94eS5jb25maWcudjEuSGVhZGVyTW9kaWZpZXJzSAASQgoPZGlyZWN0X3Jlc3BvbnNlGAUgASgLMicuZ3dwcm94eS5jb25maWcudjEuRGlyZWN0UmVzcG9uc2VDaG9pY2VIABIvCgh0aW1lb3V0cxgGIAEoCzIbLmd3cHJveHkuY29uZmlnLnYxLlRpbWVvdXRzSAASQQoOdHJhbnNmb3JtYXRpb24YByABKAsyJy5nd3Byb3h5LmNvbmZpZy52MS5UcmFuc2Zvcm1hdGlvbkNob2ljZUgAEi0KB3JlZnVzYWwYCCABKAsyGi5nd3Byb3h5LmNvbmZpZy52MS5SZWZ1c2FsSAASJwoEY29ycxgMIAEoCzIXLmd3cHJveHkuY29uZmlnLnYxLkNvcnNIABInCgRjc3JmGA0gASgLMhcuZ3dwcm94eS5jb25maWcudjEuQ3NyZkgAEjYKDGhvc3RfcmV3cml0ZRgRIAEoCzIeLmd3cHJveHkuY29uZmlnLnYxLkhvc3RSZXdyaXRlSAASKQoFZGVsYXkYEiABKAsyGC5nd3Byb3h5LmNvbmZpZy52MS5EZWxheUgAEjAKBmJ1ZmZlchgTIAEoCzIeLmd3cHJveHkuY29uZmlnLnYxLkJvZHlCdWZmZXJzSAASKQoFcmV0cnkYFCABKAsyGC5nd3Byb3h5LmNvbmZpZy52MS5SZXRyeUgAEjQKCGV4dF9hdXRoGB4gASgLMiAuZ3dwcm94eS5jb25maWcudjEuRXh0QXV0aENob2ljZUgAQgYKBHVuaXQiGQoHUmVmdXNhbBIOCgZyZWFzb24YASABKAkirQEKFEFwaUtleUF1dGhlbnRpY2F0aW9uEjMKBG1vZGUYASABKA4yJS5nd3Byb3h5LmNvbmZpZy52MS5BdXRoZW50aWNhdGlvbk1vZGUSJwoEa2V5cxgCIAMoCzIZLmd3cHJveHkuY29uZmlnLnYxLkFwaUtleRI3Cghsb2NhdGlvbhgDIAEoCzIlLmd3cHJveHkuY29uZmlnLnYxLkNyZWRlbnRpYWxMb2NhdGlvbiIvCgZBcGlLZXkSDgoGc2hhMjU2GAEgASgMEhUKDW1ldGFkYXRhX2pzb24YAiABKAkilwEKBENvcnMSFQoNYWxsb3dfb3JpZ2lucxgBIAMoCRIZChFhbGxvd19jcmVkZW50aWFscxgCIAEoCBIVCg1hbGxvd19tZXRob2RzGAMgAygJEhUKDWFsbG93X2hlYWRlcnMYBCADKAkSFgoOZXhwb3NlX2hlYWRlcnMYBSADKAkSFwoPbWF4X2FnZV9zZWNvbmRzGAYgASgNIiIKBENzcmYSGgoSYWRkaXRpb25hbF9vcmlnaW5zGAEgAygJIkQKDUF1dGhvcml6YXRpb24SMwoFcnVsZXMYASADKAsyJC5nd3Byb3h5LmNvbmZpZy52MS5BdXRob3JpemF0aW9uUnVsZSJgChFBdXRob3JpemF0aW9uUnVsZRI2CgZhY3Rpb24YASABKA4yJi5nd3Byb3h5LmNvbmZpZy52MS5BdXRob3JpemF0aW9uQWN0aW9uEhMKC2V4cHJlc3Npb25zGAIgAygJIoEBCg5Mb2NhbFJhdGVMaW1pdBI0CgVydWxlcxgBIAMoCzIlLmd3cHJveHkuY29uZmlnLnYxLkxvY2FsUmF0ZUxpbWl0UnVsZRI5CghicmFuY2hlcxgCIAMoCzInLmd3cHJveHkuY29uZmlnLnYxLkxvY2FsUmF0ZUxpbWl0QnJhbmNoIl8KFExvY2FsUmF0ZUxpbWl0QnJhbmNoEhEKCWNvbmRpdGlvbhgBIAEoCRI0CgVydWxlcxgCIAMoCzIlLmd3cHJveHkuY29uZmlnLnYxLkxvY2FsUmF0ZUxpbWl0UnVsZSJ8ChJMb2NhbFJhdGVMaW1pdFJ1bGUSDQoFbGltaXQYASABKA0SDQoFYnVyc3QYAiABKA0SDwoHdW5pdF9tcxgDIAEoDRIqCgRraW5kGAQgASgOMhwuZ3dwcm94eS5jb25maWcudjEuTGltaXRLaW5kEgsKA2tleRgFIAEoCSJ2Cg9IZWFkZXJNb2RpZmllcnMSMAoHcmVxdWVzdBgBIAEoCzIfLmd3cHJveHkuY29uZmlnLnYxLkhlYWRlckNoYW5nZRIxCghyZXNwb25zZRgCIAEoCzIfLmd3cHJveHkuY29uZmlnLnYxLkhlYWRlckNoYW5nZSJRChREaXJlY3RSZXNwb25zZUNob2ljZRI5CghicmFuY2hlcxgBIAMoCzInLmd3cHJveHkuY29uZmlnLnYxLkRpcmVjdFJlc3BvbnNlQnJhbmNoIl4KFERpcmVjdFJlc3BvbnNlQnJhbmNoEhEKCWNvbmRpdGlvbhgBIAEoCRIzCghyZXNwb25zZRgCIAEoCzIhLmd3cHJveHkuY29uZmlnLnYxLkRpcmVjdFJlc3BvbnNlIn0KDkRpcmVjdFJlc3BvbnNlEg4KBnN0YXR1cxgBIAEoDRIMCgRib2R5GAIgASgJEhcKD2JvZHlfZXhwcmVzc2lvbhgDIAEoCRI0CgdoZWFkZXJzGAQgAygLMiMuZ3dwcm94eS5jb25maWcudjEuSGVhZGVyRXhwcmVzc2lvbiI0ChBIZWFkZXJFeHByZXNzaW9uEgwKBG5hbWUYASABKAkSEgoKZXhwcmVzc2lvbhgCIAEoCSIeCghUaW1lb3V0cxISCgpyZXF1ZXN0X21zGAEgASgNIhsKC0hvc3RSZXdyaXRlEgwKBGF1dG8YASABKAgiNwoFRGVsYXkSDAoCbXMYASABKA1IABIUCgpleHByZXNzaW9uGAIgASgJSABCCgoIZHVyYXRpb24ibgoLQm9keUJ1ZmZlcnMSLgoHcmVxdWVzdBgBIAEoCzIdLmd3cHJveHkuY29uZmlnLnYxLkJvZHlCdWZmZXISLwoIcmVzcG9uc2UYAiABKAsyHS5nd3Byb3h5LmNvbmZpZy52MS5Cb2R5QnVmZmVyIjIKCkJvZHlCdWZmZXISEQoJbWF4X2J5dGVzGAEgASgNEhEKCWZhaWxfb3BlbhgCIAEoCCJlCgVSZXRyeRIQCghhdHRlbXB0cxgBIAEoDRINCgVjb2RlcxgCIAMoDRISCgpiYWNrb2ZmX21zGAMgASgNEhQKDHByZWNvbmRpdGlvbhgEIAEoCRIRCgljb25kaXRpb24YBSABKAkiUQoUVHJhbnNmb3JtYXRpb25DaG9pY2USOQoIYnJhbmNoZXMYASADKAsyJy5nd3Byb3h5LmNvbmZpZy52MS5UcmFuc2Zvcm1hdGlvbkJyYW5jaCJkChRUcmFuc2Zvcm1hdGlvbkJyYW5jaBIRCgljb25kaXRpb24YASABKAkSOQoOdHJhbnNmb3JtYXRpb24YAiABKAsyIS5nd3Byb3h5LmNvbmZpZy52MS5UcmFuc2Zvcm1hdGlvbiJvCg5UcmFuc2Zvcm1hdGlvbhItCgdyZXF1ZXN0GAEgASgLMhwuZ3dwcm94eS5jb25maWcudjEuVHJhbnNmb3JtEi4KCHJlc3BvbnNlGAIgASgLMhwuZ3dwcm94eS5jb25maWcudjEuVHJhbnNmb3JtIvwBCglUcmFuc2Zvcm0SMAoDc2V0GAEgAygLMiMuZ3dwcm94eS5jb25maWcudjEuSGVhZGVyRXhwcmVzc2lvbhIwCgNhZGQYAiADKAsyIy5nd3Byb3h5LmNvbmZpZy52MS5IZWFkZXJFeHByZXNzaW9uEg4KBnJlbW92ZRgDIAMoCRIMCgRib2R5GAQgASgJEjwKCG1ldGFkYXRhGAUgAygLMiouZ3dwcm94eS5jb25maWcudjEuVHJhbnNmb3JtLk1ldGFkYXRhRW50cnkaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBInIKD0V4dGVybmFsU2VydmljZRIRCgdiYWNrZW5kGAEgASgJSAASKwoGb3JpZ2luGAIgASgLMhkuZ3dwcm94eS5jb25maWcudjEuT3JpZ2luSAASFgoOaW52YWxpZF9yZWFzb24YAyABKAlCBwoFcGxhY2UiPwoGT3JpZ2luEgwKBGhvc3QYASABKAkSDAoEcG9ydBgCIAEoDRILCgN0bHMYAyABKAgSDAoEcGF0aBgEIAEoCSKLAQoNRXhwcmVzc2lvbk1hcBJGCgtleHByZXNzaW9ucxgBIAMoCzIxLmd3cHJveHkuY29uZmlnLnYxLkV4cHJlc3Npb25NYXAuRXhwcmVzc2lvbnNFbnRyeRoyChBFeHByZXNzaW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiQwoNRXh0QXV0aENob2ljZRIyCghicmFuY2hlcxgBIAMoCzIgLmd3cHJveHkuY29uZmlnLnYxLkV4dEF1dGhCcmFuY2giUAoNRXh0QXV0aEJyYW5jaBIRCgljb25kaXRpb24YASABKAkSLAoIZXh0X2F1dGgYAiABKAsyGi5nd3Byb3h5LmNvbmZpZy52MS5FeHRBdXRoIqUCCgdFeHRBdXRoEjMKB3NlcnZpY2UYASABKAsyIi5nd3Byb3h5LmNvbmZpZy52MS5FeHRlcm5hbFNlcnZpY2USEQoJZmFpbF9vcGVuGAIgASgIEi4KBGdycGMYAyABKAsyHi5nd3Byb3h5LmNvbmZpZy52MS5FeHRBdXRoR3JwY0gAEi4KBGh0dHAYBCABKAsyHi5nd3Byb3h5LmNvbmZpZy52MS5FeHRBdXRoSHR0cEgAEh8KEmZvcndhcmRfYm9keV9ieXRlcxgFIAEoDUgBiAEBEi4KBWNhY2hlGAYgASgLMh8uZ3dwcm94eS5jb25maWcudjEuRXh0QXV0aENhY2hlQgoKCHByb3RvY29sQhUKE19mb3J3YXJkX2JvZHlfYnl0ZXMi1gEKC0V4dEF1dGhHcnBjElEKEmNvbnRleHRfZXh0ZW5zaW9ucxgBIAMoCzI1Lmd3cHJveHkuY29uZmlnLnYxLkV4dEF1dGhHcnBjLkNvbnRleHRFeHRlbnNpb25zRW50cnkSOgoQcmVxdWVzdF9tZXRhZGF0YRgCIAEoCzIgLmd3cHJveHkuY29uZmlnLnYxLkV4cHJlc3Npb25NYXAaOAoWQ29udGV4dEV4dGVuc2lvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIsoCCgtFeHRBdXRoSHR0cBIMCgRwYXRoGAEgASgJEhAKCHJlZGlyZWN0GAIgASgJEgwKBGJvZHkYAyABKAkSHwoXYWxsb3dlZF9yZXF1ZXN0X2hlYWRlcnMYBCADKAkSQAoTYWRkX3JlcXVlc3RfaGVhZGVycxgFIAMoCzIjLmd3cHJveHkuY29uZmlnLnYxLkhlYWRlckV4cHJlc3Npb24SIAoYYWxsb3dlZF9yZXNwb25zZV9oZWFkZXJzGAYgAygJEk8KEXJlc3BvbnNlX21ldGFkYXRhGAcgAygLMjQuZ3dwcm94eS5jb25maWcudjEuRXh0QXV0aEh0dHAuUmVzcG9uc2VNZXRhZGF0YUVudHJ5GjcKFVJlc3BvbnNlTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBImMKDEV4dEF1dGhDYWNoZRILCgNrZXkYASADKAkSEAoGdHRsX21zGAIgASgESAASGAoOdHRsX2V4cHJlc3Npb24YAyABKAlIABITCgttYXhfZW50cmllcxgEIAEoDUIFCgN0dGwqNwoIUHJvdG9jb2wSGAoUUFJPVE9DT0xfVU5TUEVDSUZJRUQQABIRCg1QUk9UT0NPTF9IVFRQEAEqWwoKVmVyaWZ5TW9kZRIbChdWRVJJRllfTU9ERV9VTlNQRUNJRklFRBAAEhoKFlZFUklGWV9NT0RFX0NIQUlOX09OTFkQARIUChBWRVJJRllfTU9ERV9OT05FEAIqTQoFUGhhc2USFQoRUEhBU0VfVU5TUEVDSUZJRUQQABIVChFQSEFTRV9QUkVfUk9VVElORxABEhYKElBIQVNFX1BPU1RfUk9VVElORxACKp8BChJBdXRoZW50aWNhdGlvbk1vZGUSIwofQVVUSEVOVElDQVRJT05fTU9ERV9VTlNQRUNJRklFRBAAEh4KGkFVVEhFTlRJQ0FUSU9OX01PREVfU1RSSUNUEAESIAocQVVUSEVOVElDQVRJT05fTU9ERV9PUFRJT05BTBACEiIKHkFVVEhFTlRJQ0FUSU9OX01PREVfUEVSTUlTU0lWRRADKpwBChNBdXRob3JpemF0aW9uQWN0aW9uEiQKIEFVVEhPUklaQVRJT05fQUNUSU9OX1VOU1BFQ0lGSUVEEAASHgoaQVVUSE9SSVpBVElPTl9BQ1RJT05fQUxMT1cQARIdChlBVVRIT1JJWkFUSU9OX0FDVElPTl9ERU5ZEAISIAocQVVUSE9SSVpBVElPTl9BQ1RJT05fUkVRVUlSRRADKlcKCUxpbWl0S2luZBIaChZMSU1JVF9LSU5EX1VOU1BFQ0lGSUVEEAASFwoTTElNSVRfS0lORF9SRVFVRVNUUxABEhUKEUxJTUlUX0tJTkRfVE9LRU5TEAJiBnByb3RvMw");
+  fileDesc("Chpnd3Byb3h5L2NvbmZpZy92MS9pci5wcm90bxIRZ3dwcm94eS5jb25maWcudjEiOgoJT2JqZWN0UmVmEgwKBGtpbmQYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkifwoEQmluZBILCgNrZXkYASABKAkSLQoHZ2F0ZXdheRgCIAEoCzIcLmd3cHJveHkuY29uZmlnLnYxLk9iamVjdFJlZhIMCgRwb3J0GAMgASgNEi0KCHByb3RvY29sGAQgASgOMhsuZ3dwcm94eS5jb25maWcudjEuUHJvdG9jb2wi0AEKCExpc3RlbmVyEgsKA2tleRgBIAEoCRIMCgRiaW5kGAIgASgJEi0KB2dhdGV3YXkYAyABKAsyHC5nd3Byb3h5LmNvbmZpZy52MS5PYmplY3RSZWYSDAoEbmFtZRgEIAEoCRIQCghob3N0bmFtZRgFIAEoCRItCghwcm90b2NvbBgGIAEoDjIbLmd3cHJveHkuY29uZmlnLnYxLlByb3RvY29sEisKA3RscxgHIAEoCzIeLmd3cHJveHkuY29uZmlnLnYxLkxpc3RlbmVyVGxzIoQBCgtMaXN0ZW5lclRscxIXCg9jZXJ0aWZpY2F0ZV9wZW0YASABKAkSHAoPcHJpdmF0ZV9rZXlfcGVtGAIgASgJQgOAAQESPgoRY2xpZW50X3ZhbGlkYXRpb24YAyABKAsyIy5nd3Byb3h5LmNvbmZpZy52MS5DbGllbnRWYWxpZGF0aW9uIjQKEENsaWVudFZhbGlkYXRpb24SDgoGY2FfcGVtGAEgASgJEhAKCG9wdGlvbmFsGAIgASgIIroBCglIdHRwUm91dGUSCwoDa2V5GAEgASgJEiwKBm9iamVjdBgCIAEoCzIcLmd3cHJveHkuY29uZmlnLnYxLk9iamVjdFJlZhIVCg1jcmVhdGVkX2F0X21zGAMgASgDEi8KB3BhcmVudHMYBCADKAsyHi5nd3Byb3h5LmNvbmZpZy52MS5Sb3V0ZVBhcmVudBIqCgVydWxlcxgFIAMoCzIbLmd3cHJveHkuY29uZmlnLnYxLkh0dHBSdWxlIjIKC1JvdXRlUGFyZW50EhAKCGxpc3RlbmVyGAEgASgJEhEKCWhvc3RuYW1lcxgCIAMoCSLFAgoISHR0cFJ1bGUSDAoEbmFtZRgBIAEoCRItCgdtYXRjaGVzGAIgAygLMhwuZ3dwcm94eS5jb25maWcudjEuSHR0cE1hdGNoEi4KB2ZpbHRlcnMYAyADKAsyHS5nd3Byb3h5LmNvbmZpZy52MS5IdHRwRmlsdGVyEjQKCGJhY2tlbmRzGAQgAygLMiIuZ3dwcm94eS5jb25maWcudjEuV2VpZ2h0ZWRCYWNrZW5kEh8KEnJlcXVlc3RfdGltZW91dF9tcxgFIAEoDUgAiAEBEicKGmJhY2tlbmRfcmVxdWVzdF90aW1lb3V0X21zGAYgASgNSAGIAQESFgoOaW52YWxpZF9yZWFzb24YByABKAlCFQoTX3JlcXVlc3RfdGltZW91dF9tc0IdChtfYmFja2VuZF9yZXF1ZXN0X3RpbWVvdXRfbXMitQEKCUh0dHBNYXRjaBIPCgVleGFjdBgBIAEoCUgAEhAKBnByZWZpeBgCIAEoCUgAEg8KBXJlZ2V4GAMgASgJSAASLgoHaGVhZGVycxgEIAMoCzIdLmd3cHJveHkuY29uZmlnLnYxLlZhbHVlTWF0Y2gSLAoFcXVlcnkYBSADKAsyHS5nd3Byb3h5LmNvbmZpZy52MS5WYWx1ZU1hdGNoEg4KBm1ldGhvZBgGIAEoCUIGCgRwYXRoIkUKClZhbHVlTWF0Y2gSDAoEbmFtZRgBIAEoCRIPCgVleGFjdBgCIAEoCUgAEg8KBXJlZ2V4GAMgASgJSABCBwoFdmFsdWUi9gEKCkh0dHBGaWx0ZXISOgoPcmVxdWVzdF9oZWFkZXJzGAEgASgLMh8uZ3dwcm94eS5jb25maWcudjEuSGVhZGVyQ2hhbmdlSAASOwoQcmVzcG9uc2VfaGVhZGVycxgCIAEoCzIfLmd3cHJveHkuY29uZmlnLnYxLkhlYWRlckNoYW5nZUgAEi8KCHJlZGlyZWN0GAMgASgLMhsuZ3dwcm94eS5jb25maWcudjEuUmVkaXJlY3RIABI0Cgt1cmxfcmV3cml0ZRgEIAEoCzIdLmd3cHJveHkuY29uZmlnLnYxLlVybFJld3JpdGVIAEIICgZmaWx0ZXIibgoMSGVhZGVyQ2hhbmdlEiYKA3NldBgBIAMoCzIZLmd3cHJveHkuY29uZmlnLnYxLkhlYWRlchImCgNhZGQYAiADKAsyGS5nd3Byb3h5LmNvbmZpZy52MS5IZWFkZXISDgoGcmVtb3ZlGAMgAygJIiUKBkhlYWRlchIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgJIoUBCghSZWRpcmVjdBIOCgZzY2hlbWUYASABKAkSEAoIaG9zdG5hbWUYAiABKAkSEQoEcG9ydBgDIAEoDUgAiAEBEisKBHBhdGgYBCABKAsyHS5nd3Byb3h5LmNvbmZpZy52MS5QYXRoQ2hhbmdlEg4KBnN0YXR1cxgFIAEoDUIHCgVfcG9ydCJLCgpVcmxSZXdyaXRlEhAKCGhvc3RuYW1lGAEgASgJEisKBHBhdGgYAiABKAsyHS5nd3Byb3h5LmNvbmZpZy52MS5QYXRoQ2hhbmdlIjgKClBhdGhDaGFuZ2USDgoEZnVsbBgBIAEoCUgAEhAKBnByZWZpeBgCIAEoCUgAQggKBmNoYW5nZSJ6Cg9XZWlnaHRlZEJhY2tlbmQSDgoGd2VpZ2h0GAEgASgNEg8KB2JhY2tlbmQYAiABKAkSFgoOaW52YWxpZF9yZWFzb24YAyABKAkSLgoHZmlsdGVycxgEIAMoCzIdLmd3cHJveHkuY29uZmlnLnYxLkh0dHBGaWx0ZXIimAIKB0JhY2tlbmQSCwoDa2V5GAEgASgJEiwKBm9iamVjdBgCIAEoCzIcLmd3cHJveHkuY29uZmlnLnYxLk9iamVjdFJlZhIyCgZzdGF0aWMYAyABKAsyIC5nd3Byb3h5LmNvbmZpZy52MS5TdGF0aWNCYWNrZW5kSAASNAoHc2VydmljZRgEIAEoCzIhLmd3cHJveHkuY29uZmlnLnYxLlNlcnZpY2VCYWNrZW5kSAASKgoCYWkYBSABKAsyHC5nd3Byb3h5LmNvbmZpZy52MS5BaUJhY2tlbmRIABI0CghzZXR0aW5ncxgGIAEoCzIiLmd3cHJveHkuY29uZmlnLnYxLkJhY2tlbmRTZXR0aW5nc0IGCgRraW5kIj4KDVN0YXRpY0JhY2tlbmQSDAoEaG9zdBgBIAEoCRIMCgRwb3J0GAIgASgNEhEKCXVuaXhfcGF0aBgDIAEoCSIwCg5TZXJ2aWNlQmFja2VuZBIQCghob3N0bmFtZRgBIAEoCRIMCgRwb3J0GAIgASgNIkgKCUVuZHBvaW50cxILCgNrZXkYASABKAkSLgoJZW5kcG9pbnRzGAIgAygLMhsuZ3dwcm94eS5jb25maWcudjEuRW5kcG9pbnQiOAoIRW5kcG9pbnQSDwoHYWRkcmVzcxgBIAEoCRIMCgRwb3J0GAIgASgNEg0KBXJlYWR5GAMgASgIIj0KCUFpQmFja2VuZBIwCgZncm91cHMYASADKAsyIC5nd3Byb3h5LmNvbmZpZy52MS5Qcm92aWRlckdyb3VwIj8KDVByb3ZpZGVyR3JvdXASLgoJcHJvdmlkZXJzGAEgAygLMhsuZ3dwcm94eS5jb25maWcudjEuUHJvdmlkZXIijQIKCFByb3ZpZGVyEgwKBG5hbWUYASABKAkSCwoDa2V5GAIgASgJEhAKCGlkZW50aXR5GAMgASgJEgwKBGhvc3QYBCABKAkSDAoEcG9ydBgFIAEoDRILCgN0bHMYBiABKAgSDAoEcGF0aBgHIAEoCRITCgtwYXRoX3ByZWZpeBgIIAEoCRINCgVtb2RlbBgJIAEoCRIyCgdmb3JtYXRzGAogAygLMiEuZ3dwcm94eS5jb25maWcudjEuUHJvdmlkZXJGb3JtYXQSDwoHYmFja2VuZBgLIAEoCRI0CghzZXR0aW5ncxgMIAEoCzIiLmd3cHJveHkuY29uZmlnLnYxLkJhY2tlbmRTZXR0aW5ncyIsCg5Qcm92aWRlckZvcm1hdBIMCgR0eXBlGAEgASgJEgwKBHBhdGgYAiABKAkiagoPQmFja2VuZFNldHRpbmdzEioKA3RscxgBIAEoCzIdLmd3cHJveHkuY29uZmlnLnYxLkJhY2tlbmRUbHMSKwoEYXV0aBgCIAEoCzIdLmd3cHJveHkuY29uZmlnLnYxLkNyZWRlbnRpYWwi7AEKCkJhY2tlbmRUbHMSCwoDc25pGAEgASgJEg4KBmNhX3BlbRgCIAEoCRIVCg10cnVzdF9ub3RoaW5nGAMgASgIEhcKD2NlcnRpZmljYXRlX3BlbRgEIAEoCRIcCg9wcml2YXRlX2tleV9wZW0YBSABKAlCA4ABARItCgZ2ZXJpZnkYBiABKA4yHS5nd3Byb3h5LmNvbmZpZy52MS5WZXJpZnlNb2RlEhkKEXN1YmplY3RfYWx0X25hbWVzGAcgAygJEgwKBGFscG4YCCADKAkSGwoTa2V5X2V4Y2hhbmdlX2dyb3VwcxgJIAMoCSJZCgpDcmVkZW50aWFsEhIKBXZhbHVlGAEgASgJQgOAAQESNwoIbG9jYXRpb24YAiABKAsyJS5nd3Byb3h5LmNvbmZpZy52MS5DcmVkZW50aWFsTG9jYXRpb24imAEKEkNyZWRlbnRpYWxMb2NhdGlvbhIzCgZoZWFkZXIYASABKAsyIS5nd3Byb3h5LmNvbmZpZy52MS5IZWFkZXJMb2NhdGlvbkgAEhkKD3F1ZXJ5X3BhcmFtZXRlchgCIAEoCUgAEhAKBmNvb2tpZRgDIAEoCUgAEhQKCmV4cHJlc3Npb24YBCABKAlIAEIKCghsb2NhdGlvbiIuCg5IZWFkZXJMb2NhdGlvbhIMCgRuYW1lGAEgASgJEg4KBnByZWZpeBgCIAEoCSKrAgoGUG9saWN5EgsKA2tleRgBIAEoCRIsCgZvYmplY3QYAiABKAsyHC5nd3Byb3h5LmNvbmZpZy52MS5PYmplY3RSZWYSFQoNY3JlYXRlZF9hdF9tcxgDIAEoAxIwCgd0YXJnZXRzGAQgAygLMh8uZ3dwcm94eS5jb25maWcudjEuUG9saWN5VGFyZ2V0EicKBXBoYXNlGAUgASgOMhguZ3dwcm94eS5jb25maWcudjEuUGhhc2USEAoIb3ZlcnJpZGUYBiABKAgSLQoFdW5pdHMYByADKAsyHi5nd3Byb3h5LmNvbmZpZy52MS5UcmFmZmljVW5pdBIzCgdiYWNrZW5kGAggASgLMiIuZ3dwcm94eS5jb25maWcudjEuQmFja2VuZFNldHRpbmdzInQKDFBvbGljeVRhcmdldBIRCgdnYXRld2F5GAEgASgJSAASEgoIbGlzdGVuZXIYAiABKAlIABIPCgVyb3V0ZRgDIAEoCUgAEhEKB2JhY2tlbmQYBCABKAlIABIPCgdzZWN0aW9uGAUgASgJQggKBnRhcmdldCLJBgoLVHJhZmZpY1VuaXQSSQoWYXBpX2tleV9hdXRoZW50aWNhdGlvbhgBIAEoCzInLmd3cHJveHkuY29uZmlnLnYxLkFwaUtleUF1dGhlbnRpY2F0aW9uSAASOQoNYXV0aG9yaXphdGlvbhgCIAEoCzIgLmd3cHJveHkuY29uZmlnLnYxLkF1dGhvcml6YXRpb25IABI9ChBsb2NhbF9yYXRlX2xpbWl0GAMgASgLMiEuZ3dwcm94eS5jb25maWcudjEuTG9jYWxSYXRlTGltaXRIABI+ChBoZWFkZXJfbW9kaWZpZXJzGAQgASgLMiIuZ3dwcm94eS5jb25maWcudjEuSGVhZGVyTW9kaWZpZXJzSAASQgoPZGlyZWN0X3Jlc3BvbnNlGAUgASgLMicuZ3dwcm94eS5jb25maWcudjEuRGlyZWN0UmVzcG9uc2VDaG9pY2VIABIvCgh0aW1lb3V0cxgGIAEoCzIbLmd3cHJveHkuY29uZmlnLnYxLlRpbWVvdXRzSAASQQoOdHJhbnNmb3JtYXRpb24YByABKAsyJy5nd3Byb3h5LmNvbmZpZy52MS5UcmFuc2Zvcm1hdGlvbkNob2ljZUgAEi0KB3JlZnVzYWwYCCABKAsyGi5nd3Byb3h5LmNvbmZpZy52MS5SZWZ1c2FsSAASJwoEY29ycxgMIAEoCzIXLmd3cHJveHkuY29uZmlnLnYxLkNvcnNIABInCgRjc3JmGA0gASgLMhcuZ3dwcm94eS5jb25maWcudjEuQ3NyZkgAEjYKDGhvc3RfcmV3cml0ZRgRIAEoCzIeLmd3cHJveHkuY29uZmlnLnYxLkhvc3RSZXdyaXRlSAASKQoFZGVsYXkYEiABKAsyGC5nd3Byb3h5LmNvbmZpZy52MS5EZWxheUgAEjAKBmJ1ZmZlchgTIAEoCzIeLmd3cHJveHkuY29uZmlnLnYxLkJvZHlCdWZmZXJzSAASKQoFcmV0cnkYFCABKAsyGC5nd3Byb3h5LmNvbmZpZy52MS5SZXRyeUgAEjQKCGV4dF9hdXRoGB4gASgLMiAuZ3dwcm94eS5jb25maWcudjEuRXh0QXV0aENob2ljZUgAQgYKBHVuaXQiGQoHUmVmdXNhbBIOCgZyZWFzb24YASABKAkirQEKFEFwaUtleUF1dGhlbnRpY2F0aW9uEjMKBG1vZGUYASABKA4yJS5nd3Byb3h5LmNvbmZpZy52MS5BdXRoZW50aWNhdGlvbk1vZGUSJwoEa2V5cxgCIAMoCzIZLmd3cHJveHkuY29uZmlnLnYxLkFwaUtleRI3Cghsb2NhdGlvbhgDIAEoCzIlLmd3cHJveHkuY29uZmlnLnYxLkNyZWRlbnRpYWxMb2NhdGlvbiIvCgZBcGlLZXkSDgoGc2hhMjU2GAEgASgMEhUKDW1ldGFkYXRhX2pzb24YAiABKAkilwEKBENvcnMSFQoNYWxsb3dfb3JpZ2lucxgBIAMoCRIZChFhbGxvd19jcmVkZW50aWFscxgCIAEoCBIVCg1hbGxvd19tZXRob2RzGAMgAygJEhUKDWFsbG93X2hlYWRlcnMYBCADKAkSFgoOZXhwb3NlX2hlYWRlcnMYBSADKAkSFwoPbWF4X2FnZV9zZWNvbmRzGAYgASgNIiIKBENzcmYSGgoSYWRkaXRpb25hbF9vcmlnaW5zGAEgAygJIkQKDUF1dGhvcml6YXRpb24SMwoFcnVsZXMYASADKAsyJC5nd3Byb3h5LmNvbmZpZy52MS5BdXRob3JpemF0aW9uUnVsZSJgChFBdXRob3JpemF0aW9uUnVsZRI2CgZhY3Rpb24YASABKA4yJi5nd3Byb3h5LmNvbmZpZy52MS5BdXRob3JpemF0aW9uQWN0aW9uEhMKC2V4cHJlc3Npb25zGAIgAygJIoEBCg5Mb2NhbFJhdGVMaW1pdBI0CgVydWxlcxgBIAMoCzIlLmd3cHJveHkuY29uZmlnLnYxLkxvY2FsUmF0ZUxpbWl0UnVsZRI5CghicmFuY2hlcxgCIAMoCzInLmd3cHJveHkuY29uZmlnLnYxLkxvY2FsUmF0ZUxpbWl0QnJhbmNoIl8KFExvY2FsUmF0ZUxpbWl0QnJhbmNoEhEKCWNvbmRpdGlvbhgBIAEoCRI0CgVydWxlcxgCIAMoCzIlLmd3cHJveHkuY29uZmlnLnYxLkxvY2FsUmF0ZUxpbWl0UnVsZSJ8ChJMb2NhbFJhdGVMaW1pdFJ1bGUSDQoFbGltaXQYASABKA0SDQoFYnVyc3QYAiABKA0SDwoHdW5pdF9tcxgDIAEoDRIqCgRraW5kGAQgASgOMhwuZ3dwcm94eS5jb25maWcudjEuTGltaXRLaW5kEgsKA2tleRgFIAEoCSJ2Cg9IZWFkZXJNb2RpZmllcnMSMAoHcmVxdWVzdBgBIAEoCzIfLmd3cHJveHkuY29uZmlnLnYxLkhlYWRlckNoYW5nZRIxCghyZXNwb25zZRgCIAEoCzIfLmd3cHJveHkuY29uZmlnLnYxLkhlYWRlckNoYW5nZSJRChREaXJlY3RSZXNwb25zZUNob2ljZRI5CghicmFuY2hlcxgBIAMoCzInLmd3cHJveHkuY29uZmlnLnYxLkRpcmVjdFJlc3BvbnNlQnJhbmNoIl4KFERpcmVjdFJlc3BvbnNlQnJhbmNoEhEKCWNvbmRpdGlvbhgBIAEoCRIzCghyZXNwb25zZRgCIAEoCzIhLmd3cHJveHkuY29uZmlnLnYxLkRpcmVjdFJlc3BvbnNlIn0KDkRpcmVjdFJlc3BvbnNlEg4KBnN0YXR1cxgBIAEoDRIMCgRib2R5GAIgASgJEhcKD2JvZHlfZXhwcmVzc2lvbhgDIAEoCRI0CgdoZWFkZXJzGAQgAygLMiMuZ3dwcm94eS5jb25maWcudjEuSGVhZGVyRXhwcmVzc2lvbiI0ChBIZWFkZXJFeHByZXNzaW9uEgwKBG5hbWUYASABKAkSEgoKZXhwcmVzc2lvbhgCIAEoCSIeCghUaW1lb3V0cxISCgpyZXF1ZXN0X21zGAEgASgNIhsKC0hvc3RSZXdyaXRlEgwKBGF1dG8YASABKAgiNwoFRGVsYXkSDAoCbXMYASABKA1IABIUCgpleHByZXNzaW9uGAIgASgJSABCCgoIZHVyYXRpb24ibgoLQm9keUJ1ZmZlcnMSLgoHcmVxdWVzdBgBIAEoCzIdLmd3cHJveHkuY29uZmlnLnYxLkJvZHlCdWZmZXISLwoIcmVzcG9uc2UYAiABKAsyHS5nd3Byb3h5LmNvbmZpZy52MS5Cb2R5QnVmZmVyIjIKCkJvZHlCdWZmZXISEQoJbWF4X2J5dGVzGAEgASgNEhEKCWZhaWxfb3BlbhgCIAEoCCJlCgVSZXRyeRIQCghhdHRlbXB0cxgBIAEoDRINCgVjb2RlcxgCIAMoDRISCgpiYWNrb2ZmX21zGAMgASgNEhQKDHByZWNvbmRpdGlvbhgEIAEoCRIRCgljb25kaXRpb24YBSABKAkiUQoUVHJhbnNmb3JtYXRpb25DaG9pY2USOQoIYnJhbmNoZXMYASADKAsyJy5nd3Byb3h5LmNvbmZpZy52MS5UcmFuc2Zvcm1hdGlvbkJyYW5jaCJkChRUcmFuc2Zvcm1hdGlvbkJyYW5jaBIRCgljb25kaXRpb24YASABKAkSOQoOdHJhbnNmb3JtYXRpb24YAiABKAsyIS5nd3Byb3h5LmNvbmZpZy52MS5UcmFuc2Zvcm1hdGlvbiJvCg5UcmFuc2Zvcm1hdGlvbhItCgdyZXF1ZXN0GAEgASgLMhwuZ3dwcm94eS5jb25maWcudjEuVHJhbnNmb3JtEi4KCHJlc3BvbnNlGAIgASgLMhwuZ3dwcm94eS5jb25maWcudjEuVHJhbnNmb3JtIvwBCglUcmFuc2Zvcm0SMAoDc2V0GAEgAygLMiMuZ3dwcm94eS5jb25maWcudjEuSGVhZGVyRXhwcmVzc2lvbhIwCgNhZGQYAiADKAsyIy5nd3Byb3h5LmNvbmZpZy52MS5IZWFkZXJFeHByZXNzaW9uEg4KBnJlbW92ZRgDIAMoCRIMCgRib2R5GAQgASgJEjwKCG1ldGFkYXRhGAUgAygLMiouZ3dwcm94eS5jb25maWcudjEuVHJhbnNmb3JtLk1ldGFkYXRhRW50cnkaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBInIKD0V4dGVybmFsU2VydmljZRIRCgdiYWNrZW5kGAEgASgJSAASKwoGb3JpZ2luGAIgASgLMhkuZ3dwcm94eS5jb25maWcudjEuT3JpZ2luSAASFgoOaW52YWxpZF9yZWFzb24YAyABKAlCBwoFcGxhY2UiPwoGT3JpZ2luEgwKBGhvc3QYASABKAkSDAoEcG9ydBgCIAEoDRILCgN0bHMYAyABKAgSDAoEcGF0aBgEIAEoCSKLAQoNRXhwcmVzc2lvbk1hcBJGCgtleHByZXNzaW9ucxgBIAMoCzIxLmd3cHJveHkuY29uZmlnLnYxLkV4cHJlc3Npb25NYXAuRXhwcmVzc2lvbnNFbnRyeRoyChBFeHByZXNzaW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiQwoNRXh0QXV0aENob2ljZRIyCghicmFuY2hlcxgBIAMoCzIgLmd3cHJveHkuY29uZmlnLnYxLkV4dEF1dGhCcmFuY2giUAoNRXh0QXV0aEJyYW5jaBIRCgljb25kaXRpb24YASABKAkSLAoIZXh0X2F1dGgYAiABKAsyGi5nd3Byb3h5LmNvbmZpZy52MS5FeHRBdXRoIqUCCgdFeHRBdXRoEjMKB3NlcnZpY2UYASABKAsyIi5nd3Byb3h5LmNvbmZpZy52MS5FeHRlcm5hbFNlcnZpY2USEQoJZmFpbF9vcGVuGAIgASgIEi4KBGdycGMYAyABKAsyHi5nd3Byb3h5LmNvbmZpZy52MS5FeHRBdXRoR3JwY0gAEi4KBGh0dHAYBCABKAsyHi5nd3Byb3h5LmNvbmZpZy52MS5FeHRBdXRoSHR0cEgAEh8KEmZvcndhcmRfYm9keV9ieXRlcxgFIAEoDUgBiAEBEi4KBWNhY2hlGAYgASgLMh8uZ3dwcm94eS5jb25maWcudjEuRXh0QXV0aENhY2hlQgoKCHByb3RvY29sQhUKE19mb3J3YXJkX2JvZHlfYnl0ZXMi1gEKC0V4dEF1dGhHcnBjElEKEmNvbnRleHRfZXh0ZW5zaW9ucxgBIAMoCzI1Lmd3cHJveHkuY29uZmlnLnYxLkV4dEF1dGhHcnBjLkNvbnRleHRFeHRlbnNpb25zRW50cnkSOgoQcmVxdWVzdF9tZXRhZGF0YRgCIAEoCzIgLmd3cHJveHkuY29uZmlnLnYxLkV4cHJlc3Npb25NYXAaOAoWQ29udGV4dEV4dGVuc2lvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIsoCCgtFeHRBdXRoSHR0cBIMCgRwYXRoGAEgASgJEhAKCHJlZGlyZWN0GAIgASgJEgwKBGJvZHkYAyABKAkSHwoXYWxsb3dlZF9yZXF1ZXN0X2hlYWRlcnMYBCADKAkSQAoTYWRkX3JlcXVlc3RfaGVhZGVycxgFIAMoCzIjLmd3cHJveHkuY29uZmlnLnYxLkhlYWRlckV4cHJlc3Npb24SIAoYYWxsb3dlZF9yZXNwb25zZV9oZWFkZXJzGAYgAygJEk8KEXJlc3BvbnNlX21ldGFkYXRhGAcgAygLMjQuZ3dwcm94eS5jb25maWcudjEuRXh0QXV0aEh0dHAuUmVzcG9uc2VNZXRhZGF0YUVudHJ5GjcKFVJlc3BvbnNlTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBImMKDEV4dEF1dGhDYWNoZRILCgNrZXkYASADKAkSEAoGdHRsX21zGAIgASgESAASGAoOdHRsX2V4cHJlc3Npb24YAyABKAlIABITCgttYXhfZW50cmllcxgEIAEoDUIFCgN0dGwqSwoIUHJvdG9jb2wSGAoUUFJPVE9DT0xfVU5TUEVDSUZJRUQQABIRCg1QUk9UT0NPTF9IVFRQEAESEgoOUFJPVE9DT0xfSFRUUFMQAipbCgpWZXJpZnlNb2RlEhsKF1ZFUklGWV9NT0RFX1VOU1BFQ0lGSUVEEAASGgoWVkVSSUZZX01PREVfQ0hBSU5fT05MWRABEhQKEFZFUklGWV9NT0RFX05PTkUQAipNCgVQaGFzZRIVChFQSEFTRV9VTlNQRUNJRklFRBAAEhUKEVBIQVNFX1BSRV9ST1VUSU5HEAESFgoSUEhBU0VfUE9TVF9ST1VUSU5HEAIqnwEKEkF1dGhlbnRpY2F0aW9uTW9kZRIjCh9BVVRIRU5USUNBVElPTl9NT0RFX1VOU1BFQ0lGSUVEEAASHgoaQVVUSEVOVElDQVRJT05fTU9ERV9TVFJJQ1QQARIgChxBVVRIRU5USUNBVElPTl9NT0RFX09QVElPTkFMEAISIgoeQVVUSEVOVElDQVRJT05fTU9ERV9QRVJNSVNTSVZFEAMqnAEKE0F1dGhvcml6YXRpb25BY3Rpb24SJAogQVVUSE9SSVpBVElPTl9BQ1RJT05fVU5TUEVDSUZJRUQQABIeChpBVVRIT1JJWkFUSU9OX0FDVElPTl9BTExPVxABEh0KGUFVVEhPUklaQVRJT05fQUNUSU9OX0RFTlkQAhIgChxBVVRIT1JJWkFUSU9OX0FDVElPTl9SRVFVSVJFEAMqVwoJTGltaXRLaW5kEhoKFkxJTUlUX0tJTkRfVU5TUEVDSUZJRUQQABIXChNMSU1JVF9LSU5EX1JFUVVFU1RTEAESFQoRTElNSVRfS0lORF9UT0tFTlMQAmIGcHJvdG8z");
 
 /**
  * The object that a resource was made from. It names the owner of a NACK, an access-log line and a dump entry.
@@ -119,6 +119,13 @@ export type Listener = Message<"gwproxy.config.v1.Listener"> & {
    * @generated from field: gwproxy.config.v1.Protocol protocol = 6;
    */
   protocol: Protocol;
+
+  /**
+   * Set where the listener speaks TLS.
+   *
+   * @generated from field: gwproxy.config.v1.ListenerTls tls = 7;
+   */
+  tls?: ListenerTls | undefined;
 };
 
 /**
@@ -127,6 +134,65 @@ export type Listener = Message<"gwproxy.config.v1.Listener"> & {
  */
 export const ListenerSchema: GenMessage<Listener> = /*@__PURE__*/
   messageDesc(file_gwproxy_config_v1_ir, 2);
+
+/**
+ * Without a certificate every handshake fails.
+ *
+ * @generated from message gwproxy.config.v1.ListenerTls
+ */
+export type ListenerTls = Message<"gwproxy.config.v1.ListenerTls"> & {
+  /**
+   * Leaf first.
+   *
+   * @generated from field: string certificate_pem = 1;
+   */
+  certificatePem: string;
+
+  /**
+   * @generated from field: string private_key_pem = 2;
+   */
+  privateKeyPem: string;
+
+  /**
+   * Unset: clients are not asked for a certificate.
+   *
+   * @generated from field: gwproxy.config.v1.ClientValidation client_validation = 3;
+   */
+  clientValidation?: ClientValidation | undefined;
+};
+
+/**
+ * Describes the message gwproxy.config.v1.ListenerTls.
+ * Use `create(ListenerTlsSchema)` to create a new message.
+ */
+export const ListenerTlsSchema: GenMessage<ListenerTls> = /*@__PURE__*/
+  messageDesc(file_gwproxy_config_v1_ir, 3);
+
+/**
+ * @generated from message gwproxy.config.v1.ClientValidation
+ */
+export type ClientValidation = Message<"gwproxy.config.v1.ClientValidation"> & {
+  /**
+   * Empty: nobody is trusted.
+   *
+   * @generated from field: string ca_pem = 1;
+   */
+  caPem: string;
+
+  /**
+   * A client without a trusted certificate is let in all the same.
+   *
+   * @generated from field: bool optional = 2;
+   */
+  optional: boolean;
+};
+
+/**
+ * Describes the message gwproxy.config.v1.ClientValidation.
+ * Use `create(ClientValidationSchema)` to create a new message.
+ */
+export const ClientValidationSchema: GenMessage<ClientValidation> = /*@__PURE__*/
+  messageDesc(file_gwproxy_config_v1_ir, 4);
 
 /**
  * One HTTPRoute. Key: "httproute/namespace/name".
@@ -167,7 +233,7 @@ export type HttpRoute = Message<"gwproxy.config.v1.HttpRoute"> & {
  * Use `create(HttpRouteSchema)` to create a new message.
  */
 export const HttpRouteSchema: GenMessage<HttpRoute> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 3);
+  messageDesc(file_gwproxy_config_v1_ir, 5);
 
 /**
  * A listener that accepted the route, and the hosts on which it did (empty: every host of the listener).
@@ -191,7 +257,7 @@ export type RouteParent = Message<"gwproxy.config.v1.RouteParent"> & {
  * Use `create(RouteParentSchema)` to create a new message.
  */
 export const RouteParentSchema: GenMessage<RouteParent> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 4);
+  messageDesc(file_gwproxy_config_v1_ir, 6);
 
 /**
  * @generated from message gwproxy.config.v1.HttpRule
@@ -242,7 +308,7 @@ export type HttpRule = Message<"gwproxy.config.v1.HttpRule"> & {
  * Use `create(HttpRuleSchema)` to create a new message.
  */
 export const HttpRuleSchema: GenMessage<HttpRule> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 5);
+  messageDesc(file_gwproxy_config_v1_ir, 7);
 
 /**
  * @generated from message gwproxy.config.v1.HttpMatch
@@ -296,7 +362,7 @@ export type HttpMatch = Message<"gwproxy.config.v1.HttpMatch"> & {
  * Use `create(HttpMatchSchema)` to create a new message.
  */
 export const HttpMatchSchema: GenMessage<HttpMatch> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 6);
+  messageDesc(file_gwproxy_config_v1_ir, 8);
 
 /**
  * @generated from message gwproxy.config.v1.ValueMatch
@@ -332,7 +398,7 @@ export type ValueMatch = Message<"gwproxy.config.v1.ValueMatch"> & {
  * Use `create(ValueMatchSchema)` to create a new message.
  */
 export const ValueMatchSchema: GenMessage<ValueMatch> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 7);
+  messageDesc(file_gwproxy_config_v1_ir, 9);
 
 /**
  * @generated from message gwproxy.config.v1.HttpFilter
@@ -373,7 +439,7 @@ export type HttpFilter = Message<"gwproxy.config.v1.HttpFilter"> & {
  * Use `create(HttpFilterSchema)` to create a new message.
  */
 export const HttpFilterSchema: GenMessage<HttpFilter> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 8);
+  messageDesc(file_gwproxy_config_v1_ir, 10);
 
 /**
  * Literal header edits, applied in the order set, add, remove.
@@ -402,7 +468,7 @@ export type HeaderChange = Message<"gwproxy.config.v1.HeaderChange"> & {
  * Use `create(HeaderChangeSchema)` to create a new message.
  */
 export const HeaderChangeSchema: GenMessage<HeaderChange> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 9);
+  messageDesc(file_gwproxy_config_v1_ir, 11);
 
 /**
  * @generated from message gwproxy.config.v1.Header
@@ -424,7 +490,7 @@ export type Header = Message<"gwproxy.config.v1.Header"> & {
  * Use `create(HeaderSchema)` to create a new message.
  */
 export const HeaderSchema: GenMessage<Header> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 10);
+  messageDesc(file_gwproxy_config_v1_ir, 12);
 
 /**
  * @generated from message gwproxy.config.v1.Redirect
@@ -461,7 +527,7 @@ export type Redirect = Message<"gwproxy.config.v1.Redirect"> & {
  * Use `create(RedirectSchema)` to create a new message.
  */
 export const RedirectSchema: GenMessage<Redirect> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 11);
+  messageDesc(file_gwproxy_config_v1_ir, 13);
 
 /**
  * @generated from message gwproxy.config.v1.UrlRewrite
@@ -483,7 +549,7 @@ export type UrlRewrite = Message<"gwproxy.config.v1.UrlRewrite"> & {
  * Use `create(UrlRewriteSchema)` to create a new message.
  */
 export const UrlRewriteSchema: GenMessage<UrlRewrite> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 12);
+  messageDesc(file_gwproxy_config_v1_ir, 14);
 
 /**
  * @generated from message gwproxy.config.v1.PathChange
@@ -512,7 +578,7 @@ export type PathChange = Message<"gwproxy.config.v1.PathChange"> & {
  * Use `create(PathChangeSchema)` to create a new message.
  */
 export const PathChangeSchema: GenMessage<PathChange> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 13);
+  messageDesc(file_gwproxy_config_v1_ir, 15);
 
 /**
  * @generated from message gwproxy.config.v1.WeightedBackend
@@ -546,7 +612,7 @@ export type WeightedBackend = Message<"gwproxy.config.v1.WeightedBackend"> & {
  * Use `create(WeightedBackendSchema)` to create a new message.
  */
 export const WeightedBackendSchema: GenMessage<WeightedBackend> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 14);
+  messageDesc(file_gwproxy_config_v1_ir, 16);
 
 /**
  * A destination. Keys: "backend/namespace/name" for a GwBackend, "service/namespace/name:port" for a Service port.
@@ -600,7 +666,7 @@ export type Backend = Message<"gwproxy.config.v1.Backend"> & {
  * Use `create(BackendSchema)` to create a new message.
  */
 export const BackendSchema: GenMessage<Backend> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 15);
+  messageDesc(file_gwproxy_config_v1_ir, 17);
 
 /**
  * @generated from message gwproxy.config.v1.StaticBackend
@@ -627,7 +693,7 @@ export type StaticBackend = Message<"gwproxy.config.v1.StaticBackend"> & {
  * Use `create(StaticBackendSchema)` to create a new message.
  */
 export const StaticBackendSchema: GenMessage<StaticBackend> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 16);
+  messageDesc(file_gwproxy_config_v1_ir, 18);
 
 /**
  * A Service port. Its addresses arrive as an Endpoints resource of the same key, so that pod churn stays small.
@@ -651,7 +717,7 @@ export type ServiceBackend = Message<"gwproxy.config.v1.ServiceBackend"> & {
  * Use `create(ServiceBackendSchema)` to create a new message.
  */
 export const ServiceBackendSchema: GenMessage<ServiceBackend> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 17);
+  messageDesc(file_gwproxy_config_v1_ir, 19);
 
 /**
  * @generated from message gwproxy.config.v1.Endpoints
@@ -673,7 +739,7 @@ export type Endpoints = Message<"gwproxy.config.v1.Endpoints"> & {
  * Use `create(EndpointsSchema)` to create a new message.
  */
 export const EndpointsSchema: GenMessage<Endpoints> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 18);
+  messageDesc(file_gwproxy_config_v1_ir, 20);
 
 /**
  * @generated from message gwproxy.config.v1.Endpoint
@@ -700,7 +766,7 @@ export type Endpoint = Message<"gwproxy.config.v1.Endpoint"> & {
  * Use `create(EndpointSchema)` to create a new message.
  */
 export const EndpointSchema: GenMessage<Endpoint> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 19);
+  messageDesc(file_gwproxy_config_v1_ir, 21);
 
 /**
  * @generated from message gwproxy.config.v1.AiBackend
@@ -719,7 +785,7 @@ export type AiBackend = Message<"gwproxy.config.v1.AiBackend"> & {
  * Use `create(AiBackendSchema)` to create a new message.
  */
 export const AiBackendSchema: GenMessage<AiBackend> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 20);
+  messageDesc(file_gwproxy_config_v1_ir, 22);
 
 /**
  * @generated from message gwproxy.config.v1.ProviderGroup
@@ -736,7 +802,7 @@ export type ProviderGroup = Message<"gwproxy.config.v1.ProviderGroup"> & {
  * Use `create(ProviderGroupSchema)` to create a new message.
  */
 export const ProviderGroupSchema: GenMessage<ProviderGroup> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 21);
+  messageDesc(file_gwproxy_config_v1_ir, 23);
 
 /**
  * @generated from message gwproxy.config.v1.Provider
@@ -822,7 +888,7 @@ export type Provider = Message<"gwproxy.config.v1.Provider"> & {
  * Use `create(ProviderSchema)` to create a new message.
  */
 export const ProviderSchema: GenMessage<Provider> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 22);
+  messageDesc(file_gwproxy_config_v1_ir, 24);
 
 /**
  * @generated from message gwproxy.config.v1.ProviderFormat
@@ -846,7 +912,7 @@ export type ProviderFormat = Message<"gwproxy.config.v1.ProviderFormat"> & {
  * Use `create(ProviderFormatSchema)` to create a new message.
  */
 export const ProviderFormatSchema: GenMessage<ProviderFormat> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 23);
+  messageDesc(file_gwproxy_config_v1_ir, 25);
 
 /**
  * What a backend-level policy can say. Merging is per field, never deep.
@@ -870,7 +936,7 @@ export type BackendSettings = Message<"gwproxy.config.v1.BackendSettings"> & {
  * Use `create(BackendSettingsSchema)` to create a new message.
  */
 export const BackendSettingsSchema: GenMessage<BackendSettings> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 24);
+  messageDesc(file_gwproxy_config_v1_ir, 26);
 
 /**
  * @generated from message gwproxy.config.v1.BackendTls
@@ -931,7 +997,7 @@ export type BackendTls = Message<"gwproxy.config.v1.BackendTls"> & {
  * Use `create(BackendTlsSchema)` to create a new message.
  */
 export const BackendTlsSchema: GenMessage<BackendTls> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 25);
+  messageDesc(file_gwproxy_config_v1_ir, 27);
 
 /**
  * @generated from message gwproxy.config.v1.Credential
@@ -957,7 +1023,7 @@ export type Credential = Message<"gwproxy.config.v1.Credential"> & {
  * Use `create(CredentialSchema)` to create a new message.
  */
 export const CredentialSchema: GenMessage<Credential> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 26);
+  messageDesc(file_gwproxy_config_v1_ir, 28);
 
 /**
  * @generated from message gwproxy.config.v1.CredentialLocation
@@ -1000,7 +1066,7 @@ export type CredentialLocation = Message<"gwproxy.config.v1.CredentialLocation">
  * Use `create(CredentialLocationSchema)` to create a new message.
  */
 export const CredentialLocationSchema: GenMessage<CredentialLocation> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 27);
+  messageDesc(file_gwproxy_config_v1_ir, 29);
 
 /**
  * @generated from message gwproxy.config.v1.HeaderLocation
@@ -1022,7 +1088,7 @@ export type HeaderLocation = Message<"gwproxy.config.v1.HeaderLocation"> & {
  * Use `create(HeaderLocationSchema)` to create a new message.
  */
 export const HeaderLocationSchema: GenMessage<HeaderLocation> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 28);
+  messageDesc(file_gwproxy_config_v1_ir, 30);
 
 /**
  * One GwPolicy with everything it says. Key: "policy/namespace/name".
@@ -1080,7 +1146,7 @@ export type Policy = Message<"gwproxy.config.v1.Policy"> & {
  * Use `create(PolicySchema)` to create a new message.
  */
 export const PolicySchema: GenMessage<Policy> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 29);
+  messageDesc(file_gwproxy_config_v1_ir, 31);
 
 /**
  * Exactly one level. Section meanings: listener name, rule name, provider name.
@@ -1138,7 +1204,7 @@ export type PolicyTarget = Message<"gwproxy.config.v1.PolicyTarget"> & {
  * Use `create(PolicyTargetSchema)` to create a new message.
  */
 export const PolicyTargetSchema: GenMessage<PolicyTarget> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 30);
+  messageDesc(file_gwproxy_config_v1_ir, 32);
 
 /**
  * One unit of merging. `name` is a policy name of the pipeline's order table.
@@ -1249,7 +1315,7 @@ export type TrafficUnit = Message<"gwproxy.config.v1.TrafficUnit"> & {
  * Use `create(TrafficUnitSchema)` to create a new message.
  */
 export const TrafficUnitSchema: GenMessage<TrafficUnit> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 31);
+  messageDesc(file_gwproxy_config_v1_ir, 33);
 
 /**
  * @generated from message gwproxy.config.v1.Refusal
@@ -1266,7 +1332,7 @@ export type Refusal = Message<"gwproxy.config.v1.Refusal"> & {
  * Use `create(RefusalSchema)` to create a new message.
  */
 export const RefusalSchema: GenMessage<Refusal> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 32);
+  messageDesc(file_gwproxy_config_v1_ir, 34);
 
 /**
  * @generated from message gwproxy.config.v1.ApiKeyAuthentication
@@ -1295,7 +1361,7 @@ export type ApiKeyAuthentication = Message<"gwproxy.config.v1.ApiKeyAuthenticati
  * Use `create(ApiKeyAuthenticationSchema)` to create a new message.
  */
 export const ApiKeyAuthenticationSchema: GenMessage<ApiKeyAuthentication> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 33);
+  messageDesc(file_gwproxy_config_v1_ir, 35);
 
 /**
  * The key itself never travels: only its SHA-256 does.
@@ -1321,7 +1387,7 @@ export type ApiKey = Message<"gwproxy.config.v1.ApiKey"> & {
  * Use `create(ApiKeySchema)` to create a new message.
  */
 export const ApiKeySchema: GenMessage<ApiKey> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 34);
+  messageDesc(file_gwproxy_config_v1_ir, 36);
 
 /**
  * @generated from message gwproxy.config.v1.Cors
@@ -1367,7 +1433,7 @@ export type Cors = Message<"gwproxy.config.v1.Cors"> & {
  * Use `create(CorsSchema)` to create a new message.
  */
 export const CorsSchema: GenMessage<Cors> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 35);
+  messageDesc(file_gwproxy_config_v1_ir, 37);
 
 /**
  * @generated from message gwproxy.config.v1.Csrf
@@ -1386,7 +1452,7 @@ export type Csrf = Message<"gwproxy.config.v1.Csrf"> & {
  * Use `create(CsrfSchema)` to create a new message.
  */
 export const CsrfSchema: GenMessage<Csrf> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 36);
+  messageDesc(file_gwproxy_config_v1_ir, 38);
 
 /**
  * @generated from message gwproxy.config.v1.Authorization
@@ -1403,7 +1469,7 @@ export type Authorization = Message<"gwproxy.config.v1.Authorization"> & {
  * Use `create(AuthorizationSchema)` to create a new message.
  */
 export const AuthorizationSchema: GenMessage<Authorization> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 37);
+  messageDesc(file_gwproxy_config_v1_ir, 39);
 
 /**
  * @generated from message gwproxy.config.v1.AuthorizationRule
@@ -1425,7 +1491,7 @@ export type AuthorizationRule = Message<"gwproxy.config.v1.AuthorizationRule"> &
  * Use `create(AuthorizationRuleSchema)` to create a new message.
  */
 export const AuthorizationRuleSchema: GenMessage<AuthorizationRule> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 38);
+  messageDesc(file_gwproxy_config_v1_ir, 40);
 
 /**
  * @generated from message gwproxy.config.v1.LocalRateLimit
@@ -1449,7 +1515,7 @@ export type LocalRateLimit = Message<"gwproxy.config.v1.LocalRateLimit"> & {
  * Use `create(LocalRateLimitSchema)` to create a new message.
  */
 export const LocalRateLimitSchema: GenMessage<LocalRateLimit> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 39);
+  messageDesc(file_gwproxy_config_v1_ir, 41);
 
 /**
  * @generated from message gwproxy.config.v1.LocalRateLimitBranch
@@ -1473,7 +1539,7 @@ export type LocalRateLimitBranch = Message<"gwproxy.config.v1.LocalRateLimitBran
  * Use `create(LocalRateLimitBranchSchema)` to create a new message.
  */
 export const LocalRateLimitBranchSchema: GenMessage<LocalRateLimitBranch> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 40);
+  messageDesc(file_gwproxy_config_v1_ir, 42);
 
 /**
  * @generated from message gwproxy.config.v1.LocalRateLimitRule
@@ -1514,7 +1580,7 @@ export type LocalRateLimitRule = Message<"gwproxy.config.v1.LocalRateLimitRule">
  * Use `create(LocalRateLimitRuleSchema)` to create a new message.
  */
 export const LocalRateLimitRuleSchema: GenMessage<LocalRateLimitRule> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 41);
+  messageDesc(file_gwproxy_config_v1_ir, 43);
 
 /**
  * `request` and `response` are won separately when policies merge, so a unit carries one of them or both.
@@ -1538,7 +1604,7 @@ export type HeaderModifiers = Message<"gwproxy.config.v1.HeaderModifiers"> & {
  * Use `create(HeaderModifiersSchema)` to create a new message.
  */
 export const HeaderModifiersSchema: GenMessage<HeaderModifiers> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 42);
+  messageDesc(file_gwproxy_config_v1_ir, 44);
 
 /**
  * The first branch whose condition is true acts; one without a condition always does.
@@ -1557,7 +1623,7 @@ export type DirectResponseChoice = Message<"gwproxy.config.v1.DirectResponseChoi
  * Use `create(DirectResponseChoiceSchema)` to create a new message.
  */
 export const DirectResponseChoiceSchema: GenMessage<DirectResponseChoice> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 43);
+  messageDesc(file_gwproxy_config_v1_ir, 45);
 
 /**
  * @generated from message gwproxy.config.v1.DirectResponseBranch
@@ -1579,7 +1645,7 @@ export type DirectResponseBranch = Message<"gwproxy.config.v1.DirectResponseBran
  * Use `create(DirectResponseBranchSchema)` to create a new message.
  */
 export const DirectResponseBranchSchema: GenMessage<DirectResponseBranch> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 44);
+  messageDesc(file_gwproxy_config_v1_ir, 46);
 
 /**
  * @generated from message gwproxy.config.v1.DirectResponse
@@ -1611,7 +1677,7 @@ export type DirectResponse = Message<"gwproxy.config.v1.DirectResponse"> & {
  * Use `create(DirectResponseSchema)` to create a new message.
  */
 export const DirectResponseSchema: GenMessage<DirectResponse> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 45);
+  messageDesc(file_gwproxy_config_v1_ir, 47);
 
 /**
  * @generated from message gwproxy.config.v1.HeaderExpression
@@ -1633,7 +1699,7 @@ export type HeaderExpression = Message<"gwproxy.config.v1.HeaderExpression"> & {
  * Use `create(HeaderExpressionSchema)` to create a new message.
  */
 export const HeaderExpressionSchema: GenMessage<HeaderExpression> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 46);
+  messageDesc(file_gwproxy_config_v1_ir, 48);
 
 /**
  * @generated from message gwproxy.config.v1.Timeouts
@@ -1652,7 +1718,7 @@ export type Timeouts = Message<"gwproxy.config.v1.Timeouts"> & {
  * Use `create(TimeoutsSchema)` to create a new message.
  */
 export const TimeoutsSchema: GenMessage<Timeouts> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 47);
+  messageDesc(file_gwproxy_config_v1_ir, 49);
 
 /**
  * What the Host of a request becomes when it leaves.
@@ -1673,7 +1739,7 @@ export type HostRewrite = Message<"gwproxy.config.v1.HostRewrite"> & {
  * Use `create(HostRewriteSchema)` to create a new message.
  */
 export const HostRewriteSchema: GenMessage<HostRewrite> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 48);
+  messageDesc(file_gwproxy_config_v1_ir, 50);
 
 /**
  * @generated from message gwproxy.config.v1.Delay
@@ -1704,7 +1770,7 @@ export type Delay = Message<"gwproxy.config.v1.Delay"> & {
  * Use `create(DelaySchema)` to create a new message.
  */
 export const DelaySchema: GenMessage<Delay> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 49);
+  messageDesc(file_gwproxy_config_v1_ir, 51);
 
 /**
  * A direction that is not set streams.
@@ -1728,7 +1794,7 @@ export type BodyBuffers = Message<"gwproxy.config.v1.BodyBuffers"> & {
  * Use `create(BodyBuffersSchema)` to create a new message.
  */
 export const BodyBuffersSchema: GenMessage<BodyBuffers> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 50);
+  messageDesc(file_gwproxy_config_v1_ir, 52);
 
 /**
  * @generated from message gwproxy.config.v1.BodyBuffer
@@ -1754,7 +1820,7 @@ export type BodyBuffer = Message<"gwproxy.config.v1.BodyBuffer"> & {
  * Use `create(BodyBufferSchema)` to create a new message.
  */
 export const BodyBufferSchema: GenMessage<BodyBuffer> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 51);
+  messageDesc(file_gwproxy_config_v1_ir, 53);
 
 /**
  * @generated from message gwproxy.config.v1.Retry
@@ -1797,7 +1863,7 @@ export type Retry = Message<"gwproxy.config.v1.Retry"> & {
  * Use `create(RetrySchema)` to create a new message.
  */
 export const RetrySchema: GenMessage<Retry> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 52);
+  messageDesc(file_gwproxy_config_v1_ir, 54);
 
 /**
  * @generated from message gwproxy.config.v1.TransformationChoice
@@ -1814,7 +1880,7 @@ export type TransformationChoice = Message<"gwproxy.config.v1.TransformationChoi
  * Use `create(TransformationChoiceSchema)` to create a new message.
  */
 export const TransformationChoiceSchema: GenMessage<TransformationChoice> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 53);
+  messageDesc(file_gwproxy_config_v1_ir, 55);
 
 /**
  * @generated from message gwproxy.config.v1.TransformationBranch
@@ -1836,7 +1902,7 @@ export type TransformationBranch = Message<"gwproxy.config.v1.TransformationBran
  * Use `create(TransformationBranchSchema)` to create a new message.
  */
 export const TransformationBranchSchema: GenMessage<TransformationBranch> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 54);
+  messageDesc(file_gwproxy_config_v1_ir, 56);
 
 /**
  * @generated from message gwproxy.config.v1.Transformation
@@ -1858,7 +1924,7 @@ export type Transformation = Message<"gwproxy.config.v1.Transformation"> & {
  * Use `create(TransformationSchema)` to create a new message.
  */
 export const TransformationSchema: GenMessage<Transformation> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 55);
+  messageDesc(file_gwproxy_config_v1_ir, 57);
 
 /**
  * Applied in the order metadata, add, set, remove, body.
@@ -1897,7 +1963,7 @@ export type Transform = Message<"gwproxy.config.v1.Transform"> & {
  * Use `create(TransformSchema)` to create a new message.
  */
 export const TransformSchema: GenMessage<Transform> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 56);
+  messageDesc(file_gwproxy_config_v1_ir, 58);
 
 /**
  * A service outside that a policy asks. Neither place set: it could not be resolved, and what depends on it is closed.
@@ -1935,7 +2001,7 @@ export type ExternalService = Message<"gwproxy.config.v1.ExternalService"> & {
  * Use `create(ExternalServiceSchema)` to create a new message.
  */
 export const ExternalServiceSchema: GenMessage<ExternalService> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 57);
+  messageDesc(file_gwproxy_config_v1_ir, 59);
 
 /**
  * A URL. With `tls`: system roots, verified as `host`.
@@ -1971,7 +2037,7 @@ export type Origin = Message<"gwproxy.config.v1.Origin"> & {
  * Use `create(OriginSchema)` to create a new message.
  */
 export const OriginSchema: GenMessage<Origin> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 58);
+  messageDesc(file_gwproxy_config_v1_ir, 60);
 
 /**
  * Present and empty differs from absent.
@@ -1990,7 +2056,7 @@ export type ExpressionMap = Message<"gwproxy.config.v1.ExpressionMap"> & {
  * Use `create(ExpressionMapSchema)` to create a new message.
  */
 export const ExpressionMapSchema: GenMessage<ExpressionMap> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 59);
+  messageDesc(file_gwproxy_config_v1_ir, 61);
 
 /**
  * @generated from message gwproxy.config.v1.ExtAuthChoice
@@ -2007,7 +2073,7 @@ export type ExtAuthChoice = Message<"gwproxy.config.v1.ExtAuthChoice"> & {
  * Use `create(ExtAuthChoiceSchema)` to create a new message.
  */
 export const ExtAuthChoiceSchema: GenMessage<ExtAuthChoice> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 60);
+  messageDesc(file_gwproxy_config_v1_ir, 62);
 
 /**
  * @generated from message gwproxy.config.v1.ExtAuthBranch
@@ -2029,7 +2095,7 @@ export type ExtAuthBranch = Message<"gwproxy.config.v1.ExtAuthBranch"> & {
  * Use `create(ExtAuthBranchSchema)` to create a new message.
  */
 export const ExtAuthBranchSchema: GenMessage<ExtAuthBranch> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 61);
+  messageDesc(file_gwproxy_config_v1_ir, 63);
 
 /**
  * @generated from message gwproxy.config.v1.ExtAuth
@@ -2082,7 +2148,7 @@ export type ExtAuth = Message<"gwproxy.config.v1.ExtAuth"> & {
  * Use `create(ExtAuthSchema)` to create a new message.
  */
 export const ExtAuthSchema: GenMessage<ExtAuth> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 62);
+  messageDesc(file_gwproxy_config_v1_ir, 64);
 
 /**
  * @generated from message gwproxy.config.v1.ExtAuthGrpc
@@ -2106,7 +2172,7 @@ export type ExtAuthGrpc = Message<"gwproxy.config.v1.ExtAuthGrpc"> & {
  * Use `create(ExtAuthGrpcSchema)` to create a new message.
  */
 export const ExtAuthGrpcSchema: GenMessage<ExtAuthGrpc> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 63);
+  messageDesc(file_gwproxy_config_v1_ir, 65);
 
 /**
  * @generated from message gwproxy.config.v1.ExtAuthHttp
@@ -2155,7 +2221,7 @@ export type ExtAuthHttp = Message<"gwproxy.config.v1.ExtAuthHttp"> & {
  * Use `create(ExtAuthHttpSchema)` to create a new message.
  */
 export const ExtAuthHttpSchema: GenMessage<ExtAuthHttp> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 64);
+  messageDesc(file_gwproxy_config_v1_ir, 66);
 
 /**
  * @generated from message gwproxy.config.v1.ExtAuthCache
@@ -2196,7 +2262,7 @@ export type ExtAuthCache = Message<"gwproxy.config.v1.ExtAuthCache"> & {
  * Use `create(ExtAuthCacheSchema)` to create a new message.
  */
 export const ExtAuthCacheSchema: GenMessage<ExtAuthCache> = /*@__PURE__*/
-  messageDesc(file_gwproxy_config_v1_ir, 65);
+  messageDesc(file_gwproxy_config_v1_ir, 67);
 
 /**
  * @generated from enum gwproxy.config.v1.Protocol
@@ -2211,6 +2277,11 @@ export const Protocol = {
    * @generated from enum value: PROTOCOL_HTTP = 1;
    */
   HTTP: 1,
+
+  /**
+   * @generated from enum value: PROTOCOL_HTTPS = 2;
+   */
+  HTTPS: 2,
 } as const;
 
 /**

@@ -1,0 +1,129 @@
+/**
+ * TLS of a listener (Gateway API): its certificate, and whose client certificates it takes. A reference that cannot be
+ * resolved is a fault of the listener, which then stays open and fails its handshakes: it never falls back to plain text.
+ */
+import { create } from "@bufbuild/protobuf";
+import type {
+  Gateway,
+  GatewayCaCertificateRef,
+  GatewayCertificateRef,
+  GatewayListener,
+  GatewayValidation,
+} from "../../generated/types/gateway-api/gateway.ts";
+import type { ReferenceGrant } from "../../generated/types/gateway-api/referencegrant.ts";
+import {
+  ClientValidationSchema,
+  ListenerTlsSchema,
+  type ClientValidation,
+  type ListenerTls,
+} from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { Reason } from "../api/conditions.ts";
+import { describeRef, GATEWAY_GROUP } from "../api/refs.ts";
+import type { ReadableIndex } from "../lib/collections/collection.ts";
+import type { Read } from "../lib/collections/graph.ts";
+import type { Fault } from "./gateway.ts";
+import { isGranted } from "./grants.ts";
+import { certificatesIn, isPrivateKey } from "./pem.ts";
+import { SecretReader, type Entries, type SecretCollections } from "./secrets.ts";
+
+export interface TlsContext {
+  readonly secrets: SecretCollections;
+  readonly grants: ReadableIndex<ReferenceGrant>;
+  readonly read: Read;
+}
+
+export interface TranslatedTls {
+  readonly message: ListenerTls;
+  /** Why handshakes fail; undefined when they do not. */
+  readonly fault: Fault | undefined;
+}
+
+const CERTIFICATE_ENTRY = "tls.crt";
+const KEY_ENTRY = "tls.key";
+const AUTHORITY_ENTRY = "ca.crt";
+
+export function translateListenerTls(gateway: Gateway, listener: GatewayListener, context: TlsContext): TranslatedTls {
+  const resolver = new Resolver(gateway.metadata.namespace ?? "", context);
+  const message = create(ListenerTlsSchema);
+  const fault =
+    resolver.certificate(listener.tls?.certificateRefs ?? [], message) ??
+    resolver.clients(validationOf(gateway, listener.port), message);
+  return { message, fault };
+}
+
+/** What is said for the port stands in place of what is said for all ports. */
+function validationOf({ spec }: Gateway, port: number): GatewayValidation | undefined {
+  const frontend = spec.tls?.frontend;
+  const own = frontend?.perPort?.find((entry) => entry.port === port);
+  return (own?.tls ?? frontend?.default)?.validation;
+}
+
+interface Ref {
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+class Resolver {
+  readonly #namespace: string;
+  readonly #context: TlsContext;
+
+  constructor(namespace: string, context: TlsContext) {
+    this.#namespace = namespace;
+    this.#context = context;
+  }
+
+  certificate(refs: readonly GatewayCertificateRef[], message: ListenerTls): Fault | undefined {
+    const fault = (text: string): Fault => ({ reason: Reason.InvalidCertificateRef, message: text });
+    const [ref, ...more] = refs;
+    if (ref === undefined || more.length > 0) return fault("exactly one certificateRef is needed");
+    const kind = ref.kind ?? "Secret";
+    if ((ref.group ?? "") !== "" || kind !== "Secret") return fault(`certificates come from Secrets, not from ${kind}`);
+    const entries = this.#entries({ ...ref, kind }, fault);
+    if ("reason" in entries) return entries;
+    const chain = certificatesIn(entries.get(CERTIFICATE_ENTRY));
+    const key = entries.get(KEY_ENTRY) ?? "";
+    if (chain === "" || !isPrivateKey(key)) {
+      const needed = `a PEM certificate in ${CERTIFICATE_ENTRY} and its PEM private key in ${KEY_ENTRY}`;
+      return fault(`Secret ${ref.namespace ?? this.#namespace}/${ref.name} needs ${needed}`);
+    }
+    message.certificatePem = chain;
+    message.privateKeyPem = key;
+    return undefined;
+  }
+
+  /** Authorities that cannot be used are left out; without any, nobody can show a certificate that is trusted. */
+  clients(validation: GatewayValidation | undefined, message: ListenerTls): Fault | undefined {
+    if (validation === undefined) return undefined;
+    const clients = create(ClientValidationSchema, { optional: validation.mode === "AllowInsecureFallback" });
+    message.clientValidation = clients;
+    const [fault] = validation.caCertificateRefs.flatMap((ref) => this.#authority(ref, clients) ?? []);
+    return fault;
+  }
+
+  #authority({ group, kind, ...name }: GatewayCaCertificateRef, clients: ClientValidation): Fault | undefined {
+    if (group !== "" || (kind !== "ConfigMap" && kind !== "Secret"))
+      return { reason: Reason.InvalidCACertificateKind, message: `authorities come from ConfigMaps, not from ${kind}` };
+    const fault = (message: string): Fault => ({ reason: Reason.InvalidCACertificateRef, message });
+    const ref = { ...name, kind };
+    const entries = this.#entries(ref, fault);
+    if ("reason" in entries) return entries;
+    const pem = certificatesIn(entries.get(AUTHORITY_ENTRY));
+    if (pem === "") return fault(`${describeRef(ref)} has no PEM certificate in ${AUTHORITY_ENTRY}`);
+    clients.caPem += pem;
+    return undefined;
+  }
+
+  #entries(ref: Ref, missing: (message: string) => Fault): Entries | Fault {
+    const { secrets, grants, read } = this.#context;
+    const { kind, name, namespace = this.#namespace } = ref;
+    const from = { group: GATEWAY_GROUP, kind: "Gateway", namespace: this.#namespace };
+    if (!isGranted({ from, to: { group: "", kind, namespace, name } }, grants, read)) {
+      const message = `no ReferenceGrant lets this Gateway use ${describeRef({ kind, namespace, name })}`;
+      return { reason: Reason.RefNotPermitted, message };
+    }
+    const reader = new SecretReader(secrets, read, namespace);
+    const found = kind === "Secret" ? reader.secret({ name }) : reader.configMap(name);
+    return typeof found === "string" ? missing(found) : found;
+  }
+}
