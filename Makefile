@@ -23,6 +23,9 @@ generate: install ## Write CRDs, types, validators, rules and reference pages fr
 	node codegen/main.ts
 	node test/fields/main.ts --write
 
+build: install ## Write the published form of the program to dist/
+	node codegen/package.ts
+
 check: install ## Types, lint, format, dead code
 	tsc -p .
 	oxlint

@@ -19,8 +19,9 @@ export function startGwproxy(
   context: Pick<ProofContext, "after">,
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  bin: string = BIN,
 ): GwproxyProcess {
-  const child = spawn(process.execPath, [BIN, ...args], {
+  const child = spawn(process.execPath, [bin, ...args], {
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -1,0 +1,62 @@
+/**
+ * `make build`: the published form in dist/, or in the folder that is named. Everything that a command runs is one bundle, cut into pieces at the
+ * dynamic imports, so that a command reads only what it needs. Third parties' licence texts go along.
+ */
+import { readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const DIST = resolve(process.argv[2] ?? join(ROOT, "dist"));
+/** CommonJS packages ask for Node's own modules by `require`, which a module does not have. */
+const REQUIRE = `import { createRequire as createRequireOfNode } from "node:module";
+const require = createRequireOfNode(import.meta.url);`;
+
+rmSync(DIST, { recursive: true, force: true });
+const { metafile } = await build({
+  absWorkingDir: ROOT,
+  entryPoints: ["src/cli/main.ts"],
+  outdir: DIST,
+  outbase: "src",
+  // The version is read from the package.json two folders up, from the pieces as from the sources.
+  chunkNames: "cli/[name]-[hash]",
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  platform: "node",
+  target: "node24",
+  banner: { js: REQUIRE },
+  // Tools of `gwproxy generate types` alone: large, and npm installs them beside the package.
+  external: ["ajv", "json-schema-to-typescript", "ts-morph"],
+  // Node keeps the text of its modules in memory; names stay, for stack traces.
+  minifyWhitespace: true,
+  sourcemap: "linked",
+  sourcesContent: false,
+  legalComments: "none",
+  metafile: true,
+  logLevel: "warning",
+});
+writeFileSync(join(DIST, "LICENSES.txt"), licences(Object.keys(metafile.inputs)));
+
+/** @param inputs paths of bundled files, from the root of the project */
+function licences(inputs: readonly string[]): string {
+  const packages = new Set(inputs.filter((path) => path.startsWith("node_modules/")).map(packageOf));
+  return [...packages].sort().map(licenceOf).join("\n");
+}
+
+/** "node_modules/@scope/name/…", nested ones included. */
+function packageOf(path: string): string {
+  let folder = dirname(path);
+  while (!/(?:^|\/)node_modules\/(?:@[^/]+\/)?[^/]+$/.test(folder)) folder = dirname(folder);
+  return folder;
+}
+
+function licenceOf(folder: string): string {
+  const manifest = join(ROOT, folder, "package.json");
+  // Written by npm for every installed package.
+  const { name, version, license } = JSON.parse(readFileSync(manifest, "utf8")) as Record<string, unknown>;
+  const files = readdirSync(join(ROOT, folder)).filter((file) => /^(?:licen[cs]e|notice|copying)/i.test(file));
+  const body = files.map((file) => readFileSync(join(ROOT, folder, file), "utf8").trim()).join("\n\n");
+  return `${String(name)} ${String(version)} (${String(license)})\n\n${body}\n\n${"=".repeat(80)}\n`;
+}
