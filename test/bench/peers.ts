@@ -1,6 +1,8 @@
 /** The gateways that are compared: how each is found or installed, how it is started, and what it can do. */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import type { Command } from "./process.ts";
 import type { RowName } from "./rows.ts";
 import { findProgram, npmPackage, pythonProgram, type Found } from "./install.ts";
@@ -8,6 +10,7 @@ import { findProgram, npmPackage, pythonProgram, type Found } from "./install.ts
 export const MOCK_PORT = 18_100;
 export const GWPROXY_PORT = 18_101;
 
+const run = promisify(execFile);
 const HERE = import.meta.dirname;
 const ROOT = join(HERE, "../..");
 
@@ -52,13 +55,21 @@ const gwproxy: Peer = {
     }
     const addresses = ["--admin-address", "--metrics-address", "--readiness-address"];
     const flags = addresses.flatMap((flag, index) => [flag, `127.0.0.1:${18_110 + index}`]);
-    const main = join(ROOT, "bin/gwproxy.mjs");
+    const main = await buildPackage(folder);
     return {
       file: process.execPath,
       args: [main, "up", "-f", config, "--bind-address", "127.0.0.1", "--log-level", "warn", ...flags],
     };
   },
 };
+
+/** What users run is the bundle, and alone in a folder, or the program would take the sources. @returns its main file */
+async function buildPackage(folder: string): Promise<string> {
+  const target = join(folder, "package");
+  await run(process.execPath, [join(ROOT, "codegen/package.ts"), join(target, "dist")]);
+  for (const part of ["package.json", "bin"]) cpSync(join(ROOT, part), join(target, part), { recursive: true });
+  return join(target, "bin/gwproxy.mjs");
+}
 
 const nginx: Peer = {
   name: "nginx",
