@@ -4,7 +4,6 @@ import { readFileSync, readdirSync } from "node:fs";
 import { emitBehaviour } from "./emit/behaviour.ts";
 import { emitCrds } from "./emit/crds.ts";
 import { emitDefaults } from "./emit/defaults.ts";
-import { emitDocs } from "./emit/docs.ts";
 import { emitEditor } from "./emit/editor.ts";
 import { emitKinds } from "./emit/kinds.ts";
 import { emitFields, emitPaths } from "./emit/paths.ts";
@@ -53,7 +52,6 @@ export async function generate(root: string): Promise<Map<string, string>> {
     for (const [path, text] of texts) files.set(`${folder}/${path}`, text);
   };
   put("crds", emitCrds(own, source.kinds));
-  put("docs/reference", emitDocs(own, source.kinds));
   put("docs/reference", emitBehaviour());
   put("generated/types", await emitTypes(graph, objects, place));
   put("generated/validators", emitValidators(graph, roots));

@@ -116,6 +116,7 @@ function included(component: Component, all: ReadonlyMap<string, Component>, see
   return {
     ...base,
     ...own,
+    "x-gw-included": [name, ...(base["x-gw-included"] ?? [])],
     ...Object.fromEntries(groups),
     properties: { ...own.properties, ...base.properties },
     ...(required.length > 0 ? { required } : {}),

@@ -86,6 +86,8 @@ export interface Schema {
   "x-gw-conditional"?: string;
   /** Written for schemas that are not ours: null is a value too. */
   "x-gw-null"?: boolean;
+  /** Written by the loader alone: the components whose fields are in this one, the nearest first. */
+  "x-gw-included"?: readonly string[];
   /** Written by the loader alone: the field that excludes all others. A rule says so too; editors read this. */
   "x-gw-alone"?: string;
 }

@@ -1,15 +1,20 @@
 /**
- * The ledger of fields. `--write` writes docs/reference/fields.md, `--print` shows the counts, `--verify` proves that
- * the page is fresh, `--check` runs every proof without its field (a share that rotates by day; `--all` runs them all).
+ * The ledger of fields. `--write` writes docs/reference/fields.md and the page of each kind, `--print` shows the counts, `--verify` proves that
+ * the pages are fresh, `--check` runs every proof without its field (a share that rotates by day; `--all` runs them all).
  */
 import { spawnSync } from "node:child_process";
-import { globSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { emitDocs, type Proof } from "../../codegen/emit/docs.ts";
+import { createGraph } from "../../codegen/graph.ts";
+import { loadSchemas } from "../../codegen/load.ts";
+import { collectExamples } from "./examples.ts";
+import { findImplementation } from "./implementation.ts";
 import { schemaFields } from "./schema-fields.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-const PAGE = join(ROOT, "docs/reference/fields.md");
+const PAGES = join(ROOT, "docs/reference");
 const SHARES = 4;
 
 const { values } = parseArgs({
@@ -61,15 +66,29 @@ async function ledger(): Promise<void> {
   const unknown = [...proven.keys()].filter((field) => !fields.includes(field));
   if (unknown.length > 0) fail(`proofs name fields that no schema has:\n  ${unknown.join("\n  ")}`);
 
-  const page = render(fields, proven);
+  const pages = new Map([["fields.md", render(fields, proven)], ...referencePages(proven)]);
   const count = fields.filter((field) => proven.has(field)).length;
-  if (values.print) process.stdout.write(`${page}\n`);
-  if (values.write) writeFileSync(PAGE, page);
-  if (values.verify && readFileSync(PAGE, "utf8") !== page)
-    fail("docs/reference/fields.md is stale: run `make fields`");
+  if (values.print) process.stdout.write(`${pages.get("fields.md")}\n`);
+  for (const [path, text] of pages) {
+    if (values.write) writeFileSync(join(PAGES, path), text);
+    if (values.verify && read(join(PAGES, path)) !== text)
+      fail(`docs/reference/${path} is stale: run \`make generate\``);
+  }
   process.stdout.write(`${count} of ${fields.length} fields are proven\n`);
   // Loading feature files may have left handles open; the ledger is complete.
   process.exit(0);
+}
+
+/** The pages of our kinds, with what only code and tests know. */
+function referencePages(proofs: ReadonlyMap<string, readonly Proof[]>): Map<string, string> {
+  const { components, kinds } = loadSchemas(join(ROOT, "crds/schemas/"));
+  const graph = createGraph(components);
+  const implementation = findImplementation(ROOT);
+  return emitDocs(graph, kinds, { proofs, implementation, examples: collectExamples(ROOT, graph, kinds) });
+}
+
+function read(path: string): string {
+  return existsSync(path) ? readFileSync(path, "utf8") : "";
 }
 
 function render(

@@ -1,0 +1,103 @@
+/**
+ * Where each field is implemented, found in the code: the type checker says which files of the translator read it, and
+ * the names of the messages that such a file makes say which files of the proxy go on with them.
+ */
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { Node, Project, type SourceFile } from "ts-morph";
+
+/** "Component.field" → files below the root, the translator's before the proxy's. */
+export type Implementation = ReadonlyMap<string, readonly string[]>;
+
+const READERS = ["src/translator/**/*.ts", "src/sources/remote/**/*.ts", "src/deployer/**/*.ts", "src/status/**/*.ts"];
+/** More files than these say only that a message is passed around. */
+const MOST_CONSUMERS = 3;
+
+export function findImplementation(root: string): Implementation {
+  const project = new Project({
+    compilerOptions: {
+      allowImportingTsExtensions: true,
+      strict: true,
+      noLib: true,
+      types: [],
+      skipLibCheck: true,
+      target: 9,
+      module: 199,
+    },
+    skipFileDependencyResolution: false,
+  });
+  project.addSourceFilesAtPaths(["generated/types/**/*.ts", ...READERS].map((pattern) => join(root, pattern)));
+  const consumers = messageConsumers(root);
+  const found = new Map<string, Set<string>>();
+  for (const file of project.getSourceFiles(READERS.map((pattern) => join(root, pattern)))) {
+    const path = file.getFilePath().slice(root.length + 1);
+    const proxy = proxyFiles(root, path, file, consumers);
+    for (const field of fieldsReadBy(file)) {
+      const files = found.get(field) ?? new Set();
+      files.add(path);
+      for (const other of proxy) files.add(other);
+      found.set(field, files);
+    }
+  }
+  return new Map([...found].map(([field, files]) => [field, [...files].sort(translatorFirst)]));
+}
+
+/** "Component.field" for each member of a generated type that the file names. */
+function fieldsReadBy(file: SourceFile): Set<string> {
+  const fields = new Set<string>();
+  file.forEachDescendant((node) => {
+    const name = Node.isPropertyAccessExpression(node)
+      ? node.getNameNode()
+      : Node.isBindingElement(node)
+        ? (node.getPropertyNameNode() ?? node.getNameNode())
+        : undefined;
+    if (name === undefined) return;
+    const symbol = Node.isBindingElement(node)
+      ? node.getParent().getType().getProperty(name.getText())
+      : name.getSymbol();
+    for (const declaration of symbol?.getDeclarations() ?? []) {
+      const parent = declaration.getParent();
+      if (!Node.isPropertySignature(declaration) || !Node.isInterfaceDeclaration(parent)) continue;
+      if (!declaration.getSourceFile().getFilePath().includes("/generated/types/")) continue;
+      fields.add(`${parent.getName()}.${declaration.getName()}`);
+    }
+  });
+  return fields;
+}
+
+/** The file of the same name in the proxy; without one, those that take the messages which this file makes. */
+function proxyFiles(
+  root: string,
+  path: string,
+  file: SourceFile,
+  consumers: ReadonlyMap<string, readonly string[]>,
+): readonly string[] {
+  const twin = path.replace("src/translator/", "src/proxy/");
+  if (twin !== path && existsSync(join(root, twin))) return [twin];
+  const made = file
+    .getImportDeclarations()
+    .filter((declaration) => declaration.getModuleSpecifierValue().includes("generated/proto"))
+    .flatMap((declaration) => declaration.getNamedImports().map((named) => named.getName()))
+    .filter((name) => name.endsWith("Schema"));
+  const users = new Set(made.flatMap((name) => consumers.get(name.slice(0, -"Schema".length)) ?? []));
+  return users.size <= MOST_CONSUMERS ? [...users] : [];
+}
+
+/** By message: the files of the proxy that import its type. */
+function messageConsumers(root: string): Map<string, string[]> {
+  const result = new Map<string, string[]>();
+  for (const path of globSync("src/proxy/**/*.ts", { cwd: root })) {
+    const text = readFileSync(join(root, path), "utf8");
+    for (const [, names = ""] of text.matchAll(/import (?:type )?\{([^}]*)\} from "[^"]*generated\/proto\/[^"]*"/g)) {
+      for (const name of names.split(",").map((part) => part.replace("type ", "").trim())) {
+        result.set(name, [...(result.get(name) ?? []), path]);
+      }
+    }
+  }
+  return result;
+}
+
+function translatorFirst(a: string, b: string): number {
+  const rank = (path: string): number => (path.startsWith("src/translator/") ? 0 : 1);
+  return rank(a) - rank(b) || (basename(a) < basename(b) ? -1 : 1);
+}
