@@ -4,7 +4,7 @@
  */
 import { RE2JS } from "re2js";
 import { Failure } from "../cel/errors.ts";
-import { NOT_RE2, regex } from "../cel/functions/regex.ts";
+import { NOT_RE2, compilePattern } from "../cel/functions/regex.ts";
 import { messageOf } from "../lib/errors.ts";
 import { violation } from "./messages.ts";
 import { memberOf, textsAt } from "./paths.ts";
@@ -44,7 +44,7 @@ export function patternViolations(groupKind: string, object: unknown): Violation
 
 /** @returns nothing when the text is a regular expression that may be used */
 export function patternFault(path: string, text: string): Violation[] {
-  const compiled = regex(text);
+  const compiled = compilePattern(text);
   if (!(compiled instanceof Failure)) return [];
   const reason = compiled.message === NOT_RE2 ? syntaxFault(text) : compiled.message;
   return [violation(path, "FieldValueInvalid", `Invalid value: ${print(text)}: ${reason}`)];

@@ -3,7 +3,7 @@ import type { Call, Node } from "./ast.ts";
 import { Run } from "./budget.ts";
 import type { Compiler } from "./compile.ts";
 import type { CelFunction } from "./environment.ts";
-import { Failure, NO_OVERLOAD } from "./errors.ts";
+import { COST_LIMIT, Failure, NO_OVERLOAD } from "./errors.ts";
 import { hasFixedType } from "./fixed-type.ts";
 import { ROUNDING } from "./functions/math.ts";
 import { literalMatcher } from "./functions/regex.ts";
@@ -76,12 +76,14 @@ function fold(name: string, args: readonly Node[], program: Program): Program {
   return () => value;
 }
 
+/** Every call costs a step; what a function does beyond that, it charges itself. */
 function invoke(call: CelFunction, args: readonly Program[]): Program {
   const [first, second] = args;
   if (args.length === 1 && first !== undefined) {
     return (run) => {
       const a = first(run);
-      return a instanceof Failure ? a : call(run, a);
+      if (a instanceof Failure) return a;
+      return --run.steps < 0 ? COST_LIMIT : call(run, a);
     };
   }
   if (args.length === 2 && first !== undefined && second !== undefined) {
@@ -89,7 +91,8 @@ function invoke(call: CelFunction, args: readonly Program[]): Program {
       const a = first(run);
       if (a instanceof Failure) return a;
       const b = second(run);
-      return b instanceof Failure ? b : call(run, a, b);
+      if (b instanceof Failure) return b;
+      return --run.steps < 0 ? COST_LIMIT : call(run, a, b);
     };
   }
   return (run) => {
@@ -99,6 +102,6 @@ function invoke(call: CelFunction, args: readonly Program[]): Program {
       if (value instanceof Failure) return value;
       values.push(value);
     }
-    return call(run, ...values);
+    return run.spend(1 + values.length) ? COST_LIMIT : call(run, ...values);
   };
 }

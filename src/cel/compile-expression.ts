@@ -7,7 +7,7 @@ import { REQUEST_STEPS, Run } from "./budget.ts";
 import { Checker } from "./check/checker.ts";
 import { Compiler } from "./compile.ts";
 import type { Environment } from "./environment.ts";
-import { CelError, Failure } from "./errors.ts";
+import { COST_LIMIT, CelError, Failure } from "./errors.ts";
 import type { Expression, Reads } from "./expression.ts";
 import { jsonText, toHost } from "./json.ts";
 import type { Program } from "./operators.ts";
@@ -38,11 +38,12 @@ function expressionOf(source: string, environment: Environment, { program, reads
       let value: unknown;
       try {
         value = program(run);
-        if (typeof value === "boolean" || typeof value === "string") return value;
-        value = toHost(run, value);
+        if (typeof value !== "boolean" && typeof value !== "string") value = toHost(run, value);
       } catch (error) {
         throw wrapped(error);
       }
+      // Whatever the program made of it: work that was cut short has no result.
+      if (run.steps < 0) value = COST_LIMIT;
       if (value instanceof Failure) throw new CelError(value.code, value.message);
       return value;
     },

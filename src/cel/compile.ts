@@ -133,7 +133,7 @@ export class Compiler {
     if (node.optional) {
       return (run) => {
         const value = operand(run);
-        return value instanceof Failure ? value : optionalField(value, field);
+        return value instanceof Failure ? value : optionalField(run, value, field);
       };
     }
     return selectField(operand, field);
@@ -151,8 +151,8 @@ export class Compiler {
       if (value instanceof Failure) return value;
       const key = index(run);
       if (key instanceof Failure) return key;
-      if (optional) return optionalIndex(value, key);
-      const found = indexOf(value, key);
+      if (optional) return optionalIndex(run, value, key);
+      const found = indexOf(run, value, key);
       return found === undefined ? NO_SUCH_KEY : found;
     };
   }
@@ -218,7 +218,7 @@ function selectField(operand: Program, field: string): Program {
   return (run) => {
     const value = operand(run);
     if (value instanceof Failure) return value;
-    const found = fieldOf(value, field);
+    const found = fieldOf(run, value, field);
     return found === undefined ? missing : found;
   };
 }

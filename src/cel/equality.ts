@@ -1,6 +1,6 @@
 /** Equality and order of values, across the numeric types as CEL defines them. Neither ever fails. */
+import type { Run } from "./budget.ts";
 import {
-  AttributeMap,
   Duration,
   Opaque,
   Optional,
@@ -18,69 +18,57 @@ import {
   type CelMap,
 } from "./values.ts";
 
-export function equals(a: unknown, b: unknown): boolean {
+/** Charges for each pair of values that it looks at; on an empty budget it gives up, and so does the evaluation. */
+export function equals(run: Run, a: unknown, b: unknown): boolean {
+  if (--run.steps < 0) return false;
+  if (typeof a === "string") return typeof b === "string" && equalTexts(run, a, b);
   if (a === b) return true;
-  if (typeof a === "string" || typeof a === "boolean" || a === null || a === undefined) return false;
+  if (typeof a === "boolean" || a === null || a === undefined) return false;
   const left = numberOf(a);
   if (left !== undefined) {
     const right = numberOf(b);
     // oxlint-disable-next-line eqeqeq -- number and bigint compare by value only with ==
     return right !== undefined && left == right;
   }
-  return typeof a === "object" && typeof b === "object" && b !== null && equalObjects(a, b);
+  return typeof a === "object" && typeof b === "object" && b !== null && equalObjects(run, a, b);
 }
 
-function equalObjects(a: object, b: object): boolean {
-  if (Array.isArray(a)) return Array.isArray(b) && equalLists(a, b);
-  if (a instanceof Uint8Array) return b instanceof Uint8Array && Buffer.compare(a, b) === 0;
+function equalTexts(run: Run, a: string, b: string): boolean {
+  return a.length === b.length && !run.spendLength(a.length) && a === b;
+}
+
+function equalObjects(run: Run, a: object, b: object): boolean {
+  if (Array.isArray(a)) return Array.isArray(b) && equalLists(run, a, b);
+  if (a instanceof Uint8Array) {
+    return b instanceof Uint8Array && !run.spendLength(a.length) && Buffer.compare(a, b) === 0;
+  }
   if (a instanceof Timestamp) return b instanceof Timestamp && a.seconds === b.seconds && a.nanos === b.nanos;
   if (a instanceof Duration) return b instanceof Duration && a.seconds === b.seconds && a.nanos === b.nanos;
   if (a instanceof Type) return b instanceof Type && a.name === b.name;
   if (a instanceof Opaque) return a.equals(b);
   if (a instanceof Optional) {
     if (!(b instanceof Optional)) return false;
-    return a.value === undefined ? b.value === undefined : b.value !== undefined && equals(a.value, b.value);
+    return a.value === undefined ? b.value === undefined : b.value !== undefined && equals(run, a.value, b.value);
   }
-  return isMap(a) && isMap(b) && equalMaps(a, b);
+  return isMap(a) && isMap(b) && equalMaps(run, a, b);
 }
 
-function equalLists(a: readonly unknown[], b: readonly unknown[]): boolean {
-  return a.length === b.length && a.every((item, at) => equals(adopt(item), adopt(b[at])));
+function equalLists(run: Run, a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((item, at) => equals(run, adopt(item), adopt(b[at])));
 }
 
-function equalMaps(a: CelMap, b: CelMap): boolean {
-  if (mapSize(a) !== mapSize(b)) return false;
-  return mapKeys(a).every((key) => {
-    const other = mapGet(b, key);
-    return other !== undefined && equals(mapGet(a, key), other);
+function equalMaps(run: Run, a: CelMap, b: CelMap): boolean {
+  if (mapSize(a, run) !== mapSize(b, run)) return false;
+  return mapKeys(a, run).every((key) => {
+    const other = mapGet(b, key, run);
+    return other !== undefined && equals(run, mapGet(a, key, run), other);
   });
 }
 
-/** The cost of comparing, in entries, without walking deep: what a program is charged for `==`. */
-export function comparisonSize(value: unknown): number {
-  if (typeof value === "string") return value.length >> 6;
-  if (Array.isArray(value)) return deepSize(value);
-  return isMap(value) && !(value instanceof AttributeMap) ? deepSize(value) : 1;
-}
-
-function deepSize(root: unknown): number {
-  let count = 0;
-  const open: unknown[] = [root];
-  while (open.length > 0 && count < 1_000_000) {
-    const value = open.pop();
-    count++;
-    if (Array.isArray(value)) for (const item of value) open.push(item);
-    else if (isMap(value) && !(value instanceof AttributeMap)) {
-      for (const key of mapKeys(value)) open.push(mapGet(value, key));
-    }
-  }
-  return count;
-}
-
 /** @returns below, equal to or above zero; NaN when unordered; undefined when the types have no order */
-export function compare(a: unknown, b: unknown): number | undefined {
+export function compare(run: Run, a: unknown, b: unknown): number | undefined {
   if (numberOf(a) !== undefined) return compareNumbers(a, b);
-  if (typeof a === "string") return typeof b === "string" ? compareText(a, b) : undefined;
+  if (typeof a === "string") return typeof b === "string" ? compareText(run, a, b) : undefined;
   if (typeof a === "boolean") return typeof b === "boolean" ? Number(a) - Number(b) : undefined;
   if (a instanceof Uint8Array) return b instanceof Uint8Array ? Buffer.compare(a, b) : undefined;
   if ((a instanceof Timestamp && b instanceof Timestamp) || (a instanceof Duration && b instanceof Duration)) {
@@ -106,9 +94,9 @@ function compareNumbers(a: unknown, b: unknown): number | undefined {
 }
 
 /** Order by code point; JavaScript's own order is by UTF-16 unit. */
-function compareText(a: string, b: string): number {
-  if (a === b) return 0;
+function compareText(run: Run, a: string, b: string): number {
   const length = Math.min(a.length, b.length);
+  if (run.spendLength(length * 2) || a === b) return 0;
   for (let at = 0; at < length; at++) {
     const left = a.charCodeAt(at);
     const right = b.charCodeAt(at);

@@ -18,6 +18,10 @@ export class HeaderView extends AttributeMap {
     this.#redacted = redacted;
   }
 
+  override get lookupSteps(): number {
+    return 1 + (this.#headers.raw.length >> 3);
+  }
+
   /** The last shape asked for wins. */
   shaped(shape: HeaderShape): HeaderView {
     return new HeaderView(this.#headers, shape, this.#redacted);
@@ -52,8 +56,10 @@ export class HeaderView extends AttributeMap {
   override names(): string[] {
     const names = new Set<string>();
     const { raw } = this.#headers;
-    for (let at = 0; at < raw.length; at += 2) names.add((raw[at] as string).toLowerCase());
-    return [...names].filter((name) => this.has(name));
+    for (let at = 0; at < raw.length; at += 2) {
+      if (utf8Text(raw[at + 1] as string) !== undefined) names.add((raw[at] as string).toLowerCase());
+    }
+    return [...names];
   }
 
   /** The first cookie of that name. */

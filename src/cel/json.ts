@@ -21,6 +21,12 @@ export function jsonText(run: Run, value: unknown): string | Failure {
   return run.spendLength(text.length) ? COST_LIMIT : JSON.stringify(text);
 }
 
+/** Each level of a nested value copies the texts of the levels below. */
+function joined(run: Run, open: string, parts: readonly string[], close: string): string | Failure {
+  const text = `${open}${parts.join(",")}${close}`;
+  return run.spendLength(text.length) ? COST_LIMIT : text;
+}
+
 function bytesText(run: Run, value: Uint8Array): string | Failure {
   return run.spendLength(value.length) ? COST_LIMIT : JSON.stringify(Buffer.from(value).toString("base64"));
 }
@@ -32,14 +38,14 @@ function listText(run: Run, list: readonly unknown[]): string | Failure {
     if (text instanceof Failure) return text;
     parts.push(text);
   }
-  return `[${parts.join(",")}]`;
+  return joined(run, "[", parts, "]");
 }
 
 function mapText(run: Run, map: Parameters<typeof mapKeys>[0]): string | Failure {
   const parts: string[] = [];
-  for (const key of mapKeys(map)) {
+  for (const key of mapKeys(map, run)) {
     const name = scalarText(key);
-    const value = mapGet(map, key);
+    const value = mapGet(map, key, run);
     if (name === undefined) return NO_OVERLOAD;
     if (value === undefined) continue;
     if (value instanceof Failure) return value;
@@ -47,11 +53,11 @@ function mapText(run: Run, map: Parameters<typeof mapKeys>[0]): string | Failure
     if (text instanceof Failure) return text;
     parts.push(`${JSON.stringify(name)}:${text}`);
   }
-  return `{${parts.join(",")}}`;
+  return joined(run, "{", parts, "}");
 }
 
 export function parseJson(run: Run, text: string): unknown {
-  if (run.spendLength(text.length)) return COST_LIMIT;
+  if (spendJson(run, text)) return COST_LIMIT;
   try {
     return JSON.parse(text) as unknown;
   } catch {
@@ -60,15 +66,35 @@ export function parseJson(run: Run, text: string): unknown {
   }
 }
 
+/** Bytes of plain text, and values, that cost one step to parse. */
+const BYTES_PER_STEP = 256;
+const VALUES_PER_STEP = 2;
+
+/**
+ * Many small values take far longer to parse than one long text, so what separates values is counted first; the search
+ * is quick where there are few and ends where there are too many.
+ */
+function spendJson(run: Run, text: string): boolean {
+  if (run.spend(1 + Math.trunc(text.length / BYTES_PER_STEP))) return true;
+  let left = run.steps * VALUES_PER_STEP;
+  const most = left;
+  for (const separator of [",", "[", "{"]) {
+    for (let at = text.indexOf(separator); at >= 0; at = text.indexOf(separator, at + 1)) {
+      if (--left < 0) break;
+    }
+  }
+  return run.spend(Math.ceil((most - left) / VALUES_PER_STEP));
+}
+
 /** A value of a program in the form that `Expression.evaluate` promises. */
 export function toHost(run: Run, value: unknown): unknown {
+  if (--run.steps < 0) return COST_LIMIT;
   if (typeof value === "string" || typeof value === "boolean" || value === null) return value;
   if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : value;
   if (typeof value === "bigint") return value;
   if (value instanceof Double) return value.value;
   if (value instanceof Secret) return value.toString();
   if (value instanceof Failure) return value;
-  if (run.spend(1)) return COST_LIMIT;
   if (Array.isArray(value)) return listToHost(run, value);
   if (isMap(value)) return mapToHost(run, value);
   if (value instanceof Uint8Array) return value.length > MAX_RESULT_LENGTH ? COST_LIMIT : value;
@@ -87,8 +113,8 @@ function listToHost(run: Run, list: readonly unknown[]): unknown {
 
 function mapToHost(run: Run, map: Parameters<typeof mapKeys>[0]): unknown {
   const result = new Map<unknown, unknown>();
-  for (const key of mapKeys(map)) {
-    const value = mapGet(map, key);
+  for (const key of mapKeys(map, run)) {
+    const value = mapGet(map, key, run);
     if (value === undefined) continue;
     const name = toHost(run, key);
     const converted = toHost(run, value);

@@ -28,8 +28,7 @@ export function comprehension(
   }
   return compiler.withLocals(names, (slots) => {
     const bodies = call.args.slice(variables);
-    // A step is one element for a small body; a large one costs more.
-    const cost = bodies.reduce((sum, body) => sum + (body.size >> 3), 1);
+    const cost = bodies.reduce((sum, body) => sum + body.size, 1);
     return build(
       walker(range, slots, cost),
       bodies.map((body) => compiler.compile(body)),
@@ -43,7 +42,7 @@ function walker(range: Program, [first = 0, second]: readonly number[], cost: nu
     if (source instanceof Failure) return source;
     const isList = Array.isArray(source);
     if (!isList && !isMap(source)) return NO_OVERLOAD;
-    const items: readonly unknown[] = isList ? source : mapKeys(source);
+    const items: readonly unknown[] = isList ? source : mapKeys(source, run);
     for (let at = 0; at < items.length; at++) {
       if (run.spend(cost)) return COST_LIMIT;
       const item = adopt(items[at]);
@@ -51,7 +50,7 @@ function walker(range: Program, [first = 0, second]: readonly number[], cost: nu
       if (second === undefined) run.locals[first] = item;
       else {
         run.locals[first] = key;
-        run.locals[second] = isList ? item : mapGet(source, item);
+        run.locals[second] = isList ? item : mapGet(source, item, run);
       }
       const result = visit(item, key);
       if (result !== undefined) return result;
@@ -165,8 +164,8 @@ export function intoMapEntries(): { add(run: Run, value: unknown): Failure | und
     result,
     add: (run, value) => {
       if (!isMap(value)) return NO_OVERLOAD;
-      for (const key of mapKeys(value)) {
-        const failure = put(run, result, key, mapGet(value, key));
+      for (const key of mapKeys(value, run)) {
+        const failure = put(run, result, key, mapGet(value, key, run));
         if (failure !== undefined) return failure;
       }
       return undefined;
@@ -190,7 +189,7 @@ export const has: CompileMacro = (compiler, { args, position }) => {
   return (run) => {
     const value = operand(run);
     if (value instanceof Failure) return value.code === "no_such_attribute" ? false : value;
-    return hasField(value, field);
+    return hasField(run, value, field);
   };
 };
 

@@ -1,9 +1,9 @@
 /** The operators as closures over already compiled operands. A program returns a value or a Failure, and never throws. */
 import { type ArithmeticOperator, arithmetic } from "./arithmetic.ts";
 import type { Run } from "./budget.ts";
-import { compare, comparisonSize, equals, isMapKey } from "./equality.ts";
+import { compare, equals, isMapKey } from "./equality.ts";
 import { COST_LIMIT, Failure, NO_OVERLOAD } from "./errors.ts";
-import { Double, NONE, Optional, Uint, adopt, isDouble, isInt, isMap, mapHas, toDouble } from "./values.ts";
+import { Double, NONE, Optional, adopt, isDouble, isInt, isMap, mapHas, toDouble } from "./values.ts";
 
 export type Program = (run: Run) => unknown;
 
@@ -62,8 +62,7 @@ export function equality(left: Program, right: Program, wanted: boolean): Progra
     if (a instanceof Failure) return a;
     const b = right(run);
     if (b instanceof Failure) return b;
-    if (typeof a === "object" && a !== null && run.spend(comparisonSize(a))) return COST_LIMIT;
-    return equals(a, b) === wanted;
+    return equals(run, a, b) === wanted;
   };
 }
 
@@ -89,7 +88,7 @@ export function order(operator: "<" | "<=" | ">" | ">=", left: Program, right: P
     if (a instanceof Failure) return a;
     const b = right(run);
     if (b instanceof Failure) return b;
-    const result = compare(a, b);
+    const result = compare(run, a, b);
     return result === undefined ? NO_OVERLOAD : holds(result);
   };
 }
@@ -120,10 +119,9 @@ export function membership(item: Program, container: Program, substring: boolean
     const b = container(run);
     if (b instanceof Failure) return b;
     if (Array.isArray(b)) {
-      if (run.spend(b.length)) return COST_LIMIT;
-      return b.some((candidate: unknown) => equals(a, adopt(candidate)));
+      return b.some((candidate: unknown) => equals(run, a, adopt(candidate)));
     }
-    if (isMap(b)) return mapHas(b, a);
+    if (isMap(b)) return mapHas(b, a, run);
     if (!substring || typeof a !== "string" || typeof b !== "string") return NO_OVERLOAD;
     return run.spendLength(b.length) ? COST_LIMIT : b.includes(a);
   };
@@ -140,6 +138,7 @@ export function membershipInTexts(item: Program, texts: ReadonlySet<unknown>): P
 export function list(items: readonly { readonly value: Program; readonly optional: boolean }[]): Program {
   return (run) => {
     const result: unknown[] = [];
+    if (run.spend(1 + items.length)) return COST_LIMIT;
     for (const { value, optional } of items) {
       const item = value(run);
       if (item instanceof Failure) return item;
@@ -178,10 +177,10 @@ export function map(entries: readonly MapEntry[]): Program {
   };
 }
 
-/** Adds an entry that must be new. A numeric key is compared with every other one, which is charged. */
+/** Adds an entry that must be new. */
 export function put(run: Run, map: Map<unknown, unknown>, key: unknown, value: unknown): Failure | undefined {
-  if ((typeof key === "number" || key instanceof Uint) && run.spend(map.size)) return COST_LIMIT;
-  if (mapHas(map, key)) return new Failure("repeated_key", "the map has this key twice");
+  if (run.spend(2)) return COST_LIMIT;
+  if (mapHas(map, key, run)) return new Failure("repeated_key", "the map has this key twice");
   map.set(key, value);
   return undefined;
 }

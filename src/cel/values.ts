@@ -91,6 +91,11 @@ export const REDACTED = "<redacted>";
 
 /** A map whose entries are made on demand: the attributes of a request, its headers. */
 export abstract class AttributeMap {
+  /** Steps that one look-up costs. */
+  get lookupSteps(): number {
+    return 1;
+  }
+
   /** @returns undefined when there is no such entry */
   abstract get(name: string): unknown;
   abstract has(name: string): boolean;
@@ -200,19 +205,29 @@ export function isMap(value: unknown): value is CelMap {
   return prototype === Object.prototype || prototype === null;
 }
 
+/** Pays for walks over a map; a Run is one. */
+interface Budget {
+  spend(steps: number): boolean;
+}
+
 /** @returns undefined when there is no such entry */
-export function mapGet(map: CelMap, key: unknown): unknown {
-  if (map instanceof Map) return map.get(key) ?? (map.has(key) ? map.get(key) : numericEntry(map, key));
-  if (typeof key !== "string") return undefined;
-  if (map instanceof AttributeMap) return adopt(map.get(key));
+export function mapGet(map: CelMap, key: unknown, budget: Budget): unknown {
+  if (map instanceof Map) return map.get(key) ?? (map.has(key) ? map.get(key) : numericEntry(map, key, budget));
+  return typeof key === "string" ? mapField(map, key, budget) : undefined;
+}
+
+/** The same for a text, which needs no walk. */
+export function mapField(map: CelMap, name: string, budget: Budget): unknown {
+  if (map instanceof Map) return map.get(name);
+  if (map instanceof AttributeMap) return budget.spend(map.lookupSteps) ? undefined : adopt(map.get(name));
   // What is neither a Map nor an AttributeMap is a plain object, by the definition of isMap.
-  return Object.hasOwn(map, key) ? adopt((map as Record<string, unknown>)[key]) : undefined;
+  return Object.hasOwn(map, name) ? adopt((map as Record<string, unknown>)[name]) : undefined;
 }
 
 /** 1, 1u and 1.0 name the same entry. */
-function numericEntry(map: ReadonlyMap<unknown, unknown>, key: unknown): unknown {
+function numericEntry(map: ReadonlyMap<unknown, unknown>, key: unknown, budget: Budget): unknown {
   const wanted = numberOf(key);
-  if (wanted === undefined) return undefined;
+  if (wanted === undefined || budget.spend(map.size >> 1)) return undefined;
   for (const [candidate, value] of map) {
     const number = numberOf(candidate);
     // oxlint-disable-next-line eqeqeq -- number and bigint compare by value only with ==
@@ -221,20 +236,30 @@ function numericEntry(map: ReadonlyMap<unknown, unknown>, key: unknown): unknown
   return undefined;
 }
 
-export function mapHas(map: CelMap, key: unknown): boolean {
-  if (map instanceof AttributeMap) return typeof key === "string" && map.has(key);
-  if (map instanceof Map) return mapGet(map, key) !== undefined;
-  if (typeof key !== "string") return false;
+export function mapHas(map: CelMap, key: unknown, budget: Budget): boolean {
+  if (map instanceof Map) return mapGet(map, key, budget) !== undefined;
+  return typeof key === "string" && mapHasField(map, key, budget);
+}
+
+export function mapHasField(map: CelMap, name: string, budget: Budget): boolean {
+  if (map instanceof Map) return map.has(name);
+  if (map instanceof AttributeMap) return !budget.spend(map.lookupSteps) && map.has(name);
   // A getter is not called: asking for presence must not make a costly value.
-  const property = Object.getOwnPropertyDescriptor(map, key);
+  const property = Object.getOwnPropertyDescriptor(map, name);
   return property !== undefined && (property.get !== undefined || property.value !== undefined);
 }
 
-export function mapKeys(map: CelMap): unknown[] {
+/** Nobody knows how many keys a plain object has before they are listed, so they are charged for after that. */
+export function mapKeys(map: CelMap, budget: Budget): readonly unknown[] {
+  const keys = keysOf(map);
+  return budget.spend(keys.length >> 1) ? [] : keys;
+}
+
+function keysOf(map: CelMap): unknown[] {
   if (map instanceof Map) return [...map.keys()];
   return map instanceof AttributeMap ? map.names() : Object.keys(map);
 }
 
-export function mapSize(map: CelMap): number {
-  return map instanceof Map ? map.size : mapKeys(map).length;
+export function mapSize(map: CelMap, budget: Budget): number {
+  return map instanceof Map ? map.size : mapKeys(map, budget).length;
 }

@@ -34,10 +34,18 @@ const base64Decode: CelFunction = (run, value) => {
   return new Uint8Array(Buffer.from(plain, "base64"));
 };
 
+const HASH_STEPS = 10;
+const HASHED_PER_STEP = 32;
+/** Characters of a query or a form that cost one step to take apart and to put together again. */
+const FORM_UNITS_PER_STEP = 4;
+
 function digest(algorithm: "md5" | "sha1" | "sha256"): CelFunction {
   return (run, value) => {
     const bytes = bytesOf(run, value);
-    return bytes instanceof Failure ? bytes : createHash(algorithm).update(bytes).digest("hex");
+    if (bytes instanceof Failure) return bytes;
+    return run.spend(HASH_STEPS + bytes.length / HASHED_PER_STEP)
+      ? COST_LIMIT
+      : createHash(algorithm).update(bytes).digest("hex");
   };
 }
 
@@ -80,9 +88,9 @@ const urlDecode: CelFunction = (run, value) => {
 const formDecode: CelFunction = (run, value) => {
   const text = textOf(run, value);
   if (text instanceof Failure) return text;
+  if (run.spend(text.length / FORM_UNITS_PER_STEP)) return COST_LIMIT;
   const result = new Map<string, string | string[]>();
   for (const [name, item] of new URLSearchParams(text)) {
-    if (run.spend(1)) return COST_LIMIT;
     const known = result.get(name);
     if (known === undefined) result.set(name, item);
     else if (typeof known === "string") result.set(name, [known, item]);
@@ -94,15 +102,15 @@ const formDecode: CelFunction = (run, value) => {
 const formEncode: CelFunction = (run, map) => {
   if (!isMap(map)) return NO_OVERLOAD;
   const form = new URLSearchParams();
-  for (const key of mapKeys(map)) {
+  for (const key of mapKeys(map, run)) {
     const name = scalarText(key);
-    const value = mapGet(map, key);
+    const value = mapGet(map, key, run);
     if (name === undefined) return NO_OVERLOAD;
     for (const item of Array.isArray(value) ? value : [value]) {
       if (item === null || item === undefined) continue;
       const text = scalarText(adopt(item));
       if (text === undefined) return NO_OVERLOAD;
-      if (run.spendLength(text.length)) return COST_LIMIT;
+      if (run.spend(1 + text.length / FORM_UNITS_PER_STEP)) return COST_LIMIT;
       form.append(name, text);
     }
   }
@@ -113,7 +121,7 @@ const formEncode: CelFunction = (run, map) => {
 /** `request.uri.query("k")`: every value of the parameter; nothing there is a missing key. */
 const query: CelFunction = (run, uri, name) => {
   if (typeof uri !== "string" || typeof name !== "string") return NO_OVERLOAD;
-  if (run.spendLength(uri.length * 4)) return COST_LIMIT;
+  if (run.spend(uri.length / FORM_UNITS_PER_STEP)) return COST_LIMIT;
   const values = new URLSearchParams(splitQuery(uri).query).getAll(name);
   return values.length === 0 ? new Failure("no_such_key", `no such query parameter: ${name}`) : values;
 };
@@ -121,7 +129,7 @@ const query: CelFunction = (run, uri, name) => {
 function changeQuery(change: (query: URLSearchParams, name: string, value: string) => void): CelFunction {
   return (run, uri, name, value) => {
     if (typeof uri !== "string" || typeof name !== "string" || typeof value !== "string") return NO_OVERLOAD;
-    if (run.spendLength(uri.length * 4)) return COST_LIMIT;
+    if (run.spend(uri.length / FORM_UNITS_PER_STEP)) return COST_LIMIT;
     const parts = splitQuery(uri);
     const parameters = new URLSearchParams(parts.query);
     change(parameters, name, value);

@@ -10,6 +10,7 @@ const MAX_PRECISION = 100;
 
 function format(run: Run, template: unknown, args: unknown): unknown {
   if (typeof template !== "string" || !Array.isArray(args)) return NO_OVERLOAD;
+  if (run.spendLength(template.length * 8)) return COST_LIMIT;
   if (/%(?!%|(?:\.\d{1,3})?[a-zA-Z])/.test(template.replaceAll("%%", ""))) return INVALID_ARGUMENT;
   let used = 0;
   let failure: Failure | undefined;
@@ -116,19 +117,24 @@ function anyText(run: Run, value: unknown): string | Failure {
   if (value instanceof Uint8Array) return new TextDecoder().decode(value);
   if (Array.isArray(value)) {
     const parts = value.map((item) => anyText(run, adopt(item)));
-    return parts.find((part) => part instanceof Failure) ?? `[${parts.join(", ")}]`;
+    return parts.find((part) => part instanceof Failure) ?? charged(run, `[${parts.join(", ")}]`);
   }
   if (!isMap(value)) return scalarText(value) ?? NO_OVERLOAD;
   const entries: [string, string][] = [];
-  for (const key of mapKeys(value)) {
+  for (const key of mapKeys(value, run)) {
     const name = anyText(run, key);
-    const text = anyText(run, mapGet(value, key));
+    const text = anyText(run, mapGet(value, key, run));
     if (name instanceof Failure) return name;
     if (text instanceof Failure) return text;
     entries.push([name, text]);
   }
   entries.sort(([a], [b]) => (a < b ? -1 : Number(a > b)));
-  return `{${entries.map(([name, text]) => `${name}: ${text}`).join(", ")}}`;
+  return charged(run, `{${entries.map(([name, text]) => `${name}: ${text}`).join(", ")}}`);
+}
+
+/** Each level of a nested value copies the texts of the levels below. */
+function charged(run: Run, text: string): string | Failure {
+  return run.spendLength(text.length) ? COST_LIMIT : text;
 }
 
 export const FORMAT_FUNCTIONS: readonly Declaration[] = [[".format(string, list<A>): string", format]];

@@ -59,15 +59,15 @@ function overMap(
     const operand = compiler.compile(target as Node);
     return compiler.withLocals([variableName(args[0])], ([slot = 0]) => {
       const body = compiler.compile(args[1] as Node);
-      const cost = 1 + ((args[1] as Node).size >> 3);
+      const cost = 2 + (args[1] as Node).size;
       return (run) => {
         const map = operand(run);
         if (map instanceof Failure) return map;
         if (!isMap(map)) return NO_OVERLOAD;
         const result = new Map<unknown, unknown>();
-        for (const key of mapKeys(map)) {
+        for (const key of mapKeys(map, run)) {
           if (run.spend(cost)) return COST_LIMIT;
-          const value = mapGet(map, key);
+          const value = mapGet(map, key, run);
           run.locals[slot] = variable === "key" ? key : value;
           const computed = body(run);
           const failure = computed instanceof Failure ? computed : keep(result, key, value, computed);

@@ -9,17 +9,21 @@ import { Secret, isMap, mapGet, mapKeys, toDouble } from "../values.ts";
 import { ENCODING_FUNCTIONS } from "./encodings.ts";
 import { NUMBERS, extreme } from "./math.ts";
 import { NETWORK_FUNCTIONS } from "./network.ts";
-import { regex, spendMatch } from "./regex.ts";
+import { regex, spendFind } from "./regex.ts";
 import { join } from "./strings.ts";
 import type { Declaration } from "./table.ts";
+
+/** The cookies of a request are as long as its header may be. */
+const COOKIE_STEPS = 200;
+const UUID_STEPS = 10;
 
 function merge(run: Run, left: unknown, right: unknown): unknown {
   if (!isMap(left) || !isMap(right)) return NO_OVERLOAD;
   const result = new Map<unknown, unknown>();
   for (const map of [left, right]) {
-    for (const key of mapKeys(map)) {
+    for (const key of mapKeys(map, run)) {
       if (run.spend(1)) return COST_LIMIT;
-      result.set(key, mapGet(map, key));
+      result.set(key, mapGet(map, key, run));
     }
   }
   return result;
@@ -28,12 +32,14 @@ function merge(run: Run, left: unknown, right: unknown): unknown {
 /** Replaces the first match. `$1`, `$name` and `${name}` stand for groups, `$$` for a dollar sign. */
 function regexReplace(run: Run, text: unknown, pattern: unknown, replacement: unknown): unknown {
   if (typeof text !== "string" || typeof pattern !== "string" || typeof replacement !== "string") return NO_OVERLOAD;
-  const compiled = regex(pattern);
+  const compiled = regex(run, pattern);
   if (compiled instanceof Failure) return compiled;
-  if (spendMatch(run, text)) return COST_LIMIT;
-  const matcher = compiled.matcher(text);
+  const occurs = compiled.automaton.test(run, text);
+  if (occurs !== true) return occurs === false ? text : occurs;
+  if (spendFind(run, compiled, text.length)) return COST_LIMIT;
+  const matcher = compiled.pattern.matcher(text);
   if (!matcher.find()) return text;
-  const names = compiled.namedGroups();
+  const names = compiled.pattern.namedGroups();
   const group = (name: string): string => {
     const number = /^\d+$/.test(name) ? Number(name) : names[name];
     return number === undefined || number > matcher.groupCount() ? "" : (matcher.group(number) ?? "");
@@ -54,14 +60,18 @@ function strip(end: "start" | "end"): CelFunction {
 }
 
 /** A method of header views that shares its name with one of texts or lists. */
-function onHeaders(apply: (view: HeaderView, argument: unknown) => unknown, otherwise?: CelFunction): CelFunction {
+function onHeaders(
+  apply: (run: Run, view: HeaderView, argument: unknown) => unknown,
+  otherwise?: CelFunction,
+): CelFunction {
   return (run, value, ...args) => {
-    if (value instanceof HeaderView) return apply(value, args[0]);
+    if (value instanceof HeaderView) return apply(run, value, args[0]);
     return otherwise === undefined ? NO_OVERLOAD : otherwise(run, value, ...args);
   };
 }
 
-function cookie(view: HeaderView, name: unknown): unknown {
+function cookie(run: Run, view: HeaderView, name: unknown): unknown {
+  if (run.spend(COOKIE_STEPS)) return COST_LIMIT;
   if (typeof name !== "string") return NO_OVERLOAD;
   return view.cookie(name) ?? new Failure("no_such_key", `no such cookie: ${name}`);
 }
@@ -73,15 +83,15 @@ export const GATEWAY_FUNCTIONS: readonly Declaration[] = [
   [".regexReplace(string, string, string): string", regexReplace],
   [".stripPrefix(string, string): string", strip("start")],
   [".stripSuffix(string, string): string", strip("end")],
-  [".join(list<string>): string; .join(headers): headers", onHeaders((view) => view.shaped("join"), join)],
-  [".raw(headers): headers", onHeaders((view) => view.shaped("raw"))],
-  [".split(headers): headers", onHeaders((view) => view.shaped("split"))],
-  [".redacted(headers): headers", onHeaders((view) => view.redacted())],
+  [".join(list<string>): string; .join(headers): headers", onHeaders((_run, view) => view.shaped("join"), join)],
+  [".raw(headers): headers", onHeaders((_run, view) => view.shaped("raw"))],
+  [".split(headers): headers", onHeaders((_run, view) => view.shaped("split"))],
+  [".redacted(headers): headers", onHeaders((_run, view) => view.redacted())],
   [".cookie(headers, string): string", onHeaders(cookie)],
   [".unredacted(secret): string", (_run, value) => (value instanceof Secret ? value.reveal() : NO_OVERLOAD)],
   ["fail(A): dyn", (_run, message) => new Failure("failed", typeof message === "string" ? message : "failed")],
   ["random(): double", () => toDouble(Math.random())],
-  ["uuid(): string", () => randomUUID()],
+  ["uuid(): string", (run) => (run.spend(UUID_STEPS) ? COST_LIMIT : randomUUID())],
   [`min(${NUMBERS}): dyn`, extreme(-1)],
   [`max(${NUMBERS}): dyn`, extreme(1)],
 ];

@@ -7,7 +7,7 @@ import { COST_LIMIT, Failure, INVALID_ARGUMENT, NO_OVERLOAD } from "../errors.ts
 import { adopt } from "../values.ts";
 import { NETWORK_FUNCTIONS } from "./network.ts";
 import { QUANTITY_FUNCTIONS } from "./quantity.ts";
-import { regex, spendMatch } from "./regex.ts";
+import { regex, spendFind } from "./regex.ts";
 import { indexOf, lastIndexOf } from "./strings.ts";
 import { URL_FUNCTIONS } from "./url.ts";
 import type { Declaration } from "./table.ts";
@@ -19,13 +19,16 @@ function find(run: Run, text: unknown, pattern: unknown): unknown {
 
 function findAll(run: Run, text: unknown, pattern: unknown, limit: unknown = -1): unknown {
   if (typeof text !== "string" || typeof pattern !== "string" || typeof limit !== "number") return NO_OVERLOAD;
-  const compiled = regex(pattern);
+  const compiled = regex(run, pattern);
   if (compiled instanceof Failure) return compiled;
-  if (spendMatch(run, text)) return COST_LIMIT;
-  const matcher = compiled.matcher(text);
+  const matcher = compiled.pattern.matcher(text);
   const found: string[] = [];
-  while (found.length !== limit && matcher.find()) {
-    if (run.spend(1)) return COST_LIMIT;
+  let at = 0;
+  // Each search may walk to the end of the text, whatever it finds, so each is charged for the rest of it.
+  while (found.length !== limit) {
+    if (spendFind(run, compiled, text.length - at)) return COST_LIMIT;
+    if (!matcher.find()) break;
+    at = matcher.end();
     found.push(matcher.group() ?? "");
   }
   return found;
@@ -36,7 +39,7 @@ function isSorted(run: Run, list: unknown): unknown {
   if (!Array.isArray(list)) return NO_OVERLOAD;
   if (run.spend(list.length)) return COST_LIMIT;
   for (let at = 1; at < list.length; at++) {
-    const order = compare(adopt(list[at - 1]), adopt(list[at]));
+    const order = compare(run, adopt(list[at - 1]), adopt(list[at]));
     if (order === undefined) return NO_OVERLOAD;
     if (!(order <= 0)) return false;
   }
@@ -61,7 +64,7 @@ function extremeOf(wanted: 1 | -1): CelFunction {
     if (run.spend(list.length)) return COST_LIMIT;
     let best: unknown = adopt(list[0]);
     for (const item of list) {
-      const order = compare(adopt(item), best);
+      const order = compare(run, adopt(item), best);
       if (order === undefined) return NO_OVERLOAD;
       if (Math.sign(order) === wanted) best = adopt(item);
     }
@@ -74,7 +77,7 @@ function position(onText: CelFunction, first: boolean): CelFunction {
   return (run, value, wanted) => {
     if (!Array.isArray(value)) return onText(run, value, wanted);
     if (run.spend(value.length)) return COST_LIMIT;
-    const test = (item: unknown): boolean => equals(adopt(item), wanted);
+    const test = (item: unknown): boolean => equals(run, adopt(item), wanted);
     return first ? value.findIndex(test) : value.findLastIndex(test);
   };
 }

@@ -16,7 +16,7 @@ export function extreme(wanted: 1 | -1): CelFunction {
     let best = adopt(items[0]);
     if (numberOf(best) === undefined) return NO_OVERLOAD;
     for (const item of items) {
-      const order = numberOf(item) === undefined ? undefined : compare(item, best);
+      const order = numberOf(item) === undefined ? undefined : compare(run, item, best);
       if (order === undefined) return NO_OVERLOAD;
       if (Math.sign(order) === wanted) best = item;
     }

@@ -1,8 +1,9 @@
 /** IP addresses and ranges as values: `ip("::1").family()`, `cidr("10.0.0.0/8").containsIP(source.address)`. */
 import { isIP } from "node:net";
 
+import type { Run } from "../budget.ts";
 import type { CelFunction } from "../environment.ts";
-import { Failure, NO_OVERLOAD } from "../errors.ts";
+import { COST_LIMIT, Failure, NO_OVERLOAD } from "../errors.ts";
 import { Opaque } from "../values.ts";
 import type { Declaration } from "./table.ts";
 
@@ -102,19 +103,30 @@ export function parseCidr(text: string): Cidr | undefined {
 const NOT_AN_IP = new Failure("invalid_argument", "not an IP address");
 const NOT_A_CIDR = new Failure("invalid_argument", "not an address range");
 
-function ipOf(value: unknown): Ip | Failure {
+const PARSE_STEPS = 30;
+
+function ipOf(run: Run, value: unknown): Ip | Failure {
   if (value instanceof Ip) return value;
+  if (run.spend(PARSE_STEPS)) return COST_LIMIT;
   return typeof value === "string" ? (parseIp(value) ?? NOT_AN_IP) : NO_OVERLOAD;
 }
 
-function cidrOf(value: unknown): Cidr | Failure {
+function cidrOf(run: Run, value: unknown): Cidr | Failure {
   if (value instanceof Cidr) return value;
+  if (run.spend(PARSE_STEPS)) return COST_LIMIT;
   return typeof value === "string" ? (parseCidr(value) ?? NOT_A_CIDR) : NO_OVERLOAD;
 }
 
-const isCanonical: CelFunction = (_run, text) => {
+function isText(test: (text: string) => boolean): CelFunction {
+  return (run, text) => {
+    if (typeof text !== "string") return NO_OVERLOAD;
+    return run.spend(PARSE_STEPS) ? COST_LIMIT : test(text);
+  };
+}
+
+const isCanonical: CelFunction = (run, text) => {
   if (typeof text !== "string") return NO_OVERLOAD;
-  const ip = ipOf(text);
+  const ip = ipOf(run, text);
   return ip instanceof Failure ? ip : ip.toText() === text;
 };
 
@@ -122,8 +134,8 @@ function onIp(apply: (ip: Ip) => unknown): CelFunction {
   return (_run, value) => (value instanceof Ip ? apply(value) : NO_OVERLOAD);
 }
 
-function onCidr(apply: (cidr: Cidr, other: unknown) => unknown): CelFunction {
-  return (_run, value, other) => (value instanceof Cidr ? apply(value, other) : NO_OVERLOAD);
+function onCidr(apply: (cidr: Cidr, other: unknown, run: Run) => unknown): CelFunction {
+  return (run, value, other) => (value instanceof Cidr ? apply(value, other, run) : NO_OVERLOAD);
 }
 
 /** Membership in one range per family, written as text. */
@@ -143,23 +155,24 @@ function isGlobalUnicast(ip: Ip): boolean {
   return ![isUnspecified, isLoopback, isLinkLocalUnicast, isMulticast, isBroadcast].some((test) => test(ip));
 }
 
-function containsIp(cidr: Cidr, other: unknown): boolean | Failure {
+function containsIp(cidr: Cidr, other: unknown, run: Run): boolean | Failure {
+  if (typeof other === "string" && run.spend(PARSE_STEPS)) return COST_LIMIT;
   // Text comes from a peer or a header, in any spelling: a rule that denies a range must not miss one.
-  const ip = typeof other === "string" ? (parseIp(other, true) ?? NOT_AN_IP) : ipOf(other);
+  const ip = typeof other === "string" ? (parseIp(other, true) ?? NOT_AN_IP) : ipOf(run, other);
   return ip instanceof Failure ? ip : cidr.contains(ip);
 }
 
-function containsCidr(cidr: Cidr, other: unknown): boolean | Failure {
-  const inner = cidrOf(other);
+function containsCidr(cidr: Cidr, other: unknown, run: Run): boolean | Failure {
+  const inner = cidrOf(run, other);
   if (inner instanceof Failure) return inner;
   return inner.prefixLength >= cidr.prefixLength && cidr.contains(inner.ip);
 }
 
 export const NETWORK_FUNCTIONS: readonly Declaration[] = [
-  ["isIP(string): bool", (_run, text) => (typeof text === "string" ? parseIp(text) !== undefined : NO_OVERLOAD)],
-  ["isCIDR(string): bool", (_run, text) => (typeof text === "string" ? parseCidr(text) !== undefined : NO_OVERLOAD)],
-  ["ip(string | ip): ip", (_run, text) => ipOf(text)],
-  ["cidr(string | cidr): cidr", (_run, text) => cidrOf(text)],
+  ["isIP(string): bool", isText((text) => parseIp(text) !== undefined)],
+  ["isCIDR(string): bool", isText((text) => parseCidr(text) !== undefined)],
+  ["ip(string | ip): ip", ipOf],
+  ["cidr(string | cidr): cidr", cidrOf],
   ["ip.isCanonical(string): bool", isCanonical],
   [".family(ip): int", onIp((ip) => ip.family)],
   [".isUnspecified(ip): bool", onIp(isUnspecified)],

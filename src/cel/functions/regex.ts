@@ -6,53 +6,69 @@ import { RE2JS } from "re2js";
 
 import type { Run } from "../budget.ts";
 import { COST_LIMIT, Failure } from "../errors.ts";
+import { Automaton } from "./automaton.ts";
 
 const MAX_PATTERN_LENGTH = 4096;
 /** A compiled repetition is as large as its count. The engine bounds nested counts; this bounds those side by side. */
 const MAX_REPETITIONS = 1000;
 const MAX_CACHED = 256;
-/** UTF-16 units that cost one step: matching is slower than copying. */
-const UNITS_PER_STEP = 32;
+/** What compiling a pattern costs, in steps: so much, and more for each character and for each counted repetition. */
+const COMPILE_STEPS = 300;
+const COMPILE_STEPS_PER_UNIT = 10;
 
 export const NOT_RE2 = "not a regular expression in RE2 syntax";
 
-const cache = new Map<string, RE2JS | Failure>();
+export interface Regex {
+  readonly pattern: RE2JS;
+  readonly automaton: Automaton;
+  /** Instructions of the compiled pattern. */
+  readonly size: number;
+}
 
-/** Compiles a pattern; the most recent ones are kept, because a pattern can also come from a request. */
-export function regex(pattern: string): RE2JS | Failure {
+const cache = new Map<string, Regex | Failure>();
+
+/**
+ * Compiles a pattern that is known only while an expression runs. The most recent ones are kept;
+ * a new one is charged for.
+ */
+export function regex(run: Run, pattern: string): Regex | Failure {
   const known = cache.get(pattern);
   if (known !== undefined) return known;
+  if (run.spend(COMPILE_STEPS + pattern.length * COMPILE_STEPS_PER_UNIT)) return COST_LIMIT;
   const compiled = compilePattern(pattern);
   if (cache.size >= MAX_CACHED) cache.delete(cache.keys().next().value as string);
   cache.set(pattern, compiled);
   return compiled;
 }
 
-function compilePattern(pattern: string): RE2JS | Failure {
-  if (pattern.length > MAX_PATTERN_LENGTH) return new Failure("invalid_regex", "the pattern is too long");
+/** Compiles a pattern of configuration: whoever wrote it waits for nothing. */
+export function compilePattern(text: string): Regex | Failure {
+  if (text.length > MAX_PATTERN_LENGTH) return new Failure("invalid_regex", "the pattern is too long");
   let repetitions = 0;
-  for (const [, low = "0", high] of pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)) {
+  for (const [, low = "0", high] of text.matchAll(/\{(\d+)(?:,(\d*))?\}/g)) {
     repetitions += Math.max(Number(low), Number(high ?? 0));
   }
   if (repetitions > MAX_REPETITIONS) return new Failure("invalid_regex", "the pattern repeats too often");
   try {
-    return RE2JS.compile(pattern);
+    const pattern = RE2JS.compile(text);
+    return { pattern, automaton: new Automaton(pattern), size: pattern.programSize() };
   } catch {
     // The library's message quotes the pattern, which may come from a request.
     return new Failure("invalid_regex", NOT_RE2);
   }
 }
 
-/** @returns true when the budget does not allow a match over this text */
-export function spendMatch(run: Run, text: string): boolean {
-  return run.spend(1 + Math.floor(text.length / UNITS_PER_STEP));
+/** Units of text times instructions of a pattern that cost one step, where the place of a match is asked for. */
+const PLACES_PER_STEP = 5;
+
+/** @returns true when the budget does not allow to find the place of a match in so much text */
+export function spendFind(run: Run, { size }: Regex, length: number): boolean {
+  return run.spend(1 + Math.ceil((length * size) / PLACES_PER_STEP));
 }
 
 export function matches(run: Run, text: string, pattern: string): boolean | Failure {
-  if (pattern.length > 64 && run.spend(pattern.length)) return COST_LIMIT;
-  const compiled = regex(pattern);
-  if (compiled instanceof Failure) return compiled;
-  return spendMatch(run, text) ? COST_LIMIT : compiled.test(text);
+  const compiled = regex(run, pattern);
+  return compiled instanceof Failure ? compiled : compiled.automaton.test(run, text);
 }
 
 /** The same for a pattern known at compilation. */
@@ -63,7 +79,7 @@ export function literalMatcher(pattern: string): (run: Run, text: string) => boo
   }
   const compiled = compilePattern(pattern);
   if (compiled instanceof Failure) return () => compiled;
-  return (run, text) => (spendMatch(run, text) ? COST_LIMIT : compiled.test(text));
+  return (run, text) => compiled.automaton.test(run, text);
 }
 
 const LITERAL = /^(\^?)([^\\.+*?()[\]{}|^$]*)(\$|\.\*)?$/;

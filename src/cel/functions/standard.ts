@@ -32,7 +32,7 @@ import type { Declaration } from "./table.ts";
 function size(run: Run, value: unknown): unknown {
   if (typeof value === "string") return run.spendLength(value.length) ? COST_LIMIT : codePointLength(value);
   if (Array.isArray(value) || value instanceof Uint8Array) return value.length;
-  return isMap(value) ? mapSize(value) : NO_OVERLOAD;
+  return isMap(value) ? mapSize(value, run) : NO_OVERLOAD;
 }
 
 function typeOf(_run: Run, value: unknown): unknown {
@@ -121,25 +121,27 @@ function toBytes(run: Run, value: unknown): unknown {
   return run.spendLength(value.length) ? COST_LIMIT : new TextEncoder().encode(value);
 }
 
-function toDuration(_run: Run, value: unknown): unknown {
+const PARSE_STEPS = 20;
+
+function toDuration(run: Run, value: unknown): unknown {
   if (value instanceof Duration) return value;
   if (isInt(value)) return checkedDuration(Number(value), 0);
-  return typeof value === "string" ? parseDuration(value) : NO_OVERLOAD;
+  return typeof value === "string" && !run.spend(PARSE_STEPS) ? parseDuration(value) : NO_OVERLOAD;
 }
 
-function toTimestamp(_run: Run, value: unknown): unknown {
+function toTimestamp(run: Run, value: unknown): unknown {
   if (value instanceof Timestamp) return value;
   if (isInt(value)) return checkedTimestamp(Number(value), 0);
-  return typeof value === "string" ? parseTimestamp(value) : NO_OVERLOAD;
+  return typeof value === "string" && !run.spend(PARSE_STEPS) ? parseTimestamp(value) : NO_OVERLOAD;
 }
 
-function isZero(value: unknown): boolean {
+function isZero(run: Run, value: unknown): boolean {
   if (value === null || value === false || value === "" || value === 0) return true;
   if (value instanceof Double) return value.value === 0;
   if (value instanceof Uint) return value.value === 0n;
   if (value instanceof Duration) return value.seconds === 0 && value.nanos === 0;
   if (Array.isArray(value) || value instanceof Uint8Array) return value.length === 0;
-  return isMap(value) && mapSize(value) === 0;
+  return isMap(value) && mapSize(value, run) === 0;
 }
 
 const EMPTY = new Failure("empty_optional", "the optional has no value");
@@ -182,7 +184,7 @@ export const STANDARD_FUNCTIONS: readonly Declaration[] = [
   ["timestamp(timestamp | string | int): timestamp", toTimestamp],
   ["optional.none(): optional<A>", () => NONE],
   ["optional.of(A): optional<A>", (_run, value) => new Optional(value)],
-  ["optional.ofNonZeroValue(A): optional<A>", (_run, value) => (isZero(value) ? NONE : new Optional(value))],
+  ["optional.ofNonZeroValue(A): optional<A>", (run, value) => (isZero(run, value) ? NONE : new Optional(value))],
   [
     ".hasValue(optional<A>): bool",
     (_run, value) => (value instanceof Optional ? value.value !== undefined : NO_OVERLOAD),

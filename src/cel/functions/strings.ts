@@ -1,20 +1,29 @@
 /** Text functions of the strings extension. Positions and sizes count code points, not UTF-16 units. */
-import { type Run, MAX_RESULT_LENGTH } from "../budget.ts";
+import type { Run } from "../budget.ts";
 import type { CelFunction } from "../environment.ts";
-import { COST_LIMIT, NO_OVERLOAD, OUT_OF_RANGE } from "../errors.ts";
+import { COST_LIMIT, Failure, NO_OVERLOAD, OUT_OF_RANGE } from "../errors.ts";
 import type { Declaration } from "./table.ts";
 
+/** Pieces of a text that cost one step to make. */
+const PIECES_PER_STEP = 4;
+
 /** @returns undefined when every code point is one unit, so that plain indexes are right */
-function codePoints(text: string): string[] | undefined {
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at);
-    if (unit >= 0xd800 && unit < 0xdc00) return [...text];
-  }
-  return undefined;
+function codePoints(run: Run, text: string): string[] | Failure | undefined {
+  if (codePointLength(text) === text.length) return undefined;
+  return run.spend(text.length / PIECES_PER_STEP) ? COST_LIMIT : [...text];
 }
 
 export function codePointLength(text: string): number {
-  return codePoints(text)?.length ?? text.length;
+  let length = text.length;
+  for (let at = 1; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit >= 0xdc00 && unit < 0xe000 && isHigh(text.charCodeAt(at - 1))) length--;
+  }
+  return length;
+}
+
+function isHigh(unit: number): boolean {
+  return unit >= 0xd800 && unit < 0xdc00;
 }
 
 function isPosition(value: unknown): value is number {
@@ -22,10 +31,10 @@ function isPosition(value: unknown): value is number {
 }
 
 /** Wraps a text function: charges for the text and refuses other types. */
-function onText(apply: (text: string, ...args: unknown[]) => unknown): CelFunction {
+function onText(apply: (run: Run, text: string, ...args: unknown[]) => unknown): CelFunction {
   return (run, text, ...args) => {
     if (typeof text !== "string") return NO_OVERLOAD;
-    return run.spendLength(text.length * 4) ? COST_LIMIT : apply(text, ...args);
+    return run.spendLength(text.length * 2) ? COST_LIMIT : apply(run, text, ...args);
   };
 }
 
@@ -33,23 +42,26 @@ function slice(points: string[] | string, start: number, end?: number): string {
   return typeof points === "string" ? points.slice(start, end) : points.slice(start, end).join("");
 }
 
-const charAt = onText((text, at) => {
+const charAt = onText((run, text, at) => {
   if (!isPosition(at)) return NO_OVERLOAD;
-  const points = codePoints(text) ?? text;
+  const points = codePoints(run, text) ?? text;
+  if (points instanceof Failure) return points;
   return at < 0 || at > points.length ? OUT_OF_RANGE : (points[at] ?? "");
 });
 
-const substring = onText((text, start, end) => {
+const substring = onText((run, text, start, end) => {
   if (!isPosition(start) || (end !== undefined && !isPosition(end))) return NO_OVERLOAD;
-  const points = codePoints(text) ?? text;
+  const points = codePoints(run, text) ?? text;
+  if (points instanceof Failure) return points;
   const last = end ?? points.length;
   return start < 0 || last > points.length || start > last ? OUT_OF_RANGE : slice(points, start, last);
 });
 
 function search(backwards: boolean): CelFunction {
-  return onText((text, part, from) => {
+  return onText((run, text, part, from) => {
     if (typeof part !== "string" || (from !== undefined && !isPosition(from))) return NO_OVERLOAD;
-    const points = codePoints(text);
+    const points = codePoints(run, text);
+    if (points instanceof Failure) return points;
     if (from !== undefined && (from < 0 || from > (points ?? text).length)) return OUT_OF_RANGE;
     const unit = from === undefined || points === undefined ? from : points.slice(0, from).join("").length;
     const found = backwards ? text.lastIndexOf(part, unit) : text.indexOf(part, unit);
@@ -66,21 +78,29 @@ function replace(run: Run, text: unknown, ...args: unknown[]): unknown {
   if (typeof text !== "string" || typeof from !== "string" || typeof to !== "string" || !isPosition(limit)) {
     return NO_OVERLOAD;
   }
-  if (run.spendLength(text.length * 4)) return COST_LIMIT;
-  const most = from === "" ? text.length + 1 : Math.floor(text.length / from.length);
-  if (most * to.length > MAX_RESULT_LENGTH / 8) {
-    const count = from === "" ? most : text.split(from).length - 1;
-    if (run.spendLength(text.length + count * to.length)) return COST_LIMIT;
-  } else if (run.spendLength(most * to.length)) return COST_LIMIT;
-  if (limit < 0) return text.replaceAll(from, () => to);
+  const most = limit < 0 ? Infinity : limit;
+  const count = from === "" ? Math.min(most, text.length + 1) : occurrences(run, text, from, most);
+  if (run.spend(count / PIECES_PER_STEP) || run.spendLength(text.length + count * to.length)) return COST_LIMIT;
   let done = 0;
-  return text.replaceAll(from, (found) => (done++ < limit ? to : found));
+  // A replacement that is text would be read for "$".
+  return text.replaceAll(from, (found) => (done++ < most ? to : found));
+}
+
+/** How often `part` occurs, up to `most`; a spent budget ends the count. */
+function occurrences(run: Run, text: string, part: string, most: number): number {
+  if (run.spendLength(text.length)) return 0;
+  let count = 0;
+  for (let at = text.indexOf(part); at >= 0 && count < most; at = text.indexOf(part, at + part.length)) {
+    if (++count % PIECES_PER_STEP === 0 && run.spend(1)) return count;
+  }
+  return count;
 }
 
 function split(run: Run, text: unknown, separator: unknown, limit: unknown = -1): unknown {
   if (typeof text !== "string" || typeof separator !== "string" || !isPosition(limit)) return NO_OVERLOAD;
-  if (run.spend(1 + (text.length >> 4))) return COST_LIMIT;
   if (limit === 0) return [];
+  const pieces = separator === "" ? text.length : occurrences(run, text, separator, Infinity);
+  if (run.spend(1 + pieces / PIECES_PER_STEP)) return COST_LIMIT;
   const parts = separator === "" ? [...text] : text.split(separator);
   if (limit < 0 || parts.length <= limit) return parts;
   return [...parts.slice(0, limit - 1), parts.slice(limit - 1).join(separator)];
@@ -99,19 +119,25 @@ export function join(run: Run, list: unknown, separator: unknown = ""): unknown 
 function reverse(run: Run, value: unknown): unknown {
   if (Array.isArray(value)) return run.spend(value.length) ? COST_LIMIT : value.toReversed();
   if (typeof value !== "string") return NO_OVERLOAD;
-  return run.spendLength(value.length * 4) ? COST_LIMIT : [...value].toReversed().join("");
+  return run.spend(1 + value.length / PIECES_PER_STEP) ? COST_LIMIT : [...value].toReversed().join("");
 }
 
 /** Ends are found by walking in, because a pattern anchored at the end tries every start. */
-const trim = onText((text) => {
+const trim = onText((_run, text) => {
   let start = 0;
   let end = text.length;
-  while (start < end && WHITE_SPACE.test(text[start] as string)) start++;
-  while (end > start && WHITE_SPACE.test(text[end - 1] as string)) end--;
+  while (start < end && isWhiteSpace(text.charCodeAt(start))) start++;
+  while (end > start && isWhiteSpace(text.charCodeAt(end - 1))) end--;
   return text.slice(start, end);
 });
 
-const WHITE_SPACE = /\p{White_Space}/u;
+/** White_Space of Unicode; JavaScript's own trim() has another list. */
+const WIDE_SPACES: ReadonlySet<number> = new Set([0x85, 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000]);
+
+function isWhiteSpace(unit: number): boolean {
+  if (unit < 0x80) return unit === 0x20 || (unit >= 0x09 && unit <= 0x0d);
+  return (unit >= 0x2000 && unit <= 0x200a) || WIDE_SPACES.has(unit);
+}
 
 const QUOTED: ReadonlyMap<string, string> = new Map([
   ["\u0007", "\\a"],
@@ -125,10 +151,14 @@ const QUOTED: ReadonlyMap<string, string> = new Map([
   ['"', '\\"'],
 ]);
 
-const quote = onText((text) => `"${[...text.toWellFormed()].map((char) => QUOTED.get(char) ?? char).join("")}"`);
+const quote = onText((run, text) =>
+  run.spend(text.length / PIECES_PER_STEP)
+    ? COST_LIMIT
+    : `"${[...text.toWellFormed()].map((char) => QUOTED.get(char) ?? char).join("")}"`,
+);
 
-const lowerAscii = onText((text) => text.replace(/[A-Z]+/g, (part) => part.toLowerCase()));
-const upperAscii = onText((text) => text.replace(/[a-z]+/g, (part) => part.toUpperCase()));
+const lowerAscii = onText((_run, text) => text.replace(/[A-Z]+/g, (part) => part.toLowerCase()));
+const upperAscii = onText((_run, text) => text.replace(/[a-z]+/g, (part) => part.toUpperCase()));
 
 export const STRING_FUNCTIONS: readonly Declaration[] = [
   [".charAt(string, int): string", charAt],

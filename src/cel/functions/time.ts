@@ -1,7 +1,7 @@
 /** Timestamps and durations: reading them from text, and their parts in a time zone. */
 import { checkedDuration, checkedTimestamp } from "../arithmetic.ts";
 import type { CelFunction } from "../environment.ts";
-import { Failure, INVALID_ARGUMENT, NO_OVERLOAD } from "../errors.ts";
+import { COST_LIMIT, Failure, INVALID_ARGUMENT, NO_OVERLOAD } from "../errors.ts";
 import { Duration, Timestamp } from "../values.ts";
 import type { Declaration } from "./table.ts";
 
@@ -47,6 +47,8 @@ export function parseTimestamp(text: string): Timestamp | Failure {
 }
 
 const MAX_ZONES = 600;
+/** Looking up the offset of a zone and taking the parts of a date from its text. */
+const ZONE_STEPS = 200;
 const zones = new Map<string, Intl.DateTimeFormat>();
 
 function zoneFormat(zone: string): Intl.DateTimeFormat | undefined {
@@ -115,7 +117,8 @@ const DURATION_PARTS: ReadonlyMap<string, (duration: Duration) => number> = new 
 
 function getter(name: string, part: DatePart): CelFunction {
   const durationPart = DURATION_PARTS.get(name);
-  return (_run, value, zone = "UTC") => {
+  return (run, value, zone = "UTC") => {
+    if (zone !== "UTC" && run.spend(ZONE_STEPS)) return COST_LIMIT;
     // "+ 0" turns a negative zero into zero.
     if (value instanceof Duration && durationPart !== undefined) return durationPart(value) + 0;
     if (!(value instanceof Timestamp) || typeof zone !== "string") return NO_OVERLOAD;

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { compileExpression } from "../../../src/cel/compile-expression.ts";
 import { type Environment, REQUEST_ENVIRONMENT, RULE_ENVIRONMENT } from "../../../src/cel/environment.ts";
 import { CelError } from "../../../src/cel/errors.ts";
-import { evaluate, failureCode, fails, gives, scopeOf } from "./support.ts";
+import { evaluate, failureCode, fails, gives, noise, scopeOf } from "./support.ts";
 
 const LONG = "a".repeat(100_000);
 
@@ -26,16 +26,44 @@ fails(
     ["[1, 2, 3, 4, 5, 6, 7, 8].map(x, jwt.text.split(''))", "cost_limit"],
     [`${"jwt.text.with(a, a + a).with(a, a + a)".padEnd(10)}${".with(a, a + a)".repeat(20)}`, "cost_limit"],
     ["jwt.list.exists(x, jwt.text.matches('(x+x+)+y$'))", "cost_limit"],
+    ["jwt.list.map(a, jwt.list)", "cost_limit"],
+    ["jwt.list.exists(a, jwt.list.all(b, jwt.list + [a] == jwt.list + [b])) || true", "cost_limit"],
+    ["default(jwt.list.map(a, jwt.list.map(b, [a, b])), 1)", "cost_limit"],
+    ["coalesce(jwt.list.map(a, jwt.list.map(b, [a, b])), 1)", "cost_limit"],
+    ["jwt.list.all(a, timestamp('2024-01-01T00:00:00Z').getHours('Asia/Tokyo') >= 0)", "cost_limit"],
+    ["jwt.list.all(a, ('x' + string(a)).matches('[a-z]' + string(a)))", "cost_limit"],
+    ["jwt.list.all(a, jwt.text.startsWith(jwt.text))", "cost_limit"],
+    ["jwt.list.all(a, toJson(jwt.list) != '')", "cost_limit"],
+    ["jwt.list.all(a, sha256.encode(jwt.text) != '')", "cost_limit"],
+    ["jwt.list.all(a, json(jwt.numbers) != null)", "cost_limit"],
+    ["jwt.text.regexReplace('(a|b)*(c)?$', 'x')", "cost_limit"],
+    ["[jwt.text].map(t, [t, t, t, t, t, t, t, t].join('').split(''))", "cost_limit"],
+    ["'%s'.format([jwt.nested])", "cost_limit"],
+    ["jwt.mixed.matches('[ab]*a[ab]{200}c')", "cost_limit"],
     ["'a'.matches('((a{1,1000}){1,1000}){1,1000}')", "invalid_regex"],
     [`'a'.matches('${"a{1000}".repeat(500)}')`, "invalid_regex"],
     ["'a'.matches('(?=a)')", "invalid_regex"],
     ["'%999f'.format([1.0])", "invalid_argument"],
   ],
-  { jwt: { list: Array.from({ length: 500 }, (_, n) => n), text: LONG } },
+  {
+    jwt: {
+      list: Array.from({ length: 500 }, (_, n) => n),
+      text: LONG,
+      numbers: JSON.stringify(Array.from({ length: 5000 }, (_, n) => n)),
+      nested: nested(200, LONG),
+      mixed: noise("ab", 20_000),
+    },
+  },
 );
+
+function nested(depth: number, leaf: unknown): unknown {
+  return depth === 0 ? leaf : [nested(depth - 1, leaf)];
+}
 
 gives(
   [
+    ["jwt.megabyte.matches('(a+)+$')", true],
+    ["jwt.unmatched.matches('(a|aa)+$')", false],
     ["jwt.text.matches('(a+)+$')", true],
     ["(jwt.text + '!').matches('(a+)+$')", false],
     ["jwt.text.matches('^(a|aa)+$')", true],
@@ -47,7 +75,14 @@ gives(
     ["has(jwt.claims.admin)", false],
     ["has(jwt.constructor) || has(jwt.toString) || 'hasOwnProperty' in jwt", false],
   ],
-  { jwt: { text: LONG, claims: JSON.parse('{"__proto__":{"admin":true}}') } },
+  {
+    jwt: {
+      text: LONG,
+      megabyte: "a".repeat(1024 * 1024),
+      unmatched: `${"a".repeat(1024 * 1024)}!`,
+      claims: JSON.parse('{"__proto__":{"admin":true}}'),
+    },
+  },
 );
 
 fails(

@@ -57,6 +57,15 @@ export function fails(
   }
 }
 
+/** Text without a pattern, the same in every run. */
+export function noise(alphabet: string, length: number): string {
+  let state = 1;
+  return Array.from({ length }, () => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fff_ffff;
+    return alphabet[(state >> 16) % alphabet.length];
+  }).join("");
+}
+
 function show(value: unknown): string {
   return JSON.stringify(value, (_, item: unknown) => (typeof item === "bigint" ? `${item}` : item)) ?? String(value);
 }
