@@ -35,7 +35,7 @@ export function createRecorder(telemetry: Telemetry | undefined): (exchange: Htt
       responseBytes: outcome.responseBytes,
       llm,
     });
-    if (accessLog === undefined) return;
+    if (accessLog?.enabled !== true) return;
     accessLog.write(fieldsOf(exchange, outcome, { reason, status, llm: llm?.fields }));
   };
 }

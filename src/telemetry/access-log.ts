@@ -6,6 +6,8 @@
 export type AccessRecord = Readonly<Record<string, string | number | boolean | undefined>>;
 
 export interface AccessLog {
+  /** False: nobody wants lines at the moment, so none need be made. */
+  readonly enabled: boolean;
   write(record: AccessRecord): void;
   /** Hands over what is gathered. */
   flush(): void;
@@ -48,8 +50,11 @@ export function createAccessLog(options: AccessLogOptions): AccessLog {
     });
   };
   return {
+    get enabled() {
+      return options.enabled?.() !== false;
+    },
     write(record) {
-      if (options.enabled?.() === false) return;
+      if (!this.enabled) return;
       if (pending.length > MAX_CHARACTERS) {
         dropped++;
         return;

@@ -34,7 +34,7 @@ export function createRegistry(prefix: string): Registry {
   ): ((values: readonly string[]) => Series) & { all: Map<string, Series> } => {
     const all = new Map<string, Series>();
     const find = (values: readonly string[]): Series => {
-      const key = values.join(SEPARATOR);
+      const key = keyOf(values);
       let series = all.get(key);
       if (series === undefined) {
         const labels = names.map((name, at) => `${name}="${escapeLabel(values[at] ?? "")}"`).join(",");
@@ -89,6 +89,18 @@ export function createRegistry(prefix: string): Registry {
     },
     print: () => printers.map((print) => print()).join(""),
   };
+}
+
+let latest: readonly string[] = [];
+let latestKey = "";
+
+/** A request is counted in several families with one array of labels: its key is built and hashed once. */
+function keyOf(values: readonly string[]): string {
+  if (values !== latest) {
+    latest = values;
+    latestKey = values.join(SEPARATOR);
+  }
+  return latestKey;
 }
 
 function printHistogram(name: string, bounds: readonly number[], { labels, counts, sum, total }: Series): string {

@@ -64,7 +64,7 @@ export function readHead(request: IncomingMessage, peer: Peer, bind: string): He
   if (isUpgrade(found)) throw new ProxyError("upgrade_unsupported");
   const requestId = found.requestId ?? randomUUID();
   const scheme = peer.serverName === undefined ? "http" : "https";
-  raw.unshift("host", host);
+  raw[1] = host;
   const forwardedFor = found.forwardedFor === undefined ? peer.address : `${found.forwardedFor}, ${peer.address}`;
   raw.push("x-forwarded-for", forwardedFor, "x-forwarded-proto", scheme, "x-forwarded-host", host);
   raw.push("x-request-id", requestId);
@@ -93,7 +93,8 @@ export function arrivalOf(head: Head, body: Body): Arrival {
 
 function readFields(raw: readonly string[], found: Found): string[] {
   if (raw.length > MAX_FIELDS * 2) throw new ProxyError("headers_too_large");
-  const out: string[] = [];
+  // Host leads, as it does in every request; its value is known when all fields are read.
+  const out: string[] = ["host", ""];
   for (let at = 0; at < raw.length; at += 2) {
     const field = fieldOf(raw[at] as string);
     if (field === undefined) throw invalid("malformed header name");

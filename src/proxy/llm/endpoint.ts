@@ -48,12 +48,14 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
   const tls = node.tls || (node.host === "" && node.backend === "");
   const defaults = tls ? create(BackendSettingsSchema, { tls: create(BackendTlsSchema) }) : undefined;
   const settings = deps.settings(node.name, node.settings, defaults);
+  // The same object for every request, so that the client finds its pool at once.
+  const fixed = node.backend === "" ? ownTarget(node, provider, settings) : undefined;
   return {
     node,
     provider,
     health: new ProviderHealth(),
     wire,
-    target: () => targetOf(node, provider, deps, settings),
+    target: () => fixed ?? backendTarget(node, deps, settings),
     address(exchange) {
       const headers = forwardedHeaders(exchange.requestHeaders);
       headers.raw.unshift("host", authorityOf(node, provider, settings, exchange));
@@ -72,19 +74,16 @@ function wireOf(provider: Provider, node: ProviderNode): Endpoint["wire"] {
   return supported.includes("Messages") ? { format: messages, converter: completionsToMessages } : undefined;
 }
 
-function targetOf(
-  node: ProviderNode,
-  provider: Provider,
-  deps: BackendDeps,
-  settings: BackendSettings,
-): UpstreamTarget {
-  if (node.backend !== "") {
-    const target = deps.destination(node.backend);
-    return target.tls === undefined && settings.tls !== undefined ? { ...target, tls: settings.tls } : target;
-  }
+function backendTarget(node: ProviderNode, deps: BackendDeps, settings: BackendSettings): UpstreamTarget {
+  if (node.backend === "") throw new ProxyError("backend_invalid", { detail: "the provider has no address" });
+  const target = deps.destination(node.backend);
+  return target.tls === undefined && settings.tls !== undefined ? { ...target, tls: settings.tls } : target;
+}
+
+/** @returns undefined when the provider has no address */
+function ownTarget(node: ProviderNode, provider: Provider, settings: BackendSettings): UpstreamTarget | undefined {
   const host = node.host === "" ? provider.defaultHost : node.host;
-  if (host === "") throw new ProxyError("backend_invalid", { detail: "the provider has no address" });
-  return { host, port: portOf(node), unixPath: "", tls: settings.tls };
+  return host === "" ? undefined : { host, port: portOf(node), unixPath: "", tls: settings.tls };
 }
 
 function portOf({ port }: ProviderNode): number {
@@ -121,16 +120,21 @@ const DROPPED: ReadonlySet<string> = new Set(
 );
 
 function forwardedHeaders(source: HeaderList): HeaderList {
-  const named = new Set(
-    source.getAll("connection").flatMap((value) => value.split(",").map((name) => name.trim().toLowerCase())),
-  );
-  const result = new HeaderList();
   const { raw } = source;
+  const named = nominated(source);
+  const result = new HeaderList();
   for (let at = 0; at < raw.length; at += 2) {
     const name = (raw[at] as string).toLowerCase();
-    if (!DROPPED.has(name) && !named.has(name)) result.raw.push(raw[at] as string, raw[at + 1] as string);
+    if (!DROPPED.has(name) && named?.has(name) !== true) result.raw.push(raw[at] as string, raw[at + 1] as string);
   }
   // Usage has to be read from the answer; a provider that packs it all the same is unpacked.
   result.raw.push("content-type", "application/json", "accept-encoding", "identity");
   return result;
+}
+
+/** What a Connection header lists; the listener has dealt with a client's own. */
+function nominated(headers: HeaderList): ReadonlySet<string> | undefined {
+  const values = headers.getAll("connection");
+  if (values.length === 0) return undefined;
+  return new Set(values.flatMap((value) => value.split(",").map((name) => name.trim().toLowerCase())));
 }

@@ -49,7 +49,6 @@ export function openLedger(exchange: Exchange, request: LlmRequestFacts): Ledger
   const settle = (): void => {
     if (settled) return;
     settled = true;
-    publish();
     const total = facts.usage === undefined ? 0 : facts.usage.inputTokens + facts.usage.outputTokens;
     for (const gate of admitted) gate.settle(total);
   };
