@@ -9,6 +9,7 @@ import type { ApplyResult, Resource, ResourceUpdate } from "../ir/resource.ts";
 import { Protocol, type Bind } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
+import { createPasswordChecker } from "../lib/password/checker.ts";
 import { createResolver } from "./backends/dns.ts";
 import { createHttp1 as createUpstream } from "./backends/http1.ts";
 import { BackendRegistry, type EndpointDump } from "./backends/registry.ts";
@@ -74,12 +75,14 @@ export function createProxy(options: ProxyOptions): Proxy {
     resolver,
     ...(options.connectTimeoutMs === undefined ? {} : { connectTimeoutMs: options.connectTimeoutMs }),
   });
+  const passwords = createPasswordChecker();
   const callouts = createCallouts({ upstream, bodyLimitBytes, callee: (key) => backends.callee(key) });
   const policies = new PolicySet({
     log,
     nowMs,
     bodyLimitBytes,
     expression: lenientExpression,
+    passwords,
     callout: (service) => callouts.open(service),
   });
   const backends = new BackendRegistry({ log, upstream, bodyLimitBytes, policies });
@@ -153,6 +156,7 @@ export function createProxy(options: ProxyOptions): Proxy {
       callouts.close();
       upstream.close();
       resolver.close();
+      passwords.close();
     },
     close() {
       stopped = true;
@@ -162,6 +166,7 @@ export function createProxy(options: ProxyOptions): Proxy {
       callouts.close();
       upstream.close();
       resolver.close();
+      passwords.close();
     },
   };
 }

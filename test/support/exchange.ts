@@ -5,6 +5,7 @@ import { REQUEST_ENVIRONMENT } from "../../src/cel/environment.ts";
 import { CelError } from "../../src/cel/errors.ts";
 import { HeaderList } from "../../src/lib/header-list.ts";
 import type { Logger } from "../../src/lib/log.ts";
+import { verifyPassword } from "../../src/lib/password/verify.ts";
 import type { Body, BodySink, BodyStream } from "../../src/proxy/pipeline/body.ts";
 import type { Exchange, Reply } from "../../src/proxy/pipeline/exchange.ts";
 import type { PolicyDeps } from "../../src/proxy/policies/policy.ts";
@@ -98,6 +99,9 @@ export function makeDeps(overrides: Partial<PolicyDeps> = {}): PolicyDeps {
     owner: "policy/default/test",
     callout: () => {
       throw new Error("this policy asks no service");
+    },
+    passwords: {
+      check: (password, hash) => Promise.resolve(verifyPassword(Buffer.from(password), hash)),
     },
     expression(source) {
       try {

@@ -56,6 +56,7 @@ export interface PolicyEnvironment {
   readonly bodyLimitBytes: number;
   readonly expression: (source: string) => Expression;
   readonly callout: PolicyDeps["callout"];
+  readonly passwords: PolicyDeps["passwords"];
 }
 
 const NONE: readonly CompiledPolicy[] = [];
@@ -143,12 +144,13 @@ export class PolicySet {
 
   #compile(owner: string, compile: (deps: PolicyDeps) => Middleware): CompiledMiddleware {
     let readsBody = false;
-    const { log, nowMs, bodyLimitBytes, callout } = this.#environment;
+    const { log, nowMs, bodyLimitBytes, callout, passwords } = this.#environment;
     const deps: PolicyDeps = {
       log,
       nowMs,
       bodyLimitBytes,
       callout,
+      passwords,
       owner,
       expression: (source) => {
         const expression = this.#environment.expression(source);
@@ -203,6 +205,8 @@ const NAMES: Readonly<Record<NonNullable<Unit["case"]>, PolicyName>> = {
   refusal: "refusal",
   timeouts: "timeouts",
   cors: "cors",
+  jwtAuthentication: "jwt-authentication",
+  basicAuthentication: "basic-authentication",
   apiKeyAuthentication: "api-key-authentication",
   extAuth: "ext-auth",
   authorization: "authorization",
@@ -231,6 +235,10 @@ function compileMiddleware(unit: Unit, deps: PolicyDeps): Middleware {
       return POLICIES.timeouts.compile(unit.value, deps);
     case "cors":
       return POLICIES.cors.compile(unit.value, deps);
+    case "jwtAuthentication":
+      return POLICIES["jwt-authentication"].compile(unit.value, deps);
+    case "basicAuthentication":
+      return POLICIES["basic-authentication"].compile(unit.value, deps);
     case "apiKeyAuthentication":
       return POLICIES["api-key-authentication"].compile(unit.value, deps);
     case "extAuth":

@@ -2,6 +2,7 @@
 import type {
   ApiKeyAuthentication,
   Authorization,
+  BasicAuthentication,
   Cors,
   Csrf,
   BodyBuffers,
@@ -10,6 +11,7 @@ import type {
   ExtAuthChoice,
   HeaderModifiers,
   HostRewrite,
+  JwtAuthentication,
   LocalRateLimit,
   Refusal,
   Retry,
@@ -19,6 +21,7 @@ import type {
 import type { PolicyName } from "../pipeline/order.ts";
 import { apiKeyAuthentication } from "./api-key-authentication.ts";
 import { authorization } from "./authorization.ts";
+import { basicAuthentication } from "./basic-authentication.ts";
 import { cors } from "./cors.ts";
 import { csrf } from "./csrf.ts";
 import { buffer } from "./buffer.ts";
@@ -27,6 +30,7 @@ import { directResponse } from "./direct-response.ts";
 import { extAuth } from "./ext-auth.ts";
 import { headerModifiers } from "./header-modifiers.ts";
 import { hostRewrite } from "./host-rewrite.ts";
+import { jwtAuthentication } from "./jwt-authentication.ts";
 import { localRateLimit } from "./local-rate-limit.ts";
 import type { Policy } from "./policy.ts";
 import { refusal } from "./refusal.ts";
@@ -40,6 +44,8 @@ export interface PolicySpecs {
   refusal: Refusal;
   timeouts: Timeouts;
   cors: Cors;
+  "jwt-authentication": JwtAuthentication;
+  "basic-authentication": BasicAuthentication;
   "api-key-authentication": ApiKeyAuthentication;
   "ext-auth": ExtAuthChoice;
   /** The rules of all levels together. */
@@ -61,6 +67,8 @@ export const POLICIES: { readonly [Name in PolicyName]: Policy<PolicySpecs[Name]
   refusal,
   timeouts,
   cors,
+  "jwt-authentication": jwtAuthentication,
+  "basic-authentication": basicAuthentication,
   "api-key-authentication": apiKeyAuthentication,
   "ext-auth": extAuth,
   authorization,

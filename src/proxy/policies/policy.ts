@@ -2,6 +2,7 @@
 import type { ExternalService } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
 import type { Logger } from "../../lib/log.ts";
+import type { PasswordChecker } from "../../lib/password/checker.ts";
 import type { Callout } from "../callouts/callout.ts";
 import type { Exchange, MaybePromise, Next, Reply } from "../pipeline/exchange.ts";
 import type { PolicyName } from "../pipeline/order.ts";
@@ -31,6 +32,8 @@ export interface PolicyDeps {
   readonly expression: (source: string) => Expression;
   /** Bytes of a body that an expression may see; a larger body reads as null. */
   readonly bodyLimitBytes: number;
+  /** Asks threads of their own: a password hash takes longer to compute than a request may hold the event loop. */
+  readonly passwords: Pick<PasswordChecker, "check">;
   /**
    * State that survives a reconfiguration of the same policy (rate buckets).
    * @param key unique within the process: policy key, unit and position

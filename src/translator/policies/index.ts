@@ -1,14 +1,16 @@
 /** Which translator owns which unit of `traffic`. The order is that of execution; the IR keeps it. */
 import { apiKeyAuthentication } from "./api-key-authentication.ts";
 import { authorization } from "./authorization.ts";
+import { basicAuthentication } from "./basic-authentication.ts";
+import { buffer } from "./buffer.ts";
 import { cors } from "./cors.ts";
 import { csrf } from "./csrf.ts";
-import { buffer } from "./buffer.ts";
 import { delay } from "./delay.ts";
 import { directResponse } from "./direct-response.ts";
 import { extAuth } from "./ext-auth.ts";
 import { headerModifiers } from "./header-modifiers.ts";
 import { hostRewrite } from "./host-rewrite.ts";
+import { jwtAuthentication } from "./jwt-authentication.ts";
 import { localRateLimit } from "./local-rate-limit.ts";
 import { retry } from "./retry.ts";
 import { timeouts } from "./timeouts.ts";
@@ -18,6 +20,8 @@ import type { UnitTranslator } from "./unit.ts";
 export const UNIT_TRANSLATORS: readonly UnitTranslator[] = [
   timeouts,
   cors,
+  jwtAuthentication,
+  basicAuthentication,
   apiKeyAuthentication,
   extAuth,
   authorization,

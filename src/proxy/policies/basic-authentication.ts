@@ -1,0 +1,111 @@
+/**
+ * Who is calling, by user name and password (RFC 7617). Hashes are computed on threads of their own; what was found right
+ * or wrong is remembered under a salted digest, so that only the first request of a client waits. An unknown user costs
+ * what a known one costs: its password is checked against somebody's hash all the same.
+ */
+import { hash, randomBytes } from "node:crypto";
+
+import { AuthenticationMode, type BasicAuthentication } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { ConfigError } from "../../lib/errors.ts";
+import { RecentMap } from "../../lib/recent-map.ts";
+import { ProxyError } from "../errors.ts";
+import type { Exchange, MaybePromise, Next, Reply } from "../pipeline/exchange.ts";
+import { turnAway } from "./challenge.ts";
+import { AMBIGUOUS, compileLocation } from "./credential-location.ts";
+import type { Policy, PolicyDeps } from "./policy.ts";
+
+const MAX_REMEMBERED = 1024;
+/** Of the credential in base64. The cost of a hash grows with the password. */
+const MAX_CREDENTIAL_LENGTH = 1024;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+/** Who the credential belongs to; undefined: nobody. */
+type Verdict = { readonly username: string | undefined };
+
+const NOBODY: Verdict = { username: undefined };
+
+export const basicAuthentication: Policy<BasicAuthentication> = {
+  name: "basic-authentication",
+  compile({ mode, realm, users, location }, deps) {
+    const place = compileLocation(location, deps);
+    const challenge = `Basic realm="${quoted(realm)}"`;
+    const missingPasses = mode !== AuthenticationMode.STRICT;
+    const judge = compileJudge(
+      users.map(({ name, passwordHash }) => [name, passwordHash]),
+      deps,
+    );
+
+    function settle(exchange: Exchange, { username }: Verdict, next: Next): MaybePromise<Reply> {
+      if (username === undefined) return turnAway(exchange, place, challenge, { code: "basic_invalid" });
+      place.strip(exchange);
+      exchange.setRoot("basicAuth", { username });
+      return next();
+    }
+
+    return function basicAuthentication(exchange, next) {
+      const credential = place.read(exchange);
+      if (credential === undefined) {
+        if (missingPasses) return next();
+        return turnAway(exchange, place, challenge, { code: "basic_missing" });
+      }
+      const verdict = credential === AMBIGUOUS ? NOBODY : judge(credential);
+      if (!(verdict instanceof Promise)) return settle(exchange, verdict, next);
+      return verdict.then((later) => settle(exchange, later, next));
+    };
+  },
+};
+
+/** @returns at once for a credential that was judged before */
+function compileJudge(
+  users: readonly (readonly [string, string])[],
+  { passwords }: PolicyDeps,
+): (credential: string) => MaybePromise<Verdict> {
+  const hashes = new Map(users);
+  const salt = randomBytes(16).toString("hex");
+  const right = new RecentMap<string, Verdict>(MAX_REMEMBERED);
+  // Apart from the right ones: guesses must not drive out those who know their password.
+  const wrong = new RecentMap<string, Verdict>(MAX_REMEMBERED);
+  const asked = new Map<string, Promise<Verdict>>();
+
+  async function ask(digest: string, username: string, password: Uint8Array): Promise<Verdict> {
+    const known = hashes.get(username);
+    const passwordHash = known ?? somebodys(hash("sha256", salt + username, "buffer"), users);
+    const fits = await passwords.check(password, passwordHash);
+    if (fits === "overloaded") throw new ProxyError("basic_overloaded");
+    const verdict = fits && known !== undefined ? { username } : NOBODY;
+    (verdict === NOBODY ? wrong : right).set(digest, verdict);
+    return verdict;
+  }
+
+  return (credential) => {
+    const parsed = parseCredential(credential);
+    if (parsed === undefined || users.length === 0) return NOBODY;
+    const digest = hash("sha256", salt + credential, "base64");
+    const before = right.get(digest) ?? wrong.get(digest) ?? asked.get(digest);
+    if (before !== undefined) return before;
+    const verdict = ask(digest, parsed.username, parsed.password).finally(() => asked.delete(digest));
+    asked.set(digest, verdict);
+    return verdict;
+  };
+}
+
+/** The hash that stands in for that of an unknown user: always the same for one name, as it would be for a user. */
+function somebodys(digest: Buffer, users: readonly (readonly [string, string])[]): string {
+  const at = digest.readUInt32BE(0) % users.length;
+  return users[at]?.[1] ?? "";
+}
+
+function parseCredential(credential: string): { username: string; password: Buffer } | undefined {
+  if (credential.length > MAX_CREDENTIAL_LENGTH || !BASE64.test(credential)) return undefined;
+  const bytes = Buffer.from(credential, "base64");
+  const colon = bytes.indexOf(0x3a);
+  if (colon < 0) return undefined;
+  return { username: bytes.toString("utf8", 0, colon), password: bytes.subarray(colon + 1) };
+}
+
+/** @throws ConfigError for what no header can hold */
+function quoted(realm: string): string {
+  // oxlint-disable-next-line no-control-regex -- these are what must not be there
+  if (/[\u0000-\u001f\u007f]/.test(realm)) throw new ConfigError("the realm holds a control character");
+  return realm.replaceAll(/["\\]/g, String.raw`\$&`);
+}

@@ -1,0 +1,84 @@
+/**
+ * `traffic.basicAuthentication`: lines as htpasswd writes them. A bad line is reported and skipped; without any user the
+ * unit is sent all the same, so that every credential is refused.
+ */
+import { create } from "@bufbuild/protobuf";
+import type { BasicAuthentication as ApiBlock } from "../../../generated/types/traffic-authentication.ts";
+import {
+  AuthenticationMode,
+  BasicAuthenticationSchema,
+  BasicUserSchema,
+  type BasicUser,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { faultOf } from "../../lib/password/form.ts";
+import { translateLocation } from "../backends/settings.ts";
+import { checkExpression, type UnitContext, type UnitTranslator } from "./unit.ts";
+
+const MODES = { Strict: AuthenticationMode.STRICT, Optional: AuthenticationMode.OPTIONAL } as const;
+const FIELD = "basicAuthentication";
+const DEFAULT_ENTRY = ".htaccess";
+const DEFAULT_REALM = "Restricted";
+
+export const basicAuthentication: UnitTranslator = {
+  name: "basic-authentication",
+  translate({ basicAuthentication: block }, context) {
+    if (block === undefined) return undefined;
+    const location = block.location ?? { header: { name: "Authorization", prefix: "Basic " } };
+    checkExpression(location.expression, `${FIELD}.location.expression`, context);
+    const value = create(BasicAuthenticationSchema, {
+      mode: MODES[block.mode ?? "Strict"],
+      realm: realmOf(block, context),
+      users: usersOf(linesOf(block, context), context),
+      location: translateLocation(location),
+    });
+    return { case: "basicAuthentication", value };
+  },
+};
+
+/** A header cannot hold control characters. */
+function realmOf({ realm = DEFAULT_REALM }: ApiBlock, context: UnitContext): string {
+  const clean = [...realm].map((character) => (character < " " || character === "\u007f" ? " " : character)).join("");
+  if (clean !== realm) context.report(`${FIELD}.realm`, "control characters are replaced by spaces");
+  return clean;
+}
+
+interface Line {
+  readonly text: string;
+  readonly field: string;
+  /** How messages name the line. */
+  readonly name: string;
+}
+
+function linesOf(block: ApiBlock, context: UnitContext): Line[] {
+  if (block.users !== undefined)
+    return block.users.map((text, at) => ({ text, field: `${FIELD}.users[${at}]`, name: "the line" }));
+  const field = `${FIELD}.secretRef`;
+  if (block.secretRef === undefined) return []; // admission asks for one of the two
+  const { name, group, kind, key = DEFAULT_ENTRY } = block.secretRef;
+  const ref = { name, ...(group === undefined ? {} : { group }), ...(kind === undefined ? {} : { kind }) };
+  const found = context.secrets.entry(ref, key);
+  if ("problem" in found) {
+    context.report(field, found.problem);
+    return [];
+  }
+  return found.value
+    .split("\n")
+    .map((text, at) => ({ text, field, name: `Secret ${name}, entry ${key}, line ${at + 1}` }));
+}
+
+function usersOf(lines: readonly Line[], context: UnitContext): BasicUser[] {
+  const users = new Map<string, BasicUser>();
+  for (const { text, field, name } of lines) {
+    const line = text.trim();
+    if (line === "" || line.startsWith("#")) continue;
+    const colon = line.indexOf(":");
+    const user = line.slice(0, Math.max(0, colon));
+    // A third part is allowed by htpasswd's format and has no meaning.
+    const hash = line.slice(colon + 1).split(":", 1)[0] ?? "";
+    const fault =
+      user === "" ? "not of the form user:hash" : users.has(user) ? "the user is there already" : faultOf(hash);
+    if (fault === undefined) users.set(user, create(BasicUserSchema, { name: user, passwordHash: hash }));
+    else context.report(field, `${name} is skipped: ${fault}`);
+  }
+  return [...users.values()];
+}

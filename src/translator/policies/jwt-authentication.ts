@@ -1,0 +1,57 @@
+/**
+ * `traffic.jwtAuthentication`: issuers and their public keys. A provider whose keys cannot be had is reported and left
+ * out; without any provider the unit is sent all the same, so that every token is refused.
+ */
+import { create } from "@bufbuild/protobuf";
+import type { JwtProvider as ApiProvider } from "../../../generated/types/traffic-authentication.ts";
+import {
+  AuthenticationMode,
+  JwtAuthenticationSchema,
+  JwtProviderSchema,
+  type JwtProvider,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { translateLocation } from "../backends/settings.ts";
+import { parseKeySet } from "../key-set.ts";
+import { checkExpression, type UnitContext, type UnitTranslator } from "./unit.ts";
+
+const MODES = {
+  Strict: AuthenticationMode.STRICT,
+  Optional: AuthenticationMode.OPTIONAL,
+  Permissive: AuthenticationMode.PERMISSIVE,
+} as const;
+const FIELD = "jwtAuthentication";
+const DEFAULT_REQUIRED = ["exp"];
+
+export const jwtAuthentication: UnitTranslator = {
+  name: "jwt-authentication",
+  translate({ jwtAuthentication: block }, context) {
+    if (block === undefined) return undefined;
+    const location = block.location ?? { header: { name: "Authorization", prefix: "Bearer " } };
+    checkExpression(location.expression, `${FIELD}.location.expression`, context);
+    const value = create(JwtAuthenticationSchema, {
+      mode: MODES[block.mode ?? "Strict"],
+      providers: block.providers.flatMap((provider, at) => {
+        return translateProvider(provider, `${FIELD}.providers[${at}]`, context) ?? [];
+      }),
+      location: translateLocation(location),
+      preserveToken: block.preserveToken ?? false,
+    });
+    return { case: "jwtAuthentication", value };
+  },
+};
+
+function translateProvider(provider: ApiProvider, path: string, context: UnitContext): JwtProvider | undefined {
+  const { issuer, audiences = [], jwks, validation } = provider;
+  const required = validation?.requiredClaims ?? DEFAULT_REQUIRED;
+  if (jwks.inline === undefined) return undefined;
+  const keys = parseKeySet(jwks.inline);
+  if (typeof keys !== "string")
+    return create(JwtProviderSchema, {
+      issuer,
+      audiences: [...audiences],
+      keys: [...keys],
+      requiredClaims: [...required],
+    });
+  context.report(`${path}.jwks.inline`, keys);
+  return undefined;
+}
