@@ -65,7 +65,13 @@ function boundRules(schema: Schema): CelRule[] {
   return [
     ...(shortest === undefined
       ? []
-      : [{ rule: `duration(self) >= duration('${shortest}')`, message: `must be at least ${shortest}` }]),
+      : [
+          {
+            // Rules run beside a wrong pattern, and a text that is no duration would fail in them.
+            rule: `!self.matches('${FORMATS["duration"]?.pattern}') || duration(self) >= duration('${shortest}')`,
+            message: `must be at least ${shortest}`,
+          },
+        ]),
     ...(range === undefined ? [] : [byteRule(range)]),
   ];
 }

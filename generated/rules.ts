@@ -452,7 +452,7 @@ const OAuthMemoryCache: RuleNode = {
   fields: {
     "defaultTtl": { ...Duration, rules: [...(Duration.rules ?? []), ...[
       {
-        rule: "duration(self) >= duration('1s')",
+        rule: "!self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || duration(self) >= duration('1s')",
         message: "must be at least 1s",
       },
     ]] },
@@ -910,7 +910,7 @@ const FrontendTls: RuleNode = {
   fields: {
     "handshakeTimeout": { ...Duration, rules: [...(Duration.rules ?? []), ...[
       {
-        rule: "duration(self) >= duration('100ms')",
+        rule: "!self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || duration(self) >= duration('100ms')",
         message: "must be at least 100ms",
       },
     ]] },
@@ -946,7 +946,7 @@ const FrontendHttp: RuleNode = {
   fields: {
     "http1IdleTimeout": { ...Duration, rules: [...(Duration.rules ?? []), ...[
       {
-        rule: "duration(self) >= duration('1s')",
+        rule: "!self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || duration(self) >= duration('1s')",
         message: "must be at least 1s",
       },
     ]] },
@@ -961,19 +961,19 @@ const FrontendHttp: RuleNode = {
     },
     "http2KeepaliveInterval": { ...Duration, rules: [...(Duration.rules ?? []), ...[
       {
-        rule: "duration(self) >= duration('1s')",
+        rule: "!self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || duration(self) >= duration('1s')",
         message: "must be at least 1s",
       },
     ]] },
     "http2KeepaliveTimeout": { ...Duration, rules: [...(Duration.rules ?? []), ...[
       {
-        rule: "duration(self) >= duration('1s')",
+        rule: "!self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || duration(self) >= duration('1s')",
         message: "must be at least 1s",
       },
     ]] },
     "maxConnectionDuration": { ...Duration, rules: [...(Duration.rules ?? []), ...[
       {
-        rule: "duration(self) >= duration('1s')",
+        rule: "!self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || duration(self) >= duration('1s')",
         message: "must be at least 1s",
       },
     ]] },

@@ -20,7 +20,7 @@ export function withValue(root: unknown, steps: Steps, value: unknown): unknown 
   if (step === undefined) return value;
   if (Array.isArray(root)) {
     const changed = withValue(root[Number(step)], rest, value);
-    return changed === undefined ? root.toSpliced(Number(step), 1) : root.with(Number(step), changed);
+    return root.toSpliced(Number(step), 1, ...(changed === undefined ? [] : [changed]));
   }
   const object = isContainer(root) ? (root as Json) : {}; // an array was handled above
   const changed = withValue(object[step], rest, value);

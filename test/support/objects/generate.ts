@@ -33,7 +33,10 @@ export interface Generator {
   value(site: Site, random: Random, richness: number, wanted?: Wanted): unknown;
   /** The sites below: by name of the field, "*" for items and values. */
   below(site: Site): ReadonlyMap<string, Site>;
+  /** Texts that rules compare the field with. */
   hintsFor(site: Site): readonly string[];
+  /** Whether a rule names the field or is about its value. */
+  isRuled(site: Site): boolean;
 }
 
 const FADE = 0.8;
@@ -56,6 +59,10 @@ export function createGenerator(graph: SchemaGraph): Generator {
     return sites;
   };
   const hintsFor = ({ field }: Site): readonly string[] => literals.get(field) ?? [];
+  const isRuled = (site: Site): boolean => {
+    const items = site.schema.items === undefined ? undefined : below(site).get("*");
+    return literals.has(site.field) || [site, items].some((at) => at !== undefined && otherRules(at.schema).length > 0);
+  };
   const scalar = new Scalars(hintsFor);
 
   const value: Generator["value"] = (site, random, richness, wanted) => {
@@ -116,7 +123,13 @@ export function createGenerator(graph: SchemaGraph): Generator {
     );
   };
 
-  return { root: (component) => siteOf({ $ref: component }, ""), value, below, hintsFor };
+  return {
+    root: (component) => siteOf({ $ref: component }, ""),
+    value,
+    below,
+    hintsFor,
+    isRuled,
+  };
 }
 
 /** The required fields, one of each group that wants one, and some of the others. */
@@ -167,7 +180,10 @@ class Scalars {
 
   value(site: Site, random: Random): unknown {
     const { schema, cel } = site;
-    if (schema["x-kubernetes-int-or-string"] === true) return random.chance(0.5) ? random.between(1, 99) : "10";
+    if (schema["x-kubernetes-int-or-string"] === true) {
+      const { min, max } = schema["x-gw-bytes"] ?? { min: 1, max: 99 };
+      return random.chance(0.7) ? random.pick([min, max]) : String(min);
+    }
     switch (schema.type) {
       case "boolean":
         return random.chance(0.5);

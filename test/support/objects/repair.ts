@@ -9,13 +9,15 @@ import { faultsOf, generator, hasShape, type Kind, objectOf } from "./kinds.ts";
 import type { Random } from "./random.ts";
 
 const TRIES = 25;
+const TRIES_WITH_VALUE = 6;
 const EDITS = 120;
 
 /** @returns the spec of an object that admission takes and that has what is wanted; undefined when none was found */
 export function soundSpec(kind: Kind, random: Random, richness: number, wanted?: Wanted): unknown {
-  for (let attempt = 0; attempt < TRIES; attempt++) {
+  const tries = wanted?.value === undefined ? TRIES : TRIES_WITH_VALUE;
+  for (let attempt = 0; attempt < tries; attempt++) {
     // Large objects have more to go wrong: the later attempts are smaller ones.
-    const spec = generator.value(kind.spec, random, attempt < TRIES / 2 ? richness : 0, wanted);
+    const spec = generator.value(kind.spec, random, attempt < tries / 2 ? richness : 0, wanted);
     const repaired = new Repair(kind, random, wanted).run(spec);
     if (repaired !== undefined) return repaired;
   }

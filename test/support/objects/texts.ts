@@ -22,6 +22,8 @@ const WORDS = [
   "http://h/p",
   "10Mi",
   "1.2",
+  "10.0.0.0/8",
+  "192.0.2.1",
 ];
 const REGEXES = ["a+", "^/v[0-9]+/", "(?i)x|y", "\\d{3}-\\d{4}"];
 const USERS = ["ann:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=", "bob:$apr1$x$y", "eve:$2y$05$z"];
@@ -39,6 +41,7 @@ const EXPRESSIONS: Readonly<Record<Place, readonly string[]>> = {
   log: ["response.code", "mcp.sessionId"],
 };
 
+const STUFFING = ["a", "0", " ", "-a", ".a", "/a", "é", "😀"];
 const POOL = 24;
 
 export interface TextPlace {
@@ -78,6 +81,37 @@ export function isTaken({ pattern, minLength, maxLength }: Schema, text: string)
   // Halves of surrogate pairs do not survive the way to a server.
   if (!text.isWellFormed() || length < (minLength ?? 0) || length > (maxLength ?? Infinity)) return false;
   return pattern === undefined || new RegExp(pattern, "u").test(text);
+}
+
+/**
+ * A text of exactly this many code points that the pattern takes, made by stretching others.
+ * @returns undefined when there is none among many: the pattern then has a bound of its own
+ */
+export function textOfLength(place: TextPlace, length: number): string | undefined {
+  const { minLength: _, maxLength: __, ...free } = place.schema;
+  // The shortest expression, and blanks.
+  if (place.cel !== undefined) return "1".padEnd(length);
+  const bases = textsFor({ ...place, schema: free });
+  for (const base of [...(free["x-gw-format"] === undefined ? [""] : []), ...bases]) {
+    const points = [...base];
+    if (points.length === length && isTaken(free, base)) return base;
+    if (points.length > length) continue;
+    const stretched = stretch(points, length, (text) => isTaken(free, text));
+    if (stretched !== undefined) return stretched;
+  }
+  return undefined;
+}
+
+function stretch(points: readonly string[], length: number, takes: (text: string) => boolean): string | undefined {
+  for (let at = points.length; at >= 0; at--) {
+    for (const stuffing of STUFFING) {
+      const unit = [...stuffing];
+      const filled = Array.from({ length: length - points.length }, (_, index) => unit[index % unit.length]);
+      const text = [...points.slice(0, at), ...filled, ...points.slice(at)].join("");
+      if (takes(text)) return text;
+    }
+  }
+  return undefined;
 }
 
 /** Texts of a length that fits and that the pattern does not take. */
