@@ -11,6 +11,6 @@ if (Number(process.versions.node.split(".")[0]) < REQUIRED_MAJOR) {
   process.exit(1);
 }
 const source = new URL("../src/cli/main.ts", import.meta.url);
-const built = new URL("../dist/cli/main.js", import.meta.url);
+const built = new URL("../dist/src/cli/main.js", import.meta.url);
 const { main } = await import((existsSync(source) ? source : built).href);
 process.exitCode = await main(process.argv);

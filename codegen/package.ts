@@ -1,11 +1,13 @@
 /**
- * `make build`: the published form in dist/, or in the folder that is named. Everything that a command runs is one bundle, cut into pieces at the
- * dynamic imports, so that a command reads only what it needs. Third parties' licence texts go along.
+ * `make build`: the published form in dist/, or in the folder that is named. Everything that a command runs is one
+ * bundle, cut into pieces at the dynamic imports, so that a command reads only what it needs. Third parties' licence
+ * texts go along.
  */
-import { readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { globSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { RUNTIME_FILES } from "./emit/validators.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const DIST = resolve(process.argv[2] ?? join(ROOT, "dist"));
@@ -13,14 +15,16 @@ const DIST = resolve(process.argv[2] ?? join(ROOT, "dist"));
 const REQUIRE = `import { createRequire as createRequireOfNode } from "node:module";
 const require = createRequireOfNode(import.meta.url);`;
 
+/** Threads are started from a file of their own, looked for beside the code that starts them. */
+const threads = globSync("src/**/worker.ts", { cwd: ROOT });
+
 rmSync(DIST, { recursive: true, force: true });
 const { metafile } = await build({
   absWorkingDir: ROOT,
-  entryPoints: ["src/cli/main.ts"],
+  entryPoints: ["src/cli/main.ts", ...threads].map((file) => ({ in: file, out: `src/cli/${basename(file, ".ts")}` })),
   outdir: DIST,
-  outbase: "src",
-  // The version is read from the package.json two folders up, from the pieces as from the sources.
-  chunkNames: "cli/[name]-[hash]",
+  // Everything as deep as the sources are: what is read at run time is found by its distance.
+  chunkNames: "src/cli/[name]-[hash]",
   bundle: true,
   splitting: true,
   format: "esm",
@@ -35,6 +39,15 @@ const { metafile } = await build({
   sourcesContent: false,
   legalComments: "none",
   metafile: true,
+  logLevel: "warning",
+});
+// `gwproxy generate types` copies these into what it writes.
+await build({
+  absWorkingDir: ROOT,
+  entryPoints: RUNTIME_FILES.map((name) => `src/lib/${name}.ts`),
+  outdir: join(DIST, "src/lib"),
+  format: "esm",
+  target: "es2022",
   logLevel: "warning",
 });
 writeFileSync(join(DIST, "LICENSES.txt"), licences(Object.keys(metafile.inputs)));

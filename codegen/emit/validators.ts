@@ -36,6 +36,9 @@ const RUNTIME: Readonly<Record<string, { readonly name: string; readonly from: s
   'require("ajv/dist/runtime/equal").default': { name: "deepEqual", from: "deep-equal" },
 };
 
+/** Names in src/lib of what validators may import. */
+export const RUNTIME_FILES: readonly string[] = Object.values(RUNTIME).map(({ from }) => from);
+
 /** @param roots component of each whole object by "group/Kind" */
 export function emitValidators(graph: SchemaGraph, roots: ReadonlyMap<string, string>): Map<string, string> {
   const { code, runtime } = compileValidators(graph, roots);
