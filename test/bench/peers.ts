@@ -127,7 +127,7 @@ const litellm: Peer = {
   name: "litellm",
   port: 18_105,
   probe: "/health/liveliness",
-  startLimitMs: 60_000,
+  startLimitMs: 180_000,
   targets: {
     chat: { path: CHAT },
     "chat-stream": { path: CHAT },
