@@ -6,7 +6,7 @@ export interface Expression {
   readonly reads: Reads;
   /**
    * @returns a plain value: null, boolean, bigint (int), number (double), string, Uint8Array, array, Map, or a value
-   * of this room (uint, timestamp, duration, type)
+   * of this room (uint, timestamp, duration, type, flattened)
    * @throws CelError when evaluation fails; the caller's own rule says what that means
    */
   evaluate(scope: Scope): unknown;

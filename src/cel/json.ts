@@ -2,7 +2,7 @@
 import { type Run, MAX_RESULT_LENGTH } from "./budget.ts";
 import { COST_LIMIT, Failure, NO_OVERLOAD } from "./errors.ts";
 import { scalarText } from "./text.ts";
-import { Double, Uint, adopt, isMap, kindOf, mapGet, mapKeys, Optional, Secret } from "./values.ts";
+import { Double, Flattened, Uint, adopt, isMap, kindOf, mapGet, mapKeys, Optional, Secret } from "./values.ts";
 
 /** Compact JSON. Bytes print as base64, times as their text, numbers without a double's ".0". */
 export function jsonText(run: Run, value: unknown): string | Failure {
@@ -15,6 +15,7 @@ export function jsonText(run: Run, value: unknown): string | Failure {
   if (value instanceof Uint8Array) return bytesText(run, value);
   if (Array.isArray(value)) return listText(run, value);
   if (value instanceof Optional) return value.value === undefined ? "null" : jsonText(run, value.value);
+  if (value instanceof Flattened) return mapText(run, value.members);
   if (isMap(value)) return mapText(run, value);
   const text = scalarText(value);
   if (text === undefined) return NO_OVERLOAD;
@@ -97,6 +98,10 @@ export function toHost(run: Run, value: unknown): unknown {
   if (value instanceof Failure) return value;
   if (Array.isArray(value)) return listToHost(run, value);
   if (isMap(value)) return mapToHost(run, value);
+  if (value instanceof Flattened) {
+    const members = mapToHost(run, value.members);
+    return members instanceof Failure ? members : new Flattened(members);
+  }
   if (value instanceof Uint8Array) return value.length > MAX_RESULT_LENGTH ? COST_LIMIT : value;
   return kindOf(value) === undefined ? NO_OVERLOAD : value;
 }
@@ -111,7 +116,7 @@ function listToHost(run: Run, list: readonly unknown[]): unknown {
   return result;
 }
 
-function mapToHost(run: Run, map: Parameters<typeof mapKeys>[0]): unknown {
+function mapToHost(run: Run, map: Parameters<typeof mapKeys>[0]): Map<unknown, unknown> | Failure {
   const result = new Map<unknown, unknown>();
   for (const key of mapKeys(map, run)) {
     const value = mapGet(map, key, run);

@@ -110,6 +110,14 @@ export abstract class Opaque {
   abstract toText(): string;
 }
 
+/** Entries that each become an attribute of their own; keys are relative to the name of the attribute. */
+export class Flattened {
+  readonly members: ReadonlyMap<unknown, unknown>;
+  constructor(members: ReadonlyMap<unknown, unknown>) {
+    this.members = members;
+  }
+}
+
 export const TYPES: ReadonlyMap<string, Type> = new Map(
   [
     "int",
@@ -160,7 +168,7 @@ function kindOfObject(value: object): string | undefined {
   if (value instanceof Optional) return "optional_type";
   if (value instanceof Secret) return "secret";
   if (value instanceof Opaque) return value.typeName;
-  return undefined;
+  return value instanceof Flattened ? "flattened" : undefined;
 }
 
 /** Host values that need a form of this room before a program sees them. */

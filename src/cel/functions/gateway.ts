@@ -7,6 +7,7 @@ import { COST_LIMIT, Failure, NO_OVERLOAD } from "../errors.ts";
 import { HeaderView } from "../header-view.ts";
 import { Secret, isMap, mapGet, mapKeys, toDouble } from "../values.ts";
 import { ENCODING_FUNCTIONS } from "./encodings.ts";
+import { FLATTEN_FUNCTIONS } from "./flatten.ts";
 import { NUMBERS, extreme } from "./math.ts";
 import { NETWORK_FUNCTIONS } from "./network.ts";
 import { regex, spendFind } from "./regex.ts";
@@ -79,6 +80,7 @@ function cookie(run: Run, view: HeaderView, name: unknown): unknown {
 export const GATEWAY_FUNCTIONS: readonly Declaration[] = [
   ...ENCODING_FUNCTIONS,
   ...NETWORK_FUNCTIONS,
+  ...FLATTEN_FUNCTIONS,
   [".merge(map<A, B>, map<C, D>): map<dyn, dyn>", merge],
   [".regexReplace(string, string, string): string", regexReplace],
   [".stripPrefix(string, string): string", strip("start")],

@@ -117,12 +117,12 @@ const DURATION_PARTS: ReadonlyMap<string, (duration: Duration) => number> = new 
 
 function getter(name: string, part: DatePart): CelFunction {
   const durationPart = DURATION_PARTS.get(name);
-  return (run, value, zone = "UTC") => {
-    if (zone !== "UTC" && run.spend(ZONE_STEPS)) return COST_LIMIT;
+  return (run, value, zone) => {
     // "+ 0" turns a negative zero into zero.
-    if (value instanceof Duration && durationPart !== undefined) return durationPart(value) + 0;
-    if (!(value instanceof Timestamp) || typeof zone !== "string") return NO_OVERLOAD;
-    const date = localDate(value, zone);
+    if (value instanceof Duration && durationPart !== undefined && zone === undefined) return durationPart(value) + 0;
+    if (!(value instanceof Timestamp) || (zone !== undefined && typeof zone !== "string")) return NO_OVERLOAD;
+    if (zone !== undefined && run.spend(ZONE_STEPS)) return COST_LIMIT;
+    const date = localDate(value, zone ?? "UTC");
     return date === undefined ? INVALID_ARGUMENT : part(date, value);
   };
 }

@@ -1,9 +1,11 @@
 /** The Go program beside this file: the official test data as JSON, and cel-go as a second engine. */
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { promisify } from "node:util";
+import type { ProtoValue } from "./values.ts";
 
 const run = promisify(execFile);
 const SOURCE = join(import.meta.dirname, "reference");
@@ -26,4 +28,46 @@ export async function officialData(): Promise<unknown> {
   const data = join(folder.trim(), "tests", "simple", "testdata");
   const { stdout } = await run(program, ["cases", data], { maxBuffer: MAX_OUTPUT });
   return JSON.parse(stdout) as unknown;
+}
+
+export interface Question {
+  readonly expression: string;
+  /** By name, in the JSON form of cel.expr.Value. */
+  readonly variables?: Readonly<Record<string, ProtoValue>>;
+}
+
+/** Exactly one member: a value, or why there is none, before or while it ran. */
+export interface Answer {
+  readonly value?: ProtoValue;
+  readonly refused?: string;
+  readonly failed?: string;
+}
+
+export interface SecondEngine {
+  /** Questions are answered in their order. */
+  ask(question: Question): Promise<Answer>;
+  stop(): void;
+}
+
+export async function startSecondEngine(): Promise<SecondEngine> {
+  const child = spawn(await buildReference(), ["evaluate"], { stdio: ["pipe", "pipe", "inherit"] });
+  const waiting: PromiseWithResolvers<Answer>[] = [];
+  createInterface({ input: child.stdout }).on("line", (line) => {
+    // The program prints one Answer a line.
+    waiting.shift()?.resolve(JSON.parse(line) as Answer);
+  });
+  child.once("close", (code) => {
+    for (const { reject } of waiting.splice(0)) reject(new Error(`the second engine ended with ${code}`));
+  });
+  return {
+    ask(question) {
+      const answer = Promise.withResolvers<Answer>();
+      waiting.push(answer);
+      child.stdin.write(`${JSON.stringify(question)}\n`);
+      return answer.promise;
+    },
+    stop() {
+      child.stdin.end();
+    },
+  };
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { RULE_ENVIRONMENT } from "../../../src/cel/environment.ts";
+import { Flattened } from "../../../src/cel/values.ts";
 import { evaluate, fails, gives } from "./support.ts";
 
 const JWT = `h.${Buffer.from('{"aud":"a"}').toString("base64url")}.s`;
@@ -14,6 +15,21 @@ gives(
     ["unvalidatedJwtPayload(jwt.token).aud", "a"],
     ["size(request.path).with(n, n * n)", 16n],
     ["variables().request.path", "/a/b"],
+    ["toJson(flatten({'a': {'b': [1]}, 'c': 2}))", '{"a":{"b":[1]},"c":2}'],
+    [
+      "toJson(flattenRecursive({'a': {'b': [1, {'d': null}]}, 'c': 2, 'e': {}}))",
+      '{"a.b.0":1,"a.b.1.d":null,"c":2,"e":{}}',
+    ],
+    [
+      "flatten_recursive([[1], 'x'])",
+      new Flattened(
+        new Map<unknown, unknown>([
+          ["0.0", 1n],
+          ["1", "x"],
+        ]),
+      ),
+    ],
+    ["flatten('x')", "x"],
     ['{"a": 2}.mapValues(v, v + 1) == {"a": 3}', true],
     ['{"x-a": 1, "b": 2}.filterKeys(k, k.startsWith("x-")) == {"x-a": 1}', true],
     ['{"a": 1, "b": 1}.merge({"a": 5}) == {"a": 5, "b": 1}', true],
