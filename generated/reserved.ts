@@ -7,4 +7,12 @@ export interface ReservedNames {
 }
 
 /** By "group/Kind": maps with keys that the gateway sets itself. */
-export const RESERVED: Readonly<Record<string, readonly ReservedNames[]>> = {};
+export const RESERVED: Readonly<Record<string, readonly ReservedNames[]>> = {
+  "gwproxy.dev/GwBackend": [
+    { path: ["spec", "ai", "groups", "*", "providers", "*", "policies", "auth", "jwtSign", "claims"], names: ["iat", "exp", "nbf"] },
+    { path: ["spec", "policies", "auth", "jwtSign", "claims"], names: ["iat", "exp", "nbf"] },
+  ],
+  "gwproxy.dev/GwPolicy": [
+    { path: ["spec", "backend", "auth", "jwtSign", "claims"], names: ["iat", "exp", "nbf"] },
+  ],
+};

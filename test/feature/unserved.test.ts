@@ -7,7 +7,8 @@ import { test } from "node:test";
 import { PROTECTIONS } from "../../generated/protections.ts";
 import { Condition } from "../../src/api/conditions.ts";
 import { computeStatus } from "../../src/status/compute.ts";
-import type { TestGateway } from "../support/gateway.ts";
+import { startEcho } from "../support/echo.ts";
+import { documents, GATEWAY, route, startGateway, staticBackend, type TestGateway } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
 import { ALL, gatewayRef, policy, routeRef, serve } from "../support/policy-places.ts";
 import { prove } from "../support/prove.ts";
@@ -26,6 +27,14 @@ const CLOSING: Readonly<Record<string, string>> = {
   buffer: "buffer: {request: {maxBytes: 1}}",
   extProc: `extProc: {${NOWHERE}}`,
   csrf: "csrf: {}",
+};
+/** By section of `backend`: settings under which nothing may reach a plain upstream. */
+const CLOSING_BACKEND: Readonly<Record<string, string>> = {
+  tls: "tls: {}",
+  tunnel: `tunnel: {${NOWHERE}}`,
+  auth: "auth: {jwtSign: {signingKeyRef: {name: none}}}",
+  authorization: "authorization: {action: Deny, policy: {matchExpressions: ['true']}}",
+  extAuth: `extAuth: {${NOWHERE}, grpc: {}}`,
 };
 const POST = { method: "POST", body: "body", headers: { origin: "http://elsewhere", "sec-fetch-site": "cross-site" } };
 
@@ -52,9 +61,14 @@ function isHonest(gateway: TestGateway, path: string): void {
   assert.ok(accepted.includes(path), accepted);
 }
 
-test("every section of traffic that protects has settings here that close", () => {
-  const sections = (PROTECTIONS["gwproxy.dev/GwPolicy"] ?? []).filter((path) => path[1] === "traffic");
-  assert.deepEqual(sections.map((path) => path[2]).sort(), Object.keys(CLOSING).sort());
+test("every section that protects has settings here that close", () => {
+  const sections = (part: string): (string | undefined)[] =>
+    (PROTECTIONS["gwproxy.dev/GwPolicy"] ?? [])
+      .filter((path) => path[1] === part && path.length === 3)
+      .map((path) => path[2])
+      .sort();
+  assert.deepEqual(sections("traffic"), Object.keys(CLOSING).sort());
+  assert.deepEqual(sections("backend"), Object.keys(CLOSING_BACKEND).sort());
 });
 
 for (const [section, settings] of Object.entries(CLOSING)) {
@@ -64,6 +78,25 @@ for (const [section, settings] of Object.entries(CLOSING)) {
     assert.ok((await statusAt(gateway, "/a/one")) >= 400);
     assert.equal(await statusAt(gateway, "/b/one"), 200);
     isHonest(gateway, `spec.traffic.${section}`);
+  });
+}
+
+for (const [section, settings] of Object.entries(CLOSING_BACKEND)) {
+  prove([], `${section} of a backend keeps requests from it, served or not, and status is honest`, async (context) => {
+    const refs = "{group: gwproxy.dev, kind: GwBackend, name: a}";
+    const gateway = await serve(context, policy("p", { refs, says: `backend: {${settings}}` }));
+    assert.deepEqual(gateway.problems(), []);
+    assert.ok((await statusAt(gateway, "/a/one")) >= 400);
+    assert.equal(await statusAt(gateway, "/b/one"), 200);
+    isHonest(gateway, `spec.backend.${section}`);
+  });
+
+  prove([], `${section} within a GwBackend keeps requests from it, served or not`, async (context) => {
+    const { port } = await startEcho(context);
+    const closed = staticBackend("a", port).replace(/(static: .*)/, `$1\n  policies: {${settings}}`);
+    const gateway = await startGateway(context, documents(GATEWAY, closed, route("a", "a")));
+    assert.deepEqual(gateway.problems(), []);
+    assert.ok((await statusAt(gateway, "/")) >= 400);
   });
 }
 
@@ -90,6 +123,15 @@ prove(
     assert.match(acceptance(open), /^True Valid/);
   },
 );
+
+prove([], "a setting of the frontend that protects closes the Gateway while it is not served", async (context) => {
+  const says = "frontend: {networkAuthorization: {action: Deny, policy: {matchExpressions: ['true']}}}";
+  const gateway = await serve(context, policy("p", { refs: gatewayRef(), says }));
+  // Served, it closes the connection before anything is answered.
+  const status = await statusAt(gateway, "/a/one").catch(() => 0);
+  assert.ok(status === 0 || status >= 400, String(status));
+  isHonest(gateway, "spec.frontend.networkAuthorization");
+});
 
 prove([], "a setting that does not protect leaves the route open, and status is honest about it", async (context) => {
   const says = "traffic: {delay: {duration: 1ms}}";

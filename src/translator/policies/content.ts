@@ -35,7 +35,8 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
   const id = objectId(policy);
   const { strategy, targetRefs: _refs, targetSelectors: _selectors, ...sections } = policy.spec;
   const { view, unread } = watchReads({ spec: sections });
-  const { traffic, backend } = view.spec;
+  // No translator takes `frontend` yet; reading it here lets each of its members be named for itself.
+  const { traffic, backend, frontend: _frontend } = view.spec;
   const diagnostics: Diagnostic[] = [];
   const report: Report = (path, message) =>
     void diagnostics.push({ code: "policy_invalid", severity: "error", object: id, path, message });
