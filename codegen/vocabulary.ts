@@ -73,6 +73,7 @@ const rules: Check = (value) => {
 
 /** The formats that `x-gw-format` knows, and what each of them demands of the text. */
 export const FORMATS: Readonly<Record<string, { readonly pattern?: string; readonly maxLength: number }>> = {
+  "address-range": { pattern: "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$", maxLength: 43 },
   duration: { pattern: "^([0-9]{1,5}(h|m|s|ms)){1,4}$", maxLength: 32 },
   hostname: { pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", maxLength: 253 },
   quantity: {

@@ -3,7 +3,7 @@
 export interface FormatPlace {
   /** Names of fields; "*" is each item or value. */
   readonly path: readonly string[];
-  readonly format: "duration" | "hostname" | "quantity" | "regex" | "htpasswd";
+  readonly format: "address-range" | "duration" | "hostname" | "quantity" | "regex" | "htpasswd";
 }
 
 /** By "group/Kind": every place whose text has a format that says more than its pattern. */
@@ -79,6 +79,7 @@ export const FORMATS: Readonly<Record<string, readonly FormatPlace[]>> = {
     { path: ["spec", "frontend", "http", "http2KeepaliveInterval"], format: "duration" },
     { path: ["spec", "frontend", "http", "http2KeepaliveTimeout"], format: "duration" },
     { path: ["spec", "frontend", "http", "maxConnectionDuration"], format: "duration" },
+    { path: ["spec", "frontend", "http", "trustedProxies", "*"], format: "address-range" },
     { path: ["spec", "traffic", "jwtAuthentication", "providers", "*", "jwks", "remote", "cacheDuration"], format: "duration" },
     { path: ["spec", "traffic", "basicAuthentication", "users", "*"], format: "htpasswd" },
     { path: ["spec", "traffic", "basicAuthentication", "secretRef", "name"], format: "hostname" },

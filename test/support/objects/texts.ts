@@ -25,6 +25,7 @@ const WORDS = [
   "10.0.0.0/8",
   "192.0.2.1",
 ];
+const RANGES = ["10.0.0.1", "10.0.0.0/8", "192.168.7.0/24", "::1", "2001:db8::/32", "fe80::1/128"];
 const REGEXES = ["a+", "^/v[0-9]+/", "(?i)x|y", "\\d{3}-\\d{4}"];
 const USERS = ["ann:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=", "bob:$apr1$x$y", "eve:$2y$05$z"];
 const TIMES = ["2026-01-02T03:04:05Z", "2026-01-02T03:04:05.678+02:00"];
@@ -68,6 +69,7 @@ function rawTexts({ schema, cel, hints }: TextPlace): readonly string[] {
   // The generator of the schemas wrote it: one of the places.
   if (cel !== undefined) return EXPRESSIONS[cel as Place];
   if (schema["x-gw-format"] === "regex") return REGEXES;
+  if (schema["x-gw-format"] === "address-range") return RANGES;
   if (schema["x-gw-format"] === "htpasswd") return USERS;
   if (schema.format === "date-time") return TIMES;
   const common = [...hints, ...(schema["x-gw-format"] === "duration" ? ["5s", "1h30m", "10ms"] : []), ...WORDS];
