@@ -8,6 +8,7 @@ import { emitEditor } from "./emit/editor.ts";
 import { emitKinds } from "./emit/kinds.ts";
 import { emitFields, emitPaths } from "./emit/paths.ts";
 import { emitRules } from "./emit/rules.ts";
+import { emitRuntime } from "./emit/runtime.ts";
 import { emitTypes } from "./emit/types.ts";
 import { emitUnions } from "./emit/unions.ts";
 import { emitValidators } from "./emit/validators.ts";
@@ -62,6 +63,7 @@ export async function generate(root: string): Promise<Map<string, string>> {
   files.set("generated/defaults.ts", emitDefaults(graph, roots));
   files.set("generated/fields.ts", emitFields(graph, objects));
   files.set("generated/kinds.ts", emitKinds(source.kinds, upstream));
+  files.set("generated/runtime.ts", emitRuntime(`${root}src/lib/`));
   files.set("generated/words.ts", emitWords(own, source.kinds));
   files.set("generated/MANIFEST", manifest(root, files));
   return files;

@@ -2,8 +2,7 @@
  * Types and stand-alone validators for any structural CRD: the emitters of our own kinds, fed with somebody else's. What
  * comes out needs no package: the functions that a validator calls are printed into it.
  */
-import { readFileSync } from "node:fs";
-import { ts } from "ts-morph";
+import { RUNTIME } from "../../generated/runtime.ts";
 import { emitTypes } from "../emit/types.ts";
 import { compileValidators } from "../emit/validators.ts";
 import { SchemaError } from "../errors.ts";
@@ -99,7 +98,7 @@ function unchecked(notes: readonly string[]): string {
 
 function validatorOf({ kind }: ForeignKind, graph: SchemaGraph): string {
   const { code, runtime } = compileValidators(graph, new Map([[kind, kind]]), new Set());
-  return `${runtime.map(runtimeText).join("")}${code.replaceAll("export const validate0", "const validate0")}
+  return `${runtime.map((name) => RUNTIME[name] ?? "").join("")}${code.replaceAll("export const validate0", "const validate0")}
 
 /** Every fault of the value's shape; none for one that the schema takes. */
 export function faultsOf${kind}(value) {
@@ -131,16 +130,4 @@ export declare function faultsOf${kind}(value: unknown): readonly Fault[];
 
 export declare function is${kind}(value: unknown): value is ${kind};
 `;
-}
-
-/** A module of our own lib as plain JavaScript without exports. In the published package it is that already. */
-function runtimeText(name: string): string {
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  const source = readFileSync(new URL(`../../src/lib/${name}.${extension}`, import.meta.url), "utf8");
-  const { outputText } = ts.transpileModule(source, {
-    compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, removeComments: true },
-  });
-  return outputText
-    .replaceAll(/^export (?=function)/gm, "")
-    .replaceAll(/^(export \{\};|\/\/# sourceMappingURL.*)$/gm, "");
 }

@@ -50,6 +50,21 @@ test("the package knows its version and carries the licences of what is bundled"
   assert.equal(found.trim(), "1");
 });
 
+test("the package generates types where npm has put the tools beside it, and says so where nobody has", async () => {
+  const args = [bin, "generate", "types", "-f", join(ROOT, "crds/gwproxy.dev_gwbackends.yaml")];
+  await assert.rejects(run(process.execPath, args), { code: 2, stderr: /this build of gwproxy has no generator/ });
+  const tools = join(folder, "node_modules");
+  symlinkSync(join(ROOT, "node_modules"), tools);
+  try {
+    const { stdout } = await run(process.execPath, args, { maxBuffer: 1 << 26 });
+    assert.match(stdout, /export interface GwBackend \{/);
+    assert.match(stdout, /export function isGwBackend\(value\) \{/);
+    assert.match(stdout, /function codePointLength\(/);
+  } finally {
+    rmSync(tools);
+  }
+});
+
 test("the parts of the package for clusters load as well", async (context) => {
   const [port = 0] = await freePorts(1);
   const kubeconfig = join(folder, "kubeconfig");

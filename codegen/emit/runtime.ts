@@ -1,0 +1,25 @@
+/** Writes runtime.ts: the functions that validators call, as text, so that `gwproxy generate types` can print them along. */
+import { readFileSync } from "node:fs";
+import { ts } from "ts-morph";
+import { header, literal } from "../print.ts";
+import { RUNTIME_MODULES } from "./validators.ts";
+
+/** @param lib the folder src/lib, with a slash at the end */
+export function emitRuntime(lib: string): string {
+  const texts = Object.fromEntries(
+    RUNTIME_MODULES.map((name) => [name, plainText(readFileSync(`${lib}${name}.ts`, "utf8"))]),
+  );
+  return `${header("//", "src/lib")}
+/** By module of src/lib: its functions in JavaScript, without types and exports. */
+export const RUNTIME: Readonly<Record<string, string>> = ${literal(texts)};
+`;
+}
+
+/** @throws when the module imports another one: its text alone would then not run */
+function plainText(source: string): string {
+  const { outputText } = ts.transpileModule(source, {
+    compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, removeComments: true },
+  });
+  if (/^import /m.test(outputText)) throw new Error("a function that validators call may import nothing");
+  return outputText.replaceAll(/^export (?=function)/gm, "").replaceAll(/^export \{\};\n/gm, "");
+}
