@@ -16,7 +16,8 @@ import { BackendRegistry, type EndpointDump } from "./backends/registry.ts";
 import { createCallouts } from "./callouts/callouts.ts";
 import { Configuration } from "./configuration.ts";
 import { openBindSocket, type BindSocket } from "./listeners/bind.ts";
-import { createHttp1 } from "./listeners/http.ts";
+import { createHttp1 } from "./listeners/http1.ts";
+import { createHttp2 } from "./listeners/http2.ts";
 import { PolicySet } from "./pipeline/policy-set.ts";
 import { createRecorder, type Telemetry } from "./record.ts";
 
@@ -100,9 +101,10 @@ export function createProxy(options: ProxyOptions): Proxy {
   const openBind = async (message: Bind): Promise<void> => {
     const port = options.ports?.(message.port) ?? message.port;
     const { key: bind } = message;
-    const http = createHttp1({ bind, log, stage: configuration.stageOf(bind), onFinished: record });
+    const engine = { bind, log, stage: configuration.stageOf(bind), onFinished: record };
+    const engines = { http1: createHttp1(engine), http2: createHttp2(engine) };
     const tls = message.protocol === Protocol.HTTPS ? () => configuration.tlsOf(bind) : undefined;
-    const listener = await openBindSocket({ address: options.bindAddress, port, log, tls, http });
+    const listener = await openBindSocket({ address: options.bindAddress, port, log, tls, ...engines });
     open.set(bind, { message, listener });
   };
   /** Opens and closes sockets until they are as the Binds say. */

@@ -7,6 +7,7 @@ import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
 import { echoed, startEcho } from "../support/echo.ts";
 import { documents, pemObject, route, startGateway, staticBackend, type TestGateway } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
+import { connectHttp2, sendHttp2 } from "../support/http2.ts";
 import type { ProofContext } from "../support/prove.ts";
 import { createSelfSigned, validNow } from "../support/tls-upstream.ts";
 
@@ -157,3 +158,14 @@ function secured(t: TestContext, port: number, servername: string): Promise<TLSS
     socket.once("error", reject);
   });
 }
+
+test("HTTP/2 is spoken where the handshake agreed on it, and a stream for another listener is misdirected", async (t) => {
+  const { port } = await serve(t, [gateway(LISTENERS), secret("a", "a.test"), secret("b", "*.b.test")]);
+  const options = { ca: AUTHORITY.certificate, servername: "a.test" };
+  const session = await connectHttp2(`https://127.0.0.1:${port}`, options);
+  t.after(() => void session.destroy());
+  const { status, body } = await sendHttp2(session, { ":path": "/here", ":authority": "a.test" });
+  const seen = echoed(body.toString());
+  assert.deepEqual([status, seen.url, seen.headers["x-forwarded-proto"]], [200, "/here", "https"]);
+  assert.equal((await sendHttp2(session, { ":path": "/", ":authority": "x.b.test" })).status, 421);
+});

@@ -3,18 +3,27 @@
  * belongs to the connection is gone, what the proxy knows better than the client is written anew. In doubt it refuses.
  */
 import { randomUUID } from "node:crypto";
-import type { IncomingMessage } from "node:http";
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
 import { ROLE, addNominated, dropNames, fieldOf } from "../pipeline/fields.ts";
 import type { Body } from "../pipeline/body.ts";
 import type { Arrival } from "../pipeline/http-exchange.ts";
+import type { Peer } from "./peer.ts";
 
-export interface Peer {
-  readonly address: string;
-  readonly port: number;
-  /** The name that the client asked for in its TLS handshake, "" for none; undefined: plain text. */
-  readonly serverName: string | undefined;
+/** The head of a request before it was looked at, whatever protocol it came by. */
+export interface RequestHead {
+  readonly method: string;
+  /** As it was sent: path and query, an absolute form, or something worse. */
+  readonly target: string;
+  /** `:authority`; undefined where only a Host field can say it. */
+  readonly authority: string | undefined;
+  readonly version: string;
+  /** Alternating names and values. */
+  readonly fields: readonly string[];
+  /** Where the protocol says so itself; undefined where the fields do (RFC 9112 6.3). */
+  readonly isBodyless: boolean | undefined;
+  /** As HTTP/2 counts them (RFC 9113 6.5.2); undefined where the parser has counted already. */
+  readonly maxFieldBytes: number | undefined;
 }
 
 const MAX_FIELDS = 100;
@@ -43,7 +52,7 @@ export interface Head {
 }
 
 /** @throws ProxyError request_invalid, upgrade_unsupported */
-export function readHead(request: IncomingMessage, peer: Peer, bind: string): Head {
+export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
   const found: Found = {
     host: undefined,
     forwardedFor: undefined,
@@ -55,12 +64,16 @@ export function readHead(request: IncomingMessage, peer: Peer, bind: string): He
     proxyAuthorization: undefined,
     nominated: undefined,
   };
-  const raw = readFields(request.rawHeaders, found);
-  const { target, authority } = splitTarget(request.url ?? "");
-  const host = authority ?? found.host;
+  if (head.maxFieldBytes !== undefined && listSize(head.fields) > head.maxFieldBytes)
+    throw new ProxyError("headers_too_large");
+  const raw = readFields(head.fields, found);
+  const { target, authority } = splitTarget(head.target);
+  const host = authority ?? head.authority ?? found.host;
   if (host === undefined || !HOST.test(host)) throw invalid("no valid host");
   if (found.chunked && found.contentLength !== undefined) throw invalid("both content-length and transfer-encoding");
-  if (found.chunked && request.httpVersion === "1.0") throw invalid("transfer-encoding in HTTP/1.0");
+  if (head.authority !== undefined && (found.host ?? head.authority) !== head.authority)
+    throw invalid("host and :authority differ");
+  if (found.chunked && head.version === "HTTP/1.0") throw invalid("transfer-encoding in HTTP/1.0");
   if (isUpgrade(found)) throw new ProxyError("upgrade_unsupported");
   const requestId = found.requestId ?? randomUUID();
   const scheme = peer.serverName === undefined ? "http" : "https";
@@ -70,25 +83,32 @@ export function readHead(request: IncomingMessage, peer: Peer, bind: string): He
   raw.push("x-request-id", requestId);
   if (found.trailers) raw.push("te", "trailers");
   const length = found.contentLength === undefined ? undefined : Number(found.contentLength);
+  const hasBody = head.isBodyless === undefined ? found.chunked || (length ?? 0) > 0 : !head.isBodyless;
   const arrival = {
-    method: request.method ?? "GET",
+    method: head.method,
     target,
     host,
     scheme,
-    version: `HTTP/${request.httpVersion}`,
+    version: head.version,
     headers: new HeaderList(raw),
-    contentLength: length ?? (found.chunked ? undefined : 0),
+    contentLength: length ?? (hasBody ? undefined : 0),
     requestId,
     source: peer,
     serverName: peer.serverName,
     bind,
     proxyAuthorization: found.proxyAuthorization,
   } as const;
-  return { arrival, hasBody: found.chunked || (length !== undefined && length > 0) };
+  return { arrival, hasBody };
 }
 
 export function arrivalOf(head: Head, body: Body): Arrival {
   return { ...head.arrival, body };
+}
+
+const FIELD_OVERHEAD_BYTES = 32;
+
+function listSize(fields: readonly string[]): number {
+  return fields.reduce((size, text) => size + text.length, (fields.length / 2) * FIELD_OVERHEAD_BYTES);
 }
 
 function readFields(raw: readonly string[], found: Found): string[] {
@@ -175,4 +195,24 @@ function checked(target: string): string {
 
 function invalid(detail: string): ProxyError {
   return new ProxyError("request_invalid", { detail });
+}
+
+/** What can be said about a request whose head was refused: nothing of it is kept but the method. */
+export function refusedArrival({ method, version }: RequestHead, source: Peer, bind: string): Arrival {
+  const { serverName } = source;
+  return {
+    method,
+    target: "/",
+    host: "",
+    scheme: serverName === undefined ? "http" : "https",
+    version,
+    headers: new HeaderList(),
+    body: null,
+    contentLength: undefined,
+    requestId: randomUUID(),
+    source,
+    serverName,
+    bind,
+    proxyAuthorization: undefined,
+  };
 }

@@ -3,16 +3,11 @@
  * speaks. A change of configuration never ends a connection.
  */
 import { createServer, type Server, type Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
 import type { Logger } from "../../lib/log.ts";
+import type { Engine } from "./engine.ts";
+import { takeByPreface } from "./preface.ts";
 import { TlsLayer, type BindTls } from "./server-tls.ts";
-
-/** Speaks one protocol on connections that are handed to it. */
-export interface Engine {
-  /** @param socket plain, or a TLSSocket whose handshake is over */
-  take(socket: Socket): void;
-  /** From now on each connection ends with the answer that is under way, and idle ones at once. */
-  drain(): void;
-}
 
 export interface BindOptions {
   readonly address: string;
@@ -20,7 +15,8 @@ export interface BindOptions {
   readonly log: Logger;
   /** Asked for every connection; unset: plain text. */
   readonly tls: (() => BindTls) | undefined;
-  readonly http: Engine;
+  readonly http1: Engine;
+  readonly http2: Engine;
 }
 
 export interface BindSocket {
@@ -32,17 +28,17 @@ export interface BindSocket {
 }
 
 const TCP_KEEPALIVE_MS = 180_000;
+/** For the first bytes of a plain connection. */
+const HEAD_TIMEOUT_MS = 60_000;
 const BACKLOG = 4096;
 
 /** @throws the listen error (EADDRINUSE, EACCES) */
 export async function openBindSocket(options: BindOptions): Promise<BindSocket> {
-  const { http, log, tls } = options;
+  const { http1, http2, log, tls } = options;
   const connections = new Set<Socket>();
   let onEmpty = (): void => undefined;
-  const layer =
-    tls === undefined
-      ? undefined
-      : new TlsLayer({ log, tls, protocols: ["http/1.1"], onSecure: (socket) => http.take(socket) });
+  const onSecure = (socket: TLSSocket): void => (socket.alpnProtocol === "h2" ? http2 : http1).take(socket);
+  const layer = tls === undefined ? undefined : new TlsLayer({ log, tls, protocols: ["h2", "http/1.1"], onSecure });
   const server = createServer({
     // A client may end its side and still wait for the answer.
     allowHalfOpen: true,
@@ -56,9 +52,13 @@ export async function openBindSocket(options: BindOptions): Promise<BindSocket> 
       connections.delete(socket);
       if (connections.size === 0) onEmpty();
     });
-    if (layer === undefined) http.take(socket);
+    if (layer === undefined) takeByPreface(socket, { http1, http2 }, HEAD_TIMEOUT_MS);
     else layer.accept(socket);
   });
+  const drainEngines = (): void => {
+    http1.drain();
+    http2.drain();
+  };
   await listen(server, options);
   const bound = server.address();
   if (bound === null || typeof bound === "string") throw new Error("listener without a port");
@@ -66,7 +66,7 @@ export async function openBindSocket(options: BindOptions): Promise<BindSocket> 
     boundPort: bound.port,
     drain() {
       server.close();
-      http.drain();
+      drainEngines();
       return new Promise((resolve) => {
         onEmpty = resolve;
         if (connections.size === 0) resolve();
@@ -74,7 +74,7 @@ export async function openBindSocket(options: BindOptions): Promise<BindSocket> 
     },
     close() {
       server.close();
-      http.drain();
+      drainEngines();
       for (const socket of connections) socket.destroy();
     },
   };

@@ -1,33 +1,44 @@
-/** A request body as it comes off a node:http connection, as a BodyStream. Asks the client to go on only when it is read. */
-import type { IncomingMessage, ServerResponse } from "node:http";
+/** A request body as it comes off a connection, as a BodyStream. */
+import type { Readable } from "node:stream";
 import type { BodySink, BodyStream } from "../pipeline/body.ts";
 import { forwardable } from "../pipeline/fields.ts";
 
+/** Where a body comes from, whatever protocol its connection speaks. */
+export interface BodySource {
+  readonly stream: Readable;
+  /** All of it has arrived. */
+  readonly isComplete: boolean;
+  /** Alternating names and values, once it is complete. */
+  readonly trailers: readonly string[];
+  /** Somebody reads it: a client that waits for "100 Continue" is told to go on, and no other. */
+  wanted(): void;
+}
+
 export class IncomingBody implements BodyStream {
   bytes = 0;
-  readonly #request: IncomingMessage;
-  /** Present while the client waits for "100 Continue". */
-  #waiting: ServerResponse | undefined;
+  readonly #source: BodySource;
   #sink: BodySink | undefined;
 
-  constructor(request: IncomingMessage, waiting: ServerResponse | undefined) {
-    this.#request = request;
-    this.#waiting = waiting;
+  constructor(source: BodySource) {
+    this.#source = source;
+  }
+
+  get isComplete(): boolean {
+    return this.#source.isComplete;
   }
 
   read(sink: BodySink): void {
     this.#sink = sink;
-    this.#waiting?.writeContinue();
-    this.#waiting = undefined;
-    const request = this.#request;
-    request.on("data", this.#data.bind(this));
-    request.on("end", this.#end.bind(this));
-    request.on("error", this.#fail.bind(this));
-    request.on("close", this.#closed.bind(this));
+    this.#source.wanted();
+    const { stream } = this.#source;
+    stream.on("data", this.#data.bind(this));
+    stream.on("end", this.#end.bind(this));
+    stream.on("error", this.#fail.bind(this));
+    stream.on("close", this.#closed.bind(this));
   }
 
   resume(): void {
-    this.#request.resume();
+    this.#source.stream.resume();
   }
 
   destroy(): void {
@@ -36,7 +47,7 @@ export class IncomingBody implements BodyStream {
 
   #data(chunk: Buffer): void {
     this.bytes += chunk.length;
-    if (this.#sink?.data(chunk) === false) this.#request.pause();
+    if (this.#sink?.data(chunk) === false) this.#source.stream.pause();
   }
 
   #closed(): void {
@@ -46,7 +57,7 @@ export class IncomingBody implements BodyStream {
   #end(): void {
     const sink = this.#sink;
     this.#sink = undefined;
-    sink?.end(forwardable(this.#request.rawTrailers));
+    sink?.end(forwardable(this.#source.trailers));
   }
 
   #fail(error: Error): void {

@@ -1,27 +1,23 @@
 /** Writes a Reply to a client: framing and header hygiene here, streaming with backpressure, and a cut when it breaks. */
-import type { ServerResponse } from "node:http";
 import type { BodySink, BodyStream } from "../pipeline/body.ts";
 import type { Reply } from "../pipeline/exchange.ts";
 import { ROLE, fieldOf, isFieldValue } from "../pipeline/fields.ts";
 import type { HttpExchange } from "../pipeline/http-exchange.ts";
-
-/** Up to here a copy into the head's own write is cheaper than a second write. */
-const JOINED_BYTES = 16_384;
-const SMALL_CHUNK_BYTES = 8_192;
+import type { Wire } from "./wire.ts";
 
 export class ReplyWriter implements BodySink {
   bytes = 0;
   /** The answer was cut on purpose. */
   broken = false;
-  readonly #response: ServerResponse;
+  readonly #wire: Wire;
   readonly #exchange: HttpExchange;
   #body: BodyStream | undefined;
   #declared: number | undefined;
-  #waiting = false;
 
-  constructor(response: ServerResponse, exchange: HttpExchange) {
-    this.#response = response;
+  constructor(wire: Wire, exchange: HttpExchange) {
+    this.#wire = wire;
     this.#exchange = exchange;
+    wire.onDrain = this.#resume.bind(this);
   }
 
   /** @param close the connection ends after this answer @throws when the head holds what HTTP cannot carry */
@@ -30,16 +26,13 @@ export class ReplyWriter implements BodySink {
     const whole = body === null || Buffer.isBuffer(body) ? body : (body.whole?.() ?? body);
     const headOnly = this.#exchange.method === "HEAD" || status === 204 || status === 304;
     const headers = this.#headers(reply, whole, headOnly);
-    if (close) headers.push("connection", "close");
-    const response = this.#response;
-    response.writeHead(status, headers);
+    this.#wire.head(status, headers, close);
     if (whole === null || headOnly) {
       if (whole !== null && !Buffer.isBuffer(whole)) whole.destroy();
-      response.end();
+      this.#wire.end();
     } else if (Buffer.isBuffer(whole)) {
       this.bytes = whole.length;
-      if (whole.length <= JOINED_BYTES) response.end(whole.toString("latin1"), "latin1");
-      else response.end(whole);
+      this.#wire.end(whole);
     } else {
       this.#body = whole;
       whole.read(this);
@@ -48,39 +41,24 @@ export class ReplyWriter implements BodySink {
 
   data(chunk: Buffer): boolean {
     if (chunk.length === 0) return true;
-    const response = this.#response;
     this.bytes += chunk.length;
     if (this.#declared !== undefined && this.bytes > this.#declared) {
       this.#body?.destroy();
       this.cut();
       return true;
     }
-    const more =
-      chunk.length < SMALL_CHUNK_BYTES ? response.write(chunk.toString("latin1"), "latin1") : response.write(chunk);
-    if (!more && !this.#waiting) {
-      this.#waiting = true;
-      response.once("drain", () => {
-        this.#waiting = false;
-        this.#body?.resume();
-      });
-    }
-    return more;
+    return this.#wire.write(chunk);
   }
 
   end(trailers: readonly string[]): void {
-    const response = this.#response;
-    if (response.destroyed) return;
+    if (this.#wire.gone) return;
     if (this.#declared !== undefined && this.bytes !== this.#declared) {
       this.cut();
       return;
     }
-    if (trailers.length > 0 && this.#declared === undefined) {
-      const pairs: [string, string][] = [];
-      for (let at = 0; at < trailers.length; at += 2) pairs.push([trailers[at] as string, trailers[at + 1] as string]);
-      response.addTrailers(pairs);
-    }
+    if (trailers.length > 0) this.#wire.trailers(trailers);
     this.#body = undefined;
-    response.end();
+    this.#wire.end();
   }
 
   error(): void {
@@ -90,12 +68,12 @@ export class ReplyWriter implements BodySink {
   /** Ends the connection so that the client can tell: an answer that broke off must not look complete. */
   cut(): void {
     this.broken = true;
-    const { socket } = this.#response;
-    const body = this.#body;
-    this.#body = undefined;
-    body?.destroy();
-    if (socket !== null && this.#response.req.httpVersion === "1.0") socket.resetAndDestroy();
-    else this.#response.destroy();
+    this.abandon();
+    this.#wire.cut();
+  }
+
+  #resume(): void {
+    this.#body?.resume();
   }
 
   /** The client is gone. */

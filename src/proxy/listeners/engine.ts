@@ -1,0 +1,22 @@
+/** What speaks a protocol on connections that are handed to it, and what the engines have in common. */
+import type { Socket } from "node:net";
+import type { Logger } from "../../lib/log.ts";
+import type { Outcome } from "../pipeline/exchange.ts";
+import type { HttpExchange } from "../pipeline/http-exchange.ts";
+import type { Stage } from "../pipeline/run.ts";
+
+export interface Engine {
+  /** @param socket plain, or a TLSSocket whose handshake is over */
+  take(socket: Socket): void;
+  /** From now on each connection ends with the answers that are under way, and idle ones at once. */
+  drain(): void;
+}
+
+export interface EngineOptions {
+  /** Key of the Bind that the connections come from. */
+  readonly bind: string;
+  readonly log: Logger;
+  /** Where every request enters; asked anew for each. */
+  readonly stage: Stage;
+  readonly onFinished: (exchange: HttpExchange, outcome: Outcome) => void;
+}

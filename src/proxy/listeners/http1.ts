@@ -1,0 +1,139 @@
+/**
+ * HTTP/1.1 on the connections of a Bind: node:http parses (strictly, no lenient option), we decide and answer. In: clients.
+ * Out: exchanges for the pipeline, each finished exactly once. Limits for hostile clients are here.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Logger } from "../../lib/log.ts";
+import { ProxyError } from "../errors.ts";
+import type { Outcome } from "../pipeline/exchange.ts";
+import type { RequestHead } from "./arrival.ts";
+import type { Engine, EngineOptions } from "./engine.ts";
+import { Http1Wire } from "./http1-wire.ts";
+import { IncomingBody, type BodySource } from "./incoming-body.ts";
+import { peerOf, type Peer } from "./peer.ts";
+import { refusalOf, refuseSocket } from "./refuse-socket.ts";
+import { receive, type Host, type Visit } from "./visit.ts";
+
+const MAX_HEADER_BYTES = 65_536;
+const HEAD_TIMEOUT_MS = 60_000;
+const IDLE_TIMEOUT_MS = 600_000;
+
+export function createHttp1(options: EngineOptions): Engine {
+  const state = { draining: false };
+  const connections = new WeakMap<Socket, Connection>();
+  const server = createServer({
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: HEAD_TIMEOUT_MS,
+    requestTimeout: 0,
+    keepAliveTimeout: IDLE_TIMEOUT_MS,
+    connectionsCheckingInterval: 5_000,
+    requireHostHeader: false,
+    insecureHTTPParser: false,
+    optimizeEmptyRequests: true,
+  });
+  // The limit is on bytes and, in arrival.ts, on fields: node would silently drop those beyond its own.
+  server.maxHeadersCount = 0;
+  server.on("request", (request, response) => connections.get(request.socket)?.serve(request, response, false));
+  server.on("checkContinue", (request, response) => connections.get(request.socket)?.serve(request, response, true));
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => connections.get(socket)?.onError(error));
+  server.on("connect", (_request, socket: Socket) => refuseSocket(socket, new ProxyError("method_not_allowed")));
+  // The server never listens by itself, but its time limits only run once it believes so.
+  server.emit("listening");
+  return {
+    take(socket) {
+      connections.set(socket, new Connection(socket, options, state));
+      server.emit("connection", socket);
+    },
+    drain() {
+      state.draining = true;
+      // Ends idle connections too. What it says about not listening is true and no error.
+      server.close();
+    },
+  };
+}
+
+class Connection implements Host {
+  readonly #socket: Socket;
+  readonly #peer: Peer;
+  readonly #options: EngineOptions;
+  readonly #state: { readonly draining: boolean };
+  /** More than one only when a client pipelines. */
+  readonly #visits = new Set<Visit>();
+
+  constructor(socket: Socket, options: EngineOptions, state: { readonly draining: boolean }) {
+    this.#socket = socket;
+    this.#peer = peerOf(socket);
+    this.#options = options;
+    this.#state = state;
+    socket.on("close", () => {
+      for (const visit of this.#visits) visit.onConnectionLost();
+      this.#visits.clear();
+    });
+  }
+
+  get log(): Logger {
+    return this.#options.log;
+  }
+
+  get draining(): boolean {
+    return this.#state.draining;
+  }
+
+  serve(request: IncomingMessage, response: ServerResponse, waits: boolean): void {
+    const head: RequestHead = {
+      method: request.method ?? "",
+      target: request.url ?? "",
+      authority: undefined,
+      version: `HTTP/${request.httpVersion}`,
+      fields: request.rawHeaders,
+      isBodyless: undefined,
+      maxFieldBytes: undefined,
+    };
+    const makeBody = (): IncomingBody => new IncomingBody(new Http1BodySource(request, waits ? response : undefined));
+    receive({ host: this, head, peer: this.#peer, makeBody, wire: new Http1Wire(response), options: this.#options });
+  }
+
+  entered(visit: Visit): void {
+    this.#visits.add(visit);
+  }
+
+  finished(visit: Visit, outcome: Outcome): void {
+    this.#visits.delete(visit);
+    visit.exchange.finish(outcome);
+    this.#options.onFinished(visit.exchange, outcome);
+    // An answer that began before the drain promised to keep the connection.
+    if (this.draining && this.#visits.size === 0) this.#socket.end();
+  }
+
+  /** Bytes that are no HTTP. While an answer is under way nothing can be said in between. */
+  onError(error: NodeJS.ErrnoException): void {
+    const socket = this.#socket;
+    if (this.#visits.size > 0 || !socket.writable || error.code === "ECONNRESET") socket.destroy();
+    else refuseSocket(socket, refusalOf(error));
+  }
+}
+
+class Http1BodySource implements BodySource {
+  readonly stream: IncomingMessage;
+  /** Present while the client waits for "100 Continue". */
+  #waiting: ServerResponse | undefined;
+
+  constructor(request: IncomingMessage, waiting: ServerResponse | undefined) {
+    this.stream = request;
+    this.#waiting = waiting;
+  }
+
+  get isComplete(): boolean {
+    return this.stream.complete;
+  }
+
+  get trailers(): readonly string[] {
+    return this.stream.rawTrailers;
+  }
+
+  wanted(): void {
+    this.#waiting?.writeContinue();
+    this.#waiting = undefined;
+  }
+}

@@ -1,0 +1,152 @@
+/**
+ * HTTP/2 on the connections of a Bind (RFC 9113): node:http2 parses and multiplexes, we decide and answer. In: clients. Out:
+ * exchanges for the pipeline, each finished exactly once. Limits for hostile clients are here.
+ */
+import {
+  constants,
+  createServer,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
+import type { Socket } from "node:net";
+import type { Logger } from "../../lib/log.ts";
+import type { Outcome } from "../pipeline/exchange.ts";
+import type { RequestHead } from "./arrival.ts";
+import type { Engine, EngineOptions } from "./engine.ts";
+import { Http2Wire } from "./http2-wire.ts";
+import { IncomingBody, type BodySource } from "./incoming-body.ts";
+import { peerOf, type Peer } from "./peer.ts";
+import { receive, type Host, type Visit } from "./visit.ts";
+
+const STREAM_WINDOW_BYTES = 1_048_576;
+const CONNECTION_WINDOW_BYTES = 16_777_216;
+const MAX_HEADER_LIST_BYTES = 16_384;
+const MAX_STREAMS = 200;
+const IDLE_TIMEOUT_MS = 600_000;
+
+export function createHttp2(options: EngineOptions): Engine {
+  const state = { draining: false };
+  const sessions = new Set<ServerHttp2Session>();
+  const server = createServer({
+    settings: {
+      initialWindowSize: STREAM_WINDOW_BYTES,
+      maxConcurrentStreams: MAX_STREAMS,
+      maxHeaderListSize: MAX_HEADER_LIST_BYTES,
+      enablePush: false,
+    },
+    // A client may not keep the parser busy with frames that lead to nothing.
+    maxSessionInvalidFrames: 100,
+    maxSessionRejectedStreams: 100,
+    // Resets beyond this burst, or faster than this a second, end the connection (rapid reset).
+    streamResetBurst: 100,
+    streamResetRate: 10,
+  });
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.on("close", () => sessions.delete(session));
+    session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+    session.setTimeout(IDLE_TIMEOUT_MS, () => session.close());
+    // What is wrong with a connection ends it; its streams hear of that by themselves.
+    session.on("error", (error) => options.log.debug("connection failed", { reason: error.message }));
+    const connection = new Connection(session, options, state);
+    session.on("stream", (stream, headers, flags, fields) => connection.serve(stream, headers, flags, fields));
+    if (state.draining) session.close();
+  });
+  return {
+    take: (socket) => void server.emit("connection", socket),
+    drain() {
+      state.draining = true;
+      for (const session of sessions) session.close();
+    },
+  };
+}
+
+class Connection implements Host {
+  readonly #peer: Peer;
+  readonly #options: EngineOptions;
+  readonly #state: { readonly draining: boolean };
+
+  constructor(session: ServerHttp2Session, options: EngineOptions, state: { readonly draining: boolean }) {
+    // The socket of a session is a proxy that lets addresses through; it is one of ours.
+    this.#peer = peerOf(session.socket as Socket);
+    this.#options = options;
+    this.#state = state;
+  }
+
+  get log(): Logger {
+    return this.#options.log;
+  }
+
+  get draining(): boolean {
+    return this.#state.draining;
+  }
+
+  serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, fields: readonly string[]): void {
+    // A broken stream ends by itself; what it was good for hears of it by "close".
+    stream.on("error", () => undefined);
+    const head = headOf(fields, (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0);
+    const waits = headers.expect?.toLowerCase() === "100-continue";
+    const makeBody = (): IncomingBody => new IncomingBody(new Http2BodySource(stream, waits));
+    const wire = new Http2Wire(stream);
+    const visit = receive({ host: this, head, peer: this.#peer, makeBody, wire, options: this.#options });
+    // A reset shows as "aborted" at once; as "close" only when everything that was sent has been read.
+    stream.on("aborted", () => visit.onConnectionLost());
+    stream.on("close", () => visit.onConnectionLost());
+    if (head.isBodyless === true) stream.resume();
+  }
+
+  entered(): void {}
+
+  finished(visit: Visit, outcome: Outcome): void {
+    visit.exchange.finish(outcome);
+    this.#options.onFinished(visit.exchange, outcome);
+  }
+}
+
+/** Pseudo-fields apart from the others, and the crumbs of a cookie put together again (RFC 9113 8.2.3). */
+function headOf(raw: readonly string[], isBodyless: boolean): RequestHead {
+  const pseudo = new Map<string, string>();
+  const fields: string[] = [];
+  const crumbs: string[] = [];
+  for (let at = 0; at < raw.length; at += 2) {
+    const name = raw[at] as string;
+    const value = raw[at + 1] as string;
+    if (name.startsWith(":")) pseudo.set(name, value);
+    else if (name === "cookie") crumbs.push(value);
+    else fields.push(name, value);
+  }
+  if (crumbs.length > 0) fields.push("cookie", crumbs.join("; "));
+  return {
+    method: pseudo.get(":method") ?? "",
+    target: pseudo.get(":path") ?? "",
+    authority: pseudo.get(":authority"),
+    version: "HTTP/2",
+    fields,
+    isBodyless,
+    maxFieldBytes: MAX_HEADER_LIST_BYTES,
+  };
+}
+
+class Http2BodySource implements BodySource {
+  readonly stream: ServerHttp2Stream;
+  trailers: readonly string[] = [];
+  #waits: boolean;
+
+  constructor(stream: ServerHttp2Stream, waits: boolean) {
+    this.stream = stream;
+    this.#waits = waits;
+    stream.on("trailers", (_headers: unknown, _flags: unknown, raw: readonly string[] = []) => {
+      this.trailers = raw;
+    });
+  }
+
+  get isComplete(): boolean {
+    return this.stream.readableEnded;
+  }
+
+  wanted(): void {
+    if (this.#waits && !this.stream.headersSent) this.stream.additionalHeaders({ ":status": 100 });
+    this.#waits = false;
+  }
+}

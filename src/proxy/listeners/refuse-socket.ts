@@ -1,0 +1,30 @@
+/** The answer to bytes that are no HTTP request: nobody else is there to give one. */
+import type { Socket } from "node:net";
+import { PROXY_ERRORS, ProxyError } from "../errors.ts";
+import { printError } from "../pipeline/error-reply.ts";
+
+/** Answers on a socket that no ServerResponse belongs to, and closes it. */
+export function refuseSocket(socket: Socket, error: ProxyError): void {
+  const { status, body } = printError(error, false);
+  const text = Buffer.isBuffer(body) ? body.toString("latin1") : "";
+  const reason = REASONS.get(status) ?? "Error";
+  socket.end(
+    `HTTP/1.1 ${status} ${reason}\r\ncontent-type: text/plain; charset=utf-8\r\n` +
+      `content-length: ${text.length}\r\nconnection: close\r\n\r\n${text}`,
+    "latin1",
+  );
+}
+
+/** What a parser's complaint means. */
+export function refusalOf({ code }: NodeJS.ErrnoException): ProxyError {
+  if (code === "HPE_HEADER_OVERFLOW") return new ProxyError("headers_too_large");
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT") return new ProxyError("request_slow");
+  return new ProxyError("request_invalid");
+}
+
+const REASONS: ReadonlyMap<number, string> = new Map([
+  [PROXY_ERRORS.request_invalid.status, "Bad Request"],
+  [PROXY_ERRORS.method_not_allowed.status, "Method Not Allowed"],
+  [PROXY_ERRORS.request_slow.status, "Request Timeout"],
+  [PROXY_ERRORS.headers_too_large.status, "Request Header Fields Too Large"],
+]);

@@ -1,0 +1,146 @@
+/**
+ * One request and its answer, whatever protocol its connection speaks. The exchange is finished exactly once: when the
+ * last byte has left, or when the client is lost.
+ */
+import { messageOf } from "../../lib/errors.ts";
+import type { Logger } from "../../lib/log.ts";
+import { ProxyError } from "../errors.ts";
+import { errorReply } from "../pipeline/error-reply.ts";
+import type { Outcome, Reply } from "../pipeline/exchange.ts";
+import { HttpExchange, type DeadlineWatcher } from "../pipeline/http-exchange.ts";
+import { Run, type Stage } from "../pipeline/run.ts";
+import { arrivalOf, readHead, refusedArrival, type RequestHead } from "./arrival.ts";
+import type { EngineOptions } from "./engine.ts";
+import type { IncomingBody } from "./incoming-body.ts";
+import { ReplyWriter } from "./reply-writer.ts";
+import type { Peer } from "./peer.ts";
+import type { Wire } from "./wire.ts";
+
+/** Whoever made the visit and has to hear of its end. */
+export interface Host {
+  readonly log: Logger;
+  /** Connections end with the answer that is under way. */
+  readonly draining: boolean;
+  entered(visit: Visit): void;
+  finished(visit: Visit, outcome: Outcome): void;
+}
+
+interface Reception {
+  readonly host: Host;
+  readonly head: RequestHead;
+  readonly peer: Peer;
+  readonly makeBody: () => IncomingBody;
+  readonly wire: Wire;
+  readonly options: EngineOptions;
+}
+
+/** Looks at the head of a request and sends it on its way, or refuses it. */
+export function receive({ host, head, peer, makeBody, wire, options: { bind, stage } }: Reception): Visit {
+  let visit: Visit;
+  let refusal: unknown;
+  try {
+    const read = readHead(head, peer, bind);
+    const body = read.hasBody ? makeBody() : null;
+    visit = new Visit(host, new HttpExchange(arrivalOf(read, body)), wire, body);
+  } catch (error) {
+    visit = new Visit(host, new HttpExchange(refusedArrival(head, peer, bind)), wire, null);
+    refusal = error;
+  }
+  host.entered(visit);
+  if (refusal === undefined) visit.run(stage);
+  else visit.send(errorReply(visit.exchange, refusal), true);
+  return visit;
+}
+
+/** A body left unread after our answer: up to here it is cheaper to swallow it than to open a connection anew. */
+const SWALLOW_BYTES = 65_536;
+
+export class Visit implements DeadlineWatcher {
+  readonly exchange: HttpExchange;
+  readonly #host: Host;
+  readonly #wire: Wire;
+  readonly #body: IncomingBody | null;
+  readonly #writer: ReplyWriter;
+  #status = 0;
+  #over = false;
+
+  constructor(host: Host, exchange: HttpExchange, wire: Wire, body: IncomingBody | null) {
+    this.#host = host;
+    this.exchange = exchange;
+    this.#wire = wire;
+    this.#body = body;
+    this.#writer = new ReplyWriter(wire, exchange);
+    exchange.deadlineWatcher = this;
+    wire.onFinish = this.#end.bind(this, false);
+  }
+
+  run(stage: Stage): void {
+    const reply = Run.start(this.exchange, stage);
+    if (reply instanceof Promise) void reply.then((late) => this.send(late, false));
+    else this.send(reply, false);
+  }
+
+  send(reply: Reply, close: boolean): void {
+    if (this.#over || this.#status !== 0) {
+      if (reply.body !== null && !Buffer.isBuffer(reply.body)) reply.body.destroy();
+      return;
+    }
+    this.exchange.answeredByUpstream = reply.upstream;
+    this.#status = reply.status;
+    try {
+      this.#writer.write(reply, close || this.#mustClose());
+    } catch (error) {
+      this.#host.log.error("answer cannot be written", { error: messageOf(error) });
+      if (reply.body !== null && !Buffer.isBuffer(reply.body)) reply.body.destroy();
+      if (this.#wire.headSent) this.#writer.cut();
+      else this.#sendError(new ProxyError("internal", { cause: error }));
+    }
+  }
+
+  /** The connection is gone. Nothing to do when the answer went out in full. */
+  onConnectionLost(): void {
+    this.#end(true);
+  }
+
+  #sendError(error: ProxyError): void {
+    const reply = errorReply(this.exchange, error);
+    this.#status = reply.status;
+    this.#writer.write(reply, true);
+  }
+
+  onDeadline(): void {
+    // What was aborted answers in this turn, with the response policies; only what hangs elsewhere is cut short here.
+    setImmediate(() => {
+      if (this.#over) return;
+      if (this.#status === 0) this.#sendError(new ProxyError("request_timeout"));
+      else if (!this.#wire.ended) this.#writer.cut();
+    });
+  }
+
+  #mustClose(): boolean {
+    if (this.#host.draining) return true;
+    if (this.#body === null || this.#body.isComplete) return false;
+    const { contentLength } = this.exchange;
+    return contentLength === undefined || contentLength > SWALLOW_BYTES;
+  }
+
+  #end(lost: boolean): void {
+    if (this.#over) return;
+    this.#over = true;
+    const { exchange } = this;
+    const timedOut = exchange.aborted;
+    if (lost) {
+      this.#writer.abandon();
+      exchange.abort(new Error("client closed the connection"));
+    }
+    const clientGone = lost && !timedOut && !this.#wire.ended && !this.#writer.broken;
+    this.#host.finished(this, {
+      status: this.#status === 0 ? 499 : this.#status,
+      requestBytes: this.#body?.bytes ?? 0,
+      responseBytes: this.#writer.bytes,
+      durationMs: performance.now() - exchange.startedAtMs,
+      error: exchange.error?.code ?? (this.#writer.broken ? "upstream_broken" : undefined),
+      clientGone,
+    });
+  }
+}

@@ -1,0 +1,22 @@
+/** The answering side of one request, whatever protocol its connection speaks. One head, then a body in pieces or at once. */
+export interface Wire {
+  /** @param headers alternating names and values @param close the connection ends after this answer */
+  head(status: number, headers: string[], close: boolean): void;
+  /** The end of the answer, with all of its body where nothing was written. */
+  end(body?: Buffer): void;
+  /** @returns false when the next piece should wait for `onDrain` */
+  write(chunk: Buffer): boolean;
+  /** @param raw alternating names and values; before `end`, after `head` */
+  trailers(raw: readonly string[]): void;
+  /** Ends it in a way that a client can tell from a complete answer. */
+  cut(): void;
+  /** Called when pieces may be written again, once for each `false`. */
+  onDrain: (() => void) | undefined;
+  /** Called once, when the last byte of the answer has left. */
+  onFinish: (() => void) | undefined;
+  readonly headSent: boolean;
+  /** `end` was called. */
+  readonly ended: boolean;
+  /** Nothing more can be written. */
+  readonly gone: boolean;
+}
