@@ -11,8 +11,8 @@ export class Http2Wire implements Wire {
 
   constructor(stream: ServerHttp2Stream) {
     this.#stream = stream;
-    stream.on("finish", () => this.#finished());
-    stream.on("wantTrailers", () => this.#sendTrailers());
+    stream.on("finish", this.#finished.bind(this));
+    stream.on("wantTrailers", this.#sendTrailers.bind(this));
   }
 
   get headSent(): boolean {
@@ -41,10 +41,7 @@ export class Http2Wire implements Wire {
     const more = this.#stream.write(chunk);
     if (!more && !this.#isWaiting) {
       this.#isWaiting = true;
-      this.#stream.once("drain", () => {
-        this.#isWaiting = false;
-        this.onDrain?.();
-      });
+      this.#stream.once("drain", this.#drained.bind(this));
     }
     return more;
   }
@@ -68,6 +65,11 @@ export class Http2Wire implements Wire {
       fields[name] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value];
     }
     this.#stream.sendTrailers(fields);
+  }
+
+  #drained(): void {
+    this.#isWaiting = false;
+    this.onDrain?.();
   }
 
   #finished(): void {

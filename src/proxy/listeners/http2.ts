@@ -84,15 +84,16 @@ class Connection implements Host {
 
   serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, fields: readonly string[]): void {
     // A broken stream ends by itself; what it was good for hears of it by "close".
-    stream.on("error", () => undefined);
+    stream.on("error", ignore);
     const head = headOf(fields, (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0);
     const waits = headers.expect?.toLowerCase() === "100-continue";
     const makeBody = (): IncomingBody => new IncomingBody(new Http2BodySource(stream, waits));
     const wire = new Http2Wire(stream);
     const visit = receive({ host: this, head, peer: this.#peer, makeBody, wire, options: this.#options });
     // A reset shows as "aborted" at once; as "close" only when everything that was sent has been read.
-    stream.on("aborted", () => visit.onConnectionLost());
-    stream.on("close", () => visit.onConnectionLost());
+    const lost = visit.onConnectionLost.bind(visit);
+    stream.on("aborted", lost);
+    stream.on("close", lost);
     if (head.isBodyless === true) stream.resume();
   }
 
@@ -103,6 +104,8 @@ class Connection implements Host {
     this.#options.onFinished(visit.exchange, outcome);
   }
 }
+
+function ignore(): void {}
 
 /** Pseudo-fields apart from the others, and the crumbs of a cookie put together again (RFC 9113 8.2.3). */
 function headOf(raw: readonly string[], isBodyless: boolean): RequestHead {
@@ -136,9 +139,11 @@ class Http2BodySource implements BodySource {
   constructor(stream: ServerHttp2Stream, waits: boolean) {
     this.stream = stream;
     this.#waits = waits;
-    stream.on("trailers", (_headers: unknown, _flags: unknown, raw: readonly string[] = []) => {
-      this.trailers = raw;
-    });
+    stream.on("trailers", this.#keep.bind(this));
+  }
+
+  #keep(_headers: unknown, _flags: unknown, raw: readonly string[] = []): void {
+    this.trailers = raw;
   }
 
   get isComplete(): boolean {
