@@ -75,7 +75,7 @@ const rules: Check = (value) => {
 export const FORMATS: Readonly<Record<string, { readonly pattern?: string; readonly maxLength: number }>> = {
   "address-range": { pattern: "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$", maxLength: 43 },
   duration: { pattern: "^([0-9]{1,5}(h|m|s|ms)){1,4}$", maxLength: 32 },
-  hostname: { pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", maxLength: 253 },
+  hostname: { pattern: "^[a-z0-9]+((-+|[.])[a-z0-9]+)*$", maxLength: 253 },
   quantity: {
     pattern: "^[+-]?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([KMGTPE]i|[numkKMGTPE]|[eE][+-]?[0-9]{1,2})?$",
     maxLength: 32,

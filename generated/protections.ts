@@ -3,14 +3,22 @@
 /** By "group/Kind": paths of settings without which something would be open that the user meant to close. */
 export const PROTECTIONS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   "gwproxy.dev/GwBackend": [
+    ["spec", "mcp", "targets", "*", "static", "policies", "tls"],
+    ["spec", "mcp", "targets", "*", "static", "policies", "tunnel"],
+    ["spec", "mcp", "targets", "*", "static", "policies", "auth"],
     ["spec", "ai", "groups", "*", "providers", "*", "policies", "tls"],
     ["spec", "ai", "groups", "*", "providers", "*", "policies", "tunnel"],
     ["spec", "ai", "groups", "*", "providers", "*", "policies", "auth"],
     ["spec", "ai", "groups", "*", "providers", "*", "policies", "authorization"],
+    ["spec", "ai", "groups", "*", "providers", "*", "policies", "ai"],
+    ["spec", "ai", "groups", "*", "providers", "*", "policies", "ai", "promptGuard"],
     ["spec", "policies", "tls"],
     ["spec", "policies", "tunnel"],
     ["spec", "policies", "auth"],
     ["spec", "policies", "authorization"],
+    ["spec", "policies", "ai"],
+    ["spec", "policies", "ai", "promptGuard"],
+    ["spec", "policies", "mcp"],
     ["spec", "policies", "extAuth"],
   ],
   "gwproxy.dev/GwPolicy": [
@@ -33,6 +41,9 @@ export const PROTECTIONS: Readonly<Record<string, readonly (readonly string[])[]
     ["spec", "backend", "tunnel"],
     ["spec", "backend", "auth"],
     ["spec", "backend", "authorization"],
+    ["spec", "backend", "ai"],
+    ["spec", "backend", "ai", "promptGuard"],
+    ["spec", "backend", "mcp"],
     ["spec", "backend", "extAuth"],
   ],
 };

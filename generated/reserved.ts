@@ -9,6 +9,7 @@ export interface ReservedNames {
 /** By "group/Kind": maps with keys that the gateway sets itself. */
 export const RESERVED: Readonly<Record<string, readonly ReservedNames[]>> = {
   "gwproxy.dev/GwBackend": [
+    { path: ["spec", "mcp", "targets", "*", "static", "policies", "auth", "jwtSign", "claims"], names: ["iat", "exp", "nbf"] },
     { path: ["spec", "ai", "groups", "*", "providers", "*", "policies", "auth", "jwtSign", "claims"], names: ["iat", "exp", "nbf"] },
     { path: ["spec", "policies", "auth", "jwtSign", "claims"], names: ["iat", "exp", "nbf"] },
   ],

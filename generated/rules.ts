@@ -39,97 +39,26 @@ const StaticBackend: RuleNode = {
   ],
 };
 
-const EndpointSettings: RuleNode = {
+const CloudABackend: RuleNode = {
   type: "object",
-  rules: [
-    {
-      rule: "self.apiVersion == 'v1' || has(self.deploymentName)",
-      message: "deploymentName must be set unless apiVersion is v1",
-      fieldPath: ".deploymentName",
-    },
-  ],
-};
-
-const ResourceSettings: RuleNode = {
-  type: "object",
-  rules: [
-    {
-      rule: "self.resourceType != 'ResB' || has(self.projectName)",
-      message: "projectName must be set for resourceType ResB",
-      fieldPath: ".projectName",
-    },
-  ],
-};
-
-const LocalBackendRef: RuleNode = {
-  type: "object",
-  rules: [
-    {
-      rule: "(self.group == '' && self.kind == 'Service') || (self.group == 'inference.networking.k8s.io' && self.kind == 'InferencePool')",
-      message: "kind must be Service (group \"\") or InferencePool (group \"inference.networking.k8s.io\")",
-      fieldPath: ".kind",
-    },
-    {
-      rule: "self.group != '' || self.kind != 'Service' || has(self.port)",
-      message: "port must be set for a Service",
-      fieldPath: ".port",
-    },
-  ],
-};
-
-const CustomSettings: RuleNode = {
-  type: "object",
-  fields: {
-    "backendRef": LocalBackendRef,
-  },
-};
-
-const LLMProvider: RuleNode = {
-  type: "object",
-  rules: [
-    {
-      rule: "!has(self.port) || has(self.host)",
-      message: "port may be set only when host is set",
-      fieldPath: ".port",
-    },
-    {
-      rule: "!has(self.custom) || (has(self.custom.backendRef) ? !has(self.host) && !has(self.port) : has(self.host) && has(self.port))",
-      message: "custom needs either custom.backendRef, or host and port",
-      fieldPath: ".custom",
-    },
-    {
-      rule: "(!has(self.path) && !has(self.pathPrefix)) || !has(self.custom) || !self.custom.formats.exists(f, has(f.path))",
-      message: "path and pathPrefix may not be set when one of custom.formats has a path",
-      fieldPath: ".custom",
-    },
-    {
-      rule: "!has(self.pathPrefix) || has(self.host)",
-      message: "pathPrefix may be set only when host is set",
-      fieldPath: ".pathPrefix",
-    },
-    {
-      rule: "!has(self.pathPrefix) || has(self.llma) || has(self.llme)",
-      message: "pathPrefix may be set only for llma and llme",
-      fieldPath: ".pathPrefix",
-    },
-  ],
   oneOf: [
     {
       kind: "exactly",
-      fields: ["llma", "llmb", "llmc", "llmd", "llme", "llmf", "llmg", "llmh", "custom"],
-      message: "exactly one of the fields in [llma llmb llmc llmd llme llmf llmg llmh custom] must be set",
-    },
-    {
-      kind: "atMost",
-      fields: ["path", "pathPrefix"],
-      message: "at most one of the fields in [path pathPrefix] may be set",
+      fields: ["agentRuntime"],
+      message: "exactly one of the fields in [agentRuntime] must be set",
     },
   ],
-  fields: {
-    "llmc": EndpointSettings,
-    "llmd": ResourceSettings,
-    "custom": CustomSettings,
-  },
+};
+
+const McpSelector: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atLeast",
+      fields: ["namespaces", "services"],
+      message: "at least one of the fields in [namespaces services] must be set",
+    },
+  ],
 };
 
 const Duration: RuleNode = {
@@ -162,13 +91,8 @@ const LocalSecretRef: RuleNode = {
   type: "object",
   rules: [
     {
-      rule: "(has(self.group) && self.group != '') || !has(self.kind) || self.kind == '' || self.kind == 'Secret'",
-      message: "kind must be Secret when group is empty",
-      fieldPath: ".kind",
-    },
-    {
-      rule: "!has(self.group) || self.group == '' || (has(self.kind) && self.kind != '')",
-      message: "kind must be set when group is set",
+      rule: "has(self.group) && self.group != '' ? has(self.kind) && self.kind != '' : !has(self.kind) || self.kind in ['', 'Secret']",
+      message: "kind must be Secret when group is empty, and must be set otherwise",
       fieldPath: ".kind",
     },
   ],
@@ -178,24 +102,9 @@ const BackendTLS: RuleNode = {
   type: "object",
   rules: [
     {
-      rule: "!(has(self.certificateSource) && self.certificateSource == 'SPIFFE') || !has(self.mtlsCertificateRef)",
-      message: "mtlsCertificateRef may not be set when certificateSource is SPIFFE",
-      fieldPath: ".mtlsCertificateRef",
-    },
-    {
-      rule: "!(has(self.certificateSource) && self.certificateSource == 'SPIFFE') || !has(self.caCertificateRefs)",
-      message: "caCertificateRefs may not be set when certificateSource is SPIFFE",
-      fieldPath: ".caCertificateRefs",
-    },
-    {
-      rule: "!(has(self.certificateSource) && self.certificateSource == 'SPIFFE') || !has(self.insecureSkipVerify)",
-      message: "insecureSkipVerify may not be set when certificateSource is SPIFFE",
-      fieldPath: ".insecureSkipVerify",
-    },
-    {
-      rule: "!(has(self.certificateSource) && self.certificateSource == 'SPIFFE') || !has(self.keyExchangeGroups)",
-      message: "keyExchangeGroups may not be set when certificateSource is SPIFFE",
-      fieldPath: ".keyExchangeGroups",
+      rule: "!has(self.certificateSource) || self.certificateSource != 'SPIFFE' || !(has(self.mtlsCertificateRef) || has(self.caCertificateRefs) || has(self.insecureSkipVerify) || has(self.keyExchangeGroups))",
+      message: "mtlsCertificateRef, caCertificateRefs, insecureSkipVerify and keyExchangeGroups may not be set when certificateSource is SPIFFE",
+      fieldPath: ".certificateSource",
     },
     {
       rule: "!has(self.insecureSkipVerify) || self.insecureSkipVerify != 'All' || !has(self.caCertificateRefs)",
@@ -229,18 +138,18 @@ const BackendRef: RuleNode = {
   type: "object",
   rules: [
     {
-      rule: "(self.group == '' && self.kind == 'Service') || (self.group == 'gwproxy.dev' && self.kind == 'GwBackend')",
+      rule: "(self.group == '') == (self.kind == 'Service')",
       message: "kind must be Service (group \"\") or GwBackend (group \"gwproxy.dev\")",
       fieldPath: ".kind",
     },
     {
-      rule: "self.group != '' || self.kind != 'Service' || has(self.port)",
+      rule: "self.kind != 'Service' || has(self.port)",
       message: "port must be set for a Service",
       fieldPath: ".port",
     },
     {
-      rule: "self.group != '' || self.kind != 'Service' || !self.name.contains('.')",
-      message: "name must be the name of a Service, without its namespace or a domain",
+      rule: "self.kind != 'Service' || !self.name.contains('.')",
+      message: "name of a Service may hold no dot",
       fieldPath: ".name",
     },
   ],
@@ -264,13 +173,8 @@ const LocalSecretKeyRef: RuleNode = {
   type: "object",
   rules: [
     {
-      rule: "(has(self.group) && self.group != '') || !has(self.kind) || self.kind == '' || self.kind == 'Secret'",
-      message: "kind must be Secret when group is empty",
-      fieldPath: ".kind",
-    },
-    {
-      rule: "!has(self.group) || self.group == '' || (has(self.kind) && self.kind != '')",
-      message: "kind must be set when group is set",
+      rule: "has(self.group) && self.group != '' ? has(self.kind) && self.kind != '' : !has(self.kind) || self.kind in ['', 'Secret']",
+      message: "kind must be Secret when group is empty, and must be set otherwise",
       fieldPath: ".kind",
     },
   ],
@@ -420,13 +324,8 @@ const OAuthClientAuth: RuleNode = {
       fieldPath: ".secretRef",
     },
     {
-      rule: "self.method != 'PrivateKeyJwt' || has(self.privateKeyJwt)",
-      message: "privateKeyJwt must be set when method is PrivateKeyJwt",
-      fieldPath: ".privateKeyJwt",
-    },
-    {
-      rule: "self.method == 'PrivateKeyJwt' || !has(self.privateKeyJwt)",
-      message: "privateKeyJwt may be set only when method is PrivateKeyJwt",
+      rule: "(self.method == 'PrivateKeyJwt') == has(self.privateKeyJwt)",
+      message: "privateKeyJwt must be set when method is PrivateKeyJwt, and only then",
       fieldPath: ".privateKeyJwt",
     },
   ],
@@ -607,6 +506,399 @@ const BackendAuth: RuleNode = {
   },
 };
 
+const BackendSimple: RuleNode = {
+  type: "object",
+  fields: {
+    "tcp": BackendTCP,
+    "tls": BackendTLS,
+    "http": BackendHTTP,
+    "tunnel": BackendTunnel,
+    "auth": BackendAuth,
+  },
+};
+
+const McpTarget: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.policies) || has(self.host)",
+      message: "policies may be set only when host is set",
+      fieldPath: ".policies",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["host", "backendRef"],
+      message: "exactly one of the fields in [host backendRef] must be set",
+    },
+  ],
+  fields: {
+    "policies": BackendSimple,
+  },
+};
+
+const McpTargetSelector: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["selector", "static"],
+      message: "exactly one of the fields in [selector static] must be set",
+    },
+  ],
+  fields: {
+    "selector": McpSelector,
+    "static": McpTarget,
+  },
+};
+
+const MCPBackend: RuleNode = {
+  type: "object",
+  fields: {
+    "targets": {
+      type: "array",
+      items: McpTargetSelector,
+    },
+  },
+};
+
+const EndpointSettings: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "self.apiVersion == 'v1' || has(self.deploymentName)",
+      message: "deploymentName must be set unless apiVersion is v1",
+      fieldPath: ".deploymentName",
+    },
+  ],
+};
+
+const ResourceSettings: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "self.resourceType != 'ResB' || has(self.projectName)",
+      message: "projectName must be set for resourceType ResB",
+      fieldPath: ".projectName",
+    },
+  ],
+};
+
+const LocalBackendRef: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "(self.group == '' && self.kind == 'Service') || (self.group == 'inference.networking.k8s.io' && self.kind == 'InferencePool')",
+      message: "kind must be Service (group \"\") or InferencePool (group \"inference.networking.k8s.io\")",
+      fieldPath: ".kind",
+    },
+    {
+      rule: "self.group != '' || self.kind != 'Service' || has(self.port)",
+      message: "port must be set for a Service",
+      fieldPath: ".port",
+    },
+  ],
+};
+
+const CustomSettings: RuleNode = {
+  type: "object",
+  fields: {
+    "backendRef": LocalBackendRef,
+  },
+};
+
+const LLMProvider: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.port) || has(self.host)",
+      message: "port may be set only when host is set",
+      fieldPath: ".port",
+    },
+    {
+      rule: "!has(self.custom) || (has(self.custom.backendRef) ? !has(self.host) && !has(self.port) : has(self.host) && has(self.port))",
+      message: "custom needs either custom.backendRef, or host and port",
+      fieldPath: ".custom",
+    },
+    {
+      rule: "(!has(self.path) && !has(self.pathPrefix)) || !has(self.custom) || !self.custom.formats.exists(f, has(f.path))",
+      message: "path and pathPrefix may not be set when one of custom.formats has a path",
+      fieldPath: ".custom",
+    },
+    {
+      rule: "!has(self.pathPrefix) || has(self.host)",
+      message: "pathPrefix may be set only when host is set",
+      fieldPath: ".pathPrefix",
+    },
+    {
+      rule: "!has(self.pathPrefix) || has(self.llma) || has(self.llme)",
+      message: "pathPrefix may be set only for llma and llme",
+      fieldPath: ".pathPrefix",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["llma", "llmb", "llmc", "llmd", "llme", "llmf", "llmg", "llmh", "custom"],
+      message: "exactly one of the fields in [llma llmb llmc llmd llme llmf llmg llmh custom] must be set",
+    },
+    {
+      kind: "atMost",
+      fields: ["path", "pathPrefix"],
+      message: "at most one of the fields in [path pathPrefix] may be set",
+    },
+  ],
+  fields: {
+    "llmc": EndpointSettings,
+    "llmd": ResourceSettings,
+    "custom": CustomSettings,
+  },
+};
+
+const ModerationAuth: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["key", "secretRef"],
+      message: "exactly one of the fields in [key secretRef] must be set",
+    },
+  ],
+  fields: {
+    "secretRef": LocalSecretKeyRef,
+    "location": CredentialPlace,
+  },
+};
+
+const ModerationPolicies: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atLeast",
+      fields: ["tcp", "tls", "http", "tunnel", "auth"],
+      message: "at least one of the fields in [tcp tls http tunnel auth] must be set",
+    },
+  ],
+  fields: {
+    "auth": ModerationAuth,
+    "tcp": BackendTCP,
+    "tls": BackendTLS,
+    "http": BackendHTTP,
+    "tunnel": BackendTunnel,
+  },
+};
+
+const ModerationGuard: RuleNode = {
+  type: "object",
+  fields: {
+    "policies": ModerationPolicies,
+  },
+};
+
+const WebhookGuard: RuleNode = {
+  type: "object",
+  fields: {
+    "backendRef": BackendRef,
+    "headers": {
+      type: "object",
+      rules: [
+        {
+          rule: "self.all(name, name.matches('^(:(path|method|authority)|[A-Za-z0-9!#$%&*+.^_`|~\\x27-]{1,256})$'))",
+          message: "a key must be the name of a header, :path, :method or :authority",
+        },
+      ],
+    },
+  },
+};
+
+const GuardrailsAAuth: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.location) || !has(self.cloudA)",
+      message: "location may be set only with key or secretRef",
+      fieldPath: ".location",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["cloudA", "key", "secretRef"],
+      message: "exactly one of the fields in [cloudA key secretRef] must be set",
+    },
+  ],
+  fields: {
+    "cloudA": CloudAAuth,
+    "secretRef": LocalSecretKeyRef,
+    "location": CredentialPlace,
+  },
+};
+
+const GuardrailsAPolicies: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atLeast",
+      fields: ["tcp", "tls", "http", "tunnel", "auth"],
+      message: "at least one of the fields in [tcp tls http tunnel auth] must be set",
+    },
+  ],
+  fields: {
+    "auth": GuardrailsAAuth,
+    "tcp": BackendTCP,
+    "tls": BackendTLS,
+    "http": BackendHTTP,
+    "tunnel": BackendTunnel,
+  },
+};
+
+const GuardrailsA: RuleNode = {
+  type: "object",
+  fields: {
+    "policies": GuardrailsAPolicies,
+  },
+};
+
+const GuardrailsBAuth: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["cloudC"],
+      message: "exactly one of the fields in [cloudC] must be set",
+    },
+  ],
+  fields: {
+    "cloudC": CloudCAuth,
+  },
+};
+
+const GuardrailsBPolicies: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atLeast",
+      fields: ["tcp", "tls", "http", "tunnel", "auth"],
+      message: "at least one of the fields in [tcp tls http tunnel auth] must be set",
+    },
+  ],
+  fields: {
+    "auth": GuardrailsBAuth,
+    "tcp": BackendTCP,
+    "tls": BackendTLS,
+    "http": BackendHTTP,
+    "tunnel": BackendTunnel,
+  },
+};
+
+const GuardrailsB: RuleNode = {
+  type: "object",
+  fields: {
+    "policies": GuardrailsBPolicies,
+  },
+};
+
+const GuardResponse: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atLeast",
+      fields: ["message", "statusCode", "headers"],
+      message: "at least one of the fields in [message statusCode headers] must be set",
+    },
+  ],
+};
+
+const RequestGuard: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.scope) || has(self.regex) || has(self.guardrailsA) || (self.scope.size() == 2 && self.scope.all(part, part in ['SystemPrompt', 'Messages']))",
+      message: "scope may differ from SystemPrompt and Messages only for regex and guardrailsA",
+      fieldPath: ".scope",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["regex", "webhook", "moderation", "guardrailsA", "guardrailsB"],
+      message: "exactly one of the fields in [regex webhook moderation guardrailsA guardrailsB] must be set",
+    },
+  ],
+  fields: {
+    "moderation": ModerationGuard,
+    "webhook": WebhookGuard,
+    "guardrailsA": GuardrailsA,
+    "guardrailsB": GuardrailsB,
+    "response": GuardResponse,
+  },
+};
+
+const ResponseGuard: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.scope) || has(self.regex) || has(self.guardrailsA) || (self.scope.size() == 2 && self.scope.all(part, part in ['SystemPrompt', 'Messages']))",
+      message: "scope may differ from SystemPrompt and Messages only for regex and guardrailsA",
+      fieldPath: ".scope",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["regex", "webhook", "guardrailsA", "guardrailsB"],
+      message: "exactly one of the fields in [regex webhook guardrailsA guardrailsB] must be set",
+    },
+  ],
+  fields: {
+    "webhook": WebhookGuard,
+    "guardrailsA": GuardrailsA,
+    "guardrailsB": GuardrailsB,
+    "response": GuardResponse,
+  },
+};
+
+const PromptGuard: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atLeast",
+      fields: ["request", "response"],
+      message: "at least one of the fields in [request response] must be set",
+    },
+  ],
+  fields: {
+    "request": {
+      type: "array",
+      items: RequestGuard,
+    },
+    "response": {
+      type: "array",
+      items: ResponseGuard,
+    },
+  },
+};
+
+const BackendAI: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atMost",
+      fields: ["prompt", "promptEnrichment"],
+      message: "at most one of the fields in [prompt promptEnrichment] may be set",
+    },
+    {
+      kind: "atLeast",
+      fields: ["prompt", "promptEnrichment", "promptGuard", "defaults", "overrides", "transformations", "modelAliases", "promptCaching", "routes"],
+      message: "at least one of the fields in [prompt promptEnrichment promptGuard defaults overrides transformations modelAliases promptCaching routes] must be set",
+    },
+  ],
+  fields: {
+    "promptGuard": PromptGuard,
+  },
+};
+
 const Transform: RuleNode = {
   type: "object",
   oneOf: [
@@ -652,8 +944,8 @@ const BackendWithAI: RuleNode = {
   oneOf: [
     {
       kind: "atLeast",
-      fields: ["tcp", "tls", "http", "tunnel", "auth", "authorization", "transformation", "health"],
-      message: "at least one of the fields in [tcp tls http tunnel auth authorization transformation health] must be set",
+      fields: ["tcp", "tls", "http", "tunnel", "auth", "authorization", "ai", "transformation", "health"],
+      message: "at least one of the fields in [tcp tls http tunnel auth authorization ai transformation health] must be set",
     },
   ],
   fields: {
@@ -662,6 +954,7 @@ const BackendWithAI: RuleNode = {
     "http": BackendHTTP,
     "tunnel": BackendTunnel,
     "auth": BackendAuth,
+    "ai": BackendAI,
     "transformation": TransformationPolicy,
     "health": BackendHealth,
   },
@@ -751,6 +1044,110 @@ const AIBackend: RuleNode = {
   },
 };
 
+const RemoteJwks: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.backendRef) || has(self.jwksPath)",
+      message: "jwksPath must be set when backendRef is set",
+      fieldPath: ".jwksPath",
+    },
+    {
+      rule: "!has(self.url) || !has(self.jwksPath)",
+      message: "jwksPath may not be set when url is set: the url holds the path",
+      fieldPath: ".jwksPath",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["backendRef", "url"],
+      message: "exactly one of the fields in [backendRef url] must be set",
+    },
+  ],
+  fields: {
+    "cacheDuration": Duration,
+    "backendRef": BackendRef,
+  },
+};
+
+const MCPAuthentication: RuleNode = {
+  type: "object",
+  fields: {
+    "jwks": RemoteJwks,
+    "clientSecretRef": LocalSecretKeyRef,
+  },
+};
+
+const McpGuardrailService: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.url) || !self.url.matches('^https?://[^/]+/')",
+      message: "url may not have a path",
+      fieldPath: ".url",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["backendRef", "url"],
+      message: "exactly one of the fields in [backendRef url] must be set",
+    },
+  ],
+  fields: {
+    "backendRef": BackendRef,
+  },
+};
+
+const McpGuardrail: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["remote"],
+      message: "exactly one of the fields in [remote] must be set",
+    },
+  ],
+  fields: {
+    "remote": McpGuardrailService,
+    "methods": {
+      type: "object",
+      rules: [
+        {
+          rule: "self.all(method, method.matches('^([*]|[^*]+|[^*]+/[*]|[*]/[^*]+)$'))",
+          message: "a key must be a method, prefix/*, */suffix or *",
+        },
+      ],
+    },
+  },
+};
+
+const MCPGuardrails: RuleNode = {
+  type: "object",
+  fields: {
+    "processors": {
+      type: "array",
+      items: McpGuardrail,
+    },
+  },
+};
+
+const BackendMCP: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atLeast",
+      fields: ["authorization", "authentication", "guardrails"],
+      message: "at least one of the fields in [authorization authentication guardrails] must be set",
+    },
+  ],
+  fields: {
+    "authentication": MCPAuthentication,
+    "guardrails": MCPGuardrails,
+  },
+};
+
 const ExtAuthPolicy: RuleNode = {
   type: "object",
   rules: [
@@ -792,8 +1189,8 @@ const BackendFull: RuleNode = {
   oneOf: [
     {
       kind: "atLeast",
-      fields: ["tcp", "tls", "http", "tunnel", "auth", "authorization", "transformation", "health", "sessionAffinity", "extAuth"],
-      message: "at least one of the fields in [tcp tls http tunnel auth authorization transformation health sessionAffinity extAuth] must be set",
+      fields: ["tcp", "tls", "http", "tunnel", "auth", "authorization", "ai", "transformation", "health", "sessionAffinity", "mcp", "extAuth"],
+      message: "at least one of the fields in [tcp tls http tunnel auth authorization ai transformation health sessionAffinity mcp extAuth] must be set",
     },
   ],
   fields: {
@@ -802,23 +1199,44 @@ const BackendFull: RuleNode = {
     "http": BackendHTTP,
     "tunnel": BackendTunnel,
     "auth": BackendAuth,
+    "ai": BackendAI,
     "transformation": TransformationPolicy,
     "health": BackendHealth,
+    "mcp": BackendMCP,
     "extAuth": ExtAuthPolicy,
   },
 };
 
 const GwBackendSpec: RuleNode = {
   type: "object",
+  rules: [
+    {
+      rule: "!has(self.policies) || !has(self.policies.ai) || has(self.ai)",
+      message: "policies.ai may be set only when ai is set",
+      fieldPath: ".policies.ai",
+    },
+    {
+      rule: "!has(self.policies) || !has(self.policies.mcp) || has(self.mcp)",
+      message: "policies.mcp may be set only when mcp is set",
+      fieldPath: ".policies.mcp",
+    },
+    {
+      rule: "!has(self.policies) || !has(self.policies.sessionAffinity) || !has(self.mcp)",
+      message: "policies.sessionAffinity may not be set when mcp is set, whose sessions keep to one replica already",
+      fieldPath: ".policies.sessionAffinity",
+    },
+  ],
   oneOf: [
     {
       kind: "exactly",
-      fields: ["static", "ai"],
-      message: "exactly one of the fields in [static ai] must be set",
+      fields: ["static", "a2a", "dynamicForwardProxy", "cloudA", "mcp", "ai"],
+      message: "exactly one of the fields in [static a2a dynamicForwardProxy cloudA mcp ai] must be set",
     },
   ],
   fields: {
     "static": StaticBackend,
+    "cloudA": CloudABackend,
+    "mcp": MCPBackend,
     "ai": AIBackend,
     "policies": BackendFull,
   },
@@ -1094,33 +1512,6 @@ const Cors: RuleNode = {
       fieldPath: ".allowHeaders",
     },
   ],
-};
-
-const RemoteJwks: RuleNode = {
-  type: "object",
-  rules: [
-    {
-      rule: "!has(self.backendRef) || has(self.jwksPath)",
-      message: "jwksPath must be set when backendRef is set",
-      fieldPath: ".jwksPath",
-    },
-    {
-      rule: "!has(self.url) || !has(self.jwksPath)",
-      message: "jwksPath may not be set when url is set: the url holds the path",
-      fieldPath: ".jwksPath",
-    },
-  ],
-  oneOf: [
-    {
-      kind: "exactly",
-      fields: ["backendRef", "url"],
-      message: "exactly one of the fields in [backendRef url] must be set",
-    },
-  ],
-  fields: {
-    "cacheDuration": Duration,
-    "backendRef": BackendRef,
-  },
 };
 
 const Jwks: RuleNode = {
@@ -1589,47 +1980,47 @@ const Traffic: RuleNode = {
   type: "object",
   rules: [
     {
-      rule: "!(has(self.phase) && self.phase == 'PreRouting') || !has(self.rateLimit)",
+      rule: "!has(self.rateLimit) || self.phase != 'PreRouting'",
       message: "rateLimit may not be set when phase is PreRouting",
       fieldPath: ".rateLimit",
     },
     {
-      rule: "!(has(self.phase) && self.phase == 'PreRouting') || !has(self.buffer)",
+      rule: "!has(self.buffer) || self.phase != 'PreRouting'",
       message: "buffer may not be set when phase is PreRouting",
       fieldPath: ".buffer",
     },
     {
-      rule: "!(has(self.phase) && self.phase == 'PreRouting') || !has(self.csrf)",
+      rule: "!has(self.csrf) || self.phase != 'PreRouting'",
       message: "csrf may not be set when phase is PreRouting",
       fieldPath: ".csrf",
     },
     {
-      rule: "!(has(self.phase) && self.phase == 'PreRouting') || !has(self.headerModifiers)",
+      rule: "!has(self.headerModifiers) || self.phase != 'PreRouting'",
       message: "headerModifiers may not be set when phase is PreRouting",
       fieldPath: ".headerModifiers",
     },
     {
-      rule: "!(has(self.phase) && self.phase == 'PreRouting') || !has(self.hostRewrite)",
+      rule: "!has(self.hostRewrite) || self.phase != 'PreRouting'",
       message: "hostRewrite may not be set when phase is PreRouting",
       fieldPath: ".hostRewrite",
     },
     {
-      rule: "!(has(self.phase) && self.phase == 'PreRouting') || !has(self.timeouts)",
+      rule: "!has(self.timeouts) || self.phase != 'PreRouting'",
       message: "timeouts may not be set when phase is PreRouting",
       fieldPath: ".timeouts",
     },
     {
-      rule: "!(has(self.phase) && self.phase == 'PreRouting') || !has(self.retry)",
+      rule: "!has(self.retry) || self.phase != 'PreRouting'",
       message: "retry may not be set when phase is PreRouting",
       fieldPath: ".retry",
     },
     {
-      rule: "!(has(self.phase) && self.phase == 'PreRouting') || !has(self.delay)",
+      rule: "!has(self.delay) || self.phase != 'PreRouting'",
       message: "delay may not be set when phase is PreRouting",
       fieldPath: ".delay",
     },
     {
-      rule: "!(has(self.phase) && self.phase == 'PreRouting') || !has(self.directResponse)",
+      rule: "!has(self.directResponse) || self.phase != 'PreRouting'",
       message: "directResponse may not be set when phase is PreRouting",
       fieldPath: ".directResponse",
     },
@@ -1761,6 +2152,355 @@ const GwPolicy: RuleNode = {
   type: "object",
   fields: {
     "spec": GwPolicySpec,
+  },
+};
+
+const ModelParentRef: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "self.group == 'gateway.networking.k8s.io' && self.kind in ['Gateway', 'ListenerSet', 'HTTPRoute']",
+      message: "kind must be Gateway, ListenerSet or HTTPRoute (group \"gateway.networking.k8s.io\")",
+      fieldPath: ".kind",
+    },
+  ],
+};
+
+const ModelMatch: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.model) || self.model.matches('^([*]|[^*]+|[*][^*]+|[^*]+[*])$')",
+      message: "model may hold one *, at its start or at its end",
+      fieldPath: ".model",
+    },
+  ],
+};
+
+const ResourceFields: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "self.resourceType != 'ResB' || has(self.projectName)",
+      message: "projectName must be set for resourceType ResB",
+      fieldPath: ".projectName",
+    },
+  ],
+};
+
+const CustomFields: RuleNode = {
+  type: "object",
+  fields: {
+    "backendRef": LocalBackendRef,
+  },
+};
+
+const BaseURL: RuleNode = {
+  type: "string",
+  rules: [
+    {
+      rule: "self.matches('^https?://([^/?#]*@)?([A-Za-z0-9._-]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?([/?#]|$)')",
+      message: "must be an absolute URL of http or https with a host",
+    },
+    {
+      rule: "!self.contains('://') || self.matches('^[^/?#@]*//[^/?#@]*(/[^?#]*)?$')",
+      message: "must not hold user info, a query or a fragment",
+    },
+    {
+      rule: "!self.matches('^[^/]*//([^/?#:]*[.])?(?i:localhost)[.]?(:[0-9]*)?([/?#]|$)')",
+      message: "must not name the proxy itself (localhost)",
+    },
+    {
+      rule: "!self.matches('^[^/]*//\\\\[[0-9A-Fa-f:.]+\\\\]') || (isIP(self.substring(self.indexOf('[') + 1, self.indexOf(']'))) && !ip(self.substring(self.indexOf('[') + 1, self.indexOf(']'))).isLoopback() && !ip(self.substring(self.indexOf('[') + 1, self.indexOf(']'))).isUnspecified() && !ip(self.substring(self.indexOf('[') + 1, self.indexOf(']'))).isLinkLocalUnicast() && !ip(self.substring(self.indexOf('[') + 1, self.indexOf(']'))).isLinkLocalMulticast())",
+      message: "must not name a loopback, link-local or unspecified address, nor an IPv4 address in IPv6 form",
+    },
+    {
+      rule: "!self.matches('^[^/]*//(127[.][0-9]+|169[.]254|224[.]0[.]0|0[.]0[.]0)([.][0-9]+){1,2}(:[0-9]*)?([/?#]|$)')",
+      message: "must not name a loopback, link-local or unspecified address",
+    },
+    {
+      rule: "!self.matches('^[^/]*//((0[xX][0-9a-fA-F]*|[0-9]+)[.]?)+(:[0-9]*)?([/?#]|$)') || self.matches('^[^/]*//((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])(:[0-9]*)?([/?#]|$)')",
+      message: "must not name a host by a number that is no IPv4 address of four parts",
+    },
+  ],
+};
+
+const ModelAuth: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.location) || has(self.key) || has(self.secretRef) || has(self.passthrough)",
+      message: "location may be set only with key, secretRef or passthrough",
+      fieldPath: ".location",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "atMost",
+      fields: ["key", "secretRef", "passthrough", "cloudA", "cloudB", "cloudC", "oauthTokenExchange"],
+      message: "at most one of the fields in [key secretRef passthrough cloudA cloudB cloudC oauthTokenExchange] may be set",
+    },
+    {
+      kind: "atLeast",
+      fields: ["key", "secretRef", "passthrough", "cloudA", "cloudB", "cloudC", "oauthTokenExchange", "credentials"],
+      message: "at least one of the fields in [key secretRef passthrough cloudA cloudB cloudC oauthTokenExchange credentials] must be set",
+    },
+  ],
+  fields: {
+    "cloudA": CloudAAuth,
+    "cloudB": CloudBAuth,
+    "cloudC": CloudCAuth,
+    "oauthTokenExchange": OAuthTokenExchange,
+    "credentials": {
+      type: "array",
+      items: BackendCredential,
+    },
+    "secretRef": LocalSecretKeyRef,
+    "location": CredentialPlace,
+  },
+};
+
+const ModelPolicies: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atLeast",
+      fields: ["transformations", "finalTransformations", "authorization", "auth", "health", "tls", "tunnel", "headers", "promptGuard"],
+      message: "at least one of the fields in [transformations finalTransformations authorization auth health tls tunnel headers promptGuard] must be set",
+    },
+  ],
+  fields: {
+    "auth": ModelAuth,
+    "health": BackendHealth,
+    "tls": BackendTLS,
+    "tunnel": BackendTunnel,
+    "headers": HeaderModifiers,
+    "promptGuard": PromptGuard,
+  },
+};
+
+const ConditionalModels: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "self.targets.filter(target, !has(target.when)).size() == 0 || (self.targets.filter(target, !has(target.when)).size() == 1 && !has(self.targets[size(self.targets) - 1].when))",
+      message: "only the last of targets may leave out when",
+      fieldPath: ".targets",
+    },
+  ],
+};
+
+const ModelCallout: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["backendRef", "url"],
+      message: "exactly one of the fields in [backendRef url] must be set",
+    },
+  ],
+  fields: {
+    "headers": {
+      type: "object",
+      rules: [
+        {
+          rule: "self.all(name, name.matches('^(:(path|method|authority)|[A-Za-z0-9!#$%&*+.^_`|~\\x27-]{1,256})$'))",
+          message: "a key must be the name of a header, :path, :method or :authority",
+        },
+      ],
+    },
+    "transformation": {
+      type: "object",
+      rules: [
+        {
+          rule: "'model' in self",
+          message: "the entry model must be set",
+        },
+      ],
+    },
+    "backendRef": BackendRef,
+  },
+};
+
+const VirtualModel: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["weighted", "failover", "conditional", "callout"],
+      message: "exactly one of the fields in [weighted failover conditional callout] must be set",
+    },
+  ],
+  fields: {
+    "conditional": ConditionalModels,
+    "callout": ModelCallout,
+  },
+};
+
+const GwModelSpec: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.virtualModel) || self.visibility != 'Internal'",
+      message: "visibility may not be Internal for a virtualModel",
+      fieldPath: ".visibility",
+    },
+    {
+      rule: "!has(self.virtualModel) || !has(self.match) || !has(self.match.model) || !self.match.model.contains('*')",
+      message: "match.model of a virtualModel may not hold *",
+      fieldPath: ".match.model",
+    },
+    {
+      rule: "!has(self.virtualModel) || !has(self.baseURL)",
+      message: "baseURL may be set only with provider",
+      fieldPath: ".baseURL",
+    },
+    {
+      rule: "!has(self.virtualModel) || !has(self.policies)",
+      message: "policies may be set only with provider",
+      fieldPath: ".policies",
+    },
+    {
+      rule: "has(self.llmd) == (has(self.provider) && self.provider == 'llmd')",
+      message: "llmd must be set when provider is llmd, and only then",
+      fieldPath: ".llmd",
+    },
+    {
+      rule: "has(self.llmg) == (has(self.provider) && self.provider == 'llmg')",
+      message: "llmg must be set when provider is llmg, and only then",
+      fieldPath: ".llmg",
+    },
+    {
+      rule: "has(self.llmh) == (has(self.provider) && self.provider == 'llmh')",
+      message: "llmh must be set when provider is llmh, and only then",
+      fieldPath: ".llmh",
+    },
+    {
+      rule: "has(self.custom) == (has(self.provider) && self.provider == 'custom')",
+      message: "custom must be set when provider is custom, and only then",
+      fieldPath: ".custom",
+    },
+    {
+      rule: "!has(self.custom) || has(self.custom.backendRef) != has(self.baseURL)",
+      message: "custom needs either custom.backendRef or baseURL",
+      fieldPath: ".custom",
+    },
+  ],
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["provider", "virtualModel"],
+      message: "exactly one of the fields in [provider virtualModel] must be set",
+    },
+  ],
+  fields: {
+    "parentRefs": {
+      type: "array",
+      items: ModelParentRef,
+    },
+    "match": ModelMatch,
+    "llmd": ResourceFields,
+    "custom": CustomFields,
+    "baseURL": BaseURL,
+    "policies": ModelPolicies,
+    "virtualModel": VirtualModel,
+  },
+};
+
+const GwModel: RuleNode = {
+  type: "object",
+  fields: {
+    "spec": GwModelSpec,
+  },
+};
+
+const EnvVarSource: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "exactly",
+      fields: ["fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef"],
+      message: "exactly one of the fields in [fieldRef resourceFieldRef configMapKeyRef secretKeyRef] must be set",
+    },
+  ],
+};
+
+const EnvVar: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atMost",
+      fields: ["value", "valueFrom"],
+      message: "at most one of the fields in [value valueFrom] may be set",
+    },
+  ],
+  fields: {
+    "valueFrom": EnvVarSource,
+  },
+};
+
+const Shutdown: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "self.min <= self.max",
+      message: "min may not be greater than max",
+      fieldPath: ".min",
+    },
+  ],
+};
+
+const SpiffeSource: RuleNode = {
+  type: "object",
+  oneOf: [
+    {
+      kind: "atMost",
+      fields: ["csi", "hostPath"],
+      message: "at most one of the fields in [csi hostPath] may be set",
+    },
+  ],
+};
+
+const Spiffe: RuleNode = {
+  type: "object",
+  fields: {
+    "source": SpiffeSource,
+  },
+};
+
+const GwParametersSpec: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      rule: "!has(self.deployment) || !has(self.workload) || !has(self.workload.kind) || self.workload.kind == 'Deployment'",
+      message: "deployment may be set only when workload.kind is Deployment",
+      fieldPath: ".deployment",
+    },
+    {
+      rule: "!has(self.daemonSet) || (has(self.workload) && has(self.workload.kind) && self.workload.kind == 'DaemonSet')",
+      message: "daemonSet may be set only when workload.kind is DaemonSet",
+      fieldPath: ".daemonSet",
+    },
+    {
+      rule: "!has(self.horizontalPodAutoscaler) || !has(self.workload) || !has(self.workload.kind) || self.workload.kind != 'DaemonSet'",
+      message: "horizontalPodAutoscaler may not be set when workload.kind is DaemonSet",
+      fieldPath: ".horizontalPodAutoscaler",
+    },
+  ],
+  fields: {
+    "env": {
+      type: "array",
+      items: EnvVar,
+    },
+    "shutdown": Shutdown,
+    "spiffe": Spiffe,
+  },
+};
+
+const GwParameters: RuleNode = {
+  type: "object",
+  fields: {
+    "spec": GwParametersSpec,
   },
 };
 
@@ -2334,6 +3074,8 @@ const HTTPRoute: RuleNode = {
 export const RULES: Readonly<Record<string, RuleNode>> = {
   "gwproxy.dev/GwBackend": GwBackend,
   "gwproxy.dev/GwPolicy": GwPolicy,
+  "gwproxy.dev/GwModel": GwModel,
+  "gwproxy.dev/GwParameters": GwParameters,
   "gateway.networking.k8s.io/Gateway": Gateway,
   "gateway.networking.k8s.io/GatewayClass": GatewayClass,
   "gateway.networking.k8s.io/HTTPRoute": HTTPRoute,

@@ -3,12 +3,28 @@
 /** By "group/Kind": paths of values that no dump, log or error may show; "*" is each item or value. */
 export const SECRETS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   "gwproxy.dev/GwBackend": [
+    ["spec", "mcp", "targets", "*", "static", "policies", "auth", "key"],
     ["spec", "ai", "groups", "*", "providers", "*", "policies", "auth", "key"],
+    ["spec", "ai", "groups", "*", "providers", "*", "policies", "ai", "promptGuard", "request", "*", "moderation", "policies", "auth", "key"],
+    ["spec", "ai", "groups", "*", "providers", "*", "policies", "ai", "promptGuard", "request", "*", "guardrailsA", "policies", "auth", "key"],
+    ["spec", "ai", "groups", "*", "providers", "*", "policies", "ai", "promptGuard", "response", "*", "guardrailsA", "policies", "auth", "key"],
     ["spec", "policies", "auth", "key"],
+    ["spec", "policies", "ai", "promptGuard", "request", "*", "moderation", "policies", "auth", "key"],
+    ["spec", "policies", "ai", "promptGuard", "request", "*", "guardrailsA", "policies", "auth", "key"],
+    ["spec", "policies", "ai", "promptGuard", "response", "*", "guardrailsA", "policies", "auth", "key"],
   ],
   "gwproxy.dev/GwPolicy": [
     ["spec", "traffic", "basicAuthentication", "users", "*"],
     ["spec", "backend", "auth", "key"],
+    ["spec", "backend", "ai", "promptGuard", "request", "*", "moderation", "policies", "auth", "key"],
+    ["spec", "backend", "ai", "promptGuard", "request", "*", "guardrailsA", "policies", "auth", "key"],
+    ["spec", "backend", "ai", "promptGuard", "response", "*", "guardrailsA", "policies", "auth", "key"],
+  ],
+  "gwproxy.dev/GwModel": [
+    ["spec", "policies", "auth", "key"],
+    ["spec", "policies", "promptGuard", "request", "*", "moderation", "policies", "auth", "key"],
+    ["spec", "policies", "promptGuard", "request", "*", "guardrailsA", "policies", "auth", "key"],
+    ["spec", "policies", "promptGuard", "response", "*", "guardrailsA", "policies", "auth", "key"],
   ],
   "/Secret": [
     ["data", "*"],

@@ -6,6 +6,7 @@ import type { SchemaGraph } from "../graph.ts";
 import type { KindEntry, KindsFile } from "../load.ts";
 import { header } from "../print.ts";
 import type { Schema } from "../schema.ts";
+import { slim } from "../slim.ts";
 
 const STANDARD_FIELDS: Readonly<Record<string, Schema>> = {
   apiVersion: { type: "string", description: "Version of the schema that this object is written in." },
@@ -18,7 +19,8 @@ export function emitCrds(graph: SchemaGraph, kinds: KindsFile): Map<string, stri
   return new Map(
     kinds.kinds.map((entry) => {
       const crd = crdOf(graph, kinds, entry);
-      const text = stringify(crd, { lineWidth: 120, aliasDuplicateObjects: false });
+      // kubectl reads YAML 1.1, in which Off and y are truth values: they need quotes.
+      const text = stringify(crd, { version: "1.1", lineWidth: 120, aliasDuplicateObjects: false });
       return [`${kinds.group}_${entry.plural}.yaml`, header("#", "crds/schemas") + text];
     }),
   );
@@ -26,7 +28,7 @@ export function emitCrds(graph: SchemaGraph, kinds: KindsFile): Map<string, stri
 
 /** The CRD as an object, descriptions within budget. */
 export function crdOf(graph: SchemaGraph, kinds: KindsFile, entry: KindEntry): object {
-  const root = expand(graph, graph.get(entry.component).schema);
+  const root = slim(expand(graph, graph.get(entry.component).schema));
   const schema = sorted({ ...root, properties: { ...root.properties, ...STANDARD_FIELDS } });
   const overhead = Buffer.byteLength(JSON.stringify(document(kinds, entry, {}))) - "{}".length;
   return document(kinds, entry, sorted(spendDescriptions(entry.kind, schema, overhead).schema));

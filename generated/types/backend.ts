@@ -3,6 +3,35 @@
 import type { BackendFull } from "./backend-policies.ts";
 import type { Condition, ObjectMeta, PortNumber, ShortString } from "./common.ts";
 import type { AIBackend } from "./llm.ts";
+import type { MCPBackend } from "./mcp.ts";
+
+/** An agent at one address. */
+export interface A2ABackend {
+  /** A DNS name or an IP address. */
+  readonly host: ShortString;
+  /** The port of the host. */
+  readonly port: PortNumber;
+}
+
+/** An agent that is hosted by Bedrock AgentCore. Requests are signed with the credentials of the proxy unless policies.auth says otherwise. */
+export interface AgentRuntime {
+  /** The ARN of the runtime. Region and account are read from it. */
+  readonly agentRuntimeArn: string;
+  /**
+   * An alias or a version of the runtime.
+   * Default: the runtime's own default.
+   */
+  readonly qualifier?: ShortString;
+}
+
+/** A service of cloud A (AWS). Exactly one is named. */
+export interface CloudABackend {
+  /** An agent that is hosted by Bedrock AgentCore. */
+  readonly agentRuntime?: AgentRuntime;
+}
+
+/** The destination that the request names. It has no settings. */
+export type DynamicForwardProxy = Readonly<Record<string, never>>;
 
 /** A destination that routes can name in backendRefs. */
 export interface GwBackend {
@@ -19,6 +48,14 @@ export interface GwBackend {
 export interface GwBackendSpec {
   /** A host and port, or a Unix socket. */
   readonly static?: StaticBackend;
+  /** An agent that speaks the Agent2Agent protocol. Its agent card is pointed at the gateway, and its calls are recorded. */
+  readonly a2a?: A2ABackend;
+  /** Whatever the request names: its authority, or the server name of a TLS connection. It reaches every address that the proxy can reach, so put an authorization in front of it. */
+  readonly dynamicForwardProxy?: DynamicForwardProxy;
+  /** A service of cloud A (AWS). */
+  readonly cloudA?: CloudABackend;
+  /** Servers of the Model Context Protocol, behind one virtual server. */
+  readonly mcp?: MCPBackend;
   /** Providers of large language models. */
   readonly ai?: AIBackend;
   /** Settings of connections to this destination. They beat every attached policy. */

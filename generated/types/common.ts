@@ -9,12 +9,12 @@ export interface BackendRef {
    * API group of the destination. Empty is the core group.
    * Default: `""`.
    */
-  readonly group?: Group;
+  readonly group?: ("" | "gwproxy.dev");
   /**
    * Kind of the destination.
    * Default: `"Service"`.
    */
-  readonly kind?: Kind;
+  readonly kind?: ("Service" | "GwBackend");
   /** Name of the destination. */
   readonly name: string;
   /**

@@ -11,8 +11,8 @@ export interface AIBackend {
   readonly groups?: readonly PriorityGroup[];
 }
 
-/** Settings of a service that is no well-known provider. */
-export interface CustomSettings {
+/** A service, and the formats that it speaks. */
+export interface CustomFields {
   /** A destination in the cluster, in place of host and port. */
   readonly backendRef?: LocalBackendRef;
   /**
@@ -22,11 +22,24 @@ export interface CustomSettings {
   readonly providerOverride?: ShortString;
   /** The formats that the service speaks. */
   readonly formats: readonly ProviderFormatConfig[];
+}
+
+/** Settings of a service that is no well-known provider. */
+export interface CustomSettings {
   /**
    * The model to use, whatever the request names.
    * Default: the model that the request names.
    */
   readonly model?: ShortString;
+  /** A destination in the cluster, in place of host and port. */
+  readonly backendRef?: LocalBackendRef;
+  /**
+   * The identity of the provider in costs and telemetry.
+   * Default: `"custom"`.
+   */
+  readonly providerOverride?: ShortString;
+  /** The formats that the service speaks. */
+  readonly formats: readonly ProviderFormatConfig[];
 }
 
 /** Settings of llmc. */
@@ -52,23 +65,23 @@ export interface GuardrailRef {
 
 /** A provider of large language models. Exactly one key names it. */
 export interface LLMProvider {
-  /** api.openai.com and services that speak its formats. */
+  /** The OpenAI platform API (chat completions, responses, embeddings, realtime), at api.openai.com or a host that speaks it. */
   readonly llma?: ModelSettings;
-  /** api.githubcopilot.com. */
+  /** The GitHub Copilot API, at api.githubcopilot.com. */
   readonly llmb?: ModelSettings;
-  /** An OpenAI endpoint in cloud B, given by its address. */
+  /** Azure OpenAI, by the name of an endpoint. */
   readonly llmc?: EndpointSettings;
-  /** An OpenAI or model resource in cloud B, given by its name. */
+  /** Azure OpenAI or an Azure AI Foundry project, by the name of a resource. */
   readonly llmd?: ResourceSettings;
-  /** api.anthropic.com and services that speak its formats. */
+  /** The Anthropic Messages API, at api.anthropic.com or a host that speaks it. */
   readonly llme?: ModelSettings;
-  /** generativelanguage.googleapis.com. */
+  /** The Gemini API, at generativelanguage.googleapis.com. */
   readonly llmf?: ModelSettings;
-  /** Models of a project in cloud C. */
+  /** Vertex AI, for the models of a project in Google Cloud. */
   readonly llmg?: ProjectSettings;
-  /** Models of a region in cloud A. */
+  /** Amazon Bedrock (Converse, or its OpenAI- and Anthropic-shaped endpoint), for the models of a region. */
   readonly llmh?: RegionSettings;
-  /** Any other service that speaks one of the formats. */
+  /** Any other service, by the formats that it speaks. */
   readonly custom?: CustomSettings;
   /**
    * A DNS name or an IP address to use in place of the provider's own.
@@ -107,23 +120,23 @@ export interface NamedLLMProvider {
   readonly name: SectionName;
   /** Settings of connections to this member. They beat those of the backend. */
   readonly policies?: BackendWithAI;
-  /** api.openai.com and services that speak its formats. */
+  /** The OpenAI platform API (chat completions, responses, embeddings, realtime), at api.openai.com or a host that speaks it. */
   readonly llma?: ModelSettings;
-  /** api.githubcopilot.com. */
+  /** The GitHub Copilot API, at api.githubcopilot.com. */
   readonly llmb?: ModelSettings;
-  /** An OpenAI endpoint in cloud B, given by its address. */
+  /** Azure OpenAI, by the name of an endpoint. */
   readonly llmc?: EndpointSettings;
-  /** An OpenAI or model resource in cloud B, given by its name. */
+  /** Azure OpenAI or an Azure AI Foundry project, by the name of a resource. */
   readonly llmd?: ResourceSettings;
-  /** api.anthropic.com and services that speak its formats. */
+  /** The Anthropic Messages API, at api.anthropic.com or a host that speaks it. */
   readonly llme?: ModelSettings;
-  /** generativelanguage.googleapis.com. */
+  /** The Gemini API, at generativelanguage.googleapis.com. */
   readonly llmf?: ModelSettings;
-  /** Models of a project in cloud C. */
+  /** Vertex AI, for the models of a project in Google Cloud. */
   readonly llmg?: ProjectSettings;
-  /** Models of a region in cloud A. */
+  /** Amazon Bedrock (Converse, or its OpenAI- and Anthropic-shaped endpoint), for the models of a region. */
   readonly llmh?: RegionSettings;
-  /** Any other service that speaks one of the formats. */
+  /** Any other service, by the formats that it speaks. */
   readonly custom?: CustomSettings;
   /**
    * A DNS name or an IP address to use in place of the provider's own.
@@ -153,8 +166,8 @@ export interface PriorityGroup {
   readonly providers: readonly NamedLLMProvider[];
 }
 
-/** Settings of llmg. */
-export interface ProjectSettings {
+/** A project in Vertex AI. */
+export interface ProjectFields {
   /** The project. */
   readonly projectId: TinyString;
   /**
@@ -162,11 +175,22 @@ export interface ProjectSettings {
    * Default: `"global"`.
    */
   readonly region?: TinyString;
+}
+
+/** Settings of llmg. */
+export interface ProjectSettings {
   /**
    * The model to use, whatever the request names.
    * Default: the model that the request names.
    */
   readonly model?: ShortString;
+  /** The project. */
+  readonly projectId: TinyString;
+  /**
+   * Where the models run. global, us, eu, or the name of one location.
+   * Default: `"global"`.
+   */
+  readonly region?: TinyString;
 }
 
 /** A format that a service speaks. */
@@ -180,8 +204,8 @@ export interface ProviderFormatConfig {
   readonly path?: LongString;
 }
 
-/** Settings of llmh. */
-export interface RegionSettings {
+/** A region of Amazon Bedrock. */
+export interface RegionFields {
   /**
    * Where the models run.
    * Default: `"us-east-1"`.
@@ -194,24 +218,55 @@ export interface RegionSettings {
    * Default: `"RuntimePreferred"`.
    */
   readonly endpointPreference?: ("RuntimePreferred" | "AltPreferred" | "AltOnly" | "RuntimeOnly");
+}
+
+/** Settings of llmh. */
+export interface RegionSettings {
   /**
    * The model to use, whatever the request names.
    * Default: the model that the request names.
    */
   readonly model?: ShortString;
+  /**
+   * Where the models run.
+   * Default: `"us-east-1"`.
+   */
+  readonly region?: string;
+  /** A guardrail of the provider that is applied to each call. */
+  readonly guardrail?: GuardrailRef;
+  /**
+   * Which of the provider's two endpoints is used.
+   * Default: `"RuntimePreferred"`.
+   */
+  readonly endpointPreference?: ("RuntimePreferred" | "AltPreferred" | "AltOnly" | "RuntimeOnly");
 }
 
-/** Settings of llmd. */
-export interface ResourceSettings {
+/** An Azure OpenAI resource, or an Azure AI Foundry resource with projects. */
+export interface ResourceFields {
   /** Name of the resource. */
   readonly resourceName: ShortString;
   /** ResA is an OpenAI resource, ResB a resource with projects. */
   readonly resourceType: ("ResA" | "ResB");
   /**
+   * Version of the resource's API.
+   * Default: `"v1"`.
+   */
+  readonly apiVersion?: TinyString;
+  /** The project. ResB needs it. */
+  readonly projectName?: ShortString;
+}
+
+/** Settings of llmd. */
+export interface ResourceSettings {
+  /**
    * The model to use, whatever the request names.
    * Default: the model that the request names.
    */
   readonly model?: ShortString;
+  /** Name of the resource. */
+  readonly resourceName: ShortString;
+  /** ResA is an OpenAI resource, ResB a resource with projects. */
+  readonly resourceType: ("ResA" | "ResB");
   /**
    * Version of the resource's API.
    * Default: `"v1"`.

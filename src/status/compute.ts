@@ -9,7 +9,14 @@
 import { Condition, Reason } from "../api/conditions.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP } from "../api/refs.ts";
 import type { StatusFacts } from "../translator/facts.ts";
-import type { BackendFacts, ClassFacts, GatewayFacts, PolicyFacts, RouteFacts } from "../translator/facts.ts";
+import type {
+  BackendFacts,
+  ClassFacts,
+  GatewayFacts,
+  ModelFacts,
+  PolicyFacts,
+  RouteFacts,
+} from "../translator/facts.ts";
 import type { DesiredCondition, DesiredEntry, DesiredListener, DesiredStatus } from "./desired.ts";
 
 export interface StatusContext {
@@ -26,6 +33,8 @@ export interface StatusContext {
 
 /** `status.ancestors` holds 16 entries at most. */
 const MAX_ANCESTORS = 16;
+/** `status.parents` of a GwModel, unlike that of a route. */
+const MAX_MODEL_PARENTS = 16;
 
 export function computeStatus(facts: StatusFacts, context: StatusContext): DesiredStatus {
   switch (facts.kind) {
@@ -39,6 +48,8 @@ export function computeStatus(facts: StatusFacts, context: StatusContext): Desir
       return computeBackend(facts, context);
     case "GwPolicy":
       return computePolicy(facts, context);
+    case "GwModel":
+      return computeModel(facts, context);
   }
 }
 
@@ -199,6 +210,15 @@ function computePolicy(facts: PolicyFacts, context: StatusContext): DesiredStatu
   }
   const { controllerName } = context;
   return { id, form: "listed", list: "ancestors", controllerName, entries: atMost(entries, make) };
+}
+
+function computeModel(
+  { id, generation, parents, diagnostics }: ModelFacts,
+  { controllerName }: StatusContext,
+): DesiredStatus {
+  const refused = conditionsAt(generation)(Condition.Accepted, false, Reason.UnsupportedValue, joined(diagnostics));
+  const entries = parents.map((ref): DesiredEntry => ({ ref: { ...ref }, conditions: [refused] }));
+  return { id, form: "listed", list: "parents", controllerName, limit: MAX_MODEL_PARENTS, entries };
 }
 
 function acceptance(produced: boolean, problems: string, make: Make): DesiredCondition {

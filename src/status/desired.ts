@@ -26,6 +26,8 @@ export type DesiredStatus = { readonly id: ObjectId } & (
       readonly form: "listed";
       readonly list: "parents" | "ancestors";
       readonly controllerName: string;
+      /** Most entries that the list of this kind takes, when fewer than in the Gateway API. */
+      readonly limit?: number;
       readonly entries: readonly DesiredEntry[];
     }
 );

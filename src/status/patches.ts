@@ -44,7 +44,7 @@ function replaced(desired: Listed, status: Status, current: KubeObject, now: str
   const { controllerName, list } = desired;
   const refName = list === "parents" ? "parentRef" : "ancestorRef";
   const stored = arrayOf(status[list]).map((raw) => entryOf(raw, refName));
-  const merged = mergeEntries(desired.entries, stored, { controllerName, limit: LIMITS[list], now });
+  const merged = mergeEntries(desired.entries, stored, { controllerName, limit: desired.limit ?? LIMITS[list], now });
   const isOwn = (entry: StatusEntry): boolean => entry.controllerName === controllerName;
   // The place among other controllers' entries does not count: two writers would move each other for ever.
   if (deepEqual(stored.filter(isOwn).map(comparable), merged.filter(isOwn).map(comparable))) return undefined;

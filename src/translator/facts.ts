@@ -3,6 +3,7 @@ import type { ObjectId } from "../api/object.ts";
 import type { ParentView } from "./attach.ts";
 import type { Diagnostic } from "./diagnostics.ts";
 import type { ListenerView } from "./gateway.ts";
+import type { ParentRefView } from "./model.ts";
 import type { TargetProblem } from "./policies/target.ts";
 import type { RouteFault } from "./routes/http.ts";
 
@@ -45,10 +46,23 @@ export interface PolicyFacts extends Facts<"GwPolicy"> {
   readonly produced: boolean;
 }
 
-export type StatusFacts = ClassFacts | GatewayFacts | RouteFacts | BackendFacts | PolicyFacts;
+export interface ModelFacts extends Facts<"GwModel"> {
+  /** Parents of ours, as they are written into the status. */
+  readonly parents: readonly ParentRefView[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Their status is empty: what is found is only printed. */
+export interface ParametersFacts extends Facts<"GwParameters"> {
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+export type StatusFacts = ClassFacts | GatewayFacts | RouteFacts | BackendFacts | PolicyFacts | ModelFacts;
+
+export type ObjectFacts = StatusFacts | ParametersFacts;
 
 /** Findings as `validate` and `up` print them. */
-export function diagnosticsOf(facts: StatusFacts): Diagnostic[] {
+export function diagnosticsOf(facts: ObjectFacts): Diagnostic[] {
   const { id: object } = facts;
   const error = (code: string, path: string, message: string): Diagnostic => ({
     code,
@@ -74,6 +88,8 @@ export function diagnosticsOf(facts: StatusFacts): Diagnostic[] {
         ...facts.faults.map(({ reason, path, message }) => error(codeOf(reason), path, message)),
       ];
     case "GwBackend":
+    case "GwModel":
+    case "GwParameters":
       return [...facts.diagnostics];
     case "GwPolicy":
       return [

@@ -11,10 +11,11 @@ import type { Collection, Readable } from "../lib/collections/collection.ts";
 import { Graph, type Derive, type Read } from "../lib/collections/graph.ts";
 import { attachRoute } from "./attach.ts";
 import { translateBackend } from "./backends/translate.ts";
-import type { StatusFacts } from "./facts.ts";
+import type { ObjectFacts, StatusFacts } from "./facts.ts";
 import { translateGateway, type GatewayView } from "./gateway.ts";
 import { declareInputs, type Inputs } from "./inputs.ts";
 import { indexByLabels } from "./labels.ts";
+import { notServed, parentsOfModel } from "./model.ts";
 import { sameSent, type Sent } from "./outbox.ts";
 import { translateContent, type PolicyContent } from "./policies/content.ts";
 import { readableTargets, refusalContent } from "./policies/refusal.ts";
@@ -33,6 +34,8 @@ export interface TranslatorGraph {
   readonly sent: readonly Collection<readonly Sent[]>[];
   /** What status needs, by the kind of the object. */
   readonly facts: Readonly<Record<StatusFacts["kind"], Collection<StatusFacts>>>;
+  /** What is found in objects whose status is empty. */
+  readonly remarks: Readonly<Record<Exclude<ObjectFacts["kind"], StatusFacts["kind"]>, Collection<ObjectFacts>>>;
 }
 
 export function declareGraph(options: TranslatorOptions): TranslatorGraph {
@@ -47,7 +50,14 @@ export function declareGraph(options: TranslatorOptions): TranslatorGraph {
     inputs,
     gateways: routing.gateways,
     sent: [...routing.sent, ...destinations.sent, ...policies.sent],
-    facts: { ...routing.facts, ...destinations.facts, ...policies.facts },
+    facts: { ...routing.facts, ...destinations.facts, ...policies.facts, ...declareModels(graph, inputs, routing) },
+    remarks: {
+      GwParameters: graph.derive("parameters facts", inputs.parameters, (_key, object): ObjectFacts => ({
+        kind: "GwParameters",
+        ...identify(object),
+        diagnostics: [notServed(objectId(object), "deploys no proxies, so parameters have no effect")],
+      })),
+    },
   };
 }
 
@@ -108,7 +118,7 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
       faults: read.get(routes, key)?.faults ?? [],
     })),
   };
-  return { secrets, services, gateways, allGateways, routeReach, referable, sent, facts };
+  return { secrets, services, gateways, allGateways, attachments, routeReach, referable, sent, facts };
 }
 
 type Routing = ReturnType<typeof declareRouting>;
@@ -181,6 +191,17 @@ function declareDestinations(
     }),
   };
   return { backends, backendReach, serviceReach, sent, facts };
+}
+
+function declareModels(graph: Graph, inputs: Inputs, context: Routing) {
+  return {
+    GwModel: graph.derive("model facts", inputs.models, (_key, model, read): StatusFacts => ({
+      kind: "GwModel",
+      ...identify(model),
+      parents: parentsOfModel(model, context, read),
+      diagnostics: [notServed(objectId(model), "does not serve models")],
+    })),
+  };
 }
 
 type Destinations = ReturnType<typeof declareDestinations>;

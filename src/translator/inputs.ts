@@ -7,6 +7,8 @@ import type { Gateway } from "../../generated/types/gateway-api/gateway.ts";
 import type { HTTPRoute } from "../../generated/types/gateway-api/httproute.ts";
 import type { ReferenceGrant } from "../../generated/types/gateway-api/referencegrant.ts";
 import type { GwBackend } from "../../generated/types/backend.ts";
+import type { GwModel } from "../../generated/types/model.ts";
+import type { GwParameters } from "../../generated/types/parameters.ts";
 import type { GwPolicy } from "../../generated/types/policy.ts";
 import type { ConfigMap, EndpointSlice, Secret, Service } from "../api/core.ts";
 import { objectId, type KubeObject, type ObjectId } from "../api/object.ts";
@@ -33,6 +35,8 @@ export interface Inputs {
   readonly namespaces: Input<KubeObject>;
   readonly backends: Input<GwBackend>;
   readonly policies: Input<GwPolicy>;
+  readonly models: Input<GwModel>;
+  readonly parameters: Input<GwParameters>;
   readonly refused: Input<RefusedPolicy>;
 }
 
@@ -46,6 +50,8 @@ const KINDS: Readonly<Record<string, keyof Inputs>> = {
   [`${DISCOVERY_GROUP}/EndpointSlice`]: "slices",
   [`${GWPROXY_GROUP}/GwBackend`]: "backends",
   [POLICY_KIND]: "policies",
+  [`${GWPROXY_GROUP}/GwModel`]: "models",
+  [`${GWPROXY_GROUP}/GwParameters`]: "parameters",
   "/Service": "services",
   "/Secret": "secrets",
   "/ConfigMap": "configMaps",
@@ -65,6 +71,8 @@ export function declareInputs(graph: Graph): Inputs {
     namespaces: graph.input("namespaces"),
     backends: graph.input("backends"),
     policies: graph.input("policies"),
+    models: graph.input("models"),
+    parameters: graph.input("parameters"),
     refused: graph.input("refused"),
   };
 }

@@ -1,18 +1,20 @@
 /** The translator: feeds events into the graph, lets it settle, and hands out what moved. */
 import type { ObjectId } from "../api/object.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from "../api/refs.ts";
-import { diagnosticsOf, type StatusFacts } from "./facts.ts";
+import type { Collection } from "../lib/collections/collection.ts";
+import { diagnosticsOf, type ObjectFacts } from "./facts.ts";
 import { declareGraph } from "./graph.ts";
 import { feed } from "./inputs.ts";
 import { Outbox } from "./outbox.ts";
 import type { Translator, TranslatorOptions } from "./translator.ts";
 
 export function createTranslator(options: TranslatorOptions): Translator {
-  const { graph, inputs, gateways, sent, facts } = declareGraph(options);
+  const { graph, inputs, gateways, sent, facts, remarks } = declareGraph(options);
   const outbox = new Outbox();
   let touched: ObjectId[] = [];
   for (const collection of sent) collection.onChange((changes) => outbox.collect(changes));
-  for (const collection of Object.values(facts))
+  const found = [...Object.values(facts), ...Object.values(remarks)];
+  for (const collection of found)
     collection.onChange((changes) => {
       for (const { after } of changes) if (after !== undefined) touched.push(after.id);
     });
@@ -26,15 +28,16 @@ export function createTranslator(options: TranslatorOptions): Translator {
     resourcesOf: (gateway) => outbox.resourcesOf(gateway),
     resources: () => outbox.resources(),
     gateways: () => [...gateways.keys()].sort(),
-    diagnostics: () =>
-      Object.values(facts).flatMap((collection) => [...collection.values()].flatMap((found) => diagnosticsOf(found))),
-    facts(id) {
-      if (id.group !== GATEWAY_GROUP && id.group !== GWPROXY_GROUP) return undefined;
-      return isFactKind(id.kind, facts) ? facts[id.kind].get(nameKey(id)) : undefined;
+    diagnostics: () => found.flatMap((collection) => [...collection.values()].flatMap((each) => diagnosticsOf(each))),
+    diagnosticsOf(id) {
+      const each = find(id, facts) ?? find(id, remarks);
+      return each === undefined ? [] : diagnosticsOf(each);
     },
+    facts: (id) => find(id, facts),
   };
 }
 
-function isFactKind(kind: string, facts: Readonly<Record<StatusFacts["kind"], unknown>>): kind is StatusFacts["kind"] {
-  return Object.hasOwn(facts, kind);
+function find<F extends ObjectFacts>(id: ObjectId, facts: Readonly<Record<string, Collection<F>>>): F | undefined {
+  if (id.group !== GATEWAY_GROUP && id.group !== GWPROXY_GROUP) return undefined;
+  return Object.hasOwn(facts, id.kind) ? facts[id.kind]?.get(nameKey(id)) : undefined;
 }

@@ -36,6 +36,8 @@ export interface Translator {
   resources(): readonly Resource[];
   gateways(): readonly string[];
   diagnostics(): readonly Diagnostic[];
+  /** Those of one object; for kinds whose status is not ours to write, or empty. */
+  diagnosticsOf(id: ObjectId): readonly Diagnostic[];
   /** What the status of an object is computed from; undefined when its status is not ours to write. */
   facts(id: ObjectId): StatusFacts | undefined;
 }

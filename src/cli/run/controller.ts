@@ -39,7 +39,7 @@ export async function runController(options: ControllerOptions): Promise<void> {
   const statusClient = createKubernetesStatusClient({ client, kinds, fieldManager: controllerName, current });
   const status = createStatusWriter({ client: statusClient, log: log.child("status") });
   const translator = createTranslator({ controllerName, implicitClass: undefined });
-  const statuses = createStatusFeed({ translator, controllerName, put: (desired) => status.put(desired) });
+  const statuses = createStatusFeed({ translator, controllerName, put: (desired) => status.put(desired), log });
   const feed = createFeed((gateway) => translator.resourcesOf(gateway));
 
   function apply(events: readonly ObjectEvent[]): void {

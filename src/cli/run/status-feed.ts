@@ -6,15 +6,18 @@ import type { ObjectId } from "../../api/object.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP } from "../../api/refs.ts";
 import type { Resource } from "../../ir/resource.ts";
 import { computeStatus } from "../../status/compute.ts";
+import type { Logger } from "../../lib/log.ts";
 import type { DesiredStatus } from "../../status/desired.ts";
 import type { TranslationStep, Translator } from "../../translator/translator.ts";
 import type { XdsServerOptions } from "../../xds/server/discovery.ts";
 import { createAcknowledgements, type ResourceId } from "./acknowledgements.ts";
 
 export interface StatusFeedOptions {
-  readonly translator: Pick<Translator, "facts" | "resources">;
+  readonly translator: Pick<Translator, "facts" | "diagnosticsOf" | "resources">;
   readonly controllerName: string;
   readonly put: (status: DesiredStatus) => void;
+  /** Hears of what is found in objects whose status has no place for it. */
+  readonly log: Pick<Logger, "warn">;
 }
 
 export interface StatusFeed {
@@ -32,7 +35,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   GwPolicy: GWPROXY_GROUP,
 };
 
-export function createStatusFeed({ translator, controllerName, put }: StatusFeedOptions): StatusFeed {
+export function createStatusFeed({ translator, controllerName, put, log }: StatusFeedOptions): StatusFeed {
   const acknowledgements = createAcknowledgements();
   const context = { controllerName, acknowledged: acknowledgements.has, refusal: acknowledgements.refusal };
 
@@ -40,6 +43,10 @@ export function createStatusFeed({ translator, controllerName, put }: StatusFeed
     for (const id of ids) {
       const facts = translator.facts(id);
       if (facts !== undefined) put(computeStatus(facts, context));
+      else {
+        for (const { path, message } of translator.diagnosticsOf(id))
+          log.warn(message, { object: `${id.kind} ${id.namespace}/${id.name}`, path });
+      }
     }
   }
 

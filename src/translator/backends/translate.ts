@@ -3,7 +3,8 @@
  * 500 and `Accepted` says why. Only the policies of one provider in a group may fail alone (backend.md 1 and 6).
  */
 import { create } from "@bufbuild/protobuf";
-import type { GwBackend } from "../../../generated/types/backend.ts";
+import type { GwBackend, GwBackendSpec } from "../../../generated/types/backend.ts";
+import type { GwBackendSpecKind } from "../../../generated/unions.ts";
 import { BackendSchema, type Backend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { objectId, type ObjectId } from "../../api/object.ts";
 import { resourceOf } from "../../ir/encode.ts";
@@ -18,7 +19,7 @@ import { SecretReader, type SecretCollections } from "../secrets.ts";
 import type { ServiceView } from "../service.ts";
 import { unservedFields } from "../unserved.ts";
 import { backendsOf, translateLlm } from "./llm.ts";
-import { translateSettings } from "./settings.ts";
+import { translateSettings, type Report } from "./settings.ts";
 import { translateStatic } from "./static.ts";
 
 export interface BackendContext extends SecretCollections {
@@ -53,21 +54,13 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
     });
   const { view, unread } = watchReads({ spec: backend.spec });
   const { spec } = view;
-  let kind: Backend["kind"] = { case: undefined };
-  let uses: string[] = [];
-  if (spec.static !== undefined) kind = { case: "static", value: translateStatic(spec.static) };
-  else if (spec.ai !== undefined) {
-    const value = translateLlm(spec.ai, {
-      namespace: id.namespace,
-      services: context.services,
-      secrets,
-      read,
-      error: reporter("error", "spec.ai"),
-      warning: reporter("warning", "spec.ai"),
-    });
-    kind = { case: "ai", value };
-    uses = backendsOf(value);
-  } else reporter("error", "spec")("", "one of static and ai is required");
+  const { kind, uses = [] } = translateVariant(spec, {
+    namespace: id.namespace,
+    services: context.services,
+    secrets,
+    read,
+    reporter,
+  });
   const settings = translateSettings(spec.policies, secrets, reporter("error", "spec.policies"));
   const isBroken = () => diagnostics.some(({ severity }) => severity === "error");
   // A translator that gave up has not read the rest either.
@@ -86,7 +79,57 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
     key,
     resource: broken ? undefined : resourceOf("Backend", message),
     uses: broken ? [] : uses,
-    sections: (backend.spec.ai?.groups ?? []).flatMap((group) => group.providers.map((provider) => provider.name)),
+    sections: [
+      ...(backend.spec.ai?.groups ?? []).flatMap((group) => group.providers.map((provider) => provider.name)),
+      ...(backend.spec.mcp?.targets ?? []).map((target) => target.name),
+    ],
     diagnostics,
   };
+}
+
+interface VariantContext {
+  readonly namespace: string;
+  readonly services: Readable<ServiceView>;
+  readonly secrets: SecretReader;
+  readonly read: Read;
+  readonly reporter: (severity: Diagnostic["severity"], prefix: string) => Report;
+}
+
+interface Translated {
+  readonly kind: Backend["kind"];
+  readonly uses?: readonly string[];
+}
+
+const NOTHING: Translated = { kind: { case: undefined } };
+
+/** A variant that the schema gains stops the build here. */
+const VARIANTS: {
+  readonly [K in GwBackendSpecKind]: (variant: NonNullable<GwBackendSpec[K]>, context: VariantContext) => Translated;
+} = {
+  static: (variant) => ({ kind: { case: "static", value: translateStatic(variant) } }),
+  ai(variant, { reporter, ...context }) {
+    const error = reporter("error", "spec.ai");
+    const value = translateLlm(variant, { ...context, error, warning: reporter("warning", "spec.ai") });
+    return { kind: { case: "ai", value }, uses: backendsOf(value) };
+  },
+  a2a: (_variant, context) => unserved("a2a", context),
+  dynamicForwardProxy: (_variant, context) => unserved("dynamicForwardProxy", context),
+  cloudA: (_variant, context) => unserved("cloudA", context),
+  mcp: (_variant, context) => unserved("mcp", context),
+};
+
+function unserved(name: GwBackendSpecKind, { reporter }: VariantContext): Translated {
+  reporter("error", `spec.${name}`)("", `this version of gwproxy does not serve ${name}`);
+  return NOTHING;
+}
+
+function translateVariant(spec: GwBackendSpec, context: VariantContext): Translated {
+  for (const [name, translate] of Object.entries(VARIANTS)) {
+    // Each entry translates what stands under its own name.
+    const variant = spec[name as GwBackendSpecKind];
+    if (variant !== undefined)
+      return (translate as (value: unknown, context: VariantContext) => Translated)(variant, context);
+  }
+  context.reporter("error", "spec")("", `one of ${Object.keys(VARIANTS).join(", ")} is required`);
+  return NOTHING;
 }

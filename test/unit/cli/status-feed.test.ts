@@ -7,6 +7,7 @@ import type { DesiredStatus } from "../../../src/status/desired.ts";
 import { createTranslator } from "../../../src/translator/translate.ts";
 import { createXdsClient, type XdsClient } from "../../../src/xds/client/connection.ts";
 import { createXdsServer } from "../../../src/xds/server/discovery.ts";
+import { recordingLog } from "../../support/silent-log.ts";
 import { dataPlane, quiet, testFeed, watch, type DataPlane } from "../xds/resources.ts";
 
 const CONTROLLER = "gwproxy.dev/gwproxy";
@@ -68,6 +69,7 @@ async function startController(t: TestContext): Promise<Controller> {
       last.set(status.id.kind, status);
       watched.changed();
     },
+    log: quiet,
   });
   const feed = testFeed();
   const apply = (events: Parameters<typeof translator.apply>[0]): void => {
@@ -180,4 +182,27 @@ test("a policy that is deleted and made again waits for a new acknowledgement", 
   controller.remove(policy("1s"));
   controller.change(policy("1s"));
   await controller.said("GwPolicy", "Attached Unknown Pending: no data plane has acknowledged the policy yet");
+});
+
+test("an object whose status is empty is written to the log when it has no effect, once", () => {
+  const translator = createTranslator({ controllerName: CONTROLLER, implicitClass: "gwproxy" });
+  const { log, lines } = recordingLog();
+  const written: DesiredStatus[] = [];
+  const put = (status: DesiredStatus): void => void written.push(status);
+  const statuses = createStatusFeed({ translator, controllerName: CONTROLLER, put, log });
+  const parameters: TestObject = {
+    apiVersion: "gwproxy.dev/v1alpha1",
+    kind: "GwParameters",
+    metadata: { name: "sizes", namespace: "default" },
+    spec: { logging: { level: "debug" } },
+  };
+  statuses.follow(translator.apply([{ type: "set", object: parameters }]));
+  statuses.follow(translator.apply([{ type: "set", object: gateway }]));
+  assert.deepEqual(
+    written.map(({ id }) => id.kind),
+    ["Gateway"],
+  );
+  assert.equal(lines.length, 1, lines.join(""));
+  assert.match(lines[0] ?? "", /"this version of gwproxy deploys no proxies, so parameters have no effect"/);
+  assert.match(lines[0] ?? "", /"object":"GwParameters default\/sizes","path":"spec"/);
 });

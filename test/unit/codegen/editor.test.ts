@@ -75,8 +75,11 @@ test("every document of the examples is sound in the combined schema and in that
 test("what admission takes, the schema takes as well", () => {
   const sound = loadCases().filter(({ faults: expected }) => expected.length === 0);
   assert.ok(sound.length > 10);
-  for (const { file, name, object } of sound)
-    assert.deepEqual(faults("all", withoutNulls(object)), [], `${file}: ${name}`);
+  for (const { file, name, object } of sound) {
+    const found = faults("all", object);
+    // A null that is no value of its field is as good as nothing; others have to stay.
+    assert.deepEqual(found.length === 0 ? found : faults("all", withoutNulls(object)), [], `${file}: ${name}`);
+  }
 });
 
 test("every breach of a rule about how many of some fields may be set is marked", () => {

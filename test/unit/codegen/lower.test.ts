@@ -7,6 +7,7 @@ import { createGraph } from "../../../codegen/graph.ts";
 import { readSchemas } from "../../../codegen/load.ts";
 import { celRules, lowered } from "../../../codegen/lower.ts";
 import { walk, type Schema } from "../../../codegen/schema.ts";
+import { compact, slim } from "../../../codegen/slim.ts";
 
 const A_AND_B: Schema = { type: "object", properties: { a: { type: "integer" }, namespace: { type: "integer" } } };
 
@@ -14,14 +15,25 @@ test("the family of one-of becomes one rule each, with a message that names the 
   const rules = celRules({ ...A_AND_B, "x-gw-exactly-one-of": ["a", "namespace"], "x-gw-at-least-one-of": ["a"] });
   assert.deepEqual(rules, [
     {
-      rule: "[has(self.a), has(self.__namespace__)].filter(x, x == true).size() == 1",
+      rule: "has(self.a) != has(self.__namespace__)",
       message: "exactly one of the fields in [a namespace] must be set",
     },
     {
-      rule: "[has(self.a)].filter(x, x == true).size() >= 1",
+      rule: "has(self.a)",
       message: "at least one of the fields in [a] must be set",
     },
   ]);
+});
+
+test("a rule of the family takes the shortest form for its number of fields", () => {
+  const properties = { a: {}, b: {}, c: {} };
+  const ruleOf = (schema: Schema): string | undefined => celRules({ type: "object", properties, ...schema })[0]?.rule;
+  const list = "[has(self.a), has(self.b), has(self.c)].filter(x, x).size()";
+  assert.equal(ruleOf({ "x-gw-exactly-one-of": ["a"] }), "has(self.a)");
+  assert.equal(ruleOf({ "x-gw-exactly-one-of": ["a", "b", "c"] }), `${list} == 1`);
+  assert.equal(ruleOf({ "x-gw-at-most-one-of": ["a", "b"] }), "!has(self.a) || !has(self.b)");
+  assert.equal(ruleOf({ "x-gw-at-most-one-of": ["a", "b", "c"] }), `${list} <= 1`);
+  assert.equal(ruleOf({ "x-gw-at-least-one-of": ["a", "b", "c"] }), "has(self.a) || has(self.b) || has(self.c)");
 });
 
 test("x-gw-if shuts out every field that it does not name, each with a message of its own", () => {
@@ -32,11 +44,25 @@ test("x-gw-if shuts out every field that it does not name, each with a message o
   };
   assert.deepEqual(celRules(schema), [
     {
-      rule: "!(has(self.phase) && self.phase == 'Early') || !has(self.b)",
+      rule: "!has(self.b) || !has(self.phase) || self.phase != 'Early'",
       message: "b may not be set when phase is Early",
       fieldPath: ".b",
     },
   ]);
+});
+
+test("a CRD says nothing that goes without saying, and keeps every character of a text", () => {
+  assert.equal(compact("!(has(self.a) && self.b in ['x  y', \"( \"])"), "!(has(self.a)&&self.b in['x  y',\"( \"])");
+  assert.equal(compact("'a'  in self ?\n  self.c == 'it\\\\' s' : true"), "'a' in self?self.c=='it\\\\' s':true");
+  const list: Schema = { type: "array", items: { type: "string" }, "x-kubernetes-list-type": "atomic" };
+  const port: Schema = { type: "integer", format: "int32", minimum: 1, maximum: 65_535 };
+  assert.deepEqual(slim(list), { type: "array", items: { type: "string" } });
+  assert.deepEqual(slim(port), { type: "integer", minimum: 1, maximum: 65_535 });
+  assert.deepEqual(slim({ type: "integer", format: "int32", minimum: 1 }), {
+    type: "integer",
+    format: "int32",
+    minimum: 1,
+  });
 });
 
 test("x-gw-immutable becomes a rule about changes", () => {
