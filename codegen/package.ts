@@ -7,7 +7,6 @@ import { globSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { RUNTIME_FILES } from "./emit/validators.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const DIST = resolve(process.argv[2] ?? join(ROOT, "dist"));
@@ -39,15 +38,6 @@ const { metafile } = await build({
   sourcesContent: false,
   legalComments: "none",
   metafile: true,
-  logLevel: "warning",
-});
-// `gwproxy generate types` copies these into what it writes.
-await build({
-  absWorkingDir: ROOT,
-  entryPoints: RUNTIME_FILES.map((name) => `src/lib/${name}.ts`),
-  outdir: join(DIST, "src/lib"),
-  format: "esm",
-  target: "es2022",
   logLevel: "warning",
 });
 writeFileSync(join(DIST, "LICENSES.txt"), licences(Object.keys(metafile.inputs)));

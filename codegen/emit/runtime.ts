@@ -2,12 +2,12 @@
 import { readFileSync } from "node:fs";
 import { ts } from "ts-morph";
 import { header, literal } from "../print.ts";
-import { RUNTIME_MODULES } from "./validators.ts";
+import { RUNTIME_FILES } from "./validators.ts";
 
 /** @param lib the folder src/lib, with a slash at the end */
 export function emitRuntime(lib: string): string {
   const texts = Object.fromEntries(
-    RUNTIME_MODULES.map((name) => [name, plainText(readFileSync(`${lib}${name}.ts`, "utf8"))]),
+    RUNTIME_FILES.map((name) => [name, plainText(readFileSync(`${lib}${name}.ts`, "utf8"))]),
   );
   return `${header("//", "src/lib")}
 /** By module of src/lib: its functions in JavaScript, without types and exports. */

@@ -230,9 +230,6 @@ function withoutRequire(code: string): CompiledValidators {
   return { code: `${text}\n`, runtime };
 }
 
-/** Modules of our own lib that the output may call. */
-export const RUNTIME_MODULES: readonly string[] = Object.values(RUNTIME).map(({ from }) => from);
-
 function nameIn(from: string): string {
   return Object.values(RUNTIME).find((entry) => entry.from === from)?.name ?? "";
 }

@@ -1,7 +1,7 @@
 /** The published form: built, put into an empty folder without node_modules, and used from there. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -88,13 +88,4 @@ test("the parts of the package for clusters load as well", async (context) => {
   const planes = ["--admin-address", "--metrics-address", "--readiness-address"];
   const plane = startGwproxy(context, [...proxy, ...planes.flatMap((flag) => [flag, "127.0.0.1:0"])], {}, bin);
   await plane.printed(/ECONNREFUSED/);
-});
-
-test("with its dependencies beside it the package generates types", async (context) => {
-  symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
-  context.after(() => rmSync(join(folder, "node_modules")));
-  const crd = join(ROOT, "crds", readdirSync(join(ROOT, "crds")).find((file) => file.endsWith(".yaml")) ?? "");
-  const { stdout } = await run(process.execPath, [bin, "generate", "types", "-f", crd], { maxBuffer: 1 << 26 });
-  assert.match(stdout, /export interface/);
-  assert.match(stdout, /function codePointLength/);
 });

@@ -17,7 +17,7 @@ export interface PuppetRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: string;
   /** Answers with JSON. */
-  reply(body: unknown, status?: number): void;
+  reply(body: unknown, status?: number, headers?: Readonly<Record<string, string | readonly string[]>>): void;
   /** Begins an answer without an end and sends lines of it, all in one piece. */
   send(...lines: readonly unknown[]): void;
   /** Sends bytes as they are, for instance half a line. */
@@ -89,7 +89,8 @@ function puppetRequest(
     headers,
     body,
     closed,
-    reply: (answer, status = 200) => {
+    reply: (answer, status = 200, more = {}) => {
+      for (const [name, value] of Object.entries(more)) response.setHeader(name, value);
       begin(status);
       response.end(JSON.stringify(answer));
     },
