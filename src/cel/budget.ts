@@ -18,7 +18,7 @@ export class Run {
 
   constructor(scope: Scope, slots: number, steps: number) {
     this.scope = scope;
-    this.locals = slots === 0 ? NO_LOCALS : Array.from({ length: slots });
+    this.locals = slots === 0 ? NO_LOCALS : [];
     this.steps = steps;
   }
 

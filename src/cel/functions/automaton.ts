@@ -53,14 +53,15 @@ type Before = "start" | "newline" | "word" | "other";
 interface State {
   readonly instructions: readonly number[];
   readonly before: Before;
-  /** By class of the next character. */
-  readonly next: (State | undefined)[];
-  readonly wide: Map<number, State>;
+  /** Steps by characters beyond ASCII. */
+  readonly wide: Map<number, number>;
 }
 
-const MATCHED: State = { instructions: [], before: "other", next: [], wide: new Map() };
-/** Nothing that follows can make it match. */
-const DEAD: State = { ...MATCHED };
+/** States are numbers into tables. The first ones mean: not made yet, a match, and that nothing can match any more. */
+const UNKNOWN = 0;
+const MATCHED = 1;
+const DEAD = 2;
+const FIRST_STATE = 3;
 
 export class Automaton {
   readonly #program: readonly Instruction[];
@@ -69,9 +70,15 @@ export class Automaton {
   readonly #restarts: boolean;
   /** ASCII characters that no instruction tells apart share a class. */
   readonly #classes: Uint8Array;
+  readonly #width: number;
   readonly #visited: Uint32Array;
   #visit = 0;
-  readonly #states = new Map<string, State>();
+  /** Instructions that the last closure visited. */
+  #work = 0;
+  readonly #numbers = new Map<string, number>();
+  #states: State[] = [];
+  /** The next state by state and class. */
+  #table: Int32Array = new Int32Array(0);
   #wideSteps = 0;
 
   constructor(pattern: RE2JS) {
@@ -80,29 +87,36 @@ export class Automaton {
     this.#program = inst;
     this.#start = start;
     this.#classes = classesOf(inst);
+    this.#width = (this.#classes[ASCII - 1] as number) + 1;
     this.#visited = new Uint32Array(inst.length);
     const anywhere = BEGIN_LINE | END_LINE | END_TEXT | WORD_BOUNDARY | NO_WORD_BOUNDARY;
     this.#restarts = this.#closure([start], anywhere).some((pc) => this.#op(pc) === MATCH || this.#op(pc) >= RUNE);
   }
 
   test(run: Run, text: string): boolean | Failure {
-    let state = this.#state([this.#start], "start");
-    let at = 0;
-    while (at < text.length) {
+    const classes = this.#classes;
+    const width = this.#width;
+    let state = this.#number([this.#start], "start");
+    let table = this.#table;
+    for (let at = 0; at < text.length;) {
       const end = Math.min(text.length, at + BLOCK);
-      if (run.spend(1 + Math.trunc((end - at) / CHARACTERS_PER_STEP))) return COST_LIMIT;
+      if (run.spend(1 + (end - at) / CHARACTERS_PER_STEP)) return COST_LIMIT;
       for (; at < end; at++) {
         let rune = text.charCodeAt(at);
-        let next: State | undefined;
-        if (rune < ASCII) next = state.next[this.#classes[rune] as number];
+        let next: number;
+        if (rune < ASCII) next = table[state * width + (classes[rune] as number)] as number;
         else {
           rune = text.codePointAt(at) as number;
           if (rune > 0xffff) at++;
-          next = state.wide.get(rune);
+          next = this.#states[state]?.wide.get(rune) ?? UNKNOWN;
         }
-        state = next ?? this.#step(run, state, rune);
-        if (state === MATCHED) return true;
-        if (state === DEAD) return run.steps < 0 ? COST_LIMIT : false;
+        if (next === UNKNOWN) {
+          next = this.#step(run, state, rune);
+          table = this.#table;
+        }
+        if (next === MATCHED) return true;
+        if (next === DEAD) return run.steps < 0 ? COST_LIMIT : false;
+        state = next;
       }
     }
     const last = this.#step(run, state, END);
@@ -113,18 +127,20 @@ export class Automaton {
     return (this.#program[pc] as Instruction).op;
   }
 
-  /** Makes the state after one more character, or DEAD when the budget is spent. */
-  #step(run: Run, state: State, rune: number): State {
+  /** Makes the state after one more character; DEAD when the budget is spent. */
+  #step(run: Run, number: number, rune: number): number {
+    const state = this.#states[number] as State;
     const reached = this.#closure(state.instructions, assertions(state.before, rune));
-    if (run.spend(1 + Math.trunc((reached.length + state.instructions.length) / INSTRUCTIONS_PER_STEP))) return DEAD;
+    if (run.spend(1 + this.#work / INSTRUCTIONS_PER_STEP)) return DEAD;
     const next = this.#advance(reached, rune);
-    if (rune === END) return next;
-    if (rune < ASCII) state.next[this.#classes[rune] as number] = next;
+    // A full table was emptied on the way, and the state that we come from with it.
+    if (rune === END || this.#states[number] !== state) return next;
+    if (rune < ASCII) this.#table[number * this.#width + (this.#classes[rune] as number)] = next;
     else if (this.#wideSteps++ < MAX_WIDE_STEPS) state.wide.set(rune, next);
     return next;
   }
 
-  #advance(reached: readonly number[], rune: number): State {
+  #advance(reached: readonly number[], rune: number): number {
     const following = new Set<number>();
     for (const pc of reached) {
       const instruction = this.#program[pc] as Instruction;
@@ -134,23 +150,34 @@ export class Automaton {
     if (this.#restarts) following.add(this.#start);
     if (following.size === 0) return DEAD;
     const before = rune === NEWLINE ? "newline" : isWord(rune) ? "word" : "other";
-    return this.#state(
+    return this.#number(
       [...following].sort((a, b) => a - b),
       before,
     );
   }
 
-  #state(instructions: readonly number[], before: Before): State {
+  #number(instructions: readonly number[], before: Before): number {
     const key = `${before} ${instructions.join(" ")}`;
-    const known = this.#states.get(key);
+    const known = this.#numbers.get(key);
     if (known !== undefined) return known;
-    if (this.#states.size >= MAX_STATES) {
-      this.#states.clear();
-      this.#wideSteps = 0;
+    if (this.#numbers.size >= MAX_STATES) this.#clear();
+    const number = this.#numbers.size + FIRST_STATE;
+    this.#numbers.set(key, number);
+    this.#states[number] = { instructions, before, wide: new Map() };
+    const needed = (number + 1) * this.#width;
+    if (needed > this.#table.length) {
+      const larger = new Int32Array(needed * 2);
+      larger.set(this.#table);
+      this.#table = larger;
     }
-    const state: State = { instructions, before, next: [], wide: new Map() };
-    this.#states.set(key, state);
-    return state;
+    return number;
+  }
+
+  #clear(): void {
+    this.#numbers.clear();
+    this.#states = [];
+    this.#table = new Int32Array(0);
+    this.#wideSteps = 0;
   }
 
   /** The instructions that are reached without a character, under the assertions that hold here. */
@@ -158,9 +185,11 @@ export class Automaton {
     const visit = ++this.#visit;
     const reached: number[] = [];
     const open = [...from];
+    this.#work = 0;
     for (let pc = open.pop(); pc !== undefined; pc = open.pop()) {
       if (this.#visited[pc] === visit) continue;
       this.#visited[pc] = visit;
+      this.#work++;
       const { op, out, arg } = this.#program[pc] as Instruction;
       if (op === ALT || op === ALT_MATCH) open.push(out, arg);
       else if (op === NOP || op === CAPTURE || (op === EMPTY_WIDTH && (arg & ~holds) === 0)) open.push(out);

@@ -35,18 +35,24 @@ export class Cidr extends Opaque {
   readonly ip: Ip;
   readonly prefixLength: number;
 
+  /** Bits of an address that are free below the prefix, and what the bits above them are. */
+  readonly #free: bigint;
+  readonly #network: bigint;
+
   constructor(ip: Ip, prefixLength: number) {
     super();
     this.ip = ip;
     this.prefixLength = prefixLength;
+    this.#free = BigInt((ip.family === 4 ? 32 : 128) - prefixLength);
+    this.#network = ip.bits >> this.#free;
   }
 
   get masked(): Ip {
-    return new Ip(this.ip.family, this.#mask(this.ip.bits));
+    return new Ip(this.ip.family, this.#network << this.#free);
   }
 
   contains(ip: Ip): boolean {
-    return ip.family === this.ip.family && this.#mask(ip.bits) === this.#mask(this.ip.bits);
+    return ip.family === this.ip.family && ip.bits >> this.#free === this.#network;
   }
 
   override equals(other: unknown): boolean {
@@ -55,11 +61,6 @@ export class Cidr extends Opaque {
 
   override toText(): string {
     return `${this.ip.toText()}/${this.prefixLength}`;
-  }
-
-  #mask(bits: bigint): bigint {
-    const free = BigInt((this.ip.family === 4 ? 32 : 128) - this.prefixLength);
-    return (bits >> free) << free;
   }
 }
 
@@ -77,7 +78,7 @@ export function parseIp(text: string, dotted = false): Ip | undefined {
 }
 
 function bitsOfV4(text: string): bigint {
-  return text.split(".").reduce((bits, part) => (bits << 8n) | BigInt(part), 0n);
+  return BigInt(text.split(".").reduce((bits, part) => bits * 256 + Number(part), 0));
 }
 
 function bitsOfV6(text: string): bigint {
