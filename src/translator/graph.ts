@@ -11,6 +11,7 @@ import type { Collection, Readable } from "../lib/collections/collection.ts";
 import { Graph, type Derive, type Read } from "../lib/collections/graph.ts";
 import { attachRoute } from "./attach.ts";
 import { translateBackend } from "./backends/translate.ts";
+import type { WantedDocument } from "../sources/remote/documents.ts";
 import type { ObjectFacts, StatusFacts } from "./facts.ts";
 import { translateGateway, type GatewayView } from "./gateway.ts";
 import { declareInputs, type Inputs } from "./inputs.ts";
@@ -22,8 +23,9 @@ import { readableTargets, refusalContent } from "./policies/refusal.ts";
 import { gatewaysOfTargets, resolveTargets, type TargetResolution } from "./policies/target.ts";
 import { gatewaysOf, reachOfRoute, type BackendReach, type RouteReach, type ServiceReach } from "./reach.ts";
 import { irRef } from "./refs.ts";
+import { indexBackendPolicies, type KeySetRequest } from "./remote-key-set.ts";
 import { translateHttpRoute } from "./routes/http.ts";
-import { serviceOfSlice, translateEndpoints, translateServiceBackends, viewService } from "./service.ts";
+import { addressesOf, serviceOfSlice, translateEndpoints, translateServiceBackends, viewService } from "./service.ts";
 import type { TranslatorOptions } from "./translator.ts";
 
 export interface TranslatorGraph {
@@ -32,6 +34,8 @@ export interface TranslatorGraph {
   readonly gateways: Collection<GatewayView>;
   /** What each object sends. */
   readonly sent: readonly Collection<readonly Sent[]>[];
+  /** What has to be fetched for each policy. */
+  readonly documents: Collection<readonly WantedDocument[]>;
   /** What status needs, by the kind of the object. */
   readonly facts: Readonly<Record<StatusFacts["kind"], Collection<StatusFacts>>>;
   /** What is found in objects whose status is empty. */
@@ -49,6 +53,7 @@ export function declareGraph(options: TranslatorOptions): TranslatorGraph {
     graph,
     inputs,
     gateways: routing.gateways,
+    documents: contents.documents,
     sent: [...routing.sent, ...destinations.sent, ...policies.sent],
     facts: { ...routing.facts, ...destinations.facts, ...policies.facts, ...declareModels(graph, inputs, routing) },
     remarks: {
@@ -127,7 +132,7 @@ type Routing = ReturnType<typeof declareRouting>;
 function declareContents(
   graph: Graph,
   inputs: Inputs,
-  { secrets, gateways, allGateways, routeReach, referable }: Routing,
+  { secrets, services, gateways, allGateways, routeReach, referable }: Routing,
 ) {
   const byLabels = {
     Gateway: indexByLabels(inputs.gateways),
@@ -135,8 +140,30 @@ function declareContents(
     Service: indexByLabels(inputs.services),
     GwBackend: indexByLabels(inputs.backends),
   };
+  const keySets = {
+    documents: inputs.documents,
+    backendObjects: inputs.backends,
+    serviceObjects: inputs.services,
+    policiesByBackend: indexBackendPolicies(inputs.policies),
+  };
   const contents = graph.derive("policy contents", inputs.policies, (_key, policy, read) =>
-    translateContent(policy, { ...secrets, ...referable }, read),
+    translateContent(policy, { ...secrets, ...referable, ...keySets }, read),
+  );
+  const slicesByService = inputs.slices.index(serviceOfSlice);
+  const addresses = ({ server }: KeySetRequest, read: Read): WantedDocument["addresses"] => {
+    if ("host" in server) return [server];
+    const service = read.get(services, server.service);
+    const slices = read.byIndex(slicesByService, server.service).map(({ value }) => value);
+    const found = service === undefined ? [] : addressesOf(service, server.portKey, slices);
+    return found.map((address) => ({ ...address, unixPath: "" }));
+  };
+  const documents = graph.derive("wanted documents", contents, (_key, { keySets: requests }, read): Wanted =>
+    requests.length === 0
+      ? undefined
+      : requests.map((request): WantedDocument => {
+          const { key, url, tls, cacheMs } = request;
+          return { key, url, tls, cacheMs, addresses: addresses(request, read) };
+        }),
   );
   const routingTargets = { gateways, allGateways, routes: routeReach, byLabels };
   const policyReach = graph.derive("policy reach", inputs.policies, (key, { spec, metadata }, read) => {
@@ -144,17 +171,18 @@ function declareContents(
     if (uses.length === 0) return undefined;
     return { gateways: gatewaysOfTargets(spec, metadata.namespace ?? "", routingTargets, read), uses };
   });
-  return { contents, policyReach, routingTargets };
+  return { contents, documents, policyReach, routingTargets, slicesByService };
 }
+
+type Wanted = readonly WantedDocument[] | undefined;
 
 type Contents = ReturnType<typeof declareContents>;
 
 function declareDestinations(
   graph: Graph,
   inputs: Inputs,
-  { services, routeReach, policyReach, secrets }: Routing & Contents,
+  { services, routeReach, policyReach, secrets, slicesByService }: Routing & Contents,
 ) {
-  const slicesByService = inputs.slices.index(serviceOfSlice);
   const routesByBackend = routeReach.index(({ backends }) => backends);
   const policiesByUse = policyReach.index(({ uses }) => uses);
   const callers = (key: string, read: Read) => [read.byIndex(routesByBackend, key), read.byIndex(policiesByUse, key)];

@@ -14,6 +14,7 @@ import type { ConfigMap, EndpointSlice, Secret, Service } from "../api/core.ts";
 import { objectId, type KubeObject, type ObjectId } from "../api/object.ts";
 import { DISCOVERY_GROUP, GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from "../api/refs.ts";
 import type { Graph, Input } from "../lib/collections/graph.ts";
+import type { Document } from "../sources/remote/documents.ts";
 import type { TranslatorEvent } from "./translator.ts";
 
 /** A GwPolicy that admission refused; `object` is whatever it was, unchecked. */
@@ -38,6 +39,8 @@ export interface Inputs {
   readonly models: Input<GwModel>;
   readonly parameters: Input<GwParameters>;
   readonly refused: Input<RefusedPolicy>;
+  /** What was fetched from other servers, by the key of the request. */
+  readonly documents: Input<Document>;
 }
 
 const POLICY_KIND = `${GWPROXY_GROUP}/GwPolicy`;
@@ -74,11 +77,17 @@ export function declareInputs(graph: Graph): Inputs {
     models: graph.input("models"),
     parameters: graph.input("parameters"),
     refused: graph.input("refused"),
+    documents: graph.input("documents"),
   };
 }
 
 /** A refused policy replaces its last good version; other refused kinds keep theirs. */
 export function feed(inputs: Inputs, event: TranslatorEvent): void {
+  if (event.type === "document") {
+    if (event.document === undefined) inputs.documents.delete(event.key);
+    else inputs.documents.set(event.key, event.document);
+    return;
+  }
   const id = event.type === "set" ? objectId(event.object) : event.id;
   const kind = `${id.group}/${id.kind}`;
   const input = KINDS[kind];

@@ -53,6 +53,19 @@ export function translateEndpoints(service: ServiceView, slices: readonly Endpoi
   );
 }
 
+/** The ready addresses behind one port. */
+export function addressesOf(
+  service: ServiceView,
+  portKey: string,
+  slices: readonly EndpointSlice[],
+): { readonly host: string; readonly port: number }[] {
+  const port = service.ports.find(({ key }) => key === portKey);
+  if (port === undefined) return [];
+  return endpointsOf(service, port, slices).flatMap(({ address, port: number, ready }) =>
+    ready ? [{ host: address, port: number }] : [],
+  );
+}
+
 type PlainEndpoint = Pick<Endpoint, "address" | "port" | "ready">;
 
 function endpointsOf(

@@ -9,9 +9,11 @@ import { Outbox } from "./outbox.ts";
 import type { Translator, TranslatorOptions } from "./translator.ts";
 
 export function createTranslator(options: TranslatorOptions): Translator {
-  const { graph, inputs, gateways, sent, facts, remarks } = declareGraph(options);
+  const { graph, inputs, gateways, sent, facts, remarks, documents } = declareGraph(options);
   const outbox = new Outbox();
   let touched: ObjectId[] = [];
+  let isWantedNew = false;
+  documents.onChange(() => (isWantedNew = true));
   for (const collection of sent) collection.onChange((changes) => outbox.collect(changes));
   const found = [...Object.values(facts), ...Object.values(remarks)];
   for (const collection of found)
@@ -21,9 +23,10 @@ export function createTranslator(options: TranslatorOptions): Translator {
   return {
     apply(events) {
       touched = [];
+      isWantedNew = false;
       for (const event of events) feed(inputs, event);
       graph.flush();
-      return { ...outbox.take(), touched };
+      return { ...outbox.take(), touched, documents: isWantedNew ? [...documents.values()].flat() : undefined };
     },
     resourcesOf: (gateway) => outbox.resourcesOf(gateway),
     resources: () => outbox.resources(),

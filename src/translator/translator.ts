@@ -4,6 +4,7 @@
  */
 import type { KubeObject, ObjectId } from "../api/object.ts";
 import type { Resource, ResourceUpdate } from "../ir/resource.ts";
+import type { Document, WantedDocument } from "../sources/remote/documents.ts";
 import type { Diagnostic } from "./diagnostics.ts";
 import type { StatusFacts } from "./facts.ts";
 
@@ -11,7 +12,9 @@ export type TranslatorEvent =
   | { readonly type: "set"; readonly object: KubeObject }
   | { readonly type: "delete"; readonly id: ObjectId }
   /** The object was refused by admission: what it targets must answer 500 until it is mended. */
-  | { readonly type: "refused"; readonly id: ObjectId; readonly object: unknown; readonly reason: string };
+  | { readonly type: "refused"; readonly id: ObjectId; readonly object: unknown; readonly reason: string }
+  /** Something that was wanted has been fetched, or could not be; undefined when it is no longer wanted. */
+  | { readonly type: "document"; readonly key: string; readonly document: Document | undefined };
 
 export interface TranslatorOptions {
   readonly controllerName: string;
@@ -27,6 +30,8 @@ export interface TranslationStep {
   readonly byGateway: ReadonlyMap<string, ResourceUpdate>;
   /** Objects whose diagnostics or attachment changed: their status has to be computed again. */
   readonly touched: readonly ObjectId[];
+  /** Everything that has to be fetched from other servers; undefined when that did not change. */
+  readonly documents: readonly WantedDocument[] | undefined;
 }
 
 export interface Translator {

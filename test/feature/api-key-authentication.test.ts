@@ -206,3 +206,14 @@ prove(
     assert.equal((await call(gateway.url(), both)).status, 401);
   },
 );
+
+prove(
+  [`${API_KEY}.secretRef.group`, `${API_KEY}.secretRef.kind`],
+  "a credential of a kind that nobody knows lets nobody in, and status names it",
+  async (context) => {
+    const gateway = await guard(context, "{secretRef: {name: keys, group: vault.example, kind: Keys}}");
+    assert.equal((await call(gateway.url(), bearer("open-sesame"))).status, 401);
+    const [problem] = gateway.translator.diagnostics();
+    assert.match(problem?.message ?? "", /unsupported credential kind Keys of group "vault.example"/);
+  },
+);

@@ -103,7 +103,10 @@ prove(
     const foreign = "{secretRef: {name: users, group: vault.example, kind: Password}}";
     const gateway = await guard(context, foreign, FILE);
     assert.equal((await call(gateway.url(), as("ann"))).status, 401);
-    assert.match(gateway.translator.diagnostics()[0]?.message ?? "", /unsupported credential kind Password/);
+    assert.match(
+      gateway.translator.diagnostics()[0]?.message ?? "",
+      /unsupported credential kind Password of group "vault.example"/,
+    );
   },
 );
 

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { createEmbedded } from "../../src/cli/run/embedded.ts";
 import { createManifestSource } from "../../src/cli/run/manifests.ts";
 import type { ResourceUpdate } from "../../src/ir/resource.ts";
@@ -19,6 +20,8 @@ export interface TestGateway {
   url(port?: number): string;
   /** Rewrites the manifest file; resolves when the change serves. */
   change(manifests: string): Promise<void>;
+  /** Resolves when the check holds; it is asked now and after each step that reaches the proxy by itself. */
+  until(check: () => Promise<boolean>): Promise<void>;
   readonly proxy: Proxy;
   readonly translator: Translator;
   /** Every step that reached the proxy, oldest first; the first one is the start. */
@@ -118,11 +121,17 @@ export async function startGateway(context: ProofContext, manifests: string): Pr
   let problems: readonly SourceProblem[] = [];
   let failure: unknown;
   const updates: ResourceUpdate[] = [];
+  let nextStep = Promise.withResolvers<void>();
   const embedded = createEmbedded({
+    log,
     source: without(context.dropped, files),
     translator,
     proxy,
-    onApplied: (update) => void updates.push(update),
+    onApplied(update) {
+      updates.push(update);
+      nextStep.resolve();
+      nextStep = Promise.withResolvers();
+    },
     onProblems: (list) => {
       problems = list;
     },
@@ -147,6 +156,13 @@ export async function startGateway(context: ProofContext, manifests: string): Pr
       assert.ok(listener, `no listener serves port ${port}`);
       return `http://127.0.0.1:${listener.boundPort}`;
     },
+    async until(check) {
+      for (;;) {
+        const { promise } = nextStep;
+        if (await check()) return;
+        await (context.dropped === undefined ? promise : Promise.race([promise, givenUp()]));
+      }
+    },
     async change(text) {
       writeFileSync(file, text);
       await files.reload();
@@ -154,6 +170,12 @@ export async function startGateway(context: ProofContext, manifests: string): Pr
       if (failure !== undefined) throw failure;
     },
   };
+}
+
+/** Without a field the step that a proof waits for may never come. */
+async function givenUp(): Promise<never> {
+  await setTimeout(3_000);
+  throw new Error("nothing changes any more");
 }
 
 /** The source with one field taken away after admission and before translation; the proof must then fail. */

@@ -3,10 +3,13 @@
  * `gwproxy up` feeds it from files; feature tests feed it from anywhere.
  */
 import type { ApplyResult, ResourceUpdate } from "../../ir/resource.ts";
-import type { ObjectEvent, Source, SourceProblem } from "../../sources/source.ts";
-import type { Translator } from "../../translator/translator.ts";
+import type { Logger } from "../../lib/log.ts";
+import type { Source, SourceProblem } from "../../sources/source.ts";
+import type { Translator, TranslatorEvent } from "../../translator/translator.ts";
+import { createKeySets } from "./key-sets.ts";
 
 export interface EmbeddedOptions {
+  readonly log: Logger;
   readonly source: Source;
   readonly translator: Translator;
   readonly proxy: { apply(update: ResourceUpdate): Promise<ApplyResult> };
@@ -25,14 +28,17 @@ export interface Embedded {
 }
 
 export function createEmbedded(options: EmbeddedOptions): Embedded {
-  const { source, translator, proxy, onApplied, onProblems, onFailure } = options;
+  const { log, source, translator, proxy, onApplied, onProblems, onFailure } = options;
+  const keySets = createKeySets({ log: log.child("keys"), apply });
   let last: Promise<void> = Promise.resolve();
 
-  function apply(events: readonly ObjectEvent[]): void {
+  function apply(events: readonly TranslatorEvent[]): void {
     // The translator runs at once, so that steps keep the order of events; the proxy takes them one by one.
-    const { update } = translator.apply(events);
-    if (update.set.length === 0 && update.removed.length === 0) return;
-    last = last.then(async () => onApplied(update, await proxy.apply(update))).catch(onFailure);
+    const { update, documents } = translator.apply(events);
+    if (update.set.length > 0 || update.removed.length > 0)
+      last = last.then(async () => onApplied(update, await proxy.apply(update))).catch(onFailure);
+    // Last: what is there already comes back as a step of its own, which must follow this one.
+    if (documents !== undefined) keySets.want(documents);
   }
 
   return {
@@ -41,6 +47,9 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
       await last;
     },
     settled: () => last,
-    stop: () => source.stop(),
+    async stop() {
+      keySets.stop();
+      await source.stop();
+    },
   };
 }

@@ -22,6 +22,7 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
   const listening = new Set<string>();
 
   const embedded = createEmbedded({
+    log,
     source,
     translator,
     proxy: plane.proxy,

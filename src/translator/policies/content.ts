@@ -14,6 +14,7 @@ import { translateSettings, within, type Report } from "../backends/settings.ts"
 import type { Diagnostic } from "../diagnostics.ts";
 import type { BackendCollections } from "../backend-refs.ts";
 import { SecretReader, type SecretCollections } from "../secrets.ts";
+import { KeySetReader, type KeySetCollections, type KeySetRequest } from "../remote-key-set.ts";
 import { unservedFields } from "../unserved.ts";
 import { ServiceReader } from "./external-service.ts";
 import { UNIT_TRANSLATORS } from "./index.ts";
@@ -26,10 +27,12 @@ export interface PolicyContent {
   readonly backend: BackendSettings | undefined;
   /** Keys of Backends whose services it asks, sorted. */
   readonly uses: readonly string[];
+  /** What has to be fetched for it. */
+  readonly keySets: readonly KeySetRequest[];
   readonly diagnostics: readonly Diagnostic[];
 }
 
-export type ContentCollections = SecretCollections & BackendCollections;
+export type ContentCollections = SecretCollections & BackendCollections & KeySetCollections;
 
 export function translateContent(policy: GwPolicy, collections: ContentCollections, read: Read): PolicyContent {
   const id = objectId(policy);
@@ -42,7 +45,8 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
     void diagnostics.push({ code: "policy_invalid", severity: "error", object: id, path, message });
   const secrets = new SecretReader(collections, read, id.namespace);
   const services = new ServiceReader(collections, read, id.namespace);
-  const context = { secrets, services, report: within(report, "spec.traffic") };
+  const keySets = new KeySetReader(collections, read, id.namespace);
+  const context = { secrets, services, keySets, report: within(report, "spec.traffic") };
   const units = traffic === undefined ? [] : UNIT_TRANSLATORS.flatMap((unit) => unit.translate(traffic, context) ?? []);
   const phase = traffic?.phase === "PreRouting" ? Phase.PRE_ROUTING : Phase.POST_ROUTING;
   const settings = translateSettings(backend, secrets, within(report, "spec.backend"));
@@ -56,6 +60,7 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
     units: [...closed.slice(0, 1), ...units].map((unit) => create(TrafficUnitSchema, { unit })),
     backend: settings,
     uses: services.uses,
+    keySets: keySets.requests,
     diagnostics,
   };
 }

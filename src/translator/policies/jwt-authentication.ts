@@ -43,8 +43,8 @@ export const jwtAuthentication: UnitTranslator = {
 function translateProvider(provider: ApiProvider, path: string, context: UnitContext): JwtProvider | undefined {
   const { issuer, audiences = [], jwks, validation } = provider;
   const required = validation?.requiredClaims ?? DEFAULT_REQUIRED;
-  if (jwks.inline === undefined) return undefined;
-  const keys = parseKeySet(jwks.inline);
+  const { inline, remote } = jwks;
+  const keys = remote === undefined ? parseKeySet(inline ?? "") : context.keySets.keys(remote);
   if (typeof keys !== "string")
     return create(JwtProviderSchema, {
       issuer,
@@ -52,6 +52,6 @@ function translateProvider(provider: ApiProvider, path: string, context: UnitCon
       keys: [...keys],
       requiredClaims: [...required],
     });
-  context.report(`${path}.jwks.inline`, keys);
+  context.report(`${path}.jwks.${remote === undefined ? "inline" : "remote"}`, keys);
   return undefined;
 }

@@ -16,6 +16,7 @@ export function refusalContent(): PolicyContent {
     units: [create(TrafficUnitSchema, { unit: refusalUnit("policy refused") })],
     backend: undefined,
     uses: [],
+    keySets: [],
     diagnostics: [],
   };
 }

@@ -8,12 +8,14 @@ import type { TrafficUnit } from "../../../generated/proto/gwproxy/config/v1/ir_
 import { parseExpression } from "../../cel/compile-expression.ts";
 import { environmentOf, type Place } from "../../cel/places.ts";
 import { messageOf } from "../../lib/errors.ts";
+import type { KeySetReader } from "../remote-key-set.ts";
 import type { SecretReader } from "../secrets.ts";
 import type { ServiceReader } from "./external-service.ts";
 
 export interface UnitContext {
   readonly secrets: SecretReader;
   readonly services: ServiceReader;
+  readonly keySets: KeySetReader;
   /** Path relative to `spec.traffic`. */
   report(path: string, message: string): void;
 }

@@ -1,0 +1,209 @@
+/**
+ * Documents of other servers that objects name, such as key sets: each fetched once, kept, fetched again when it is too
+ * old. A failure is tried again, longer and longer apart, and what was good before stays. In: what is wanted. Out:
+ * documents as they arrive. Not here: what they mean.
+ */
+import type { BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { createBackoff, type Backoff } from "../../lib/backoff.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { deepEqual } from "../../lib/deep-equal.ts";
+import { messageOf } from "../../lib/errors.ts";
+import type { Logger } from "../../lib/log.ts";
+
+export interface DocumentAddress {
+  readonly host: string;
+  readonly port: number;
+  /** Takes the place of host and port when not "". */
+  readonly unixPath: string;
+}
+
+export interface WantedDocument {
+  /** Equal for the same URL and the same TLS settings. */
+  readonly key: string;
+  readonly url: string;
+  /** undefined: plain HTTP. */
+  readonly tls: BackendTls | undefined;
+  /** Where the server is now; empty: nowhere. */
+  readonly addresses: readonly DocumentAddress[];
+  /** How long it may be used before it is fetched again. */
+  readonly cacheMs: number;
+}
+
+/** A document that was fetched, or why there is none. */
+export type Document = { readonly text: string } | { readonly problem: string };
+
+export interface StoredDocument {
+  readonly text: string;
+  readonly fetchedAtMs: number;
+}
+
+/** Keeps documents over restarts. Failures are its own to report: a document that is not kept is only fetched again. */
+export interface DocumentStore {
+  /** What was kept, by key. */
+  load(): Promise<ReadonlyMap<string, StoredDocument>>;
+  save(wanted: WantedDocument, document: StoredDocument): void;
+  remove(key: string): void;
+}
+
+export interface DocumentOptions {
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** @throws with a message that may be shown in status */
+  readonly fetch: (wanted: WantedDocument, address: DocumentAddress, signal: AbortSignal) => Promise<string>;
+  /** @returns what is wrong with a text that was fetched; undefined when it can be used */
+  readonly faultOf: (text: string) => string | undefined;
+  /** Hears of each document that is new or gone (undefined). */
+  readonly deliver: (key: string, document: Document | undefined) => void;
+  readonly stored: ReadonlyMap<string, StoredDocument>;
+  readonly store?: Pick<DocumentStore, "save" | "remove">;
+  readonly random?: () => number;
+}
+
+export interface Documents {
+  /** Replaces what was wanted before. */
+  want(documents: readonly WantedDocument[]): void;
+  stop(): void;
+}
+
+const FIRST_RETRY_MS = 200;
+const LAST_RETRY_MS = 15_000;
+/** However short a document may be kept, its server is not asked more often. */
+const MIN_CACHE_MS = 1_000;
+
+export function createDocuments(options: DocumentOptions): Documents {
+  const followed = new Map<string, Followed>();
+  return {
+    want(documents) {
+      const wanted = merged(documents);
+      for (const [key, one] of followed) {
+        if (wanted.has(key)) continue;
+        followed.delete(key);
+        one.stop();
+        options.store?.remove(key);
+        options.deliver(key, undefined);
+      }
+      for (const [key, document] of wanted) {
+        const one = followed.get(key);
+        if (one !== undefined) one.update(document);
+        else {
+          const started = new Followed(document, options);
+          followed.set(key, started);
+          started.start(options.stored.get(key));
+        }
+      }
+    },
+    stop() {
+      for (const one of followed.values()) one.stop();
+      followed.clear();
+    },
+  };
+}
+
+/** One document per key, kept as shortly as the most demanding wants it. */
+function merged(documents: readonly WantedDocument[]): Map<string, WantedDocument> {
+  const found = new Map<string, WantedDocument>();
+  for (const document of documents) {
+    const cacheMs = Math.max(MIN_CACHE_MS, Math.min(document.cacheMs, found.get(document.key)?.cacheMs ?? Infinity));
+    found.set(document.key, { ...document, cacheMs });
+  }
+  return found;
+}
+
+/** One document: a fetch under way or a timer for the next one, never both. */
+class Followed {
+  #wanted: WantedDocument;
+  readonly #options: DocumentOptions;
+  readonly #backoff: Backoff;
+  readonly #stopping = new AbortController();
+  #cancelTimer: () => void = () => undefined;
+  #isFetching = false;
+  #failures = 0;
+  #text: string | undefined;
+  #problem: string | undefined;
+  #fetchedAtMs = 0;
+
+  constructor(wanted: WantedDocument, options: DocumentOptions) {
+    this.#wanted = wanted;
+    this.#options = options;
+    const { random } = options;
+    const times = { initialMs: FIRST_RETRY_MS, maxMs: LAST_RETRY_MS };
+    this.#backoff = createBackoff(random === undefined ? times : { ...times, random });
+  }
+
+  start(stored: StoredDocument | undefined): void {
+    if (stored === undefined || this.#options.faultOf(stored.text) !== undefined) {
+      void this.#fetch();
+      return;
+    }
+    this.#text = stored.text;
+    this.#fetchedAtMs = stored.fetchedAtMs;
+    this.#options.deliver(this.#wanted.key, { text: stored.text });
+    this.#schedule(this.#untilStale());
+  }
+
+  update(wanted: WantedDocument): void {
+    const before = this.#wanted;
+    if (deepEqual(before, wanted)) return;
+    this.#wanted = wanted;
+    if (this.#isFetching) return;
+    // A server that has moved or just appeared is worth asking at once.
+    if (this.#failures > 0 && !deepEqual(before.addresses, wanted.addresses)) this.#schedule(0);
+    else if (this.#failures === 0 && before.cacheMs !== wanted.cacheMs) this.#schedule(this.#untilStale());
+  }
+
+  stop(): void {
+    this.#cancelTimer();
+    this.#stopping.abort();
+  }
+
+  #untilStale(): number {
+    return Math.max(0, this.#fetchedAtMs + this.#wanted.cacheMs - this.#options.clock.now());
+  }
+
+  #schedule(delayMs: number): void {
+    this.#cancelTimer();
+    this.#cancelTimer = this.#options.clock.after(delayMs, () => void this.#fetch());
+  }
+
+  async #fetch(): Promise<void> {
+    const { log, fetch, faultOf } = this.#options;
+    const wanted = this.#wanted;
+    this.#cancelTimer();
+    this.#isFetching = true;
+    try {
+      const { addresses } = wanted;
+      const address = addresses[this.#failures % Math.max(1, addresses.length)];
+      if (address === undefined) throw new Error("the server has no address that is ready");
+      const text = await fetch(wanted, address, this.#stopping.signal);
+      const fault = faultOf(text);
+      if (fault !== undefined) throw new Error(fault);
+      if (!this.#stopping.signal.aborted) this.#succeed(text);
+    } catch (error) {
+      if (this.#stopping.signal.aborted) return;
+      log.warn("a document cannot be fetched", { url: wanted.url, error: messageOf(error) });
+      this.#fail(messageOf(error));
+    } finally {
+      this.#isFetching = false;
+    }
+  }
+
+  #succeed(text: string): void {
+    const { clock, deliver, store } = this.#options;
+    const { key } = this.#wanted;
+    this.#failures = 0;
+    this.#backoff.reset();
+    this.#fetchedAtMs = clock.now();
+    store?.save(this.#wanted, { text, fetchedAtMs: this.#fetchedAtMs });
+    if (text !== this.#text) deliver(key, { text });
+    this.#text = text;
+    this.#problem = undefined;
+    this.#schedule(this.#wanted.cacheMs);
+  }
+
+  #fail(problem: string): void {
+    this.#failures++;
+    if (this.#text === undefined && problem !== this.#problem) this.#options.deliver(this.#wanted.key, { problem });
+    this.#problem = problem;
+    this.#schedule(this.#backoff.next());
+  }
+}

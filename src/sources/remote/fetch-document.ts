@@ -1,0 +1,76 @@
+/** One GET of a document, whole or not at all: no redirects, bounded in time and size. */
+import { once } from "node:events";
+import { request as plainRequest, type IncomingMessage } from "node:http";
+import { request as tlsRequest, type RequestOptions } from "node:https";
+import type { ConnectionOptions } from "node:tls";
+import type { BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { messageOf, SourceError } from "../../lib/errors.ts";
+import type { DocumentAddress, WantedDocument } from "./documents.ts";
+
+export interface FetchOptions {
+  /** What the settings mean for a handshake with a host. */
+  readonly tlsOptions: (tls: BackendTls, host: string) => ConnectionOptions;
+  readonly timeoutMs?: number;
+}
+
+const TIMEOUT_MS = 10_000;
+/** Half of what a ConfigMap can hold. */
+const MAX_BYTES = 524_288;
+
+/** @throws SourceError when there is no such answer; the message holds nothing of a body */
+export async function fetchDocument(
+  wanted: WantedDocument,
+  address: DocumentAddress,
+  signal: AbortSignal,
+  { tlsOptions, timeoutMs = TIMEOUT_MS }: FetchOptions,
+): Promise<string> {
+  const url = new URL(wanted.url);
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const place = address.unixPath === "" ? { host: address.host, port: address.port } : { socketPath: address.unixPath };
+  const options = {
+    ...place,
+    path: url.pathname,
+    headers: { host: url.host, accept: "application/json", "user-agent": "gwproxy", connection: "close" },
+    agent: false,
+    signal: AbortSignal.any([signal, timeout]),
+  };
+  const secured = (tls: BackendTls): RequestOptions & ConnectionOptions => ({
+    ...options,
+    ...tlsOptions(tls, url.hostname.replace(/^\[|\]$/g, "")),
+    // Only HTTP/1.1 is spoken here, whatever the backend offers to others.
+    ALPNProtocols: ["http/1.1"],
+  });
+  try {
+    const outgoing = wanted.tls === undefined ? plainRequest(options) : tlsRequest(secured(wanted.tls));
+    outgoing.end();
+    // Once the answer has begun, a failure is reported by its own stream.
+    outgoing.on("error", () => undefined);
+    const [response] = (await once(outgoing, "response")) as [IncomingMessage]; // what this event carries
+    return await readWhole(response);
+  } catch (error) {
+    if (error instanceof SourceError) throw error;
+    if (timeout.aborted) throw new SourceError(`no whole answer within ${timeoutMs} ms`, { cause: error });
+    throw new SourceError(messageOf(error), { cause: error });
+  }
+}
+
+async function readWhole(response: IncomingMessage): Promise<string> {
+  const { statusCode } = response;
+  if (statusCode !== 200) {
+    response.destroy();
+    throw new SourceError(`the server answered ${statusCode}`);
+  }
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response) {
+    const bytes = chunk as Buffer; // no encoding is set
+    size += bytes.length;
+    if (size > MAX_BYTES) {
+      response.destroy();
+      throw new SourceError(`the answer is larger than ${MAX_BYTES} bytes`);
+    }
+    chunks.push(bytes);
+  }
+  if (!response.complete) throw new SourceError("the answer broke off");
+  return Buffer.concat(chunks).toString("utf8");
+}

@@ -1,0 +1,187 @@
+/**
+ * Key sets that other servers publish. What has to be fetched follows from the objects alone: the URL, and the TLS
+ * settings of the backend that a reference names. What was fetched comes in as an input, under the key of the request.
+ */
+import { create, toJsonString } from "@bufbuild/protobuf";
+import type { GwBackend } from "../../generated/types/backend.ts";
+import type { GwPolicy } from "../../generated/types/policy.ts";
+import type { RemoteJwks } from "../../generated/types/traffic-authentication.ts";
+import { BackendTlsSchema, type BackendTls, type JwtKey } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Service } from "../api/core.ts";
+import { createdAtMs, GWPROXY_GROUP, nameKey } from "../api/refs.ts";
+import type { Collection, Readable, ReadableIndex } from "../lib/collections/collection.ts";
+import type { Read } from "../lib/collections/graph.ts";
+import { parseDuration } from "../lib/duration.ts";
+import { sha256, toHex } from "../lib/sha256.ts";
+import type { Document, DocumentAddress } from "../sources/remote/documents.ts";
+import { resolveBackend, type BackendCollections } from "./backend-refs.ts";
+import { translateSettings } from "./backends/settings.ts";
+import { withoutBrackets } from "./backends/static.ts";
+import { parseKeySet } from "./key-set.ts";
+import { SecretReader, type SecretCollections } from "./secrets.ts";
+
+/** What a policy needs; where the server is comes later, so that moving pods do not touch policies. */
+export interface KeySetRequest {
+  readonly key: string;
+  readonly url: string;
+  readonly tls: BackendTls | undefined;
+  readonly cacheMs: number;
+  /** A fixed place, or the port of a Service. */
+  readonly server: DocumentAddress | { readonly service: string; readonly portKey: string };
+}
+
+export interface KeySetCollections extends SecretCollections, BackendCollections {
+  readonly documents: Readable<Document>;
+  readonly backendObjects: Readable<GwBackend>;
+  readonly serviceObjects: Readable<Service>;
+  /** Policies with a `backend` block, as indexBackendPolicies lists them. */
+  readonly policiesByBackend: ReadableIndex<GwPolicy>;
+}
+
+interface Server {
+  readonly kind: "Service" | "GwBackend";
+  readonly namespace: string;
+  readonly name: string;
+  /** Port of a Service, as a section is named. */
+  readonly section: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly inline: { readonly tls?: NonNullable<GwPolicy["spec"]["backend"]>["tls"] } | undefined;
+  /** As a URL spells it. */
+  readonly host: string;
+  readonly port: number;
+  readonly place: KeySetRequest["server"];
+}
+
+const DEFAULT_CACHE = "5m";
+const URL_PARTS = /^(https?):\/\/(\[[0-9A-Fa-f:.]+\]|[^/?#@:[\]]+)(?::([0-9]{1,5}))?(\/[^?#]*)?$/;
+
+/** The key sets that one policy names. */
+export class KeySetReader {
+  readonly #collections: KeySetCollections;
+  readonly #read: Read;
+  readonly #namespace: string;
+  readonly #requests = new Map<string, KeySetRequest>();
+
+  constructor(collections: KeySetCollections, read: Read, namespace: string) {
+    this.#collections = collections;
+    this.#read = read;
+    this.#namespace = namespace;
+  }
+
+  get requests(): KeySetRequest[] {
+    return [...this.#requests.values()];
+  }
+
+  /** @returns the keys, or why there are none */
+  keys(remote: RemoteJwks): readonly JwtKey[] | string {
+    const request = this.#requestFor(remote);
+    if (typeof request === "string") return request;
+    const earlier = this.#requests.get(request.key);
+    const cacheMs = Math.min(request.cacheMs, earlier?.cacheMs ?? Infinity);
+    this.#requests.set(request.key, { ...request, cacheMs });
+    const document = this.#read.get(this.#collections.documents, request.key);
+    if (document === undefined) return `the keys at ${request.url} have not been fetched yet`;
+    if ("problem" in document) return `the keys at ${request.url} cannot be fetched: ${document.problem}`;
+    return parseKeySet(document.text);
+  }
+
+  #requestFor({ url, backendRef, jwksPath, cacheDuration }: RemoteJwks): KeySetRequest | string {
+    const cacheMs = parseDuration(cacheDuration ?? DEFAULT_CACHE) ?? 0;
+    if (backendRef === undefined) return requestForUrl(url ?? "", cacheMs);
+    const server = this.#server(backendRef);
+    if (typeof server === "string") return server;
+    const tls = this.#tlsOf(server);
+    const path = (jwksPath ?? "").replace(/^\/*/, "/");
+    return requestOf(`${server.host}:${server.port}${path}`, tls, cacheMs, server.place);
+  }
+
+  #server(ref: NonNullable<RemoteJwks["backendRef"]>): Server | string {
+    const from = { group: GWPROXY_GROUP, kind: "GwPolicy", namespace: this.#namespace, needsGrant: false };
+    const { serviceObjects, backendObjects } = this.#collections;
+    const found = resolveBackend(ref, from, this.#collections, this.#read);
+    if (typeof found !== "string") return found.message;
+    const target = { namespace: ref.namespace ?? this.#namespace, name: ref.name };
+    const name = nameKey(target);
+    if (ref.kind === "GwBackend") {
+      const { metadata, spec } = this.#read.get(backendObjects, name) ?? {};
+      if (spec?.static === undefined) return `GwBackend ${name} cannot serve keys: only one with static can`;
+      const { host = "localhost", port = 80, unixPath = "" } = spec.static;
+      const place = { host: withoutBrackets(host), port, unixPath };
+      const own = { host, port, place, section: "", labels: metadata?.labels ?? {}, inline: spec.policies };
+      return { kind: "GwBackend", ...target, ...own };
+    }
+    const labels = this.#read.get(serviceObjects, name)?.metadata.labels ?? {};
+    const port = ref.port ?? 0;
+    const host = `${target.name}.${target.namespace}.svc.cluster.local`;
+    const own = { host, port, place: { service: name, portKey: found }, section: String(port), labels };
+    return { kind: "Service", ...target, ...own, inline: undefined };
+  }
+
+  /** The block of the GwBackend itself, then the policies on it: of its port before those of all, the older one first. */
+  #tlsOf(server: Server): BackendTls | undefined {
+    const { kind, namespace, name } = server;
+    const secrets = new SecretReader(this.#collections, this.#read, namespace);
+    // What is wrong with these settings is reported on their own object.
+    const translate = (block: Server["inline"]): BackendTls | undefined =>
+      translateSettings(block?.tls === undefined ? undefined : { tls: block.tls }, secrets, () => undefined)?.tls;
+    const inline = translate(server.inline);
+    if (inline !== undefined) return inline;
+    const { policiesByBackend } = this.#collections;
+    const entries = [
+      ...this.#read.byIndex(policiesByBackend, `${kind}/${namespace}/${name}`),
+      ...this.#read.byIndex(policiesByBackend, `${kind}/${namespace}`),
+    ];
+    const ranked = entries
+      .flatMap(({ key, value }) => {
+        const section = sectionOf(value, server);
+        return section === undefined ? [] : [{ key, value, rank: section === "" ? 1 : 0 }];
+      })
+      .sort((a, b) => a.rank - b.rank || createdAtMs(a.value) - createdAtMs(b.value) || (a.key < b.key ? -1 : 1));
+    return translate(ranked.find(({ value }) => value.spec.backend?.tls !== undefined)?.value.spec.backend);
+  }
+}
+
+/** @returns the section by which a policy targets the server, "" for the whole of it, undefined when it does not */
+function sectionOf({ spec }: GwPolicy, { kind, name, section, labels }: Server): string | undefined {
+  const sections = [
+    ...(spec.targetRefs ?? []).filter((ref) => ref.kind === kind && ref.name === name),
+    ...(spec.targetSelectors ?? []).filter(
+      (ref) => ref.kind === kind && Object.entries(ref.matchLabels).every(([label, value]) => labels[label] === value),
+    ),
+  ].map((ref) => ref.sectionName ?? "");
+  if (section !== "" && sections.includes(section)) return section;
+  return sections.includes("") ? "" : undefined;
+}
+
+/** By "Kind/namespace/name" of the backends that a policy names, and by "Kind/namespace" where it selects. */
+export function indexBackendPolicies(policies: Collection<GwPolicy>): ReadableIndex<GwPolicy> {
+  return policies.index(({ metadata, spec }) => {
+    if (spec.backend === undefined) return [];
+    const namespace = metadata.namespace ?? "";
+    return [
+      ...(spec.targetRefs ?? []).map(({ kind, name }) => `${kind}/${namespace}/${name}`),
+      ...(spec.targetSelectors ?? []).map(({ kind }) => `${kind}/${namespace}`),
+    ];
+  });
+}
+
+function requestForUrl(url: string, cacheMs: number): KeySetRequest | string {
+  const [, scheme, host = "", digits, path = "/"] = URL_PARTS.exec(url) ?? [];
+  if (host === "") return `"${url}" is not an http or https URL`;
+  const isSecure = scheme === "https";
+  const port = digits === undefined ? (isSecure ? 443 : 80) : Number(digits);
+  const authority = digits === undefined ? host : `${host}:${digits}`;
+  const place = { host: withoutBrackets(host), port, unixPath: "" };
+  return requestOf(authority + path, isSecure ? create(BackendTlsSchema) : undefined, cacheMs, place);
+}
+
+function requestOf(
+  address: string,
+  tls: BackendTls | undefined,
+  cacheMs: number,
+  server: KeySetRequest["server"],
+): KeySetRequest {
+  const url = `${tls === undefined ? "http" : "https"}://${address}`;
+  const settings = tls === undefined ? "" : toJsonString(BackendTlsSchema, tls);
+  return { key: toHex(sha256(`${url}\n${settings}`)), url, tls, cacheMs, server };
+}

@@ -1,0 +1,9 @@
+/** The little that tests use of the package, which brings no types. */
+declare module "oidc-provider" {
+  import type { RequestListener } from "node:http";
+
+  export class Provider {
+    constructor(issuer: string, configuration: object);
+    callback(): RequestListener;
+  }
+}
