@@ -4,9 +4,9 @@
  */
 import type { Violation } from "./violation.ts";
 
-const MAX_DEPTH = 100;
+export const MAX_DEPTH = 100;
 const MAX_CHARACTERS = 2 * 1024 * 1024;
-const MAX_VALUES = 200_000;
+export const MAX_VALUES = 200_000;
 
 /** Iterative, and stops at the first bound that is crossed. */
 export function boundsViolation(root: unknown): Violation | undefined {

@@ -9,7 +9,9 @@ import { toNodeHandler } from "h3/node";
 import { messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import type { KeyPair } from "../lib/x509.ts";
-import { type ValidateObject, readReview, review } from "./review.ts";
+import { MAX_DEPTH, MAX_VALUES } from "./bounds.ts";
+import { type JsonBounds, jsonFault } from "./json-bounds.ts";
+import { type AdmissionReview, type ValidateObject, readReview, review } from "./review.ts";
 
 export interface WebhookServerOptions {
   readonly host: string;
@@ -28,7 +30,16 @@ export interface WebhookServer {
 }
 
 /** An update carries the object twice, and etcd takes 1.5 MiB of each; what is left is the envelope. */
-const MAX_BODY_BYTES = 8 * 1024 * 1024;
+const MAX_BODY_BYTES = 4 * 1024 * 1024;
+/** The object stands two levels below the review. */
+const BOUNDS: JsonBounds = {
+  measuredDepth: 3,
+  maxDepth: MAX_DEPTH + 2,
+  maxValues: 2 * MAX_VALUES,
+  maxBytes: 2 * 1024 * 1024,
+};
+/** How far the uid of a review may stand from its start. */
+const HEAD_BYTES = 1024;
 const REQUEST_TIMEOUT_MS = 10_000;
 /** Longer than the API server keeps an idle connection: a review must not be sent into one that is being closed. */
 const KEEP_ALIVE_MS = 120_000;
@@ -59,7 +70,10 @@ function webhookApp({ validate, log }: WebhookServerOptions): H3 {
   const app = new H3({ silent: true });
   app.get("/healthz", () => "ok");
   app.post("/validate", async ({ req }) => {
-    const request = readReview(parseJson(await boundedText(req)));
+    const body = await boundedBody(req);
+    const fault = jsonFault(body, BOUNDS);
+    if (fault !== undefined) return refusedUnread(body, fault.message);
+    const request = readReview(parseJson(body.toString("utf8")));
     if (request === undefined)
       throw new HTTPError({ status: 400, message: "not an AdmissionReview of admission.k8s.io/v1" });
     try {
@@ -74,7 +88,7 @@ function webhookApp({ validate, log }: WebhookServerOptions): H3 {
   return app;
 }
 
-async function boundedText(request: Request): Promise<string> {
+async function boundedBody(request: Request): Promise<Buffer> {
   const parts: Uint8Array[] = [];
   let size = 0;
   for await (const part of request.body ?? []) {
@@ -82,7 +96,15 @@ async function boundedText(request: Request): Promise<string> {
     if (size > MAX_BODY_BYTES) throw new HTTPError({ status: 413, message: `more than ${MAX_BODY_BYTES} bytes` });
     parts.push(part);
   }
-  return Buffer.concat(parts).toString("utf8");
+  return Buffer.concat(parts);
+}
+
+/** The answer needs the name of the question, which stands at the start; the rest stays unread. */
+function refusedUnread(body: Buffer, message: string): AdmissionReview {
+  const uid = /"uid":\s*"([\w-]{1,64})"/.exec(body.toString("latin1", 0, HEAD_BYTES))?.[1];
+  if (uid === undefined) throw new HTTPError({ status: 413, message });
+  const violation = { path: "", severity: "error", reason: "FieldValueTooLong", message, suggestion: "" } as const;
+  return review({ uid, operation: "CREATE", object: undefined, oldObject: undefined, title: "" }, () => [violation]);
 }
 
 function parseJson(text: string): unknown {

@@ -7,6 +7,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { admissionTable } from "./admission.ts";
 import { expressionTables } from "./expressions.ts";
 import { buildTools, load, type Load, type Tools } from "./load.ts";
 import { MOCK_PORT, PEERS, type Peer } from "./peers.ts";
@@ -51,7 +52,9 @@ const ROUTE_CHANGES = 200;
 async function main(): Promise<void> {
   const options = readOptions();
   if (options.special.has("expressions")) process.stdout.write(`${expressionTables()}\n`);
-  if (options.rows.length === 0 && options.special.size === Number(options.special.has("expressions"))) return;
+  if (options.special.has("admission")) process.stdout.write(`${await admissionTable()}\n`);
+  const inProcess = ["expressions", "admission"].filter((name) => options.special.has(name)).length;
+  if (options.rows.length === 0 && options.special.size === inProcess) return;
   const folder = mkdtempSync(join(tmpdir(), "gwproxy-bench-"));
   const contenders: Contender[] = [];
   const results: Results = { loads: new Map(), missing: new Map(), propagation: [] };

@@ -129,6 +129,23 @@ test("warnings are passed on, and deleting is always allowed", async (t) => {
   assert.equal(JSON.parse(deleted.text).response.allowed, true);
 });
 
+test("what is nested too deeply or too long is refused in words, before it is parsed", async (t) => {
+  const { server, pem } = await started(t);
+  const post = async (object: string): Promise<{ uid: string; message: string }> => {
+    const body = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-7","operation":"CREATE","object":${object}}}`;
+    const { status, text } = await send(server, pem.authority.certificate, { path: "/validate", method: "POST", body });
+    assert.equal(status, 200);
+    const { response } = JSON.parse(text);
+    assert.equal(response.allowed, false);
+    return { uid: response.uid, message: response.status.message };
+  };
+  // None of them is JSON to its end: a parser would have said so.
+  const deep = await post('{"a":'.repeat(10_000));
+  assert.deepEqual(deep, { uid: "u-7", message: "Too long: may not be nested deeper than 100 levels" });
+  const long = await post(`{"a":"${"x".repeat(3 * 1024 * 1024)}",`);
+  assert.equal(long.message, "Too long: may not be more than 2097152 bytes");
+});
+
 test("what is no review, too large, or cannot be checked is never allowed", async (t) => {
   const { server, pem } = await started(t);
   const post = (body: string): Promise<{ status: number; text: string }> =>
@@ -139,7 +156,7 @@ test("what is no review, too large, or cannot be checked is never allowed", asyn
   const crashed = await post(reviewOf({ verdict: "crash" }));
   assert.equal(crashed.status, 500);
   assert.doesNotMatch(crashed.text, /internal detail/);
-  assert.equal((await post(" ".repeat(9 * 1024 * 1024))).status, 413);
+  assert.equal((await post(" ".repeat(5 * 1024 * 1024))).status, 413);
   assert.equal((await send(server, pem.authority.certificate, { path: "/healthz", method: "GET" })).text, "ok");
   assert.equal(
     (await send(server, pem.authority.certificate, { path: "/other", method: "POST", body: "{}" })).status,

@@ -1,0 +1,155 @@
+/**
+ * Whether objects that the last landed CRDs took are still taken: no field gone, no bound tightened, no field newly
+ * required, no value of a list of values gone, no pattern changed. Rules in CEL are not compared: whether one says more
+ * than another cannot be told from their texts.
+ */
+import { compare, stableText } from "./print.ts";
+import type { Schema } from "./schema.ts";
+
+/** Root schema of each kind, as the CRD has it. */
+export type Roots = ReadonlyMap<string, Schema>;
+
+/** Of a schema what objects depend on. Children are numbers of lines, so that equal parts are written once. */
+interface Line {
+  readonly facts: Readonly<Record<string, unknown>>;
+  readonly properties?: Readonly<Record<string, number>>;
+  readonly items?: number;
+  readonly values?: number;
+}
+
+const UPPER = ["maxLength", "maximum", "maxItems", "maxProperties"] as const;
+const LOWER = ["minLength", "minimum", "minItems", "minProperties"] as const;
+/** Each of them may go, but not come or change. */
+const SAME_OR_NONE = ["pattern", "format", "x-kubernetes-int-or-string"] as const;
+const SAME = ["type", "x-kubernetes-list-type", "x-kubernetes-list-map-keys"] as const;
+const OTHER = ["enum", "nullable", "required", "default", "x-kubernetes-preserve-unknown-fields"] as const;
+const KEPT = [...UPPER, ...LOWER, ...SAME_OR_NONE, ...SAME, ...OTHER] as const;
+
+/** The baseline: one part of the schemas a line, what is used before what uses it, and the kinds at the end. */
+export function printBaseline(roots: Roots): string {
+  const numbers = new Map<string, number>();
+  const numberOf = (schema: Schema): number => {
+    const text = stableText(lineOf(schema, numberOf));
+    const known = numbers.get(text) ?? numbers.size;
+    numbers.set(text, known);
+    return known;
+  };
+  const kinds = Object.fromEntries([...roots].map(([kind, schema]) => [kind, numberOf(schema)]));
+  return [...numbers.keys(), stableText(kinds), ""].join("\n");
+}
+
+function lineOf(schema: Schema, numberOf: (schema: Schema) => number): Line {
+  const { properties, items, additionalProperties: values } = schema;
+  const facts = Object.fromEntries(KEPT.flatMap((key) => (schema[key] === undefined ? [] : [[key, schema[key]]])));
+  // In one order, so that equal schemas get equal numbers.
+  const fields = Object.entries(properties ?? {}).sort(([a], [b]) => compare(a, b));
+  return {
+    facts,
+    ...(properties === undefined
+      ? {}
+      : { properties: Object.fromEntries(fields.map(([name, child]) => [name, numberOf(child)])) }),
+    ...(items === undefined ? {} : { items: numberOf(items) }),
+    ...(typeof values === "object" ? { values: numberOf(values) } : {}),
+  };
+}
+
+/** @throws SyntaxError when the text is no baseline */
+export function parseBaseline(text: string): Roots {
+  const lines = text.trimEnd().split("\n");
+  // Written by printBaseline; another shape fails in the lines below.
+  const kinds = JSON.parse(lines.at(-1) ?? "{}") as Record<string, number>;
+  const made: Schema[] = [];
+  for (const line of lines.slice(0, -1)) {
+    const { facts, properties, items, values } = JSON.parse(line) as Line;
+    made.push({
+      ...facts,
+      ...(properties === undefined
+        ? {}
+        : { properties: Object.fromEntries(Object.entries(properties).map(([name, at]) => [name, made[at] ?? {}])) }),
+      ...(items === undefined ? {} : { items: made[items] ?? {} }),
+      ...(values === undefined ? {} : { additionalProperties: made[values] ?? {} }),
+    });
+  }
+  return new Map(Object.entries(kinds).map(([kind, at]) => [kind, made[at] ?? {}]));
+}
+
+/**
+ * Every way in which `after` takes less than `before`: "GwPolicy spec.targetRefs: maxItems was 16 and is 8". One change of
+ * a part that is used in many places is told once.
+ */
+export function breaks(before: Roots, after: Roots): string[] {
+  const places = new Map<string, string[]>();
+  for (const [kind, old] of before) {
+    const schema = after.get(kind);
+    const found = schema === undefined ? [{ path: kind, text: "the kind is gone" }] : breaksAt(old, schema, kind);
+    for (const { path, text } of found) places.set(text, [...(places.get(text) ?? []), path]);
+  }
+  return [...places].map(([text, [path, ...more]]) => {
+    return `${path}: ${text}${more.length === 0 ? "" : ` (and in ${more.length} more places)`}`;
+  });
+}
+
+interface Break {
+  readonly path: string;
+  readonly text: string;
+}
+
+function breaksAt(old: Schema, schema: Schema, path: string): Break[] {
+  const found: Break[] = [...boundBreaks(old, schema), ...factBreaks(old, schema)].map((text) => ({ path, text }));
+  for (const [name, child] of Object.entries(old.properties ?? {})) {
+    const other = schema.properties?.[name];
+    const at = path.includes(" ") ? `${path}.${name}` : `${path} ${name}`;
+    if (other !== undefined) found.push(...breaksAt(child, other, at));
+    else if (schema["x-kubernetes-preserve-unknown-fields"] !== true) {
+      found.push({ path: at, text: "the field is gone" });
+    }
+  }
+  if (old.items !== undefined && schema.items !== undefined) {
+    found.push(...breaksAt(old.items, schema.items, `${path}[]`));
+  }
+  const values = [old.additionalProperties, schema.additionalProperties];
+  if (typeof values[0] === "object" && typeof values[1] === "object") {
+    found.push(...breaksAt(values[0], values[1], `${path}{}`));
+  } else if (typeof values[0] === "object") found.push({ path, text: "it is no map any more" });
+  return found;
+}
+
+function boundBreaks(old: Schema, schema: Schema): string[] {
+  const told = (key: string, was: number | undefined, is: number): string =>
+    was === undefined ? `${key} is new: ${is}` : `${key} was ${was} and is ${is}`;
+  const upper = UPPER.flatMap((key) => {
+    const is = schema[key];
+    return is !== undefined && is < (old[key] ?? Infinity) ? [told(key, old[key], is)] : [];
+  });
+  const lower = LOWER.flatMap((key) => {
+    const is = schema[key];
+    // A length or count of zero bounds nothing.
+    const none = key === "minimum" ? -Infinity : 0;
+    return is !== undefined && is > (old[key] ?? none) ? [told(key, old[key], is)] : [];
+  });
+  return [...upper, ...lower];
+}
+
+function factBreaks(old: Schema, schema: Schema): string[] {
+  const told = (value: unknown): string => (value === undefined ? "none" : stableText(value));
+  const changed = (key: keyof Schema): string => `${key} was ${told(old[key])} and is ${told(schema[key])}`;
+  const differs = (key: keyof Schema): boolean => told(old[key]) !== told(schema[key]);
+  const required = (schema.required ?? []).filter((name) => {
+    // A field with a default is never missing.
+    return old.required?.includes(name) !== true && schema.properties?.[name]?.default === undefined;
+  });
+  const gone =
+    schema.enum === undefined ? [] : (old.enum ?? []).filter((value) => schema.enum?.includes(value) !== true);
+  return [
+    ...SAME.filter(differs).map(changed),
+    ...SAME_OR_NONE.filter((key) => schema[key] !== undefined && differs(key)).map(changed),
+    ...required.sort(compare).map((name) => `${name} is required now`),
+    ...gone.map((value) => `the value ${JSON.stringify(value)} is gone`),
+    ...(schema.enum !== undefined && old.enum === undefined ? ["only listed values are taken now"] : []),
+    ...(old.nullable === true && schema.nullable !== true ? ["null is no value any more"] : []),
+    ...(old["x-kubernetes-preserve-unknown-fields"] === true && schema["x-kubernetes-preserve-unknown-fields"] !== true
+      ? ["fields that are not known are dropped now"]
+      : []),
+    ...(old.default !== undefined && differs("default") ? [changed("default")] : []),
+  ];
+}
