@@ -2,16 +2,13 @@
  * The HTTP/1.1 client: one pool of kept-alive connections per target, most recently used first. In: where, what.
  * Out: an answer that streams. Not here: which endpoint, which credential, whether to try another.
  */
-import { connect as connectTcp, type Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
-import { isIP } from "node:net";
-import type { BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { ProxyError } from "../errors.ts";
+import { addressOf, dial } from "./dial.ts";
 import type { Resolver } from "./dns.ts";
 import { Http1Call, type Dialer } from "./http1-call.ts";
 import { Http1Connection, type ConnectionOwner } from "./http1-connection.ts";
-import { tlsKey, tlsOptions } from "./tls.ts";
+import { tlsKey } from "./tls.ts";
 import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "./upstream.ts";
 
 export interface Http1Options {
@@ -24,7 +21,6 @@ export interface Http1Options {
 const CONNECT_TIMEOUT_MS = 11_000;
 const IDLE_TIMEOUT_MS = 90_000;
 const SWEEP_MS = 10_000;
-const TCP_KEEPALIVE_MS = 180_000;
 
 export function createHttp1(options: Http1Options): Upstream {
   const pools = new Map<string, Pool>();
@@ -92,17 +88,12 @@ class Pool implements Dialer, ConnectionOwner {
         return;
       }
     }
-    const { host, unixPath } = this.#target;
-    if (unixPath !== "" || isIP(host) !== 0) {
-      this.#dial(call, host);
-      return;
-    }
-    const address = this.#settings.resolver.resolve(host);
+    const address = addressOf(this.#target, this.#settings.resolver);
     if (typeof address === "string") this.#dial(call, address);
     else
       void address.then(
         (found) => this.#dial(call, found),
-        (error: unknown) => call.fail(unresolved(host, error)),
+        (error: Error) => call.fail(error),
       );
   }
 
@@ -144,11 +135,9 @@ class Pool implements Dialer, ConnectionOwner {
 
   #dial(call: Http1Call, address: string): void {
     if (call.over) return;
-    const { tls } = this.#target;
     try {
-      const socket = tls === undefined ? this.#plain(address) : this.#secure(address, tls);
-      const connection = new Http1Connection(this, socket, {
-        tls: tls !== undefined,
+      const connection = new Http1Connection(this, dial(this.#target, address), {
+        tls: this.#target.tls !== undefined,
         connectTimeoutMs: this.#settings.connectTimeoutMs,
       });
       this.#all.add(connection);
@@ -157,29 +146,4 @@ class Pool implements Dialer, ConnectionOwner {
       call.fail(new ProxyError("upstream_unreachable", { detail: messageOf(error), cause: error }));
     }
   }
-
-  #where(address: string): { path: string } | { host: string; port: number } {
-    const { port, unixPath } = this.#target;
-    return unixPath === "" ? { host: address, port } : { path: unixPath };
-  }
-
-  #plain(address: string): Socket {
-    return connectTcp({
-      ...this.#where(address),
-      noDelay: true,
-      keepAlive: true,
-      keepAliveInitialDelay: TCP_KEEPALIVE_MS,
-    });
-  }
-
-  #secure(address: string, tls: BackendTls): Socket {
-    const socket = connectTls({ ...this.#where(address), ...tlsOptions(tls, this.#target.host) });
-    socket.setNoDelay(true);
-    socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
-    return socket;
-  }
-}
-
-function unresolved(host: string, cause: unknown): ProxyError {
-  return new ProxyError("upstream_unreachable", { detail: `no address for ${host}: ${messageOf(cause)}`, cause });
 }
