@@ -14,6 +14,8 @@ export interface ControllerOptions {
   readonly healthAddress: Address;
   readonly controllerName: string;
   readonly className: string;
+  /** Where fetched key sets are kept over a restart; undefined: nowhere. */
+  readonly namespace: string | undefined;
   readonly logLevel: string;
 }
 
@@ -47,6 +49,11 @@ export function addControllerCommand(program: Command, _terminal: Terminal): voi
       new Option("--class-name <name>", "GatewayClass that is created when it is missing")
         .default("gwproxy")
         .env("GWPROXY_CLASS_NAME"),
+    )
+    .addOption(
+      new Option("--namespace <name>", "where fetched key sets are kept over a restart; default: nowhere").env(
+        "POD_NAMESPACE",
+      ),
     )
     .addOption(logLevelOption().env("GWPROXY_LOG_LEVEL"))
     .addHelpText("after", EXAMPLES)

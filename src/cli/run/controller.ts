@@ -8,19 +8,20 @@ import type { ObjectId } from "../../api/object.ts";
 import type { Resource, ResourceUpdate } from "../../ir/resource.ts";
 import { FatalError } from "../../lib/errors.ts";
 import { createKubernetesClient } from "../../sources/kubernetes/client.ts";
+import { createDocumentStore } from "../../sources/kubernetes/document-store.ts";
 import { createKubernetesSource } from "../../sources/kubernetes/kubernetes-source.ts";
 import { OWN_KINDS, STANDARD_KINDS } from "../../sources/kubernetes/kinds.ts";
 import { createKubernetesStatusClient } from "../../sources/kubernetes/status-client.ts";
 import { reviewToken } from "../../sources/kubernetes/token-review.ts";
-import type { ObjectEvent } from "../../sources/source.ts";
 import { createStatusWriter } from "../../status/writer.ts";
 import { createTranslator } from "../../translator/translate.ts";
-import type { TranslationStep } from "../../translator/translator.ts";
+import type { TranslationStep, TranslatorEvent } from "../../translator/translator.ts";
 import { createXdsServer } from "../../xds/server/discovery.ts";
 import type { Address } from "../commands/options.ts";
 import type { ControllerOptions } from "../commands/controller.ts";
 import { createProcessLog, stopSignal } from "./process.ts";
 import { ensureGatewayClass } from "./gateway-class.ts";
+import { createKeySets } from "./key-sets.ts";
 import { createStatusFeed } from "./status-feed.ts";
 import { authorizeByToken } from "./stream-authorization.ts";
 import { readServerCertificate } from "./tls-files.ts";
@@ -42,12 +43,23 @@ export async function runController(options: ControllerOptions): Promise<void> {
   const statuses = createStatusFeed({ translator, controllerName, put: (desired) => status.put(desired), log });
   const feed = createFeed((gateway) => translator.resourcesOf(gateway));
 
-  function apply(events: readonly ObjectEvent[]): void {
+  const keysLog = log.child("keys");
+  const { namespace } = options;
+  const store =
+    namespace === undefined
+      ? undefined
+      : createDocumentStore(client, { namespace, fieldManager: controllerName, log: keysLog });
+  const stored = (await store?.load()) ?? new Map();
+  const keySets = createKeySets({ log: keysLog, apply, stored, ...(store === undefined ? {} : { store }) });
+
+  function apply(events: readonly TranslatorEvent[]): void {
     for (const event of events) if (event.type === "delete") status.forget(event.id);
     const step = translator.apply(events);
     feed.publish(step);
     statuses.follow(step);
     for (const event of events) if (event.type === "set") status.observe(event.object);
+    // Last: what is there already comes back as a step of its own, which must follow this one.
+    if (step.documents !== undefined) keySets.want(step.documents);
   }
 
   const mustAuthorize = options.xdsAuth ?? !isLoopback(options.xdsAddress.host);
@@ -71,6 +83,7 @@ export async function runController(options: ControllerOptions): Promise<void> {
   const port = await xds.listen(options.xdsAddress);
   log.info("serving data planes", { address: `${options.xdsAddress.host}:${port}`, server: client.server });
   await stopped;
+  keySets.stop();
   await source.stop();
   await xds.stop();
   await status.stop();

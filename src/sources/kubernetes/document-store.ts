@@ -1,0 +1,78 @@
+/**
+ * Fetched documents in ConfigMaps of the controller's own namespace, one each, so that a restart needs no fetch. A
+ * document that cannot be kept is only fetched again: failures are logged and nothing waits for a write.
+ */
+import { messageOf } from "../../lib/errors.ts";
+import type { Logger } from "../../lib/log.ts";
+import type { DocumentStore, StoredDocument } from "../remote/documents.ts";
+import { isStatus } from "./api-error.ts";
+import type { KubernetesClient } from "./client.ts";
+
+export interface DocumentStoreOptions {
+  readonly namespace: string;
+  readonly fieldManager: string;
+  readonly log: Logger;
+}
+
+const LABEL = "app.kubernetes.io/component";
+const COMPONENT = "jwks-store";
+const PREFIX = "jwks-store-";
+
+interface StoredMap {
+  readonly metadata?: { readonly name?: string };
+  readonly data?: { readonly document?: string; readonly fetchedAt?: string };
+}
+
+export function createDocumentStore(
+  client: KubernetesClient,
+  { namespace, fieldManager, log }: DocumentStoreOptions,
+): DocumentStore {
+  const collection = `/api/v1/namespaces/${encodeURIComponent(namespace)}/configmaps`;
+  let last: Promise<unknown> = Promise.resolve();
+
+  /** One write after the other: the last word on a document must stand. */
+  function write(key: string, work: () => Promise<unknown>): void {
+    last = last.then(work).catch((error: unknown) => {
+      if (!isStatus(error, 404)) log.warn("a key set cannot be kept", { key, error: messageOf(error) });
+    });
+  }
+
+  return {
+    async load() {
+      try {
+        const query = { labelSelector: `${LABEL}=${COMPONENT}` };
+        const list = (await client.request({ method: "GET", path: collection, query })) as { items?: StoredMap[] };
+        return new Map((list.items ?? []).flatMap(entryOf)); // each member is checked there
+      } catch (error) {
+        log.warn("kept key sets cannot be read", { namespace, error: messageOf(error) });
+        return new Map();
+      }
+    },
+    save({ key, url }, { text, fetchedAtMs }) {
+      const name = PREFIX + key;
+      const metadata = { name, namespace, labels: { [LABEL]: COMPONENT, "app.kubernetes.io/name": "gwproxy" } };
+      const data = { url, fetchedAt: new Date(fetchedAtMs).toISOString(), document: text };
+      write(key, () =>
+        client.request({
+          method: "PATCH",
+          path: `${collection}/${name}`,
+          query: { fieldManager, force: "true" },
+          contentType: "application/apply-patch+yaml",
+          body: { apiVersion: "v1", kind: "ConfigMap", metadata, data },
+        }),
+      );
+    },
+    remove(key) {
+      write(key, () => client.request({ method: "DELETE", path: `${collection}/${PREFIX}${key}` }));
+    },
+  };
+}
+
+/** What somebody has changed by hand so that it cannot be read counts as absent. */
+function entryOf({ metadata, data }: StoredMap): [string, StoredDocument][] {
+  const { name = "" } = metadata ?? {};
+  const { document, fetchedAt = "" } = data ?? {};
+  const fetchedAtMs = Date.parse(fetchedAt);
+  if (!name.startsWith(PREFIX) || document === undefined || Number.isNaN(fetchedAtMs)) return [];
+  return [[name.slice(PREFIX.length), { text: document, fetchedAtMs }]];
+}
