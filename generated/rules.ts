@@ -2120,6 +2120,41 @@ const GwPolicySpec: RuleNode = {
       message: "backend.sessionAffinity may not be attached to a section of a GwBackend: it chooses among all of them: see targetSelectors",
       fieldPath: ".backend.sessionAffinity",
     },
+    {
+      rule: "!has(self.backend) || !has(self.backend.mcp) || !has(self.targetRefs) || self.targetRefs.all(t, t.kind != 'Service')",
+      message: "backend.mcp may not be attached to a Service: see targetRefs",
+      fieldPath: ".backend.mcp",
+    },
+    {
+      rule: "!has(self.backend) || !has(self.backend.mcp) || !has(self.targetSelectors) || self.targetSelectors.all(t, t.kind != 'Service')",
+      message: "backend.mcp may not be attached to a Service: see targetSelectors",
+      fieldPath: ".backend.mcp",
+    },
+    {
+      rule: "!has(self.backend) || !has(self.backend.mcp) || !has(self.targetRefs) || self.targetRefs.all(t, t.kind != 'GwBackend' || !has(t.sectionName))",
+      message: "backend.mcp may not be attached to a section of a GwBackend: it holds for all of its targets: see targetRefs",
+      fieldPath: ".backend.mcp",
+    },
+    {
+      rule: "!has(self.backend) || !has(self.backend.mcp) || !has(self.targetSelectors) || self.targetSelectors.all(t, t.kind != 'GwBackend' || !has(t.sectionName))",
+      message: "backend.mcp may not be attached to a section of a GwBackend: it holds for all of its targets: see targetSelectors",
+      fieldPath: ".backend.mcp",
+    },
+    {
+      rule: "!has(self.backend) || !has(self.backend.ai) || !has(self.targetRefs) || self.targetRefs.all(t, t.kind != 'Service')",
+      message: "backend.ai may not be attached to a Service: see targetRefs",
+      fieldPath: ".backend.ai",
+    },
+    {
+      rule: "!has(self.backend) || !has(self.backend.ai) || !has(self.targetSelectors) || self.targetSelectors.all(t, t.kind != 'Service')",
+      message: "backend.ai may not be attached to a Service: see targetSelectors",
+      fieldPath: ".backend.ai",
+    },
+    {
+      rule: "!has(self.traffic) || !has(self.traffic.jwtAuthentication) || !has(self.backend) || !has(self.backend.mcp) || !has(self.backend.mcp.authentication)",
+      message: "traffic.jwtAuthentication may not be set together with backend.mcp.authentication: it would take the token away",
+      fieldPath: ".traffic.jwtAuthentication",
+    },
   ],
   oneOf: [
     {
