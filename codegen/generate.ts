@@ -6,6 +6,7 @@ import { BASELINE, nextBaseline } from "./baseline.ts";
 import { emitCrds } from "./emit/crds.ts";
 import { emitDefaults } from "./emit/defaults.ts";
 import { emitEditor } from "./emit/editor.ts";
+import { emitExpressions } from "./emit/expressions.ts";
 import { emitKinds } from "./emit/kinds.ts";
 import { emitFields, emitPaths } from "./emit/paths.ts";
 import { emitRules } from "./emit/rules.ts";
@@ -55,6 +56,7 @@ export async function generate(root: string): Promise<Map<string, string>> {
   };
   put("crds", emitCrds(own, source.kinds));
   put("docs/reference", emitBehaviour());
+  put("docs/reference", emitExpressions());
   put("generated/types", await emitTypes(graph, objects, place));
   put("generated/validators", emitValidators(graph, roots));
   put("generated", emitPaths(graph, roots));

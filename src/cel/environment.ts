@@ -13,6 +13,8 @@ import { REQUEST_VARIABLES } from "./variables.ts";
 export type CelFunction = (run: Run, ...args: unknown[]) => unknown;
 
 export interface FunctionEntry {
+  /** As it is written beside the function, for people. */
+  readonly signature: string;
   readonly call: CelFunction;
   /** What it takes and gives, for checks; the function itself refuses everything else too. */
   readonly overloads: readonly Overload[];

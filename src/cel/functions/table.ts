@@ -10,7 +10,7 @@ export function functionTable(declarations: readonly Declaration[]): FunctionTab
   const table = new Map<string, FunctionEntry>();
   for (const [signature, call] of declarations) {
     const { key, overloads } = parseSignature(signature);
-    table.set(key, { call, overloads });
+    table.set(key, { signature, call, overloads });
   }
   return table;
 }

@@ -51,7 +51,7 @@ function environmentOf({ container, declarations, bindings }: Case): Environment
     if (ident !== undefined) variables.set(name, typeOf(ident.type));
     for (const { params = [], resultType } of declared?.overloads ?? []) {
       const overload = { parameters: params.map(typeOf), further: undefined, result: typeOf(resultType) };
-      functions.set(`${name}/${params.length}`, { call: notImplemented, overloads: [overload] });
+      functions.set(`${name}/${params.length}`, { signature: name, call: notImplemented, overloads: [overload] });
     }
   }
   return { ...RULE_ENVIRONMENT, variables, functions, escapedFields: false, container };
