@@ -41,6 +41,13 @@ export interface Generator {
 
 const FADE = 0.8;
 const MAX_ITEMS = 3;
+/** Keys that the rules of a map demand, as in `'model' in self`. */
+function keysInRules(schema: Schema): string[] {
+  return (schema["x-kubernetes-validations"] ?? []).flatMap(({ rule }) =>
+    [...rule.matchAll(/'([^']+)' in self\b/g)].map(([, key = ""]) => key),
+  );
+}
+
 const MAP_KEYS = ["a", "b-c", "app.kubernetes.io/name", "X", "ä", "1"];
 const JSONS: readonly unknown[] = [{}, { a: [1, "x", null] }, { deep: { er: true } }];
 
@@ -115,7 +122,7 @@ export function createGenerator(graph: SchemaGraph): Generator {
     if (values === undefined) return {};
     const low = Math.max(schema.minProperties ?? 0, wanted === undefined ? 0 : 1);
     const count = Math.min(richness === 0 ? low : random.between(low, low + 1), schema.maxProperties ?? Infinity);
-    const keys = new Set<string>();
+    const keys = new Set<string>(keysInRules(site.schema));
     while (keys.size < count) keys.add(keys.size < 3 ? random.pick(MAP_KEYS) : `k${keys.size}`);
     const further = wanted === undefined ? undefined : { ...wanted, steps: wanted.steps.slice(1) };
     return Object.fromEntries(
