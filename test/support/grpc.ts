@@ -57,13 +57,7 @@ export async function startSocket(
   return (server.address() as AddressInfo).port;
 }
 
-/** A port on which nobody listens. */
-export async function deadPort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
+/** A port on which nobody listens: unlike one that was free a moment ago, no other test can be given it. */
+export function deadPort(): Promise<number> {
+  return Promise.resolve(1);
 }

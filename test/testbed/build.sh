@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# build.sh [--print]: builds etcd, kube-apiserver and kubectl from Go modules into a cache outside the checkout and
-# prints the folder that holds them. What is there already is kept; --print only prints. The cache is
-# $GWPROXY_TESTBED, or a folder named after the versions under ~/.cache. Needs: go, and some minutes the first time.
+# build.sh [--print] [PART]: builds programs from Go modules into a cache outside the checkout and prints the folder that
+# holds them. What is there already is kept; --print only prints. Parts: kubernetes (the default: etcd, kube-apiserver,
+# kubectl) and services (ratelimit, redis, ext: what policies call). The cache of kubernetes is $GWPROXY_TESTBED, or a
+# folder named after the versions under ~/.cache; that of services is named after its sums. Needs: go, and some minutes
+# the first time.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -33,10 +35,32 @@ build() { # NAME MODULE_FOLDER LINKER_FLAGS PACKAGE
   echo "testbed: built $1 in $((SECONDS - began)) s" >&2
 }
 
-if [ "${1:-}" != --print ]; then
+print_only=
+[ "${1:-}" != --print ] || { print_only=1; shift; }
+part=${1:-kubernetes}
+
+if [ "$part" = services ]; then
+  sums=$(find "$here/services" -type f | LC_ALL=C sort | xargs cat | openssl dgst -sha256 -r | cut -c1-8)
+  bin=${XDG_CACHE_HOME:-$HOME/.cache}/gwproxy-testbed/services-$sums/bin
+fi
+
+if [ -z "$print_only" ]; then
   mkdir -p "$bin"
-  build etcd etcd "-s -w" go.etcd.io/etcd/server/v3
-  build kube-apiserver k8s "$kubernetes_flags" k8s.io/kubernetes/cmd/kube-apiserver
-  build kubectl k8s "$kubernetes_flags" k8s.io/kubernetes/cmd/kubectl
+  case $part in
+    kubernetes)
+      build etcd etcd "-s -w" go.etcd.io/etcd/server/v3
+      build kube-apiserver k8s "$kubernetes_flags" k8s.io/kubernetes/cmd/kube-apiserver
+      build kubectl k8s "$kubernetes_flags" k8s.io/kubernetes/cmd/kubectl
+      ;;
+    services)
+      build ratelimit services "-s -w" github.com/envoyproxy/ratelimit/src/service_cmd
+      build redis services "-s -w" ./redis
+      build ext services "-s -w" ./ext
+      ;;
+    *)
+      echo "build.sh: unknown part $part; there are kubernetes and services" >&2
+      exit 2
+      ;;
+  esac
 fi
 echo "$bin"

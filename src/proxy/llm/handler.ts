@@ -33,7 +33,7 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
       });
     const { streaming } = request;
     const body = printRequest(endpoint, request, model, deps);
-    const ledger = openLedger(exchange, { requestModel: model, provider: node.identity, streaming });
+    const ledger = await openLedger(exchange, { requestModel: model, provider: node.identity, streaming });
     const response = await send(endpoint, exchange, body, deps);
     return readAnswer(response, { ...wire, ledger, bodyLimitBytes: deps.bodyLimitBytes });
   };

@@ -38,9 +38,9 @@ export interface Ledger {
 
 /**
  * Admits the request to every token budget and opens its books.
- * @throws ProxyError rate_limited when a budget is used up; budgets that had admitted it are settled with 0
+ * @throws ProxyError rate_limited when a budget is used up, rate_limit_failed when one cannot be asked; budgets that had admitted it are settled with 0
  */
-export function openLedger(exchange: Exchange, request: LlmRequestFacts): Ledger {
+export async function openLedger(exchange: Exchange, request: LlmRequestFacts): Promise<Ledger> {
   const admitted: Exchange["tokenGates"] = [];
   let facts: Facts = {};
   let settled = false;
@@ -57,7 +57,8 @@ export function openLedger(exchange: Exchange, request: LlmRequestFacts): Ledger
   // The client may go away at any moment, also before the upstream answers: the end of the exchange always settles.
   exchange.onDone(settle);
   for (const gate of exchange.tokenGates) {
-    gate.admit();
+    const waiting = gate.admit();
+    if (waiting instanceof Promise) await waiting;
     admitted.push(gate);
   }
   return {

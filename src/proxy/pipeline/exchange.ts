@@ -95,8 +95,8 @@ export interface Abortable {
 
 /** A budget of LLM tokens that a request is charged against. */
 export interface TokenGate {
-  /** Called when the LLM request is known. @throws ProxyError rate_limited when nothing is left */
-  admit(): void;
+  /** Called when the LLM request is known. @throws ProxyError rate_limited when nothing is left, rate_limit_failed */
+  admit(): MaybePromise<void>;
   /** Called once with the real usage, also when the client has gone. */
   settle(totalTokens: number): void;
 }

@@ -11,6 +11,7 @@ export const REQUEST_ORDER = [
   { name: "authorization", why: "decides by the identity that authentication established" },
   { name: "retry", why: "its precondition sees the request as it was let in" },
   { name: "local-rate-limit", why: "counts only calls that were let in" },
+  { name: "global-rate-limit", why: "asks outside only for what the replica's own limits let through" },
   { name: "buffer", why: "only what was let in is worth holding, and whoever reads the body comes later" },
   { name: "transformation", why: "rewrites what is sent after all decisions on what was received" },
   { name: "csrf", why: "only a request that may go on is worth the question where it came from" },

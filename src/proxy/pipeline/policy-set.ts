@@ -212,6 +212,7 @@ const NAMES: Readonly<Record<NonNullable<Unit["case"]>, PolicyName>> = {
   authorization: "authorization",
   retry: "retry",
   localRateLimit: "local-rate-limit",
+  globalRateLimit: "global-rate-limit",
   buffer: "buffer",
   transformation: "transformation",
   csrf: "csrf",
@@ -255,6 +256,8 @@ function compileMiddleware(unit: Unit, deps: PolicyDeps): Middleware {
       return POLICIES.delay.compile(unit.value, deps);
     case "localRateLimit":
       return POLICIES["local-rate-limit"].compile(unit.value, deps);
+    case "globalRateLimit":
+      return POLICIES["global-rate-limit"].compile(unit.value, deps);
     case "transformation":
       return POLICIES.transformation.compile(unit.value, deps);
     case "csrf":

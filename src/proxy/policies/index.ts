@@ -9,6 +9,7 @@ import type {
   Delay,
   DirectResponseChoice,
   ExtAuthChoice,
+  GlobalRateLimit,
   HeaderModifiers,
   HostRewrite,
   JwtAuthentication,
@@ -28,6 +29,7 @@ import { buffer } from "./buffer.ts";
 import { delay } from "./delay.ts";
 import { directResponse } from "./direct-response.ts";
 import { extAuth } from "./ext-auth.ts";
+import { globalRateLimit } from "./global-rate-limit.ts";
 import { headerModifiers } from "./header-modifiers.ts";
 import { hostRewrite } from "./host-rewrite.ts";
 import { jwtAuthentication } from "./jwt-authentication.ts";
@@ -52,6 +54,7 @@ export interface PolicySpecs {
   authorization: Authorization;
   retry: Retry;
   "local-rate-limit": LocalRateLimit;
+  "global-rate-limit": GlobalRateLimit;
   buffer: BodyBuffers;
   transformation: TransformationChoice;
   csrf: Csrf;
@@ -74,6 +77,7 @@ export const POLICIES: { readonly [Name in PolicyName]: Policy<PolicySpecs[Name]
   authorization,
   retry,
   "local-rate-limit": localRateLimit,
+  "global-rate-limit": globalRateLimit,
   buffer,
   transformation,
   csrf,

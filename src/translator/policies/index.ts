@@ -8,6 +8,7 @@ import { csrf } from "./csrf.ts";
 import { delay } from "./delay.ts";
 import { directResponse } from "./direct-response.ts";
 import { extAuth } from "./ext-auth.ts";
+import { globalRateLimit } from "./global-rate-limit.ts";
 import { headerModifiers } from "./header-modifiers.ts";
 import { hostRewrite } from "./host-rewrite.ts";
 import { jwtAuthentication } from "./jwt-authentication.ts";
@@ -27,6 +28,7 @@ export const UNIT_TRANSLATORS: readonly UnitTranslator[] = [
   authorization,
   retry,
   localRateLimit,
+  globalRateLimit,
   buffer,
   transformation,
   csrf,

@@ -7,7 +7,7 @@ import {
   LocalRateLimitSchema,
   type LocalRateLimitRule,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { branchesOf, checkExpression, type UnitContext, type UnitTranslator } from "./unit.ts";
+import { branchesOf, branchPaths, checkExpression, type UnitContext, type UnitTranslator } from "./unit.ts";
 
 const UNIT_MS = { Seconds: 1_000, Minutes: 60_000, Hours: 3_600_000 } as const;
 
@@ -15,14 +15,18 @@ export const localRateLimit: UnitTranslator = {
   name: "local-rate-limit",
   translate({ rateLimit }, context) {
     if (rateLimit === undefined) return undefined;
-    const branches = branchesOf<RateLimitsPolicy>(rateLimit).map(({ condition, policy, path }) => {
-      const at = path === "" ? "rateLimit" : `rateLimit.${path}`;
-      const prefix = path === "" ? at : `${at}.policy`;
-      return {
-        condition: checkExpression(condition, `${at}.condition`, context),
-        rules: (policy.local ?? []).map((limit, rank) => translateLimit(limit, `${prefix}.local[${rank}]`, context)),
-      };
+    // Entries without this kind of limit are no part of this choice.
+    const branches = branchesOf<RateLimitsPolicy>(rateLimit).flatMap(({ condition, policy: { local }, path }) => {
+      if (local === undefined) return [];
+      const at = branchPaths("rateLimit", path);
+      return [
+        {
+          condition: checkExpression(condition, `${at.entry}.condition`, context),
+          rules: local.map((limit, rank) => translateLimit(limit, `${at.policy}.local[${rank}]`, context)),
+        },
+      ];
     });
+    if (branches.length === 0) return undefined;
     const value =
       rateLimit.conditional === undefined ? { rules: branches.flatMap(({ rules }) => rules) } : { branches };
     return { case: "localRateLimit", value: create(LocalRateLimitSchema, value) };

@@ -11,11 +11,11 @@ import { scanStream, translateStream } from "../../../../src/proxy/llm/stream/bo
 import { openLedger } from "../../../../src/proxy/llm/usage.ts";
 import { readBody, streamFrom, TestExchange } from "../../../support/llm-harness.ts";
 
-function books(format: Format) {
+async function books(format: Format) {
   const exchange = new TestExchange(Buffer.alloc(0));
   const charged: number[] = [];
   exchange.tokenGates.push({ admit: () => undefined, settle: (total) => void charged.push(total) });
-  const ledger = openLedger(exchange, { requestModel: "m", provider: "p", streaming: true });
+  const ledger = await openLedger(exchange, { requestModel: "m", provider: "p", streaming: true });
   return { exchange, charged, context: { format, ledger, maxEventBytes: 4096 } };
 }
 
@@ -38,7 +38,7 @@ function cut(text: string, places: readonly number[]): Buffer[] {
 test("a passed stream keeps every byte and is charged, whatever the chunking", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat(1000), { maxLength: 20 }), async (places) => {
-      const { charged, context, exchange } = books(completions);
+      const { charged, context, exchange } = await books(completions);
       const { text } = await readBody(scanStream(streamFrom(cut(CHUNKS, places)), context));
       assert.equal(text, CHUNKS);
       assert.deepEqual(charged, [10]);
@@ -55,7 +55,7 @@ test("only events that can carry usage are parsed, and an escaped key does not h
 });
 
 test("a passed stream whose events are too long is still the client's", async () => {
-  const { charged, context } = books(completions);
+  const { charged, context } = await books(completions);
   const long = `data: ${"x".repeat(9000)}\n\n`;
   const { text, error } = await readBody(scanStream(streamFrom([Buffer.from(long)]), context));
   assert.equal(text, long);
@@ -66,7 +66,7 @@ test("a passed stream whose events are too long is still the client's", async ()
 test("a translated stream is the same whatever the chunking", async () => {
   const whole = START + TEXT + FINISH + STOP;
   const translated = async (chunks: Buffer[]): Promise<string> => {
-    const { charged, context } = books(messages);
+    const { charged, context } = await books(messages);
     const { text, error } = await readBody(
       translateStream(streamFrom(chunks), context, completionsToMessages.stream(1)),
     );
@@ -85,7 +85,7 @@ test("a translated stream is the same whatever the chunking", async () => {
 
 test("a stream that stops before its answer is complete is a broken body, and what was used is charged", async () => {
   for (const broken of [undefined, new Error("reset")]) {
-    const { charged, context } = books(messages);
+    const { charged, context } = await books(messages);
     const source = streamFrom([Buffer.from(START + TEXT)], broken);
     const { text, error } = await readBody(translateStream(source, context, completionsToMessages.stream(1)));
     assert.ok(error instanceof Error);
@@ -95,15 +95,15 @@ test("a stream that stops before its answer is complete is a broken body, and wh
 });
 
 test("an event that is no JSON breaks a translated stream", async () => {
-  const { context } = books(messages);
+  const { context } = await books(messages);
   const source = streamFrom([Buffer.from(`${START}data: nonsense\n\n`)]);
   const { error } = await readBody(translateStream(source, context, completionsToMessages.stream(1)));
   assert.ok(error instanceof ProxyError && error.code === "response_invalid");
 });
 
-test("a client that goes away is charged for what was used, and the upstream is stopped", () => {
+test("a client that goes away is charged for what was used, and the upstream is stopped", async () => {
   for (const translate of [true, false]) {
-    const { charged, context } = books(messages);
+    const { charged, context } = await books(messages);
     const source = streamFrom([Buffer.from(START), Buffer.from(TEXT), Buffer.from(FINISH)]);
     let stopped = false;
     const watched = { ...source, destroy: () => ((stopped = true), source.destroy()) };

@@ -1,0 +1,85 @@
+/** Routes under a global rate limit: to an echo, and to a model provider. */
+import assert from "node:assert/strict";
+import { startPracticeProvider } from "../../examples/practice-provider/practice-provider.ts";
+import type { RateLimitRequest } from "../../generated/proto/envoy/service/ratelimit/v3/rls_pb.ts";
+import { startEcho } from "./echo.ts";
+import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend, type TestGateway } from "./gateway.ts";
+import { call, type Answer } from "./http.ts";
+import type { ProofContext } from "./prove.ts";
+import { startRateServer, type RateServer } from "./rate-server.ts";
+
+export interface Setup extends RateServer {
+  readonly gateway: TestGateway;
+  readonly url: string;
+}
+
+/** A route `web` to an echo, counted by the GwBackend `limits`. @param rateLimit YAML flow */
+export async function limited(
+  context: ProofContext,
+  rateLimit: string,
+  decide?: Parameters<typeof startRateServer>[1],
+  more: readonly string[] = [],
+): Promise<Setup> {
+  const server = await startRateServer(context, decide);
+  const echo = await startEcho(context);
+  const gateway = await startGateway(
+    context,
+    documents(
+      GATEWAY,
+      staticBackend("web", echo.port),
+      route("web", "web"),
+      staticBackend("limits", server.port),
+      routePolicy("limit", "web", `  traffic: {rateLimit: ${rateLimit}}`),
+      ...more,
+    ),
+  );
+  assert.deepEqual(gateway.problems(), []);
+  return { ...server, gateway, url: gateway.url() };
+}
+
+export const LIMITS: string = "backendRef: {group: gwproxy.dev, kind: GwBackend, name: limits}";
+export const BY_PATH: string = "{entries: [{name: path, expression: request.path}]}";
+
+/** Each descriptor as "name=value,… (hits)". */
+export function asked({ descriptors }: RateLimitRequest): string[] {
+  return descriptors.map(({ entries, hitsAddend }) => {
+    const names = entries.map(({ key, value }) => `${key}=${value}`).join(",");
+    return hitsAddend === undefined ? names : `${names} (${hitsAddend})`;
+  });
+}
+
+export interface Model {
+  readonly ask: (more?: object) => Promise<Answer>;
+  readonly served: () => number;
+}
+
+/** A route to a model provider whose answers cost six tokens, under a limit. */
+export async function limitedModel(
+  context: ProofContext,
+  rateLimit: string,
+  more: readonly string[] = [],
+): Promise<Model> {
+  const provider = await startPracticeProvider({ port: 0, keys: ["provider-key"] });
+  context.after(() => provider.stop());
+  const backend = `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: ai}
+spec:
+  ai: {provider: {llma: {}, host: 127.0.0.1, port: ${provider.port}}}
+  policies: {auth: {key: provider-key}}
+`;
+  const policy = routePolicy("limit", "ai", `  traffic: {rateLimit: ${rateLimit}}`);
+  const gateway = await startGateway(context, documents(GATEWAY, backend, route("ai", "ai"), policy, ...more));
+  assert.deepEqual(gateway.problems(), []);
+  const chat = { model: "practice", messages: [{ role: "user", content: "hello there" }] };
+  return {
+    served: () => provider.served(),
+    ask: (extra = {}) =>
+      call(`${gateway.url()}/v1/chat/completions`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ ...chat, ...extra }),
+      }),
+  };
+}

@@ -1,0 +1,8 @@
+//go:build tools
+
+// Package tools names the commands that the testbed builds, so that go.mod and go.sum pin what they need.
+package tools
+
+import (
+	_ "github.com/envoyproxy/ratelimit/src/service_cmd"
+)
