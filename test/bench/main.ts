@@ -11,6 +11,7 @@ import { admissionTable } from "./admission.ts";
 import { expressionTables } from "./expressions.ts";
 import { buildTools, load, type Load, type Tools } from "./load.ts";
 import { MOCK_PORT, PEERS, type Peer } from "./peers.ts";
+import { policyTable } from "./policies.ts";
 import { start, type Command, type Running } from "./process.ts";
 import { measureCluster } from "./cluster.ts";
 import { measureFiles, propagationTable, type Propagation } from "./propagation.ts";
@@ -52,8 +53,9 @@ const ROUTE_CHANGES = 200;
 async function main(): Promise<void> {
   const options = readOptions();
   if (options.special.has("expressions")) process.stdout.write(`${expressionTables()}\n`);
+  if (options.special.has("policies")) process.stdout.write(`${await policyTable()}\n`);
   if (options.special.has("admission")) process.stdout.write(`${await admissionTable()}\n`);
-  const inProcess = ["expressions", "admission"].filter((name) => options.special.has(name)).length;
+  const inProcess = ["expressions", "policies", "admission"].filter((name) => options.special.has(name)).length;
   if (options.rows.length === 0 && options.special.size === inProcess) return;
   const folder = mkdtempSync(join(tmpdir(), "gwproxy-bench-"));
   const contenders: Contender[] = [];

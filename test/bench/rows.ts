@@ -54,4 +54,11 @@ export const ROWS: readonly Row[] = [
 ];
 
 /** Work that is not a load: named like rows on the command line. */
-export const SPECIAL_ROWS = ["admission", "expressions", "propagation", "propagation-cluster", "startup"] as const;
+export const SPECIAL_ROWS = [
+  "admission",
+  "expressions",
+  "policies",
+  "propagation",
+  "propagation-cluster",
+  "startup",
+] as const;

@@ -78,11 +78,12 @@ function compileJudge(
   }
 
   return (credential) => {
-    const parsed = parseCredential(credential);
-    if (parsed === undefined || users.length === 0) return NOBODY;
+    if (credential.length > MAX_CREDENTIAL_LENGTH || users.length === 0) return NOBODY;
     const digest = hash("sha256", salt + credential, "base64");
     const before = right.get(digest) ?? wrong.get(digest) ?? asked.get(digest);
     if (before !== undefined) return before;
+    const parsed = parseCredential(credential);
+    if (parsed === undefined) return NOBODY;
     const verdict = ask(digest, parsed.username, parsed.password).finally(() => asked.delete(digest));
     asked.set(digest, verdict);
     return verdict;
@@ -96,7 +97,7 @@ function somebodys(digest: Buffer, users: readonly (readonly [string, string])[]
 }
 
 function parseCredential(credential: string): { username: string; password: Buffer } | undefined {
-  if (credential.length > MAX_CREDENTIAL_LENGTH || !BASE64.test(credential)) return undefined;
+  if (!BASE64.test(credential)) return undefined;
   const bytes = Buffer.from(credential, "base64");
   const colon = bytes.indexOf(0x3a);
   if (colon < 0) return undefined;

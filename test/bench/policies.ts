@@ -1,0 +1,168 @@
+/**
+ * What a policy costs: microseconds of processor time that each adds to a request by itself, on the exchange of the data
+ * plane and with everything that is remembered over requests remembered. No socket is involved.
+ */
+import { hash } from "node:crypto";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  AuthenticationMode,
+  AuthorizationAction,
+  LimitKind,
+  TrafficUnitSchema,
+} from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { HeaderList } from "../../src/lib/header-list.ts";
+import { createPasswordChecker } from "../../src/lib/password/checker.ts";
+import type { Reply } from "../../src/proxy/pipeline/exchange.ts";
+import { HttpExchange } from "../../src/proxy/pipeline/http-exchange.ts";
+import { PolicySet } from "../../src/proxy/pipeline/policy-set.ts";
+import type { Middleware } from "../../src/proxy/policies/policy.ts";
+import { makeDeps } from "../support/exchange.ts";
+import { createIssuer } from "../support/tokens.ts";
+import { median, printTable } from "./report.ts";
+
+type UnitInit = NonNullable<MessageInitShape<typeof TrafficUnitSchema>["unit"]>;
+
+interface Load {
+  readonly title: string;
+  readonly units: readonly UnitInit[];
+  /** Besides what every request has. */
+  readonly headers?: readonly string[];
+  readonly method?: string;
+}
+
+const PLAIN: readonly string[] = HeaderList.of({
+  host: "api.example.com",
+  accept: "*/*",
+  "user-agent": "bench",
+  "x-forwarded-for": "10.1.2.3",
+  "x-request-id": "3b241101-e2bb-4255-8caf-4136c566a962",
+}).raw;
+const BATCHES = 9;
+const BATCH_MS = 40;
+
+export async function policyTable(): Promise<string> {
+  const passwords = createPasswordChecker();
+  const deps = makeDeps();
+  const policies = new PolicySet({ ...deps, nowMs: () => performance.now(), passwords });
+  const nothing = await cost([], { title: "", units: [] });
+  const rows: string[][] = [];
+  for (const load of await loads()) {
+    const chain = load.units.map(
+      (unit) => policies.compileUnit(create(TrafficUnitSchema, { unit }).unit, "policy/default/bench").middleware,
+    );
+    const base = load.headers === undefined ? nothing : await cost([], load);
+    rows.push([load.title, ((await cost(chain, load)) - base).toFixed(2)]);
+  }
+  passwords.close();
+  return printTable(["policy", "µs"], rows);
+}
+
+async function loads(): Promise<Load[]> {
+  const issuer = await createIssuer("https://issuer.test", { alg: "RS256" });
+  const jwk = { id: issuer.jwk.kid ?? "", jwkJson: JSON.stringify(issuer.jwk) };
+  const location = { location: { case: "header", value: { name: "x-key", prefix: "" } } } as const;
+  const mode = AuthenticationMode.STRICT;
+  const users = [{ name: "ann", passwordHash: "{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=" }];
+  const providers = [{ issuer: issuer.name, keys: [jwk], requiredClaims: ["exp"] }];
+  const bearer = [
+    "authorization",
+    `Bearer ${await issuer.token({ email: "ann@example.com", groups: ["eng", "ops"] })}`,
+  ];
+  const basic = ["authorization", `Basic ${Buffer.from("ann:secret").toString("base64")}`];
+  const key = ["x-key", "bench-key-0123456789"];
+  const page = ["origin", "https://app.example"];
+
+  const jwtUnit: UnitInit = { case: "jwtAuthentication", value: { mode, providers } };
+  const keys = [{ sha256: hash("sha256", "bench-key-0123456789", "buffer"), metadataJson: '{"group":"writers"}' }];
+  const keyUnit: UnitInit = { case: "apiKeyAuthentication", value: { mode, keys, location } };
+  const rule = { action: AuthorizationAction.REQUIRE, expressions: ['apiKey.group == "writers"'] };
+  const free = { action: AuthorizationAction.REQUIRE, expressions: ['request.method == "GET"'] };
+  const limit = { limit: 1_000_000_000, unitMs: 1000, kind: LimitKind.REQUESTS, key: "request.host" };
+  const limitUnit: UnitInit = { case: "localRateLimit", value: { rules: [limit] } };
+  const atBasic = { location: { case: "header", value: { name: "authorization", prefix: "Basic " } } } as const;
+  return [
+    { title: "jwtAuthentication, seen token", units: [jwtUnit], headers: bearer },
+    { title: "apiKeyAuthentication", units: [keyUnit], headers: key },
+    {
+      title: "basicAuthentication, seen user",
+      units: [{ case: "basicAuthentication", value: { mode, realm: "bench", users, location: atBasic } }],
+      headers: basic,
+    },
+    { title: "authorization, one expression", units: [{ case: "authorization", value: { rules: [free] } }] },
+    { title: "rateLimit.local by key", units: [limitUnit] },
+    {
+      title: "token, key, authorization and limit together",
+      units: [jwtUnit, keyUnit, { case: "authorization", value: { rules: [rule] } }, limitUnit],
+      headers: [...bearer, ...key],
+    },
+    {
+      title: "cors, answer for a page",
+      units: [{ case: "cors", value: { allowOrigins: ["https://app.example"], allowCredentials: true } }],
+      headers: page,
+    },
+    {
+      title: "csrf, listed origin",
+      units: [{ case: "csrf", value: { additionalOrigins: ["https://app.example"] } }],
+      headers: page,
+      method: "POST",
+    },
+    {
+      title: "headerModifiers, two of the request",
+      units: [
+        { case: "headerModifiers", value: { request: { set: [{ name: "x-a", value: "1" }], remove: ["accept"] } } },
+      ],
+    },
+    { title: "timeouts", units: [{ case: "timeouts", value: { requestMs: 30_000 } }] },
+  ];
+}
+
+/** Microseconds per request: the median of batches, as a pause of the collector hits few of them. */
+async function cost(chain: readonly Middleware[], load: Load): Promise<number> {
+  const headers = [...PLAIN, ...(load.headers ?? [])];
+  const method = load.method ?? "GET";
+  // The first request is the one that waits: for a signature, for a password.
+  await request(chain, headers, method);
+  let times = 256;
+  while (batch(chain, headers, method, times) < BATCH_MS) times *= 2;
+  const figures = Array.from({ length: BATCHES }, () => (batch(chain, headers, method, times) * 1000) / times);
+  return median(figures) ?? 0;
+}
+
+/** Milliseconds of processor time of this thread, which a busy machine does not stretch. */
+// oxlint-disable-next-line max-params -- a hot loop, without an object per call
+function batch(chain: readonly Middleware[], headers: readonly string[], method: string, times: number): number {
+  const before = process.threadCpuUsage();
+  for (let at = 0; at < times; at++) void request(chain, headers, method);
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1000;
+}
+
+function request(chain: readonly Middleware[], headers: readonly string[], method: string): Reply | Promise<Reply> {
+  const exchange = new HttpExchange({
+    method,
+    target: "/v1/things?x=1",
+    host: "api.example.com",
+    scheme: "http",
+    version: "HTTP/1.1",
+    headers: new HeaderList(headers.slice()),
+    body: null,
+    contentLength: 0,
+    requestId: "bench",
+    source: { address: "10.1.2.3", port: 4711 },
+    bind: "80/default/gw",
+    serverName: undefined,
+    proxyAuthorization: undefined,
+  });
+  let at = 0;
+  const next = (): Reply | Promise<Reply> => {
+    const middleware = chain[at++];
+    return middleware === undefined ? answer() : middleware(exchange, next);
+  };
+  const reply = next();
+  exchange.deadlineAtMs = undefined; // or a timer for each request would be left behind
+  return reply;
+}
+
+function answer(): Reply {
+  return { status: 200, headers: new HeaderList(["content-type", "text/plain"]), body: null, upstream: true };
+}
