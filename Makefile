@@ -47,9 +47,10 @@ test: install testbed ## Run the tests: unit, feature and against a real API ser
 	node --import tsx --test --test-concurrency=2 --test-timeout=300000 $(TESTS)
 	$(MAKE) fields-check
 
-test-slow: install testbed ## The slow lane: the whole ledger of fields, and 2,000 generated objects of each kind
+test-slow: install testbed ## The slow lane: the whole ledger of fields, 2,000 generated objects of each kind, 40,000 expressions
 	node test/fields/main.ts --check --all
 	GWPROXY_OBJECTS=2000 node --import tsx --test test/cluster/properties.test.ts
+	GWPROXY_EXPRESSIONS=40000 node --import tsx --test test/conformance/cel/differential.test.ts
 
 cel-conformance: install ## List every case of the official expression test data with its verdict
 	@node --import tsx test/conformance/cel/main.ts
