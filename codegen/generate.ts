@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
 import { emitBehaviour } from "./emit/behaviour.ts";
 import { BASELINE, nextBaseline } from "./baseline.ts";
+import { emitAdmissionPolicy } from "./emit/admission-policy.ts";
 import { emitCrds } from "./emit/crds.ts";
 import { emitDefaults } from "./emit/defaults.ts";
 import { emitEditor } from "./emit/editor.ts";
@@ -68,6 +69,7 @@ export async function generate(root: string): Promise<Map<string, string>> {
   files.set("generated/kinds.ts", emitKinds(source.kinds, upstream));
   files.set("generated/runtime.ts", emitRuntime(`${root}src/lib/`));
   files.set("generated/words.ts", emitWords(own, source.kinds));
+  files.set("generated/admission-policy.yaml", emitAdmissionPolicy(own, source.kinds));
   files.set(BASELINE, nextBaseline(root, source));
   files.set("generated/MANIFEST", manifest(root, files));
   return files;

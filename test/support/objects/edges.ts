@@ -124,7 +124,7 @@ function boundsAt(site: Site, value: unknown): Tries {
   }
   if (schema.properties !== undefined) return structEdges(site, value);
   if (schema.type === "array" && Array.isArray(value)) return listEdges(site, value[0]);
-  if (typeof schema.additionalProperties === "object") return mapEdges(site);
+  if (typeof schema.additionalProperties === "object") return mapEdges(site, value);
   if (schema.type === "string") return textEdges(site);
   if (schema.type === "integer" || schema.type === "number") return numberEdges(site);
   return { inside: [], outside: [] };
@@ -208,13 +208,18 @@ function scalars(site: Site, template: unknown, count: number): unknown[] {
   return Array.from({ length: count }, (_, at) => distinct[at % distinct.length]);
 }
 
-function mapEdges(site: Site): Tries {
+/** @param present entries that are sound where they stand */
+function mapEdges(site: Site, present: unknown): Tries {
   const { minProperties = 0, maxProperties } = site.schema;
   const values = generator.below(site).get("*");
   if (values === undefined) return { inside: [], outside: [] };
   const one = generator.value(values, new Random(SEED), 0);
+  const more = Array.from({ length: (maxProperties ?? minProperties) + 1 }, (_, at): [string, unknown] => [
+    `k${at}`,
+    one,
+  ]);
   const entries = (count: number): unknown =>
-    Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, one]));
+    Object.fromEntries([...Object.entries(present ?? {}), ...more].slice(0, count));
   const bounds = [
     ...(minProperties > 0 ? [{ inside: minProperties, outside: minProperties - 1 }] : []),
     ...(maxProperties === undefined ? [] : [{ inside: maxProperties, outside: maxProperties + 1 }]),

@@ -63,8 +63,19 @@ class Repair {
     const steps = this.#random.pick(candidates);
     if (this.#random.chance(0.4)) return this.#removed(spec, steps);
     const said = siteAt(generator, this.#kind.spec, steps)?.schema.enum?.filter((value) => words.has(String(value)));
+    const other = this.#random.chance(0.4) ? this.#textElsewhere(spec, steps) : undefined;
+    if (other !== undefined) return withValue(spec, steps, other);
     if (said === undefined || said.length === 0 || this.#isKept(steps)) return this.#replaced(spec, steps);
     return withValue(spec, steps, this.#random.pick(said));
+  }
+
+  /** Names that refer to each other are made by repeating one that is there. */
+  #textElsewhere(spec: unknown, steps: Steps): unknown {
+    if (typeof valueAt(spec, steps) !== "string" || isGiven(this.#wanted, [...steps, ""])) return undefined;
+    const texts = [...sitesOf(generator, this.#kind.spec, spec)].flatMap(({ value }) =>
+      typeof value === "string" ? [value] : [],
+    );
+    return this.#random.pick(texts);
   }
 
   /** One change at, above or just below the place of the fault. */

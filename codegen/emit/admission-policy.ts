@@ -1,0 +1,163 @@
+/**
+ * Writes ValidatingAdmissionPolicies for clusters that forbid webhooks: of what the webhook sees beyond the CRDs, the part
+ * that CEL on the API server can see as well. What it cannot is listed at the head of the file.
+ */
+import { stringify } from "yaml";
+import { celField } from "../lower.ts";
+import type { SchemaGraph } from "../graph.ts";
+import type { KindsFile } from "../load.ts";
+import { header } from "../print.ts";
+import type { Schema } from "../schema.ts";
+
+interface Validation {
+  readonly expression: string;
+  readonly message: string;
+  readonly reason: "Invalid";
+}
+
+/** An expression over the value that stands at a place; true when it is sound. */
+type Leaf = (value: string) => string;
+
+interface Check {
+  readonly leaf: Leaf;
+  readonly message: (path: string) => string;
+  readonly action: "Deny" | "Warn";
+}
+
+const HEAD = `# For clusters in which no webhook may run: kubectl apply -f this file, after the CRDs. It refuses invalid patterns and
+# repeated names in lists of passwords, and warns about names that the gateway keeps for itself.
+#
+# It cannot check, and the webhook and \`gwproxy validate\` can:
+# - whether an expression compiles, and whether its variables exist where it stands; such an expression fails at run time,
+#   which denies, and the status of the object says so
+# - whether a pattern repeats so often that it is too large once compiled
+# - field names that do not exist, when a client asks for them to be ignored
+# - suggestions of what was meant: messages name the field and the rule alone
+`;
+
+/** @returns the text of the bundle */
+export function emitAdmissionPolicy(graph: SchemaGraph, kinds: KindsFile): string {
+  const documents = kinds.kinds.flatMap(({ component, plural }) => {
+    const spec = graph.get(component).schema.properties?.["spec"];
+    if (spec === undefined) return [];
+    const found = [...validationsAt(graph, spec, [])];
+    return (["Deny", "Warn"] as const).flatMap((action) => {
+      const validations = found.filter((one) => one.action === action).map(({ validation }) => validation);
+      return validations.length === 0 ? [] : policyAndBinding(kinds, { plural, action, validations });
+    });
+  });
+  return `${header("#", "crds/schemas")}${HEAD}${documents.map((one) => `---\n${stringify(one, { lineWidth: 120 })}`).join("")}`;
+}
+
+/** From \`spec\` to a place: a field that may be missing, each item of a list, or each value of a map. */
+interface Step {
+  readonly kind: "field" | "items" | "values";
+  readonly name: string;
+}
+
+function* validationsAt(
+  graph: SchemaGraph,
+  site: Schema,
+  steps: readonly Step[],
+): Generator<{ readonly action: "Deny" | "Warn"; readonly validation: Validation }> {
+  const schema = graph.resolve(site);
+  for (const { leaf, message, action } of checksOf(graph, schema)) {
+    const expression = nested("object.spec", steps, leaf);
+    yield { action, validation: { expression, message: message(pathOf(steps)), reason: "Invalid" } };
+  }
+  for (const [name, child] of Object.entries(schema.properties ?? {})) {
+    yield* validationsAt(graph, child, [...steps, { kind: "field", name }]);
+  }
+  if (schema.items !== undefined) yield* validationsAt(graph, schema.items, [...steps, { kind: "items", name: "" }]);
+  if (typeof schema.additionalProperties === "object") {
+    yield* validationsAt(graph, schema.additionalProperties, [...steps, { kind: "values", name: "" }]);
+  }
+}
+
+function checksOf(graph: SchemaGraph, schema: Schema): Check[] {
+  const items = schema.items === undefined ? undefined : graph.resolve(schema.items);
+  return [
+    ...(schema["x-gw-format"] === "regex" ? [REGEX] : []),
+    ...(items?.["x-gw-format"] === "htpasswd" ? [HTPASSWD] : []),
+    ...(schema["x-gw-reserved"] ?? []).map((name): Check => ({
+      leaf: (value) => `!('${name}' in ${value})`,
+      message: (path) => `${path}: the gateway sets ${name} itself: a policy that sets it is not applied`,
+      action: "Warn",
+    })),
+  ];
+}
+
+/** A pattern that does not compile makes the expression fail, and what fails is refused. */
+const REGEX: Check = {
+  leaf: (value) => `''.matches(${value}) in [true, false]`,
+  message: (path) => `${path}: must be a regular expression of RE2`,
+  action: "Deny",
+};
+
+/** The names are taken once, into a list of one list: for each line anew they would cost more than a rule may. */
+const HTPASSWD: Check = {
+  leaf: (value) => {
+    const names = `${value}.map(a, a.substring(0, a.indexOf(':')))`;
+    const isDistinct = "names.all(a, names.indexOf(a) == names.lastIndexOf(a))";
+    return `${value}.all(a, a.indexOf(':') > 0) && [${names}].all(names, ${isDistinct})`;
+  },
+  message: (path) => `${path}: each line must be a name, a colon and a hash, and no two may have the same name`,
+  action: "Deny",
+};
+
+function nested(value: string, steps: readonly Step[], leaf: Leaf): string {
+  const [step, ...rest] = steps;
+  if (step === undefined) return leaf(value);
+  const variable = `v${steps.length}`;
+  switch (step.kind) {
+    case "field": {
+      const field = `${value}.${celField(step.name)}`;
+      return `!has(${field}) || (${nested(field, rest, leaf)})`;
+    }
+    case "items":
+      return `${value}.all(${variable}, ${nested(variable, rest, leaf)})`;
+    case "values":
+      return `${value}.all(${variable}, ${nested(`${value}[${variable}]`, rest, leaf)})`;
+  }
+}
+
+function pathOf(steps: readonly Step[]): string {
+  return steps.reduce(
+    (path, { kind, name }) => path + (kind === "field" ? `.${name}` : kind === "items" ? "[]" : "{}"),
+    "spec",
+  );
+}
+
+interface PolicyOptions {
+  readonly plural: string;
+  readonly action: "Deny" | "Warn";
+  readonly validations: readonly Validation[];
+}
+
+function policyAndBinding({ group, version }: KindsFile, { plural, action, validations }: PolicyOptions): object[] {
+  const name = `${plural}.${action === "Deny" ? "" : "warnings."}${group}`;
+  const metadata = { name, labels: { "app.kubernetes.io/name": "gwproxy" } };
+  const apiVersion = "admissionregistration.k8s.io/v1";
+  return [
+    {
+      apiVersion,
+      kind: "ValidatingAdmissionPolicy",
+      metadata,
+      spec: {
+        failurePolicy: "Fail",
+        matchConstraints: {
+          resourceRules: [
+            { apiGroups: [group], apiVersions: [version], operations: ["CREATE", "UPDATE"], resources: [plural] },
+          ],
+        },
+        validations,
+      },
+    },
+    {
+      apiVersion,
+      kind: "ValidatingAdmissionPolicyBinding",
+      metadata,
+      spec: { policyName: name, validationActions: [action] },
+    },
+  ];
+}

@@ -1,0 +1,112 @@
+/** The webhook of a real API server gets another authority and another leaf while reviews go on: none of them fails. */
+import assert from "node:assert/strict";
+import { globSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { connect } from "node:tls";
+import { Certificates, type Pem, renew } from "../../src/admission/certificates.ts";
+import { startWebhookServer } from "../../src/admission/server.ts";
+import { validate } from "../../src/admission/validate.ts";
+import { webhookConfiguration } from "../../src/admission/webhook-configuration.ts";
+import type { Clock } from "../../src/lib/clock.ts";
+import { eventually } from "../support/process.ts";
+import { askServer } from "../support/server-verdict.ts";
+import { recordingLog } from "../support/silent-log.ts";
+import { startApiServer } from "../testbed/api-server.ts";
+
+const CRDS = join(import.meta.dirname, "../../crds");
+const HOST = "127.0.0.1";
+
+/** The CRD takes it, and the webhook alone refuses it: an answer without these words was not the webhook's. */
+const REFUSED = {
+  apiVersion: "gwproxy.dev/v1alpha1",
+  kind: "GwPolicy",
+  metadata: { name: "x", namespace: "default" },
+  spec: {
+    targetRefs: [{ group: "gateway.networking.k8s.io", kind: "Gateway", name: "g" }],
+    traffic: { authorization: { policy: { matchExpressions: ["request.path =="] } } },
+  },
+};
+
+function fingerprint(port: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: HOST, port, rejectUnauthorized: false }, () => {
+      resolve(socket.getPeerCertificate().fingerprint256);
+      socket.destroy();
+    });
+    socket.on("error", reject);
+  });
+}
+
+test("certificates are replaced without a restart and without a review that fails", async (t) => {
+  const server = await startApiServer();
+  t.after(() => server.stop());
+  const crds = globSync("*.yaml", { cwd: CRDS }).flatMap((file) => ["-f", join(CRDS, file)]);
+  await server.kubectl(["apply", ...crds]);
+  await server.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+
+  let stored: Pem = renew(undefined, [HOST], Date.now());
+  let turn: () => void = () => assert.fail("nothing waits for the clock");
+  // The next turn is taken when the test says so.
+  const clock: Clock = {
+    now: () => Date.now(),
+    after: (_, run) => {
+      turn = run;
+      return () => undefined;
+    },
+  };
+  const { log } = recordingLog();
+  const webhook = await startWebhookServer({ host: HOST, port: 0, certificate: stored.leaf, validate, log });
+  t.after(() => webhook.stop());
+  const { port } = webhook.address;
+  const target = { url: `https://${HOST}:${port}/validate` };
+  const certificates = new Certificates({
+    store: {
+      read: () => Promise.resolve(stored),
+      write: (pem) => {
+        stored = pem;
+        return Promise.resolve();
+      },
+    },
+    names: [HOST],
+    patchCaBundle: async (pem) => {
+      const configuration = JSON.stringify(webhookConfiguration("gwproxy", target, ["gwpolicies"], pem));
+      await server.kubectl(["apply", "--server-side", "--force-conflicts", "-f", "-"], configuration);
+    },
+    clock,
+    log,
+  });
+  webhook.useCertificate(await certificates.start());
+  t.after(() => certificates.stop());
+  const renewed = new Promise<void>((resolve) => {
+    certificates.onRenewal((leaf) => {
+      webhook.useCertificate(leaf);
+      resolve();
+    });
+  });
+
+  const judge = askServer(server.kubeconfig);
+  t.after(() => judge.close());
+  const review = async (): Promise<void> => {
+    const [fault] = await judge.faultsOf("gwpolicies", REFUSED);
+    assert.match(fault?.message ?? "taken", /the expression does not compile/);
+  };
+  // A new configuration reaches the API server's admission a moment after it is stored.
+  await eventually(review);
+
+  const before = await fingerprint(port);
+  let reviews = 0;
+  let isOver = false;
+  const going = (async () => {
+    for (; !isOver; reviews++) await review();
+  })();
+  // Another replica found the authority near its end and wrote what follows it.
+  stored = { ...renew(undefined, [HOST], Date.now()), previousAuthority: stored.authority.certificate };
+  turn();
+  await renewed;
+  assert.notEqual(await fingerprint(port), before);
+  const sofar = reviews;
+  await eventually(async () => assert.ok(reviews > sofar + 50, "reviews go on"));
+  isOver = true;
+  await going;
+});
