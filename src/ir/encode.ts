@@ -11,6 +11,7 @@ import {
   HttpRouteSchema,
   ListenerSchema,
   PolicySchema,
+  TcpRouteSchema,
 } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { sha256, toHex } from "../lib/sha256.ts";
 import type { Resource, ResourceMessages, ResourceType } from "./resource.ts";
@@ -19,6 +20,7 @@ export const RESOURCE_SCHEMAS: { readonly [T in ResourceType]: GenMessage<Resour
   Bind: BindSchema,
   Listener: ListenerSchema,
   HttpRoute: HttpRouteSchema,
+  TcpRoute: TcpRouteSchema,
   Backend: BackendSchema,
   Endpoints: EndpointsSchema,
   Policy: PolicySchema,

@@ -9,12 +9,14 @@ import type {
   HttpRoute,
   Listener,
   Policy,
+  TcpRoute,
 } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 
 export interface ResourceMessages {
   Bind: Bind;
   Listener: Listener;
   HttpRoute: HttpRoute;
+  TcpRoute: TcpRoute;
   Backend: Backend;
   Endpoints: Endpoints;
   Policy: Policy;

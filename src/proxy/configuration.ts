@@ -7,7 +7,7 @@ import type { Bind, HttpRoute, Listener } from "../../generated/proto/gwproxy/co
 import { ConfigError, isGwError, messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import type { ApplyResult, Resource, ResourceUpdate } from "../ir/resource.ts";
-import type { BackendRegistry } from "./backends/registry.ts";
+import type { BackendRegistry, Callee } from "./backends/registry.ts";
 import { checkSettings } from "./backends/settings.ts";
 import { ProxyError } from "./errors.ts";
 import { compileServerTls, type BindTls, type ClientCertificates, type ServerTls } from "./listeners/server-tls.ts";
@@ -20,6 +20,7 @@ import type { Stage } from "./pipeline/run.ts";
 import { HostMap, hostOf } from "./router/host.ts";
 import { ListenerRouter } from "./router/listener-router.ts";
 import type { Candidate } from "./router/precedence.ts";
+import { TcpRouter } from "./router/tcp-router.ts";
 import { compileRoute, refusingRoute, type CompiledRoute } from "./router/route.ts";
 
 export interface ConfigurationOptions {
@@ -51,6 +52,7 @@ export class Configuration {
   readonly #routesOfListener = new Map<string, Set<string>>();
   readonly #hosts = new Map<string, HostMap<PlacedListener>>();
   readonly #tls = new Map<string, BindTls>();
+  readonly #tcp = new TcpRouter();
 
   constructor(options: ConfigurationOptions) {
     this.#options = options;
@@ -88,6 +90,18 @@ export class Configuration {
       this.#tls.set(bind, (tls = { find: (name) => hosts?.find(name)?.tls, clients: strictest(all) }));
     }
     return tls;
+  }
+
+  /**
+   * The backend of a connection that is passed on as bytes.
+   * @param serverName "" for none
+   * @throws ProxyError listener_not_found, route_not_found, backend_invalid, endpoint_unavailable, policy_refused
+   */
+  calleeOf(bind: string, serverName: string): Callee {
+    const name = serverName.toLowerCase();
+    const listener = this.#hosts.get(bind)?.find(name);
+    if (listener === undefined) throw new ProxyError("listener_not_found");
+    return this.#options.backends.callee(this.#tcp.choose(listener.message.key, name));
   }
 
   /** @throws ProxyError listener_not_found; misdirected when the handshake chose another listener than the request */
@@ -142,6 +156,9 @@ export class Configuration {
         break;
       case "HttpRoute":
         this.#setRoute(resource.message, dirty);
+        break;
+      case "TcpRoute":
+        this.#tcp.put(resource.message);
         break;
       case "Backend":
         backends.put(resource.message);
@@ -205,6 +222,9 @@ export class Configuration {
       case "HttpRoute":
         this.#unplace(key);
         this.#routes.delete(key);
+        break;
+      case "TcpRoute":
+        this.#tcp.remove(key);
         break;
       case "Backend":
         backends.remove(key);
@@ -341,6 +361,7 @@ const RANK: Readonly<Record<Resource["type"], number>> = {
   Backend: 3,
   Listener: 4,
   HttpRoute: 5,
+  TcpRoute: 6,
 };
 
 function inOrder(resources: readonly Resource[]): Resource[] {

@@ -6,18 +6,20 @@ import { REQUEST_ENVIRONMENT } from "../cel/environment.ts";
 import { compileExpression, failingExpression } from "../cel/compile-expression.ts";
 import type { Expression } from "../cel/expression.ts";
 import type { ApplyResult, Resource, ResourceUpdate } from "../ir/resource.ts";
-import { Protocol, type Bind } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Bind } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import { createPasswordChecker } from "../lib/password/checker.ts";
 import { createResolver } from "./backends/dns.ts";
 import { createHttp1 as createUpstream } from "./backends/http1.ts";
-import { BackendRegistry, type EndpointDump } from "./backends/registry.ts";
+import { BackendRegistry, type Callee, type EndpointDump } from "./backends/registry.ts";
 import { createCallouts } from "./callouts/callouts.ts";
 import { Configuration } from "./configuration.ts";
+import { acceptorOf } from "./listeners/acceptor.ts";
 import { openBindSocket, type BindSocket } from "./listeners/bind.ts";
 import { createHttp1 } from "./listeners/http1.ts";
 import { createHttp2 } from "./listeners/http2.ts";
+import { TcpEngine } from "./listeners/tcp.ts";
 import { PolicySet } from "./pipeline/policy-set.ts";
 import { createRecorder, type Telemetry } from "./record.ts";
 
@@ -61,6 +63,8 @@ export interface Proxy {
 }
 
 const BODY_LIMIT_BYTES = 2_097_152;
+/** From the look-up of a name to a usable connection, TLS included. */
+const CONNECT_TIMEOUT_MS = 11_000;
 
 interface OpenBind {
   readonly message: Bind;
@@ -72,10 +76,8 @@ export function createProxy(options: ProxyOptions): Proxy {
   const nowMs = options.nowMs ?? (() => performance.now());
   const bodyLimitBytes = options.bodyLimitBytes ?? BODY_LIMIT_BYTES;
   const resolver = createResolver();
-  const upstream = createUpstream({
-    resolver,
-    ...(options.connectTimeoutMs === undefined ? {} : { connectTimeoutMs: options.connectTimeoutMs }),
-  });
+  const connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
+  const upstream = createUpstream({ resolver, connectTimeoutMs });
   const passwords = createPasswordChecker();
   const callouts = createCallouts({ upstream, bodyLimitBytes, callee: (key) => backends.callee(key) });
   const policies = new PolicySet({
@@ -102,9 +104,13 @@ export function createProxy(options: ProxyOptions): Proxy {
     const port = options.ports?.(message.port) ?? message.port;
     const { key: bind } = message;
     const engine = { bind, log, stage: configuration.stageOf(bind), onFinished: record };
-    const engines = { http1: createHttp1(engine), http2: createHttp2(engine) };
-    const tls = message.protocol === Protocol.HTTPS ? () => configuration.tlsOf(bind) : undefined;
-    const listener = await openBindSocket({ address: options.bindAddress, port, log, tls, ...engines });
+    const http1 = createHttp1(engine);
+    const http2 = createHttp2(engine);
+    const choose = (serverName: string): Callee => configuration.calleeOf(bind, serverName);
+    const tcp = new TcpEngine({ log, resolver, connectTimeoutMs, choose });
+    const accept = acceptorOf(message.protocol, { log, tls: () => configuration.tlsOf(bind), http1, http2, tcp });
+    const { bindAddress: address } = options;
+    const listener = await openBindSocket({ address, port, accept, engines: [http1, http2] });
     open.set(bind, { message, listener });
   };
   /** Opens and closes sockets until they are as the Binds say. */

@@ -18,7 +18,15 @@ const TYPE_URL_PREFIX = "type.googleapis.com/gwproxy.config.v1.";
  * Make before break: what is referred to is sent before what refers to it, and removed after it. Policies come before
  * the listeners and routes that they guard, so that nothing is ever open for the moment between two messages.
  */
-export const SEND_ORDER: readonly ResourceType[] = ["Backend", "Endpoints", "Policy", "Bind", "Listener", "HttpRoute"];
+export const SEND_ORDER: readonly ResourceType[] = [
+  "Backend",
+  "Endpoints",
+  "Policy",
+  "Bind",
+  "Listener",
+  "HttpRoute",
+  "TcpRoute",
+];
 
 export function typeUrlOf(type: ResourceType): string {
   return TYPE_URL_PREFIX + type;

@@ -13,9 +13,9 @@ export function configDump(state: ProxyState, config: object): object {
   const of = <T extends ResourceType>(type: T): Of<T>[] =>
     // The filter leaves exactly the members of that type.
     (state.resources.filter((resource) => resource.type === type) as Of<T>[]).sort((a, b) => (a.key < b.key ? -1 : 1));
-  const routes = of("HttpRoute");
+  const routes = [...of("HttpRoute"), ...of("TcpRoute")];
   const listeners = of("Listener");
-  const routesOf = (listener: string): Of<"HttpRoute">[] =>
+  const routesOf = (listener: string): Of<"HttpRoute" | "TcpRoute">[] =>
     routes.filter(({ message }) => message.parents.some((parent) => parent.listener === listener));
   const endpoints = Map.groupBy(state.endpoints, ({ backend }) => backend);
 

@@ -14,11 +14,10 @@ import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from
 export interface Http1Options {
   readonly resolver: Resolver;
   /** From the look-up of the name to a usable connection, TLS included. */
-  readonly connectTimeoutMs?: number;
+  readonly connectTimeoutMs: number;
   readonly idleTimeoutMs?: number;
 }
 
-const CONNECT_TIMEOUT_MS = 11_000;
 const IDLE_TIMEOUT_MS = 90_000;
 const SWEEP_MS = 10_000;
 
@@ -27,7 +26,7 @@ export function createHttp1(options: Http1Options): Upstream {
   const byTarget = new WeakMap<UpstreamTarget, Pool>();
   const settings: PoolSettings = {
     resolver: options.resolver,
-    connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
+    connectTimeoutMs: options.connectTimeoutMs,
     idleTimeoutMs: options.idleTimeoutMs ?? IDLE_TIMEOUT_MS,
   };
   const poolOf = (target: UpstreamTarget): Pool => {

@@ -1,22 +1,12 @@
-/**
- * One socket of a Gateway. In: connections. Out: each, freed of what wraps it (TLS), in the hands of the protocol that it
- * speaks. A change of configuration never ends a connection.
- */
+/** One socket of a Gateway. In: connections. Out: each in the hands of whoever serves it. A change of configuration never ends one. */
 import { createServer, type Server, type Socket } from "node:net";
-import type { TLSSocket } from "node:tls";
-import type { Logger } from "../../lib/log.ts";
 import type { Engine } from "./engine.ts";
-import { takeByPreface } from "./preface.ts";
-import { TlsLayer, type BindTls } from "./server-tls.ts";
 
 export interface BindOptions {
   readonly address: string;
   readonly port: number;
-  readonly log: Logger;
-  /** Asked for every connection; unset: plain text. */
-  readonly tls: (() => BindTls) | undefined;
-  readonly http1: Engine;
-  readonly http2: Engine;
+  readonly accept: (socket: Socket) => void;
+  readonly engines: readonly Engine[];
 }
 
 export interface BindSocket {
@@ -28,17 +18,13 @@ export interface BindSocket {
 }
 
 const TCP_KEEPALIVE_MS = 180_000;
-/** For the first bytes of a plain connection. */
-const HEAD_TIMEOUT_MS = 60_000;
 const BACKLOG = 4096;
 
 /** @throws the listen error (EADDRINUSE, EACCES) */
 export async function openBindSocket(options: BindOptions): Promise<BindSocket> {
-  const { http1, http2, log, tls } = options;
+  const { accept, engines } = options;
   const connections = new Set<Socket>();
   let onEmpty = (): void => undefined;
-  const onSecure = (socket: TLSSocket): void => (socket.alpnProtocol === "h2" ? http2 : http1).take(socket);
-  const layer = tls === undefined ? undefined : new TlsLayer({ log, tls, protocols: ["h2", "http/1.1"], onSecure });
   const server = createServer({
     // A client may end its side and still wait for the answer.
     allowHalfOpen: true,
@@ -52,12 +38,10 @@ export async function openBindSocket(options: BindOptions): Promise<BindSocket> 
       connections.delete(socket);
       if (connections.size === 0) onEmpty();
     });
-    if (layer === undefined) takeByPreface(socket, { http1, http2 }, HEAD_TIMEOUT_MS);
-    else layer.accept(socket);
+    accept(socket);
   });
   const drainEngines = (): void => {
-    http1.drain();
-    http2.drain();
+    for (const engine of engines) engine.drain();
   };
   await listen(server, options);
   const bound = server.address();

@@ -24,6 +24,8 @@ export interface ServerTls {
   /** What the context was made of. */
   readonly options: SecureContextOptions | undefined;
   readonly clients: ClientCertificates;
+  /** The handshake is the backend's. */
+  readonly passthrough: boolean;
 }
 
 /** What a Bind needs to shake hands. A change is a new object. */
@@ -33,7 +35,7 @@ export interface BindTls {
   readonly clients: ClientCertificates;
 }
 
-const HANDSHAKE_TIMEOUT_MS = 15_000;
+export const HANDSHAKE_TIMEOUT_MS = 15_000;
 
 const compiled = new WeakMap<ListenerTls, ServerTls>();
 
@@ -44,9 +46,9 @@ export function compileServerTls(message: ListenerTls): ServerTls {
   return tls;
 }
 
-function compile({ certificatePem, privateKeyPem, clientValidation }: ListenerTls): ServerTls {
+function compile({ certificatePem, privateKeyPem, clientValidation, passthrough }: ListenerTls): ServerTls {
   const clients = clientValidation === undefined ? "ignored" : clientValidation.optional ? "optional" : "required";
-  if (certificatePem === "") return { context: undefined, options: undefined, clients };
+  if (certificatePem === "") return { context: undefined, options: undefined, clients, passthrough };
   const options: SecureContextOptions = {
     cert: certificatePem,
     key: privateKeyPem,
@@ -56,7 +58,7 @@ function compile({ certificatePem, privateKeyPem, clientValidation }: ListenerTl
     ca: clientValidation === undefined || clientValidation.caPem === "" ? [] : clientValidation.caPem,
   };
   try {
-    return { context: createSecureContext(options), options, clients };
+    return { context: createSecureContext(options), options, clients, passthrough };
   } catch (cause) {
     throw new ConfigError(`tls: ${messageOf(cause)}`, { cause });
   }
@@ -91,7 +93,7 @@ export class TlsLayer {
     const { log, protocols, onSecure } = this.#options;
     const server = createServer({
       ...tls.find("")?.options,
-      ALPNProtocols: [...protocols],
+      ...(protocols.length === 0 ? {} : { ALPNProtocols: [...protocols] }),
       handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
       requestCert: tls.clients !== "ignored",
       rejectUnauthorized: tls.clients === "required",

@@ -40,7 +40,7 @@ function open(
   callee: Partial<Callee> & Pick<Callee, "target">,
 ): { callouts: Callouts; health: Health } {
   const resolver = createResolver();
-  const upstream = createHttp1({ resolver });
+  const upstream = createHttp1({ resolver, connectTimeoutMs: 5_000 });
   const samples: (boolean | undefined)[] = [];
   const first = Promise.withResolvers<void>();
   const callouts = createCallouts({

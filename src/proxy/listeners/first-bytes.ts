@@ -1,0 +1,31 @@
+/** Looks at the first bytes of a connection before anyone owns it, and gives them back. */
+import type { Socket } from "node:net";
+
+/**
+ * @param judge of everything that has arrived; undefined: more is needed @param take called once, with the verdict; the socket is
+ * paused and holds its bytes again
+ * @param timeoutMs ends a connection that says too little
+ */
+export function lookAhead<V>(
+  socket: Socket,
+  judge: (start: Buffer) => V | undefined,
+  take: (verdict: V) => void,
+  timeoutMs: number,
+): void {
+  let start: Buffer | undefined;
+  const timer = setTimeout(() => socket.destroy(), timeoutMs);
+  const onData = (chunk: Buffer): void => {
+    start = start === undefined ? chunk : Buffer.concat([start, chunk]);
+    const verdict = judge(start);
+    if (verdict === undefined) return;
+    clearTimeout(timer);
+    socket.off("data", onData).off("end", onEnd).off("error", onEnd);
+    socket.pause();
+    socket.unshift(start);
+    take(verdict);
+  };
+  // A half-closed or broken connection is over before it began.
+  const onEnd = (): void => void socket.destroy();
+  socket.on("data", onData).on("end", onEnd).on("error", onEnd);
+  socket.on("close", () => clearTimeout(timer));
+}
