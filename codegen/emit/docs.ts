@@ -28,7 +28,7 @@ export interface Evidence {
   readonly implementation: ReadonlyMap<string, readonly string[]>;
   /** By "Kind path" of a leaf: tests that prove it. */
   readonly proofs: ReadonlyMap<string, readonly Proof[]>;
-  /** By "Kind/Component". */
+  /** By "Kind/Component"; by "/Component" from whatever kind uses it too. */
   readonly examples: ReadonlyMap<string, Example>;
 }
 
@@ -126,7 +126,7 @@ function section(context: Page, component: Component): string[] {
     return cells([`\`${field}\``, typeOf(site), boundsOf(resolved), required, resolved.description ?? ""]);
   });
   const rules = celRules(schema).map((rule) => `- ${rule.message ?? `\`${rule.rule}\``}`);
-  const example = evidence.examples.get(`${entry.kind}/${name}`);
+  const example = evidence.examples.get(`${entry.kind}/${name}`) ?? evidence.examples.get(`/${name}`);
   const places = parts.places.get(name) ?? [];
   return [
     `### ${name}`,

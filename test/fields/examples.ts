@@ -28,7 +28,7 @@ interface Candidate extends Example {
   readonly rank: number;
 }
 
-/** @returns by "Kind/Component" */
+/** @returns by "Kind/Component", and by "/Component" for any kind */
 export function collectExamples(root: string, graph: SchemaGraph, { group, kinds }: KindsFile): Map<string, Example> {
   const sources = [
     ...manifests(root, "examples/**/*.yaml", group),
@@ -43,11 +43,11 @@ export function collectExamples(root: string, graph: SchemaGraph, { group, kinds
       const yaml = stringify(value, { lineWidth: 110 });
       const lines = yaml.trimEnd().split("\n").length;
       if (lines > (path === "" ? MOST_LINES_WHOLE : MOST_LINES) || yaml.trim() === "{}") continue;
-      const key = `${kind}/${component}`;
       const tier = file.startsWith("examples/") ? 0 : file.startsWith("test/golden/") ? 1 : 2;
       const candidate = { file, path, yaml, lines, rank: tier * 1_000_000 + rank };
-      const known = best.get(key);
-      if (known === undefined || isBetter(candidate, known)) best.set(key, candidate);
+      keep(best, `${kind}/${component}`, candidate);
+      // For kinds that share the component and have no example of their own.
+      if (path !== "") keep(best, `/${component}`, { ...candidate, path: `${kind} ${path}` });
     }
   }
   return new Map([...best].map(([key, { file, path, yaml }]) => [key, { file, path, yaml }]));
@@ -58,6 +58,11 @@ function isSound(object: unknown): boolean {
   const { apiVersion, kind } = object as { apiVersion: string; kind: string }; // both are how it was found
   const [group = ""] = apiVersion.split("/");
   return validate(applyDefaults(`${group}/${kind}`, object)).every(({ severity }) => severity !== "error");
+}
+
+function keep(best: Map<string, Candidate>, key: string, candidate: Candidate): void {
+  const known = best.get(key);
+  if (known === undefined || isBetter(candidate, known)) best.set(key, candidate);
 }
 
 /** The same kind of source: more lines show more. Otherwise the source that comes first. */
