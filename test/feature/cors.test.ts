@@ -94,3 +94,24 @@ prove(`${CORS}.allowOrigins[]`, "before routing it also answers where no route i
   assert.equal(missing.status, 404);
   assert.equal(missing.headers["access-control-allow-origin"], PAGE);
 });
+
+prove(
+  [],
+  "the filter of a route beats the policy on it, unless the policy on the Gateway overrides",
+  async (context) => {
+    const echo = await startEcho(context);
+    const filter = '    - filters: [{type: CORS, cors: {allowOrigins: ["https://filter.example"]}}]\n      name: rule';
+    const filtered = route("web", "web").replace("    - name: rule", filter);
+    const objects = documents(GATEWAY, staticBackend("web", echo.port), filtered);
+    const allowed = async (gateway: TestGateway, origin: string): Promise<boolean> =>
+      (await call(gateway.url(), { headers: { origin } })).headers["access-control-allow-origin"] === origin;
+    const policy = `  traffic: {cors: {allowOrigins: ["${PAGE}"]}}`;
+    const gateway = await startGateway(context, documents(objects, routePolicy("pages", "web", policy)));
+    assert.ok(await allowed(gateway, "https://filter.example"));
+    assert.ok(!(await allowed(gateway, PAGE)));
+    const override = gatewayPolicy("pages", `  strategy: {inheritance: Override}\n${policy}`);
+    await gateway.change(documents(objects, override));
+    assert.ok(await allowed(gateway, PAGE));
+    assert.ok(!(await allowed(gateway, "https://filter.example")));
+  },
+);

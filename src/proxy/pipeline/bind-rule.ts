@@ -39,8 +39,8 @@ export function bindRule(rule: CompiledRule, place: RulePlace): BoundRule {
 }
 
 function inlineOf(filters: CompiledFilters, { routeKey }: RulePlace, requestTimeoutMs?: number): InlineFilters {
-  const { requestHeaders, responseHeaders, middlewares } = filters;
-  return { owner: routeKey, requestHeaders, responseHeaders, requestTimeoutMs, middlewares };
+  const { requestHeaders, responseHeaders, cors, middlewares } = filters;
+  return { owner: routeKey, requestHeaders, responseHeaders, cors, requestTimeoutMs, middlewares };
 }
 
 function endOf(rule: CompiledRule, place: RulePlace, slots: BackendSlot[]): StageEnd {

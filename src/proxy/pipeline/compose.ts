@@ -8,6 +8,7 @@ import {
   AuthorizationSchema,
   HeaderModifiersSchema,
   TimeoutsSchema,
+  type Cors,
   type HeaderChange,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Middleware } from "../policies/policy.ts";
@@ -25,6 +26,7 @@ export interface InlineFilters {
   readonly owner: string;
   readonly requestHeaders: HeaderChange | undefined;
   readonly responseHeaders: HeaderChange | undefined;
+  readonly cors: Cors | undefined;
   readonly requestTimeoutMs: number | undefined;
   /** Redirect and URL rewrite: they have no attached twin and run after the header edits. */
   readonly middlewares: readonly Middleware[];
@@ -48,6 +50,7 @@ const NO_FILTERS: InlineFilters = {
   owner: "",
   requestHeaders: undefined,
   responseHeaders: undefined,
+  cors: undefined,
   requestTimeoutMs: undefined,
   middlewares: [],
 };
@@ -128,6 +131,9 @@ function partOf(
       return authorization(selection.authorization, policies);
     case "header-modifiers":
       return headerModifiers(selection, policies, inline);
+    case "cors":
+      if (inline.cors === undefined || selection.locked.has(name)) break;
+      return policies.compileUnit({ case: "cors", value: inline.cors }, inline.owner);
     case "timeouts": {
       const { requestTimeoutMs: requestMs } = inline;
       if (requestMs === undefined || selection.locked.has(name)) break;

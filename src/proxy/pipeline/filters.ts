@@ -1,7 +1,8 @@
-/** Filters of the route object as middlewares: header edits, redirect and URL rewrite (proxying.md 11). */
+/** Filters of the route object as middlewares: header edits, CORS, redirect and URL rewrite (proxying.md 11). */
 import { create } from "@bufbuild/protobuf";
 import {
   HeaderChangeSchema,
+  type Cors,
   type HeaderChange,
   type HttpFilter,
   type PathChange,
@@ -17,6 +18,7 @@ import type { HttpExchange } from "./http-exchange.ts";
 export interface CompiledFilters {
   readonly requestHeaders: HeaderChange | undefined;
   readonly responseHeaders: HeaderChange | undefined;
+  readonly cors: Cors | undefined;
   readonly redirect: boolean;
   readonly middlewares: readonly Middleware[];
 }
@@ -25,6 +27,7 @@ export interface CompiledFilters {
 export function compileFilters(filters: readonly HttpFilter[]): CompiledFilters {
   const requests: HeaderChange[] = [];
   const responses: HeaderChange[] = [];
+  let cors: Cors | undefined;
   const rewrites: Middleware[] = [];
   const redirects: Middleware[] = [];
   for (const { filter } of filters) {
@@ -34,6 +37,9 @@ export function compileFilters(filters: readonly HttpFilter[]): CompiledFilters 
         break;
       case "responseHeaders":
         responses.push(filter.value);
+        break;
+      case "cors":
+        cors = filter.value;
         break;
       case "urlRewrite":
         rewrites.push(compileRewrite(filter.value));
@@ -48,6 +54,7 @@ export function compileFilters(filters: readonly HttpFilter[]): CompiledFilters 
   return {
     requestHeaders: joined(requests),
     responseHeaders: joined(responses),
+    cors,
     redirect: redirects.length > 0,
     middlewares: [...rewrites, ...redirects],
   };

@@ -16,11 +16,15 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Reason } from "../../api/conditions.ts";
 import type { Fault } from "../gateway.ts";
+import { translateCors } from "../policies/cors.ts";
 
 export interface TranslatedFilters {
   readonly filters: HttpFilter[];
   readonly faults: readonly (Fault & { readonly path: string })[];
 }
+
+/** What a rule does before a backend is chosen. */
+const RULE_ONLY: ReadonlySet<string> = new Set(["RequestRedirect", "URLRewrite", "CORS"]);
 
 /** @param place "rule", or "backendRef" where only header changes make sense */
 export function translateFilters(
@@ -31,7 +35,7 @@ export function translateFilters(
   const faults: (Fault & { path: string })[] = [];
   (filters ?? []).forEach((filter, at) => {
     const result = translateFilter(filter);
-    const misplaced = place === "backendRef" && (filter.type === "RequestRedirect" || filter.type === "URLRewrite");
+    const misplaced = place === "backendRef" && RULE_ONLY.has(filter.type);
     if (misplaced)
       faults.push({
         path: `filters[${at}]`,
@@ -70,8 +74,9 @@ function translateFilter(filter: HTTPRouteFilter): Filter | Fault {
           ...pathChange(filter.urlRewrite?.path),
         },
       };
-    case "RequestMirror":
     case "CORS":
+      return { case: "cors", value: translateCors(filter.cors ?? {}) };
+    case "RequestMirror":
       return { reason: Reason.UnsupportedValue, message: `filter ${filter.type} is not served yet` };
     case "ExtensionRef":
       return {
