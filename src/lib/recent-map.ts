@@ -22,12 +22,4 @@ export class RecentMap<K, V> {
     const [oldest] = this.#entries.keys();
     if (oldest !== undefined) this.#entries.delete(oldest);
   }
-
-  delete(key: K): void {
-    this.#entries.delete(key);
-  }
-
-  get size(): number {
-    return this.#entries.size;
-  }
 }

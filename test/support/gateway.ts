@@ -127,8 +127,8 @@ export async function startGateway(context: ProofContext, manifests: string): Pr
     source: without(context.dropped, files),
     translator,
     proxy,
-    onApplied(update) {
-      updates.push(update);
+    onApplied: (update) => void updates.push(update),
+    onReviewed() {
       nextStep.resolve();
       nextStep = Promise.withResolvers();
     },

@@ -15,6 +15,8 @@ export interface EmbeddedOptions {
   readonly proxy: { apply(update: ResourceUpdate): Promise<ApplyResult> };
   /** Called after each step has reached traffic. */
   readonly onApplied: (update: ResourceUpdate, result: ApplyResult) => void;
+  /** Called after each step that may have changed what is wrong with an object, also when no resource moved. */
+  readonly onReviewed: () => void;
   readonly onProblems: (problems: readonly SourceProblem[]) => void;
   readonly onFailure: (error: unknown) => void;
 }
@@ -28,17 +30,22 @@ export interface Embedded {
 }
 
 export function createEmbedded(options: EmbeddedOptions): Embedded {
-  const { log, source, translator, proxy, onApplied, onProblems, onFailure } = options;
+  const { log, source, translator, proxy, onApplied, onReviewed, onProblems, onFailure } = options;
   const keySets = createKeySets({ log: log.child("keys"), apply });
   let last: Promise<void> = Promise.resolve();
 
   function apply(events: readonly TranslatorEvent[]): void {
     // The translator runs at once, so that steps keep the order of events; the proxy takes them one by one.
-    const { update, documents } = translator.apply(events);
-    if (update.set.length > 0 || update.removed.length > 0)
-      last = last.then(async () => onApplied(update, await proxy.apply(update))).catch(onFailure);
+    const { update, documents, touched } = translator.apply(events);
+    const moved = update.set.length > 0 || update.removed.length > 0;
+    if (moved || touched.length > 0) last = last.then(() => finish(moved ? update : undefined)).catch(onFailure);
     // Last: what is there already comes back as a step of its own, which must follow this one.
     if (documents !== undefined) keySets.want(documents);
+  }
+
+  async function finish(update: ResourceUpdate | undefined): Promise<void> {
+    if (update !== undefined) onApplied(update, await proxy.apply(update));
+    onReviewed();
   }
 
   return {

@@ -34,8 +34,8 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
       }
       if (plane.pending.size === 0) reporter.changed(update);
       reporter.refused(result);
-      reporter.problems("translation", translator.diagnostics().map(place));
     },
+    onReviewed: () => reporter.problems("translation", translator.diagnostics().map(place)),
     onProblems: (problems) => reporter.problems("files", problems),
     onFailure: (error) => log.error("a change could not be applied", { error: messageOf(error) }),
   });
