@@ -73,6 +73,7 @@ export const PROXY_ERRORS = {
   rate_limited: { status: 429, grpc: 14, reason: "RateLimit", text: "rate limit exceeded" },
   request_timeout: { status: 504, grpc: 14, reason: "Timeout", text: "request timeout" },
   backend_timeout: { status: 504, grpc: 14, reason: "Timeout", text: "backend timeout" },
+  grpc_timeout: { status: 504, grpc: 4, reason: "Timeout", text: "deadline exceeded" },
   connect_timeout: { status: 504, grpc: 14, reason: "Timeout", text: "connect timeout" },
   endpoint_unavailable: { status: 503, grpc: 14, reason: "NoHealthyBackend", text: "no healthy endpoint" },
   upstream_unreachable: { status: 503, grpc: 14, reason: "UpstreamFailure", text: "upstream connection failed" },
@@ -100,11 +101,17 @@ export class ProxyError extends GwError {
   readonly code: ProxyErrorCode;
   readonly text: string;
   readonly status: number;
+  /** What an HTTP/2 client is told when its answer breaks off: what the upstream said. */
+  readonly resetCode: number | undefined;
 
   /** @param options `status` only for 407, what a 401 is when the credential is one for a proxy (RFC 9110 15.5.8) */
-  constructor(code: ProxyErrorCode, options: { detail?: string; cause?: unknown; text?: string; status?: 407 } = {}) {
+  constructor(
+    code: ProxyErrorCode,
+    options: { detail?: string; cause?: unknown; text?: string; status?: 407; resetCode?: number } = {},
+  ) {
     super(options.text ?? PROXY_ERRORS[code].text, options);
     this.code = code;
+    this.resetCode = options.resetCode;
     this.text = options.text ?? PROXY_ERRORS[code].text;
     this.status = options.status ?? PROXY_ERRORS[code].status;
   }

@@ -3,7 +3,12 @@
  * EndpointSlices, so that the churn of pods never touches routes; an ExternalName is its own only address.
  */
 import { create } from "@bufbuild/protobuf";
-import { BackendSchema, EndpointsSchema, type Endpoint } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import {
+  BackendSchema,
+  EndpointsSchema,
+  HttpVersion,
+  type Endpoint,
+} from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { EndpointSlice, Service } from "../api/core.ts";
 import type { ObjectId } from "../api/object.ts";
 import { resourceOf } from "../ir/encode.ts";
@@ -11,12 +16,30 @@ import { servicePortKey } from "../ir/keys.ts";
 import type { Resource } from "../ir/resource.ts";
 import { irRef } from "./refs.ts";
 
+export interface ServicePortView {
+  readonly name: string;
+  readonly port: number;
+  readonly key: string;
+  readonly version: HttpVersion;
+}
+
 export interface ServiceView {
   readonly id: ObjectId;
-  readonly ports: readonly { readonly name: string; readonly port: number; readonly key: string }[];
+  readonly ports: readonly ServicePortView[];
   /** Set for type ExternalName. */
   readonly externalName: string | undefined;
 }
+
+/** What an appProtocol says of the version (proxying.md 4.1); of others nothing is known. */
+const VERSIONS: ReadonlyMap<string, HttpVersion> = new Map([
+  ["kubernetes.io/h2c", HttpVersion.HTTP2],
+  ["http2", HttpVersion.HTTP2],
+  ["grpc", HttpVersion.HTTP2],
+  ["kubernetes.io/ws", HttpVersion.HTTP1],
+  ["kubernetes.io/wss", HttpVersion.HTTP1],
+  ["http", HttpVersion.HTTP1],
+  ["https", HttpVersion.HTTP1],
+]);
 
 export const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
 
@@ -26,7 +49,12 @@ export function viewService({ metadata, spec }: Service): ServiceView {
     id: { group: "", kind: "Service", namespace, name: metadata.name },
     ports: (spec.ports ?? [])
       .filter((port) => (port.protocol ?? "TCP") === "TCP")
-      .map(({ name, port }) => ({ name: name ?? "", port, key: servicePortKey(namespace, metadata.name, port) })),
+      .map(({ name, port, appProtocol }) => ({
+        name: name ?? "",
+        port,
+        key: servicePortKey(namespace, metadata.name, port),
+        version: VERSIONS.get(appProtocol ?? "") ?? HttpVersion.UNSPECIFIED,
+      })),
     externalName: spec.type === "ExternalName" ? (spec.externalName ?? "") : undefined,
   };
 }
@@ -39,10 +67,10 @@ export function serviceOfSlice({ metadata }: EndpointSlice): string[] {
 
 export function translateServiceBackends({ id, ports }: ServiceView): Resource[] {
   const hostname = `${id.name}.${id.namespace}.svc.cluster.local`;
-  return ports.map(({ key, port }) =>
+  return ports.map(({ key, port, version }) =>
     resourceOf(
       "Backend",
-      create(BackendSchema, { key, object: irRef(id), kind: { case: "service", value: { hostname, port } } }),
+      create(BackendSchema, { key, object: irRef(id), kind: { case: "service", value: { hostname, port, version } } }),
     ),
   );
 }

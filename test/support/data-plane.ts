@@ -6,6 +6,7 @@ import {
   BackendSettingsSchema,
   BindSchema,
   EndpointsSchema,
+  HttpVersion,
   HttpMatchSchema,
   HttpRouteSchema,
   HttpRuleSchema,
@@ -73,11 +74,14 @@ export function staticBackend(
   );
 }
 
-export function serviceBackend(key: string, port: number): Resource {
-  return resourceOf(
-    "Backend",
-    create(BackendSchema, { key, kind: { case: "service", value: { hostname: "svc.local", port } } }),
-  );
+export function serviceBackend(
+  key: string,
+  port: number,
+  version: HttpVersion = HttpVersion.UNSPECIFIED,
+  settings?: MessageInitShape<typeof BackendSettingsSchema>,
+): Resource {
+  const kind = { case: "service", value: { hostname: "svc.local", port, version } } as const;
+  return resourceOf("Backend", create(BackendSchema, { key, kind, ...(settings === undefined ? {} : { settings }) }));
 }
 
 export function endpoints(key: string, ports: readonly number[]): Resource {

@@ -18,17 +18,71 @@ export function addressOf({ host, unixPath }: UpstreamTarget, resolver: Resolver
 
 /**
  * @param address as `addressOf` gives it
+ * @param protocols offered in a handshake (ALPN) where the settings name none
  * @returns a socket that is still connecting: "connect" or "secureConnect" comes when it can be used
  * @throws Error when the system or the TLS settings refuse at once
  */
-export function dial({ host, port, unixPath, tls }: UpstreamTarget, address: string): Socket | TLSSocket {
+export function dial(
+  { host, port, unixPath, tls }: UpstreamTarget,
+  address: string,
+  protocols: readonly string[] = [],
+): Socket | TLSSocket {
   const where = unixPath === "" ? { host: address, port } : { path: unixPath };
   if (tls === undefined)
     return connectTcp({ ...where, noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEPALIVE_MS });
-  const socket = connectTls({ ...where, ...tlsOptions(tls, host) });
+  const socket = connectTls({ ...where, ...tlsOptions(tls, host, protocols) });
   socket.setNoDelay(true);
   socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
   return socket;
+}
+
+/** Who asked for a socket. */
+export interface SocketTaker {
+  /** False when nobody waits for the socket any more. */
+  readonly wanted: boolean;
+  /** The socket is still connecting. */
+  opened(socket: Socket): void;
+  failed(error: ProxyError): void;
+}
+
+/** Both steps, for whoever hears of the outcome by call. */
+export function openSocket(
+  target: UpstreamTarget,
+  protocols: readonly string[],
+  resolver: Resolver,
+  taker: SocketTaker,
+): void {
+  const found = addressOf(target, resolver);
+  if (typeof found === "string") hand(target, found, protocols, taker);
+  else void handLater(target, found, protocols, taker);
+}
+
+async function handLater(
+  target: UpstreamTarget,
+  pending: Promise<string>,
+  protocols: readonly string[],
+  taker: SocketTaker,
+): Promise<void> {
+  let address: string;
+  try {
+    address = await pending;
+  } catch (error) {
+    taker.failed(error instanceof ProxyError ? error : new ProxyError("internal", { cause: error }));
+    return;
+  }
+  hand(target, address, protocols, taker);
+}
+
+function hand(target: UpstreamTarget, address: string, protocols: readonly string[], taker: SocketTaker): void {
+  if (!taker.wanted) return;
+  let socket: Socket;
+  try {
+    socket = dial(target, address, protocols);
+  } catch (cause) {
+    taker.failed(new ProxyError("upstream_unreachable", { detail: messageOf(cause), cause }));
+    return;
+  }
+  taker.opened(socket);
 }
 
 function unresolved(host: string, cause: unknown): never {

@@ -1,12 +1,19 @@
 /** The end of the pipeline for plain HTTP backends: picks an endpoint, places the credential, forwards, passes on. */
-import type { BackendSettings, StaticBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import {
+  HttpVersion,
+  type BackendSettings,
+  type ServiceBackend,
+  type StaticBackend,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
+import { grpcTimeoutMs, isGrpc } from "../pipeline/grpc.ts";
 import { placeCredential } from "./auth.ts";
 import { EndpointState, type EndpointSet } from "./endpoints.ts";
 import type { BackendHandler } from "./handler.ts";
 import { isIP } from "node:net";
+import { versionFor } from "./version.ts";
 import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "./upstream.ts";
 
 /** Where the requests of one backend go. */
@@ -16,6 +23,8 @@ export interface Destination {
   target(endpoint: EndpointState): UpstreamTarget;
   /** Its name for a Host header; undefined: it has none. */
   readonly hostname: string | undefined;
+  /** What it says it speaks. */
+  readonly version: HttpVersion;
   /** Whether the name replaces the client's Host where no policy chose (backend.md 2). */
   readonly rewritesHost: boolean;
 }
@@ -26,11 +35,21 @@ export function staticDestination({ host, port, unixPath }: StaticBackend, setti
   const endpoint = new EndpointState(unixPath === "" ? plain : unixPath, port);
   const target: UpstreamTarget = { host: plain, port, unixPath, tls: settings.tls };
   const named = unixPath === "" && isIP(plain) === 0;
-  return { pick: () => endpoint, target: () => target, hostname: named ? plain : undefined, rewritesHost: true };
+  return {
+    pick: () => endpoint,
+    target: () => target,
+    hostname: named ? plain : undefined,
+    version: HttpVersion.UNSPECIFIED,
+    rewritesHost: true,
+  };
 }
 
-/** The ready endpoints of a Service port. @param hostname checked in certificates */
-export function serviceDestination(set: EndpointSet, hostname: string, settings: BackendSettings): Destination {
+/** The ready endpoints of a Service port; its name is checked in certificates. */
+export function serviceDestination(
+  set: EndpointSet,
+  { hostname, version }: ServiceBackend,
+  settings: BackendSettings,
+): Destination {
   return {
     pick() {
       const endpoint = set.pick();
@@ -39,6 +58,7 @@ export function serviceDestination(set: EndpointSet, hostname: string, settings:
     },
     target: (endpoint) => endpoint.target(settings.tls, hostname),
     hostname: hostname === "" ? undefined : hostname,
+    version,
     rewritesHost: false,
   };
 }
@@ -53,20 +73,30 @@ export function createHttpHandler(
     const headers = upstreamHeaders(exchange, authorityOf(exchange, destination));
     const path = auth === undefined ? exchange.target : placeCredential(auth, headers, exchange.target);
     exchange.endpoint = endpoint.name;
-    return call(exchange, endpoint, () =>
-      upstream.send(destination.target(endpoint), request(exchange, headers, path)),
-    );
+    return call(exchange, endpoint, () => {
+      const target = destination.target(endpoint);
+      const version = versionFor(exchange, destination.version, target.tls !== undefined);
+      return upstream.send(target, { ...limitOf(exchange), version, method: exchange.method, path, headers });
+    });
   };
 }
 
-function request(exchange: Exchange, headers: HeaderList, path: string): UpstreamRequest {
-  const { deadlineAtMs, backendTimeoutMs } = exchange;
-  const attempt = backendTimeoutMs === undefined ? undefined : performance.now() + backendTimeoutMs;
-  const { method, requestBody: body } = exchange;
+/** The body, and the limit of the attempt: the shorter of the rule's and, for gRPC, the caller's own. */
+function limitOf(exchange: Exchange): Pick<UpstreamRequest, "body" | "deadlineAtMs" | "timeoutCode" | "abort"> {
+  const { deadlineAtMs, backendTimeoutMs, requestBody: body } = exchange;
+  let attemptAtMs = backendTimeoutMs === undefined ? Infinity : performance.now() + backendTimeoutMs;
+  let timeoutCode: UpstreamRequest["timeoutCode"] = "backend_timeout";
+  if (isGrpc(exchange.requestHeaders)) {
+    const callerAtMs = exchange.startedAtMs + (grpcTimeoutMs(exchange.requestHeaders) ?? Infinity);
+    if (callerAtMs < attemptAtMs) {
+      attemptAtMs = callerAtMs;
+      timeoutCode = "grpc_timeout";
+    }
+  }
   // The exchange's own deadline aborts the call; only a shorter one of the attempt needs a timer here.
-  if (attempt === undefined || (deadlineAtMs !== undefined && deadlineAtMs <= attempt))
-    return { method, path, headers, body, deadlineAtMs: undefined, timeoutCode: "request_timeout", abort: exchange };
-  return { method, path, headers, body, deadlineAtMs: attempt, timeoutCode: "backend_timeout", abort: exchange };
+  if (attemptAtMs >= (deadlineAtMs ?? Infinity))
+    return { body, deadlineAtMs: undefined, timeoutCode: "request_timeout", abort: exchange };
+  return { body, deadlineAtMs: attemptAtMs, timeoutCode, abort: exchange };
 }
 
 /** Score: from the start of the attempt to the head of the answer; in flight: to the last byte. */

@@ -27,13 +27,21 @@ export class Http1Connection implements ResponseEvents {
   #error: Error | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(owner: ConnectionOwner, socket: Socket, options: { tls: boolean; connectTimeoutMs: number }) {
+  /** @param options `connected`: the handshake of the socket is over */
+  constructor(
+    owner: ConnectionOwner,
+    socket: Socket,
+    options: { readonly tls: boolean; readonly connectTimeoutMs: number; readonly connected: boolean },
+  ) {
     this.#owner = owner;
     this.socket = socket;
     this.#tls = options.tls;
     this.#parser = new ResponseParser(this);
-    this.#timer = setTimeout(() => this.#break(new ProxyError("connect_timeout")), options.connectTimeoutMs);
-    socket.once(options.tls ? "secureConnect" : "connect", () => this.#onConnect());
+    if (options.connected) this.#connected = true;
+    else {
+      this.#timer = setTimeout(() => this.#break(new ProxyError("connect_timeout")), options.connectTimeoutMs);
+      socket.once(options.tls ? "secureConnect" : "connect", () => this.#onConnect());
+    }
     socket.on("data", (chunk: Buffer) => this.#onBytes(chunk));
     socket.on("drain", () => this.#call?.onDrain());
     socket.on("end", () => this.#onEof());

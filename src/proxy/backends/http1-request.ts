@@ -1,16 +1,15 @@
 /** The head of an HTTP/1.1 request as text, and how its body is framed. Nothing that would break the framing passes. */
 import { ProxyError } from "../errors.ts";
-import { isFieldValue } from "../pipeline/fields.ts";
+import { isFieldValue, isRequestTarget } from "../pipeline/fields.ts";
 import type { UpstreamRequest } from "./upstream.ts";
 
-const BAD_TARGET = /[^\x21-\x7e\x80-\xff]/;
 const LENGTH = /^[0-9]{1,15}$/;
 
 /** @returns `framing`: bytes of a streamed body, or -1 when it is sent in chunks */
 export function encodeHead(request: UpstreamRequest): { text: string; framing: number } {
   const { raw } = request.headers;
   const { body, method } = request;
-  if (BAD_TARGET.test(request.path)) throw invalid("the path holds a character that cannot be sent");
+  if (!isRequestTarget(request.path)) throw invalid("the path holds a character that cannot be sent");
   let text = `${method} ${request.path} HTTP/1.1\r\n`;
   let declared = -1;
   for (let at = 0; at < raw.length; at += 2) {

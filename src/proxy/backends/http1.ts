@@ -2,72 +2,17 @@
  * The HTTP/1.1 client: one pool of kept-alive connections per target, most recently used first. In: where, what.
  * Out: an answer that streams. Not here: which endpoint, which credential, whether to try another.
  */
-import { messageOf } from "../../lib/errors.ts";
-import { ProxyError } from "../errors.ts";
-import { addressOf, dial } from "./dial.ts";
-import type { Resolver } from "./dns.ts";
+import type { Socket } from "node:net";
+import { openSocket, type SocketTaker } from "./dial.ts";
 import { Http1Call, type Dialer } from "./http1-call.ts";
 import { Http1Connection, type ConnectionOwner } from "./http1-connection.ts";
-import { tlsKey } from "./tls.ts";
-import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "./upstream.ts";
+import type { Pool, PoolSettings, Settle } from "./pool.ts";
+import type { ProxyError } from "../errors.ts";
+import type { UpstreamRequest, UpstreamTarget } from "./upstream.ts";
 
-export interface Http1Options {
-  readonly resolver: Resolver;
-  /** From the look-up of the name to a usable connection, TLS included. */
-  readonly connectTimeoutMs: number;
-  readonly idleTimeoutMs?: number;
-}
+const PROTOCOLS = ["http/1.1"];
 
-const IDLE_TIMEOUT_MS = 90_000;
-const SWEEP_MS = 10_000;
-
-export function createHttp1(options: Http1Options): Upstream {
-  const pools = new Map<string, Pool>();
-  const byTarget = new WeakMap<UpstreamTarget, Pool>();
-  const settings: PoolSettings = {
-    resolver: options.resolver,
-    connectTimeoutMs: options.connectTimeoutMs,
-    idleTimeoutMs: options.idleTimeoutMs ?? IDLE_TIMEOUT_MS,
-  };
-  const poolOf = (target: UpstreamTarget): Pool => {
-    const key = poolKey(target);
-    let pool = pools.get(key);
-    if (pool === undefined) pools.set(key, (pool = new Pool(target, settings)));
-    byTarget.set(target, pool);
-    return pool;
-  };
-  const sweep = setInterval(() => {
-    const now = performance.now();
-    for (const pool of pools.values()) pool.sweep(now);
-  }, SWEEP_MS);
-  sweep.unref();
-  return {
-    send(target: UpstreamTarget, request: UpstreamRequest): Promise<UpstreamResponse> {
-      const pool = byTarget.get(target) ?? poolOf(target);
-      return new Promise((resolve, reject) => {
-        new Http1Call(pool, request, { resolve, reject }).start();
-      });
-    },
-    close() {
-      clearInterval(sweep);
-      for (const pool of pools.values()) pool.close();
-      pools.clear();
-    },
-  };
-}
-
-function poolKey(target: UpstreamTarget): string {
-  const place = target.unixPath === "" ? `${target.host} ${target.port}` : `unix ${target.unixPath} ${target.host}`;
-  return target.tls === undefined ? place : `${place} ${tlsKey(target.tls)}`;
-}
-
-interface PoolSettings {
-  readonly resolver: Resolver;
-  readonly connectTimeoutMs: number;
-  readonly idleTimeoutMs: number;
-}
-
-class Pool implements Dialer, ConnectionOwner {
+export class Http1Pool implements Pool, Dialer, ConnectionOwner {
   readonly #target: UpstreamTarget;
   readonly #settings: PoolSettings;
   readonly #idle: Http1Connection[] = [];
@@ -79,21 +24,28 @@ class Pool implements Dialer, ConnectionOwner {
     this.#settings = settings;
   }
 
+  get empty(): boolean {
+    return this.#all.size === 0;
+  }
+
+  send(request: UpstreamRequest, settle: Settle): void {
+    new Http1Call(this, request, settle).start();
+  }
+
+  adopt(socket: Socket): void {
+    const connection = this.#connection(socket, true);
+    this.release(connection);
+  }
+
   connect(call: Http1Call, fresh: boolean): void {
-    if (!fresh) {
-      const idle = this.#take();
-      if (idle !== undefined) {
-        call.attach(idle);
-        return;
-      }
-    }
-    const address = addressOf(this.#target, this.#settings.resolver);
-    if (typeof address === "string") this.#dial(call, address);
-    else
-      void address.then(
-        (found) => this.#dial(call, found),
-        (error: Error) => call.fail(error),
-      );
+    const idle = fresh ? undefined : this.#take();
+    if (idle !== undefined) call.attach(idle);
+    else openSocket(this.#target, PROTOCOLS, this.#settings.resolver, new Dial(this, call));
+  }
+
+  /** A socket that was opened for the call. */
+  dialled(socket: Socket, call: Http1Call): void {
+    call.attach(this.#connection(socket, false));
   }
 
   release(connection: Http1Connection): void {
@@ -132,17 +84,33 @@ class Pool implements Dialer, ConnectionOwner {
     return nowMs - connection.idleSinceMs >= Math.min(limit, this.#settings.idleTimeoutMs);
   }
 
-  #dial(call: Http1Call, address: string): void {
-    if (call.over) return;
-    try {
-      const connection = new Http1Connection(this, dial(this.#target, address), {
-        tls: this.#target.tls !== undefined,
-        connectTimeoutMs: this.#settings.connectTimeoutMs,
-      });
-      this.#all.add(connection);
-      call.attach(connection);
-    } catch (error) {
-      call.fail(new ProxyError("upstream_unreachable", { detail: messageOf(error), cause: error }));
-    }
+  #connection(socket: Socket, connected: boolean): Http1Connection {
+    const tls = this.#target.tls !== undefined;
+    const { connectTimeoutMs } = this.#settings;
+    const connection = new Http1Connection(this, socket, { tls, connectTimeoutMs, connected });
+    this.#all.add(connection);
+    return connection;
+  }
+}
+
+class Dial implements SocketTaker {
+  readonly #pool: Http1Pool;
+  readonly #call: Http1Call;
+
+  constructor(pool: Http1Pool, call: Http1Call) {
+    this.#pool = pool;
+    this.#call = call;
+  }
+
+  get wanted(): boolean {
+    return !this.#call.over;
+  }
+
+  opened(socket: Socket): void {
+    this.#pool.dialled(socket, this.#call);
+  }
+
+  failed(error: ProxyError): void {
+    this.#call.fail(error);
   }
 }

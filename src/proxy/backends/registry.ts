@@ -167,7 +167,7 @@ export class BackendRegistry {
       case "static":
         return staticDestination(kind.value, settings);
       case "service":
-        return serviceDestination(this.endpointsOf(message.key), kind.value.hostname, settings);
+        return serviceDestination(this.endpointsOf(message.key), kind.value, settings);
       case "ai":
       case undefined:
         throw new ProxyError("backend_invalid", { detail: `${message.key} is no plain destination` });

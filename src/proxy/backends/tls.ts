@@ -9,14 +9,16 @@ const prepared = new WeakMap<BackendTls, ConnectionOptions>();
 /**
  * Options for tls.connect, made once per message.
  * @param host name or address that the connection goes to
+ * @param protocols offered (ALPN) where the message names none
  * @throws ConfigError when certificates, key or groups cannot be used
  */
-export function tlsOptions(tls: BackendTls, host: string): ConnectionOptions {
+export function tlsOptions(tls: BackendTls, host: string, protocols: readonly string[] = []): ConnectionOptions {
   let base = prepared.get(tls);
   if (base === undefined) prepared.set(tls, (base = prepare(tls)));
   const name = tls.sni !== "" ? tls.sni : host;
   return {
     ...base,
+    ALPNProtocols: tls.alpn.length === 0 ? [...protocols] : tls.alpn,
     // An address is no server name (RFC 6066 3): none is sent, and the certificate must hold the address itself.
     ...(isIP(name) === 0 ? { servername: name } : {}),
     checkServerIdentity: (_asked, certificate) => checkIdentity(tls, name, certificate),
@@ -36,7 +38,6 @@ function prepare(tls: BackendTls): ConnectionOptions {
         ...(tls.keyExchangeGroups.length === 0 ? {} : { ecdhCurve: tls.keyExchangeGroups.join(":") }),
       }),
       rejectUnauthorized: tls.trustNothing || tls.verify !== VerifyMode.NONE,
-      ALPNProtocols: tls.alpn.length === 0 ? ["http/1.1"] : tls.alpn,
     };
   } catch (cause) {
     throw new ConfigError(`tls: ${messageOf(cause)}`, { cause });

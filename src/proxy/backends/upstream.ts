@@ -13,7 +13,11 @@ export interface UpstreamTarget {
   readonly tls: BackendTls | undefined;
 }
 
+/** `negotiated`: what the TLS handshake says, HTTP/1.1 on plain text. */
+export type UpstreamVersion = "http1" | "http2" | "negotiated";
+
 export interface UpstreamRequest {
+  readonly version: UpstreamVersion;
   readonly method: string;
   /** Path and query. */
   readonly path: string;
@@ -23,7 +27,7 @@ export interface UpstreamRequest {
   /** performance.now() by which the last byte of the answer must be here; undefined: no limit. */
   readonly deadlineAtMs: number | undefined;
   /** Code of the error when that deadline passes. */
-  readonly timeoutCode: "request_timeout" | "backend_timeout";
+  readonly timeoutCode: "request_timeout" | "backend_timeout" | "grpc_timeout";
   /** The exchange that the call is made for: when it is given up, so is the call. */
   readonly abort?: { onAbort(target: Abortable): void } | undefined;
 }
@@ -36,7 +40,7 @@ export interface UpstreamResponse {
 }
 
 export interface Upstream {
-  /** @throws ProxyError upstream_unreachable, connect_timeout, upstream_broken, request_timeout, backend_timeout, response_invalid */
+  /** @throws ProxyError upstream_unreachable, connect_timeout, upstream_broken, request_timeout, backend_timeout, grpc_timeout, response_invalid */
   send(target: UpstreamTarget, request: UpstreamRequest): Promise<UpstreamResponse>;
   close(): void;
 }

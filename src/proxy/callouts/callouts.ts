@@ -109,7 +109,17 @@ class ServiceCallout implements Callout {
     const { method, body } = request;
     const path = auth === undefined ? request.path : placeCredential(auth, headers, request.path);
     const deadlineAtMs = performance.now() + CALL_TIMEOUT_MS;
-    const call = { method, path, headers, body, deadlineAtMs, timeoutCode: "backend_timeout" as const, abort: caller };
+    const version = "negotiated" as const;
+    const call = {
+      version,
+      method,
+      path,
+      headers,
+      body,
+      deadlineAtMs,
+      timeoutCode: "backend_timeout" as const,
+      abort: caller,
+    };
     const settle = begin();
     let healthy: boolean | undefined;
     this.#inFlight++;

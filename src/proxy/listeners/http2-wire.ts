@@ -8,6 +8,8 @@ export class Http2Wire implements Wire {
   readonly #stream: ServerHttp2Stream;
   #trailers: readonly string[] = [];
   #isWaiting = false;
+  /** The last frame of the answer is still to be made. */
+  #owesTrailers = false;
 
   constructor(stream: ServerHttp2Stream) {
     this.#stream = stream;
@@ -28,11 +30,15 @@ export class Http2Wire implements Wire {
   }
 
   /** A stream ends by itself, and the connection lives on: `close` means nothing here. */
-  head(status: number, headers: string[]): void {
-    this.#stream.respond([":status", String(status), ...headers], { waitForTrailers: true, endStream: false });
+  head(status: number, headers: string[], _close: boolean, last: boolean): void {
+    // gRPC clients take an answer of trailers alone only where the head itself ends the stream.
+    this.#owesTrailers = !last;
+    const options = last ? { endStream: true } : { waitForTrailers: true, endStream: false };
+    this.#stream.respond([":status", String(status), ...headers], options);
   }
 
   end(body?: Buffer): void {
+    if (this.#stream.writableEnded) return;
     if (body === undefined) this.#stream.end();
     else this.#stream.end(body);
   }
@@ -50,12 +56,13 @@ export class Http2Wire implements Wire {
     this.#trailers = raw;
   }
 
-  cut(): void {
-    this.#stream.close(constants.NGHTTP2_CANCEL);
+  cut(resetCode: number = constants.NGHTTP2_CANCEL): void {
+    this.#stream.close(resetCode);
   }
 
   #sendTrailers(): void {
-    if (this.#stream.destroyed) return;
+    // A reset ends the stream too, and leaves no place for them.
+    if (this.#stream.closed) return;
     // None at all is an empty last frame.
     const fields: Record<string, string | string[]> = {};
     for (let at = 0; at < this.#trailers.length; at += 2) {
@@ -65,6 +72,8 @@ export class Http2Wire implements Wire {
       fields[name] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value];
     }
     this.#stream.sendTrailers(fields);
+    this.#owesTrailers = false;
+    if (this.#stream.writableFinished) setImmediate(stopRequest, this.#stream);
   }
 
   #drained(): void {
@@ -73,8 +82,15 @@ export class Http2Wire implements Wire {
   }
 
   #finished(): void {
-    // An answer may be over before the request is: the client is told to stop sending (RFC 9113 8.1).
-    if (!this.#stream.readableEnded && !this.#stream.destroyed) this.#stream.close(constants.NGHTTP2_NO_ERROR);
+    if (!this.#owesTrailers) setImmediate(stopRequest, this.#stream);
     this.onFinish?.();
   }
+}
+
+/**
+ * An answer may be over before the request is: the client is told to stop sending (RFC 9113 8.1). A turn later than
+ * the last frame was made, or the reset would overtake it.
+ */
+function stopRequest(stream: ServerHttp2Stream): void {
+  if (!stream.readableEnded && !stream.destroyed) stream.close(constants.NGHTTP2_NO_ERROR);
 }

@@ -1,4 +1,5 @@
 /** Writes a Reply to a client: framing and header hygiene here, streaming with backpressure, and a cut when it breaks. */
+import { ProxyError } from "../errors.ts";
 import type { BodySink, BodyStream } from "../pipeline/body.ts";
 import type { Reply } from "../pipeline/exchange.ts";
 import { ROLE, fieldOf, isFieldValue } from "../pipeline/fields.ts";
@@ -26,8 +27,9 @@ export class ReplyWriter implements BodySink {
     const whole = body === null || Buffer.isBuffer(body) ? body : (body.whole?.() ?? body);
     const headOnly = this.#exchange.method === "HEAD" || status === 204 || status === 304;
     const headers = this.#headers(reply, whole, headOnly);
-    this.#wire.head(status, headers, close);
-    if (whole === null || headOnly) {
+    const last = whole === null || headOnly;
+    this.#wire.head(status, headers, close, last);
+    if (last) {
       if (whole !== null && !Buffer.isBuffer(whole)) whole.destroy();
       this.#wire.end();
     } else if (Buffer.isBuffer(whole)) {
@@ -61,15 +63,15 @@ export class ReplyWriter implements BodySink {
     this.#wire.end();
   }
 
-  error(): void {
-    this.cut();
+  error(error: Error): void {
+    this.cut(error instanceof ProxyError ? error.resetCode : undefined);
   }
 
   /** Ends the connection so that the client can tell: an answer that broke off must not look complete. */
-  cut(): void {
+  cut(resetCode?: number): void {
     this.broken = true;
     this.abandon();
-    this.#wire.cut();
+    this.#wire.cut(resetCode);
   }
 
   #resume(): void {

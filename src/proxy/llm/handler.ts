@@ -74,6 +74,7 @@ async function send(
   exchange.onDone(() => health.end());
   try {
     const response = await deps.upstream.send(target, {
+      version: "negotiated",
       method: "POST",
       path,
       headers,

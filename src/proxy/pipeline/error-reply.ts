@@ -2,6 +2,7 @@
 import { HeaderList } from "../../lib/header-list.ts";
 import { PROXY_ERRORS, ProxyError } from "../errors.ts";
 import type { Reply } from "./exchange.ts";
+import { isGrpc } from "./grpc.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 
 /** Never throws: what is not a ProxyError is an internal one, and its text stays in the log. */
@@ -26,9 +27,4 @@ export function printError(error: ProxyError, grpc: boolean): Reply {
     encodeURIComponent(error.text),
   ]);
   return { status: 200, headers, body: null, upstream: false };
-}
-
-function isGrpc(headers: HeaderList): boolean {
-  const type = headers.get("content-type");
-  return type !== undefined && /^application\/grpc(?:$|[+; ])/i.test(type);
 }

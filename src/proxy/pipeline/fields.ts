@@ -72,6 +72,13 @@ function learn(name: string): Field | undefined {
   return field;
 }
 
+/** What a path and query must not hold: blanks, control characters, and what does not fit a byte. */
+const BAD_TARGET = /[^\x21-\x7e\x80-\xff]/;
+
+export function isRequestTarget(text: string): boolean {
+  return !BAD_TARGET.test(text);
+}
+
 export function isFieldValue(value: string): boolean {
   return !BAD_VALUE.test(value);
 }

@@ -5,13 +5,16 @@ import type { RequestListener } from "node:http";
 import { constants, type ClientHttp2Session } from "node:http2";
 import { connect } from "node:net";
 import { test, type TestContext } from "node:test";
+import { HttpVersion } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Resource } from "../../../src/ir/resource.ts";
 import {
+  endpoints,
   listener,
   policy,
   prefix,
   route,
+  serviceBackend,
   startDataPlane,
-  staticBackend,
   to,
   type DataPlane,
 } from "../../support/data-plane.ts";
@@ -21,8 +24,13 @@ import { startUpstream } from "../../support/upstream.ts";
 
 const HEAD = { ":path": "/", ":authority": "shop.test" };
 
+/** A backend that says that it speaks HTTP/1.1. */
+function http1(port: number): Resource[] {
+  return [serviceBackend("backend/default/b", port, HttpVersion.HTTP1), endpoints("backend/default/b", [port])];
+}
+
 async function planeTo(t: TestContext, port: number): Promise<DataPlane> {
-  const plane = await startDataPlane([listener(), route("r", [to("b")]), staticBackend("b", port)]);
+  const plane = await startDataPlane([listener(), route("r", [to("b")]), ...http1(port)]);
   t.after(() => plane.proxy.close());
   return plane;
 }
@@ -127,7 +135,7 @@ test("an answer that breaks off, or lasts too long, ends its stream with a reset
     targets: [{ target: { case: "route", value: "httproute/default/r" } }],
     units: [{ unit: { case: "timeouts", value: { requestMs: 300 } } }],
   });
-  const resources = [listener(), route("r", [to("b", { matches: prefix("/") })]), staticBackend("b", port), timeout];
+  const resources = [listener(), route("r", [to("b", { matches: prefix("/") })]), ...http1(port), timeout];
   const plane = await startDataPlane(resources);
   t.after(() => plane.proxy.close());
   const client = await session(t, plane);

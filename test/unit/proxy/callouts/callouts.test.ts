@@ -15,7 +15,7 @@ import {
 import { HeaderList } from "../../../../src/lib/header-list.ts";
 import { createAuthority, createLeaf } from "../../../../src/lib/x509.ts";
 import { createResolver } from "../../../../src/proxy/backends/dns.ts";
-import { createHttp1 } from "../../../../src/proxy/backends/http1.ts";
+import { createUpstream } from "../../../../src/proxy/backends/client.ts";
 import type { Callee } from "../../../../src/proxy/backends/registry.ts";
 import { CalloutError, type Caller } from "../../../../src/proxy/callouts/callout.ts";
 import { createCallouts, type Callouts } from "../../../../src/proxy/callouts/callouts.ts";
@@ -40,7 +40,7 @@ function open(
   callee: Partial<Callee> & Pick<Callee, "target">,
 ): { callouts: Callouts; health: Health } {
   const resolver = createResolver();
-  const upstream = createHttp1({ resolver, connectTimeoutMs: 5_000 });
+  const upstream = createUpstream({ resolver, connectTimeoutMs: 5_000 });
   const samples: (boolean | undefined)[] = [];
   const first = Promise.withResolvers<void>();
   const callouts = createCallouts({

@@ -1,0 +1,13 @@
+/** Which version of HTTP a request leaves with (proxying.md 4.1): what is configured, else what suits both sides. */
+import { HttpVersion } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Exchange } from "../pipeline/exchange.ts";
+import { isGrpc } from "../pipeline/grpc.ts";
+import type { UpstreamVersion } from "./upstream.ts";
+
+/** @param fixed what the configuration says @param tls the upstream is spoken to over TLS */
+export function versionFor(exchange: Exchange, fixed: HttpVersion, tls: boolean): UpstreamVersion {
+  if (fixed === HttpVersion.HTTP1) return "http1";
+  if (fixed === HttpVersion.HTTP2 || isGrpc(exchange.requestHeaders)) return "http2";
+  if (tls) return "negotiated";
+  return exchange.scheme === "http" && exchange.version === "HTTP/2" ? "http2" : "http1";
+}
