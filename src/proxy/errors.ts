@@ -69,6 +69,7 @@ export const PROXY_ERRORS = {
   csrf_rejected: { status: 403, grpc: 7, reason: "Authorization", text: "CSRF validation failed" },
   ext_auth_failed: { status: 403, grpc: 7, reason: "ExtAuth", text: "external authorization failed" },
   authorization_failed: { status: 403, grpc: 7, reason: "Authorization", text: "authorization failed" },
+  ext_proc_failed: { status: 500, grpc: 2, reason: "ExtProc", text: "ext_proc failed" },
   rate_limit_failed: { status: 500, grpc: 2, reason: "RateLimit", text: "rate limit failed" },
   rate_limited: { status: 429, grpc: 14, reason: "RateLimit", text: "rate limit exceeded" },
   request_timeout: { status: 504, grpc: 14, reason: "Timeout", text: "request timeout" },

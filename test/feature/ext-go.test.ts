@@ -47,3 +47,39 @@ prove(
     );
   },
 );
+
+prove(
+  [
+    "GwPolicy spec.traffic.extProc.url",
+    "GwPolicy spec.traffic.extProc.processingOptions.requestBodyMode",
+    "GwPolicy spec.traffic.extProc.processingOptions.responseBodyMode",
+  ],
+  "a processor in Go reads our messages and is obeyed in every mode",
+  async (context) => {
+    const port = await startExtServer(context);
+    const echo = await startEcho(context);
+    const modes = ["None", "Buffered", "BufferedPartial", "FullDuplexStreamed"];
+    const manifests = modes.map((mode) => {
+      const options = `processingOptions: {requestBodyMode: ${mode}, responseBodyMode: ${mode}}`;
+      const policy = `  traffic: {extProc: {url: "http://127.0.0.1:${port}", ${options}}}`;
+      const name = mode.toLowerCase();
+      return [route(name, "web", `/${name}`), routePolicy(name, name, policy)];
+    });
+    const gateway = await startGateway(
+      context,
+      documents(GATEWAY, staticBackend("web", echo.port), ...manifests.flat()),
+    );
+    for (const mode of modes) {
+      const path = `/${mode.toLowerCase()}`;
+      const answer = await call(gateway.url() + path, { method: "POST", body: "hello".repeat(30_000) });
+      assert.equal(answer.status, 200, mode);
+      assert.equal(answer.headers["x-go-response"], "200");
+      const seen = echo.seen.at(-1);
+      assert.equal(seen?.headers["x-go-request"], path);
+      assert.equal(seen?.body, (mode === "None" ? "hello" : "HELLO").repeat(30_000));
+      assert.equal(answer.body.includes("HEADERS"), mode !== "None");
+      const atOnce = await call(gateway.url() + path, { headers: { "x-immediate": "1" } });
+      assert.deepEqual([atOnce.status, atOnce.body, atOnce.headers["x-go-immediate"]], [409, "at once", "yes"]);
+    }
+  },
+);

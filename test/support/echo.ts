@@ -22,7 +22,10 @@ export async function startEcho(
   options: { readonly unixPath?: string; readonly tag?: string } = {},
 ): Promise<Echo> {
   const seen: Echoed[] = [];
-  const server = createServer((request, response) => void answer(request, response, seen, options.tag));
+  const server = createServer((request, response) => {
+    // A request that breaks off has nobody to answer.
+    answer(request, response, seen, options.tag).catch(() => response.destroy());
+  });
   await new Promise<void>((resolve) => {
     if (options.unixPath === undefined) server.listen(0, "127.0.0.1", resolve);
     else server.listen(options.unixPath, resolve);

@@ -60,6 +60,8 @@ export interface CalloutSink<Message> {
 export interface CalloutStream<Message> {
   /** @returns false to wait for `drain` */
   send(message: Message): boolean;
+  /** Resolves when there is a connection, or when it is clear that there will be none; then the sink hears why. */
+  connected(): Promise<void>;
   /** Stops and starts the flow of messages to the sink. */
   pause(): void;
   resume(): void;

@@ -12,6 +12,8 @@ import type { GrpcChannel } from "./grpc-channels.ts";
 
 type Method = MethodDefinition<Message, Message>;
 
+const CONNECT_TIMEOUT_MS = 2_000;
+
 export interface CallOptions {
   readonly metadata: Metadata;
   readonly caller: Caller;
@@ -62,15 +64,22 @@ export function openStream(
   options: CallOptions,
 ): CalloutStream<Message> {
   const { metadata, caller, settle } = options;
-  const call: ClientDuplexStream<Message, Message> = channel
-    .begin()
-    .makeBidiStreamRequest(method.path, method.requestSerialize, method.responseDeserialize, metadata, {});
+  const client = channel.begin();
+  const call: ClientDuplexStream<Message, Message> = client.makeBidiStreamRequest(
+    method.path,
+    method.requestSerialize,
+    method.responseDeserialize,
+    metadata,
+    {},
+  );
+  const ended = Promise.withResolvers<void>();
   let over = false;
   let healthy: boolean | undefined;
   let failed: ServiceError | undefined;
   const finish = (error: Error | undefined): void => {
     if (over) return;
     over = true;
+    ended.resolve();
     sink.close(error);
   };
   call.on("data", (message: Message) => {
@@ -99,6 +108,11 @@ export function openStream(
   });
   return {
     send: (message) => over || call.write(message),
+    connected: () =>
+      Promise.race([
+        ended.promise,
+        new Promise<void>((resolve) => client.waitForReady(Date.now() + CONNECT_TIMEOUT_MS, () => resolve())),
+      ]),
     pause: () => void call.pause(),
     resume: () => void call.resume(),
     end: () => void call.end(),

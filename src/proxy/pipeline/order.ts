@@ -13,6 +13,7 @@ export const REQUEST_ORDER = [
   { name: "local-rate-limit", why: "counts only calls that were let in" },
   { name: "global-rate-limit", why: "asks outside only for what the replica's own limits let through" },
   { name: "buffer", why: "only what was let in is worth holding, and whoever reads the body comes later" },
+  { name: "ext-proc", why: "a processor sees what was let in, and its work can be transformed further" },
   { name: "transformation", why: "rewrites what is sent after all decisions on what was received" },
   { name: "csrf", why: "only a request that may go on is worth the question where it came from" },
   { name: "response-buffer", why: "an answer is measured as the backend sent it, before it is transformed" },

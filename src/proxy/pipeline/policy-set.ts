@@ -214,6 +214,7 @@ const NAMES: Readonly<Record<NonNullable<Unit["case"]>, PolicyName>> = {
   localRateLimit: "local-rate-limit",
   globalRateLimit: "global-rate-limit",
   buffer: "buffer",
+  extProc: "ext-proc",
   transformation: "transformation",
   csrf: "csrf",
   headerModifiers: "header-modifiers",
@@ -258,6 +259,8 @@ function compileMiddleware(unit: Unit, deps: PolicyDeps): Middleware {
       return POLICIES["local-rate-limit"].compile(unit.value, deps);
     case "globalRateLimit":
       return POLICIES["global-rate-limit"].compile(unit.value, deps);
+    case "extProc":
+      return POLICIES["ext-proc"].compile(unit.value, deps);
     case "transformation":
       return POLICIES.transformation.compile(unit.value, deps);
     case "csrf":

@@ -9,6 +9,7 @@ import type {
   Delay,
   DirectResponseChoice,
   ExtAuthChoice,
+  ExtProcChoice,
   GlobalRateLimit,
   HeaderModifiers,
   HostRewrite,
@@ -29,6 +30,7 @@ import { buffer } from "./buffer.ts";
 import { delay } from "./delay.ts";
 import { directResponse } from "./direct-response.ts";
 import { extAuth } from "./ext-auth.ts";
+import { extProc } from "./ext-proc.ts";
 import { globalRateLimit } from "./global-rate-limit.ts";
 import { headerModifiers } from "./header-modifiers.ts";
 import { hostRewrite } from "./host-rewrite.ts";
@@ -56,6 +58,7 @@ export interface PolicySpecs {
   "local-rate-limit": LocalRateLimit;
   "global-rate-limit": GlobalRateLimit;
   buffer: BodyBuffers;
+  "ext-proc": ExtProcChoice;
   transformation: TransformationChoice;
   csrf: Csrf;
   /** The other half of `buffer`, of the same unit. */
@@ -79,6 +82,7 @@ export const POLICIES: { readonly [Name in PolicyName]: Policy<PolicySpecs[Name]
   "local-rate-limit": localRateLimit,
   "global-rate-limit": globalRateLimit,
   buffer,
+  "ext-proc": extProc,
   transformation,
   csrf,
   "response-buffer": responseBuffer,

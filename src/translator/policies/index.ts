@@ -8,6 +8,7 @@ import { csrf } from "./csrf.ts";
 import { delay } from "./delay.ts";
 import { directResponse } from "./direct-response.ts";
 import { extAuth } from "./ext-auth.ts";
+import { extProc } from "./ext-proc.ts";
 import { globalRateLimit } from "./global-rate-limit.ts";
 import { headerModifiers } from "./header-modifiers.ts";
 import { hostRewrite } from "./host-rewrite.ts";
@@ -30,6 +31,7 @@ export const UNIT_TRANSLATORS: readonly UnitTranslator[] = [
   localRateLimit,
   globalRateLimit,
   buffer,
+  extProc,
   transformation,
   csrf,
   headerModifiers,
