@@ -67,11 +67,14 @@ export interface Documents {
 
 const FIRST_RETRY_MS = 200;
 const LAST_RETRY_MS = 15_000;
+/** Servers that are asked at the same time. */
+const MAX_FETCHES = 16;
 /** However short a document may be kept, its server is not asked more often. */
 const MIN_CACHE_MS = 1_000;
 
 export function createDocuments(options: DocumentOptions): Documents {
   const followed = new Map<string, Followed>();
+  const turns = createTurns(MAX_FETCHES);
   return {
     want(documents) {
       const wanted = merged(documents);
@@ -86,7 +89,7 @@ export function createDocuments(options: DocumentOptions): Documents {
         const one = followed.get(key);
         if (one !== undefined) one.update(document);
         else {
-          const started = new Followed(document, options);
+          const started = new Followed(document, options, turns);
           followed.set(key, started);
           started.start(options.stored.get(key));
         }
@@ -114,6 +117,7 @@ class Followed {
   #wanted: WantedDocument;
   readonly #options: DocumentOptions;
   readonly #backoff: Backoff;
+  readonly #turns: Turns;
   readonly #stopping = new AbortController();
   #cancelTimer: () => void = () => undefined;
   #isFetching = false;
@@ -122,8 +126,9 @@ class Followed {
   #problem: string | undefined;
   #fetchedAtMs = 0;
 
-  constructor(wanted: WantedDocument, options: DocumentOptions) {
+  constructor(wanted: WantedDocument, options: DocumentOptions, turns: Turns) {
     this.#wanted = wanted;
+    this.#turns = turns;
     this.#options = options;
     const { random } = options;
     const times = { initialMs: FIRST_RETRY_MS, maxMs: LAST_RETRY_MS };
@@ -167,10 +172,12 @@ class Followed {
 
   async #fetch(): Promise<void> {
     const { log, fetch, faultOf } = this.#options;
-    const wanted = this.#wanted;
     this.#cancelTimer();
     this.#isFetching = true;
+    await this.#turns.take();
+    const wanted = this.#wanted;
     try {
+      this.#stopping.signal.throwIfAborted();
       const { addresses } = wanted;
       const address = addresses[this.#failures % Math.max(1, addresses.length)];
       if (address === undefined) throw new Error("the server has no address that is ready");
@@ -183,6 +190,7 @@ class Followed {
       log.warn("a document cannot be fetched", { url: wanted.url, error: messageOf(error) });
       this.#fail(messageOf(error));
     } finally {
+      this.#turns.give();
       this.#isFetching = false;
     }
   }
@@ -206,4 +214,26 @@ class Followed {
     this.#problem = problem;
     this.#schedule(this.#backoff.next());
   }
+}
+
+interface Turns {
+  /** Resolves when it is one's turn. */
+  take(): Promise<void>;
+  give(): void;
+}
+
+function createTurns(most: number): Turns {
+  const waiting: (() => void)[] = [];
+  let taken = 0;
+  return {
+    async take() {
+      if (taken >= most) await new Promise<void>((resolve) => waiting.push(resolve));
+      else taken++;
+    },
+    give() {
+      const next = waiting.shift();
+      if (next === undefined) taken--;
+      else next();
+    },
+  };
 }

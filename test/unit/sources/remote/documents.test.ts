@@ -167,3 +167,14 @@ test("what was kept over a restart is used without a fetch until it is too old",
   await one.clock.advance(4 * MINUTE);
   assert.ok(one.asked.includes("fresh@a"));
 });
+
+test("only so many servers are asked at once, and each gets its turn", async () => {
+  const one = bench();
+  one.documents.want(Array.from({ length: 100 }, (_, at) => wanted(`k${at}`)));
+  await Promise.resolve();
+  await Promise.resolve();
+  assert.ok(one.asked.length <= 16, `${one.asked.length} at once`);
+  for (let at = 0; at < 20; at++) await one.clock.advance(0);
+  assert.equal(one.delivered.length, 100);
+  assert.equal(new Set(one.asked).size, 100);
+});
