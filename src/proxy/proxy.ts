@@ -2,6 +2,7 @@
  * The data plane. In: updates of resources. Out: sockets that serve. Not here: where resources come from, what objects
  * they were made of. A change never drops a connection or a request in flight.
  */
+import { hostname } from "node:os";
 import { REQUEST_ENVIRONMENT } from "../cel/environment.ts";
 import { compileExpression, failingExpression } from "../cel/compile-expression.ts";
 import type { Expression } from "../cel/expression.ts";
@@ -28,6 +29,8 @@ export interface ProxyOptions {
   readonly log: Logger;
   /** The port to open for a Bind's port; 0 lets the system choose. By default the port itself. */
   readonly ports?: (bindPort: number) => number;
+  /** `env.podName` of expressions; by default the name of the host, which in Kubernetes is the pod's. */
+  readonly podName?: string;
   readonly nowMs?: () => number;
   /** Bytes of a body that may be held in memory. */
   readonly bodyLimitBytes?: number;
@@ -75,6 +78,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   const { log } = options;
   const nowMs = options.nowMs ?? (() => performance.now());
   const bodyLimitBytes = options.bodyLimitBytes ?? BODY_LIMIT_BYTES;
+  const podName = options.podName ?? hostname();
   const resolver = createResolver();
   const connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
   const upstream = createUpstream({ resolver, connectTimeoutMs });
@@ -102,8 +106,9 @@ export function createProxy(options: ProxyOptions): Proxy {
 
   const openBind = async (message: Bind): Promise<void> => {
     const port = options.ports?.(message.port) ?? message.port;
-    const { key: bind } = message;
-    const engine = { bind, log, stage: configuration.stageOf(bind), onFinished: record };
+    const { key: bind, gateway } = message;
+    const env = { podName, namespace: gateway?.namespace ?? "", gateway: gateway?.name ?? "" };
+    const engine = { bind, env, log, stage: configuration.stageOf(bind), onFinished: record };
     const http1 = createHttp1(engine);
     const http2 = createHttp2(engine);
     const choose = (serverName: string): Callee => configuration.calleeOf(bind, serverName);

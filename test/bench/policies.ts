@@ -12,6 +12,7 @@ import {
 } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../src/lib/header-list.ts";
 import { createPasswordChecker } from "../../src/lib/password/checker.ts";
+import { Peer } from "../../src/proxy/listeners/peer.ts";
 import type { Reply } from "../../src/proxy/pipeline/exchange.ts";
 import { HttpExchange } from "../../src/proxy/pipeline/http-exchange.ts";
 import { PolicySet } from "../../src/proxy/pipeline/policy-set.ts";
@@ -128,6 +129,20 @@ async function cost(chain: readonly Middleware[], load: Load): Promise<number> {
   return median(figures) ?? 0;
 }
 
+const PEER = new Peer(
+  {
+    address: "10.1.2.3",
+    port: 4711,
+    rawAddress: "10.1.2.3",
+    rawPort: 4711,
+    localAddress: "10.9.9.9",
+    localPort: 80,
+    serverName: undefined,
+    certificate: undefined,
+  },
+  { podName: "gw-0", namespace: "default", gateway: "gw" },
+);
+
 /** Milliseconds of processor time of this thread, which a busy machine does not stretch. */
 // oxlint-disable-next-line max-params -- a hot loop, without an object per call
 function batch(chain: readonly Middleware[], headers: readonly string[], method: string, times: number): number {
@@ -148,7 +163,7 @@ function request(chain: readonly Middleware[], headers: readonly string[], metho
     body: null,
     contentLength: 0,
     requestId: "bench",
-    source: { address: "10.1.2.3", port: 4711 },
+    source: PEER,
     bind: "80/default/gw",
     serverName: undefined,
     proxyAuthorization: undefined,

@@ -38,6 +38,8 @@ export function makeExchange(parts: ExchangeParts = {}): TestExchange {
     route: undefined,
     backend: undefined,
     source: { address: "10.1.2.3", port: 4444 },
+    calledAtMs: undefined,
+    answeredAtMs: undefined,
     method: parts.method ?? "GET",
     target: parts.target ?? "/",
     host: parts.host ?? "example.test",

@@ -64,6 +64,8 @@ export class TestExchange implements Exchange {
   route: Exchange["route"] = undefined;
   backend: Exchange["backend"] = undefined;
   readonly source = { address: "127.0.0.1", port: 1 };
+  calledAtMs: number | undefined = undefined;
+  answeredAtMs: number | undefined = undefined;
   method = "POST";
   target = "/v1/chat/completions";
   host = "gateway.test";

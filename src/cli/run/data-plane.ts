@@ -27,6 +27,7 @@ export async function startDataPlane(options: DataPlaneOptions, { log, filter }:
   const proxy = createProxy({
     bindAddress: options.bindAddress,
     log: log.child("proxy"),
+    ...(process.env["POD_NAME"] === undefined ? {} : { podName: process.env["POD_NAME"] }),
     telemetry: { metrics, accessLog },
   });
   const pending = new Set(["configuration"]);

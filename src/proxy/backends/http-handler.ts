@@ -106,12 +106,14 @@ async function call(
   send: () => Promise<UpstreamResponse>,
 ): Promise<Reply> {
   const startedMs = performance.now();
+  exchange.calledAtMs ??= startedMs;
   endpoint.pending++;
   endpoint.total++;
   exchange.onDone(() => endpoint.pending--);
   try {
     const { status, headers, body } = await send();
-    endpoint.record(status < 500, (performance.now() - startedMs) / 1000);
+    exchange.answeredAtMs = performance.now();
+    endpoint.record(status < 500, (exchange.answeredAtMs - startedMs) / 1000);
     return { status, headers, body, upstream: true };
   } catch (error) {
     if (error instanceof ProxyError) endpoint.record(false, 0);

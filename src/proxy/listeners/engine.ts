@@ -4,6 +4,7 @@ import type { Logger } from "../../lib/log.ts";
 import type { Outcome } from "../pipeline/exchange.ts";
 import type { HttpExchange } from "../pipeline/http-exchange.ts";
 import type { Stage } from "../pipeline/run.ts";
+import type { Env } from "./peer.ts";
 
 export interface Engine {
   /** @param socket plain, or a TLSSocket whose handshake is over */
@@ -15,6 +16,8 @@ export interface Engine {
 export interface EngineOptions {
   /** Key of the Bind that the connections come from. */
   readonly bind: string;
+  /** What expressions see of this process. */
+  readonly env: Env;
   readonly log: Logger;
   /** Where every request enters; asked anew for each. */
   readonly stage: Stage;

@@ -63,7 +63,7 @@ class Connection implements Host {
 
   constructor(socket: Socket, options: EngineOptions, state: { readonly draining: boolean }) {
     this.#socket = socket;
-    this.#peer = peerOf(socket);
+    this.#peer = peerOf(socket, options.env);
     this.#options = options;
     this.#state = state;
     socket.on("close", () => {

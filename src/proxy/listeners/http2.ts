@@ -69,7 +69,7 @@ class Connection implements Host {
 
   constructor(session: ServerHttp2Session, options: EngineOptions, state: { readonly draining: boolean }) {
     // The socket of a session is a proxy that lets addresses through; it is one of ours.
-    this.#peer = peerOf(session.socket as Socket);
+    this.#peer = peerOf(session.socket as Socket, options.env);
     this.#options = options;
     this.#state = state;
   }

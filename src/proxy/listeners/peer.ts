@@ -1,21 +1,112 @@
-/** Who is at the other end of a connection. */
+/**
+ * Both ends of a connection, and what expressions see of it before any byte of HTTP (`source`, `destination`, `env`;
+ * runtime/cel.md 3.3). Made once per connection and shared by all its requests.
+ */
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
+import type { Scope } from "../../cel/scope.ts";
+import { Attributes, readers } from "../pipeline/attributes.ts";
+import { CERTIFICATE_READERS, type ClientCertificate, clientCertificateOf } from "./client-certificate.ts";
 
-export interface Peer {
+/** Who serves: the same for every connection of a Bind. A value that is not known is left out. */
+export interface Env {
+  readonly podName: string;
+  readonly namespace: string;
+  readonly gateway: string;
+}
+
+export interface Ends {
+  /** Of the client, as far as it is known behind whatever stands in between. */
   readonly address: string;
   readonly port: number;
+  /** Of the socket. */
+  readonly rawAddress: string;
+  readonly rawPort: number;
+  readonly localAddress: string;
+  readonly localPort: number;
   /** The name that the client asked for in its TLS handshake, "" for none; undefined: plain text. */
   readonly serverName: string | undefined;
+  readonly certificate: ClientCertificate | undefined;
 }
 
-export function peerOf(socket: Socket): Peer {
-  const { remoteAddress: address, remotePort: port } = socket;
-  const serverName = socket instanceof TLSSocket ? socket.servername || "" : undefined;
-  // A client that has reset its connection already has no address any more.
-  if (address === undefined || port === undefined) return { address: "unknown", port: 0, serverName };
-  return { address: plain(address), port, serverName };
+export class Peer implements Scope {
+  readonly ends: Ends;
+  readonly #env: Env;
+  #source: unknown;
+  #destination: unknown;
+
+  constructor(ends: Ends, env: Env) {
+    this.ends = ends;
+    this.#env = env;
+  }
+
+  get address(): string {
+    return this.ends.address;
+  }
+
+  get port(): number {
+    return this.ends.port;
+  }
+
+  get serverName(): string | undefined {
+    return this.ends.serverName;
+  }
+
+  root(name: string): unknown {
+    switch (name) {
+      case "source":
+        return (this.#source ??= new Attributes(SOURCE, this.ends));
+      case "destination":
+        return (this.#destination ??= new Attributes(DESTINATION, this.ends));
+      case "env":
+        return this.#env;
+      default:
+        return undefined;
+    }
+  }
 }
+
+const SOURCE = new Map([
+  ...readers<Ends>({
+    address: ({ address }) => address,
+    port: ({ port }) => port,
+    rawAddress: ({ rawAddress }) => rawAddress,
+    rawPort: ({ rawPort }) => rawPort,
+  }),
+  ...[...CERTIFICATE_READERS].map(
+    ([name, read]) =>
+      [name, ({ certificate }: Ends) => (certificate === undefined ? undefined : read(certificate))] as const,
+  ),
+]);
+
+const DESTINATION = readers<Ends>({
+  address: ({ localAddress }) => localAddress,
+  port: ({ localPort }) => localPort,
+  hostname: ({ serverName }) => (serverName === "" ? undefined : serverName),
+});
+
+export function peerOf(socket: Socket, env: Env): Peer {
+  const { localAddress = UNKNOWN, localPort = 0 } = socket;
+  const secure = socket instanceof TLSSocket ? socket : undefined;
+  // A client that has reset its connection already has no address any more.
+  const gone = socket.remoteAddress === undefined || socket.remotePort === undefined;
+  const address = gone ? UNKNOWN : plain(socket.remoteAddress);
+  const port = gone ? 0 : socket.remotePort;
+  const ends: Ends = {
+    address,
+    port,
+    rawAddress: address,
+    rawPort: port,
+    localAddress: plain(localAddress),
+    localPort,
+    serverName: secure === undefined ? undefined : secure.servername || "",
+    // Read now: once the connection is over, and a log line is written, it is not to be had any more.
+    certificate: secure === undefined ? undefined : clientCertificateOf(secure),
+  };
+  return new Peer(ends, env);
+}
+
+const UNKNOWN = "unknown";
 
 /** "::ffff:127.0.0.1" is 127.0.0.1. */
 function plain(address: string): string {

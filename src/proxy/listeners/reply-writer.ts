@@ -58,7 +58,10 @@ export class ReplyWriter implements BodySink {
       this.cut();
       return;
     }
-    if (trailers.length > 0) this.#wire.trailers(trailers);
+    if (trailers.length > 0) {
+      this.#exchange.replyTrailers = trailers;
+      this.#wire.trailers(trailers);
+    }
     this.#body = undefined;
     this.#wire.end();
   }

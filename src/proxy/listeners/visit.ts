@@ -85,7 +85,7 @@ export class Visit implements DeadlineWatcher {
       if (reply.body !== null && !Buffer.isBuffer(reply.body)) reply.body.destroy();
       return;
     }
-    this.exchange.answeredByUpstream = reply.upstream;
+    this.exchange.reply = reply;
     this.#status = reply.status;
     try {
       this.#writer.write(reply, close || this.#mustClose());
@@ -104,6 +104,7 @@ export class Visit implements DeadlineWatcher {
 
   #sendError(error: ProxyError): void {
     const reply = errorReply(this.exchange, error);
+    this.exchange.reply = reply;
     this.#status = reply.status;
     this.#writer.write(reply, true);
   }

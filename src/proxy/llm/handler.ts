@@ -70,6 +70,7 @@ async function send(
   const target = endpoint.target();
   const { health } = endpoint;
   const startedAtMs = performance.now();
+  exchange.calledAtMs ??= startedAtMs;
   health.begin();
   exchange.onDone(() => health.end());
   try {
@@ -82,7 +83,8 @@ async function send(
       ...deadlineOf(exchange, startedAtMs),
       abort: exchange,
     });
-    health.sample(response.status < 500, performance.now() - startedAtMs);
+    exchange.answeredAtMs = performance.now();
+    health.sample(response.status < 500, exchange.answeredAtMs - startedAtMs);
     return response;
   } catch (error) {
     health.sample(false, performance.now() - startedAtMs);

@@ -73,7 +73,10 @@ function backendStage(
   const { middlewares } = compose(place.policies, [], false, inlineOf(filters, place));
   if (middlewares.length === 0) return call;
   const stage: Stage = { chain: middlewares, end: call, captureBytes: 0 };
-  return (_exchange, run) => run.enter(stage);
+  return (exchange, run) => {
+    exchange.backend = slot.info;
+    return run.enter(stage);
+  };
 }
 
 function failing(detail: string, code: "route_invalid" | "backend_invalid"): StageEnd {

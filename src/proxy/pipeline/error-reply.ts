@@ -9,7 +9,6 @@ import type { HttpExchange } from "./http-exchange.ts";
 export function errorReply(exchange: HttpExchange, thrown: unknown): Reply {
   const error = thrown instanceof ProxyError ? thrown : new ProxyError("internal", { cause: thrown });
   exchange.error = error;
-  exchange.answeredByUpstream = false;
   return printError(error, isGrpc(exchange.requestHeaders));
 }
 

@@ -26,6 +26,9 @@ export interface Exchange extends Scope {
   /** "address:port" that was called last, for the log. */
   endpoint: string | undefined;
   readonly source: { readonly address: string; readonly port: number };
+  /** performance.now() at the first call of a backend, and at the head of the answer that counts. */
+  calledAtMs: number | undefined;
+  answeredAtMs: number | undefined;
 
   method: string;
   /** Path and query as they will be sent, starting with "/". */

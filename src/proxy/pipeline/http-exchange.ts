@@ -1,10 +1,11 @@
 /** The one implementation of Exchange: what arrived on an HTTP listener, and what the data plane notes about it. */
+import type { Scope } from "../../cel/scope.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
 import type { Body } from "./body.ts";
 import { holdStart } from "./buffering.ts";
-import type { Abortable, Exchange, Outcome, TokenGate } from "./exchange.ts";
-import { RequestAttributes, proxyRoot, sourceRoot } from "./roots.ts";
+import type { Abortable, Exchange, Outcome, Reply, TokenGate } from "./exchange.ts";
+import { proxyRoot, requestRoot, responseRoot } from "./roots.ts";
 
 export interface Arrival {
   readonly method: string;
@@ -17,12 +18,18 @@ export interface Arrival {
   /** undefined when the length is not known beforehand. */
   readonly contentLength: number | undefined;
   readonly requestId: string;
-  readonly source: { readonly address: string; readonly port: number };
+  readonly source: Connection;
   readonly bind: string;
   /** The name that the client asked for in its TLS handshake, "" for none; undefined: plain text. */
   readonly serverName: string | undefined;
   /** Values of the field, which is not among `headers`. */
   readonly proxyAuthorization: readonly string[] | undefined;
+}
+
+/** The connection that a request came by: it also knows what expressions see of it. */
+export interface Connection extends Scope {
+  readonly address: string;
+  readonly port: number;
 }
 
 export interface DeadlineWatcher {
@@ -40,7 +47,7 @@ export class HttpExchange implements Exchange {
   readonly originalTarget: string;
   readonly originalHost: string;
   readonly requestHeaders: HeaderList;
-  readonly source: { readonly address: string; readonly port: number };
+  readonly source: Connection;
   readonly requestId: string;
   readonly contentLength: number | undefined;
   readonly serverName: string | undefined;
@@ -58,8 +65,15 @@ export class HttpExchange implements Exchange {
   matchedPrefix: string | undefined = undefined;
   /** The last error that the data plane itself answered with. */
   error: ProxyError | undefined = undefined;
-  /** False when the data plane made the answer itself. */
-  answeredByUpstream = false;
+  /** The answer as it went out, policies and all. */
+  reply: Reply | undefined = undefined;
+  replyTrailers: readonly string[] | undefined = undefined;
+  calledAtMs: number | undefined = undefined;
+  answeredAtMs: number | undefined = undefined;
+  /** performance.now() at the end of the exchange. */
+  endedAtMs: number | undefined = undefined;
+  /** What was captured of a request body that is too large to hold. */
+  bodyPrefix: Buffer | undefined = undefined;
   hostChoice: Exchange["hostChoice"] = undefined;
   retry: Exchange["retry"] = undefined;
   /** Told when the deadline has passed: the listener's, which knows what was sent. */
@@ -131,15 +145,15 @@ export class HttpExchange implements Exchange {
     if (set !== undefined) return set;
     switch (name) {
       case "request":
-        return this.#remember(name, new RequestAttributes(this));
-      case "source":
-        return this.#remember(name, sourceRoot(this));
+        return this.#remember(name, requestRoot(this));
+      case "response":
+        return this.reply === undefined ? undefined : this.#remember(name, responseRoot(this.#answer(this.reply)));
       case "proxy":
-        return proxyRoot(this);
+        return this.#remember(name, proxyRoot(this));
       case "backend":
         return this.backend;
       default:
-        return undefined;
+        return this.source.root(name);
     }
   }
 
@@ -150,6 +164,17 @@ export class HttpExchange implements Exchange {
   #remember(name: string, value: unknown): unknown {
     this.setRoot(name, value);
     return value;
+  }
+
+  /** For those who look when all is over: nobody held the body for them. */
+  #answer({ status, headers, body }: Reply): Parameters<typeof responseRoot>[0] {
+    const whole = Buffer.isBuffer(body) ? body : null;
+    return { status, headers, trailers: this.replyTrailers, body: whole, bodyPrefix: whole };
+  }
+
+  /** False when the data plane made the answer itself. */
+  get answeredByUpstream(): boolean {
+    return this.reply?.upstream === true;
   }
 
   get deadlineAtMs(): number | undefined {
@@ -194,6 +219,18 @@ export class HttpExchange implements Exchange {
     return held.complete ? held.start : undefined;
   }
 
+  /**
+   * Holds the request body for expressions, once: forwarding is not affected by it.
+   * A larger body goes on as a stream, and only its first bytes can be read.
+   */
+  async captureRequestBody(limitBytes: number): Promise<void> {
+    const body = this.requestBody;
+    if (body === null || Buffer.isBuffer(body) || (this.bodyPrefix?.length ?? -1) >= limitBytes) return;
+    const held = await holdStart(body, limitBytes, this);
+    this.requestBody = held.complete ? held.start : held.body;
+    this.bodyPrefix = held.complete ? undefined : held.start.subarray(0, limitBytes);
+  }
+
   onDone(callback: (outcome: Outcome) => void): void {
     (this.#done ??= []).push(callback);
   }
@@ -202,6 +239,7 @@ export class HttpExchange implements Exchange {
   finish(outcome: Outcome): void {
     if (this.#over) return;
     this.#over = true;
+    this.endedAtMs = this.startedAtMs + outcome.durationMs;
     clearTimeout(this.#timer);
     for (const callback of this.#done ?? []) callback(outcome);
   }

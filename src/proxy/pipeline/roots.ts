@@ -1,64 +1,84 @@
-/** What expressions see of a request (`request`, `source`, `proxy`), made when an expression asks and not before. */
+/**
+ * What expressions see of a request and its answer (`request`, `response`, `proxy`; runtime/cel.md 3), made when an
+ * expression asks and not before. What comes into being later in a request is missing until then.
+ */
 import { HeaderView } from "../../cel/header-view.ts";
-import { AttributeMap } from "../../cel/values.ts";
-import type { Exchange } from "./exchange.ts";
-
-type Reader = (exchange: Exchange) => unknown;
+import { Duration } from "../../cel/values.ts";
+import { Attributes, readers } from "./attributes.ts";
+import type { Reply } from "./exchange.ts";
+import type { HttpExchange } from "./http-exchange.ts";
 
 const EMPTY = Buffer.alloc(0);
 
-const REQUEST: ReadonlyMap<string, Reader> = new Map<string, Reader>([
-  ["method", ({ method }) => method],
-  ["uri", ({ scheme, host, target }) => `${scheme}://${host}${target}`],
-  ["path", ({ target }) => pathOf(target)],
-  ["pathAndQuery", ({ target }) => target],
-  ["host", ({ host }) => host],
-  ["scheme", ({ scheme }) => scheme],
-  ["version", ({ version }) => version],
-  ["headers", ({ requestHeaders }) => new HeaderView(requestHeaders)],
-  ["body", capturedBody],
-  ["bodyPrefix", capturedBody],
-  ["startTime", ({ startedAt }) => startedAt],
-]);
+const REQUEST = readers<HttpExchange>({
+  method: ({ method }) => method,
+  uri: ({ scheme, host, target }) => `${scheme}://${host}${target}`,
+  path: ({ target }) => pathOf(target),
+  pathAndQuery: ({ target }) => target,
+  host: ({ host }) => host,
+  scheme: ({ scheme }) => scheme,
+  version: ({ version }) => version,
+  headers: ({ requestHeaders }) => new HeaderView(requestHeaders),
+  // null: it was not captured, or is larger than may be held.
+  body: ({ requestBody }) => wholeOf(requestBody),
+  bodyPrefix: ({ requestBody, bodyPrefix }) => wholeOf(requestBody) ?? bodyPrefix ?? null,
+  startTime: ({ startedAt }) => startedAt,
+  endTime: ({ endedAtMs }) => (endedAtMs === undefined ? undefined : new Date(performance.timeOrigin + endedAtMs)),
+});
 
-export class RequestAttributes extends AttributeMap {
-  readonly #exchange: Exchange;
-
-  constructor(exchange: Exchange) {
-    super();
-    this.#exchange = exchange;
-  }
-
-  override get(name: string): unknown {
-    return REQUEST.get(name)?.(this.#exchange);
-  }
-
-  override has(name: string): boolean {
-    return REQUEST.has(name);
-  }
-
-  override names(): string[] {
-    return [...REQUEST.keys()];
-  }
+export function requestRoot(exchange: HttpExchange): Attributes<HttpExchange> {
+  return new Attributes(REQUEST, exchange);
 }
 
-/** null: it was not captured, or is larger than may be held. */
-function capturedBody({ requestBody }: Exchange): Uint8Array | null {
-  if (requestBody === null) return EMPTY;
-  return Buffer.isBuffer(requestBody) ? requestBody : null;
+function wholeOf(body: Reply["body"]): Buffer | null {
+  if (body === null) return EMPTY;
+  return Buffer.isBuffer(body) ? body : null;
 }
 
-export function sourceRoot({ source }: Exchange): unknown {
-  return { address: source.address, port: source.port, rawAddress: source.address, rawPort: source.port };
+/** An answer as expressions see it. */
+export interface AnswerFacts {
+  readonly status: number;
+  readonly headers: Reply["headers"];
+  /** From the trailers, which come after the body. */
+  readonly trailers?: readonly string[] | undefined;
+  readonly body: Buffer | null;
+  readonly bodyPrefix: Buffer | null;
 }
 
-export function proxyRoot({ listener, route }: Exchange): unknown {
-  return {
-    bind: listener.bind,
-    gateway: { namespace: listener.namespace, name: listener.gateway },
-    listener: { name: listener.name },
-    ...(route === undefined ? {} : { route: { ...route } }),
-  };
+const RESPONSE = readers<AnswerFacts>({
+  code: ({ status }) => status,
+  grpcStatus: grpcStatusOf,
+  headers: ({ headers }) => new HeaderView(headers),
+  body: ({ body }) => body,
+  bodyPrefix: ({ bodyPrefix }) => bodyPrefix,
+});
+
+export function responseRoot(answer: AnswerFacts): Attributes<AnswerFacts> {
+  return new Attributes(RESPONSE, answer);
+}
+
+function grpcStatusOf({ headers, trailers = [] }: AnswerFacts): number | undefined {
+  const at = trailers.findIndex((name, rank) => rank % 2 === 0 && name.toLowerCase() === "grpc-status");
+  const text = at < 0 ? headers.get("grpc-status") : trailers[at + 1];
+  return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+}
+
+const PROXY = readers<HttpExchange>({
+  bind: ({ listener }) => listener.bind,
+  gateway: ({ listener }) => ({ namespace: listener.namespace, name: listener.gateway }),
+  listener: ({ listener }) => ({ name: listener.name }),
+  route: ({ route }) => route,
+  requestProcessingDuration: ({ startedAtMs, calledAtMs, endedAtMs }) => between(startedAtMs, calledAtMs ?? endedAtMs),
+  upstreamDuration: ({ calledAtMs, answeredAtMs }) => between(calledAtMs, answeredAtMs),
+  responseProcessingDuration: ({ answeredAtMs, endedAtMs }) => between(answeredAtMs, endedAtMs),
+});
+
+export function proxyRoot(exchange: HttpExchange): Attributes<HttpExchange> {
+  return new Attributes(PROXY, exchange);
+}
+
+function between(startMs: number | undefined, endMs: number | undefined): Duration | undefined {
+  return startMs === undefined || endMs === undefined ? undefined : Duration.ofMilliseconds(endMs - startMs);
 }
 
 export function pathOf(target: string): string {

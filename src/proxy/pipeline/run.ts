@@ -46,7 +46,7 @@ export class Run {
     this.#at = 0;
     const { requestBody } = this.#exchange;
     if (stage.captureBytes === 0 || requestBody === null || Buffer.isBuffer(requestBody)) return this.#step();
-    return this.#guard(this.#exchange.bufferRequestBody(stage.captureBytes).then(() => this.#step()));
+    return this.#guard(this.#exchange.captureRequestBody(stage.captureBytes).then(() => this.#step()));
   }
 
   #step(): MaybePromise<Reply> {
