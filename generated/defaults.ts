@@ -286,6 +286,22 @@ const HTTPRouteCondition: DefaultNode = { names: FIELDS["HTTPRouteCondition"] };
 const HTTPRouteParent: DefaultNode = { names: FIELDS["HTTPRouteParent"], fields: { "conditions": { items: HTTPRouteCondition }, "parentRef": HTTPRouteParentRef } };
 const HTTPRouteStatus: DefaultNode = { names: FIELDS["HTTPRouteStatus"], fields: { "parents": { items: HTTPRouteParent } } };
 const HTTPRoute: DefaultNode = { names: FIELDS["HTTPRoute"], fields: { "metadata": ObjectMeta, "spec": HTTPRouteSpec, "status": HTTPRouteStatus } };
+const TCPRouteParentRef: DefaultNode = { names: FIELDS["TCPRouteParentRef"], set: { group: "gateway.networking.k8s.io", kind: "Gateway" } };
+const TCPRouteBackendRef: DefaultNode = { names: FIELDS["TCPRouteBackendRef"], set: { group: "", kind: "Service", weight: 1 } };
+const TCPRouteRule: DefaultNode = { names: FIELDS["TCPRouteRule"], fields: { "backendRefs": { items: TCPRouteBackendRef } } };
+const TCPRouteSpec: DefaultNode = { names: FIELDS["TCPRouteSpec"], fields: { "parentRefs": { items: TCPRouteParentRef }, "rules": { items: TCPRouteRule } } };
+const TCPRouteCondition: DefaultNode = { names: FIELDS["TCPRouteCondition"] };
+const TCPRouteParent: DefaultNode = { names: FIELDS["TCPRouteParent"], fields: { "conditions": { items: TCPRouteCondition }, "parentRef": TCPRouteParentRef } };
+const TCPRouteStatus: DefaultNode = { names: FIELDS["TCPRouteStatus"], fields: { "parents": { items: TCPRouteParent } } };
+const TCPRoute: DefaultNode = { names: FIELDS["TCPRoute"], fields: { "metadata": ObjectMeta, "spec": TCPRouteSpec, "status": TCPRouteStatus } };
+const TLSRouteParentRef: DefaultNode = { names: FIELDS["TLSRouteParentRef"], set: { group: "gateway.networking.k8s.io", kind: "Gateway" } };
+const TLSRouteBackendRef: DefaultNode = { names: FIELDS["TLSRouteBackendRef"], set: { group: "", kind: "Service", weight: 1 } };
+const TLSRouteRule: DefaultNode = { names: FIELDS["TLSRouteRule"], fields: { "backendRefs": { items: TLSRouteBackendRef } } };
+const TLSRouteSpec: DefaultNode = { names: FIELDS["TLSRouteSpec"], fields: { "parentRefs": { items: TLSRouteParentRef }, "rules": { items: TLSRouteRule } } };
+const TLSRouteCondition: DefaultNode = { names: FIELDS["TLSRouteCondition"] };
+const TLSRouteParent: DefaultNode = { names: FIELDS["TLSRouteParent"], fields: { "conditions": { items: TLSRouteCondition }, "parentRef": TLSRouteParentRef } };
+const TLSRouteStatus: DefaultNode = { names: FIELDS["TLSRouteStatus"], fields: { "parents": { items: TLSRouteParent } } };
+const TLSRoute: DefaultNode = { names: FIELDS["TLSRoute"], fields: { "metadata": ObjectMeta, "spec": TLSRouteSpec, "status": TLSRouteStatus } };
 const ReferenceGrantFrom: DefaultNode = { names: FIELDS["ReferenceGrantFrom"] };
 const ReferenceGrantTo: DefaultNode = { names: FIELDS["ReferenceGrantTo"] };
 const ReferenceGrantSpec: DefaultNode = { names: FIELDS["ReferenceGrantSpec"], fields: { "from": { items: ReferenceGrantFrom }, "to": { items: ReferenceGrantTo } } };
@@ -299,6 +315,8 @@ const DEFAULTS: Readonly<Record<string, DefaultNode>> = {
   "gateway.networking.k8s.io/Gateway": Gateway,
   "gateway.networking.k8s.io/GatewayClass": GatewayClass,
   "gateway.networking.k8s.io/HTTPRoute": HTTPRoute,
+  "gateway.networking.k8s.io/TCPRoute": TCPRoute,
+  "gateway.networking.k8s.io/TLSRoute": TLSRoute,
   "gateway.networking.k8s.io/ReferenceGrant": ReferenceGrant,
 };
 

@@ -3105,6 +3105,123 @@ const HTTPRoute: RuleNode = {
   },
 };
 
+const TCPRouteBackendRef: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      message: "Must have port for Service reference",
+      rule: "(size(self.group) == 0 && self.kind == 'Service') ? has(self.port) : true",
+    },
+  ],
+};
+
+const TCPRouteRule: RuleNode = {
+  type: "object",
+  fields: {
+    "backendRefs": {
+      type: "array",
+      items: TCPRouteBackendRef,
+    },
+  },
+};
+
+const TCPRouteSpec: RuleNode = {
+  type: "object",
+  fields: {
+    "parentRefs": {
+      type: "array",
+      rules: [
+        {
+          message: "sectionName must be specified when parentRefs includes 2 or more references to the same parent",
+          rule: "self.all(p1, self.all(p2, p1.group == p2.group && p1.kind == p2.kind && p1.name == p2.name && (((!has(p1.__namespace__) || p1.__namespace__ == '') && (!has(p2.__namespace__) || p2.__namespace__ == '')) || (has(p1.__namespace__) && has(p2.__namespace__) && p1.__namespace__ == p2.__namespace__ )) ? ((!has(p1.sectionName) || p1.sectionName == '') == (!has(p2.sectionName) || p2.sectionName == '')) : true))",
+        },
+        {
+          message: "sectionName must be unique when parentRefs includes 2 or more references to the same parent",
+          rule: "self.all(p1, self.exists_one(p2, p1.group == p2.group && p1.kind == p2.kind && p1.name == p2.name && (((!has(p1.__namespace__) || p1.__namespace__ == '') && (!has(p2.__namespace__) || p2.__namespace__ == '')) || (has(p1.__namespace__) && has(p2.__namespace__) && p1.__namespace__ == p2.__namespace__ )) && (((!has(p1.sectionName) || p1.sectionName == '') && (!has(p2.sectionName) || p2.sectionName == '')) || (has(p1.sectionName) && has(p2.sectionName) && p1.sectionName == p2.sectionName))))",
+        },
+      ],
+    },
+    "rules": {
+      type: "array",
+      items: TCPRouteRule,
+    },
+  },
+};
+
+const TCPRoute: RuleNode = {
+  type: "object",
+  fields: {
+    "spec": TCPRouteSpec,
+  },
+};
+
+const TLSRouteBackendRef: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      message: "Must have port for Service reference",
+      rule: "(size(self.group) == 0 && self.kind == 'Service') ? has(self.port) : true",
+    },
+  ],
+};
+
+const TLSRouteRule: RuleNode = {
+  type: "object",
+  fields: {
+    "backendRefs": {
+      type: "array",
+      items: TLSRouteBackendRef,
+    },
+  },
+};
+
+const TLSRouteSpec: RuleNode = {
+  type: "object",
+  fields: {
+    "hostnames": {
+      type: "array",
+      rules: [
+        {
+          message: "Hostnames cannot contain an IP",
+          rule: "self.all(h, !isIP(h))",
+        },
+        {
+          message: "Hostnames must be valid based on RFC-1123",
+          rule: "self.all(h, !h.contains('*') ? h.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)$') : true)",
+        },
+        {
+          message: "Wildcards on hostnames must be the first label, and the rest of hostname must be valid based on RFC-1123",
+          rule: "self.all(h, h.contains('*') ? (h.startsWith('*.') && h.substring(2).matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)$')) : true)",
+        },
+      ],
+    },
+    "parentRefs": {
+      type: "array",
+      rules: [
+        {
+          message: "sectionName must be specified when parentRefs includes 2 or more references to the same parent",
+          rule: "self.all(p1, self.all(p2, p1.group == p2.group && p1.kind == p2.kind && p1.name == p2.name && (((!has(p1.__namespace__) || p1.__namespace__ == '') && (!has(p2.__namespace__) || p2.__namespace__ == '')) || (has(p1.__namespace__) && has(p2.__namespace__) && p1.__namespace__ == p2.__namespace__ )) ? ((!has(p1.sectionName) || p1.sectionName == '') == (!has(p2.sectionName) || p2.sectionName == '')) : true))",
+        },
+        {
+          message: "sectionName must be unique when parentRefs includes 2 or more references to the same parent",
+          rule: "self.all(p1, self.exists_one(p2, p1.group == p2.group && p1.kind == p2.kind && p1.name == p2.name && (((!has(p1.__namespace__) || p1.__namespace__ == '') && (!has(p2.__namespace__) || p2.__namespace__ == '')) || (has(p1.__namespace__) && has(p2.__namespace__) && p1.__namespace__ == p2.__namespace__ )) && (((!has(p1.sectionName) || p1.sectionName == '') && (!has(p2.sectionName) || p2.sectionName == '')) || (has(p1.sectionName) && has(p2.sectionName) && p1.sectionName == p2.sectionName))))",
+        },
+      ],
+    },
+    "rules": {
+      type: "array",
+      items: TLSRouteRule,
+    },
+  },
+};
+
+const TLSRoute: RuleNode = {
+  type: "object",
+  fields: {
+    "spec": TLSRouteSpec,
+  },
+};
+
 /** By "group/Kind". A kind without rules is missing. */
 export const RULES: Readonly<Record<string, RuleNode>> = {
   "gwproxy.dev/GwBackend": GwBackend,
@@ -3114,4 +3231,6 @@ export const RULES: Readonly<Record<string, RuleNode>> = {
   "gateway.networking.k8s.io/Gateway": Gateway,
   "gateway.networking.k8s.io/GatewayClass": GatewayClass,
   "gateway.networking.k8s.io/HTTPRoute": HTTPRoute,
+  "gateway.networking.k8s.io/TCPRoute": TCPRoute,
+  "gateway.networking.k8s.io/TLSRoute": TLSRoute,
 };

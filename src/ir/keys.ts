@@ -15,8 +15,9 @@ export function listenerKey(gateway: string, section: string): string {
   return `${gateway}.${section}`;
 }
 
-export function httpRouteKey(namespace: string, name: string): string {
-  return `httproute/${namespace}/${name}`;
+/** @param kind "HTTPRoute" and its siblings */
+export function routeKey(kind: string, namespace: string, name: string): string {
+  return `${kind.toLowerCase()}/${namespace}/${name}`;
 }
 
 export function backendKey(namespace: string, name: string): string {

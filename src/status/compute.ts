@@ -24,11 +24,7 @@ export interface StatusContext {
   /** Whether at least one data plane has acknowledged the resource of this key. */
   readonly acknowledged: (resourceKey: string) => boolean;
   /** What a data plane said when it refused a resource: one of this Gateway ("namespace/name"), or any when unset. */
-  readonly refusal: (
-    type: "Bind" | "Listener" | "HttpRoute" | "Backend" | "Policy",
-    resourceKey: string,
-    gateway?: string,
-  ) => string | undefined;
+  readonly refusal: (type: RouteFacts["resource"], resourceKey: string, gateway?: string) => string | undefined;
 }
 
 /** `status.ancestors` holds 16 entries at most. */
@@ -43,6 +39,8 @@ export function computeStatus(facts: StatusFacts, context: StatusContext): Desir
     case "Gateway":
       return computeGateway(facts, context);
     case "HTTPRoute":
+    case "TCPRoute":
+    case "TLSRoute":
       return computeRoute(facts, context);
     case "GwBackend":
       return computeBackend(facts, context);
@@ -148,14 +146,14 @@ function computeListener(
 }
 
 function computeRoute(
-  { id, generation, key, parents, faults }: RouteFacts,
+  { id, generation, resource, key, parents, faults }: RouteFacts,
   { controllerName, refusal }: StatusContext,
 ): DesiredStatus {
   const make = conditionsAt(generation);
   const [first] = faults;
   const resolved = (gateway: string): DesiredCondition => {
     if (first !== undefined) return make(Condition.ResolvedRefs, false, first.reason, joined(faults));
-    const reason = refusal("HttpRoute", key, gateway);
+    const reason = refusal(resource, key, gateway);
     if (reason !== undefined) return make(Condition.ResolvedRefs, false, Reason.TranslationError, refusedBy(reason));
     return make(Condition.ResolvedRefs, true, Reason.ResolvedRefs, "all references are resolved");
   };

@@ -2,7 +2,6 @@
  * Which listeners a route attaches to: parentRefs, sections and ports, allowed kinds and namespaces, hostnames.
  * One result per parent object; several references to one Gateway are added up.
  */
-import type { HTTPRoute } from "../../generated/types/gateway-api/httproute.ts";
 import { Reason } from "../api/conditions.ts";
 import type { KubeObject } from "../api/object.ts";
 import { GATEWAY_GROUP, nameKey } from "../api/refs.ts";
@@ -36,10 +35,26 @@ export interface AttachContext {
   readonly namespaces: Readable<KubeObject>;
 }
 
-type ParentRef = NonNullable<HTTPRoute["spec"]["parentRefs"]>[number];
+interface ParentRef {
+  readonly group?: string;
+  readonly kind?: string;
+  readonly namespace?: string;
+  readonly name: string;
+  readonly sectionName?: string;
+  readonly port?: number;
+}
+
+/** What every kind of route has. */
+export interface AttachableRoute extends Pick<KubeObject, "metadata"> {
+  readonly spec: {
+    readonly parentRefs?: readonly ParentRef[];
+    readonly hostnames?: readonly string[];
+    readonly rules?: readonly { readonly name?: string }[];
+  };
+}
 
 /** Parents of other controllers and of other kinds are left out: their status is not ours to write. */
-export function attachRoute(route: HTTPRoute, context: AttachContext, read: Read): ParentView[] {
+export function attachRoute(route: AttachableRoute, kind: string, context: AttachContext, read: Read): ParentView[] {
   const namespace = route.metadata.namespace ?? "";
   const parents = new Map<string, ParentView>();
   for (const ref of route.spec.parentRefs ?? []) {
@@ -48,7 +63,7 @@ export function attachRoute(route: HTTPRoute, context: AttachContext, read: Read
     const key = nameKey(parent);
     const gateway = read.get(context.gateways, key);
     if (gateway === undefined && read.get(context.allGateways, key) !== undefined) continue;
-    const found = gateway === undefined ? missing(key) : attachTo(gateway, ref, route, { context, read });
+    const found = gateway === undefined ? missing(key) : attachTo(gateway, ref, route, { kind, context, read });
     parents.set(key, merged(parents.get(key), { gateway: key, ref: parent, ...found }));
   }
   return [...parents.values()];
@@ -67,8 +82,8 @@ function refuse(reason: Reason, message: string): Found {
 function attachTo(
   gateway: GatewayView,
   ref: ParentRef,
-  route: HTTPRoute,
-  { context, read }: { context: AttachContext; read: Read },
+  route: AttachableRoute,
+  { kind, context, read }: { kind: string; context: AttachContext; read: Read },
 ): Found {
   const named = gateway.listeners.filter(
     (listener) =>
@@ -86,13 +101,13 @@ function attachTo(
   const namespace = route.metadata.namespace ?? "";
   const allowed = serving.filter(
     (listener) =>
-      listener.supportedKinds.length > 0 &&
+      listener.supportedKinds.some((supported) => supported.kind === kind) &&
       allowsNamespace(listener, gateway.id.namespace, namespace, { context, read }),
   );
   if (allowed.length === 0)
     return refuse(
       Reason.NotAllowedByListeners,
-      `no listener of Gateway ${gateway.key} allows an HTTPRoute from namespace ${namespace}`,
+      `no listener of Gateway ${gateway.key} allows a route of kind ${kind} from namespace ${namespace}`,
     );
   const listeners = allowed.flatMap(({ key, name, hostname }): AttachedListener[] => {
     const hostnames = intersectHostnames(hostname, route.spec.hostnames ?? []);

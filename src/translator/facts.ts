@@ -1,11 +1,12 @@
 /** What status needs to know of an object, free of resources: when facts are equal, so is the status. */
 import type { ObjectId } from "../api/object.ts";
 import type { ParentView } from "./attach.ts";
+import type { Resource } from "../ir/resource.ts";
 import type { Diagnostic } from "./diagnostics.ts";
 import type { ListenerView } from "./gateway.ts";
 import type { ParentRefView } from "./model.ts";
 import type { TargetProblem } from "./policies/target.ts";
-import type { RouteFault } from "./routes/http.ts";
+import type { RouteFault } from "./routes/route.ts";
 
 interface Facts<K extends string> {
   readonly kind: K;
@@ -21,8 +22,9 @@ export interface GatewayFacts extends Facts<"Gateway"> {
   readonly attached: ReadonlyMap<string, number>;
 }
 
-export interface RouteFacts extends Facts<"HTTPRoute"> {
-  /** Key of its resource. */
+export interface RouteFacts extends Facts<"HTTPRoute" | "TCPRoute" | "TLSRoute"> {
+  /** Type and key of its resource. */
+  readonly resource: Resource["type"];
   readonly key: string;
   readonly parents: readonly ParentView[];
   readonly faults: readonly RouteFault[];
@@ -81,6 +83,8 @@ export function diagnosticsOf(facts: ObjectFacts): Diagnostic[] {
         ),
       );
     case "HTTPRoute":
+    case "TCPRoute":
+    case "TLSRoute":
       return [
         ...facts.parents.flatMap(({ fault }) =>
           fault === undefined ? [] : [error(codeOf(fault.reason), "spec.parentRefs", fault.message)],

@@ -1,6 +1,6 @@
 /**
  * Gateways that belong to this controller: their listeners as routes see them, and the Bind and Listener resources.
- * Follows the Gateway API; serves HTTP and HTTPS, says so of every other protocol.
+ * Follows the Gateway API; says of a protocol that is not served that it is not.
  */
 import { create } from "@bufbuild/protobuf";
 import type { Gateway } from "../../generated/types/gateway-api/gateway.ts";
@@ -66,11 +66,15 @@ export interface GatewayView {
 type Listener = NonNullable<Gateway["spec"]["listeners"]>[number];
 
 const HTTP_ROUTE: RouteKind = { group: GATEWAY_GROUP, kind: "HTTPRoute" };
+const TCP_ROUTE: RouteKind = { group: GATEWAY_GROUP, kind: "TCPRoute" };
+const TLS_ROUTE: RouteKind = { group: GATEWAY_GROUP, kind: "TLSRoute" };
 
 /** The protocols that are served, and the routes that each takes. */
 const PROTOCOLS: Readonly<Record<string, { readonly wire: Protocol; readonly kinds: readonly RouteKind[] }>> = {
   HTTP: { wire: Protocol.HTTP, kinds: [HTTP_ROUTE] },
   HTTPS: { wire: Protocol.HTTPS, kinds: [HTTP_ROUTE] },
+  TLS: { wire: Protocol.TLS, kinds: [TLS_ROUTE, TCP_ROUTE] },
+  TCP: { wire: Protocol.TCP, kinds: [TCP_ROUTE] },
 };
 
 export function translateGateway(gateway: Gateway, context: TlsContext): GatewayView {
@@ -78,7 +82,8 @@ export function translateGateway(gateway: Gateway, context: TlsContext): Gateway
   const key = gatewayKey(id.namespace, id.name);
   const taken = new Map<string, Listener>();
   const translated = (gateway.spec.listeners ?? []).map((listener) => {
-    const tls = listener.protocol === "HTTPS" ? translateListenerTls(gateway, listener, context) : undefined;
+    const speaksTls = listener.protocol === "HTTPS" || listener.protocol === "TLS";
+    const tls = speaksTls ? translateListenerTls(gateway, listener, context) : undefined;
     return { view: { ...viewListener(listener, key, taken), tlsFault: tls?.fault }, tls: tls?.message };
   });
   return {
@@ -117,8 +122,8 @@ function viewListener(
 
 function protocolFault({ protocol }: Listener): Fault | undefined {
   if (Object.hasOwn(PROTOCOLS, protocol)) return undefined;
-  const served = Object.keys(PROTOCOLS).join(" and ");
-  return { reason: Reason.UnsupportedProtocol, message: `protocol ${protocol} is not served; ${served} are` };
+  const served = Object.keys(PROTOCOLS).join(", ");
+  return { reason: Reason.UnsupportedProtocol, message: `protocol ${protocol} is not served; these are: ${served}` };
 }
 
 /** The earlier listener keeps the port and host; only the later one loses. */
@@ -144,7 +149,7 @@ function conflict(listener: Listener, hostname: string, taken: Map<string, Liste
 }
 
 function supportedKinds(listener: Listener): { kinds: RouteKind[]; fault: Fault | undefined } {
-  const served = PROTOCOLS[listener.protocol]?.kinds ?? [];
+  const served = servedKinds(listener);
   const asked = listener.allowedRoutes?.kinds ?? [];
   if (asked.length === 0 || served.length === 0) return { kinds: [...served], fault: undefined };
   const kinds = served.filter((kind) => asked.some((one) => isSame(one, kind)));
@@ -154,6 +159,12 @@ function supportedKinds(listener: Listener): { kinds: RouteKind[]; fault: Fault 
     kinds,
     fault: { reason: Reason.InvalidRouteKinds, message: `route kinds that are not served: ${refused.join(", ")}` },
   };
+}
+
+/** A handshake that is passed on leaves nothing but its server name to choose by. */
+function servedKinds({ protocol, tls }: Listener): readonly RouteKind[] {
+  const kinds = PROTOCOLS[protocol]?.kinds ?? [];
+  return tls?.mode === "Passthrough" ? kinds.filter((kind) => kind !== TCP_ROUTE) : kinds;
 }
 
 function isSame(asked: { readonly group?: string; readonly kind: string }, { group, kind }: RouteKind): boolean {

@@ -1,15 +1,17 @@
 /** Which collection is derived from which, and nothing else. Declared in the order in which they are computed. */
 import { create } from "@bufbuild/protobuf";
+import type { HTTPRoute } from "../../generated/types/gateway-api/httproute.ts";
+import type { TCPRoute } from "../../generated/types/gateway-api/tcproute.ts";
+import type { TLSRoute } from "../../generated/types/gateway-api/tlsroute.ts";
 import { PolicySchema } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { KubeObject, ObjectId } from "../api/object.ts";
 import { objectId } from "../api/object.ts";
 import { createdAtMs } from "../api/refs.ts";
 import { resourceOf } from "../ir/encode.ts";
-import { httpRouteKey, policyKey } from "../ir/keys.ts";
+import { policyKey } from "../ir/keys.ts";
 import type { Resource } from "../ir/resource.ts";
 import type { Collection, Readable } from "../lib/collections/collection.ts";
-import { Graph, type Derive, type Read } from "../lib/collections/graph.ts";
-import { attachRoute } from "./attach.ts";
+import { Graph, type Read } from "../lib/collections/graph.ts";
 import { translateBackend } from "./backends/translate.ts";
 import type { WantedDocument } from "../sources/remote/documents.ts";
 import type { ObjectFacts, StatusFacts } from "./facts.ts";
@@ -17,14 +19,17 @@ import { translateGateway, type GatewayView } from "./gateway.ts";
 import { declareInputs, type Inputs } from "./inputs.ts";
 import { indexByLabels } from "./labels.ts";
 import { notServed, parentsOfModel } from "./model.ts";
-import { sameSent, type Sent } from "./outbox.ts";
+import type { Sent } from "./outbox.ts";
 import { translateContent, type PolicyContent } from "./policies/content.ts";
 import { readableTargets, refusalContent } from "./policies/refusal.ts";
 import { gatewaysOfTargets, resolveTargets, type TargetResolution } from "./policies/target.ts";
-import { gatewaysOf, reachOfRoute, type BackendReach, type RouteReach, type ServiceReach } from "./reach.ts";
+import { gatewaysOf, type BackendReach, type ServiceReach } from "./reach.ts";
 import { irRef } from "./refs.ts";
 import { indexBackendPolicies, type KeySetRequest } from "./remote-key-set.ts";
+import { declareRouteKind } from "./route-kind.ts";
 import { translateHttpRoute } from "./routes/http.ts";
+import { translateTcpRoute } from "./routes/tcp.ts";
+import { send, sentTo } from "./send.ts";
 import { addressesOf, serviceOfSlice, translateEndpoints, translateServiceBackends, viewService } from "./service.ts";
 import type { TranslatorOptions } from "./translator.ts";
 
@@ -83,25 +88,33 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
     return owner === controllerName ? translateGateway(gateway, { secrets, grants, read }) : undefined;
   });
   const allGateways: Readable<KubeObject> = inputs.gateways;
-  const attachments = graph.derive("attachments", inputs.httpRoutes, (_key, route, read) =>
-    attachRoute(route, { gateways, allGateways, namespaces: inputs.namespaces }, read),
-  );
-  const attachmentsByGateway = attachments.index((parents) => parents.map(({ gateway }) => gateway));
+  const attach = { gateways, allGateways, namespaces: inputs.namespaces };
   const referable = { services, backends: backendNames, grants };
-  const routes = graph.derive("routes", inputs.httpRoutes, (key, route, read) =>
-    translateHttpRoute(route, read.get(attachments, key) ?? [], referable, read),
-  );
-  const routeReach = graph.derive("route reach", inputs.httpRoutes, (key, route, read): RouteReach | undefined => {
-    const translated = read.get(routes, key);
-    return translated && reachOfRoute(route, read.get(attachments, key) ?? [], translated);
+  const shared = { attach, backends: referable };
+  const http = declareRouteKind<HTTPRoute>(graph, {
+    kind: "HTTPRoute",
+    input: inputs.httpRoutes,
+    translate: translateHttpRoute,
+    ...shared,
   });
+  const tcp = declareRouteKind<TCPRoute>(graph, {
+    kind: "TCPRoute",
+    input: inputs.tcpRoutes,
+    translate: translateTcpRoute,
+    ...shared,
+  });
+  const tls = declareRouteKind<TLSRoute>(graph, {
+    kind: "TLSRoute",
+    input: inputs.tlsRoutes,
+    translate: translateTcpRoute,
+    ...shared,
+  });
+  const routes = [http, tcp, tls];
   const sent = [
     send(graph, "sent gateways", gateways, (_key, { key, resources }) =>
       resources.map((resource) => ({ resource, gateways: [key] })),
     ),
-    send(graph, "sent routes", routes, (key, { resource }, read) =>
-      sentTo(read.get(routeReach, key)?.gateways, [resource]),
-    ),
+    ...routes.map((kind) => kind.sent),
   ];
   const facts = {
     GatewayClass: graph.derive("class facts", inputs.classes, (_key, object): StatusFacts | undefined =>
@@ -109,21 +122,20 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
     ),
     Gateway: graph.derive("gateway facts", gateways, (key, { id, generation, listeners }, read): StatusFacts => {
       const attached = new Map<string, number>();
-      for (const { value: parents } of read.byIndex(attachmentsByGateway, key))
-        for (const parent of parents)
-          if (parent.gateway === key)
-            for (const { name } of parent.listeners) attached.set(name, (attached.get(name) ?? 0) + 1);
+      const parents = routes
+        .flatMap((kind) => read.byIndex(kind.attachmentsByGateway, key))
+        .flatMap(({ value }) => value);
+      for (const parent of parents)
+        if (parent.gateway === key)
+          for (const { name } of parent.listeners) attached.set(name, (attached.get(name) ?? 0) + 1);
       return { kind: "Gateway", id, generation, listeners, attached };
     }),
-    HTTPRoute: graph.derive("route facts", inputs.httpRoutes, (key, route, read): StatusFacts => ({
-      kind: "HTTPRoute",
-      ...identify(route),
-      key: httpRouteKey(route.metadata.namespace ?? "", route.metadata.name),
-      parents: read.get(attachments, key) ?? [],
-      faults: read.get(routes, key)?.faults ?? [],
-    })),
+    HTTPRoute: http.facts,
+    TCPRoute: tcp.facts,
+    TLSRoute: tls.facts,
   };
-  return { secrets, services, gateways, allGateways, attachments, routeReach, referable, sent, facts };
+  const { attachments, reach: routeReach } = http;
+  return { secrets, services, gateways, allGateways, attachments, routeReach, routes, referable, sent, facts };
 }
 
 type Routing = ReturnType<typeof declareRouting>;
@@ -181,11 +193,13 @@ type Contents = ReturnType<typeof declareContents>;
 function declareDestinations(
   graph: Graph,
   inputs: Inputs,
-  { services, routeReach, policyReach, secrets, slicesByService }: Routing & Contents,
+  { services, routes, policyReach, secrets, slicesByService }: Routing & Contents,
 ) {
-  const routesByBackend = routeReach.index(({ backends }) => backends);
   const policiesByUse = policyReach.index(({ uses }) => uses);
-  const callers = (key: string, read: Read) => [read.byIndex(routesByBackend, key), read.byIndex(policiesByUse, key)];
+  const callers = (key: string, read: Read) => [
+    ...routes.map((kind) => read.byIndex(kind.byBackend, key)),
+    read.byIndex(policiesByUse, key),
+  ];
   const backends = graph.derive("backends", inputs.backends, (_key, backend, read) =>
     translateBackend(backend, { ...secrets, services }, read),
   );
@@ -269,15 +283,6 @@ function declarePolicies(
   return { sent: [sentPolicies, sentRefusals], facts };
 }
 
-function send<I>(
-  graph: Graph,
-  name: string,
-  source: Collection<I>,
-  derive: Derive<I, readonly Sent[]>,
-): Collection<readonly Sent[]> {
-  return graph.derive(name, source, derive, sameSent);
-}
-
 function identify(object: KubeObject): { readonly id: ObjectId; readonly generation: number } {
   return { id: objectId(object), generation: object.metadata.generation ?? 0 };
 }
@@ -289,10 +294,6 @@ function says({ units, backend }: PolicyContent): boolean {
 /** A policy that only closes what it governs says nothing that the user asked for. */
 function enforces({ units, backend }: PolicyContent): boolean {
   return units.some(({ unit }) => unit.case !== "refusal") || backend !== undefined;
-}
-
-function sentTo(gateways: readonly string[] | undefined, resources: readonly Resource[]): Sent[] {
-  return gateways === undefined || gateways.length === 0 ? [] : resources.map((resource) => ({ resource, gateways }));
 }
 
 function sentByPort(resources: readonly Resource[], reach: ServiceReach | undefined): Sent[] {

@@ -5,6 +5,8 @@
 import type { GatewayClass } from "../../generated/types/gateway-api/gatewayclass.ts";
 import type { Gateway } from "../../generated/types/gateway-api/gateway.ts";
 import type { HTTPRoute } from "../../generated/types/gateway-api/httproute.ts";
+import type { TCPRoute } from "../../generated/types/gateway-api/tcproute.ts";
+import type { TLSRoute } from "../../generated/types/gateway-api/tlsroute.ts";
 import type { ReferenceGrant } from "../../generated/types/gateway-api/referencegrant.ts";
 import type { GwBackend } from "../../generated/types/backend.ts";
 import type { GwModel } from "../../generated/types/model.ts";
@@ -28,6 +30,8 @@ export interface Inputs {
   readonly classes: Input<GatewayClass>;
   readonly gateways: Input<Gateway>;
   readonly httpRoutes: Input<HTTPRoute>;
+  readonly tcpRoutes: Input<TCPRoute>;
+  readonly tlsRoutes: Input<TLSRoute>;
   readonly grants: Input<ReferenceGrant>;
   readonly services: Input<Service>;
   readonly slices: Input<EndpointSlice>;
@@ -49,6 +53,8 @@ const KINDS: Readonly<Record<string, keyof Inputs>> = {
   [`${GATEWAY_GROUP}/GatewayClass`]: "classes",
   [`${GATEWAY_GROUP}/Gateway`]: "gateways",
   [`${GATEWAY_GROUP}/HTTPRoute`]: "httpRoutes",
+  [`${GATEWAY_GROUP}/TCPRoute`]: "tcpRoutes",
+  [`${GATEWAY_GROUP}/TLSRoute`]: "tlsRoutes",
   [`${GATEWAY_GROUP}/ReferenceGrant`]: "grants",
   [`${DISCOVERY_GROUP}/EndpointSlice`]: "slices",
   [`${GWPROXY_GROUP}/GwBackend`]: "backends",
@@ -66,6 +72,8 @@ export function declareInputs(graph: Graph): Inputs {
     classes: graph.input("classes"),
     gateways: graph.input("gateways"),
     httpRoutes: graph.input("httpRoutes"),
+    tcpRoutes: graph.input("tcpRoutes"),
+    tlsRoutes: graph.input("tlsRoutes"),
     grants: graph.input("grants"),
     services: graph.input("services"),
     slices: graph.input("slices"),

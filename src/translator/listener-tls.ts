@@ -44,7 +44,9 @@ const AUTHORITY_ENTRY = "ca.crt";
 
 export function translateListenerTls(gateway: Gateway, listener: GatewayListener, context: TlsContext): TranslatedTls {
   const resolver = new Resolver(gateway.metadata.namespace ?? "", context);
-  const message = create(ListenerTlsSchema);
+  const passthrough = listener.tls?.mode === "Passthrough";
+  const message = create(ListenerTlsSchema, { passthrough });
+  if (passthrough) return { message, fault: undefined };
   const fault =
     resolver.certificate(listener.tls?.certificateRefs ?? [], message) ??
     resolver.clients(validationOf(gateway, listener.port), message);

@@ -2,11 +2,9 @@
  * Which Gateway has to know of what: a route goes where it is attached, a backend where a route reaches it, a Service
  * where a route or a backend does. Small on purpose: these values stay equal when a route is merely edited.
  */
-import type { HTTPRoute } from "../../generated/types/gateway-api/httproute.ts";
-import { httpRouteKey } from "../ir/keys.ts";
 import type { Entry } from "../lib/collections/collection.ts";
-import type { ParentView } from "./attach.ts";
-import type { TranslatedRoute } from "./routes/http.ts";
+import type { AttachableRoute, ParentView } from "./attach.ts";
+import type { TranslatedRoute } from "./routes/route.ts";
 
 export interface RouteReach {
   readonly key: string;
@@ -28,12 +26,12 @@ export interface BackendReach {
 export type ServiceReach = ReadonlyMap<string, readonly string[]>;
 
 export function reachOfRoute(
-  route: HTTPRoute,
+  route: AttachableRoute,
   parents: readonly ParentView[],
   translated: TranslatedRoute,
 ): RouteReach {
   return {
-    key: httpRouteKey(route.metadata.namespace ?? "", route.metadata.name),
+    key: translated.resource.key,
     gateways: parents
       .filter((parent) => parent.fault === undefined)
       .map((parent) => parent.gateway)

@@ -7,7 +7,6 @@ import type { HTTPBackendRef, HTTPRoute, HTTPRouteRule } from "../../../generate
 import {
   HttpRouteSchema,
   HttpRuleSchema,
-  RouteParentSchema,
   WeightedBackendSchema,
   type HttpRule,
   type WeightedBackend,
@@ -16,27 +15,17 @@ import { Reason } from "../../api/conditions.ts";
 import { objectId } from "../../api/object.ts";
 import { createdAtMs, GATEWAY_GROUP } from "../../api/refs.ts";
 import { resourceOf } from "../../ir/encode.ts";
-import { httpRouteKey } from "../../ir/keys.ts";
-import type { Resource } from "../../ir/resource.ts";
+import { routeKey } from "../../ir/keys.ts";
 import type { Read } from "../../lib/collections/graph.ts";
 import { parseDuration } from "../../lib/duration.ts";
 import type { ParentView } from "../attach.ts";
 import { resolveBackend, type BackendCollections } from "../backend-refs.ts";
-import type { Fault } from "../gateway.ts";
 import { irRef } from "../refs.ts";
 import { translateFilters } from "./filters.ts";
 import { translateMatches } from "./matches.ts";
+import { irParents, type RouteFault, type TranslatedRoute } from "./route.ts";
 
 export type RouteContext = BackendCollections;
-
-export type RouteFault = Fault & { readonly path: string };
-
-export interface TranslatedRoute {
-  readonly resource: Resource;
-  /** Keys of Backends that the rules name. */
-  readonly backends: readonly string[];
-  readonly faults: readonly RouteFault[];
-}
 
 interface RuleContext extends RouteContext {
   readonly namespace: string;
@@ -61,12 +50,10 @@ export function translateHttpRoute(
     }),
   );
   const message = create(HttpRouteSchema, {
-    key: httpRouteKey(id.namespace, id.name),
+    key: routeKey(id.kind, id.namespace, id.name),
     object: irRef(id),
     createdAtMs: BigInt(createdAtMs(route)),
-    parents: parents.flatMap(({ listeners }) =>
-      listeners.map(({ key, hostnames }) => create(RouteParentSchema, { listener: key, hostnames: [...hostnames] })),
-    ),
+    parents: irParents(parents),
     rules,
   });
   const backends = new Set(rules.flatMap((rule) => rule.backends.map(({ backend }) => backend)));

@@ -95,6 +95,7 @@ test("a refused route stays attached and has a translation error on that Gateway
   });
   const facts: RouteFacts = {
     kind: "HTTPRoute",
+    resource: "HttpRoute",
     id: { group: "gateway.networking.k8s.io", kind: "HTTPRoute", namespace: "default", name: "r" },
     generation: 1,
     key: "httproute/default/r",

@@ -1,0 +1,68 @@
+/** What is derived from one kind of route, the same for each: where it attaches, its resource, its reach and its facts. */
+import type { KubeObject } from "../api/object.ts";
+import { objectId } from "../api/object.ts";
+import type { Collection, ReadableIndex } from "../lib/collections/collection.ts";
+import type { Graph, Input, Read } from "../lib/collections/graph.ts";
+import { attachRoute, type AttachableRoute, type AttachContext, type ParentView } from "./attach.ts";
+import type { BackendCollections } from "./backend-refs.ts";
+import type { RouteFacts, StatusFacts } from "./facts.ts";
+import { reachOfRoute, type RouteReach } from "./reach.ts";
+import type { TranslatedRoute } from "./routes/route.ts";
+import { send, sentTo } from "./send.ts";
+import type { Sent } from "./outbox.ts";
+
+export interface RouteKindOptions<R extends object> {
+  readonly kind: RouteFacts["kind"];
+  readonly input: Input<R>;
+  readonly attach: AttachContext;
+  readonly backends: BackendCollections;
+  translate(route: R, parents: readonly ParentView[], context: BackendCollections, read: Read): TranslatedRoute;
+}
+
+export interface RouteKind {
+  readonly attachments: Collection<readonly ParentView[]>;
+  readonly attachmentsByGateway: ReadableIndex<readonly ParentView[]>;
+  readonly reach: Collection<RouteReach>;
+  readonly byBackend: ReadableIndex<RouteReach>;
+  readonly sent: Collection<readonly Sent[]>;
+  readonly facts: Collection<StatusFacts>;
+}
+
+export function declareRouteKind<R extends AttachableRoute & KubeObject>(
+  graph: Graph,
+  { kind, input, attach, backends, translate }: RouteKindOptions<R>,
+): RouteKind {
+  const attachments = graph.derive(`${kind} attachments`, input, (_key, route, read): readonly ParentView[] =>
+    attachRoute(route, kind, attach, read),
+  );
+  const routes = graph.derive(`${kind} translations`, input, (key, route, read) =>
+    translate(route, read.get(attachments, key) ?? [], backends, read),
+  );
+  const reach = graph.derive(`${kind} reach`, input, (key, route, read): RouteReach | undefined => {
+    const translated = read.get(routes, key);
+    return translated && reachOfRoute(route, read.get(attachments, key) ?? [], translated);
+  });
+  return {
+    attachments,
+    attachmentsByGateway: attachments.index((parents) => parents.map(({ gateway }) => gateway)),
+    reach,
+    byBackend: reach.index(({ backends: named }) => named),
+    sent: send(graph, `sent ${kind}`, routes, (key, { resource }, read) =>
+      sentTo(read.get(reach, key)?.gateways, [resource]),
+    ),
+    facts: graph.derive(`${kind} facts`, input, (key, route, read): StatusFacts | undefined => {
+      const translated = read.get(routes, key);
+      return (
+        translated && {
+          kind,
+          id: objectId(route),
+          generation: route.metadata.generation ?? 0,
+          key: translated.resource.key,
+          resource: translated.resource.type,
+          parents: read.get(attachments, key) ?? [],
+          faults: translated.faults,
+        }
+      );
+    }),
+  };
+}

@@ -1,0 +1,21 @@
+/** What the kinds of routes have in common. */
+import { create } from "@bufbuild/protobuf";
+import { RouteParentSchema, type RouteParent } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Resource } from "../../ir/resource.ts";
+import type { ParentView } from "../attach.ts";
+import type { Fault } from "../gateway.ts";
+
+export type RouteFault = Fault & { readonly path: string };
+
+export interface TranslatedRoute {
+  readonly resource: Resource;
+  /** Keys of Backends that the rules name. */
+  readonly backends: readonly string[];
+  readonly faults: readonly RouteFault[];
+}
+
+export function irParents(parents: readonly ParentView[]): RouteParent[] {
+  return parents.flatMap(({ listeners }) =>
+    listeners.map(({ key, hostnames }) => create(RouteParentSchema, { listener: key, hostnames: [...hostnames] })),
+  );
+}

@@ -1,0 +1,92 @@
+/** TCPRoute and TLSRoute from manifests to bytes: connections go where the objects say, and follow a change. */
+import assert from "node:assert/strict";
+import { request } from "node:https";
+import { connect } from "node:net";
+import { test, type TestContext } from "node:test";
+import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { startEcho } from "../support/echo.ts";
+import { documents, pemObject, startGateway, staticBackend } from "../support/gateway.ts";
+import { call } from "../support/http.ts";
+import { startTlsUpstream, validNow } from "../support/tls-upstream.ts";
+
+const GATEWAY = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: gw}
+spec:
+  gatewayClassName: gwproxy
+  listeners:
+    - {name: tcp, port: 5432, protocol: TCP}
+    - {name: pass, port: 8443, protocol: TLS, hostname: localhost, tls: {mode: Passthrough}}
+    - {name: end, port: 9443, protocol: TLS, tls: {certificateRefs: [{name: own}]}}
+`;
+
+function route(kind: string, name: string, listener: string, backend: string, hostnames = ""): string {
+  return `
+apiVersion: gateway.networking.k8s.io/v1
+kind: ${kind}
+metadata: {name: ${name}}
+spec:
+  parentRefs: [{name: gw, sectionName: ${listener}}]
+  ${hostnames}
+  rules: [{backendRefs: [{group: gwproxy.dev, kind: GwBackend, name: ${backend}}]}]
+`;
+}
+
+function contextOf(t: TestContext) {
+  return { after: (clean: () => void | Promise<void>) => t.after(clean), dropped: undefined };
+}
+
+/** A request over TLS through the port, to whoever answers the handshake. */
+function ask(port: number, ca: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request({ host: "127.0.0.1", port, servername: "localhost", ca, agent: false }, (response) => {
+      let body = "";
+      response.setEncoding("utf8").on("data", (chunk: string) => (body += chunk));
+      response.on("end", () => resolve(body));
+    });
+    outgoing.on("error", reject);
+    outgoing.end();
+  });
+}
+
+test("bytes of a TCPRoute reach its backend, and another one after a change", async (t) => {
+  const context = contextOf(t);
+  const [first, second] = [await startEcho(context, { tag: "first" }), await startEcho(context, { tag: "second" })];
+  const objects = (port: number) => documents(GATEWAY, staticBackend("db", port), route("TCPRoute", "db", "tcp", "db"));
+  const gateway = await startGateway(context, objects(first.port));
+  assert.equal((await call(gateway.url(5432))).headers["x-upstream"], "first");
+  await gateway.change(objects(second.port));
+  assert.equal((await call(gateway.url(5432))).headers["x-upstream"], "second");
+});
+
+test("a TLSRoute passes the handshake on, and a TCPRoute behind our own handshake gets plain bytes", async (t) => {
+  const context = contextOf(t);
+  const secure = await startTlsUpstream(context, ["localhost"]);
+  const echo = await startEcho(context, { tag: "plain" });
+  const authority = createAuthority("own", validNow());
+  const { certificate, key } = createLeaf(authority, ["localhost"], validNow());
+  const gateway = await startGateway(
+    context,
+    documents(
+      GATEWAY,
+      pemObject("Secret", "own", { "tls.crt": certificate, "tls.key": key }),
+      staticBackend("secure", secure.port),
+      staticBackend("plain", echo.port),
+      route("TLSRoute", "secure", "pass", "secure", "hostnames: [localhost]"),
+      route("TCPRoute", "plain", "end", "plain"),
+    ),
+  );
+  const portOf = (port: number) => Number(new URL(gateway.url(port)).port);
+  assert.match(await ask(portOf(8443), secure.authority), /"serverName":"localhost"/);
+  assert.match(await ask(portOf(9443), authority.certificate), /"url":"\/"/);
+});
+
+test("a connection that no route takes is closed without a byte", async (t) => {
+  const gateway = await startGateway(contextOf(t), GATEWAY);
+  const socket = connect(Number(new URL(gateway.url(5432)).port), "127.0.0.1");
+  socket.on("error", () => undefined);
+  let heard = 0;
+  for await (const chunk of socket) heard += (chunk as Buffer).length;
+  assert.equal(heard, 0);
+});
