@@ -1,10 +1,12 @@
 /** Expressions that users write into our kinds: each must compile and read only what exists where it stands. */
+import { hash } from "node:crypto";
 import { parseExpression } from "../cel/compile-expression.ts";
 import { REQUEST_ENVIRONMENT } from "../cel/environment.ts";
 import { CelError } from "../cel/errors.ts";
 import { type Place, environmentOf } from "../cel/places.ts";
 import { parseDuration } from "../lib/duration.ts";
 import { messageOf } from "../lib/errors.ts";
+import { RecentMap } from "../lib/recent-map.ts";
 import { violation } from "./messages.ts";
 import { textsAt } from "./paths.ts";
 import { print } from "./print.ts";
@@ -26,9 +28,21 @@ export function expressionViolations(object: unknown, places: readonly Expressio
   );
 }
 
+/** About two megabytes of digests. */
+const MOST_SOUND = 16_384;
+
+/**
+ * What was found sound, by place and digest: an update repeats most of its object, and an apply may be sent again. Texts
+ * are not kept, because they may be long and hold secrets; faults are not, because their messages quote the text.
+ */
+const sound = new RecentMap<string, true>(MOST_SOUND);
+
 function faultOf(path: string, text: string, place: Place): Violation[] {
+  const key = `${place} ${hash("sha256", text, "base64")}`;
+  if (sound.get(key) === true) return [];
   try {
     parseExpression(text, environmentOf(place));
+    sound.set(key, true);
     return [];
   } catch (error) {
     const message = `Invalid value: ${print(text)}: the expression does not compile: ${messageOf(error)}`;

@@ -14,7 +14,7 @@ import type { Program } from "./operators.ts";
 import { parse } from "./parse.ts";
 import { READS_NOTHING } from "./reads.ts";
 import type { Scope } from "./scope.ts";
-import { type CelType, DYN, typeText } from "./types.ts";
+import { typeText } from "./types.ts";
 
 /** @throws CelError with a code and a position when the text is not an expression of this environment */
 export function compileExpression(source: string, environment: Environment): Expression {
@@ -51,16 +51,16 @@ function expressionOf(source: string, environment: Environment, { program, reads
 }
 
 /**
- * Parses and checks without keeping a program: for admission and translation.
+ * Parses and checks without making a program, whose patterns alone can take longer than everything else: for admission
+ * and translation.
  * @throws CelError as compileExpression
  */
 export function parseExpression(source: string, environment: Environment): ParsedExpression {
-  const { reads, type } = prepare(source, environment, true);
-  return { reads, type: typeText(type) };
+  const checker = new Checker(environment);
+  return { type: typeText(checker.types.resolve(checker.check(parse(source, environment)))) };
 }
 
 export interface ParsedExpression {
-  readonly reads: Reads;
   /** Of the result: "bool", "string", "list<int>", … and "dyn" where it is not known before it runs. */
   readonly type: string;
 }
@@ -93,7 +93,6 @@ const NOTHING: Scope = { root: () => undefined };
 interface Prepared {
   readonly program: Program;
   readonly reads: Reads;
-  readonly type: CelType;
   /** How many local variables it needs. */
   readonly slots: number;
 }
@@ -101,11 +100,11 @@ interface Prepared {
 function prepare(source: string, environment: Environment, checked: boolean): Prepared {
   const tree = parse(source, environment);
   const checker = new Checker(environment);
-  const type = checked ? checker.types.resolve(checker.check(tree)) : DYN;
+  if (checked) checker.check(tree);
   const compiler = new Compiler(environment, checker.doubles);
   const program = compiler.compile(tree);
   const { reads, slots } = compiler;
-  return { program, reads, slots, type };
+  return { program, reads, slots };
 }
 
 /** Deep data can exhaust the stack, and a lazily made attribute can fail: to the caller both are failed expressions. */

@@ -85,8 +85,24 @@ const SIMPLE_ESCAPES: ReadonlyMap<string, string> = new Map([
   ["?", "?"],
 ]);
 
+/** What makes the value of a literal differ from its text, or ends it early. */
+const UNUSUAL = /[\\\r\n]/;
+
 /** Reads a string or bytes literal whose opening quote ends at `start`. */
 function readLiteral(source: string, opening: string, start: number): { value: string | Uint8Array; end: number } {
+  const end = opening.length === 1 ? source.indexOf(opening, start) : -1;
+  if (end >= 0) {
+    const text = source.slice(start, end);
+    if (!UNUSUAL.test(text)) return { value: text, end: end + 1 };
+  }
+  return readUnusualLiteral(source, opening, start);
+}
+
+function readUnusualLiteral(
+  source: string,
+  opening: string,
+  start: number,
+): { value: string | Uint8Array; end: number } {
   const prefix = opening.replace(/["']+$/, "").toLowerCase();
   const quote = opening.slice(prefix.length);
   const raw = prefix.includes("r");
@@ -115,8 +131,9 @@ function readLiteral(source: string, opening: string, start: number): { value: s
       at++;
     }
   }
+  if (!bytes) return { value: text, end: at + quote.length };
   parts.push(Buffer.from(text));
-  return { value: bytes ? new Uint8Array(Buffer.concat(parts)) : text, end: at + quote.length };
+  return { value: new Uint8Array(Buffer.concat(parts)), end: at + quote.length };
 }
 
 /** @returns a number for one byte of a bytes literal, text for everything else */

@@ -65,12 +65,29 @@ export const STANDARD_MACROS: MacroTable = new Map<string, Macro>([
   [".orValue/1", { compile: alternative("value"), check: checkAlternative("value") }],
 ]);
 
+const STANDARD_NAMES = bareNames(STANDARD_MACROS);
+const furtherNames = new WeakMap<MacroTable, ReadonlySet<string>>();
+
+/** "cel.bind/3" → "bind" */
+function bareNames(macros: MacroTable): ReadonlySet<string> {
+  return new Set([...macros.keys()].map((key) => key.replace(/^.*\./, "").replace(/\/.*$/, "")));
+}
+
+/** Most calls are of functions, and need no key to be made. */
+function mayBeMacro(name: string, { macros }: { readonly macros: MacroTable }): boolean {
+  if (STANDARD_NAMES.has(name)) return true;
+  let names = furtherNames.get(macros);
+  if (names === undefined) furtherNames.set(macros, (names = bareNames(macros)));
+  return names.has(name);
+}
+
 /** @param namespace the dotted name before the call, if there is one */
 export function macroOf(
   { target, name, args }: Call,
   namespace: { readonly names: readonly string[] } | undefined,
   environment: { readonly macros: MacroTable },
 ): Macro | undefined {
+  if (!mayBeMacro(name, environment)) return undefined;
   const arity = args.length;
   const qualified = namespace === undefined ? undefined : `${namespace.names.join(".")}.${name}/${arity}`;
   const key = target === undefined ? name : `.${name}`;

@@ -7,7 +7,7 @@ import { hasField } from "./lookup.ts";
 import { unescapeField } from "./names.ts";
 import { type Program, put } from "./operators.ts";
 import { NONE, Optional, adopt, isMap, mapGet, mapKeys } from "./values.ts";
-import { variableName } from "./variable-name.ts";
+import { variableNames, variableName } from "./variable-name.ts";
 
 export type CompileMacro = (compiler: Compiler, call: Call) => Program;
 
@@ -22,10 +22,7 @@ export function comprehension(
   build: (walk: Walk, bodies: readonly Program[]) => Program,
 ): Program {
   const range = compiler.compile(call.target as Node);
-  const names = call.args.slice(0, variables).map(variableName);
-  if (variables === 2 && names[0] === names[1]) {
-    throw new CelError("syntax", "the two variables need different names", call.position);
-  }
+  const names = variableNames(call, variables);
   return compiler.withLocals(names, (slots) => {
     const bodies = call.args.slice(variables);
     const cost = bodies.reduce((sum, body) => sum + body.size, 1);

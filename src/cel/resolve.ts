@@ -13,6 +13,32 @@ export type Meaning =
   /** `fields` are selected from what `name` stands for. */
   | { readonly kind: "variable" | "type"; readonly name: string; readonly fields: readonly string[] };
 
+/**
+ * By the first name of each declared variable and type, how many names the longest of them has: most chains of
+ * selections can be told from a dotted name without looking each part of them up.
+ */
+const declared = new WeakMap<Environment["variables"], ReadonlyMap<string, number>>();
+
+function declaredIn({ variables }: Environment): ReadonlyMap<string, number> {
+  const known = declared.get(variables);
+  if (known !== undefined) return known;
+  const lengths = new Map<string, number>();
+  for (const name of [...variables.keys(), ...TYPES.keys()]) {
+    const parts = name.split(".");
+    const [first = ""] = parts;
+    lengths.set(first, Math.max(lengths.get(first) ?? 0, parts.length));
+  }
+  declared.set(variables, lengths);
+  return lengths;
+}
+
+/** Whether a chain that starts with `first` and selects fields is longer than every name that starts so. */
+export function isLongerThanNames(first: string, length: number, environment: Environment): boolean {
+  if (environment.container !== "") return false;
+  const longest = declaredIn(environment).get(first);
+  return longest !== undefined && length > longest;
+}
+
 /** The longest declared name wins. @returns undefined when nothing of that name is declared */
 export function meaningOf(
   { names, absolute }: { readonly names: readonly string[]; readonly absolute: boolean },
@@ -21,7 +47,9 @@ export function meaningOf(
 ): Meaning | undefined {
   const [first = ""] = names;
   if (!absolute && locals.hasLocal(first)) return { kind: "local", name: first };
-  for (let length = names.length; length > 0; length--) {
+  const isPlain = environment.container === "";
+  const longest = isPlain ? Math.min(names.length, declaredIn(environment).get(first) ?? 0) : names.length;
+  for (let length = longest; length > 0; length--) {
     for (const name of candidates(names.slice(0, length).join("."), absolute, environment)) {
       const fields = names.slice(length);
       if (environment.variables.has(name)) return { kind: "variable", name, fields };

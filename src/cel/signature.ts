@@ -11,6 +11,8 @@ export interface Overload {
   /** Types that each further argument may have; undefined when the number of arguments is fixed. */
   readonly further: readonly CelType[] | undefined;
   readonly result: CelType;
+  /** Whether it names types that each call chooses for itself. */
+  readonly isGeneric: boolean;
 }
 
 export interface Signature {
@@ -65,7 +67,12 @@ class Notation {
     this.#expect(":");
     const result = this.onlyType();
     const arity = further === undefined ? String(parameters.length - Number(name.startsWith("."))) : "*";
-    const overloads = product(parameters).flatMap((chosen) => numeric({ parameters: chosen, further, result }));
+    const overloads = product(parameters)
+      .flatMap((chosen) => numeric({ parameters: chosen, further, result, isGeneric: false }))
+      .map((overload) => ({
+        ...overload,
+        isGeneric: [overload.result, ...overload.parameters].some(mentionsVariable),
+      }));
     return { key: `${name}/${arity}`, overloads };
   }
 
@@ -123,6 +130,10 @@ function numeric(overload: Overload): Overload[] {
     parameters: overload.parameters.map((type) => withNumber(type, number)),
     result: withNumber(overload.result, number),
   }));
+}
+
+function mentionsVariable(type: CelType): boolean {
+  return type.kind === "variable" || (type.kind === "named" && type.parameters.some(mentionsVariable));
 }
 
 function mentionsNumber(type: CelType): boolean {

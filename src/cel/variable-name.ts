@@ -1,5 +1,5 @@
 /** The names that an expression gives to its own variables. */
-import type { Node } from "./ast.ts";
+import type { Call, Node } from "./ast.ts";
 import { CelError } from "./errors.ts";
 
 /** @throws CelError syntax, when it is anything but a simple name */
@@ -8,4 +8,13 @@ export function variableName(node: Node | undefined): string {
     throw new CelError("syntax", "a variable must be a simple name", node?.position ?? 0);
   }
   return node.name;
+}
+
+/** The first arguments of a walk. @throws CelError syntax, when they are not different simple names */
+export function variableNames({ args, position }: Call, count: 1 | 2): string[] {
+  const names = args.slice(0, count).map(variableName);
+  if (count === 2 && names[0] === names[1]) {
+    throw new CelError("syntax", "the two variables need different names", position);
+  }
+  return names;
 }

@@ -59,7 +59,9 @@ export function resultOf(
 ): CelType | undefined {
   let result: CelType | undefined;
   for (const overload of overloads) {
-    const [given, ...parameters] = types.instantiate([overload.result, ...overload.parameters]);
+    const [given, ...parameters] = overload.isGeneric
+      ? types.instantiate([overload.result, ...overload.parameters])
+      : [overload.result, ...overload.parameters];
     const fits = types.attempt(
       () => hasArity(overload, args.length) && args.every((arg, at) => takes(types, overload, parameters[at], arg)),
     );

@@ -7,7 +7,7 @@ import { type Index, type Node, type Select, qualifiedName } from "../ast.ts";
 import type { Environment } from "../environment.ts";
 import { CelError } from "../errors.ts";
 import { hint, unescapeField, unknownVariable } from "../names.ts";
-import { meaningOf } from "../resolve.ts";
+import { isLongerThanNames, meaningOf } from "../resolve.ts";
 import type { Overload } from "../signature.ts";
 import {
   BOOL,
@@ -172,6 +172,9 @@ export class Checker {
 
   /** Whether the whole selection is one declared name, like a type's; a name in a variable is not. */
   #isName(node: Select): boolean {
+    const root = rootOf(node);
+    // The depth of a chain of selections is the number of its names.
+    if (root.kind === "identifier" && isLongerThanNames(root.name, node.depth, this.environment)) return false;
     const name = qualifiedName(node);
     if (name === undefined) return false;
     const meaning = meaningOf(name, this.environment, this);

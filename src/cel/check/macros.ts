@@ -14,7 +14,7 @@ import {
   parametersOf,
   typeText,
 } from "../types.ts";
-import { variableName } from "../variable-name.ts";
+import { variableName, variableNames } from "../variable-name.ts";
 import type { Checker } from "./checker.ts";
 
 export type CheckMacro = (checker: Checker, call: Call) => CelType;
@@ -42,7 +42,7 @@ function inWalk<T>(
   const { key, value, isMap } = elementsOf(checker, call.target as Node);
   const item = isMap && variables === 1 ? key : value;
   const types = variables === 1 ? [item] : [key, value];
-  const locals = types.map((type, at) => ({ name: variableName(call.args[at]), type }));
+  const locals = variableNames(call, variables).map((name, at) => ({ name, type: types[at] ?? DYN }));
   return checker.withLocals(locals, () => body(call.args.slice(variables), { key, item }));
 }
 

@@ -50,7 +50,12 @@ function environmentOf({ container, declarations, bindings }: Case): Environment
   for (const { name, ident, function: declared } of declarations) {
     if (ident !== undefined) variables.set(name, typeOf(ident.type));
     for (const { params = [], resultType } of declared?.overloads ?? []) {
-      const overload = { parameters: params.map(typeOf), further: undefined, result: typeOf(resultType) };
+      const overload = {
+        parameters: params.map(typeOf),
+        further: undefined,
+        result: typeOf(resultType),
+        isGeneric: true,
+      };
       functions.set(`${name}/${params.length}`, { signature: name, call: notImplemented, overloads: [overload] });
     }
   }

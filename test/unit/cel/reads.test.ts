@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { parseExpression } from "../../../src/cel/compile-expression.ts";
+import { compileExpression } from "../../../src/cel/compile-expression.ts";
 import { REQUEST_ENVIRONMENT } from "../../../src/cel/environment.ts";
 import { unionOfReads } from "../../../src/cel/reads.ts";
 
 function attributes(source: string): string[] {
-  return [...parseExpression(source, REQUEST_ENVIRONMENT).reads.attributes].sort();
+  return [...compileExpression(source, REQUEST_ENVIRONMENT).reads.attributes].sort();
 }
 
 function bodies(source: string): [boolean, boolean] {
-  const { requestBody, responseBody } = parseExpression(source, REQUEST_ENVIRONMENT).reads;
+  const { requestBody, responseBody } = compileExpression(source, REQUEST_ENVIRONMENT).reads;
   return [requestBody, responseBody];
 }
 
@@ -45,7 +45,7 @@ test("a local variable is not a root", () => {
 
 test("the reads of several expressions join", () => {
   const union = unionOfReads(
-    ["request.body", "jwt.sub"].map((source) => parseExpression(source, REQUEST_ENVIRONMENT).reads),
+    ["request.body", "jwt.sub"].map((source) => compileExpression(source, REQUEST_ENVIRONMENT).reads),
   );
   assert.deepEqual([[...union.roots].sort(), union.requestBody, union.responseBody], [["jwt", "request"], true, false]);
 });
