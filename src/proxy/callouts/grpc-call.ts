@@ -118,6 +118,7 @@ export function openStream(
     end: () => void call.end(),
     cancel() {
       over = true;
+      ended.resolve();
       call.cancel();
     },
   };

@@ -167,6 +167,8 @@ class Look {
     if (session.modes[side.kind].headers) {
       const answer = side.kind === "request" ? "requestHeaders" : "responseHeaders";
       const waiting = session.ask(side.kind, headersPart(side), answer, duplex !== undefined);
+      // It can fail while the connection is still waited for; whoever awaits it below hears of that.
+      waiting.catch(() => undefined);
       if (duplex !== undefined) await this.#begin(duplex);
       const message = await waiting;
       if (message === undefined && duplex !== undefined && session.handed)

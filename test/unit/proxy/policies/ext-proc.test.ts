@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   ProcessingResponseSchema,
@@ -26,6 +27,14 @@ import { outline, pass } from "../../../support/proc-server.ts";
 type Answer = MessageInitShape<typeof ProcessingResponseSchema>;
 type Decide = (message: ProcessingRequest, sink: CalloutSink<never>) => Answer | undefined;
 
+interface Parts {
+  /** Of the request. */
+  readonly body?: Body;
+  /** Of the upstream. */
+  readonly answer?: Reply;
+  readonly connectedAfterMs?: number;
+}
+
 interface Run {
   readonly seen: ProcessingRequest[];
   readonly exchange: TestExchange;
@@ -36,11 +45,11 @@ interface Run {
 const DUPLEX = { headers: true, body: BodyMode.FULL_DUPLEX_STREAMED, trailers: true };
 const NONE = { headers: true, body: BodyMode.NONE, trailers: true };
 
-/** The policy past a processor in this process. @param body of the request @param answer of the upstream */
+/** The policy past a processor in this process. */
 function run(
   spec: MessageInitShape<typeof ExtProcSchema>,
   decide: Decide,
-  { body = null, answer = makeReply() }: { body?: Body; answer?: Reply } = {},
+  { body = null, answer = makeReply(), connectedAfterMs }: Parts = {},
 ): Run {
   const seen: ProcessingRequest[] = [];
   let ended = false;
@@ -57,7 +66,7 @@ function run(
           });
           return true;
         },
-        connected: () => Promise.resolve(),
+        connected: () => (connectedAfterMs === undefined ? Promise.resolve() : delay(connectedAfterMs)),
         pause: () => undefined,
         resume: () => undefined,
         end: () => (ended = true),
@@ -143,4 +152,20 @@ test("a streamed answer of another kind, and metadata of no answer, are failures
 test("a processor without modes is a configuration error", () => {
   assert.throws(() => run({ request: NONE }, () => undefined), ConfigError);
   assert.throws(() => run({ request: NONE, response: { headers: true } }, () => undefined), ConfigError);
+});
+
+test("a stream that fails while its connection is still waited for fails the request and nothing else", async () => {
+  const breaks: Decide = (_message, sink) => {
+    sink.close(new CalloutError("refused"));
+    return undefined;
+  };
+  const later = { connectedAfterMs: 20 };
+  const closed = run({ request: DUPLEX, response: NONE }, breaks, { body: new ChunkStream(["a"]), ...later });
+  await assert.rejects(closed.reply, (error) => error instanceof ProxyError && error.status === 500);
+  const open = run({ request: DUPLEX, response: NONE, failOpen: true }, breaks, {
+    body: new ChunkStream(["a"]),
+    ...later,
+  });
+  assert.equal((await open.reply).status, 200);
+  assert.equal((await readAll(open.exchange.requestBody)).toString(), "a");
 });
