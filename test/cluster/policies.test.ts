@@ -1,0 +1,109 @@
+/** A sample of policies on a real API server: plain kubectl apply, a controller and a data plane as two processes. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { startEcho } from "../support/echo.ts";
+import { gatewayApiCrds } from "../support/gateway-api-crds.ts";
+import { documents, GATEWAY, gatewayPolicy, route, routePolicy, staticBackend } from "../support/gateway.ts";
+import { call, type Answer, type Call } from "../support/http.ts";
+import { eventually, freePorts, startGwproxy } from "../support/process.ts";
+import { startApiServer } from "../testbed/api-server.ts";
+
+const CRDS = join(import.meta.dirname, "../../crds");
+/** `openssl passwd -apr1 -salt saltsalt secret` */
+const USERS = `
+apiVersion: v1
+kind: Secret
+metadata: {name: users}
+stringData: {.htaccess: "alice:$apr1$saltsalt$LrttParrLPdxvgutaSXWJ0"}
+`;
+
+test("policies of all kinds work on a cluster as they do from files", async (t) => {
+  const context = { after: (clean: () => void | Promise<void>) => t.after(clean), dropped: undefined };
+  const server = await startApiServer();
+  context.after(() => server.stop());
+  await server.kubectl(["apply", "-f", await gatewayApiCrds()]);
+  await server.kubectl(["apply", "-f", CRDS]);
+  await server.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  await server.kubectl(["create", "namespace", "gwproxy-system"]);
+  const echo = await startEcho(context);
+  const [port = 0, xds = 0] = await freePorts(2);
+  const own = ["--health-address", "127.0.0.1:0", "--xds-address", `127.0.0.1:${xds}`];
+  const controller = startGwproxy(context, ["controller", "-k", server.kubeconfig].concat(own));
+  await controller.printed("serving data planes");
+  const addresses = ["--admin-address", "--metrics-address", "--readiness-address"].flatMap((name) => [
+    name,
+    "127.0.0.1:0",
+  ]);
+  const follow = ["--xds-address", `http://127.0.0.1:${xds}`, "--gateway", "default/gw", "--bind-address", "127.0.0.1"];
+  const plane = startGwproxy(context, ["proxy"].concat(follow, addresses));
+
+  const apply = (...objects: string[]) => server.kubectl(["apply", "-f", "-"], documents(...objects));
+  const send = (more: Call = {}): Promise<Answer> => call(`http://127.0.0.1:${port}/`, more);
+  const becomes = (status: number, more: Call = {}) =>
+    eventually(async () => assert.equal((await send(more)).status, status));
+  const attached = (policy: string) =>
+    eventually(async () => {
+      const path = `{.status.ancestors[0].conditions[?(@.type=="Attached")].status}`;
+      assert.equal(await server.kubectl(["get", "gwpolicy", policy, "-o", `jsonpath=${path}`]), "True");
+    });
+  await apply(GATEWAY.replace("port: 8080", `port: ${port}`), staticBackend("web", echo.port), route("web", "web"));
+  await plane.printed(`listening on 127.0.0.1:${port} for Gateway default/gw`);
+  await becomes(200);
+
+  await t.test("authentication by a Secret, which denies at once when the Secret is gone", async () => {
+    await apply(USERS, gatewayPolicy("users", "  traffic: {basicAuthentication: {secretRef: {name: users}}}"));
+    const alice = { headers: { authorization: `Basic ${Buffer.from("alice:secret").toString("base64")}` } };
+    await becomes(401);
+    await becomes(200, alice);
+    await attached("users");
+    await server.kubectl(["delete", "secret", "users"]);
+    await becomes(401, alice);
+    await server.kubectl(["delete", "gwpolicy", "users"]);
+    await becomes(200);
+  });
+
+  await t.test("a request is rewritten before routing and answered for the browser that sent it", async () => {
+    const origin = { headers: { origin: "https://shop.test" } };
+    await apply(
+      gatewayPolicy("early", `  traffic: {phase: PreRouting, cors: {allowOrigins: ["https://shop.test"]}}`),
+      routePolicy(
+        "late",
+        "web",
+        `  traffic: {transformation: {response: {set: [{name: x-seen, value: request.method}]}}}`,
+      ),
+    );
+    await eventually(async () => {
+      const { headers } = await send(origin);
+      assert.equal(headers["access-control-allow-origin"], "https://shop.test");
+      assert.equal(headers["x-seen"], "GET");
+    });
+    await server.kubectl(["delete", "gwpolicy", "early", "late"]);
+  });
+
+  await t.test(
+    "an external service that cannot be reached closes what it guards, and says so nowhere but in the log",
+    async () => {
+      await apply(routePolicy("ask", "web", `  traffic: {extAuth: {url: "http://127.0.0.1:1", http: {}}}`));
+      await becomes(403);
+      await attached("ask");
+      await server.kubectl(["delete", "gwpolicy", "ask"]);
+      await becomes(200);
+    },
+  );
+
+  await t.test(
+    "what this version does not enforce is in the status with its path, and closes what it would protect",
+    async () => {
+      const mcp = `mcp: {resourceMetadata: {a: "b"}}`;
+      const providers = `providers: [{issuer: "https://a.test", jwks: {inline: '{"keys": []}'}}]`;
+      await apply(routePolicy("mcp", "web", `  traffic: {jwtAuthentication: {${providers}, ${mcp}}}`));
+      await becomes(500);
+      await eventually(async () => {
+        const path = `{.status.ancestors[0].conditions[?(@.type=="Accepted")].message}`;
+        const message = await server.kubectl(["get", "gwpolicy", "mcp", "-o", `jsonpath=${path}`]);
+        assert.match(message, /spec\.traffic\.jwtAuthentication\.mcp/);
+      });
+    },
+  );
+});
