@@ -21,7 +21,8 @@ spec:
     - {name: end, port: 9443, protocol: TLS, tls: {certificateRefs: [{name: own}]}}
 `;
 
-function route(kind: string, name: string, listener: string, backend: string, hostnames = ""): string {
+/** A route of the kind to the GwBackend of the same name. */
+function route(kind: string, name: string, listener: string, hostnames = ""): string {
   return `
 apiVersion: gateway.networking.k8s.io/v1
 kind: ${kind}
@@ -29,7 +30,7 @@ metadata: {name: ${name}}
 spec:
   parentRefs: [{name: gw, sectionName: ${listener}}]
   ${hostnames}
-  rules: [{backendRefs: [{group: gwproxy.dev, kind: GwBackend, name: ${backend}}]}]
+  rules: [{backendRefs: [{group: gwproxy.dev, kind: GwBackend, name: ${name}}]}]
 `;
 }
 
@@ -53,7 +54,7 @@ function ask(port: number, ca: string): Promise<string> {
 test("bytes of a TCPRoute reach its backend, and another one after a change", async (t) => {
   const context = contextOf(t);
   const [first, second] = [await startEcho(context, { tag: "first" }), await startEcho(context, { tag: "second" })];
-  const objects = (port: number) => documents(GATEWAY, staticBackend("db", port), route("TCPRoute", "db", "tcp", "db"));
+  const objects = (port: number) => documents(GATEWAY, staticBackend("db", port), route("TCPRoute", "db", "tcp"));
   const gateway = await startGateway(context, objects(first.port));
   assert.equal((await call(gateway.url(5432))).headers["x-upstream"], "first");
   await gateway.change(objects(second.port));
@@ -73,8 +74,8 @@ test("a TLSRoute passes the handshake on, and a TCPRoute behind our own handshak
       pemObject("Secret", "own", { "tls.crt": certificate, "tls.key": key }),
       staticBackend("secure", secure.port),
       staticBackend("plain", echo.port),
-      route("TLSRoute", "secure", "pass", "secure", "hostnames: [localhost]"),
-      route("TCPRoute", "plain", "end", "plain"),
+      route("TLSRoute", "secure", "pass", "hostnames: [localhost]"),
+      route("TCPRoute", "plain", "end"),
     ),
   );
   const portOf = (port: number) => Number(new URL(gateway.url(port)).port);
