@@ -14,6 +14,7 @@ export interface UpstreamKind {
 export const GATEWAY_API_KINDS: readonly UpstreamKind[] = [
   { kind: "Gateway", file: "gateway.networking.k8s.io_gateways.yaml", types: "gateway" },
   { kind: "GatewayClass", file: "gateway.networking.k8s.io_gatewayclasses.yaml", types: "gatewayclass" },
+  { kind: "GRPCRoute", file: "gateway.networking.k8s.io_grpcroutes.yaml", types: "grpcroute" },
   { kind: "HTTPRoute", file: "gateway.networking.k8s.io_httproutes.yaml", types: "httproute" },
   { kind: "TCPRoute", file: "gateway.networking.k8s.io_tcproutes.yaml", types: "tcproute" },
   { kind: "TLSRoute", file: "gateway.networking.k8s.io_tlsroutes.yaml", types: "tlsroute" },

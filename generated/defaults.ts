@@ -262,6 +262,24 @@ const GatewayClassCondition: DefaultNode = { names: FIELDS["GatewayClassConditio
 const GatewayClassSupportedFeature: DefaultNode = { names: FIELDS["GatewayClassSupportedFeature"] };
 const GatewayClassStatus: DefaultNode = { names: FIELDS["GatewayClassStatus"], set: { conditions: [{ lastTransitionTime: "1970-01-01T00:00:00Z", message: "Waiting for controller", reason: "Pending", status: "Unknown", type: "Accepted" }] }, fields: { "conditions": { items: GatewayClassCondition }, "supportedFeatures": { items: GatewayClassSupportedFeature } } };
 const GatewayClass: DefaultNode = { names: FIELDS["GatewayClass"], set: { status: { conditions: [{ lastTransitionTime: "1970-01-01T00:00:00Z", message: "Waiting for controller", reason: "Pending", status: "Unknown", type: "Accepted" }] } }, fields: { "metadata": ObjectMeta, "spec": GatewayClassSpec, "status": GatewayClassStatus } };
+const GRPCRouteParentRef: DefaultNode = { names: FIELDS["GRPCRouteParentRef"], set: { group: "gateway.networking.k8s.io", kind: "Gateway" } };
+const GRPCRouteExtensionRef: DefaultNode = { names: FIELDS["GRPCRouteExtensionRef"] };
+const GRPCRouteAdd: DefaultNode = { names: FIELDS["GRPCRouteAdd"] };
+const GRPCRouteRequestHeaderModifier: DefaultNode = { names: FIELDS["GRPCRouteRequestHeaderModifier"], fields: { "add": { items: GRPCRouteAdd }, "set": { items: GRPCRouteAdd } } };
+const GRPCRouteRequestMirrorBackendRef: DefaultNode = { names: FIELDS["GRPCRouteRequestMirrorBackendRef"], set: { group: "", kind: "Service" } };
+const GRPCRouteFraction: DefaultNode = { names: FIELDS["GRPCRouteFraction"], set: { denominator: 100 } };
+const GRPCRouteRequestMirror: DefaultNode = { names: FIELDS["GRPCRouteRequestMirror"], fields: { "backendRef": GRPCRouteRequestMirrorBackendRef, "fraction": GRPCRouteFraction } };
+const GRPCRouteFilter: DefaultNode = { names: FIELDS["GRPCRouteFilter"], fields: { "extensionRef": GRPCRouteExtensionRef, "requestHeaderModifier": GRPCRouteRequestHeaderModifier, "requestMirror": GRPCRouteRequestMirror, "responseHeaderModifier": GRPCRouteRequestHeaderModifier } };
+const GRPCRouteRuleBackendRef: DefaultNode = { names: FIELDS["GRPCRouteRuleBackendRef"], set: { group: "", kind: "Service", weight: 1 }, fields: { "filters": { items: GRPCRouteFilter } } };
+const GRPCRouteHeader: DefaultNode = { names: FIELDS["GRPCRouteHeader"], set: { type: "Exact" } };
+const GRPCRouteMethod: DefaultNode = { names: FIELDS["GRPCRouteMethod"], set: { type: "Exact" } };
+const GRPCRouteMatch: DefaultNode = { names: FIELDS["GRPCRouteMatch"], fields: { "headers": { items: GRPCRouteHeader }, "method": GRPCRouteMethod } };
+const GRPCRouteRule: DefaultNode = { names: FIELDS["GRPCRouteRule"], fields: { "backendRefs": { items: GRPCRouteRuleBackendRef }, "filters": { items: GRPCRouteFilter }, "matches": { items: GRPCRouteMatch } } };
+const GRPCRouteSpec: DefaultNode = { names: FIELDS["GRPCRouteSpec"], fields: { "parentRefs": { items: GRPCRouteParentRef }, "rules": { items: GRPCRouteRule } } };
+const GRPCRouteCondition: DefaultNode = { names: FIELDS["GRPCRouteCondition"] };
+const GRPCRouteParent: DefaultNode = { names: FIELDS["GRPCRouteParent"], fields: { "conditions": { items: GRPCRouteCondition }, "parentRef": GRPCRouteParentRef } };
+const GRPCRouteStatus: DefaultNode = { names: FIELDS["GRPCRouteStatus"], fields: { "parents": { items: GRPCRouteParent } } };
+const GRPCRoute: DefaultNode = { names: FIELDS["GRPCRoute"], fields: { "metadata": ObjectMeta, "spec": GRPCRouteSpec, "status": GRPCRouteStatus } };
 const HTTPRouteParentRef: DefaultNode = { names: FIELDS["HTTPRouteParentRef"], set: { group: "gateway.networking.k8s.io", kind: "Gateway" } };
 const HTTPRouteCors: DefaultNode = { names: FIELDS["HTTPRouteCors"], set: { maxAge: 5 } };
 const HTTPExtensionRef: DefaultNode = { names: FIELDS["HTTPExtensionRef"] };
@@ -314,6 +332,7 @@ const DEFAULTS: Readonly<Record<string, DefaultNode>> = {
   "gwproxy.dev/GwParameters": GwParameters,
   "gateway.networking.k8s.io/Gateway": Gateway,
   "gateway.networking.k8s.io/GatewayClass": GatewayClass,
+  "gateway.networking.k8s.io/GRPCRoute": GRPCRoute,
   "gateway.networking.k8s.io/HTTPRoute": HTTPRoute,
   "gateway.networking.k8s.io/TCPRoute": TCPRoute,
   "gateway.networking.k8s.io/TLSRoute": TLSRoute,

@@ -19,6 +19,7 @@ export const KINDS: readonly KindInfo[] = [
   { group: "gwproxy.dev", version: "v1alpha1", kind: "GwParameters", plural: "gwparameters", namespaced: true, owned: true },
   { group: "gateway.networking.k8s.io", version: "v1", kind: "Gateway", plural: "gateways", namespaced: true, owned: false },
   { group: "gateway.networking.k8s.io", version: "v1", kind: "GatewayClass", plural: "gatewayclasses", namespaced: false, owned: false },
+  { group: "gateway.networking.k8s.io", version: "v1", kind: "GRPCRoute", plural: "grpcroutes", namespaced: true, owned: false },
   { group: "gateway.networking.k8s.io", version: "v1", kind: "HTTPRoute", plural: "httproutes", namespaced: true, owned: false },
   { group: "gateway.networking.k8s.io", version: "v1", kind: "TCPRoute", plural: "tcproutes", namespaced: true, owned: false },
   { group: "gateway.networking.k8s.io", version: "v1", kind: "TLSRoute", plural: "tlsroutes", namespaced: true, owned: false },

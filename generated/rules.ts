@@ -2722,6 +2722,196 @@ const GatewayClass: RuleNode = {
   },
 };
 
+const GRPCRouteRequestMirrorBackendRef: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      message: "Must have port for Service reference",
+      rule: "(size(self.group) == 0 && self.kind == 'Service') ? has(self.port) : true",
+    },
+  ],
+};
+
+const GRPCRouteFraction: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      message: "numerator must be less than or equal to denominator",
+      rule: "self.numerator <= self.denominator",
+    },
+  ],
+};
+
+const GRPCRouteRequestMirror: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      message: "Only one of percent or fraction may be specified in HTTPRequestMirrorFilter",
+      rule: "!(has(self.percent) && has(self.fraction))",
+    },
+  ],
+  fields: {
+    "backendRef": GRPCRouteRequestMirrorBackendRef,
+    "fraction": GRPCRouteFraction,
+  },
+};
+
+const GRPCRouteFilter: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      message: "filter.requestHeaderModifier must be nil if the filter.type is not RequestHeaderModifier",
+      rule: "!(has(self.requestHeaderModifier) && self.type != 'RequestHeaderModifier')",
+    },
+    {
+      message: "filter.requestHeaderModifier must be specified for RequestHeaderModifier filter.type",
+      rule: "!(!has(self.requestHeaderModifier) && self.type == 'RequestHeaderModifier')",
+    },
+    {
+      message: "filter.responseHeaderModifier must be nil if the filter.type is not ResponseHeaderModifier",
+      rule: "!(has(self.responseHeaderModifier) && self.type != 'ResponseHeaderModifier')",
+    },
+    {
+      message: "filter.responseHeaderModifier must be specified for ResponseHeaderModifier filter.type",
+      rule: "!(!has(self.responseHeaderModifier) && self.type == 'ResponseHeaderModifier')",
+    },
+    {
+      message: "filter.requestMirror must be nil if the filter.type is not RequestMirror",
+      rule: "!(has(self.requestMirror) && self.type != 'RequestMirror')",
+    },
+    {
+      message: "filter.requestMirror must be specified for RequestMirror filter.type",
+      rule: "!(!has(self.requestMirror) && self.type == 'RequestMirror')",
+    },
+    {
+      message: "filter.extensionRef must be nil if the filter.type is not ExtensionRef",
+      rule: "!(has(self.extensionRef) && self.type != 'ExtensionRef')",
+    },
+    {
+      message: "filter.extensionRef must be specified for ExtensionRef filter.type",
+      rule: "!(!has(self.extensionRef) && self.type == 'ExtensionRef')",
+    },
+  ],
+  fields: {
+    "requestMirror": GRPCRouteRequestMirror,
+  },
+};
+
+const GRPCRouteRuleBackendRef: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      message: "Must have port for Service reference",
+      rule: "(size(self.group) == 0 && self.kind == 'Service') ? has(self.port) : true",
+    },
+  ],
+  fields: {
+    "filters": {
+      type: "array",
+      rules: [
+        {
+          message: "RequestHeaderModifier filter cannot be repeated",
+          rule: "self.filter(f, f.type == 'RequestHeaderModifier').size() <= 1",
+        },
+        {
+          message: "ResponseHeaderModifier filter cannot be repeated",
+          rule: "self.filter(f, f.type == 'ResponseHeaderModifier').size() <= 1",
+        },
+      ],
+      items: GRPCRouteFilter,
+    },
+  },
+};
+
+const GRPCRouteMethod: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      message: "One or both of 'service' or 'method' must be specified",
+      rule: "has(self.type) ? has(self.service) || has(self.method) : true",
+    },
+    {
+      message: "service must only contain valid characters (matching ^(?i)\\.?[a-z_][a-z_0-9]*(\\.[a-z_][a-z_0-9]*)*$)",
+      rule: "(!has(self.type) || self.type == 'Exact') && has(self.service) ? self.service.matches(r\"\"\"^(?i)\\.?[a-z_][a-z_0-9]*(\\.[a-z_][a-z_0-9]*)*$\"\"\"): true",
+    },
+    {
+      message: "method must only contain valid characters (matching ^[A-Za-z_][A-Za-z_0-9]*$)",
+      rule: "(!has(self.type) || self.type == 'Exact') && has(self.method) ? self.method.matches(r\"\"\"^[A-Za-z_][A-Za-z_0-9]*$\"\"\"): true",
+    },
+  ],
+};
+
+const GRPCRouteMatch: RuleNode = {
+  type: "object",
+  fields: {
+    "method": GRPCRouteMethod,
+  },
+};
+
+const GRPCRouteRule: RuleNode = {
+  type: "object",
+  fields: {
+    "backendRefs": {
+      type: "array",
+      items: GRPCRouteRuleBackendRef,
+    },
+    "filters": {
+      type: "array",
+      rules: [
+        {
+          message: "RequestHeaderModifier filter cannot be repeated",
+          rule: "self.filter(f, f.type == 'RequestHeaderModifier').size() <= 1",
+        },
+        {
+          message: "ResponseHeaderModifier filter cannot be repeated",
+          rule: "self.filter(f, f.type == 'ResponseHeaderModifier').size() <= 1",
+        },
+      ],
+      items: GRPCRouteFilter,
+    },
+    "matches": {
+      type: "array",
+      items: GRPCRouteMatch,
+    },
+  },
+};
+
+const GRPCRouteSpec: RuleNode = {
+  type: "object",
+  fields: {
+    "parentRefs": {
+      type: "array",
+      rules: [
+        {
+          message: "sectionName must be specified when parentRefs includes 2 or more references to the same parent",
+          rule: "self.all(p1, self.all(p2, p1.group == p2.group && p1.kind == p2.kind && p1.name == p2.name && (((!has(p1.__namespace__) || p1.__namespace__ == '') && (!has(p2.__namespace__) || p2.__namespace__ == '')) || (has(p1.__namespace__) && has(p2.__namespace__) && p1.__namespace__ == p2.__namespace__ )) ? ((!has(p1.sectionName) || p1.sectionName == '') == (!has(p2.sectionName) || p2.sectionName == '')) : true))",
+        },
+        {
+          message: "sectionName must be unique when parentRefs includes 2 or more references to the same parent",
+          rule: "self.all(p1, self.exists_one(p2, p1.group == p2.group && p1.kind == p2.kind && p1.name == p2.name && (((!has(p1.__namespace__) || p1.__namespace__ == '') && (!has(p2.__namespace__) || p2.__namespace__ == '')) || (has(p1.__namespace__) && has(p2.__namespace__) && p1.__namespace__ == p2.__namespace__ )) && (((!has(p1.sectionName) || p1.sectionName == '') && (!has(p2.sectionName) || p2.sectionName == '')) || (has(p1.sectionName) && has(p2.sectionName) && p1.sectionName == p2.sectionName))))",
+        },
+      ],
+    },
+    "rules": {
+      type: "array",
+      rules: [
+        {
+          message: "While 16 rules and 64 matches per rule are allowed, the total number of matches across all rules in a route must be less than 128",
+          rule: "(self.size() > 0 ? (has(self[0].matches) ? self[0].matches.size() : 0) : 0) + (self.size() > 1 ? (has(self[1].matches) ? self[1].matches.size() : 0) : 0) + (self.size() > 2 ? (has(self[2].matches) ? self[2].matches.size() : 0) : 0) + (self.size() > 3 ? (has(self[3].matches) ? self[3].matches.size() : 0) : 0) + (self.size() > 4 ? (has(self[4].matches) ? self[4].matches.size() : 0) : 0) + (self.size() > 5 ? (has(self[5].matches) ? self[5].matches.size() : 0) : 0) + (self.size() > 6 ? (has(self[6].matches) ? self[6].matches.size() : 0) : 0) + (self.size() > 7 ? (has(self[7].matches) ? self[7].matches.size() : 0) : 0) + (self.size() > 8 ? (has(self[8].matches) ? self[8].matches.size() : 0) : 0) + (self.size() > 9 ? (has(self[9].matches) ? self[9].matches.size() : 0) : 0) + (self.size() > 10 ? (has(self[10].matches) ? self[10].matches.size() : 0) : 0) + (self.size() > 11 ? (has(self[11].matches) ? self[11].matches.size() : 0) : 0) + (self.size() > 12 ? (has(self[12].matches) ? self[12].matches.size() : 0) : 0) + (self.size() > 13 ? (has(self[13].matches) ? self[13].matches.size() : 0) : 0) + (self.size() > 14 ? (has(self[14].matches) ? self[14].matches.size() : 0) : 0) + (self.size() > 15 ? (has(self[15].matches) ? self[15].matches.size() : 0) : 0) <= 128",
+        },
+      ],
+      items: GRPCRouteRule,
+    },
+  },
+};
+
+const GRPCRoute: RuleNode = {
+  type: "object",
+  fields: {
+    "spec": GRPCRouteSpec,
+  },
+};
+
 const HTTPRouteCors: RuleNode = {
   type: "object",
   fields: {
@@ -3230,6 +3420,7 @@ export const RULES: Readonly<Record<string, RuleNode>> = {
   "gwproxy.dev/GwParameters": GwParameters,
   "gateway.networking.k8s.io/Gateway": Gateway,
   "gateway.networking.k8s.io/GatewayClass": GatewayClass,
+  "gateway.networking.k8s.io/GRPCRoute": GRPCRoute,
   "gateway.networking.k8s.io/HTTPRoute": HTTPRoute,
   "gateway.networking.k8s.io/TCPRoute": TCPRoute,
   "gateway.networking.k8s.io/TLSRoute": TLSRoute,

@@ -39,6 +39,7 @@ export function computeStatus(facts: StatusFacts, context: StatusContext): Desir
     case "Gateway":
       return computeGateway(facts, context);
     case "HTTPRoute":
+    case "GRPCRoute":
     case "TCPRoute":
     case "TLSRoute":
       return computeRoute(facts, context);

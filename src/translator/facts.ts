@@ -22,7 +22,10 @@ export interface GatewayFacts extends Facts<"Gateway"> {
   readonly attached: ReadonlyMap<string, number>;
 }
 
-export interface RouteFacts extends Facts<"HTTPRoute" | "TCPRoute" | "TLSRoute"> {
+/** The kinds of routes for HTTP: those that policies may be attached to. */
+export type HttpRouteKind = "HTTPRoute" | "GRPCRoute";
+
+export interface RouteFacts extends Facts<HttpRouteKind | "TCPRoute" | "TLSRoute"> {
   /** Type and key of its resource. */
   readonly resource: Resource["type"];
   readonly key: string;
@@ -83,6 +86,7 @@ export function diagnosticsOf(facts: ObjectFacts): Diagnostic[] {
         ),
       );
     case "HTTPRoute":
+    case "GRPCRoute":
     case "TCPRoute":
     case "TLSRoute":
       return [

@@ -66,13 +66,14 @@ export interface GatewayView {
 type Listener = NonNullable<Gateway["spec"]["listeners"]>[number];
 
 const HTTP_ROUTE: RouteKind = { group: GATEWAY_GROUP, kind: "HTTPRoute" };
+const GRPC_ROUTE: RouteKind = { group: GATEWAY_GROUP, kind: "GRPCRoute" };
 const TCP_ROUTE: RouteKind = { group: GATEWAY_GROUP, kind: "TCPRoute" };
 const TLS_ROUTE: RouteKind = { group: GATEWAY_GROUP, kind: "TLSRoute" };
 
 /** The protocols that are served, and the routes that each takes. */
 const PROTOCOLS: Readonly<Record<string, { readonly wire: Protocol; readonly kinds: readonly RouteKind[] }>> = {
-  HTTP: { wire: Protocol.HTTP, kinds: [HTTP_ROUTE] },
-  HTTPS: { wire: Protocol.HTTPS, kinds: [HTTP_ROUTE] },
+  HTTP: { wire: Protocol.HTTP, kinds: [HTTP_ROUTE, GRPC_ROUTE] },
+  HTTPS: { wire: Protocol.HTTPS, kinds: [HTTP_ROUTE, GRPC_ROUTE] },
   TLS: { wire: Protocol.TLS, kinds: [TLS_ROUTE, TCP_ROUTE] },
   TCP: { wire: Protocol.TCP, kinds: [TCP_ROUTE] },
 };

@@ -1,5 +1,6 @@
 /** Which collection is derived from which, and nothing else. Declared in the order in which they are computed. */
 import { create } from "@bufbuild/protobuf";
+import type { GRPCRoute } from "../../generated/types/gateway-api/grpcroute.ts";
 import type { HTTPRoute } from "../../generated/types/gateway-api/httproute.ts";
 import type { TCPRoute } from "../../generated/types/gateway-api/tcproute.ts";
 import type { TLSRoute } from "../../generated/types/gateway-api/tlsroute.ts";
@@ -27,6 +28,7 @@ import { gatewaysOf, type BackendReach, type ServiceReach } from "./reach.ts";
 import { irRef } from "./refs.ts";
 import { indexBackendPolicies, type KeySetRequest } from "./remote-key-set.ts";
 import { declareRouteKind } from "./route-kind.ts";
+import { translateGrpcRoute } from "./routes/grpc.ts";
 import { translateHttpRoute } from "./routes/http.ts";
 import { translateTcpRoute } from "./routes/tcp.ts";
 import { send, sentTo } from "./send.ts";
@@ -97,6 +99,12 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
     translate: translateHttpRoute,
     ...shared,
   });
+  const grpc = declareRouteKind<GRPCRoute>(graph, {
+    kind: "GRPCRoute",
+    input: inputs.grpcRoutes,
+    translate: translateGrpcRoute,
+    ...shared,
+  });
   const tcp = declareRouteKind<TCPRoute>(graph, {
     kind: "TCPRoute",
     input: inputs.tcpRoutes,
@@ -109,7 +117,7 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
     translate: translateTcpRoute,
     ...shared,
   });
-  const routes = [http, tcp, tls];
+  const routes = [http, grpc, tcp, tls];
   const sent = [
     send(graph, "sent gateways", gateways, (_key, { key, resources }) =>
       resources.map((resource) => ({ resource, gateways: [key] })),
@@ -131,10 +139,12 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
       return { kind: "Gateway", id, generation, listeners, attached };
     }),
     HTTPRoute: http.facts,
+    GRPCRoute: grpc.facts,
     TCPRoute: tcp.facts,
     TLSRoute: tls.facts,
   };
-  const { attachments, reach: routeReach } = http;
+  const { attachments } = http;
+  const routeReach = { HTTPRoute: http.reach, GRPCRoute: grpc.reach };
   return { secrets, services, gateways, allGateways, attachments, routeReach, routes, referable, sent, facts };
 }
 
@@ -149,6 +159,7 @@ function declareContents(
   const byLabels = {
     Gateway: indexByLabels(inputs.gateways),
     HTTPRoute: indexByLabels(inputs.httpRoutes),
+    GRPCRoute: indexByLabels(inputs.grpcRoutes),
     Service: indexByLabels(inputs.services),
     GwBackend: indexByLabels(inputs.backends),
   };

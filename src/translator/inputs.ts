@@ -4,6 +4,7 @@
  */
 import type { GatewayClass } from "../../generated/types/gateway-api/gatewayclass.ts";
 import type { Gateway } from "../../generated/types/gateway-api/gateway.ts";
+import type { GRPCRoute } from "../../generated/types/gateway-api/grpcroute.ts";
 import type { HTTPRoute } from "../../generated/types/gateway-api/httproute.ts";
 import type { TCPRoute } from "../../generated/types/gateway-api/tcproute.ts";
 import type { TLSRoute } from "../../generated/types/gateway-api/tlsroute.ts";
@@ -30,6 +31,7 @@ export interface Inputs {
   readonly classes: Input<GatewayClass>;
   readonly gateways: Input<Gateway>;
   readonly httpRoutes: Input<HTTPRoute>;
+  readonly grpcRoutes: Input<GRPCRoute>;
   readonly tcpRoutes: Input<TCPRoute>;
   readonly tlsRoutes: Input<TLSRoute>;
   readonly grants: Input<ReferenceGrant>;
@@ -53,6 +55,7 @@ const KINDS: Readonly<Record<string, keyof Inputs>> = {
   [`${GATEWAY_GROUP}/GatewayClass`]: "classes",
   [`${GATEWAY_GROUP}/Gateway`]: "gateways",
   [`${GATEWAY_GROUP}/HTTPRoute`]: "httpRoutes",
+  [`${GATEWAY_GROUP}/GRPCRoute`]: "grpcRoutes",
   [`${GATEWAY_GROUP}/TCPRoute`]: "tcpRoutes",
   [`${GATEWAY_GROUP}/TLSRoute`]: "tlsRoutes",
   [`${GATEWAY_GROUP}/ReferenceGrant`]: "grants",
@@ -72,6 +75,7 @@ export function declareInputs(graph: Graph): Inputs {
     classes: graph.input("classes"),
     gateways: graph.input("gateways"),
     httpRoutes: graph.input("httpRoutes"),
+    grpcRoutes: graph.input("grpcRoutes"),
     tcpRoutes: graph.input("tcpRoutes"),
     tlsRoutes: graph.input("tlsRoutes"),
     grants: graph.input("grants"),

@@ -111,12 +111,16 @@ async function setUp(t: TestContext, options: { port?: number; policies?: readon
   const port = options.port ?? (await startServer(t));
   const objects = documents(GATEWAY, staticBackend("echo", port), route("echo", "echo"), ...(options.policies ?? []));
   const gateway = await startGateway({ after: (clean) => t.after(clean), dropped: undefined }, objects);
-  const Constructor = makeGenericClientConstructor(SERVICE, "Echo");
-  const address = gateway.url().slice("http://".length);
-  // The constructor makes one method per entry of SERVICE.
-  const client = new Constructor(address, credentials.createInsecure()) as unknown as EchoClient;
-  t.after(() => client.close());
+  const client = connectTo(t, gateway.url());
   return { client, url: gateway.url() };
+}
+
+function connectTo(t: TestContext, url: string): EchoClient {
+  const Constructor = makeGenericClientConstructor(SERVICE, "Echo");
+  // The constructor makes one method per entry of SERVICE.
+  const client = new Constructor(url.slice("http://".length), credentials.createInsecure()) as unknown as EchoClient;
+  t.after(() => client.close());
+  return client;
 }
 
 interface Answer {
@@ -237,4 +241,43 @@ test("what the gateway says itself comes as a gRPC status", async (t) => {
   });
   assert.equal((await ask(limited.client, "one")).error, null);
   assert.equal((await ask(limited.client, "two")).error?.code, status.UNAVAILABLE);
+});
+
+const GRPC_ROUTE = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GRPCRoute
+metadata: {name: echo}
+spec:
+  parentRefs: [{name: gw}]
+  rules:
+    - name: named
+      matches: [{method: {service: echo.Echo, method: Unary}, headers: [{name: x-tenant, value: a}]}]
+      filters: [{type: RequestHeaderModifier, requestHeaderModifier: {set: [{name: x-name, value: exact}]}}]
+      backendRefs: [{group: gwproxy.dev, kind: GwBackend, name: echo}]
+    - name: pattern
+      matches: [{method: {type: RegularExpression, service: "echo\\\\..*", method: "Un.*"}}]
+      filters: [{type: RequestHeaderModifier, requestHeaderModifier: {set: [{name: x-name, value: regex}]}}]
+      backendRefs: [{group: gwproxy.dev, kind: GwBackend, name: echo, weight: 1}, {name: missing, port: 1, weight: 0}]
+`;
+
+test("a GRPCRoute matches by service, method and header, and takes policies on itself and on its rules", async (t) => {
+  const policy = `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwPolicy
+metadata: {name: deny}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: GRPCRoute, name: echo, sectionName: named}]
+  traffic: {authorization: {action: Deny, policy: {matchExpressions: ["request.headers['x-deny'] == 'yes'"]}}}
+`;
+  const objects = documents(GATEWAY, staticBackend("echo", await startServer(t)), GRPC_ROUTE, policy);
+  const gateway = await startGateway({ after: (clean) => t.after(clean), dropped: undefined }, objects);
+  const client = connectTo(t, gateway.url());
+  const tenant = new Metadata();
+  tenant.set("x-tenant", "a");
+  assert.equal((await ask(client, "hello", tenant)).answer, "hello exact");
+  assert.equal((await ask(client, "hello")).answer, "hello regex");
+  const [first] = await once(client.download("1"), "error").then((errors: unknown[]) => errors as ServiceError[]);
+  assert.equal(first?.code, status.UNIMPLEMENTED, "a method that no rule takes");
+  tenant.set("x-deny", "yes");
+  assert.equal((await ask(client, "hello", tenant)).error?.code, status.PERMISSION_DENIED);
 });

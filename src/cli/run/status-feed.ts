@@ -31,6 +31,9 @@ export interface StatusFeed {
 const GROUPS: Readonly<Record<string, string>> = {
   Gateway: GATEWAY_GROUP,
   HTTPRoute: GATEWAY_GROUP,
+  TCPRoute: GATEWAY_GROUP,
+  TLSRoute: GATEWAY_GROUP,
+  GRPCRoute: GATEWAY_GROUP,
   GwBackend: GWPROXY_GROUP,
   GwPolicy: GWPROXY_GROUP,
 };

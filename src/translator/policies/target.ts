@@ -10,6 +10,7 @@ import { GATEWAY_GROUP, GWPROXY_GROUP } from "../../api/refs.ts";
 import type { Readable, ReadableIndex } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
 import type { TranslatedBackend } from "../backends/translate.ts";
+import type { HttpRouteKind } from "../facts.ts";
 import type { GatewayView } from "../gateway.ts";
 import { selectByLabels } from "../labels.ts";
 import type { BackendReach, RouteReach, ServiceReach } from "../reach.ts";
@@ -34,9 +35,9 @@ export interface TargetResolution {
 export interface RoutingTargets {
   readonly gateways: Readable<GatewayView>;
   readonly allGateways: Readable<KubeObject>;
-  readonly routes: Readable<RouteReach>;
+  readonly routes: { readonly [K in HttpRouteKind]: Readable<RouteReach> };
   /** Objects of the kinds that a selector can name. */
-  readonly byLabels: { readonly [K in "Gateway" | "HTTPRoute" | "Service" | "GwBackend"]: ReadableIndex<KubeObject> };
+  readonly byLabels: { readonly [K in "Gateway" | HttpRouteKind | "Service" | "GwBackend"]: ReadableIndex<KubeObject> };
 }
 
 export interface TargetContext extends RoutingTargets {
@@ -138,7 +139,8 @@ interface TargetKind<Context extends RoutingTargets> {
 
 const ROUTING_KINDS: ReadonlyMap<string, TargetKind<RoutingTargets>> = new Map([
   ["Gateway", { group: GATEWAY_GROUP, resolve: resolveGateway }],
-  ["HTTPRoute", { group: GATEWAY_GROUP, resolve: resolveRoute }],
+  ["HTTPRoute", { group: GATEWAY_GROUP, resolve: (ref, lookup) => resolveRoute(ref, "HTTPRoute", lookup) }],
+  ["GRPCRoute", { group: GATEWAY_GROUP, resolve: (ref, lookup) => resolveRoute(ref, "GRPCRoute", lookup) }],
 ]);
 
 const TARGET_KINDS: ReadonlyMap<string, TargetKind<TargetContext>> = new Map<string, TargetKind<TargetContext>>([
@@ -182,9 +184,9 @@ function resolveGateway(ref: TargetRef, lookup: Lookup<RoutingTargets>): Found {
   return { targets: [{ case: "listener", value: listener.key }], gateways: [key] };
 }
 
-function resolveRoute(ref: TargetRef, lookup: Lookup<RoutingTargets>): Found {
+function resolveRoute(ref: TargetRef, kind: HttpRouteKind, lookup: Lookup<RoutingTargets>): Found {
   const { namespace, context, read } = lookup;
-  const route = read.get(context.routes, `${namespace}/${ref.name}`);
+  const route = read.get(context.routes[kind], `${namespace}/${ref.name}`);
   if (route === undefined) return nothing(`${describe(ref, lookup)} not found`);
   if (ref.sectionName !== undefined && !route.rules.includes(ref.sectionName))
     return nothing(`${describe(ref, lookup)} has no rule ${ref.sectionName}`);

@@ -26,11 +26,15 @@ export function translateMatches(matches: readonly HTTPRouteMatch[] | undefined,
     const reportHere: Report = (path, message) => report(`matches[${at}].${path}`, message);
     return create(HttpMatchSchema, {
       path: translatePath(match.path, reportHere),
-      headers: firstOfEach(match.headers ?? [], (name) => name.toLowerCase(), "headers", reportHere),
+      headers: translateHeaders(match.headers, reportHere),
       query: firstOfEach(match.queryParams ?? [], (name) => name, "queryParams", reportHere),
       method: match.method ?? "",
     });
   });
+}
+
+export function translateHeaders(headers: readonly HTTPHeaderMatch[] | undefined, report: Report): ValueMatch[] {
+  return firstOfEach(headers ?? [], (name) => name.toLowerCase(), "headers", report);
 }
 
 function translatePath(path: HTTPPathMatch | undefined, report: Report): NonNullable<HttpMatch["path"]> {
@@ -65,7 +69,7 @@ function firstOfEach(
   return [...found.values()];
 }
 
-function isRegex(text: string, path: string, report: Report): boolean {
+export function isRegex(text: string, path: string, report: Report): boolean {
   try {
     RE2JS.compile(text);
     return true;

@@ -246,7 +246,7 @@ export const ClientValidationSchema: GenMessage<ClientValidation> = /*@__PURE__*
   messageDesc(file_gwproxy_config_v1_ir, 5);
 
 /**
- * One HTTPRoute. Key: "httproute/namespace/name".
+ * One HTTPRoute or GRPCRoute. Key: "httproute/namespace/name", "grpcroute/namespace/name".
  *
  * @generated from message gwproxy.config.v1.HttpRoute
  */

@@ -1,0 +1,70 @@
+/**
+ * One GRPCRoute → one resource. Service and method are the path of a gRPC request, so its matches are those of paths;
+ * the rest is as for every route (http-rules.ts).
+ */
+import { create } from "@bufbuild/protobuf";
+import type {
+  GRPCRoute,
+  GRPCRouteMatch,
+  GRPCRouteMethod,
+  GRPCRouteRule,
+} from "../../../generated/types/gateway-api/grpcroute.ts";
+import { HttpMatchSchema, type HttpMatch, type HttpRule } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Read } from "../../lib/collections/graph.ts";
+import type { ParentView } from "../attach.ts";
+import { isRegex, translateHeaders, type Report } from "./matches.ts";
+import { translateRoute, translateRule, type RouteContext, type RuleContext } from "./http-rules.ts";
+import type { TranslatedRoute } from "./route.ts";
+
+export function translateGrpcRoute(
+  route: GRPCRoute,
+  parents: readonly ParentView[],
+  context: RouteContext,
+  read: Read,
+): TranslatedRoute {
+  return translateRoute(route, parents, { ...context, kind: "GRPCRoute", read }, translateGrpcRule);
+}
+
+function translateGrpcRule(rule: GRPCRouteRule, context: RuleContext): HttpRule {
+  return translateRule(rule, context, (report) => translateGrpcMatches(rule.matches, report));
+}
+
+/** Never empty: a rule without matches takes every method. */
+function translateGrpcMatches(matches: readonly GRPCRouteMatch[] | undefined, report: Report): HttpMatch[] {
+  const wanted = matches === undefined || matches.length === 0 ? [{}] : matches;
+  return wanted.map((match: GRPCRouteMatch, at) => {
+    const reportHere: Report = (path, message) => report(`matches[${at}].${path}`, message);
+    return create(HttpMatchSchema, {
+      path: translateMethod(match.method, reportHere),
+      headers: translateHeaders(match.headers, reportHere),
+    });
+  });
+}
+
+const ANY = "[^/]+";
+
+/** The path is "/service/method"; what is not said may be anything. */
+function translateMethod(wanted: GRPCRouteMethod | undefined, report: Report): NonNullable<HttpMatch["path"]> {
+  const { service = "", method = "", type = "Exact" } = wanted ?? {};
+  if (service === "" && method === "") return { case: "prefix", value: "/" };
+  if (type === "RegularExpression") {
+    const sound = [isSound(service, "method.service", report), isSound(method, "method.method", report)];
+    if (sound.includes(false)) return { case: "prefix", value: "/" };
+    return { case: "regex", value: `/${grouped(service)}/${grouped(method)}` };
+  }
+  if (method === "") return { case: "prefix", value: `/${service}` };
+  if (service === "") return { case: "regex", value: `/${ANY}/${escaped(method)}` };
+  return { case: "exact", value: `/${service}/${method}` };
+}
+
+function isSound(text: string, path: string, report: Report): boolean {
+  return text === "" || isRegex(text, path, report);
+}
+
+function grouped(pattern: string): string {
+  return pattern === "" ? ANY : `(?:${pattern})`;
+}
+
+function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+}
