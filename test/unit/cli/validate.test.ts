@@ -18,7 +18,7 @@ spec:
     timeout: {}
 ---
 apiVersion: gateway.networking.k8s.io/v1
-kind: TLSRoute
+kind: UDPRoute
 metadata: {name: unused}
 `;
 
@@ -58,7 +58,7 @@ test("text shows each fault with its line, a mark under the value, the rule in w
   assert.match(format ?? "", /^ {4}= Duration: \S/);
   assert.match(text, /:8:5: error: .*unknown field "spec.traffic.timeout" \(did you mean `timeouts`\?\)\n/);
   assert.match(text, /= fields here: .*timeouts/);
-  assert.match(text, /:10:7: warning: TLSRoute default\/unused|:11:7: warning: TLSRoute default\/unused/);
+  assert.match(text, /:10:7: warning: UDPRoute default\/unused|:11:7: warning: UDPRoute default\/unused/);
   assert.ok(text.endsWith("2 errors, 1 warning\n"));
 });
 
