@@ -10,7 +10,10 @@ import type { ApplyResult, Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { BackendRegistry, Callee } from "./backends/registry.ts";
 import { checkSettings } from "./backends/settings.ts";
 import { ProxyError } from "./errors.ts";
-import { compileServerTls, type BindTls, type ClientCertificates, type ServerTls } from "./listeners/server-tls.ts";
+import { checkFrontend, FrontendSet } from "./frontends.ts";
+import { bindTls } from "./listeners/bind-tls.ts";
+import type { Frontend } from "./listeners/frontend.ts";
+import { compileServerTls, type BindTls, type ServerTls } from "./listeners/server-tls.ts";
 import { bindRule, type BoundRule } from "./pipeline/bind-rule.ts";
 import { compose } from "./pipeline/compose.ts";
 import type { CompiledPolicy, PolicySet } from "./pipeline/policy-set.ts";
@@ -53,9 +56,16 @@ export class Configuration {
   readonly #hosts = new Map<string, HostMap<PlacedListener>>();
   readonly #tls = new Map<string, BindTls>();
   readonly #tcp = new TcpRouter();
+  readonly #frontends: FrontendSet;
 
   constructor(options: ConfigurationOptions) {
     this.#options = options;
+    this.#frontends = new FrontendSet(options.policies);
+  }
+
+  /** How a Bind takes connections; the same object until a policy changes. */
+  frontendOf(bind: string): Frontend {
+    return this.#frontends.of(bind);
   }
 
   /** Everything in force, for dumps. */
@@ -87,7 +97,8 @@ export class Configuration {
     if (tls === undefined) {
       const hosts = this.#hosts.get(bind);
       const all = [...this.#listeners.values()].filter(({ message }) => message.bind === bind);
-      this.#tls.set(bind, (tls = { find: (name) => hosts?.find(name)?.tls, clients: strictest(all) }));
+      tls = bindTls(all, (name) => hosts?.find(name)?.tls, this.frontendOf(bind).tls);
+      this.#tls.set(bind, tls);
     }
     return tls;
   }
@@ -200,6 +211,7 @@ export class Configuration {
     const { message, version } = resource;
     try {
       checkSettings(message.backend);
+      checkFrontend(message.frontend, policies);
       this.#policyTouched(policies.put(policies.compile(message, version)), dirty);
     } catch (error) {
       // A typing error in a policy must never open what it governs: closed, unless its last good version still serves.
@@ -239,12 +251,16 @@ export class Configuration {
   }
 
   #policyTouched(targets: readonly string[], dirty: { listeners: Set<string>; routes: Set<string> }): void {
+    this.#frontends.changed();
     for (const target of targets) {
       const colon = target.indexOf(":");
       const name = target.slice(colon + 1).split("#", 1)[0] as string;
       switch (target.slice(0, colon)) {
         case "gateway":
           for (const [key, { message }] of this.#listeners) if (gatewayOf(message) === name) dirty.listeners.add(key);
+          break;
+        case "bind":
+          for (const [key, { message }] of this.#listeners) if (message.bind === name) dirty.listeners.add(key);
           break;
         case "listener":
           dirty.listeners.add(name);
@@ -271,7 +287,7 @@ export class Configuration {
     const placed: PlacedListener = {
       message,
       router,
-      tls: message.tls === undefined ? undefined : compileServerTls(message.tls),
+      tls: message.tls === undefined ? undefined : compileServerTls(message.tls, this.frontendOf(message.bind).tls),
       stage: {
         chain: chain.middlewares,
         captureBytes: chain.captureBytes,
@@ -302,7 +318,9 @@ export class Configuration {
 
   #levels(listener: Listener): (readonly CompiledPolicy[])[] {
     const { policies } = this.#options;
-    return [policies.at(`gateway:${gatewayOf(listener)}`), policies.at(`listener:${listener.key}`)];
+    const gateway = gatewayOf(listener);
+    const { bind, key } = listener;
+    return [policies.at(`gateway:${gateway}`), policies.at(`bind:${bind}`), policies.at(`listener:${key}`)];
   }
 
   #placeRoute(key: string): void {
@@ -347,11 +365,6 @@ export class Configuration {
   #release(rules: readonly BoundRule[]): void {
     for (const { slots } of rules) for (const slot of slots) this.#options.backends.release(slot);
   }
-}
-
-function strictest(listeners: readonly PlacedListener[]): ClientCertificates {
-  const modes = new Set(listeners.map(({ tls }) => tls?.clients));
-  return modes.has("required") ? "required" : modes.has("optional") ? "optional" : "ignored";
 }
 
 const RANK: Readonly<Record<Resource["type"], number>> = {

@@ -18,6 +18,7 @@ import { createCallouts } from "./callouts/callouts.ts";
 import { Configuration } from "./configuration.ts";
 import { acceptorOf } from "./listeners/acceptor.ts";
 import { openBindSocket, type BindSocket } from "./listeners/bind.ts";
+import type { Frontend } from "./listeners/frontend.ts";
 import { createHttp1 } from "./listeners/http1.ts";
 import { createHttp2 } from "./listeners/http2.ts";
 import { TcpEngine } from "./listeners/tcp.ts";
@@ -108,14 +109,23 @@ export function createProxy(options: ProxyOptions): Proxy {
     const port = options.ports?.(message.port) ?? message.port;
     const { key: bind, gateway } = message;
     const env = { podName, namespace: gateway?.namespace ?? "", gateway: gateway?.name ?? "" };
-    const engine = { bind, env, log, stage: configuration.stageOf(bind), onFinished: record };
+    const frontend = (): Frontend => configuration.frontendOf(bind);
+    const engine = { bind, env, log, frontend, stage: configuration.stageOf(bind), onFinished: record };
     const http1 = createHttp1(engine);
     const http2 = createHttp2(engine);
     const choose = (serverName: string): Callee => configuration.calleeOf(bind, serverName);
     const tcp = new TcpEngine({ log, resolver, connectTimeoutMs, choose });
-    const accept = acceptorOf(message.protocol, { log, tls: () => configuration.tlsOf(bind), http1, http2, tcp });
+    const accept = acceptorOf(message.protocol, {
+      log,
+      env,
+      frontend,
+      tls: () => configuration.tlsOf(bind),
+      http1,
+      http2,
+      tcp,
+    });
     const { bindAddress: address } = options;
-    const listener = await openBindSocket({ address, port, accept, engines: [http1, http2] });
+    const listener = await openBindSocket({ address, port, frontend, accept, engines: [http1, http2] });
     open.set(bind, { message, listener });
   };
   /** Opens and closes sockets until they are as the Binds say. */

@@ -298,13 +298,13 @@ function identify(object: KubeObject): { readonly id: ObjectId; readonly generat
   return { id: objectId(object), generation: object.metadata.generation ?? 0 };
 }
 
-function says({ units, backend }: PolicyContent): boolean {
-  return units.length > 0 || backend !== undefined;
+function says({ units, backend, frontend }: PolicyContent): boolean {
+  return units.length > 0 || (backend ?? frontend) !== undefined;
 }
 
 /** A policy that only closes what it governs says nothing that the user asked for. */
-function enforces({ units, backend }: PolicyContent): boolean {
-  return units.some(({ unit }) => unit.case !== "refusal") || backend !== undefined;
+function enforces({ units, backend, frontend }: PolicyContent): boolean {
+  return units.some(({ unit }) => unit.case !== "refusal") || (backend ?? frontend) !== undefined;
 }
 
 function sentByPort(resources: readonly Resource[], reach: ServiceReach | undefined): Sent[] {
@@ -327,6 +327,7 @@ function sentPolicy(
     override: content.override,
     units: [...content.units],
     ...(content.backend === undefined ? {} : { backend: content.backend }),
+    ...(content.frontend === undefined ? {} : { frontend: content.frontend }),
   });
   return sentTo(resolution.gateways, [resourceOf("Policy", message)]);
 }

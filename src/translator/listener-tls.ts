@@ -23,6 +23,7 @@ import type { ReadableIndex } from "../lib/collections/collection.ts";
 import type { Read } from "../lib/collections/graph.ts";
 import type { Fault } from "./gateway.ts";
 import { isGranted } from "./grants.ts";
+import { tlsChoiceOf } from "./listener-options.ts";
 import { certificatesIn, isPrivateKey } from "./pem.ts";
 import { SecretReader, type Entries, type SecretCollections } from "./secrets.ts";
 
@@ -47,6 +48,10 @@ export function translateListenerTls(gateway: Gateway, listener: GatewayListener
   const passthrough = listener.tls?.mode === "Passthrough";
   const message = create(ListenerTlsSchema, { passthrough });
   if (passthrough) return { message, fault: undefined };
+  const choice = tlsChoiceOf(listener.tls?.options);
+  // Weaker versions than the user meant must not be spoken: without a certificate every handshake fails.
+  if (typeof choice === "string") return { message, fault: { reason: Reason.Invalid, message: choice } };
+  if (choice !== undefined) message.choice = choice;
   const fault =
     resolver.certificate(listener.tls?.certificateRefs ?? [], message) ??
     resolver.clients(validationOf(gateway, listener.port), message);

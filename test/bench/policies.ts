@@ -141,6 +141,7 @@ const PEER = new Peer(
     certificate: undefined,
   },
   { podName: "gw-0", namespace: "default", gateway: "gw" },
+  false,
 );
 
 /** Milliseconds of processor time of this thread, which a busy machine does not stretch. */

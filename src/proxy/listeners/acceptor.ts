@@ -4,15 +4,20 @@ import type { TLSSocket } from "node:tls";
 import { Protocol } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
-import { readClientHello } from "./client-hello.ts";
+import { helloOf } from "./client-hello.ts";
 import type { Engine } from "./engine.ts";
+import type { Frontend } from "./frontend.ts";
 import { lookAhead } from "./first-bytes.ts";
+import { peerOf, type Env } from "./peer.ts";
 import { takeByPreface } from "./preface.ts";
-import { HANDSHAKE_TIMEOUT_MS, TlsLayer, type BindTls } from "./server-tls.ts";
+import { TlsLayer, type BindTls } from "./server-tls.ts";
 import type { TcpEngine } from "./tcp.ts";
 
 export interface AcceptorParts {
   readonly log: Logger;
+  readonly env: Env;
+  /** Asked for every connection. */
+  readonly frontend: () => Frontend;
   /** Asked for every connection. */
   readonly tls: () => BindTls;
   readonly http1: Engine;
@@ -20,45 +25,58 @@ export interface AcceptorParts {
   readonly tcp: TcpEngine;
 }
 
-/** For the first bytes of a plain connection. */
-const HEAD_TIMEOUT_MS = 60_000;
-
 /** @throws ConfigError for a protocol that this version does not know */
 export function acceptorOf(protocol: Protocol, parts: AcceptorParts): (socket: Socket) => void {
-  const { log, tls, tcp, http1, http2 } = parts;
+  const { log, tls, frontend, http1, http2 } = parts;
   switch (protocol) {
     case Protocol.HTTP:
-      return (socket) => takeByPreface(socket, parts, HEAD_TIMEOUT_MS);
+      return (socket) => {
+        if (isAdmitted(socket, parts)) takeByPreface(socket, parts, frontend().http1.headTimeoutMs);
+      };
     case Protocol.HTTPS: {
-      const onSecure = (socket: TLSSocket): void => (socket.alpnProtocol === "h2" ? http2 : http1).take(socket);
+      const onSecure = (socket: TLSSocket): void => {
+        if (isAdmitted(socket, parts)) (socket.alpnProtocol === "h2" ? http2 : http1).take(socket);
+      };
       const layer = new TlsLayer({ log, tls, protocols: ["h2", "http/1.1"], onSecure });
       return (socket) => layer.accept(socket);
     }
     case Protocol.TLS: {
-      const onSecure = (socket: TLSSocket): void => void tcp.take(socket, socket.servername || "");
+      const onSecure = (socket: TLSSocket): void => takeBytes(socket, socket.servername || "", parts);
       return acceptByName(parts, new TlsLayer({ log, tls, protocols: [], onSecure }));
     }
     case Protocol.TCP:
-      return (socket) => void tcp.take(socket, "");
+      return (socket) => takeBytes(socket, "", parts);
     default:
       throw new ConfigError("a Bind of a protocol unknown to this version");
   }
 }
 
+function isAdmitted(socket: Socket, parts: AcceptorParts): boolean {
+  const settings = parts.frontend();
+  const reason = settings.refusal(peerOf(socket, parts.env, settings));
+  if (reason === undefined) return true;
+  parts.log.debug("connection not authorized", { peer: socket.remoteAddress ?? "", reason });
+  socket.destroy();
+  return false;
+}
+
+function takeBytes(socket: Socket, serverName: string, parts: AcceptorParts): void {
+  if (parts.frontend().closed) socket.destroy();
+  else if (isAdmitted(socket, parts)) void parts.tcp.take(socket, serverName);
+}
+
 /** The server name says whether the handshake is ours or the backend's. */
-function acceptByName({ tls, tcp }: AcceptorParts, layer: TlsLayer): (socket: Socket) => void {
+function acceptByName(parts: AcceptorParts, layer: TlsLayer): (socket: Socket) => void {
+  const { tls } = parts;
   return (socket) =>
     lookAhead(
       socket,
-      (start) => {
-        const hello = readClientHello(start);
-        return hello === "incomplete" ? undefined : hello;
-      },
+      helloOf,
       (hello) => {
         if (hello === "invalid") socket.destroy();
-        else if (tls().find(hello.serverName)?.passthrough === true) void tcp.take(socket, hello.serverName);
+        else if (tls().find(hello.serverName)?.passthrough === true) takeBytes(socket, hello.serverName, parts);
         else layer.accept(socket);
       },
-      HANDSHAKE_TIMEOUT_MS,
+      tls().handshakeTimeoutMs,
     );
 }

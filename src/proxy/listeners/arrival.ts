@@ -22,11 +22,11 @@ export interface RequestHead {
   readonly fields: readonly string[];
   /** Where the protocol says so itself; undefined where the fields do (RFC 9112 6.3). */
   readonly isBodyless: boolean | undefined;
+  readonly maxFields: number;
   /** As HTTP/2 counts them (RFC 9113 6.5.2); undefined where the parser has counted already. */
   readonly maxFieldBytes: number | undefined;
 }
 
-const MAX_FIELDS = 100;
 const LENGTH = /^[0-9]{1,15}$/;
 const HOST = /^(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._~!$&'()*+,;=%-]+)(?::[0-9]{0,5})?$/;
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
@@ -43,6 +43,8 @@ interface Found {
   trailers: boolean;
   upgrade: string | undefined;
   proxyAuthorization: string[] | undefined;
+  /** Names and values of what a trusted peer says about its client; undefined: it is not trusted. */
+  forwarding: string[] | undefined;
   nominated: Set<string> | undefined;
 }
 
@@ -62,10 +64,12 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
     trailers: false,
     upgrade: undefined,
     proxyAuthorization: undefined,
+    forwarding: peer.trusted ? [] : undefined,
     nominated: undefined,
   };
   if (head.maxFieldBytes !== undefined && listSize(head.fields) > head.maxFieldBytes)
     throw new ProxyError("headers_too_large");
+  if (head.fields.length > head.maxFields * 2) throw new ProxyError("headers_too_large");
   const raw = readFields(head.fields, found);
   const { target, authority } = splitTarget(head.target);
   const host = authority ?? head.authority ?? found.host;
@@ -79,7 +83,8 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
   const scheme = peer.serverName === undefined ? "http" : "https";
   raw[1] = host;
   const forwardedFor = found.forwardedFor === undefined ? peer.address : `${found.forwardedFor}, ${peer.address}`;
-  raw.push("x-forwarded-for", forwardedFor, "x-forwarded-proto", scheme, "x-forwarded-host", host);
+  raw.push("x-forwarded-for", forwardedFor);
+  pushForwarding(raw, found.forwarding, scheme, host);
   raw.push("x-request-id", requestId);
   if (found.trailers) raw.push("te", "trailers");
   const length = found.contentLength === undefined ? undefined : Number(found.contentLength);
@@ -101,6 +106,18 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
   return { arrival, hasBody };
 }
 
+/** What a trusted peer said is kept, and told where it said nothing. */
+function pushForwarding(raw: string[], said: readonly string[] | undefined, scheme: string, host: string): void {
+  if (said === undefined || said.length === 0) {
+    raw.push("x-forwarded-proto", scheme, "x-forwarded-host", host);
+    return;
+  }
+  raw.push(...said);
+  const names = said.filter((_text, at) => at % 2 === 0);
+  if (!names.includes("x-forwarded-proto")) raw.push("x-forwarded-proto", scheme);
+  if (!names.includes("x-forwarded-host")) raw.push("x-forwarded-host", host);
+}
+
 export function arrivalOf(head: Head, body: Body): Arrival {
   return { ...head.arrival, body };
 }
@@ -112,7 +129,6 @@ function listSize(fields: readonly string[]): number {
 }
 
 function readFields(raw: readonly string[], found: Found): string[] {
-  if (raw.length > MAX_FIELDS * 2) throw new ProxyError("headers_too_large");
   // Host leads, as it does in every request; its value is known when all fields are read.
   const out: string[] = ["host", ""];
   for (let at = 0; at < raw.length; at += 2) {
@@ -158,6 +174,9 @@ function readSpecial(field: { name: string; role: number }, value: string, found
       return;
     case ROLE.forwardedFor:
       found.forwardedFor = found.forwardedFor === undefined ? value : `${found.forwardedFor}, ${value}`;
+      return;
+    case ROLE.forwarding:
+      found.forwarding?.push(field.name, value);
       return;
     case ROLE.requestId:
       if (found.requestId === undefined && REQUEST_ID.test(value)) found.requestId = value;

@@ -1,10 +1,13 @@
 /** One socket of a Gateway. In: connections. Out: each in the hands of whoever serves it. A change of configuration never ends one. */
 import { createServer, type Server, type Socket } from "node:net";
 import type { Engine } from "./engine.ts";
+import type { Frontend } from "./frontend.ts";
 
 export interface BindOptions {
   readonly address: string;
   readonly port: number;
+  /** Asked for every connection. */
+  readonly frontend: () => Frontend;
   readonly accept: (socket: Socket) => void;
   readonly engines: readonly Engine[];
 }
@@ -17,22 +20,21 @@ export interface BindSocket {
   close(): void;
 }
 
-const TCP_KEEPALIVE_MS = 180_000;
 const BACKLOG = 4096;
 
 /** @throws the listen error (EADDRINUSE, EACCES) */
 export async function openBindSocket(options: BindOptions): Promise<BindSocket> {
-  const { accept, engines } = options;
+  const { accept, engines, frontend } = options;
   const connections = new Set<Socket>();
   let onEmpty = (): void => undefined;
   const server = createServer({
     // A client may end its side and still wait for the answer.
     allowHalfOpen: true,
     noDelay: true,
-    keepAlive: true,
-    keepAliveInitialDelay: TCP_KEEPALIVE_MS,
   });
   server.on("connection", (socket) => {
+    const { timeMs, intervalMs, probes } = frontend().keepalive;
+    socket.setKeepAlive(true, timeMs, intervalMs, probes);
     connections.add(socket);
     socket.on("close", () => {
       connections.delete(socket);

@@ -12,6 +12,12 @@ const MAX_HELLO_BYTES = 65_536;
 
 export type Hello = { readonly serverName: string } | "incomplete" | "invalid";
 
+/** As a judge of the first bytes. */
+export function helloOf(start: Buffer): Exclude<Hello, "incomplete"> | undefined {
+  const hello = readClientHello(start);
+  return hello === "incomplete" ? undefined : hello;
+}
+
 /** @param bytes from the start of the connection @returns serverName "" when the client sent none */
 export function readClientHello(bytes: Buffer): Hello {
   const message = joinRecords(bytes);

@@ -4,6 +4,7 @@ import type { Logger } from "../../lib/log.ts";
 import type { Outcome } from "../pipeline/exchange.ts";
 import type { HttpExchange } from "../pipeline/http-exchange.ts";
 import type { Stage } from "../pipeline/run.ts";
+import type { Frontend } from "./frontend.ts";
 import type { Env } from "./peer.ts";
 
 export interface Engine {
@@ -19,6 +20,8 @@ export interface EngineOptions {
   /** What expressions see of this process. */
   readonly env: Env;
   readonly log: Logger;
+  /** Asked for every connection. */
+  readonly frontend: () => Frontend;
   /** Where every request enters; asked anew for each. */
   readonly stage: Stage;
   readonly onFinished: (exchange: HttpExchange, outcome: Outcome) => void;

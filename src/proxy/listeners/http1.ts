@@ -9,6 +9,7 @@ import { ProxyError } from "../errors.ts";
 import type { Outcome } from "../pipeline/exchange.ts";
 import type { RequestHead } from "./arrival.ts";
 import type { Engine, EngineOptions } from "./engine.ts";
+import type { Frontend } from "./frontend.ts";
 import { Http1Wire } from "./http1-wire.ts";
 import { IncomingBody, type BodySource } from "./incoming-body.ts";
 import { peerOf, type Peer } from "./peer.ts";
@@ -16,18 +17,15 @@ import { refusalOf, refuseSocket } from "./refuse-socket.ts";
 import { receive, type Host, type Visit } from "./visit.ts";
 
 const MAX_HEADER_BYTES = 65_536;
-const HEAD_TIMEOUT_MS = 60_000;
-const IDLE_TIMEOUT_MS = 600_000;
+const CHECK_INTERVAL_MS = 1_000;
 
 export function createHttp1(options: EngineOptions): Engine {
   const state = { draining: false };
   const connections = new WeakMap<Socket, Connection>();
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
-    headersTimeout: HEAD_TIMEOUT_MS,
     requestTimeout: 0,
-    keepAliveTimeout: IDLE_TIMEOUT_MS,
-    connectionsCheckingInterval: 5_000,
+    connectionsCheckingInterval: CHECK_INTERVAL_MS,
     requireHostHeader: false,
     insecureHTTPParser: false,
     optimizeEmptyRequests: true,
@@ -42,7 +40,11 @@ export function createHttp1(options: EngineOptions): Engine {
   server.emit("listening");
   return {
     take(socket) {
-      connections.set(socket, new Connection(socket, options, state));
+      const frontend = options.frontend();
+      // The only settings that node:http knows for a server and not for a connection: those that are open follow a change.
+      server.headersTimeout = frontend.http1.headTimeoutMs;
+      server.keepAliveTimeout = frontend.http1.idleTimeoutMs;
+      connections.set(socket, new Connection(socket, options, frontend, state));
       server.emit("connection", socket);
     },
     drain() {
@@ -58,15 +60,21 @@ class Connection implements Host {
   readonly #peer: Peer;
   readonly #options: EngineOptions;
   readonly #state: { readonly draining: boolean };
+  readonly #maxFields: number;
+  #isOld = false;
   /** More than one only when a client pipelines. */
   readonly #visits = new Set<Visit>();
 
-  constructor(socket: Socket, options: EngineOptions, state: { readonly draining: boolean }) {
+  constructor(socket: Socket, options: EngineOptions, frontend: Frontend, state: { readonly draining: boolean }) {
     this.#socket = socket;
-    this.#peer = peerOf(socket, options.env);
+    this.#peer = peerOf(socket, options.env, frontend);
+    this.#maxFields = frontend.http1.maxFields;
     this.#options = options;
     this.#state = state;
+    const { maxConnectionMs } = frontend;
+    const timer = maxConnectionMs === undefined ? undefined : setTimeout(() => this.#growOld(), maxConnectionMs);
     socket.on("close", () => {
+      clearTimeout(timer);
       for (const visit of this.#visits) visit.onConnectionLost();
       this.#visits.clear();
     });
@@ -77,7 +85,13 @@ class Connection implements Host {
   }
 
   get draining(): boolean {
-    return this.#state.draining;
+    return this.#isOld || this.#state.draining;
+  }
+
+  /** Ends with the answer that is under way, which says so; at once without one. */
+  #growOld(): void {
+    this.#isOld = true;
+    if (this.#visits.size === 0) this.#socket.end();
   }
 
   serve(request: IncomingMessage, response: ServerResponse, waits: boolean): void {
@@ -88,6 +102,7 @@ class Connection implements Host {
       version: `HTTP/${request.httpVersion}`,
       fields: request.rawHeaders,
       isBodyless: undefined,
+      maxFields: this.#maxFields,
       maxFieldBytes: undefined,
     };
     const makeBody = (): IncomingBody => new IncomingBody(new Http1BodySource(request, waits ? response : undefined));

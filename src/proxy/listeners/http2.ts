@@ -5,6 +5,7 @@
 import {
   constants,
   createServer,
+  type Http2Server,
   type IncomingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
@@ -14,25 +15,49 @@ import type { Logger } from "../../lib/log.ts";
 import type { Outcome } from "../pipeline/exchange.ts";
 import type { RequestHead } from "./arrival.ts";
 import type { Engine, EngineOptions } from "./engine.ts";
+import type { Frontend } from "./frontend.ts";
 import { Http2Wire } from "./http2-wire.ts";
 import { IncomingBody, type BodySource } from "./incoming-body.ts";
 import { peerOf, type Peer } from "./peer.ts";
+import { Pinger } from "./pinger.ts";
 import { receive, type Host, type Visit } from "./visit.ts";
 
-const STREAM_WINDOW_BYTES = 1_048_576;
-const CONNECTION_WINDOW_BYTES = 16_777_216;
-const MAX_HEADER_LIST_BYTES = 16_384;
+const MAX_FIELDS = 100;
 const MAX_STREAMS = 200;
 const IDLE_TIMEOUT_MS = 600_000;
 
 export function createHttp2(options: EngineOptions): Engine {
-  const state = { draining: false };
-  const sessions = new Set<ServerHttp2Session>();
+  const state: State = { draining: false, sessions: new Set() };
+  let frontend: Frontend | undefined;
+  let server: Http2Server | undefined;
+  return {
+    take(socket) {
+      const now = options.frontend();
+      // A server holds the settings of its sessions; those that are open keep the server that they began with.
+      if (server === undefined || frontend !== now) server = createServerFor((frontend = now), options, state);
+      server.emit("connection", socket);
+    },
+    drain() {
+      state.draining = true;
+      for (const session of state.sessions) session.close();
+    },
+  };
+}
+
+interface State {
+  draining: boolean;
+  readonly sessions: Set<ServerHttp2Session>;
+}
+
+function createServerFor(frontend: Frontend, options: EngineOptions, state: State): Http2Server {
+  const { http2, maxConnectionMs } = frontend;
+  const { sessions } = state;
   const server = createServer({
     settings: {
-      initialWindowSize: STREAM_WINDOW_BYTES,
+      initialWindowSize: http2.windowBytes,
       maxConcurrentStreams: MAX_STREAMS,
-      maxHeaderListSize: MAX_HEADER_LIST_BYTES,
+      maxFrameSize: http2.frameBytes,
+      maxHeaderListSize: http2.maxHeaderBytes,
       enablePush: false,
     },
     // A client may not keep the parser busy with frames that lead to nothing.
@@ -44,32 +69,34 @@ export function createHttp2(options: EngineOptions): Engine {
   });
   server.on("session", (session) => {
     sessions.add(session);
-    session.on("close", () => sessions.delete(session));
-    session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+    const age = maxConnectionMs === undefined ? undefined : setTimeout(() => session.close(), maxConnectionMs);
+    const pinger = http2.pingIntervalMs === undefined ? undefined : new Pinger(session, http2.pingIntervalMs, http2);
+    session.on("close", () => {
+      sessions.delete(session);
+      clearTimeout(age);
+      pinger?.stop();
+    });
+    session.setLocalWindowSize(http2.connectionWindowBytes);
     session.setTimeout(IDLE_TIMEOUT_MS, () => session.close());
     // What is wrong with a connection ends it; its streams hear of that by themselves.
     session.on("error", (error) => options.log.debug("connection failed", { reason: error.message }));
-    const connection = new Connection(session, options, state);
+    const connection = new Connection(session, options, frontend, state);
     session.on("stream", (stream, headers, flags, fields) => connection.serve(stream, headers, flags, fields));
     if (state.draining) session.close();
   });
-  return {
-    take: (socket) => void server.emit("connection", socket),
-    drain() {
-      state.draining = true;
-      for (const session of sessions) session.close();
-    },
-  };
+  return server;
 }
 
 class Connection implements Host {
   readonly #peer: Peer;
   readonly #options: EngineOptions;
+  readonly #maxHeaderBytes: number;
   readonly #state: { readonly draining: boolean };
 
-  constructor(session: ServerHttp2Session, options: EngineOptions, state: { readonly draining: boolean }) {
+  constructor(session: ServerHttp2Session, options: EngineOptions, frontend: Frontend, state: State) {
     // The socket of a session is a proxy that lets addresses through; it is one of ours.
-    this.#peer = peerOf(session.socket as Socket, options.env);
+    this.#peer = peerOf(session.socket as Socket, options.env, frontend);
+    this.#maxHeaderBytes = frontend.http2.maxHeaderBytes;
     this.#options = options;
     this.#state = state;
   }
@@ -85,7 +112,8 @@ class Connection implements Host {
   serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, fields: readonly string[]): void {
     // A broken stream ends by itself; what it was good for hears of it by "close".
     stream.on("error", ignore);
-    const head = headOf(fields, (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0);
+    const isBodyless = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
+    const head = headOf(fields, isBodyless, this.#maxHeaderBytes);
     const waits = headers.expect?.toLowerCase() === "100-continue";
     const makeBody = (): IncomingBody => new IncomingBody(new Http2BodySource(stream, waits));
     const wire = new Http2Wire(stream);
@@ -108,7 +136,7 @@ class Connection implements Host {
 function ignore(): void {}
 
 /** Pseudo-fields apart from the others, and the crumbs of a cookie put together again (RFC 9113 8.2.3). */
-function headOf(raw: readonly string[], isBodyless: boolean): RequestHead {
+function headOf(raw: readonly string[], isBodyless: boolean, maxFieldBytes: number): RequestHead {
   const pseudo = new Map<string, string>();
   const fields: string[] = [];
   const crumbs: string[] = [];
@@ -127,7 +155,8 @@ function headOf(raw: readonly string[], isBodyless: boolean): RequestHead {
     version: "HTTP/2",
     fields,
     isBodyless,
-    maxFieldBytes: MAX_HEADER_LIST_BYTES,
+    maxFields: MAX_FIELDS,
+    maxFieldBytes,
   };
 }
 

@@ -6,6 +6,7 @@ import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import type { Scope } from "../../cel/scope.ts";
 import { Attributes, readers } from "../pipeline/attributes.ts";
+import type { Frontend } from "./frontend.ts";
 import { CERTIFICATE_READERS, type ClientCertificate, clientCertificateOf } from "./client-certificate.ts";
 
 /** Who serves: the same for every connection of a Bind. A value that is not known is left out. */
@@ -31,12 +32,15 @@ export interface Ends {
 
 export class Peer implements Scope {
   readonly ends: Ends;
+  /** What it says about its own clients is believed. */
+  readonly trusted: boolean;
   readonly #env: Env;
   #source: unknown;
   #destination: unknown;
 
-  constructor(ends: Ends, env: Env) {
+  constructor(ends: Ends, env: Env, trusted: boolean) {
     this.ends = ends;
+    this.trusted = trusted;
     this.#env = env;
   }
 
@@ -85,7 +89,7 @@ const DESTINATION = readers<Ends>({
   hostname: ({ serverName }) => (serverName === "" ? undefined : serverName),
 });
 
-export function peerOf(socket: Socket, env: Env): Peer {
+export function peerOf(socket: Socket, env: Env, frontend: Pick<Frontend, "trusts">): Peer {
   const { localAddress = UNKNOWN, localPort = 0 } = socket;
   const secure = socket instanceof TLSSocket ? socket : undefined;
   // A client that has reset its connection already has no address any more.
@@ -103,7 +107,7 @@ export function peerOf(socket: Socket, env: Env): Peer {
     // Read now: once the connection is over, and a log line is written, it is not to be had any more.
     certificate: secure === undefined ? undefined : clientCertificateOf(secure),
   };
-  return new Peer(ends, env);
+  return new Peer(ends, env, frontend.trusts(address));
 }
 
 const UNKNOWN = "unknown";

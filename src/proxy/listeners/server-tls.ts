@@ -11,9 +11,12 @@ import {
   type Server,
   type TLSSocket,
 } from "node:tls";
-import type { ListenerTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { FrontendTls, ListenerTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError, messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
+import { helloOf, type Hello } from "./client-hello.ts";
+import { lookAhead } from "./first-bytes.ts";
+import { tlsChoice, type TlsChoiceOptions } from "./tls-choice.ts";
 
 /** Whether clients have to show a certificate that is trusted. */
 export type ClientCertificates = "ignored" | "optional" | "required";
@@ -24,6 +27,7 @@ export interface ServerTls {
   /** What the context was made of. */
   readonly options: SecureContextOptions | undefined;
   readonly clients: ClientCertificates;
+  readonly choice: TlsChoiceOptions;
   /** The handshake is the backend's. */
   readonly passthrough: boolean;
 }
@@ -33,32 +37,44 @@ export interface BindTls {
   /** @param name in lower case; "" when the client sent none */
   find(name: string): ServerTls | undefined;
   readonly clients: ClientCertificates;
+  readonly handshakeTimeoutMs: number;
+  /** Of listeners that do not choose for themselves. */
+  readonly choice: TlsChoiceOptions;
+  /** Some listener chooses for itself. */
+  readonly differs: boolean;
+  /** The preferred one first; undefined: those of the engines. */
+  readonly protocols: readonly string[] | undefined;
 }
 
 export const HANDSHAKE_TIMEOUT_MS = 15_000;
 
-const compiled = new WeakMap<ListenerTls, ServerTls>();
+/** What a listener with no policy has. */
+const USUAL = {};
+const compiled = new WeakMap<ListenerTls, WeakMap<object, ServerTls>>();
 
-/** Made once per message. @throws ConfigError when certificate and key cannot be used */
-export function compileServerTls(message: ListenerTls): ServerTls {
-  let tls = compiled.get(message);
-  if (tls === undefined) compiled.set(message, (tls = compile(message)));
+/** Made once per listener and policy. @throws ConfigError when certificate and key cannot be used */
+export function compileServerTls(message: ListenerTls, frontend?: FrontendTls): ServerTls {
+  let made = compiled.get(message);
+  if (made === undefined) compiled.set(message, (made = new WeakMap()));
+  let tls = made.get(frontend ?? USUAL);
+  if (tls === undefined) made.set(frontend ?? USUAL, (tls = compile(message, frontend)));
   return tls;
 }
 
-function compile({ certificatePem, privateKeyPem, clientValidation, passthrough }: ListenerTls): ServerTls {
+function compile(message: ListenerTls, frontend: FrontendTls | undefined): ServerTls {
+  const { certificatePem, privateKeyPem, clientValidation, passthrough } = message;
   const clients = clientValidation === undefined ? "ignored" : clientValidation.optional ? "optional" : "required";
-  if (certificatePem === "") return { context: undefined, options: undefined, clients, passthrough };
+  const choice = tlsChoice(message.choice, frontend);
+  if (certificatePem === "") return { context: undefined, options: undefined, clients, choice, passthrough };
   const options: SecureContextOptions = {
     cert: certificatePem,
     key: privateKeyPem,
-    minVersion: "TLSv1.2",
-    maxVersion: "TLSv1.3",
+    ...choice,
     // An empty list, not an absent one: absent would mean the system roots.
     ca: clientValidation === undefined || clientValidation.caPem === "" ? [] : clientValidation.caPem,
   };
   try {
-    return { context: createSecureContext(options), options, clients, passthrough };
+    return { context: createSecureContext(options), options, clients, choice, passthrough };
   } catch (cause) {
     throw new ConfigError(`tls: ${messageOf(cause)}`, { cause });
   }
@@ -76,7 +92,7 @@ export interface TlsLayerOptions {
 export class TlsLayer {
   readonly #options: TlsLayerOptions;
   #tls: BindTls | undefined;
-  #server: Server | undefined;
+  readonly #servers = new Map<TlsChoiceOptions, Server>();
 
   constructor(options: TlsLayerOptions) {
     this.#options = options;
@@ -84,17 +100,33 @@ export class TlsLayer {
 
   accept(socket: Socket): void {
     const tls = this.#options.tls();
-    if (this.#server === undefined || this.#tls !== tls) this.#server = this.#createServer(tls);
-    this.#tls = tls;
-    this.#server.emit("connection", socket);
+    if (!tls.differs) this.#shake(socket, tls, tls.choice);
+    else lookAhead(socket, helloOf, (hello) => this.#byName(socket, tls, hello), tls.handshakeTimeoutMs);
   }
 
-  #createServer(tls: BindTls): Server {
-    const { log, protocols, onSecure } = this.#options;
+  /** What a context is chosen for by SNICallback comes too late for versions, suites and groups. */
+  #byName(socket: Socket, tls: BindTls, hello: Exclude<Hello, "incomplete">): void {
+    if (hello === "invalid") socket.destroy();
+    else this.#shake(socket, tls, tls.find(hello.serverName.toLowerCase())?.choice ?? tls.choice);
+  }
+
+  #shake(socket: Socket, tls: BindTls, choice: TlsChoiceOptions): void {
+    if (this.#tls !== tls) this.#servers.clear();
+    this.#tls = tls;
+    let server = this.#servers.get(choice);
+    if (server === undefined) this.#servers.set(choice, (server = this.#createServer(tls, choice)));
+    server.emit("connection", socket);
+  }
+
+  #createServer(tls: BindTls, choice: TlsChoiceOptions): Server {
+    const { log, onSecure } = this.#options;
+    // What is not ours to speak is not ours to agree on.
+    const protocols = this.#options.protocols.length === 0 ? [] : (tls.protocols ?? this.#options.protocols);
     const server = createServer({
       ...tls.find("")?.options,
+      ...choice,
       ...(protocols.length === 0 ? {} : { ALPNProtocols: [...protocols] }),
-      handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+      handshakeTimeout: tls.handshakeTimeoutMs,
       requestCert: tls.clients !== "ignored",
       rejectUnauthorized: tls.clients === "required",
       SNICallback(name, done) {

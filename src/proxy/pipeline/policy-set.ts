@@ -8,6 +8,7 @@ import {
   Phase,
   RefusalSchema,
   type BackendSettings,
+  type FrontendSettings,
   type Policy,
   type PolicyTarget,
   type TrafficUnit,
@@ -45,6 +46,7 @@ export interface CompiledPolicy {
   readonly override: boolean;
   readonly units: readonly CompiledUnit[];
   readonly backend: BackendSettings | undefined;
+  readonly frontend: FrontendSettings | undefined;
   /** Set when the policy closes the backends that it targets. */
   readonly refuses: boolean;
   readonly targets: readonly string[];
@@ -74,6 +76,10 @@ export class PolicySet {
   /** Bytes of a body that may be held where no policy says otherwise. */
   get bodyLimitBytes(): number {
     return this.#environment.bodyLimitBytes;
+  }
+
+  expression(source: string): Expression {
+    return this.#environment.expression(source);
   }
 
   /** The policies of one target, oldest first. @param target as targetKey prints it */
@@ -115,6 +121,7 @@ export class PolicySet {
         inner: this.#compileInner(unit, message.key),
       })),
       backend: message.backend,
+      frontend: message.frontend,
       refuses: message.units.some(({ unit }) => unit.case === "refusal"),
     };
   }
@@ -128,6 +135,7 @@ export class PolicySet {
       id: `${message.key}@refused`,
       units: [{ id: `${message.key}@refused`, owner: message.key, unit, compiled, inner: undefined }],
       backend: create(BackendSettingsSchema),
+      frontend: undefined,
       refuses: true,
     };
   }
@@ -195,8 +203,9 @@ function shapeOf(message: Policy): Pick<CompiledPolicy, "key" | "createdAtMs" | 
 }
 
 /** @throws ConfigError for a target without a kind */
-export function targetKey({ target, section }: PolicyTarget): string {
+export function targetKey({ target, section, port }: PolicyTarget): string {
   if (target.case === undefined) throw new ConfigError("policy target without a kind");
+  if (target.case === "gateway" && port !== 0) return `bind:${port}/${target.value}`;
   if (target.case === "gateway" && section !== "") return `listener:${target.value}.${section}`;
   return section === "" ? `${target.case}:${target.value}` : `${target.case}:${target.value}#${section}`;
 }

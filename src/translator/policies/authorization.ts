@@ -3,9 +3,12 @@ import {
   AuthorizationAction,
   AuthorizationRuleSchema,
   AuthorizationSchema,
+  type Authorization,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { create } from "@bufbuild/protobuf";
-import { checkExpression, type UnitTranslator } from "./unit.ts";
+import type { Authorization as ApiAuthorization } from "../../../generated/types/traffic.ts";
+import type { Place } from "../../cel/places.ts";
+import { checkExpression, type UnitContext, type UnitTranslator } from "./unit.ts";
 
 const ACTIONS = {
   Allow: AuthorizationAction.ALLOW,
@@ -17,10 +20,20 @@ export const authorization: UnitTranslator = {
   name: "authorization",
   translate({ authorization: block }, context) {
     if (block === undefined) return undefined;
-    const expressions = block.policy.matchExpressions.map((text, at) =>
-      checkExpression(text, `authorization.policy.matchExpressions[${at}]`, context),
-    );
-    const rule = create(AuthorizationRuleSchema, { action: ACTIONS[block.action ?? "Allow"], expressions });
-    return { case: "authorization", value: create(AuthorizationSchema, { rules: [rule] }) };
+    return { case: "authorization", value: translateAuthorization(block, "authorization", context, "request") };
   },
 };
+
+/** @param place which variables the expressions may read */
+export function translateAuthorization(
+  { action, policy }: ApiAuthorization,
+  path: string,
+  context: Pick<UnitContext, "report">,
+  place: Place,
+): Authorization {
+  const expressions = policy.matchExpressions.map((text, at) =>
+    checkExpression(text, `${path}.policy.matchExpressions[${at}]`, context, place),
+  );
+  const rule = create(AuthorizationRuleSchema, { action: ACTIONS[action ?? "Allow"], expressions });
+  return create(AuthorizationSchema, { rules: [rule] });
+}

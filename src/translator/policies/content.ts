@@ -5,6 +5,7 @@ import {
   Phase,
   TrafficUnitSchema,
   type BackendSettings,
+  type FrontendSettings,
   type TrafficUnit,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { objectId } from "../../api/object.ts";
@@ -17,6 +18,7 @@ import { SecretReader, type SecretCollections } from "../secrets.ts";
 import { KeySetReader, type KeySetCollections, type KeySetRequest } from "../remote-key-set.ts";
 import { unservedFields } from "../unserved.ts";
 import { ServiceReader } from "./external-service.ts";
+import { translateFrontend } from "./frontend.ts";
 import { UNIT_TRANSLATORS } from "./index.ts";
 import { refusalUnit } from "./refusal.ts";
 
@@ -25,6 +27,7 @@ export interface PolicyContent {
   readonly override: boolean;
   readonly units: readonly TrafficUnit[];
   readonly backend: BackendSettings | undefined;
+  readonly frontend: FrontendSettings | undefined;
   /** Keys of Backends whose services it asks, sorted. */
   readonly uses: readonly string[];
   /** What has to be fetched for it. */
@@ -38,8 +41,7 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
   const id = objectId(policy);
   const { strategy, targetRefs: _refs, targetSelectors: _selectors, ...sections } = policy.spec;
   const { view, unread } = watchReads({ spec: sections });
-  // No translator takes `frontend` yet; reading it here lets each of its members be named for itself.
-  const { traffic, backend, frontend: _frontend } = view.spec;
+  const { traffic, backend, frontend } = view.spec;
   const diagnostics: Diagnostic[] = [];
   const report: Report = (path, message) =>
     void diagnostics.push({ code: "policy_invalid", severity: "error", object: id, path, message });
@@ -50,6 +52,7 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
   const units = traffic === undefined ? [] : UNIT_TRANSLATORS.flatMap((unit) => unit.translate(traffic, context) ?? []);
   const phase = traffic?.phase === "PreRouting" ? Phase.PRE_ROUTING : Phase.POST_ROUTING;
   const settings = translateSettings(backend, secrets, within(report, "spec.backend"));
+  const connections = translateFrontend(frontend, within(report, "spec.frontend"));
   const faults = diagnostics.map(({ path }) => path);
   const unserved = unservedFields("gwproxy.dev/GwPolicy", unread(), faults);
   for (const { path, message } of unserved) report(path, message);
@@ -59,6 +62,7 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
     override: strategy?.inheritance === "Override",
     units: [...closed.slice(0, 1), ...units].map((unit) => create(TrafficUnitSchema, { unit })),
     backend: settings,
+    frontend: connections,
     uses: services.uses,
     keySets: keySets.requests,
     diagnostics,

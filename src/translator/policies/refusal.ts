@@ -15,6 +15,7 @@ export function refusalContent(): PolicyContent {
     override: true,
     units: [create(TrafficUnitSchema, { unit: refusalUnit("policy refused") })],
     backend: undefined,
+    frontend: undefined,
     uses: [],
     keySets: [],
     diagnostics: [],

@@ -57,6 +57,7 @@ interface Lookup<Context extends RoutingTargets = TargetContext> {
 interface Found {
   readonly targets: readonly PolicyTarget["target"][];
   readonly section?: string;
+  readonly port?: number;
   readonly gateways: readonly string[];
   readonly problem?: TargetProblem;
 }
@@ -103,8 +104,8 @@ function resolveKinds<Context extends RoutingTargets>(
     for (const gateway of found.gateways) gateways.add(gateway);
     for (const target of found.targets)
       targets.set(
-        `${target.case} ${target.value} ${found.section ?? ""}`,
-        create(PolicyTargetSchema, { target, section: found.section ?? "" }),
+        `${target.case} ${target.value} ${found.section ?? ""} ${found.port ?? ""}`,
+        create(PolicyTargetSchema, { target, section: found.section ?? "", port: found.port ?? 0 }),
       );
   }
   return { targets: [...targets.values()], gateways: [...gateways].sort(), problems };
@@ -178,7 +179,13 @@ function resolveGateway(ref: TargetRef, lookup: Lookup<RoutingTargets>): Found {
       problem: { message: `${describe(ref, lookup)} belongs to another controller`, foreign: true },
     };
   }
-  if (ref.sectionName === undefined) return { targets: [{ case: "gateway", value: key }], gateways: [key] };
+  const { port } = ref;
+  if (port !== undefined && !gateway.listeners.some((listener) => listener.port === port))
+    return nothing(`${describe(ref, lookup)} has no listener on port ${port}`);
+  if (ref.sectionName === undefined) {
+    const targets = [{ case: "gateway", value: key } as const];
+    return { targets, gateways: [key], ...(port === undefined ? {} : { port }) };
+  }
   const listener = gateway.listeners.find(({ name }) => name === ref.sectionName);
   if (listener === undefined) return nothing(`${describe(ref, lookup)} has no listener ${ref.sectionName}`);
   return { targets: [{ case: "listener", value: listener.key }], gateways: [key] };

@@ -36,7 +36,7 @@ export interface UnitTranslator {
 export function checkExpression(
   text: string | undefined,
   path: string,
-  context: UnitContext,
+  context: Pick<UnitContext, "report">,
   place: Place = "request",
 ): string {
   if (text === undefined || text === "") return "";

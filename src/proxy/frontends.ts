@@ -1,0 +1,52 @@
+/**
+ * The `frontend` settings of Binds (policy.md 4.3): per member the policy for the port wins over the one for the Gateway and
+ * the older one within a level; the rules of networkAuthorization collect.
+ */
+import type { FrontendSettings } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { checkTls, compileFrontend, type Frontend } from "./listeners/frontend.ts";
+import type { PolicySet } from "./pipeline/policy-set.ts";
+import { compileRules } from "./policies/authorization-rules.ts";
+
+type Expressions = Pick<PolicySet, "expression">;
+
+/** @throws ConfigError for what no connection can be taken with */
+export function checkFrontend(settings: FrontendSettings | undefined, policies: Expressions): void {
+  checkTls(settings?.tls);
+  compileRules(settings?.networkAuthorization?.rules ?? [], (source) => policies.expression(source));
+}
+
+export class FrontendSet {
+  readonly #policies: Expressions & Pick<PolicySet, "at">;
+  readonly #made = new Map<string, Frontend>();
+
+  constructor(policies: Expressions & Pick<PolicySet, "at">) {
+    this.#policies = policies;
+  }
+
+  /** The same object until a policy changes. @param bind "port/namespace/gateway" */
+  of(bind: string): Frontend {
+    let made = this.#made.get(bind);
+    if (made === undefined) this.#made.set(bind, (made = this.#compile(bind)));
+    return made;
+  }
+
+  changed(): void {
+    this.#made.clear();
+  }
+
+  #compile(bind: string): Frontend {
+    const gateway = bind.slice(bind.indexOf("/") + 1);
+    const levels = [...this.#policies.at(`bind:${bind}`), ...this.#policies.at(`gateway:${gateway}`)];
+    const all = levels.flatMap(({ frontend }) => frontend ?? []);
+    const first = <K extends "keepalive" | "tls" | "http">(member: K) =>
+      all.find((settings) => settings[member] !== undefined)?.[member];
+    const rules = all.flatMap(({ networkAuthorization }) => networkAuthorization?.rules ?? []);
+    return compileFrontend({
+      keepalive: first("keepalive"),
+      tls: first("tls"),
+      http: first("http"),
+      refusal: compileRules(rules, (source) => this.#policies.expression(source)),
+      closed: levels.some(({ refuses }) => refuses),
+    });
+  }
+}

@@ -1,0 +1,30 @@
+/** What all listeners of a Bind together need to shake hands. */
+import type { FrontendTls, Listener } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { HANDSHAKE_TIMEOUT_MS, type BindTls, type ClientCertificates, type ServerTls } from "./server-tls.ts";
+import { tlsChoice } from "./tls-choice.ts";
+
+interface Placed {
+  readonly message: Listener;
+  readonly tls: ServerTls | undefined;
+}
+
+export function bindTls(
+  listeners: readonly Placed[],
+  find: BindTls["find"],
+  frontend: FrontendTls | undefined,
+): BindTls {
+  return {
+    find,
+    clients: strictest(listeners),
+    handshakeTimeoutMs: frontend?.handshakeTimeoutMs || HANDSHAKE_TIMEOUT_MS,
+    choice: tlsChoice(undefined, frontend),
+    differs: listeners.some(({ message }) => message.tls?.choice !== undefined),
+    protocols: frontend?.alpn.length ? frontend.alpn : undefined,
+  };
+}
+
+/** A client is asked before it is known which listener it means. */
+function strictest(listeners: readonly Placed[]): ClientCertificates {
+  const modes = new Set(listeners.map(({ tls }) => tls?.clients));
+  return modes.has("required") ? "required" : modes.has("optional") ? "optional" : "ignored";
+}

@@ -1,0 +1,114 @@
+/**
+ * How a Bind takes connections (frontend.md 1): what was set, with the usual in place of what was not. In: the merged
+ * settings. Out: values that are looked at when a connection is accepted, so that a change meets new connections only.
+ */
+import { BlockList, isIP } from "node:net";
+import { createSecureContext } from "node:tls";
+import type { FrontendHttp, FrontendTls, Keepalive } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Scope } from "../../cel/scope.ts";
+import { ConfigError, messageOf } from "../../lib/errors.ts";
+import { tlsChoice } from "./tls-choice.ts";
+
+export interface Http1Settings {
+  readonly maxFields: number;
+  readonly idleTimeoutMs: number;
+  /** For the first bytes of a connection, and for the head of a request. */
+  readonly headTimeoutMs: number;
+}
+
+export interface Http2Settings {
+  readonly windowBytes: number;
+  readonly connectionWindowBytes: number;
+  readonly frameBytes: number;
+  readonly maxHeaderBytes: number;
+  /** undefined: no pings. */
+  readonly pingIntervalMs: number | undefined;
+  readonly pingTimeoutMs: number;
+}
+
+export interface Frontend {
+  readonly keepalive: { readonly timeMs: number; readonly intervalMs: number; readonly probes: number };
+  readonly tls: FrontendTls | undefined;
+  readonly http1: Http1Settings;
+  readonly http2: Http2Settings;
+  /** After that much time a connection of HTTP ends, with what is under way. */
+  readonly maxConnectionMs: number | undefined;
+  /** Whether what a peer says about its own clients is believed. */
+  trusts(address: string): boolean;
+  /** A policy cannot be read or served: HTTP answers so, and bytes are not passed on at all. */
+  readonly closed: boolean;
+  /** Why the connection is refused, for the log; undefined: it is taken. */
+  refusal(connection: Scope): string | undefined;
+}
+
+const HEAD_TIMEOUT_MS = 60_000;
+/** Window sizes are 31 bits (RFC 9113 6.9.1). */
+const LARGEST_WINDOW = 2_147_483_647;
+
+/** What the policies of a Bind say, merged. */
+export interface FrontendParts extends Pick<Frontend, "closed" | "refusal"> {
+  readonly keepalive: Keepalive | undefined;
+  readonly tls: FrontendTls | undefined;
+  readonly http: FrontendHttp | undefined;
+}
+
+export function compileFrontend({ keepalive, tls, http, closed, refusal }: FrontendParts): Frontend {
+  return {
+    keepalive: compileKeepalive(keepalive),
+    tls,
+    http1: {
+      maxFields: http?.http1MaxHeaders || 100,
+      idleTimeoutMs: http?.http1IdleTimeoutMs || 600_000,
+      headTimeoutMs: http?.http1IdleTimeoutMs || HEAD_TIMEOUT_MS,
+    },
+    http2: compileHttp2(http),
+    maxConnectionMs: http?.maxConnectionMs || undefined,
+    trusts: compileTrust(http?.trustedProxies ?? []),
+    closed,
+    refusal,
+  };
+}
+
+/** @throws ConfigError for a choice that no handshake can be made with */
+export function checkTls(tls: FrontendTls | undefined): void {
+  if (tls === undefined) return;
+  try {
+    createSecureContext(tlsChoice(undefined, tls));
+  } catch (cause) {
+    throw new ConfigError(`frontend.tls: ${messageOf(cause)}`, { cause });
+  }
+}
+
+function compileKeepalive(keepalive: Keepalive | undefined): Frontend["keepalive"] {
+  return {
+    timeMs: keepalive?.timeMs || 180_000,
+    intervalMs: keepalive?.intervalMs || 180_000,
+    probes: keepalive?.probes || 9,
+  };
+}
+
+function compileHttp2(http: FrontendHttp | undefined): Http2Settings {
+  return {
+    windowBytes: Math.min(http?.http2WindowBytes || 1_048_576, LARGEST_WINDOW),
+    connectionWindowBytes: Math.min(http?.http2ConnectionWindowBytes || 16_777_216, LARGEST_WINDOW),
+    frameBytes: http?.http2FrameBytes || 16_384,
+    maxHeaderBytes: http?.http2MaxHeaderBytes || 16_384,
+    pingIntervalMs: http?.http2KeepaliveIntervalMs || undefined,
+    pingTimeoutMs: http?.http2KeepaliveTimeoutMs || 20_000,
+  };
+}
+
+function compileTrust(ranges: readonly string[]): (address: string) => boolean {
+  if (ranges.length === 0) return () => false;
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [address = "", bits] = range.split("/");
+    const family = isIP(address) === 6 ? "ipv6" : "ipv4";
+    if (bits === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(bits), family);
+  }
+  return (address) => {
+    const version = isIP(address);
+    return version !== 0 && list.check(address, version === 6 ? "ipv6" : "ipv4");
+  };
+}

@@ -1,0 +1,93 @@
+/**
+ * `frontend` of a GwPolicy: how a Gateway takes connections. What it reports about them (access log, tracing, metrics) is
+ * not read here, and so named as not served.
+ */
+import { create } from "@bufbuild/protobuf";
+import type { Frontend, FrontendHttp as ApiHttp, FrontendTls as ApiTls } from "../../../generated/types/frontend.ts";
+import type { Keepalive as ApiKeepalive } from "../../../generated/types/backend-policies.ts";
+import {
+  FrontendHttpSchema,
+  FrontendSettingsSchema,
+  FrontendTlsSchema,
+  KeepaliveSchema,
+  TlsChoiceSchema,
+  type FrontendHttp,
+  type FrontendSettings,
+  type FrontendTls,
+  type Keepalive,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { parseDuration } from "../../lib/duration.ts";
+import { parseByteSize } from "../../lib/quantity.ts";
+import type { Report } from "../backends/settings.ts";
+import { translateAuthorization } from "./authorization.ts";
+
+/** Timers of the data plane count milliseconds in 31 bits: 24 days. */
+const LONGEST_MS = 2_147_483_647;
+
+/** @param report paths are relative to `spec.frontend` @returns undefined when it says nothing that is served */
+export function translateFrontend(block: Frontend | undefined, report: Report): FrontendSettings | undefined {
+  if (block === undefined) return undefined;
+  const { tcp, tls, http, networkAuthorization } = block;
+  const message = create(FrontendSettingsSchema, {
+    ...(tcp?.keepalive === undefined ? {} : { keepalive: keepalive(tcp.keepalive) }),
+    ...(tls === undefined ? {} : { tls: translateTls(tls) }),
+    ...(http === undefined ? {} : { http: translateHttp(http) }),
+    ...(networkAuthorization === undefined
+      ? {}
+      : {
+          networkAuthorization: translateAuthorization(
+            networkAuthorization,
+            "networkAuthorization",
+            { report },
+            "connection",
+          ),
+        }),
+  });
+  const { keepalive: probes, tls: secured, http: spoken, networkAuthorization: rules } = message;
+  return (probes ?? secured ?? spoken ?? rules) ? message : undefined;
+}
+
+function keepalive({ time, interval, retries }: ApiKeepalive): Keepalive {
+  return create(KeepaliveSchema, {
+    timeMs: milliseconds(time),
+    intervalMs: milliseconds(interval),
+    probes: retries ?? 0,
+  });
+}
+
+function translateTls(tls: ApiTls): FrontendTls {
+  return create(FrontendTlsSchema, {
+    handshakeTimeoutMs: milliseconds(tls.handshakeTimeout),
+    alpn: [...(tls.alpnProtocols ?? [])],
+    choice: create(TlsChoiceSchema, {
+      minVersion: tls.minProtocolVersion ?? "",
+      maxVersion: tls.maxProtocolVersion ?? "",
+      cipherSuites: [...(tls.cipherSuites ?? [])],
+    }),
+    keyExchangeGroups: [...(tls.keyExchangeGroups ?? [])],
+  });
+}
+
+function translateHttp(http: ApiHttp): FrontendHttp {
+  return create(FrontendHttpSchema, {
+    http1MaxHeaders: http.http1MaxHeaders ?? 0,
+    http1IdleTimeoutMs: milliseconds(http.http1IdleTimeout),
+    http2WindowBytes: bytes(http.http2WindowSize),
+    http2ConnectionWindowBytes: bytes(http.http2ConnectionWindowSize),
+    http2FrameBytes: bytes(http.http2FrameSize),
+    http2MaxHeaderBytes: bytes(http.http2MaxHeaderSize),
+    http2KeepaliveIntervalMs: milliseconds(http.http2KeepaliveInterval),
+    http2KeepaliveTimeoutMs: milliseconds(http.http2KeepaliveTimeout),
+    maxConnectionMs: milliseconds(http.maxConnectionDuration),
+    trustedProxies: [...(http.trustedProxies ?? [])],
+  });
+}
+
+/** Admission has checked the text. */
+function milliseconds(text: string | undefined): number {
+  return text === undefined ? 0 : Math.min(parseDuration(text) ?? 0, LONGEST_MS);
+}
+
+function bytes(size: string | number | undefined): number {
+  return size === undefined ? 0 : (parseByteSize(size) ?? 0);
+}

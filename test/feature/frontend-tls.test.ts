@@ -1,0 +1,182 @@
+/** `frontend.tls` of a GwPolicy and the TLS options of listeners: what handshakes agree on, and which ones fail. */
+import assert from "node:assert/strict";
+import { connect as connectPlain } from "node:net";
+import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
+import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { startEcho } from "../support/echo.ts";
+import { documents, pemObject, route, startGateway, staticBackend, type TestGateway } from "../support/gateway.ts";
+import { gatewayRef, policy } from "../support/policy-places.ts";
+import { prove, type ProofContext } from "../support/prove.ts";
+import { validNow } from "../support/tls-upstream.ts";
+
+const AUTHORITY = createAuthority("test", validNow());
+const LEAF = createLeaf(AUTHORITY, ["a.test"], validNow());
+const SECRET = pemObject("Secret", "a", { "tls.crt": LEAF.certificate, "tls.key": LEAF.key });
+
+function gatewayWith(options = ""): string {
+  const more = options === "" ? "" : `, options: {${options}}`;
+  return `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: gw}
+spec:
+  gatewayClassName: gwproxy
+  listeners:
+    - {name: https, port: 8443, protocol: HTTPS, tls: {certificateRefs: [{name: a}]${more}}}
+`;
+}
+
+interface Served {
+  readonly gateway: TestGateway;
+  readonly port: number;
+}
+
+/** @param tls flow YAML of `frontend.tls` */
+async function serve(context: ProofContext, tls: string, options = ""): Promise<Served> {
+  const echo = await startEcho(context);
+  const said = tls === "" ? [] : [policy("p", { refs: gatewayRef(), says: `frontend: {tls: {${tls}}}` })];
+  const rest = [gatewayWith(options), SECRET, staticBackend("web", echo.port), route("web", "web"), ...said];
+  const gateway = await startGateway(context, documents(...rest));
+  assert.deepEqual(gateway.problems(), []);
+  return { gateway, port: Number(new URL(gateway.url(8443)).port) };
+}
+
+interface Agreed {
+  readonly version: string | null;
+  readonly cipher: string;
+  readonly alpn: string | false | null;
+  readonly group: string;
+}
+
+/** @throws what ended the handshake */
+function shake(port: number, options: ConnectionOptions = {}): Promise<Agreed> {
+  return new Promise((resolve, reject) => {
+    const socket: TLSSocket = connect(
+      { host: "127.0.0.1", port, servername: "a.test", ca: AUTHORITY.certificate, ...options },
+      () => {
+        const key = socket.getEphemeralKeyInfo();
+        const group = key !== null && "name" in key ? String(key.name) : "";
+        resolve({
+          version: socket.getProtocol(),
+          cipher: socket.getCipher().standardName,
+          alpn: socket.alpnProtocol,
+          group,
+        });
+        socket.destroy();
+      },
+    );
+    socket.on("error", reject);
+  });
+}
+
+const field = (name: string): string => `GwPolicy spec.frontend.tls.${name}`;
+const REFUSED = /alert|ECONNRESET|disconnected before|no ciphers|unsupported protocol/i;
+
+prove(field("minProtocolVersion"), "a client that speaks only older versions is refused", async (context) => {
+  const { port } = await serve(context, "minProtocolVersion: '1.3'");
+  assert.equal((await shake(port)).version, "TLSv1.3");
+  await assert.rejects(shake(port, { maxVersion: "TLSv1.2" }), REFUSED);
+});
+
+prove(field("maxProtocolVersion"), "no newer version is agreed on", async (context) => {
+  const { port } = await serve(context, "maxProtocolVersion: '1.2'");
+  assert.equal((await shake(port)).version, "TLSv1.2");
+});
+
+prove(field("cipherSuites[]"), "only the listed suites are agreed on, the first one first", async (context) => {
+  const listed = ["TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"];
+  const suites = [...listed, "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"];
+  const { port } = await serve(context, `cipherSuites: [${suites.join(", ")}]`);
+  const agreed = await shake(port);
+  // Without a suite of TLS 1.3 that version is not spoken.
+  assert.equal(agreed.version, "TLSv1.2");
+  assert.match(agreed.cipher, /CHACHA20_POLY1305/);
+  assert.match((await shake(port, { ciphers: "ECDHE+AES128+AESGCM" })).cipher, /AES_128_GCM/);
+  await assert.rejects(shake(port, { ciphers: "ECDHE+AES256+AESGCM" }), REFUSED);
+});
+
+prove(field("cipherSuites[]"), "suites of TLS 1.3 alone leave that version alone", async (context) => {
+  const { port } = await serve(context, "cipherSuites: [TLS13_CHACHA20_POLY1305_SHA256]");
+  const agreed = await shake(port);
+  assert.deepEqual([agreed.version, agreed.cipher], ["TLSv1.3", "TLS_CHACHA20_POLY1305_SHA256"]);
+  await assert.rejects(shake(port, { maxVersion: "TLSv1.2" }), REFUSED);
+});
+
+prove(field("keyExchangeGroups[]"), "only the listed groups are agreed on", async (context) => {
+  const { port } = await serve(context, "keyExchangeGroups: [P-384, X25519_MLKEM768]");
+  assert.match((await shake(port, { ecdhCurve: "P-384:X25519" })).group, /384/);
+  await shake(port, { ecdhCurve: "X25519MLKEM768" });
+  await assert.rejects(shake(port, { ecdhCurve: "X25519" }), REFUSED);
+});
+
+prove(field("alpnProtocols[]"), "only the listed protocols are agreed on", async (context) => {
+  const { port } = await serve(context, "alpnProtocols: ['http/1.1']");
+  assert.equal((await shake(port, { ALPNProtocols: ["h2", "http/1.1"] })).alpn, "http/1.1");
+  await assert.rejects(shake(port, { ALPNProtocols: ["h2"] }), REFUSED);
+});
+
+prove(field("handshakeTimeout"), "a client that does not begin its handshake is cut off in time", async (context) => {
+  const { port } = await serve(context, "handshakeTimeout: 200ms");
+  const socket = connectPlain(port, "127.0.0.1");
+  context.after(() => void socket.destroy());
+  const startedMs = performance.now();
+  await new Promise<void>((resolve, reject) => {
+    socket.on("error", () => undefined);
+    socket.on("close", () => resolve());
+    // Without the field it takes 15 seconds.
+    if (context.dropped !== undefined) setTimeout(() => reject(new Error("still open")), 3_000);
+  });
+  assert.ok(performance.now() - startedMs >= 150);
+});
+
+prove([], "the options of a listener win over the policy", async (context) => {
+  const options = `gwproxy.dev/max-protocol-version: '1.3', gwproxy.dev/cipher-suites: 'TLS13_AES_128_GCM_SHA256'`;
+  const { port } = await serve(context, "maxProtocolVersion: '1.2', cipherSuites: [TLS13_AES_256_GCM_SHA384]", options);
+  const agreed = await shake(port);
+  assert.deepEqual([agreed.version, agreed.cipher], ["TLSv1.3", "TLS_AES_128_GCM_SHA256"]);
+});
+
+prove([], "each listener of a port has its own options, chosen by the server name", async (context) => {
+  const echo = await startEcho(context);
+  const listener = (name: string, options: string) =>
+    `    - {name: ${name}, port: 8443, protocol: HTTPS, hostname: ${name}.test, tls: {certificateRefs: [{name: a}]${options}}}`;
+  const both = gatewayWith().replace(
+    /    - \{.*\}/,
+    [listener("a", ""), listener("b", ", options: {gwproxy.dev/max-protocol-version: '1.2'}")].join("\n"),
+  );
+  const gateway = await startGateway(
+    context,
+    documents(both, SECRET, staticBackend("web", echo.port), route("web", "web")),
+  );
+  const port = Number(new URL(gateway.url(8443)).port);
+  assert.equal((await shake(port)).version, "TLSv1.3");
+  assert.equal((await shake(port, { servername: "b.test", checkServerIdentity: () => undefined })).version, "TLSv1.2");
+  await assert.rejects(shake(port, { servername: "c.test" }), REFUSED);
+});
+
+prove([], "a listener with options that cannot be read fails its handshakes", async (context) => {
+  for (const options of [
+    "cipherSuites: 'TLS13_AES_128_GCM_SHA256', gwproxy.dev/cipher-suites: 'TLS13_AES_128_GCM_SHA256'",
+    "cipherSuites: 'RC4'",
+    "gwproxy.dev/min-protocol-version: '1.1'",
+    "gwproxy.dev/min-protocol-version: '1.3', gwproxy.dev/max-protocol-version: '1.2'",
+  ]) {
+    const { port } = await serve(context, "", options);
+    await assert.rejects(shake(port), REFUSED, options);
+  }
+});
+
+prove([], "a change meets new handshakes, and connections that are open go on", async (context) => {
+  const { gateway, port } = await serve(context, "minProtocolVersion: '1.2'");
+  const socket = connect({ host: "127.0.0.1", port, servername: "a.test", ca: AUTHORITY.certificate });
+  context.after(() => void socket.destroy());
+  await new Promise((resolve, reject) => socket.once("secureConnect", resolve).once("error", reject));
+  const echo = await startEcho(context);
+  const changed = policy("p", { refs: gatewayRef(), says: "frontend: {tls: {maxProtocolVersion: '1.2'}}" });
+  await gateway.change(documents(gatewayWith(), SECRET, staticBackend("web", echo.port), route("web", "web"), changed));
+  assert.equal((await shake(port)).version, "TLSv1.2");
+  socket.write("GET / HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\n\r\n");
+  let text = "";
+  for await (const chunk of socket.setEncoding("utf8")) text += chunk as string;
+  assert.match(text, /^HTTP\/1\.1 200 /);
+});

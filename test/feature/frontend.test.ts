@@ -1,0 +1,263 @@
+/** `frontend.tcp`, `frontend.http` and `frontend.networkAuthorization` of a GwPolicy through real sockets. */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { connect as connectHttp2Client } from "node:http2";
+import { echoed, startEcho } from "../support/echo.ts";
+import { rawClient, type RawClient } from "../support/data-plane.ts";
+import { documents, startGateway, route, staticBackend, type TestGateway } from "../support/gateway.ts";
+import { call } from "../support/http.ts";
+import { connectHttp2, sendHttp2 } from "../support/http2.ts";
+import { GROUP, gatewayRef, policy, TWO_LISTENERS } from "../support/policy-places.ts";
+import { prove, type ProofContext } from "../support/prove.ts";
+
+interface Served {
+  readonly gateway: TestGateway;
+  readonly url: string;
+  readonly port: number;
+}
+
+async function serveWith(context: ProofContext, ...policies: readonly string[]): Promise<Served> {
+  const echo = await startEcho(context);
+  const rest = [TWO_LISTENERS, staticBackend("web", echo.port), route("web", "web", "/web"), ...policies];
+  const gateway = await startGateway(context, documents(...rest));
+  assert.deepEqual(gateway.problems(), []);
+  const url = gateway.url(8080);
+  return { gateway, url: `${url}/web`, port: Number(new URL(url).port) };
+}
+
+/** @param says flow YAML of the members of `frontend` */
+const serve = (context: ProofContext, says: string): Promise<Served> =>
+  serveWith(context, policy("p", { refs: gatewayRef(), says: `frontend: {${says}}` }));
+
+/** Without its field a connection stays open for minutes: the proof gives up long before. */
+function inTime<T>(context: ProofContext, event: Promise<T>): Promise<T> {
+  if (context.dropped === undefined) return event;
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error("nothing happened")), 4_000);
+    context.after(() => clearTimeout(timer));
+    event.then(resolve, reject);
+  });
+}
+
+function raw(context: ProofContext, port: number, bytes = ""): RawClient {
+  const client = rawClient(port, bytes);
+  context.after(() => void client.socket.destroy());
+  return client;
+}
+
+/** Needs no upstream that speaks HTTP/2. */
+const NOWHERE = { ":path": "/" };
+const GET = "GET /web HTTP/1.1\r\nhost: a.test\r\n\r\n";
+const http = (name: string): string => `GwPolicy spec.frontend.http.${name}`;
+
+/** Lines `x-0: 0`, … */
+function lines(count: number): string {
+  return Array.from({ length: count }, (_none, at) => `x-${at}: ${at}\r\n`).join("");
+}
+
+prove("GwPolicy spec.frontend.tcp.keepalive.time", "idle connections are probed after the time", async (context) => {
+  const { port } = await serve(context, "tcp: {keepalive: {time: 1000s}}");
+  const client = raw(context, port, GET);
+  await client.until(/200 OK/);
+  const hex = (value: number | undefined): string => (value ?? 0).toString(16).toUpperCase().padStart(4, "0");
+  const table = await readFile("/proc/net/tcp", "utf8");
+  const entry = table.split("\n").map((line) => line.trim().split(/\s+/));
+  const own = entry.find(
+    ([, local, remote]) => local?.endsWith(`:${hex(port)}`) && remote?.endsWith(`:${hex(client.socket.localPort)}`),
+  );
+  // "02:00018693": the keepalive timer, and the hundredths of a second that are left.
+  const [timer, left = ""] = own?.[5]?.split(":") ?? [];
+  assert.equal(timer, "02");
+  const seconds = Number.parseInt(left, 16) / 100;
+  assert.ok(seconds > 900 && seconds <= 1000, `${seconds} seconds are left`);
+});
+
+prove(http("http1MaxHeaders"), "more header lines than allowed are answered with 431", async (context) => {
+  const { port } = await serve(context, "http: {http1MaxHeaders: 4}");
+  const within = raw(context, port, `GET /web HTTP/1.1\r\nhost: a.test\r\n${lines(3)}\r\n`);
+  await within.until(/^HTTP\/1\.1 200 /);
+  const beyond = raw(context, port, `GET /web HTTP/1.1\r\nhost: a.test\r\n${lines(4)}\r\n`);
+  await inTime(context, beyond.until(/^HTTP\/1\.1 431 /));
+});
+
+prove(http("http1MaxHeaders"), "more header lines than usual can be allowed", async (context) => {
+  const { port } = await serve(context, "http: {http1MaxHeaders: 200}");
+  const client = raw(context, port, `GET /web HTTP/1.1\r\nhost: a.test\r\n${lines(150)}\r\n`);
+  await client.until(/^HTTP\/1\.1 200 /);
+});
+
+prove(http("http1IdleTimeout"), "a connection without a request is closed after the time", async (context) => {
+  const { port } = await serve(context, "http: {http1IdleTimeout: 1s}");
+  const used = raw(context, port, GET);
+  await used.until(/200 OK/);
+  const silent = raw(context, port);
+  const slow = raw(context, port, "GET /web HTTP/1.1\r\nhost: a");
+  await inTime(context, Promise.all([used.closed(), silent.closed(), slow.closed()]));
+  assert.match(slow.text(), /^HTTP\/1\.1 408 /);
+});
+
+prove(
+  [http("http2WindowSize"), http("http2FrameSize"), http("http2MaxHeaderSize")],
+  "clients are told what they may send at once",
+  async (context) => {
+    const sizes = "http2WindowSize: 128Ki, http2FrameSize: 32Ki, http2MaxHeaderSize: 2Ki";
+    const { url } = await serve(context, `http: {${sizes}}`);
+    const session = await connectHttp2(url);
+    context.after(() => void session.destroy());
+    assert.equal((await sendHttp2(session, NOWHERE)).status, 404);
+    const { initialWindowSize, maxFrameSize, maxHeaderListSize } = session.remoteSettings;
+    assert.deepEqual([initialWindowSize, maxFrameSize, maxHeaderListSize], [131_072, 32_768, 2_048]);
+    await assert.rejects(sendHttp2(session, { ":path": "/", "x-long": "a".repeat(3_000) }));
+    // The connection goes on.
+    assert.equal((await sendHttp2(session, NOWHERE)).status, 404);
+  },
+);
+
+prove(http("http2ConnectionWindowSize"), "all streams together have the window that was set", async (context) => {
+  const { url } = await serve(context, "http: {http2ConnectionWindowSize: 1Mi}");
+  const session = await connectHttp2(url);
+  context.after(() => void session.destroy());
+  assert.equal((await sendHttp2(session, NOWHERE)).status, 404);
+  assert.equal(session.state.remoteWindowSize, 1_048_576);
+});
+
+prove(http("http2KeepaliveInterval"), "a connection is pinged, and lives on while it answers", async (context) => {
+  const { url } = await serve(context, "http: {http2KeepaliveInterval: 1s, http2KeepaliveTimeout: 1s}");
+  const session = await connectHttp2(url);
+  context.after(() => void session.destroy());
+  const pinged = (): Promise<void> => new Promise((resolve) => session.once("ping", () => resolve()));
+  await inTime(context, pinged());
+  await inTime(context, pinged());
+  await inTime(context, pinged());
+  assert.equal((await sendHttp2(session, NOWHERE)).status, 404);
+});
+
+prove(http("http2KeepaliveTimeout"), "a client that does not answer a ping is gone", async (context) => {
+  const { port } = await serve(context, "http: {http2KeepaliveInterval: 1s, http2KeepaliveTimeout: 1s}");
+  const emptySettings = "\0\0\0\u0004\0\0\0\0\0";
+  const client = raw(context, port, `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${emptySettings}`);
+  await inTime(context, client.closed());
+});
+
+prove(http("maxConnectionDuration"), "an idle connection of HTTP/1 ends after the time", async (context) => {
+  const { port } = await serve(context, "http: {maxConnectionDuration: 1s}");
+  const client = raw(context, port, GET);
+  await client.until(/200 OK/);
+  await inTime(context, client.closed());
+});
+
+prove(http("maxConnectionDuration"), "a request under way is answered before the end", async (context) => {
+  const { port } = await serve(context, "http: {maxConnectionDuration: 1s}");
+  const client = raw(context, port, "POST /web HTTP/1.1\r\nhost: a.test\r\ncontent-length: 4\r\n\r\nab");
+  const idle = raw(context, port, GET);
+  // Opened later: when it ends, the time of the first is over as well.
+  await inTime(context, idle.closed());
+  client.socket.write("cd");
+  await inTime(context, client.closed());
+  assert.match(client.text(), /^HTTP\/1\.1 200 /);
+  assert.match(client.text(), /connection: close/i);
+});
+
+prove(http("maxConnectionDuration"), "a connection of HTTP/2 is told to go away after the time", async (context) => {
+  const { url } = await serve(context, "http: {maxConnectionDuration: 1s}");
+  const session = await connectHttp2(url);
+  context.after(() => void session.destroy());
+  const goneAway = new Promise<number>((resolve) => session.on("goaway", resolve));
+  assert.equal(await inTime(context, goneAway), 0);
+});
+
+prove(http("trustedProxies[]"), "what a trusted proxy says about its client is kept", async (context) => {
+  const { url } = await serve(context, "http: {trustedProxies: [127.0.0.0/8]}");
+  const headers = { "x-forwarded-proto": "https", "x-forwarded-host": "public.test", forwarded: "for=1.2.3.4" };
+  const seen = echoed((await call(url, { headers })).body).headers;
+  assert.equal(seen["x-forwarded-proto"], "https");
+  assert.equal(seen["x-forwarded-host"], "public.test");
+  assert.equal(seen["forwarded"], "for=1.2.3.4");
+  const bare = echoed((await call(url)).body).headers;
+  assert.equal(bare["x-forwarded-proto"], "http");
+});
+
+prove([], "what anybody else says about its client is replaced", async (context) => {
+  const { url } = await serve(context, "http: {trustedProxies: [192.0.2.1, '2001:db8::/32']}");
+  const headers = { "x-forwarded-proto": "https", forwarded: "for=1.2.3.4" };
+  const seen = echoed((await call(url, { headers })).body).headers;
+  assert.deepEqual([seen["x-forwarded-proto"], seen["forwarded"]], ["http", undefined]);
+});
+
+const rule = (action: string, expression: string): string =>
+  `networkAuthorization: {action: ${action}, policy: {matchExpressions: ["${expression}"]}}`;
+const NETWORK = "GwPolicy spec.frontend.networkAuthorization";
+
+prove(
+  [`${NETWORK}.action`, `${NETWORK}.policy.matchExpressions[]`],
+  "a connection that is denied is closed without an answer",
+  async (context) => {
+    const { port } = await serve(context, rule("Deny", "source.address == '127.0.0.1'"));
+    const client = raw(context, port, GET);
+    assert.equal(await inTime(context, client.closed()), "");
+  },
+);
+
+prove([], "a connection that an allow rule matches is served, and any other is closed", async (context) => {
+  const { url } = await serve(context, rule("Allow", "source.address == '127.0.0.1' && destination.port > 0"));
+  assert.equal((await call(url)).status, 200);
+  const other = await serve(context, rule("Allow", "source.address == '192.0.2.1'"));
+  assert.equal(await raw(context, other.port, GET).closed(), "");
+});
+
+const portRef = (port: number): string => `{${GROUP}, kind: Gateway, name: gw, port: ${port}}`;
+const limit = (count: number): string => `frontend: {http: {http1MaxHeaders: ${count}}}`;
+
+async function allowed(context: ProofContext, gateway: TestGateway, port: number): Promise<number> {
+  const boundPort = Number(new URL(gateway.url(port)).port);
+  for (let count = 10; count > 0; count--) {
+    const client = raw(context, boundPort, `GET /web HTTP/1.1\r\nhost: a.test\r\n${lines(count - 1)}\r\n`);
+    const [, status] = await client.until(/^HTTP\/1\.1 (\d{3}) /);
+    if (status === "200") return count;
+  }
+  return 0;
+}
+
+prove(
+  "GwPolicy spec.targetRefs[].port",
+  "settings for a port win over those for its Gateway, and older ones over newer ones",
+  async (context) => {
+    const { gateway } = await serveWith(
+      context,
+      policy("all", { refs: gatewayRef(), says: limit(8), created: "2026-01-01T00:00:00Z" }),
+      policy("newer", { refs: gatewayRef(), says: limit(7), created: "2026-01-02T00:00:00Z" }),
+      policy("one", { refs: portRef(8081), says: limit(5), created: "2026-01-03T00:00:00Z" }),
+    );
+    assert.equal(await allowed(context, gateway, 8080), 8);
+    assert.equal(await allowed(context, gateway, 8081), 5);
+  },
+);
+
+prove([], "network rules of all levels count", async (context) => {
+  const { gateway } = await serveWith(
+    context,
+    policy("all", { refs: gatewayRef(), says: `frontend: {${rule("Allow", "true")}}` }),
+    policy("one", { refs: portRef(8081), says: `frontend: {${rule("Deny", "true")}}` }),
+  );
+  assert.equal((await call(`${gateway.url(8080)}/web`)).status, 200);
+  await assert.rejects(call(`${gateway.url(8081)}/web`));
+});
+
+prove([], "a change meets new connections, and those that are open go on", async (context) => {
+  const { gateway, port, url } = await serve(context, "http: {http1MaxHeaders: 4}");
+  const client = raw(context, port, GET);
+  await client.until(/200 OK[^]*\r\n\r\n/);
+  const session = connectHttp2Client(url);
+  context.after(() => void session.destroy());
+  assert.equal((await sendHttp2(session, NOWHERE)).status, 404);
+  const echo = await startEcho(context);
+  const rest = [TWO_LISTENERS, staticBackend("web", echo.port), route("web", "web", "/web")];
+  const changed = policy("p", { refs: gatewayRef(), says: "frontend: {http: {http2FrameSize: 32Ki}}" });
+  await gateway.change(documents(...rest, changed));
+  const before = client.text().length;
+  client.socket.write(`GET /web HTTP/1.1\r\nhost: a.test\r\n${lines(5)}\r\n`);
+  await client.until(new RegExp(`^[^]{${before}}HTTP/1\\.1 431 `));
+  assert.equal((await sendHttp2(session, NOWHERE)).status, 404);
+  assert.equal(session.remoteSettings.maxFrameSize, 16_384);
+  await raw(context, port, `GET /web HTTP/1.1\r\nhost: a.test\r\n${lines(5)}\r\n`).until(/^HTTP\/1\.1 200 /);
+});
