@@ -1,6 +1,8 @@
 /** The choice between branches: the first whose condition is true, one without a condition always, none is allowed. */
+import { CelError } from "../../cel/errors.ts";
+import type { Expression } from "../../cel/expression.ts";
+import { ProxyError } from "../errors.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
-import { holds } from "./expression-support.ts";
 import type { PolicyDeps } from "./policy.ts";
 
 /**
@@ -16,5 +18,20 @@ export function compileChoice<Branch extends { readonly condition: string }, Com
     condition: branch.condition === "" ? undefined : deps.expression(branch.condition),
     compiled: compile(branch),
   }));
-  return (exchange) => options.find(({ condition }) => condition === undefined || holds(condition, exchange))?.compiled;
+  return (exchange) =>
+    options.find(({ condition }) => condition === undefined || chooses(condition, exchange))?.compiled;
+}
+
+/**
+ * A condition that fails is not met. One that does not even compile can choose nothing, and to pass over it would open
+ * what its policy closes: the request ends.
+ */
+function chooses(condition: Expression, exchange: Exchange): boolean {
+  try {
+    return condition.evaluate(exchange) === true;
+  } catch (error) {
+    if (!(error instanceof CelError)) throw error;
+    if (error.code === "does_not_compile") throw new ProxyError("policy_refused", { detail: error.message });
+    return false;
+  }
 }

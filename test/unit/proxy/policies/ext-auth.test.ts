@@ -123,6 +123,26 @@ test("a request that is given up while the service thinks ends as it was given u
   await assert.rejects(run(makeExchange()), late);
 });
 
+test("a condition that does not compile refuses: to pass over it would open what its policy closes", async () => {
+  const services: string[] = [];
+  const deps = makeDeps({
+    callout: (service) => {
+      services.push(service?.invalidReason ?? "");
+      return { path: "", invalidReason: "nobody" } as unknown as Callout; // never asked
+    },
+  });
+  const branch = { condition: "request.path ==", extAuth: { protocol: GRPC } };
+  const middleware = extAuth.compile(create(ExtAuthChoiceSchema, { branches: [branch] }), deps);
+  assert.throws(
+    () => middleware(makeExchange(), () => makeReply()),
+    (error) => error instanceof ProxyError && error.code === "policy_refused",
+  );
+  const failing = { ...branch, condition: "request.headers['none'] == 'x'" };
+  const passed = extAuth.compile(create(ExtAuthChoiceSchema, { branches: [failing] }), deps);
+  assert.equal((await passed(makeExchange(), () => makeReply())).status, 200);
+  assert.equal(services.length, 2);
+});
+
 test("a check without a protocol, or a cache without a time to live, is a configuration error", () => {
   assert.throws(() => compile({}, {}), ConfigError);
   assert.throws(() => compile({ protocol: GRPC, cache: { key: ["1"] } }, {}), ConfigError);
