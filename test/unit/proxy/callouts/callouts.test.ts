@@ -19,6 +19,7 @@ import { createUpstream } from "../../../../src/proxy/backends/client.ts";
 import type { Callee } from "../../../../src/proxy/backends/registry.ts";
 import { CalloutError, type Caller } from "../../../../src/proxy/callouts/callout.ts";
 import { createCallouts, type Callouts } from "../../../../src/proxy/callouts/callouts.ts";
+import { MAX_IN_FLIGHT } from "../../../../src/proxy/callouts/grpc-channels.ts";
 import type { Abortable } from "../../../../src/proxy/pipeline/exchange.ts";
 import { ALLOW, startAuthServer } from "../../../support/auth-server.ts";
 import { deadPort, startSocket } from "../../../support/grpc.ts";
@@ -178,4 +179,18 @@ test("a service that could not be resolved says so and cannot be asked", async (
     service.unary(Authorization.method.check, REQUEST, UNCALLED),
     (error: unknown) => error instanceof CalloutError && error.misconfigured,
   );
+});
+
+test("a service that hangs is not given calls without end", async (t) => {
+  const { callouts } = open(t, at(await startSocket(t)));
+  const abortables: Abortable[] = [];
+  const caller: Caller = { onAbort: (target) => void abortables.push(target) };
+  const waiting = Array.from({ length: MAX_IN_FLIGHT }, () => check(callouts, caller));
+  const settled = Promise.allSettled(waiting);
+  await assert.rejects(
+    check(callouts),
+    (error: unknown) => error instanceof CalloutError && /in flight/.test(error.detail ?? ""),
+  );
+  for (const abortable of abortables) abortable.abort(new Error("over"));
+  assert.ok((await settled).every(({ status }) => status === "rejected"));
 });
