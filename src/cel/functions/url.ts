@@ -1,26 +1,27 @@
-/** URLs as values of Kubernetes rules: absolute ones and absolute paths, as Go's ParseRequestURI takes them. */
+/** URLs as values of Kubernetes rules: the functions, on what url-parts.ts reads. */
 import type { CelFunction } from "../environment.ts";
 import { Failure, NO_OVERLOAD } from "../errors.ts";
 import { Opaque } from "../values.ts";
 import type { Declaration } from "./table.ts";
+import { type UrlParts, escapedPath, isUrl, queryOf, urlParts } from "./url-parts.ts";
 
 class Url extends Opaque {
   readonly typeName = "net.URL";
   readonly #text: string;
-  readonly #parts: RegExpExecArray;
+  readonly #parts: UrlParts;
 
-  constructor(text: string, parts: RegExpExecArray) {
+  constructor(text: string, parts: UrlParts) {
     super();
     this.#text = text;
     this.#parts = parts;
   }
 
   get scheme(): string {
-    return this.#parts[1] ?? "";
+    return this.#parts.scheme;
   }
 
   get host(): string {
-    return this.#parts[2] ?? "";
+    return this.#parts.host;
   }
 
   get hostname(): string {
@@ -32,12 +33,11 @@ class Url extends Opaque {
   }
 
   get path(): string {
-    return this.#parts[3] ?? "";
+    return escapedPath(this.#parts.path);
   }
 
   get query(): Map<string, string[]> {
-    const parameters = new URLSearchParams(this.#parts[4] ?? "");
-    return new Map([...new Set(parameters.keys())].map((name) => [name, parameters.getAll(name)]));
+    return queryOf(this.#parts.query);
   }
 
   override equals(other: unknown): boolean {
@@ -49,26 +49,20 @@ class Url extends Opaque {
   }
 }
 
-const SHAPE = /^(?:([a-zA-Z][a-zA-Z0-9+.-]*):\/\/(?:[^/?#@]*@)?([^/?#]*))?((?:\/[^?#]*)?)(?:\?([^#]*))?$/;
-
-function parseUrl(text: string): Url | undefined {
-  // Spaces, control characters and broken escapes are refused, as Go refuses them.
-  if (text === "" || /[\s\u007f]|%(?![0-9a-fA-F]{2})/.test(text)) return undefined;
-  const parts = SHAPE.exec(text);
-  if (parts === null || (parts[1] === undefined && !text.startsWith("/"))) return undefined;
-  if (parts[1] !== undefined && !URL.canParse(text)) return undefined;
-  return new Url(text, parts);
-}
-
 const NOT_A_URL = new Failure("invalid_argument", "not a URL");
+
+function parseUrl(text: string): Url | Failure {
+  const parts = urlParts(text);
+  return parts === undefined ? NOT_A_URL : new Url(text, parts);
+}
 
 function onUrl(apply: (url: Url) => unknown): CelFunction {
   return (_run, value) => (value instanceof Url ? apply(value) : NO_OVERLOAD);
 }
 
 export const URL_FUNCTIONS: readonly Declaration[] = [
-  ["isURL(string): bool", (_run, text) => (typeof text === "string" ? parseUrl(text) !== undefined : NO_OVERLOAD)],
-  ["url(string): url", (_run, text) => (typeof text === "string" ? (parseUrl(text) ?? NOT_A_URL) : NO_OVERLOAD)],
+  ["isURL(string): bool", (_run, text) => (typeof text === "string" ? isUrl(text) : NO_OVERLOAD)],
+  ["url(string): url", (_run, text) => (typeof text === "string" ? parseUrl(text) : NO_OVERLOAD)],
   [".getScheme(url): string", onUrl((url) => url.scheme)],
   [".getHost(url): string", onUrl((url) => url.host)],
   [".getHostname(url): string", onUrl((url) => url.hostname)],

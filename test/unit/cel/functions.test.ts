@@ -123,6 +123,18 @@ gives(
     ["quantity('2k').asInteger() + quantity('1').add(2).asInteger()", 2003n],
     ["isQuantity('10Mi') && !isQuantity('10MB') && !isQuantity('')", true],
     ["isURL('https://a.test/x') && isURL('/path') && !isURL('a b') && !isURL('nope')", true],
+    ["isURL('http://256.0.0.1/') && isURL('https://x/#a') && isURL('mailto:x') && isURL('/a b') && isURL('*')", true],
+    [
+      "['', 'a/b', 'http://a b/', 'http://a#b', 'http://a:b/', 'http://[1]/', 'http://a/%z'].exists(u, isURL(u))",
+      false,
+    ],
+    [
+      "url('https://x/a#b').getEscapedPath() + url('/a b%41').getEscapedPath() + url('/%41').getEscapedPath()",
+      "/a/a%20bA/%41",
+    ],
+    ["url('HTTP://a,%e4%bd%a0:1').getScheme() + url('HTTP://a,%e4%bd%a0:1').getHost()", "httpa,你:1"],
+    ["url('http://[fe80::1%25en0]:80').getHostname()", "fe80::1%en0"],
+    ["url('/?a=1+2&b;c=1&d=%zz&a').getQuery() == {'a': ['1 2', '']}", true],
     ["url('https://u@a.test:81/p?q=1').getHost() + url('https://a.test:81').getPort()", "a.test:8181"],
     ["url('https://[::1]:80/').getHostname() + url('/p?q=1&q=2').getQuery()['q'][1]", "::12"],
     ["[1, 2].isSorted() && [1, 2].sum() == 3 && [3, 1].min() == 1 && ['a', 'b'].max() == 'b'", true],
