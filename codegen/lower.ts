@@ -81,11 +81,15 @@ function boundRules(schema: Schema): CelRule[] {
   ];
 }
 
-/** Kubernetes knows no suffix K; here it means the same as k. Numbers have a minimum and a maximum instead. */
+/**
+ * Kubernetes knows no suffix K; here it means the same as k. Numbers have a minimum and a maximum instead, and what is no
+ * quantity at all is for the pattern to refuse: rules run beside it.
+ */
 function byteRule({ min, max }: ByteRange): CelRule {
-  const size = "quantity(string(self).replace('K', 'k').replace('ki', 'Ki'))";
+  const text = "string(self).replace('K', 'k').replace('ki', 'Ki')";
+  const within = `quantity(${text}).compareTo(quantity('${min}')) >= 0 && quantity(${text}).compareTo(quantity('${max}')) <= 0`;
   return {
-    rule: `type(self) == int || (${size}.compareTo(quantity('${min}')) >= 0 && ${size}.compareTo(quantity('${max}')) <= 0)`,
+    rule: `type(self) == int || !isQuantity(${text}) || (${within})`,
     message: `must be from ${min} to ${max} bytes`,
   };
 }

@@ -1372,7 +1372,7 @@ const FrontendHttp: RuleNode = {
       type: "",
       rules: [
         {
-          rule: "type(self) == int || (quantity(string(self).replace('K', 'k').replace('ki', 'Ki')).compareTo(quantity('16384')) >= 0 && quantity(string(self).replace('K', 'k').replace('ki', 'Ki')).compareTo(quantity('16777215')) <= 0)",
+          rule: "type(self) == int || !isQuantity(string(self).replace('K', 'k').replace('ki', 'Ki')) || (quantity(string(self).replace('K', 'k').replace('ki', 'Ki')).compareTo(quantity('16384')) >= 0 && quantity(string(self).replace('K', 'k').replace('ki', 'Ki')).compareTo(quantity('16777215')) <= 0)",
           message: "must be from 16384 to 16777215 bytes",
         },
       ],
@@ -1753,7 +1753,7 @@ const BufferBody: RuleNode = {
       type: "",
       rules: [
         {
-          rule: "type(self) == int || (quantity(string(self).replace('K', 'k').replace('ki', 'Ki')).compareTo(quantity('1')) >= 0 && quantity(string(self).replace('K', 'k').replace('ki', 'Ki')).compareTo(quantity('4294967295')) <= 0)",
+          rule: "type(self) == int || !isQuantity(string(self).replace('K', 'k').replace('ki', 'Ki')) || (quantity(string(self).replace('K', 'k').replace('ki', 'Ki')).compareTo(quantity('1')) >= 0 && quantity(string(self).replace('K', 'k').replace('ki', 'Ki')).compareTo(quantity('4294967295')) <= 0)",
           message: "must be from 1 to 4294967295 bytes",
         },
       ],
