@@ -77,9 +77,7 @@ function envelopeViolations(object: unknown): Violation[] {
 
 /** Kinds of the Gateway API that are sound, whether or not they are used here. */
 const OTHER_KINDS = new Set(
-  "GRPCRoute TCPRoute TLSRoute UDPRoute ListenerSet BackendTLSPolicy XListenerSet XBackendTrafficPolicy XMesh".split(
-    " ",
-  ),
+  "GRPCRoute UDPRoute ListenerSet BackendTLSPolicy XListenerSet XBackendTrafficPolicy XMesh".split(" "),
 );
 
 /** In our group nobody else can mean something by it; in the Gateway API it may be a kind that others implement. */

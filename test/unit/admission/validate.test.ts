@@ -202,7 +202,7 @@ test("kinds that do not exist are refused with the one that was meant, and other
   );
   assert.deepEqual(lines({ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "a" }, anything: true }), []);
   assert.deepEqual(
-    validate({ apiVersion: "gateway.networking.k8s.io/v1", kind: "TCPRoute", metadata: { name: "a" } }).map(
+    validate({ apiVersion: "gateway.networking.k8s.io/v1", kind: "UDPRoute", metadata: { name: "a" } }).map(
       ({ severity }) => severity,
     ),
     ["warning"],
