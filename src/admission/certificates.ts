@@ -1,6 +1,6 @@
 /**
- * The webhook's certificates: made here, kept in a store that replicas share, renewed before they expire. The API server
- * learns of a new authority before any server uses it, and trusts the old one until its last leaf is gone.
+ * The webhook's certificates: made here, kept in a store that replicas share, renewed before they expire. A new authority
+ * is announced beside the old one first; a leaf of it is made only when the API server has had time to read of it.
  */
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
@@ -12,6 +12,7 @@ import { type KeyPair, createAuthority, createLeaf } from "../lib/x509.ts";
 /** All that is stored, as PEM texts. */
 export interface Pem {
   readonly authority: KeyPair;
+  /** Of the authority, or of the one before it while the new one is being announced. */
   readonly leaf: KeyPair;
   /** The authority before this one while it is still trusted; "" when there is none. */
   readonly previousAuthority: string;
@@ -42,6 +43,8 @@ const LEAF_RENEW_BEFORE_MS = 30 * DAY_MS;
 /** Also how soon a replica takes up what another one wrote, and a removed bundle is put back. */
 const TURN_MS = 600_000;
 const RETRY_MS = 5_000;
+/** Every API server of the cluster watches its configuration: after this long each of them has the new authority. */
+export const ANNOUNCED_MS: number = TURN_MS / 2;
 /** Clocks of a cluster differ a little. */
 const BACKDATE_MS = 300_000;
 
@@ -49,6 +52,8 @@ export class Certificates {
   readonly #options: CertificateOptions;
   #use: ((leaf: KeyPair) => void) | undefined;
   #leaf: KeyPair | undefined;
+  /** The authority that is in force, and since when the API server could read of it. */
+  #announced: { readonly authority: string; readonly since: number } | undefined;
   #cancel: () => void = () => {};
   #stopped = false;
 
@@ -90,23 +95,38 @@ export class Certificates {
     const { store, names, patchCaBundle, clock } = this.#options;
     const now = clock.now();
     const stored = await store.read();
-    const pem = renew(stored, names, now);
+    const pem = renew(stored, names, now, this.#isAnnounced(stored, now));
     if (pem !== stored) await store.write(pem);
     await patchCaBundle(pem.authority.certificate + pem.previousAuthority);
+    if (this.#announced?.authority !== pem.authority.certificate) {
+      this.#announced = { authority: pem.authority.certificate, since: clock.now() };
+    }
     const changed = this.#leaf !== undefined && this.#leaf.certificate !== pem.leaf.certificate;
     this.#leaf = pem.leaf;
     if (changed && !this.#stopped) this.#use?.(pem.leaf);
     return pem.leaf;
   }
+
+  #isAnnounced(stored: Pem | undefined, now: number): boolean {
+    if (this.#announced === undefined || this.#announced.authority !== stored?.authority.certificate) return false;
+    return now - this.#announced.since >= ANNOUNCED_MS;
+  }
 }
 
-/** What should be stored at `now`: the same value when it is still good, otherwise with what had to be made anew. */
-export function renew(stored: Pem | undefined, names: readonly string[], now: number): Pem {
+/**
+ * What should be stored at `now`: the same value when it is still good, otherwise with what had to be made anew.
+ * @param isAnnounced whether the API server knows the stored authority; until then a leaf of the one before it serves
+ */
+export function renew(stored: Pem | undefined, names: readonly string[], now: number, isAnnounced = false): Pem {
   const keepsAuthority = stored !== undefined && isGood(stored.authority, now, AUTHORITY_RENEW_BEFORE_MS);
   const authority = keepsAuthority ? stored.authority : createAuthority("gwproxy webhook", span(now, AUTHORITY_MS));
   const previousAuthority = previousOf(stored, keepsAuthority, now);
+  const isKnown = keepsAuthority && isAnnounced;
   const keepsLeaf =
-    keepsAuthority && isGood(stored.leaf, now, LEAF_RENEW_BEFORE_MS) && isIssuedFor(stored.leaf, authority, names);
+    stored !== undefined &&
+    (isIssuedFor(stored.leaf, authority.certificate, names)
+      ? isGood(stored.leaf, now, LEAF_RENEW_BEFORE_MS)
+      : !isKnown && isGood(stored.leaf, now, 0) && isIssuedFor(stored.leaf, previousAuthority, names));
   const leaf = keepsLeaf ? stored.leaf : createLeaf(authority, names, span(now, LEAF_MS));
   if (keepsAuthority && keepsLeaf && previousAuthority === stored.previousAuthority) return stored;
   return { authority, leaf, previousAuthority };
@@ -126,9 +146,9 @@ function isGood({ certificate, key }: KeyPair, now: number, marginMs: number): b
   return parsed.validFromDate.getTime() <= now && parsed.validToDate.getTime() - marginMs > now;
 }
 
-function isIssuedFor(leaf: KeyPair, authority: KeyPair, names: readonly string[]): boolean {
+function isIssuedFor(leaf: KeyPair, authority: string, names: readonly string[]): boolean {
   const certificate = parse(leaf.certificate);
-  const issuer = parse(authority.certificate);
+  const issuer = parse(authority);
   if (certificate === undefined || issuer === undefined || !certificate.verify(issuer.publicKey)) return false;
   return names.every(
     (name) => (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined,

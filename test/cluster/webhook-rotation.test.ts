@@ -4,7 +4,7 @@ import { globSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { connect } from "node:tls";
-import { Certificates, type Pem, renew } from "../../src/admission/certificates.ts";
+import { ANNOUNCED_MS, Certificates, type Pem, renew } from "../../src/admission/certificates.ts";
 import { startWebhookServer } from "../../src/admission/server.ts";
 import { validate } from "../../src/admission/validate.ts";
 import { webhookConfiguration } from "../../src/admission/webhook-configuration.ts";
@@ -47,9 +47,10 @@ test("certificates are replaced without a restart and without a review that fail
 
   let stored: Pem = renew(undefined, [HOST], Date.now());
   let turn: () => void = () => assert.fail("nothing waits for the clock");
+  let passed = 0;
   // The next turn is taken when the test says so.
   const clock: Clock = {
-    now: () => Date.now(),
+    now: () => Date.now() + passed,
     after: (_, run) => {
       turn = run;
       return () => undefined;
@@ -78,12 +79,13 @@ test("certificates are replaced without a restart and without a review that fail
   });
   webhook.useCertificate(await certificates.start());
   t.after(() => certificates.stop());
-  const renewed = new Promise<void>((resolve) => {
-    certificates.onRenewal((leaf) => {
-      webhook.useCertificate(leaf);
-      resolve();
-    });
-  });
+  certificates.onRenewal((leaf) => webhook.useCertificate(leaf));
+  const takeTurn = async (): Promise<void> => {
+    const before = turn;
+    turn();
+    // The one after it is planned when it is over.
+    await eventually(async () => assert.notEqual(turn, before));
+  };
 
   const judge = askServer(server.kubeconfig);
   t.after(() => judge.close());
@@ -100,10 +102,17 @@ test("certificates are replaced without a restart and without a review that fail
   const going = (async () => {
     for (; !isOver; reviews++) await review();
   })();
-  // Another replica found the authority near its end and wrote what follows it.
-  stored = { ...renew(undefined, [HOST], Date.now()), previousAuthority: stored.authority.certificate };
-  turn();
-  await renewed;
+  // Without its key the authority is of no use: another one takes its place.
+  const old = stored.authority.certificate;
+  stored = { ...stored, authority: { ...stored.authority, key: "" } };
+  await takeTurn();
+  assert.equal(stored.previousAuthority, old);
+  assert.notEqual(stored.authority.certificate, old);
+  assert.equal(await fingerprint(port), before, "the API server may not know the new authority yet");
+  await takeTurn();
+  assert.equal(await fingerprint(port), before, "nor a moment later");
+  passed = ANNOUNCED_MS;
+  await takeTurn();
   assert.notEqual(await fingerprint(port), before);
   const sofar = reviews;
   await eventually(async () => assert.ok(reviews > sofar + 50, "reviews go on"));

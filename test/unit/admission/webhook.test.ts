@@ -267,6 +267,23 @@ test("a new authority is announced together with the old one until the old one e
   assert.equal(renew(second, NAMES, now + 3_660 * DAY_MS).previousAuthority, "");
 });
 
+test("while a new authority is announced the leaf of the old one serves, and no longer than it can", () => {
+  const now = Date.now();
+  const first = renew(undefined, NAMES, now);
+  // Without its key the authority can sign nothing more.
+  const second = renew({ ...first, authority: { ...first.authority, key: "" } }, NAMES, now);
+  assert.notEqual(second.authority.certificate, first.authority.certificate);
+  assert.equal(second.leaf, first.leaf);
+  assert.equal(renew(second, NAMES, now + DAY_MS), second);
+  const third = renew(second, NAMES, now, true);
+  assert.equal(third.authority, second.authority);
+  assert.notEqual(third.leaf.certificate, first.leaf.certificate);
+  assert.equal(renew(third, NAMES, now, true), third);
+  // What the API server refuses anyway is not kept for it.
+  assert.notEqual(renew(second, NAMES, now + 91 * DAY_MS).leaf.certificate, first.leaf.certificate);
+  assert.notEqual(renew(second, [...NAMES, "other.gw.svc"], now).leaf.certificate, first.leaf.certificate);
+});
+
 test("the webhook is asked about our kinds alone and closes on failure", () => {
   const configuration = webhookConfiguration(
     "gwproxy",
