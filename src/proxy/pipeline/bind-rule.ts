@@ -6,6 +6,7 @@ import type { CompiledRule } from "../router/route.ts";
 import { callBackend } from "./attempts.ts";
 import { compose, type InlineFilters } from "./compose.ts";
 import type { CompiledFilters } from "./filters.ts";
+import { Mirror, startMirrors } from "./mirror.ts";
 import type { CompiledPolicy, PolicySet } from "./policy-set.ts";
 import type { Stage, StageEnd } from "./run.ts";
 
@@ -46,10 +47,14 @@ function inlineOf(filters: CompiledFilters, { routeKey }: RulePlace, requestTime
 function endOf(rule: CompiledRule, place: RulePlace, slots: BackendSlot[]): StageEnd {
   const { invalidReason } = rule.message;
   if (invalidReason !== "") return failing(invalidReason, "route_invalid");
-  const choices = rule.backends.map(({ message, filters }) => ({
-    weight: message.weight,
-    value: backendStage(message.backend, message.invalidReason, { filters, place, slots }),
-  }));
+  const shared = mirrorsOf(rule.filters, place, slots);
+  const choices = rule.backends.map(({ message, filters }) => {
+    const mirrors = [...shared, ...mirrorsOf(filters, place, slots)];
+    return {
+      weight: message.weight,
+      value: backendStage(message.backend, message.invalidReason, { filters, mirrors, place, slots }),
+    };
+  });
   const pick = createPicker(choices);
   return (exchange, run) => {
     const chosen = pick();
@@ -58,16 +63,32 @@ function endOf(rule: CompiledRule, place: RulePlace, slots: BackendSlot[]): Stag
   };
 }
 
-function backendStage(
-  key: string,
-  invalidReason: string,
-  { filters, place, slots }: { filters: CompiledFilters; place: RulePlace; slots: BackendSlot[] },
-): StageEnd {
+function mirrorsOf(
+  { mirrors }: CompiledFilters,
+  { policies, backends, levels }: RulePlace,
+  slots: BackendSlot[],
+): Mirror[] {
+  return mirrors.map((message) => {
+    const slot = backends.acquire(message.backend, levels);
+    slots.push(slot);
+    return new Mirror(message, slot, policies);
+  });
+}
+
+interface BackendPlace {
+  readonly filters: CompiledFilters;
+  readonly mirrors: readonly Mirror[];
+  readonly place: RulePlace;
+  readonly slots: BackendSlot[];
+}
+
+function backendStage(key: string, invalidReason: string, { filters, mirrors, place, slots }: BackendPlace): StageEnd {
   if (key === "" || invalidReason !== "") return failing(invalidReason, "backend_invalid");
   const slot = place.backends.acquire(key, place.levels);
   slots.push(slot);
   const call: StageEnd = (exchange) => {
     exchange.backend = slot.info;
+    if (mirrors.length > 0) startMirrors(mirrors, exchange);
     return callBackend(exchange, slot);
   };
   const { middlewares } = compose(place.policies, [], false, inlineOf(filters, place));

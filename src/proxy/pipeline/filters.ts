@@ -5,6 +5,7 @@ import {
   type Cors,
   type HeaderChange,
   type HttpFilter,
+  type Mirror,
   type PathChange,
   type Redirect,
   type UrlRewrite,
@@ -20,6 +21,7 @@ export interface CompiledFilters {
   readonly responseHeaders: HeaderChange | undefined;
   readonly cors: Cors | undefined;
   readonly redirect: boolean;
+  readonly mirrors: readonly Mirror[];
   readonly middlewares: readonly Middleware[];
 }
 
@@ -28,6 +30,7 @@ export function compileFilters(filters: readonly HttpFilter[]): CompiledFilters 
   const requests: HeaderChange[] = [];
   const responses: HeaderChange[] = [];
   let cors: Cors | undefined;
+  const mirrors: Mirror[] = [];
   const rewrites: Middleware[] = [];
   const redirects: Middleware[] = [];
   for (const { filter } of filters) {
@@ -40,6 +43,9 @@ export function compileFilters(filters: readonly HttpFilter[]): CompiledFilters 
         break;
       case "cors":
         cors = filter.value;
+        break;
+      case "mirror":
+        mirrors.push(filter.value);
         break;
       case "urlRewrite":
         rewrites.push(compileRewrite(filter.value));
@@ -56,6 +62,7 @@ export function compileFilters(filters: readonly HttpFilter[]): CompiledFilters 
     responseHeaders: joined(responses),
     cors,
     redirect: redirects.length > 0,
+    mirrors,
     middlewares: [...rewrites, ...redirects],
   };
 }

@@ -74,6 +74,10 @@ export class PolicySet {
   }
 
   /** Bytes of a body that may be held where no policy says otherwise. */
+  get log(): PolicyDeps["log"] {
+    return this.#environment.log;
+  }
+
   get bodyLimitBytes(): number {
     return this.#environment.bodyLimitBytes;
   }

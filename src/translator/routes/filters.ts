@@ -2,13 +2,16 @@
 import { create } from "@bufbuild/protobuf";
 import type {
   HTTPHeaderFilter,
+  HTTPMirrorBackendRef,
   HTTPRequestRedirectFilter,
   HTTPRouteFilter,
+  HTTPRouteRequestMirror,
   HTTPPathModifier,
 } from "../../../generated/types/gateway-api/httproute.ts";
 import {
   HeaderChangeSchema,
   HttpFilterSchema,
+  MirrorSchema,
   PathChangeSchema,
   type HeaderChange,
   type HttpFilter,
@@ -20,35 +23,49 @@ import { translateCors } from "../policies/cors.ts";
 
 export interface TranslatedFilters {
   readonly filters: HttpFilter[];
-  readonly faults: readonly (Fault & { readonly path: string })[];
+  readonly faults: readonly FilterFault[];
+}
+
+export interface FilterFault extends Fault {
+  readonly path: string;
+  /** The filter is left out and the traffic goes on: a mirror that leads nowhere changes nothing for clients. */
+  readonly harmless: boolean;
+}
+
+export interface FilterPlace {
+  /** On a backendRef only what concerns that backend makes sense. */
+  readonly place: "rule" | "backendRef";
+  /** The key of the Backend that a mirror names, or why there is none. */
+  readonly resolve: (ref: HTTPMirrorBackendRef) => string | Fault;
 }
 
 /** What a rule does before a backend is chosen. */
 const RULE_ONLY: ReadonlySet<string> = new Set(["RequestRedirect", "URLRewrite", "CORS"]);
 
-/** @param place "rule", or "backendRef" where only header changes make sense */
 export function translateFilters(
   filters: readonly HTTPRouteFilter[] | undefined,
-  place: "rule" | "backendRef",
+  { place, resolve }: FilterPlace,
 ): TranslatedFilters {
   const done: HttpFilter[] = [];
-  const faults: (Fault & { path: string })[] = [];
+  const faults: FilterFault[] = [];
   (filters ?? []).forEach((filter, at) => {
-    const result = translateFilter(filter);
+    const result = translateFilter(filter, resolve);
     const misplaced = place === "backendRef" && RULE_ONLY.has(filter.type);
     if (misplaced)
       faults.push({
         path: `filters[${at}]`,
+        harmless: false,
         reason: Reason.UnsupportedValue,
         message: `filter ${filter.type} is served on rules, not on backendRefs`,
       });
-    else if ("reason" in result) faults.push({ path: `filters[${at}]`, ...result });
+    else if ("reason" in result) faults.push(faultAt(at, filter, result));
     else done.push(create(HttpFilterSchema, { filter: result }));
   });
   const types = done.map(({ filter }) => filter.case);
   if (types.includes("redirect") && types.includes("urlRewrite"))
     faults.push({
       path: "filters",
+      harmless: false,
       reason: Reason.IncompatibleFilters,
       message: "RequestRedirect and URLRewrite cannot be in one rule",
     });
@@ -57,7 +74,13 @@ export function translateFilters(
 
 type Filter = Exclude<HttpFilter["filter"], { case: undefined }>;
 
-function translateFilter(filter: HTTPRouteFilter): Filter | Fault {
+function faultAt(at: number, { type }: HTTPRouteFilter, fault: Fault): FilterFault {
+  const isMirror = type === "RequestMirror";
+  const path = isMirror ? `filters[${at}].requestMirror.backendRef` : `filters[${at}]`;
+  return { path, harmless: isMirror, ...fault };
+}
+
+function translateFilter(filter: HTTPRouteFilter, resolve: FilterPlace["resolve"]): Filter | Fault {
   switch (filter.type) {
     case "RequestHeaderModifier":
       return { case: "requestHeaders", value: translateHeaderChange(filter.requestHeaderModifier) };
@@ -77,7 +100,7 @@ function translateFilter(filter: HTTPRouteFilter): Filter | Fault {
     case "CORS":
       return { case: "cors", value: translateCors(filter.cors ?? {}) };
     case "RequestMirror":
-      return { reason: Reason.UnsupportedValue, message: `filter ${filter.type} is not served yet` };
+      return mirror(filter.requestMirror, resolve);
     case "ExtensionRef":
       return {
         reason: Reason.IncompatibleFilters,
@@ -87,6 +110,15 @@ function translateFilter(filter: HTTPRouteFilter): Filter | Fault {
       // A newer Gateway API can deliver types that this version was not generated from.
       return { reason: Reason.IncompatibleFilters, message: `filter ${String(filter["type"])} is not known` };
   }
+}
+
+function mirror(wanted: HTTPRouteRequestMirror | undefined, resolve: FilterPlace["resolve"]): Filter | Fault {
+  if (wanted === undefined) return { reason: Reason.UnsupportedValue, message: "requestMirror is missing" };
+  const backend = resolve(wanted.backendRef);
+  if (typeof backend !== "string") return backend;
+  const { percent = 100, fraction = { numerator: percent } } = wanted;
+  const { numerator, denominator = 100 } = fraction;
+  return { case: "mirror", value: create(MirrorSchema, { backend, numerator, denominator }) };
 }
 
 function redirect({ scheme, hostname, port, path, statusCode }: HTTPRequestRedirectFilter): Filter {

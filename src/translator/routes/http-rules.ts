@@ -19,9 +19,10 @@ import { resourceOf } from "../../ir/encode.ts";
 import { routeKey } from "../../ir/keys.ts";
 import type { Read } from "../../lib/collections/graph.ts";
 import type { ParentView } from "../attach.ts";
-import { resolveBackend, type BackendCollections } from "../backend-refs.ts";
+import { resolveBackend, type BackendCollections, type BackendReference } from "../backend-refs.ts";
+import type { Fault } from "../gateway.ts";
 import { irRef } from "../refs.ts";
-import { translateFilters } from "./filters.ts";
+import { translateFilters, type FilterPlace } from "./filters.ts";
 import type { Report } from "./matches.ts";
 import { irParents, type RouteFault, type TranslatedRoute } from "./route.ts";
 
@@ -71,7 +72,14 @@ export function translateRoute<Rule>(
 }
 
 function backendsOf(rules: readonly HttpRule[]): string[] {
-  const backends = new Set(rules.flatMap((rule) => rule.backends.map(({ backend }) => backend)));
+  const backends = new Set(
+    rules.flatMap(({ backends: named, filters }) => [
+      ...named.map(({ backend }) => backend),
+      ...[...filters, ...named.flatMap((each) => each.filters)].flatMap(({ filter }) =>
+        filter.case === "mirror" ? [filter.value.backend] : [],
+      ),
+    ]),
+  );
   backends.delete("");
   return [...backends].sort();
 }
@@ -87,9 +95,9 @@ export function translateRule(
     problems.push(message);
     context.fault({ path, reason: Reason.InvalidMatch, message });
   });
-  const { filters, faults } = translateFilters(rule.filters, "rule");
-  for (const fault of faults) {
-    problems.push(fault.message);
+  const { filters, faults } = translateFilters(rule.filters, filterPlace("rule", context));
+  for (const { harmless, ...fault } of faults) {
+    if (!harmless) problems.push(fault.message);
     context.fault(fault);
   }
   return create(HttpRuleSchema, {
@@ -101,13 +109,22 @@ export function translateRule(
   });
 }
 
-function translateBackendRef(ref: HTTPBackendRef, path: string, context: RuleContext): WeightedBackend {
+function filterPlace(place: FilterPlace["place"], context: RuleContext): FilterPlace {
+  return { place, resolve: (ref) => resolve(ref, context) };
+}
+
+function resolve(ref: BackendReference, context: RuleContext): string | Fault {
   const { kind, namespace, read } = context;
-  const target = resolveBackend(ref, { group: GATEWAY_GROUP, kind, namespace, needsGrant: true }, context, read);
-  const { filters, faults } = translateFilters(ref.filters, "backendRef");
-  for (const fault of faults) context.fault({ ...fault, path: `${path}.${fault.path}` });
+  return resolveBackend(ref, { group: GATEWAY_GROUP, kind, namespace, needsGrant: true }, context, read);
+}
+
+function translateBackendRef(ref: HTTPBackendRef, path: string, context: RuleContext): WeightedBackend {
+  const target = resolve(ref, context);
+  const { filters, faults } = translateFilters(ref.filters, filterPlace("backendRef", context));
+  for (const { harmless: _harmless, ...fault } of faults) context.fault({ ...fault, path: `${path}.${fault.path}` });
   if (typeof target !== "string") context.fault({ path, ...target });
-  const problems = [...(typeof target === "string" ? [] : [target]), ...faults].map(({ message }) => message);
+  const blocking = faults.filter(({ harmless }) => !harmless);
+  const problems = [...(typeof target === "string" ? [] : [target]), ...blocking].map(({ message }) => message);
   return create(WeightedBackendSchema, {
     weight: ref.weight ?? 1,
     backend: problems.length === 0 && typeof target === "string" ? target : "",

@@ -1,0 +1,117 @@
+/**
+ * Copies of requests that are sent to other backends as well (Gateway API RequestMirror, proxying.md 11). A copy leaves
+ * with its body just before the request itself does; its answer goes nowhere, and nothing about it slows the request.
+ */
+import type { Mirror as MirrorMessage } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { BackendSlot } from "../backends/registry.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { HeaderList } from "../../lib/header-list.ts";
+import type { Logger } from "../../lib/log.ts";
+import type { Body } from "./body.ts";
+import { HttpExchange } from "./http-exchange.ts";
+import { BodyCopy, Tee } from "./tee.ts";
+
+const LIMIT_MS = 10_000;
+/** Of one mirror: a backend that hangs must not collect requests. */
+const MAX_IN_FLIGHT = 1_000;
+
+export interface MirrorOptions {
+  readonly log: Logger;
+  /** Bytes of a body that a copy may hold while its backend does not take them. */
+  readonly bodyLimitBytes: number;
+  readonly random?: () => number;
+}
+
+export class Mirror {
+  readonly #share: number;
+  readonly #slot: BackendSlot;
+  readonly #options: MirrorOptions;
+  #inFlight = 0;
+
+  constructor({ numerator, denominator }: MirrorMessage, slot: BackendSlot, options: MirrorOptions) {
+    this.#share = numerator / denominator;
+    this.#slot = slot;
+    this.#options = options;
+  }
+
+  /** Whether this request is copied. */
+  draws(): boolean {
+    return this.#inFlight < MAX_IN_FLIGHT && (this.#options.random ?? Math.random)() < this.#share;
+  }
+
+  get bodyLimitBytes(): number {
+    return this.#options.bodyLimitBytes;
+  }
+
+  async send(original: HttpExchange, body: Body): Promise<void> {
+    const exchange = copyOf(original, body);
+    exchange.backend = this.#slot.info;
+    exchange.deadlineAtMs = performance.now() + LIMIT_MS;
+    this.#inFlight++;
+    let status = 0;
+    try {
+      const reply = await this.#slot.handler(exchange);
+      status = reply.status;
+      if (reply.body !== null && !Buffer.isBuffer(reply.body)) await drained(reply.body);
+    } catch (error) {
+      this.#options.log.debug("mirrored request failed", { backend: this.#slot.backendKey, reason: messageOf(error) });
+    } finally {
+      this.#inFlight--;
+      const durationMs = performance.now() - exchange.startedAtMs;
+      exchange.finish({ status, requestBytes: 0, responseBytes: 0, durationMs, error: undefined, clientGone: false });
+    }
+  }
+}
+
+/** Starts the copies of a request; its own body goes on in their company. */
+export function startMirrors(mirrors: readonly Mirror[], exchange: HttpExchange): void {
+  const drawn = mirrors.filter((mirror) => mirror.draws());
+  if (drawn.length === 0) return;
+  const body = exchange.requestBody;
+  if (body === null || Buffer.isBuffer(body)) {
+    for (const mirror of drawn) void mirror.send(exchange, body);
+    return;
+  }
+  const copies = drawn.map((mirror) => new BodyCopy(mirror.bodyLimitBytes));
+  exchange.requestBody = new Tee(body, copies);
+  drawn.forEach((mirror, at) => void mirror.send(exchange, copies[at] ?? null));
+}
+
+/** A request of its own: what happens to it, or to the original, is no business of the other. */
+function copyOf(original: HttpExchange, body: Body): HttpExchange {
+  const { method, target, host, scheme, version, contentLength, requestId, source, serverName, listener } = original;
+  const headers = new HeaderList([...original.requestHeaders.raw]);
+  const head = { method, target, host, scheme, version, headers, contentLength, requestId, source, serverName };
+  const copy = new HttpExchange({ ...head, body, bind: listener.bind, proxyAuthorization: undefined });
+  copy.listener = listener;
+  copy.route = original.route;
+  copy.hostChoice = original.hostChoice;
+  return copy;
+}
+
+class Drain {
+  readonly #resolve: () => void;
+  readonly #reject: (error: Error) => void;
+
+  constructor(resolve: () => void, reject: (error: Error) => void) {
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  data(): boolean {
+    return true;
+  }
+
+  end(): void {
+    this.#resolve();
+  }
+
+  error(error: Error): void {
+    this.#reject(error);
+  }
+}
+
+function drained(body: Exclude<Body, null | Buffer>): Promise<void> {
+  if (body.whole?.() !== undefined) return Promise.resolve();
+  return new Promise((resolve, reject) => body.read(new Drain(resolve, reject)));
+}
