@@ -5,8 +5,8 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createKubernetesClient } from "../../src/sources/kubernetes/client.ts";
-import { gatewayApiCrds } from "../support/gateway-api-crds.ts";
-import { startApiServer, type ApiServer } from "../testbed/api-server.ts";
+import { defineGatewayKinds, defineOurKinds } from "../support/cluster.ts";
+import { startApiServer } from "../testbed/api-server.ts";
 import { GWPROXY_PORT, type Peer } from "./peers.ts";
 import { start, type Running } from "./process.ts";
 import { measurePropagation, routeTo, type Changes, type Propagation } from "./propagation.ts";
@@ -23,7 +23,8 @@ export async function measureCluster(options: Changes): Promise<Propagation> {
   const processes: Running[] = [];
   const client = await createKubernetesClient(server.kubeconfig);
   try {
-    await installDefinitions(server);
+    await defineGatewayKinds(server);
+    await defineOurKinds(server);
     const controller = ["controller", "-k", server.kubeconfig, "--xds-address", `127.0.0.1:${XDS_PORT}`];
     processes.push(
       await startOwn([...controller, "--health-address", `127.0.0.1:${HEALTH_PORT}`], "readyz", HEALTH_PORT),
@@ -50,12 +51,6 @@ export async function measureCluster(options: Changes): Promise<Propagation> {
     for (const running of processes.toReversed()) await running.stop();
     await server.stop();
   }
-}
-
-async function installDefinitions(server: ApiServer): Promise<void> {
-  await server.kubectl(["apply", "-f", await gatewayApiCrds()]);
-  await server.kubectl(["apply", "-f", join(ROOT, "crds")]);
-  await server.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
 }
 
 function startOwn(args: readonly string[], path: string, port: number): Promise<Running> {

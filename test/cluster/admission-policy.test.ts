@@ -1,20 +1,18 @@
 /** The bundle for clusters without webhooks, on a real API server: what it refuses, what it warns of, what it lets pass. */
 import assert from "node:assert/strict";
-import { globSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { defineOurKinds } from "../support/cluster.ts";
 import { eventually } from "../support/process.ts";
 import { type ApiServer, startApiServer } from "../testbed/api-server.ts";
 
-const ROOT = join(import.meta.dirname, "../..");
+const BUNDLE = join(import.meta.dirname, "../../generated/admission-policy.yaml");
 let server: ApiServer;
 
 before(async () => {
   server = await startApiServer();
-  const crds = globSync("crds/*.yaml", { cwd: ROOT }).flatMap((file) => ["-f", join(ROOT, file)]);
-  await server.kubectl(["apply", ...crds]);
-  await server.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
-  await server.kubectl(["apply", "-f", join(ROOT, "generated/admission-policy.yaml")]);
+  await defineOurKinds(server);
+  await server.kubectl(["apply", "-f", BUNDLE]);
 });
 
 after(async () => {

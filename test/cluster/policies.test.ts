@@ -1,15 +1,13 @@
 /** A sample of policies on a real API server: plain kubectl apply, a controller and a data plane as two processes. */
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { test } from "node:test";
+import { startCluster, startController, startPlane } from "../support/cluster.ts";
 import { startEcho } from "../support/echo.ts";
-import { gatewayApiCrds } from "../support/gateway-api-crds.ts";
 import { documents, GATEWAY, gatewayPolicy, route, routePolicy, staticBackend } from "../support/gateway.ts";
 import { call, type Answer, type Call } from "../support/http.ts";
-import { eventually, freePorts, startGwproxy } from "../support/process.ts";
-import { startApiServer } from "../testbed/api-server.ts";
+import { eventually, freePorts } from "../support/process.ts";
+import { contextOf } from "../support/prove.ts";
 
-const CRDS = join(import.meta.dirname, "../../crds");
 /** `openssl passwd -apr1 -salt saltsalt secret` */
 const USERS = `
 apiVersion: v1
@@ -19,24 +17,12 @@ stringData: {.htaccess: "alice:$apr1$saltsalt$LrttParrLPdxvgutaSXWJ0"}
 `;
 
 test("policies of all kinds work on a cluster as they do from files", async (t) => {
-  const context = { after: (clean: () => void | Promise<void>) => t.after(clean), dropped: undefined };
-  const server = await startApiServer();
-  context.after(() => server.stop());
-  await server.kubectl(["apply", "-f", await gatewayApiCrds()]);
-  await server.kubectl(["apply", "-f", CRDS]);
-  await server.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
-  await server.kubectl(["create", "namespace", "gwproxy-system"]);
+  const context = contextOf(t);
+  const server = await startCluster(context);
   const echo = await startEcho(context);
   const [port = 0, xds = 0] = await freePorts(2);
-  const own = ["--health-address", "127.0.0.1:0", "--xds-address", `127.0.0.1:${xds}`];
-  const controller = startGwproxy(context, ["controller", "-k", server.kubeconfig].concat(own));
-  await controller.printed("serving data planes");
-  const addresses = ["--admin-address", "--metrics-address", "--readiness-address"].flatMap((name) => [
-    name,
-    "127.0.0.1:0",
-  ]);
-  const follow = ["--xds-address", `http://127.0.0.1:${xds}`, "--gateway", "default/gw", "--bind-address", "127.0.0.1"];
-  const plane = startGwproxy(context, ["proxy"].concat(follow, addresses));
+  await startController(context, server, xds);
+  const plane = startPlane(context, xds);
 
   const apply = (...objects: string[]) => server.kubectl(["apply", "-f", "-"], documents(...objects));
   const send = (more: Call = {}): Promise<Answer> => call(`http://127.0.0.1:${port}/`, more);

@@ -6,15 +6,15 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { startPracticeProvider } from "../../examples/practice-provider/practice-provider.ts";
 import { startHello } from "../../examples/quickstart/hello.ts";
-import { gatewayApiCrds } from "../support/gateway-api-crds.ts";
+import { startCluster } from "../support/cluster.ts";
 import { call } from "../support/http.ts";
 import { eventually, freePorts, type GwproxyProcess, startGwproxy } from "../support/process.ts";
-import type { ProofContext } from "../support/prove.ts";
+import { contextOf, type ProofContext } from "../support/prove.ts";
 import { checkQuickstart, quickstartManifests } from "../support/quickstart.ts";
 import { tlsFiles } from "../support/tls-files.ts";
-import { type ApiServer, startApiServer } from "../testbed/api-server.ts";
+import type { ApiServer } from "../testbed/api-server.ts";
 
-interface Cluster {
+interface Quickstart {
   readonly server: ApiServer;
   readonly url: string;
   readonly controller: GwproxyProcess;
@@ -22,16 +22,8 @@ interface Cluster {
   condition(kind: string, name: string, path: string): Promise<string>;
 }
 
-const CRDS = join(import.meta.dirname, "../../crds");
-
-async function startCluster(context: Pick<ProofContext, "after">): Promise<Cluster> {
-  const server = await startApiServer();
-  context.after(() => server.stop());
-  await server.kubectl(["apply", "-f", await gatewayApiCrds()]);
-  await server.kubectl(["apply", "-f", CRDS]);
-  await server.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
-  await server.kubectl(["create", "namespace", "gwproxy-system"]);
-
+async function startQuickstart(context: Pick<ProofContext, "after">): Promise<Quickstart> {
+  const server = await startCluster(context);
   const [gateway = 0, hello = 0, provider = 0, xds = 0, health = 0, webhook = 0, admin = 0] = await freePorts(7);
   const service = await startHello(hello);
   context.after(() => void service.close());
@@ -113,7 +105,7 @@ async function startCluster(context: Pick<ProofContext, "after">): Promise<Clust
 }
 
 test("the quickstart behaves on a cluster as it does from files", async (t) => {
-  const cluster = await startCluster({ after: (clean) => t.after(clean) });
+  const cluster = await startQuickstart(contextOf(t));
   const { server, url, condition } = cluster;
 
   await checkQuickstart(url);

@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 import { createKubernetesClient, type KubernetesClient } from "../../src/sources/kubernetes/client.ts";
 import { STANDARD_KINDS } from "../../src/sources/kubernetes/kinds.ts";
 import { createKubernetesSource, type KubernetesSource } from "../../src/sources/kubernetes/kubernetes-source.ts";
-import { gatewayApiCrds } from "../support/gateway-api-crds.ts";
+import { defineGatewayKinds } from "../support/cluster.ts";
 import { RecordingSink } from "../support/recording-sink.ts";
 import { recordingLog } from "../support/silent-log.ts";
 import { startApiServer, type ApiServer } from "../testbed/api-server.ts";
@@ -47,8 +47,7 @@ test("kinds that are not defined yet do not hold up the start, and are watched o
   assert.equal(sink.batches.length, 1, "the first state is one step");
   assert.ok(sink.objects.has("/Namespace//default"), "the rest is there");
 
-  await server.kubectl(["apply", "-f", await gatewayApiCrds()]);
-  await server.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  await defineGatewayKinds(server);
   await server.kubectl(["apply", "-f", "-"], route("early", "early.example"));
   await sink.until(({ objects }) => objects.has(`${ROUTE}/early`));
 });

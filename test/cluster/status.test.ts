@@ -7,7 +7,7 @@ import { createKubernetesSource, type KubernetesSource } from "../../src/sources
 import { createKubernetesStatusClient } from "../../src/sources/kubernetes/status-client.ts";
 import type { DesiredCondition, DesiredStatus } from "../../src/status/desired.ts";
 import { createStatusWriter, type StatusClient, type StatusWriter } from "../../src/status/writer.ts";
-import { gatewayApiCrds } from "../support/gateway-api-crds.ts";
+import { defineGatewayKinds } from "../support/cluster.ts";
 import { RecordingSink } from "../support/recording-sink.ts";
 import { recordingLog } from "../support/silent-log.ts";
 import { startApiServer, type ApiServer } from "../testbed/api-server.ts";
@@ -42,8 +42,7 @@ const writes: string[] = [];
 
 before(async () => {
   server = await startApiServer();
-  await server.kubectl(["apply", "-f", await gatewayApiCrds()]);
-  await server.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  await defineGatewayKinds(server);
   client = await createKubernetesClient(server.kubeconfig);
   const { log } = recordingLog();
   source = createKubernetesSource({ client, kinds: STANDARD_KINDS, log });

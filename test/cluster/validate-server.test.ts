@@ -4,9 +4,9 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { runValidate } from "../../src/cli/run/validate.ts";
+import { defineOurKinds } from "../support/cluster.ts";
 import { startApiServer, type ApiServer } from "../testbed/api-server.ts";
 
-const CRDS = join(import.meta.dirname, "../../crds");
 const HEAD = "apiVersion: gwproxy.dev/v1alpha1\nkind: GwPolicy\n";
 const TARGET = "  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: gw}]\n";
 let server: ApiServer;
@@ -14,8 +14,7 @@ let files = 0;
 
 before(async () => {
   server = await startApiServer();
-  await server.kubectl(["apply", "-f", CRDS]);
-  await server.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  await defineOurKinds(server);
 });
 
 after(async () => {

@@ -1,23 +1,19 @@
 /** The API server and admission say the same about the same object: verdict, path of the field, and words. */
 import assert from "node:assert/strict";
-import { globSync } from "node:fs";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { applyDefaults } from "../../generated/defaults.ts";
 import { validate } from "../../src/admission/validate.ts";
 import { loadCases } from "../crd-rules/load.ts";
+import { defineOurKinds } from "../support/cluster.ts";
 import { askServer, byText, type Fault, type ServerVerdict } from "../support/server-verdict.ts";
 import { startApiServer, type ApiServer } from "../testbed/api-server.ts";
 
-const CRDS = join(import.meta.dirname, "../../crds");
 let server: ApiServer;
 let judge: ServerVerdict;
 
 before(async () => {
   server = await startApiServer();
-  const files = globSync("*.yaml", { cwd: CRDS }).flatMap((file) => ["-f", join(CRDS, file)]);
-  await server.kubectl(["apply", ...files]);
-  await server.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  await defineOurKinds(server);
   judge = askServer(server.kubeconfig);
 });
 

@@ -1,7 +1,5 @@
 /** The webhook of a real API server gets another authority and another leaf while reviews go on: none of them fails. */
 import assert from "node:assert/strict";
-import { globSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
 import { connect } from "node:tls";
 import { ANNOUNCED_MS, Certificates, type Pem, renew } from "../../src/admission/certificates.ts";
@@ -9,12 +7,12 @@ import { startWebhookServer } from "../../src/admission/server.ts";
 import { validate } from "../../src/admission/validate.ts";
 import { webhookConfiguration } from "../../src/admission/webhook-configuration.ts";
 import type { Clock } from "../../src/lib/clock.ts";
+import { defineOurKinds } from "../support/cluster.ts";
 import { eventually } from "../support/process.ts";
 import { askServer } from "../support/server-verdict.ts";
 import { recordingLog } from "../support/silent-log.ts";
 import { startApiServer } from "../testbed/api-server.ts";
 
-const CRDS = join(import.meta.dirname, "../../crds");
 const HOST = "127.0.0.1";
 
 /** The CRD takes it, and the webhook alone refuses it: an answer without these words was not the webhook's. */
@@ -41,9 +39,7 @@ function fingerprint(port: number): Promise<string> {
 test("certificates are replaced without a restart and without a review that fails", async (t) => {
   const server = await startApiServer();
   t.after(() => server.stop());
-  const crds = globSync("*.yaml", { cwd: CRDS }).flatMap((file) => ["-f", join(CRDS, file)]);
-  await server.kubectl(["apply", ...crds]);
-  await server.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  await defineOurKinds(server);
 
   let stored: Pem = renew(undefined, [HOST], Date.now());
   let turn: () => void = () => assert.fail("nothing waits for the clock");

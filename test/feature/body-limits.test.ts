@@ -4,9 +4,10 @@ import { test } from "node:test";
 import { startEcho } from "../support/echo.ts";
 import { withTraffic } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
+import { contextOf } from "../support/prove.ts";
 
 test("an answer is measured before a transformation replaces it", async (t) => {
-  const context = { after: (clean: () => void | Promise<void>) => t.after(clean), dropped: undefined };
+  const context = contextOf(t);
   const echo = await startEcho(context);
   const shorten = `transformation: {response: {body: '"short"'}}`;
   const gateway = await withTraffic(context, echo.port, `{buffer: {response: {maxBytes: 1000}}, ${shorten}}`);
@@ -16,7 +17,7 @@ test("an answer is measured before a transformation replaces it", async (t) => {
 });
 
 test("expressions see a request body up to the limit of the buffer, above and below the usual one", async (t) => {
-  const context = { after: (clean: () => void | Promise<void>) => t.after(clean), dropped: undefined };
+  const context = contextOf(t);
   const echo = await startEcho(context);
   const size = `transformation: {response: {set: [{name: x-size, value: 'string(size(request.body))'}]}}`;
   const gateway = await withTraffic(context, echo.port, `{buffer: {request: {maxBytes: 3Mi}}, ${size}}`);

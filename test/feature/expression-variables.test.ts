@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { request, type RequestOptions } from "node:https";
 import type { AddressInfo } from "node:net";
-import { test, type TestContext } from "node:test";
+import { test } from "node:test";
 import { environmentOf, type Place } from "../../src/cel/places.ts";
 import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
 import {
@@ -17,7 +17,7 @@ import {
   staticBackend,
 } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
-import type { ProofContext } from "../support/prove.ts";
+import { contextOf, type ProofContext } from "../support/prove.ts";
 import { createSelfSigned, validNow } from "../support/tls-upstream.ts";
 import { createIssuer, keySet } from "../support/tokens.ts";
 import {
@@ -151,10 +151,6 @@ function compare(
     } else if (wanted.is instanceof RegExp) assert.match(String(value), wanted.is, path);
     else assert.deepEqual(value, wanted.is, path);
   }
-}
-
-function contextOf(t: TestContext): ProofContext {
-  return { after: (clean) => t.after(clean), dropped: undefined };
 }
 
 /** A whole text as a YAML value. */

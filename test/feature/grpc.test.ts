@@ -25,6 +25,7 @@ import {
 import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend } from "../support/gateway.ts";
 import { connectHttp2, sendHttp2 } from "../support/http2.ts";
 import { deadPort } from "../support/grpc.ts";
+import { contextOf } from "../support/prove.ts";
 
 const text = (message: string): Buffer => Buffer.from(message);
 const parse = (bytes: Buffer): string => bytes.toString();
@@ -110,7 +111,7 @@ interface Setup {
 async function setUp(t: TestContext, options: { port?: number; policies?: readonly string[] } = {}): Promise<Setup> {
   const port = options.port ?? (await startServer(t));
   const objects = documents(GATEWAY, staticBackend("echo", port), route("echo", "echo"), ...(options.policies ?? []));
-  const gateway = await startGateway({ after: (clean) => t.after(clean), dropped: undefined }, objects);
+  const gateway = await startGateway(contextOf(t), objects);
   const client = connectTo(t, gateway.url());
   return { client, url: gateway.url() };
 }
@@ -270,7 +271,7 @@ spec:
   traffic: {authorization: {action: Deny, policy: {matchExpressions: ["request.headers['x-deny'] == 'yes'"]}}}
 `;
   const objects = documents(GATEWAY, staticBackend("echo", await startServer(t)), GRPC_ROUTE, policy);
-  const gateway = await startGateway({ after: (clean) => t.after(clean), dropped: undefined }, objects);
+  const gateway = await startGateway(contextOf(t), objects);
   const client = connectTo(t, gateway.url());
   const tenant = new Metadata();
   tenant.set("x-tenant", "a");

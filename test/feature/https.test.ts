@@ -8,7 +8,7 @@ import { echoed, startEcho } from "../support/echo.ts";
 import { documents, pemObject, route, startGateway, staticBackend, type TestGateway } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
 import { connectHttp2, sendHttp2 } from "../support/http2.ts";
-import type { ProofContext } from "../support/prove.ts";
+import { contextOf } from "../support/prove.ts";
 import { createSelfSigned, validNow } from "../support/tls-upstream.ts";
 
 /** How a client words that its connection ended before or instead of an answer. */
@@ -40,7 +40,7 @@ const https = (name: string, hostname: string, certificate: string) =>
 const LISTENERS = [https("a", "a.test", "a"), https("wild", "*.b.test", "b")];
 
 async function serve(t: TestContext, manifests: readonly string[]): Promise<{ gateway: TestGateway; port: number }> {
-  const context: ProofContext = { after: (clean) => t.after(clean), dropped: undefined };
+  const context = contextOf(t);
   const echo = await startEcho(context);
   const rest = [staticBackend("web", echo.port), route("web", "web")];
   const started = await startGateway(context, documents(...manifests, ...rest));
@@ -99,8 +99,8 @@ test("plain text on a TLS port is refused, and without a server name only a list
 });
 
 test("a listener without its Secret fails handshakes until the Secret is there, and never speaks plain text", async (t) => {
-  const echo = await startEcho({ after: (clean) => t.after(clean), dropped: undefined });
-  const context: ProofContext = { after: (clean) => t.after(clean), dropped: undefined };
+  const echo = await startEcho(contextOf(t));
+  const context = contextOf(t);
   const rest = [gateway(LISTENERS), secret("b", "*.b.test"), staticBackend("web", echo.port), route("web", "web")];
   const started = await startGateway(context, documents(...rest));
   const port = Number(new URL(started.url(8443)).port);
@@ -116,7 +116,7 @@ test("a renewed certificate is shown to new connections, and those that are open
   const { gateway: started, port } = await serve(t, [...rest, secret("a", "a.test")]);
   const open = await secured(t, port, "a.test");
   const before = open.getPeerCertificate().fingerprint256;
-  const echo = await startEcho({ after: (clean) => t.after(clean), dropped: undefined });
+  const echo = await startEcho(contextOf(t));
   const renewed = [...rest, secret("a", "a.test"), staticBackend("web", echo.port), route("web", "web")];
   await started.change(documents(...renewed));
   const after = (await secured(t, port, "a.test")).getPeerCertificate().fingerprint256;

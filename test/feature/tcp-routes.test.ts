@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import { request } from "node:https";
 import { connect } from "node:net";
-import { test, type TestContext } from "node:test";
+import { test } from "node:test";
 import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
 import { startEcho } from "../support/echo.ts";
 import { documents, pemObject, startGateway, staticBackend } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
+import { contextOf } from "../support/prove.ts";
 import { startTlsUpstream, validNow } from "../support/tls-upstream.ts";
 
 const GATEWAY = `
@@ -32,10 +33,6 @@ spec:
   ${hostnames}
   rules: [{backendRefs: [{group: gwproxy.dev, kind: GwBackend, name: ${name}}]}]
 `;
-}
-
-function contextOf(t: TestContext) {
-  return { after: (clean: () => void | Promise<void>) => t.after(clean), dropped: undefined };
 }
 
 /** A request over TLS through the port, to whoever answers the handshake. */

@@ -34,7 +34,7 @@ export function prove(
 ): void {
   const list = typeof fields === "string" ? [fields] : fields;
   proofs.push(...list.map((field) => ({ field, name })));
-  if (mode === "test") test(name, (t) => body(contextOf(t, undefined)));
+  if (mode === "test") test(name, (t) => body(contextOf(t)));
   if (mode !== "check") return;
   for (const field of list.filter(inShare)) {
     test(`without ${field} this fails: ${name}`, async (t) => {
@@ -47,7 +47,8 @@ export function prove(
   }
 }
 
-function contextOf(t: TestContext, dropped: string | undefined): ProofContext {
+/** What the servers of `test/support` clean up with. */
+export function contextOf(t: TestContext, dropped?: string): ProofContext {
   return { after: (clean) => t.after(clean), dropped };
 }
 

@@ -1,9 +1,7 @@
 /** An API server with our CRDs and our webhook in front of them, and the way to ask each of them alone. */
 import { once } from "node:events";
-import { globSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { Agent, request } from "node:https";
-import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { applyDefaults } from "../../generated/defaults.ts";
 import { KINDS } from "../../generated/kinds.ts";
@@ -12,6 +10,7 @@ import { startWebhookServer } from "../../src/admission/server.ts";
 import { validate } from "../../src/admission/validate.ts";
 import { webhookConfiguration } from "../../src/admission/webhook-configuration.ts";
 import { type ApiServer, startApiServer } from "../testbed/api-server.ts";
+import { defineOurKinds } from "./cluster.ts";
 import type { Kind } from "./objects/kinds.ts";
 import { askServer, byText, type Fault, type ServerVerdict } from "./server-verdict.ts";
 import { recordingLog } from "./silent-log.ts";
@@ -25,14 +24,11 @@ export interface ReviewedCluster {
   stop(): Promise<void>;
 }
 
-const CRDS = join(import.meta.dirname, "../../crds");
 const HOST = "127.0.0.1";
 
 export async function startReviewedCluster(): Promise<ReviewedCluster> {
   const server = await startApiServer();
-  const files = globSync("*.yaml", { cwd: CRDS }).flatMap((file) => ["-f", join(CRDS, file)]);
-  await server.kubectl(["apply", ...files]);
-  await server.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  await defineOurKinds(server);
   const pem = renew(undefined, [HOST], Date.now());
   const { log } = recordingLog();
   const webhook = await startWebhookServer({ host: HOST, port: 0, certificate: pem.leaf, validate, log });

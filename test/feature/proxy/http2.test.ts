@@ -20,6 +20,7 @@ import {
 } from "../../support/data-plane.ts";
 import { echoed, startEcho } from "../../support/echo.ts";
 import { answerOf, connectHttp2, sendHttp2 } from "../../support/http2.ts";
+import { contextOf } from "../../support/prove.ts";
 import { startUpstream } from "../../support/upstream.ts";
 
 const HEAD = { ":path": "/", ":authority": "shop.test" };
@@ -48,7 +49,7 @@ async function session(t: TestContext, { port }: DataPlane): Promise<ClientHttp2
 }
 
 async function echoSession(t: TestContext): Promise<ClientHttp2Session> {
-  const echo = await startEcho({ after: (clean) => t.after(clean), dropped: undefined });
+  const echo = await startEcho(contextOf(t));
   return session(t, await planeTo(t, echo.port));
 }
 
@@ -176,7 +177,7 @@ test("a client that waits for 100 Continue gets it when the body is read", async
 });
 
 test("headers beyond the limit are refused, and nothing of them reaches the upstream", async (t) => {
-  const echo = await startEcho({ after: (clean) => t.after(clean), dropped: undefined });
+  const echo = await startEcho(contextOf(t));
   const client = await session(t, await planeTo(t, echo.port));
   assert.equal((await sendHttp2(client, { ...HEAD, "x-big": "x".repeat(20_000) })).status, 431);
   assert.equal(echo.seen.length, 0);
@@ -196,7 +197,7 @@ test("a client that resets stream after stream loses its connection, and others 
     await new Promise((resolve) => setImmediate(resolve));
   }
   await closed;
-  const echo = await startEcho({ after: (clean) => t.after(clean), dropped: undefined });
+  const echo = await startEcho(contextOf(t));
   const other = await session(t, await planeTo(t, echo.port));
   assert.equal((await sendHttp2(other, HEAD)).status, 200);
 });
@@ -220,7 +221,7 @@ test("a drain lets streams end, takes no new ones and closes the connection", as
 });
 
 test("bytes that only begin like HTTP/2 are taken for HTTP/1 and refused", async (t) => {
-  const echo = await startEcho({ after: (clean) => t.after(clean), dropped: undefined });
+  const echo = await startEcho(contextOf(t));
   const { port } = await planeTo(t, echo.port);
   const socket = connect(port, "127.0.0.1");
   t.after(() => void socket.destroy());

@@ -21,6 +21,7 @@ import {
 } from "../../support/data-plane.ts";
 import { answerOf, connectHttp2, sendHttp2 } from "../../support/http2.ts";
 import { startHttp2Upstream } from "../../support/http2-upstream.ts";
+import { contextOf } from "../../support/prove.ts";
 import { startTlsUpstream, validNow } from "../../support/tls-upstream.ts";
 import { startRawUpstream } from "../../support/upstream.ts";
 
@@ -347,7 +348,7 @@ test("over TLS the handshake decides, for all who wait for it", async (t) => {
     { pair: leaf },
   );
   const tls = create(BackendTlsSchema, { sni: "up.test", caPem: authority.certificate });
-  const old = await startTlsUpstream({ after: (clean) => t.after(clean), dropped: undefined }, ["up.test"]);
+  const old = await startTlsUpstream(contextOf(t), ["up.test"]);
   const oldTls = create(BackendTlsSchema, { sni: "up.test", caPem: old.authority });
   const plane = await startDataPlane([listener(), route("r", [to("b")]), staticBackend("b", modern.port, { tls })]);
   t.after(() => plane.proxy.close());

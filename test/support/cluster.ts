@@ -1,0 +1,57 @@
+/** What most tests on a real API server begin with: the kinds, a controller, and a data plane of the Gateway `gw`. */
+import { globSync } from "node:fs";
+import { join } from "node:path";
+import { startApiServer, type ApiServer } from "../testbed/api-server.ts";
+import { gatewayApiCrds } from "./gateway-api-crds.ts";
+import { startGwproxy, type GwproxyProcess } from "./process.ts";
+import type { ProofContext } from "./prove.ts";
+
+const CRDS = join(import.meta.dirname, "../../crds");
+
+/** Resolves when objects of our kinds can be made. */
+export async function defineOurKinds(server: ApiServer): Promise<void> {
+  const files = globSync("*.yaml", { cwd: CRDS }).flatMap((file) => ["-f", join(CRDS, file)]);
+  await server.kubectl(["apply", ...files]);
+  await established(server);
+}
+
+/** Resolves when objects of the Gateway API's kinds can be made. */
+export async function defineGatewayKinds(server: ApiServer): Promise<void> {
+  await server.kubectl(["apply", "-f", await gatewayApiCrds()]);
+  await established(server);
+}
+
+async function established(server: ApiServer): Promise<void> {
+  await server.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+}
+
+/** An API server with all kinds and the namespace of the controller; it stops with the test. */
+export async function startCluster(context: Pick<ProofContext, "after">): Promise<ApiServer> {
+  const server = await startApiServer();
+  context.after(() => server.stop());
+  await defineGatewayKinds(server);
+  await defineOurKinds(server);
+  await server.kubectl(["create", "namespace", "gwproxy-system"]);
+  return server;
+}
+
+/** A controller on loopback that serves data planes at the port `xds`. Resolves when it does. */
+export async function startController(
+  context: Pick<ProofContext, "after">,
+  server: ApiServer,
+  xds: number,
+): Promise<GwproxyProcess> {
+  const place = ["-k", server.kubeconfig, "--namespace", "gwproxy-system"];
+  const addresses = ["--xds-address", `127.0.0.1:${xds}`, "--health-address", "127.0.0.1:0"];
+  const controller = startGwproxy(context, ["controller", ...place, ...addresses]);
+  await controller.printed("serving data planes");
+  return controller;
+}
+
+/** A data plane of the Gateway `gw` that follows the controller at the port `xds`. */
+export function startPlane(context: Pick<ProofContext, "after">, xds: number): GwproxyProcess {
+  const follow = ["--xds-address", `http://127.0.0.1:${xds}`, "--gateway", "default/gw"];
+  const own = ["--admin-address", "--metrics-address", "--readiness-address"];
+  const addresses = own.flatMap((flag) => [flag, "127.0.0.1:0"]);
+  return startGwproxy(context, ["proxy", ...follow, "--bind-address", "127.0.0.1", ...addresses]);
+}
