@@ -4,7 +4,7 @@ export interface ExpressionPlace {
   /** Names of fields; "*" is each item or value. */
   readonly path: readonly string[];
   /** What the expression can see. */
-  readonly environment: "connection" | "request" | "backend" | "llm" | "callout" | "mcp" | "response" | "log";
+  readonly environment: "connection" | "gateway" | "request" | "backend" | "llm" | "callout" | "mcp" | "response" | "log";
   /** A text of this other form is no expression. */
   readonly or?: "duration";
 }
@@ -74,7 +74,7 @@ export const EXPRESSIONS: Readonly<Record<string, readonly ExpressionPlace[]>> =
     { path: ["spec", "policies", "extAuth", "http", "addRequestHeaders", "*"], environment: "backend" },
     { path: ["spec", "policies", "extAuth", "http", "responseMetadata", "*"], environment: "response" },
     { path: ["spec", "policies", "extAuth", "cache", "key", "*"], environment: "backend" },
-    { path: ["spec", "policies", "extAuth", "cache", "ttl"], environment: "response", or: "duration" },
+    { path: ["spec", "policies", "extAuth", "cache", "ttl"], environment: "backend", or: "duration" },
   ],
   "gwproxy.dev/GwPolicy": [
     { path: ["spec", "frontend", "networkAuthorization", "policy", "matchExpressions", "*"], environment: "connection" },
@@ -98,7 +98,7 @@ export const EXPRESSIONS: Readonly<Record<string, readonly ExpressionPlace[]>> =
     { path: ["spec", "traffic", "extAuth", "http", "addRequestHeaders", "*"], environment: "request" },
     { path: ["spec", "traffic", "extAuth", "http", "responseMetadata", "*"], environment: "response" },
     { path: ["spec", "traffic", "extAuth", "cache", "key", "*"], environment: "request" },
-    { path: ["spec", "traffic", "extAuth", "cache", "ttl"], environment: "response", or: "duration" },
+    { path: ["spec", "traffic", "extAuth", "cache", "ttl"], environment: "request", or: "duration" },
     { path: ["spec", "traffic", "extAuth", "conditional", "*", "condition"], environment: "request" },
     { path: ["spec", "traffic", "extAuth", "conditional", "*", "policy", "grpc", "requestMetadata", "*"], environment: "request" },
     { path: ["spec", "traffic", "extAuth", "conditional", "*", "policy", "http", "path"], environment: "request" },
@@ -107,7 +107,7 @@ export const EXPRESSIONS: Readonly<Record<string, readonly ExpressionPlace[]>> =
     { path: ["spec", "traffic", "extAuth", "conditional", "*", "policy", "http", "addRequestHeaders", "*"], environment: "request" },
     { path: ["spec", "traffic", "extAuth", "conditional", "*", "policy", "http", "responseMetadata", "*"], environment: "response" },
     { path: ["spec", "traffic", "extAuth", "conditional", "*", "policy", "cache", "key", "*"], environment: "request" },
-    { path: ["spec", "traffic", "extAuth", "conditional", "*", "policy", "cache", "ttl"], environment: "response", or: "duration" },
+    { path: ["spec", "traffic", "extAuth", "conditional", "*", "policy", "cache", "ttl"], environment: "request", or: "duration" },
     { path: ["spec", "traffic", "authorization", "policy", "matchExpressions", "*"], environment: "request" },
     { path: ["spec", "traffic", "rateLimit", "local", "*", "key"], environment: "request" },
     { path: ["spec", "traffic", "rateLimit", "global", "descriptors", "*", "entries", "*", "expression"], environment: "request" },
@@ -183,7 +183,7 @@ export const EXPRESSIONS: Readonly<Record<string, readonly ExpressionPlace[]>> =
     { path: ["spec", "backend", "extAuth", "http", "addRequestHeaders", "*"], environment: "backend" },
     { path: ["spec", "backend", "extAuth", "http", "responseMetadata", "*"], environment: "response" },
     { path: ["spec", "backend", "extAuth", "cache", "key", "*"], environment: "backend" },
-    { path: ["spec", "backend", "extAuth", "cache", "ttl"], environment: "response", or: "duration" },
+    { path: ["spec", "backend", "extAuth", "cache", "ttl"], environment: "backend", or: "duration" },
   ],
   "gwproxy.dev/GwModel": [
     { path: ["spec", "policies", "transformations", "*", "expression"], environment: "llm" },

@@ -39,8 +39,8 @@ function variables(): string[] {
   return [
     "## Variables",
     "",
-    "Places: `connection` before HTTP, `request` policies of a Gateway or a route, `backend` policies after a backend is",
-    "chosen, `llm` policies on a parsed LLM request, `callout` the answer of a routing service, `mcp` authorization of tools,",
+    "Places: `connection` before HTTP, `gateway` policies with `phase: PreRouting`, `request` all other policies of a",
+    "Gateway or a route, `backend` policies after a backend is chosen, `llm` policies on a parsed LLM request, `callout` the answer of a routing service, `mcp` authorization of tools,",
     "`response` after the answer's head, `log` when the answer has ended.",
     "",
     ...table(["variable", "type", "places"], rows),

@@ -21,12 +21,17 @@ export interface ExpressionPlace {
 }
 
 export function expressionViolations(object: unknown, places: readonly ExpressionPlace[]): Violation[] {
-  return places.flatMap(({ path: pattern, environment, or }) =>
-    [...textsAt(object, pattern)].flatMap(({ path, text }) =>
-      or === "duration" && parseDuration(text) !== undefined ? [] : faultOf(path, text, environment),
-    ),
-  );
+  const isEarly = [...textsAt(object, PHASE)].some(({ text }) => text === "PreRouting");
+  return places.flatMap(({ path: pattern, environment, or }) => {
+    const place = isEarly && environment === "request" && pattern[1] === "traffic" ? "gateway" : environment;
+    return [...textsAt(object, pattern)].flatMap(({ path, text }) =>
+      or === "duration" && parseDuration(text) !== undefined ? [] : faultOf(path, text, place),
+    );
+  });
 }
+
+/** What it says decides for all of `traffic` whether there is a route yet. */
+const PHASE = ["spec", "traffic", "phase"];
 
 /** About two megabytes of digests. */
 const MOST_SOUND = 16_384;

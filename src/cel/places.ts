@@ -6,7 +6,17 @@ import { type Environment, REQUEST_ENVIRONMENT } from "./environment.ts";
 import type { CelType } from "./types.ts";
 
 /** The phases in which expressions of users run, in the order of a request. */
-export const PLACES = ["connection", "request", "backend", "llm", "callout", "mcp", "response", "log"] as const;
+export const PLACES = [
+  "connection",
+  "gateway",
+  "request",
+  "backend",
+  "llm",
+  "callout",
+  "mcp",
+  "response",
+  "log",
+] as const;
 
 export type Place = (typeof PLACES)[number];
 
@@ -18,6 +28,7 @@ const RESPONSE = [...BACKEND, "response", "llm", "mcpGuardrails"];
 
 const ROOTS: Readonly<Record<Place, readonly string[]>> = {
   connection: CONNECTION,
+  gateway: REQUEST,
   request: REQUEST,
   backend: BACKEND,
   llm: [...BACKEND, "llm", "llmRequest"],
@@ -29,6 +40,7 @@ const ROOTS: Readonly<Record<Place, readonly string[]>> = {
 
 /** Fields that come into being later than the variable that holds them. */
 const LATER: Readonly<Record<string, { readonly fields: readonly string[]; readonly from: readonly Place[] }>> = {
+  "proxy.route": { fields: ["route"], from: ["request", "backend", "llm", "callout", "mcp", "response", "log"] },
   "request.endTime": { fields: ["endTime"], from: ["log"] },
   "proxy.requestProcessingDuration": {
     fields: ["requestProcessingDuration", "upstreamDuration"],

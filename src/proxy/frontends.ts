@@ -12,7 +12,7 @@ type Expressions = Pick<PolicySet, "expression">;
 /** @throws ConfigError for what no connection can be taken with */
 export function checkFrontend(settings: FrontendSettings | undefined, policies: Expressions): void {
   checkTls(settings?.tls);
-  compileRules(settings?.networkAuthorization?.rules ?? [], (source) => policies.expression(source));
+  compileRules(settings?.networkAuthorization?.rules ?? [], (source) => policies.expression(source, "connection"));
 }
 
 export class FrontendSet {
@@ -45,7 +45,7 @@ export class FrontendSet {
       keepalive: first("keepalive"),
       tls: first("tls"),
       http: first("http"),
-      refusal: compileRules(rules, (source) => this.#policies.expression(source)),
+      refusal: compileRules(rules, (source) => this.#policies.expression(source, "connection")),
       closed: levels.some(({ refuses }) => refuses),
     });
   }

@@ -3,9 +3,9 @@
  * they were made of. A change never drops a connection or a request in flight.
  */
 import { hostname } from "node:os";
-import { REQUEST_ENVIRONMENT } from "../cel/environment.ts";
 import { compileExpression, failingExpression } from "../cel/compile-expression.ts";
 import type { Expression } from "../cel/expression.ts";
+import { environmentOf, type Place } from "../cel/places.ts";
 import type { ApplyResult, Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { Bind } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { messageOf } from "../lib/errors.ts";
@@ -195,9 +195,9 @@ export function createProxy(options: ProxyOptions): Proxy {
 }
 
 /** An expression that does not compile fails whenever it runs; the rule that holds it decides what that means. */
-function lenientExpression(source: string): Expression {
+function lenientExpression(source: string, place: Place): Expression {
   try {
-    return compileExpression(source, REQUEST_ENVIRONMENT);
+    return compileExpression(source, environmentOf(place));
   } catch (error) {
     return failingExpression(source, messageOf(error));
   }

@@ -1,7 +1,7 @@
 /** An exchange without sockets, for tests of policies: a plain object whose parts a test sets and reads. */
 import { HeaderView } from "../../src/cel/header-view.ts";
 import { compileExpression, failingExpression } from "../../src/cel/compile-expression.ts";
-import { REQUEST_ENVIRONMENT } from "../../src/cel/environment.ts";
+import { environmentOf } from "../../src/cel/places.ts";
 import { CelError } from "../../src/cel/errors.ts";
 import { HeaderList } from "../../src/lib/header-list.ts";
 import type { Logger } from "../../src/lib/log.ts";
@@ -105,9 +105,9 @@ export function makeDeps(overrides: Partial<PolicyDeps> = {}): PolicyDeps {
     passwords: {
       check: (password, hash) => Promise.resolve(verifyPassword(Buffer.from(password), hash)),
     },
-    expression(source) {
+    expression(source, place) {
       try {
-        return compileExpression(source, REQUEST_ENVIRONMENT);
+        return compileExpression(source, environmentOf(place));
       } catch (error) {
         if (error instanceof CelError) return failingExpression(source, error.message);
         throw error;

@@ -41,6 +41,7 @@ export interface Chain {
 type Slot = PolicyName | "request-headers" | "response-headers";
 
 interface Selection {
+  readonly preRouting: boolean;
   readonly units: Map<Slot, CompiledUnit>;
   readonly locked: Set<Slot>;
   readonly authorization: CompiledUnit[];
@@ -86,7 +87,7 @@ function captureLimit({ units }: Selection, { bodyLimitBytes }: PolicySet): numb
 }
 
 function select(levels: readonly (readonly CompiledPolicy[])[], preRouting: boolean): Selection {
-  const selection: Selection = { units: new Map(), locked: new Set(), authorization: [] };
+  const selection: Selection = { preRouting, units: new Map(), locked: new Set(), authorization: [] };
   for (const level of levels)
     selectLevel(
       level.filter((policy) => policy.preRouting === preRouting),
@@ -128,7 +129,7 @@ function partOf(
 ): CompiledMiddleware | undefined {
   switch (name) {
     case "authorization":
-      return authorization(selection.authorization, policies);
+      return authorization(selection, policies);
     case "header-modifiers":
       return headerModifiers(selection, policies, inline);
     case "cors":
@@ -146,11 +147,15 @@ function partOf(
   return selection.units.get(name)?.compiled;
 }
 
-function authorization(units: readonly CompiledUnit[], policies: PolicySet): CompiledMiddleware | undefined {
+function authorization(
+  { authorization: units, preRouting }: Selection,
+  policies: PolicySet,
+): CompiledMiddleware | undefined {
   if (units.length < 2) return units[0]?.compiled;
   const rules = units.flatMap(({ unit }) => (unit.case === "authorization" ? unit.value.rules : []));
   const owner = units.map((unit) => unit.owner).join(" ");
-  return policies.compileUnit({ case: "authorization", value: create(AuthorizationSchema, { rules }) }, owner);
+  const unit = { case: "authorization", value: create(AuthorizationSchema, { rules }) } as const;
+  return policies.compileUnit(unit, owner, preRouting);
 }
 
 function headerModifiers(

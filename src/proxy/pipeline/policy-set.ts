@@ -14,6 +14,7 @@ import {
   type TrafficUnit,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
+import type { Place } from "../../cel/places.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import { POLICIES } from "../policies/index.ts";
 import type { Middleware, PolicyDeps } from "../policies/policy.ts";
@@ -56,7 +57,7 @@ export interface PolicyEnvironment {
   readonly log: PolicyDeps["log"];
   readonly nowMs: () => number;
   readonly bodyLimitBytes: number;
-  readonly expression: (source: string) => Expression;
+  readonly expression: PolicyDeps["expression"];
   readonly callout: PolicyDeps["callout"];
   readonly passwords: PolicyDeps["passwords"];
 }
@@ -82,8 +83,9 @@ export class PolicySet {
     return this.#environment.bodyLimitBytes;
   }
 
-  expression(source: string): Expression {
-    return this.#environment.expression(source);
+  /** Compiles as for PolicyDeps, for what is no policy of requests. */
+  expression(source: string, place: Place): Expression {
+    return this.#environment.expression(source, place);
   }
 
   /** The policies of one target, oldest first. @param target as targetKey prints it */
@@ -114,15 +116,17 @@ export class PolicySet {
 
   /** @throws ConfigError when the data plane cannot do what the policy says */
   compile(message: Policy, version: string): CompiledPolicy {
+    const shape = shapeOf(message);
+    const { preRouting } = shape;
     return {
-      ...shapeOf(message),
+      ...shape,
       id: `${message.key}@${version}`,
       units: message.units.map(({ unit }, at) => ({
         id: `${message.key}@${version}#${at}`,
         owner: message.key,
         unit,
-        compiled: this.compileUnit(unit, message.key),
-        inner: this.#compileInner(unit, message.key),
+        compiled: this.compileUnit(unit, message.key, preRouting),
+        inner: this.#compileInner(unit, message.key, preRouting),
       })),
       backend: message.backend,
       frontend: message.frontend,
@@ -144,17 +148,21 @@ export class PolicySet {
     };
   }
 
-  /** Also for what merging makes out of several units. @throws ConfigError */
-  compileUnit(unit: Unit, owner: string): CompiledMiddleware {
-    return this.#compile(owner, (deps) => compileMiddleware(unit, deps));
+  /**
+   * Also for what merging makes out of several units.
+   * @param preRouting whether its expressions run before a route is chosen
+   * @throws ConfigError
+   */
+  compileUnit(unit: Unit, owner: string, preRouting = false): CompiledMiddleware {
+    return this.#compile(owner, preRouting, (deps) => compileMiddleware(unit, deps));
   }
 
-  #compileInner(unit: Unit, owner: string): CompiledMiddleware | undefined {
+  #compileInner(unit: Unit, owner: string, preRouting: boolean): CompiledMiddleware | undefined {
     if (unit.case !== "buffer") return undefined;
-    return this.#compile(owner, (deps) => POLICIES["response-buffer"].compile(unit.value, deps));
+    return this.#compile(owner, preRouting, (deps) => POLICIES["response-buffer"].compile(unit.value, deps));
   }
 
-  #compile(owner: string, compile: (deps: PolicyDeps) => Middleware): CompiledMiddleware {
+  #compile(owner: string, preRouting: boolean, compile: (deps: PolicyDeps) => Middleware): CompiledMiddleware {
     let readsBody = false;
     const { log, nowMs, bodyLimitBytes, callout, passwords } = this.#environment;
     const deps: PolicyDeps = {
@@ -164,8 +172,9 @@ export class PolicySet {
       callout,
       passwords,
       owner,
-      expression: (source) => {
-        const expression = this.#environment.expression(source);
+      expression: (source, place) => {
+        const phase = preRouting && place === "request" ? "gateway" : place;
+        const expression = this.#environment.expression(source, phase);
         readsBody ||= expression.reads.requestBody;
         return expression;
       },

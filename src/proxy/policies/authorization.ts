@@ -7,7 +7,7 @@ import type { Policy } from "./policy.ts";
 export const authorization: Policy<Authorization> = {
   name: "authorization",
   compile({ rules }, deps) {
-    const decide = compileRules(rules, (source) => deps.expression(source));
+    const decide = compileRules(rules, (source) => deps.expression(source, "request"));
     return function authorization(exchange, next) {
       const detail = decide(exchange);
       if (detail !== undefined) throw new ProxyError("authorization_failed", { detail });

@@ -15,7 +15,7 @@ export function compileChoice<Branch extends { readonly condition: string }, Com
   deps: PolicyDeps,
 ): (exchange: Exchange) => Compiled | undefined {
   const options = branches.map((branch) => ({
-    condition: branch.condition === "" ? undefined : deps.expression(branch.condition),
+    condition: branch.condition === "" ? undefined : deps.expression(branch.condition, "request"),
     compiled: compile(branch),
   }));
   return (exchange) =>

@@ -129,7 +129,7 @@ function cookiePairs(headers: HeaderList): string[] {
 
 /** A failed expression, or one that gives no text, is a missing credential. It cannot be taken out of the request. */
 function fromExpression(source: string, deps: PolicyDeps): CompiledLocation {
-  const expression = deps.expression(source);
+  const expression = deps.expression(source, "request");
   return {
     forProxy: false,
     read(exchange) {

@@ -10,7 +10,7 @@ import type { Policy } from "./policy.ts";
 export const delay: Policy<Delay> = {
   name: "delay",
   compile({ duration }, deps) {
-    const expression = duration.case === "expression" ? deps.expression(duration.value) : undefined;
+    const expression = duration.case === "expression" ? deps.expression(duration.value, "request") : undefined;
     const fixedMs = duration.case === "ms" ? duration.value : 0;
     return async function delay(exchange, next) {
       const ms = expression === undefined ? fixedMs : computed(expression, exchange);

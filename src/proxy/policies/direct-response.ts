@@ -26,8 +26,11 @@ function compileAnswer(response: DirectResponse | undefined, deps: PolicyDeps): 
   if (response === undefined) throw new ConfigError("a direct response branch has no response");
   const { status, bodyExpression } = response;
   const fixedBody = Buffer.from(response.body);
-  const computedBody = bodyExpression === "" ? undefined : deps.expression(bodyExpression);
-  const headers = response.headers.map(({ name, expression }) => ({ name, expression: deps.expression(expression) }));
+  const computedBody = bodyExpression === "" ? undefined : deps.expression(bodyExpression, "request");
+  const headers = response.headers.map(({ name, expression }) => ({
+    name,
+    expression: deps.expression(expression, "request"),
+  }));
   return (exchange) => {
     const list = new HeaderList();
     for (const { name, expression } of headers) {

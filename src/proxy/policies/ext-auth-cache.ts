@@ -27,7 +27,7 @@ export class VerdictCache {
 
   /** @throws ConfigError for a cache without a time to live */
   constructor({ key, ttl, maxEntries }: ExtAuthCache, { expression, nowMs }: PolicyDeps) {
-    this.#key = key.map((source) => expression(source));
+    this.#key = key.map((source) => expression(source, "request"));
     this.#ttlMs = compileTtl(ttl, expression);
     this.#most = maxEntries;
     this.#nowMs = nowMs;
@@ -87,7 +87,7 @@ function compileTtl(ttl: ExtAuthCache["ttl"], compile: PolicyDeps["expression"])
       return () => ms;
     }
     case "ttlExpression": {
-      const expression = compile(ttl.value);
+      const expression = compile(ttl.value, "request");
       return (scope) => ttlOf(valueOf(expression, scope));
     }
     case undefined:

@@ -104,7 +104,7 @@ function compileMetadata(
   if (expressions === undefined) return tokenClaims;
   const compiled = Object.entries(expressions).map(([name, source]): [string, Expression] => [
     name,
-    deps.expression(source),
+    deps.expression(source, "request"),
   ]);
   return (exchange) => {
     const metadata: Record<string, JsonObject> = {};

@@ -30,7 +30,8 @@ interface Compiled {
 
 /** @returns a check that throws CalloutError when the service cannot be asked, ProxyError when an expression fails */
 export function compileHttpCheck(spec: ExtAuthHttp, service: Callout, deps: PolicyDeps): Ask {
-  const optional = (source: string): Expression | undefined => (source === "" ? undefined : deps.expression(source));
+  const optional = (source: string): Expression | undefined =>
+    source === "" ? undefined : deps.expression(source, "request");
   const compiled: Compiled = {
     service,
     path: optional(spec.path),
@@ -39,10 +40,13 @@ export function compileHttpCheck(spec: ExtAuthHttp, service: Callout, deps: Poli
     allowedRequest: spec.allowedRequestHeaders.map((name) => name.toLowerCase()),
     added: spec.addRequestHeaders.map(({ name, expression }) => ({
       name: name.toLowerCase(),
-      expression: deps.expression(expression),
+      expression: deps.expression(expression, "request"),
     })),
     allowedResponse: spec.allowedResponseHeaders.map((name) => name.toLowerCase()),
-    metadata: Object.entries(spec.responseMetadata).map(([name, source]) => [name, deps.expression(source)]),
+    metadata: Object.entries(spec.responseMetadata).map(([name, source]) => [
+      name,
+      deps.expression(source, "response"),
+    ]),
   };
   return async (exchange, body) => {
     const answer = await service.http(requestOf(compiled, exchange, body), exchange);

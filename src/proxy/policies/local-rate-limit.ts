@@ -67,7 +67,7 @@ function compileEntry(rule: LocalRateLimit["rules"][number], position: string, d
   // The same amounts keep their state over a reconfiguration; requests never become tokens.
   const state = `${deps.owner}/local-rate-limit/${position}/${kind}`;
   const table = deps.keep(state, () => new BucketTable(MAX_KEYS));
-  const expression = key === "" ? undefined : deps.expression(key);
+  const expression = key === "" ? undefined : deps.expression(key, "request");
   return {
     size,
     countsTokens: kind === LimitKind.TOKENS,

@@ -1,6 +1,7 @@
 /** The one shape of every behaviour of the data plane: compiled once per configuration, run once per request. */
 import type { ExternalService } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
+import type { Place } from "../../cel/places.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { PasswordChecker } from "../../lib/password/checker.ts";
 import type { Callout } from "../callouts/callout.ts";
@@ -28,8 +29,9 @@ export interface PolicyDeps {
   /**
    * Compiles a user's expression. One that does not compile comes back as one that always fails: the policy stays in
    * force and its own rule for failures decides. What it reads is collected, so that bodies are captured only for it.
+   * @param place which variables it may read, as `x-gw-cel` of the field says; "request" before routing is "gateway"
    */
-  readonly expression: (source: string) => Expression;
+  readonly expression: (source: string, place: Place) => Expression;
   /** Bytes of a body that an expression may see; a larger body reads as null. */
   readonly bodyLimitBytes: number;
   /** Asks threads of their own: a password hash takes longer to compute than a request may hold the event loop. */

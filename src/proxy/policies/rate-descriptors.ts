@@ -34,11 +34,15 @@ const MAX_UINT32 = 0xffff_ffffn;
 /** @throws ConfigError for a descriptor of no kind */
 export function compileDescriptor(spec: RateDescriptor, { expression }: PolicyDeps): CompiledDescriptor {
   if (spec.kind === LimitKind.UNSPECIFIED) throw new ConfigError("a descriptor counts neither requests nor tokens");
-  const entries = spec.entries.map(({ name, expression: source }) => ({ key: name, value: expression(source) }));
-  const override = spec.limitOverride === "" ? undefined : expression(spec.limitOverride);
-  const cost = spec.cost === "" ? undefined : expression(spec.cost);
+  const countsTokens = spec.kind === LimitKind.TOKENS;
+  const entries = spec.entries.map(({ name, expression: source }) => ({
+    key: name,
+    value: expression(source, "request"),
+  }));
+  const override = spec.limitOverride === "" ? undefined : expression(spec.limitOverride, "request");
+  const cost = spec.cost === "" ? undefined : expression(spec.cost, countsTokens ? "response" : "request");
   return {
-    countsTokens: spec.kind === LimitKind.TOKENS,
+    countsTokens,
     read(scope) {
       const values = readEntries(entries, scope);
       const limit = override === undefined ? undefined : limitOf(valueOf(override, scope));

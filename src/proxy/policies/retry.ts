@@ -8,8 +8,8 @@ import { captureResponse } from "./response-support.ts";
 export const retry: Policy<Retry> = {
   name: "retry",
   compile({ attempts, codes, backoffMs, precondition, condition }, deps) {
-    const mayRetry = precondition === "" ? undefined : deps.expression(precondition);
-    const isWorthIt = condition === "" ? undefined : deps.expression(condition);
+    const mayRetry = precondition === "" ? undefined : deps.expression(precondition, "request");
+    const isWorthIt = condition === "" ? undefined : deps.expression(condition, "response");
     const bodyLimitBytes = isWorthIt?.reads.responseBody === true ? deps.bodyLimitBytes : undefined;
     const retried = new Set(codes);
     const planFor = (exchange: Exchange): RetryPlan => ({

@@ -32,12 +32,13 @@ interface CompiledHeader {
   readonly expression: Expression;
 }
 
-export function compileTransform(spec: Transform, deps: PolicyDeps): CompiledTransform {
-  const metadata = Object.entries(spec.metadata).map(([key, source]) => ({ key, expression: deps.expression(source) }));
-  const add = spec.add.map((header) => compileHeader(header, deps));
-  const set = spec.set.map((header) => compileHeader(header, deps));
+export function compileTransform(spec: Transform, place: "request" | "response", deps: PolicyDeps): CompiledTransform {
+  const compile = (source: string): Expression => deps.expression(source, place);
+  const metadata = Object.entries(spec.metadata).map(([key, source]) => ({ key, expression: compile(source) }));
+  const add = spec.add.map((header) => compileHeader(header, compile));
+  const set = spec.set.map((header) => compileHeader(header, compile));
   const remove = spec.remove.map((name) => name.toLowerCase());
-  const body = spec.body === "" ? undefined : deps.expression(spec.body);
+  const body = spec.body === "" ? undefined : compile(spec.body);
   const all = [...metadata, ...add, ...set, ...(body === undefined ? [] : [{ expression: body }])];
   return {
     readsResponseBody: all.some(({ expression }) => expression.reads.responseBody),
@@ -52,9 +53,12 @@ export function compileTransform(spec: Transform, deps: PolicyDeps): CompiledTra
 }
 
 /** "host" is another name of the authority. */
-function compileHeader({ name, expression }: HeaderExpression, deps: PolicyDeps): CompiledHeader {
+function compileHeader(
+  { name, expression }: HeaderExpression,
+  compile: (source: string) => Expression,
+): CompiledHeader {
   const lower = name.toLowerCase() === "host" ? ":authority" : name.toLowerCase();
-  return { name, lower, pseudo: lower.startsWith(":"), expression: deps.expression(expression) };
+  return { name, lower, pseudo: lower.startsWith(":"), expression: compile(expression) };
 }
 
 function addMetadata(

@@ -35,9 +35,9 @@ export const transformation: Policy<TransformationChoice> = {
 };
 
 function compileBoth(spec: Transformation | undefined, deps: PolicyDeps): Compiled {
-  const compile = (transform: Transform | undefined): CompiledTransform | undefined =>
-    transform === undefined ? undefined : compileTransform(transform, deps);
-  return { request: compile(spec?.request), response: compile(spec?.response) };
+  const compile = (place: "request" | "response", transform?: Transform): CompiledTransform | undefined =>
+    transform === undefined ? undefined : compileTransform(transform, place, deps);
+  return { request: compile("request", spec?.request), response: compile("response", spec?.response) };
 }
 
 async function onRequest(transform: CompiledTransform, exchange: Exchange, limitBytes: number): Promise<void> {

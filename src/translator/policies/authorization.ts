@@ -8,7 +8,7 @@ import {
 import { create } from "@bufbuild/protobuf";
 import type { Authorization as ApiAuthorization } from "../../../generated/types/traffic.ts";
 import type { Place } from "../../cel/places.ts";
-import { checkExpression, type UnitContext, type UnitTranslator } from "./unit.ts";
+import { checkExpression, type ExpressionContext, type UnitTranslator } from "./unit.ts";
 
 const ACTIONS = {
   Allow: AuthorizationAction.ALLOW,
@@ -28,7 +28,7 @@ export const authorization: UnitTranslator = {
 export function translateAuthorization(
   { action, policy }: ApiAuthorization,
   path: string,
-  context: Pick<UnitContext, "report">,
+  context: ExpressionContext,
   place: Place,
 ): Authorization {
   const expressions = policy.matchExpressions.map((text, at) =>

@@ -48,9 +48,10 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
   const secrets = new SecretReader(collections, read, id.namespace);
   const services = new ServiceReader(collections, read, id.namespace);
   const keySets = new KeySetReader(collections, read, id.namespace);
-  const context = { secrets, services, keySets, report: within(report, "spec.traffic") };
+  const preRouting = traffic?.phase === "PreRouting";
+  const context = { secrets, services, keySets, preRouting, report: within(report, "spec.traffic") };
   const units = traffic === undefined ? [] : UNIT_TRANSLATORS.flatMap((unit) => unit.translate(traffic, context) ?? []);
-  const phase = traffic?.phase === "PreRouting" ? Phase.PRE_ROUTING : Phase.POST_ROUTING;
+  const phase = preRouting ? Phase.PRE_ROUTING : Phase.POST_ROUTING;
   const settings = translateSettings(backend, secrets, within(report, "spec.backend"));
   const connections = translateFrontend(frontend, within(report, "spec.frontend"));
   const faults = diagnostics.map(({ path }) => path);

@@ -84,7 +84,7 @@ function translateHttp(http: ApiHttp, path: string, context: UnitContext): ExtAu
     allowedRequestHeaders: [...(http.allowedRequestHeaders ?? DEFAULT_HEADERS)],
     addRequestHeaders: Object.entries(added).map(([name, expression]) => ({ name, expression })),
     allowedResponseHeaders: [...(http.allowedResponseHeaders ?? [])],
-    responseMetadata: expressionMap(http.responseMetadata, `${path}.responseMetadata`, context, "response"),
+    responseMetadata: expressionMap(http.responseMetadata, `${path}.responseMetadata`, context),
   });
 }
 
@@ -94,7 +94,7 @@ function translateCache({ key, ttl, maxEntries }: ApiCache, path: string, contex
     key: key.map((text, at) => checkExpression(text, `${path}.key[${at}]`, context)),
     ttl:
       ttlMs === undefined
-        ? { case: "ttlExpression", value: checkExpression(ttl, `${path}.ttl`, context, "response") }
+        ? { case: "ttlExpression", value: checkExpression(ttl, `${path}.ttl`, context) }
         : { case: "ttlMs", value: BigInt(ttlMs) },
     maxEntries: maxEntries ?? DEFAULT_ENTRIES,
   });

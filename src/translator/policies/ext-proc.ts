@@ -56,7 +56,7 @@ function translateProcessor(policy: ExtProcPolicy, path: string, context: UnitCo
       ]),
     ),
     requestAttributes: expressionMap(requestAttributes, `${path}.requestAttributes`, context),
-    responseAttributes: expressionMap(responseAttributes, `${path}.responseAttributes`, context, "response"),
+    responseAttributes: expressionMap(responseAttributes, `${path}.responseAttributes`, context),
   });
 }
 

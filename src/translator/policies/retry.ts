@@ -18,7 +18,7 @@ export const retry: UnitTranslator = {
       codes: [...codes],
       backoffMs: backoffMs ?? 0,
       precondition: checkExpression(precondition, "retry.precondition", context),
-      condition: checkExpression(condition, "retry.condition", context, "response"),
+      condition: checkExpression(condition, "retry.condition", context),
     });
     return { case: "retry", value };
   },

@@ -20,12 +20,8 @@ export const transformation: UnitTranslator = {
       return create(TransformationBranchSchema, {
         condition: checkExpression(condition, `${at}.condition`, context),
         transformation: {
-          ...(request === undefined
-            ? {}
-            : { request: translateTransform(request, `${prefix}.request`, context, "request") }),
-          ...(response === undefined
-            ? {}
-            : { response: translateTransform(response, `${prefix}.response`, context, "response") }),
+          ...(request === undefined ? {} : { request: translateTransform(request, `${prefix}.request`, context) }),
+          ...(response === undefined ? {} : { response: translateTransform(response, `${prefix}.response`, context) }),
         },
       });
     });
@@ -33,14 +29,8 @@ export const transformation: UnitTranslator = {
   },
 };
 
-function translateTransform(
-  transform: ApiTransform,
-  path: string,
-  context: UnitContext,
-  place: "request" | "response",
-): Transform {
-  const checked = (text: string | undefined, at: string): string =>
-    checkExpression(text, `${path}.${at}`, context, place);
+function translateTransform(transform: ApiTransform, path: string, context: UnitContext): Transform {
+  const checked = (text: string | undefined, at: string): string => checkExpression(text, `${path}.${at}`, context);
   const headers = (field: "set" | "add") =>
     (transform[field] ?? []).map(({ name, value }, at) => ({
       name,
@@ -51,6 +41,6 @@ function translateTransform(
     add: headers("add"),
     remove: [...(transform.remove ?? [])],
     body: checked(transform.body, "body"),
-    metadata: expressionMap(transform.metadata, `${path}.metadata`, context, place),
+    metadata: expressionMap(transform.metadata, `${path}.metadata`, context),
   });
 }

@@ -10,15 +10,21 @@ import { environmentOf, type Place } from "../../cel/places.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { KeySetReader } from "../remote-key-set.ts";
 import type { SecretReader } from "../secrets.ts";
+import { placeOfTraffic } from "./expression-place.ts";
 import type { ServiceReader } from "./external-service.ts";
 
 export interface UnitContext {
   readonly secrets: SecretReader;
   readonly services: ServiceReader;
   readonly keySets: KeySetReader;
+  /** The unit runs before a route is chosen. */
+  readonly preRouting: boolean;
   /** Path relative to `spec.traffic`. */
   report(path: string, message: string): void;
 }
+
+/** What a check needs to know. */
+export type ExpressionContext = Pick<UnitContext, "report"> & Partial<Pick<UnitContext, "preRouting">>;
 
 export type Unit = Exclude<TrafficUnit["unit"], { case: undefined }>;
 
@@ -30,18 +36,19 @@ export interface UnitTranslator {
 }
 
 /**
- * An expression that does not parse is sent all the same: the data plane makes it fail, which denies.
- * @param place which variables it may read
+ * An expression that does not compile in its place is sent all the same: the data plane makes it fail, which denies.
+ * @param place where the field alone does not say which variables it may read
  */
 export function checkExpression(
   text: string | undefined,
   path: string,
-  context: Pick<UnitContext, "report">,
-  place: Place = "request",
+  context: ExpressionContext,
+  place?: Place,
 ): string {
   if (text === undefined || text === "") return "";
+  const phase = place ?? placeOfTraffic(path);
   try {
-    parseExpression(text, environmentOf(place));
+    parseExpression(text, environmentOf(context.preRouting && phase === "request" ? "gateway" : phase));
   } catch (error) {
     context.report(path, messageOf(error));
   }
@@ -66,12 +73,9 @@ export function expressionMap(
   expressions: Readonly<Record<string, string>> | undefined,
   path: string,
   context: UnitContext,
-  place: Place = "request",
 ): Record<string, string> {
   const sorted = Object.entries(expressions ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(
-    sorted.map(([name, text]) => [name, checkExpression(text, `${path}.${name}`, context, place)]),
-  );
+  return Object.fromEntries(sorted.map(([name, text]) => [name, checkExpression(text, `${path}.${name}`, context)]));
 }
 
 /** Field paths of a branch: of the entry itself, and of the policy that it holds. */

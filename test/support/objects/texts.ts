@@ -33,6 +33,7 @@ const TIMES = ["2026-01-02T03:04:05Z", "2026-01-02T03:04:05.678+02:00"];
 /** One of them compiles in each place; what exists only there is among them. */
 const EXPRESSIONS: Readonly<Record<Place, readonly string[]>> = {
   connection: ["source.address", "env.gateway"],
+  gateway: ["proxy.gateway.name"],
   request: ["request.path", "jwt.sub == 'a'", "true"],
   backend: ["backend.name", "request.path"],
   llm: ["llmRequest.model", "llm.requestModel"],

@@ -34,9 +34,9 @@ test("a known key passes, is taken out of the request and gives its metadata to 
   const exchange = run({}, { headers: ["Authorization", `Bearer ${KEY}`, "Accept", "*/*"] });
   assert.deepEqual(exchange.requestHeaders.raw, ["Accept", "*/*"]);
   const { expression } = makeDeps();
-  assert.equal(expression("apiKey.group").evaluate(exchange), "eng");
-  assert.equal(expression("apiKey.key").evaluate(exchange), "<redacted>");
-  assert.equal(expression("apiKey.key.unredacted()").evaluate(exchange), KEY);
+  assert.equal(expression("apiKey.group", "request").evaluate(exchange), "eng");
+  assert.equal(expression("apiKey.key", "request").evaluate(exchange), "<redacted>");
+  assert.equal(expression("apiKey.key.unredacted()", "request").evaluate(exchange), KEY);
 });
 
 test("the scheme word of the header compares without case", () => {

@@ -65,7 +65,7 @@ test("a known password passes, is taken out and names the user for expressions",
   const one = guard();
   assert.equal(await one.call(...basic("ann", "secret"), "accept", "*/*"), "passed");
   assert.deepEqual(one.last().requestHeaders.raw, ["accept", "*/*"]);
-  assert.equal(makeDeps().expression("basicAuth.username").evaluate(one.last()), "ann");
+  assert.equal(makeDeps().expression("basicAuth.username", "request").evaluate(one.last()), "ann");
 });
 
 test("every form of hash lets its password in", async () => {

@@ -71,10 +71,10 @@ test("a good token is taken out and its claims are there for expressions, the to
   });
   assert.deepEqual(exchange.requestHeaders.raw, ["Accept", "*/*"]);
   const { expression } = makeDeps();
-  assert.equal(expression("jwt.group").evaluate(exchange), "eng");
-  assert.equal(expression("jwt.sub").evaluate(exchange), "ann");
-  assert.equal(expression("jwt.rawToken").evaluate(exchange), "<redacted>");
-  assert.equal(expression("jwt.rawToken.unredacted()").evaluate(exchange), token);
+  assert.equal(expression("jwt.group", "request").evaluate(exchange), "eng");
+  assert.equal(expression("jwt.sub", "request").evaluate(exchange), "ann");
+  assert.equal(expression("jwt.rawToken", "request").evaluate(exchange), "<redacted>");
+  assert.equal(expression("jwt.rawToken.unredacted()", "request").evaluate(exchange), token);
   assert.ok(!JSON.stringify(exchange.root("jwt")).includes(token));
 });
 
@@ -89,7 +89,7 @@ test("a token that was seen passes at once, and a claim named like the raw token
     reply,
     "no promise",
   );
-  assert.equal(makeDeps().expression("jwt.rawToken.unredacted()").evaluate(exchange), token);
+  assert.equal(makeDeps().expression("jwt.rawToken.unredacted()", "request").evaluate(exchange), token);
 });
 
 test("a seen token stops passing when it expires", async (t) => {

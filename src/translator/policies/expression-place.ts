@@ -1,0 +1,28 @@
+/** Where an expression of a GwPolicy stands: the schema of its field says so, and with it what it may read. */
+import { EXPRESSIONS } from "../../../generated/expressions.ts";
+import type { Place } from "../../cel/places.ts";
+
+interface Pattern {
+  readonly path: RegExp;
+  readonly place: Place;
+}
+
+const TRAFFIC: readonly Pattern[] = (EXPRESSIONS["gwproxy.dev/GwPolicy"] ?? [])
+  .filter(({ path }) => path[1] === "traffic")
+  .map(({ path, environment }) => ({ path: patternOf(path.slice(2)), place: environment }));
+
+/** "*" is an item, "[0]", or an entry of a map, whose name may hold any character. */
+function patternOf(path: readonly string[]): RegExp {
+  const parts = path.map((name) => (name === "*" ? String.raw`(?:\[\d+\]|\..*)` : String.raw`\.${name}`));
+  return new RegExp(`^${parts.join("")}$`, "su");
+}
+
+/**
+ * @param path relative to `spec.traffic`, as problems are reported
+ * @throws Error when no expression stands there: the translator and the schema disagree
+ */
+export function placeOfTraffic(path: string): Place {
+  const found = TRAFFIC.find((pattern) => pattern.path.test(`.${path}`));
+  if (found === undefined) throw new Error(`spec.traffic.${path} is no expression in the schema`);
+  return found.place;
+}
