@@ -11,63 +11,131 @@ export interface Token {
 }
 
 const MAX_TOKENS = 16_384;
-const SKIP = String.raw`(?:[ \t\r\n\f]+|\/\/[^\n]*)*`;
-const QUOTE = `((?:[bB][rR]?|[rR][bB]?)?(?:"""|'''|"|'))`;
-const DOUBLE = String.raw`(\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\.\d+(?:[eE][+-]?\d+)?)`;
-const INTEGER = `(0[xX][0-9a-fA-F]+|\\d+)([uU])?`;
-const NAME = "([A-Za-z_][A-Za-z0-9_]*)";
-const QUOTED_NAME = "`([A-Za-z0-9_.\\-\\/ ]+)`";
-const OPERATOR = String.raw`(&&|\|\||==|!=|<=|>=|[<>+\-*\/%!?:.,()[\]{}])`;
-const TOKEN = new RegExp(`${SKIP}(?:${QUOTE}|${DOUBLE}|${INTEGER}|${NAME}|${QUOTED_NAME}|${OPERATOR}|$)`, "y");
+const NUMBER = /(\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\.\d+(?:[eE][+-]?\d+)?)|(0[xX][0-9a-fA-F]+|\d+)([uU])?/y;
+const QUOTED_NAME = /`([A-Za-z0-9_.\-/ ]+)`/y;
+const OPENING = /(?:[bB][rR]?|[rR][bB]?)?(?:"""|'''|"|')/y;
+const LONG_OPERATORS: ReadonlySet<string> = new Set(["&&", "||", "==", "!=", "<=", ">="]);
+const SHORT_OPERATORS: ReadonlySet<string> = new Set("<>+-*/%!?:.,()[]{}");
+
+/** What a character can begin, by its code; everything beyond ASCII begins nothing outside of texts. */
+const NAME = 1;
+const DIGIT = 2;
+const SPACE = 3;
+const CLASSES = new Uint8Array(128);
+for (const letter of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_") CLASSES[letter.charCodeAt(0)] = NAME;
+for (const digit of "0123456789") CLASSES[digit.charCodeAt(0)] = DIGIT;
+for (const space of " \t\r\n\f") CLASSES[space.charCodeAt(0)] = SPACE;
 
 export function lex(source: string): Token[] {
   const tokens: Token[] = [];
-  const pattern = new RegExp(TOKEN);
+  const lexer = new Lexer(source);
   for (;;) {
-    const start = pattern.lastIndex;
-    const match = pattern.exec(source);
-    if (match === null) throw new CelError("syntax", "unexpected character", firstAfterSpace(source, start));
-    if (tokens.length >= MAX_TOKENS) throw new CelError("too_long", "the expression has too many parts", start);
-    const token = read(source, match, pattern);
+    if (tokens.length >= MAX_TOKENS) throw new CelError("too_long", "the expression has too many parts", lexer.at);
+    const token = lexer.next();
     tokens.push(token);
     if (token.kind === "end") return tokens;
   }
 }
 
-function read(source: string, match: RegExpExecArray, pattern: RegExp): Token {
-  const [, quote, double, integer, unsigned, name, quotedName, operator] = match;
-  const end = pattern.lastIndex;
-  if (quote !== undefined) {
-    const position = end - quote.length;
-    const literal = readLiteral(source, quote, end);
-    pattern.lastIndex = literal.end;
-    return { kind: "literal", position, text: "", value: literal.value };
+class Lexer {
+  readonly #source: string;
+  at = 0;
+
+  constructor(source: string) {
+    this.#source = source;
   }
-  if (double !== undefined) {
-    return { kind: "double", position: end - double.length, text: double, value: Number(double) };
+
+  next(): Token {
+    this.#skip();
+    const position = this.at;
+    if (position >= this.#source.length) return token("end", position, "");
+    const kind = this.#class(position);
+    if (kind === NAME) return this.#literal(position) ?? this.#name(position);
+    const char = this.#source[position];
+    if (kind === DIGIT || (char === "." && this.#class(position + 1) === DIGIT)) return this.#number(position);
+    const read = char === "`" ? this.#quotedName(position) : (this.#operator(position) ?? this.#literal(position));
+    if (read === undefined) throw new CelError("syntax", "unexpected character", position);
+    return read;
   }
-  if (integer !== undefined) {
-    const kind = unsigned === undefined ? "int" : "uint";
-    return { kind, position: end - integer.length, text: integer, value: BigInt(integer) };
+
+  /** Space and comments. */
+  #skip(): void {
+    for (;;) {
+      while (this.#class(this.at) === SPACE) this.at++;
+      if (!this.#source.startsWith("//", this.at)) return;
+      const end = this.#source.indexOf("\n", this.at);
+      this.at = end < 0 ? this.#source.length : end;
+    }
   }
-  if (name !== undefined) {
+
+  #class(at: number): number | undefined {
+    return CLASSES[this.#source.charCodeAt(at)];
+  }
+
+  #match(pattern: RegExp, position: number): RegExpExecArray | undefined {
+    pattern.lastIndex = position;
+    const match = pattern.exec(this.#source);
+    if (match !== null) this.at = pattern.lastIndex;
+    return match ?? undefined;
+  }
+
+  #name(position: number): Token {
+    let end = position + 1;
+    for (let kind = this.#class(end); kind === NAME || kind === DIGIT; kind = this.#class(end)) end++;
+    this.at = end;
+    const text = this.#source.slice(position, end);
     // "in" is an operator, except after a dot, where the parser sees to it.
-    return { kind: name === "in" ? "in" : "name", position: end - name.length, text: name, value: undefined };
+    return token(text === "in" ? "in" : "name", position, text);
   }
-  if (quotedName !== undefined) {
-    return { kind: "quoted", position: end - quotedName.length - 2, text: quotedName, value: undefined };
+
+  #number(position: number): Token {
+    const [, double, integer = "", unsigned] = this.#match(NUMBER, position) ?? [];
+    if (double !== undefined) return token("double", position, double, Number(double));
+    return token(unsigned === undefined ? "int" : "uint", position, integer, BigInt(integer));
   }
-  if (operator !== undefined) {
-    return { kind: operator, position: end - operator.length, text: operator, value: undefined };
+
+  #quotedName(position: number): Token | undefined {
+    const name = this.#match(QUOTED_NAME, position)?.[1];
+    return name === undefined ? undefined : token("quoted", position, name);
   }
-  if (end < source.length) throw new CelError("syntax", "unexpected character", end);
-  return { kind: "end", position: end, text: "", value: undefined };
+
+  #operator(position: number): Token | undefined {
+    const long = this.#source.slice(position, position + 2);
+    const operator = LONG_OPERATORS.has(long) ? long : (this.#source[position] ?? "");
+    if (operator.length === 1 && !SHORT_OPERATORS.has(operator)) return undefined;
+    this.at = position + operator.length;
+    return token(operator, position, operator);
+  }
+
+  /** @returns undefined when no text begins here */
+  #literal(position: number): Token | undefined {
+    const char = this.#source[position];
+    if (char !== '"' && char !== "'" && !this.#mayBePrefix(position)) return undefined;
+    const opening = this.#match(OPENING, position)?.[0];
+    if (opening === undefined) return undefined;
+    const { value, end } = readLiteral(this.#source, opening, this.at);
+    this.at = end;
+    return token("literal", position, "", value);
+  }
+
+  /** Names that begin with these letters are many: what follows tells most of them from texts. */
+  #mayBePrefix(position: number): boolean {
+    if (!isPrefix(this.#source[position])) return false;
+    const next = this.#source[position + 1];
+    return isQuote(next) || (isPrefix(next) && isQuote(this.#source[position + 2]));
+  }
 }
 
-function firstAfterSpace(source: string, from: number): number {
-  let at = from;
-  while (at < source.length && " \t\r\n\f".includes(source[at] as string)) at++;
-  return at;
+function isPrefix(char: string | undefined): boolean {
+  return char === "b" || char === "B" || char === "r" || char === "R";
+}
+
+function isQuote(char: string | undefined): boolean {
+  return char === '"' || char === "'";
+}
+
+function token(kind: string, position: number, text: string, value?: Token["value"]): Token {
+  return { kind, position, text, value };
 }
 
 const SIMPLE_ESCAPES: ReadonlyMap<string, string> = new Map([

@@ -13,7 +13,13 @@ export const MAX_DEPTH = 250;
 const RESERVED: ReadonlySet<string> = new Set(
   "as break const continue else for function if import let loop package namespace return var void while".split(" "),
 );
-const RELATIONS: ReadonlySet<string> = new Set(["==", "!=", "<", "<=", ">", ">=", "in"]);
+/** How tightly an operator binds. */
+const LOOSEST = 1;
+const LEVELS: ReadonlyMap<string, number> = new Map([
+  ...["==", "!=", "<", "<=", ">", ">=", "in"].map((operator) => [operator, LOOSEST] as const),
+  ...["+", "-"].map((operator) => [operator, 2] as const),
+  ...["*", "/", "%"].map((operator) => [operator, 3] as const),
+]);
 
 /** @throws CelError syntax, too_long, too_deep */
 export function parse(source: string, options: { readonly optionalSyntax: boolean }): Node {
@@ -93,47 +99,28 @@ class Parser {
 
   #logic(kind: "or" | "and"): Node {
     const { position } = this.#token;
-    const operator = kind === "or" ? "||" : "&&";
-    const operand = (): Node => (kind === "or" ? this.#logic("and") : this.#relation());
-    const first = operand();
+    const isOr = kind === "or";
+    const operator = isOr ? "||" : "&&";
+    const first = isOr ? this.#logic("and") : this.#chain(LOOSEST);
     if (this.#token.kind !== operator) return first;
     const args = [first];
-    while (this.#accept(operator)) args.push(operand());
+    while (this.#accept(operator)) args.push(isOr ? this.#logic("and") : this.#chain(LOOSEST));
     return this.#bounded({ kind, args, position, ...extent(args) });
   }
 
-  #chain(isOperator: (kind: string) => boolean, operand: () => Node): Node {
-    let left = operand();
-    while (isOperator(this.#token.kind)) {
-      const { position } = this.#token;
-      // The set of operators of each level is a subset of BinaryOperator.
-      const operator = this.#token.kind as BinaryOperator;
+  /** Operands with operators between them that bind at least as tightly as `level`. */
+  #chain(level: number): Node {
+    let left = this.#unary();
+    for (;;) {
+      const { kind, position } = this.#token;
+      const found = LEVELS.get(kind);
+      if (found === undefined || found < level) return left;
       this.#at++;
-      const right = operand();
+      const right = this.#chain(found + 1);
+      // The table has the operators of two operands, and no others.
+      const operator = kind as BinaryOperator;
       left = this.#bounded({ kind: "binary", operator, left, right, position, ...extent([left, right]) });
     }
-    return left;
-  }
-
-  #relation(): Node {
-    return this.#chain(
-      (kind) => RELATIONS.has(kind),
-      () => this.#sum(),
-    );
-  }
-
-  #sum(): Node {
-    return this.#chain(
-      (kind) => kind === "+" || kind === "-",
-      () => this.#product(),
-    );
-  }
-
-  #product(): Node {
-    return this.#chain(
-      (kind) => kind === "*" || kind === "/" || kind === "%",
-      () => this.#unary(),
-    );
   }
 
   #unary(): Node {

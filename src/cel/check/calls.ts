@@ -53,6 +53,29 @@ function parametersText({ parameters, further }: Overload): string {
  * @returns undefined when none takes them
  */
 export function resultOf(
+  checker: Checker,
+  overloads: readonly Overload[],
+  args: readonly CelType[],
+): CelType | undefined {
+  if (!args.every(isSimple)) return firstResult(checker, overloads, args);
+  let known = resultsOfSimple.get(overloads);
+  if (known === undefined) resultsOfSimple.set(overloads, (known = new Map<string, CelType>()));
+  const key = args.map(typeText).join();
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  const result = firstResult(checker, overloads, args);
+  if (result !== undefined && isSimple(result)) known.set(key, result);
+  return result;
+}
+
+/** For arguments that are made of nothing else the answer is always the same. There are few such types. */
+const resultsOfSimple = new WeakMap<readonly Overload[], Map<string, CelType>>();
+
+function isSimple(type: CelType): boolean {
+  return type.kind === "named" && type.parameters.length === 0;
+}
+
+function firstResult(
   { types }: Checker,
   overloads: readonly Overload[],
   args: readonly CelType[],
