@@ -18,5 +18,6 @@ export const GATEWAY_API_KINDS: readonly UpstreamKind[] = [
   { kind: "HTTPRoute", file: "gateway.networking.k8s.io_httproutes.yaml", types: "httproute" },
   { kind: "TCPRoute", file: "gateway.networking.k8s.io_tcproutes.yaml", types: "tcproute" },
   { kind: "TLSRoute", file: "gateway.networking.k8s.io_tlsroutes.yaml", types: "tlsroute" },
+  { kind: "ListenerSet", file: "gateway.networking.k8s.io_listenersets.yaml", types: "listenerset" },
   { kind: "ReferenceGrant", file: "gateway.networking.k8s.io_referencegrants.yaml", types: "referencegrant" },
 ];

@@ -320,6 +320,20 @@ const TLSRouteCondition: DefaultNode = { names: FIELDS["TLSRouteCondition"] };
 const TLSRouteParent: DefaultNode = { names: FIELDS["TLSRouteParent"], fields: { "conditions": { items: TLSRouteCondition }, "parentRef": TLSRouteParentRef } };
 const TLSRouteStatus: DefaultNode = { names: FIELDS["TLSRouteStatus"], fields: { "parents": { items: TLSRouteParent } } };
 const TLSRoute: DefaultNode = { names: FIELDS["TLSRoute"], fields: { "metadata": ObjectMeta, "spec": TLSRouteSpec, "status": TLSRouteStatus } };
+const ListenerSetSupportedKind: DefaultNode = { names: FIELDS["ListenerSetSupportedKind"], set: { group: "gateway.networking.k8s.io" } };
+const ListenerSetMatchExpression: DefaultNode = { names: FIELDS["ListenerSetMatchExpression"] };
+const ListenerSetSelector: DefaultNode = { names: FIELDS["ListenerSetSelector"], fields: { "matchExpressions": { items: ListenerSetMatchExpression }, "matchLabels": { values: {} } } };
+const ListenerSetNamespace: DefaultNode = { names: FIELDS["ListenerSetNamespace"], set: { from: "Same" }, fields: { "selector": ListenerSetSelector } };
+const ListenerSetAllowedRoute: DefaultNode = { names: FIELDS["ListenerSetAllowedRoute"], set: { namespaces: { from: "Same" } }, fields: { "kinds": { items: ListenerSetSupportedKind }, "namespaces": ListenerSetNamespace } };
+const ListenerSetCertificateRef: DefaultNode = { names: FIELDS["ListenerSetCertificateRef"], set: { group: "", kind: "Secret" } };
+const ListenerSetTls: DefaultNode = { names: FIELDS["ListenerSetTls"], set: { mode: "Terminate" }, fields: { "certificateRefs": { items: ListenerSetCertificateRef }, "options": { values: {} } } };
+const ListenerSetSpecListener: DefaultNode = { names: FIELDS["ListenerSetSpecListener"], set: { allowedRoutes: { namespaces: { from: "Same" } } }, fields: { "allowedRoutes": ListenerSetAllowedRoute, "tls": ListenerSetTls } };
+const ListenerSetParentRef: DefaultNode = { names: FIELDS["ListenerSetParentRef"], set: { group: "gateway.networking.k8s.io", kind: "Gateway" } };
+const ListenerSetSpec: DefaultNode = { names: FIELDS["ListenerSetSpec"], fields: { "listeners": { items: ListenerSetSpecListener }, "parentRef": ListenerSetParentRef } };
+const ListenerSetCondition: DefaultNode = { names: FIELDS["ListenerSetCondition"] };
+const ListenerSetStatusListener: DefaultNode = { names: FIELDS["ListenerSetStatusListener"], fields: { "conditions": { items: ListenerSetCondition }, "supportedKinds": { items: ListenerSetSupportedKind } } };
+const ListenerSetStatus: DefaultNode = { names: FIELDS["ListenerSetStatus"], set: { conditions: [{ lastTransitionTime: "1970-01-01T00:00:00Z", message: "Waiting for controller", reason: "Pending", status: "Unknown", type: "Accepted" }, { lastTransitionTime: "1970-01-01T00:00:00Z", message: "Waiting for controller", reason: "Pending", status: "Unknown", type: "Programmed" }] }, fields: { "conditions": { items: ListenerSetCondition }, "listeners": { items: ListenerSetStatusListener } } };
+const ListenerSet: DefaultNode = { names: FIELDS["ListenerSet"], set: { status: { conditions: [{ lastTransitionTime: "1970-01-01T00:00:00Z", message: "Waiting for controller", reason: "Pending", status: "Unknown", type: "Accepted" }, { lastTransitionTime: "1970-01-01T00:00:00Z", message: "Waiting for controller", reason: "Pending", status: "Unknown", type: "Programmed" }] } }, fields: { "metadata": ObjectMeta, "spec": ListenerSetSpec, "status": ListenerSetStatus } };
 const ReferenceGrantFrom: DefaultNode = { names: FIELDS["ReferenceGrantFrom"] };
 const ReferenceGrantTo: DefaultNode = { names: FIELDS["ReferenceGrantTo"] };
 const ReferenceGrantSpec: DefaultNode = { names: FIELDS["ReferenceGrantSpec"], fields: { "from": { items: ReferenceGrantFrom }, "to": { items: ReferenceGrantTo } } };
@@ -336,6 +350,7 @@ const DEFAULTS: Readonly<Record<string, DefaultNode>> = {
   "gateway.networking.k8s.io/HTTPRoute": HTTPRoute,
   "gateway.networking.k8s.io/TCPRoute": TCPRoute,
   "gateway.networking.k8s.io/TLSRoute": TLSRoute,
+  "gateway.networking.k8s.io/ListenerSet": ListenerSet,
   "gateway.networking.k8s.io/ReferenceGrant": ReferenceGrant,
 };
 

@@ -23,6 +23,7 @@ export const KINDS: readonly KindInfo[] = [
   { group: "gateway.networking.k8s.io", version: "v1", kind: "HTTPRoute", plural: "httproutes", namespaced: true, owned: false },
   { group: "gateway.networking.k8s.io", version: "v1", kind: "TCPRoute", plural: "tcproutes", namespaced: true, owned: false },
   { group: "gateway.networking.k8s.io", version: "v1", kind: "TLSRoute", plural: "tlsroutes", namespaced: true, owned: false },
+  { group: "gateway.networking.k8s.io", version: "v1", kind: "ListenerSet", plural: "listenersets", namespaced: true, owned: false },
   { group: "gateway.networking.k8s.io", version: "v1", kind: "ReferenceGrant", plural: "referencegrants", namespaced: true, owned: false },
   { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps", namespaced: true, owned: false },
   { group: "", version: "v1", kind: "Namespace", plural: "namespaces", namespaced: false, owned: false },

@@ -3412,6 +3412,66 @@ const TLSRoute: RuleNode = {
   },
 };
 
+const ListenerSetTls: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      message: "certificateRefs or options must be specified when mode is Terminate",
+      rule: "self.mode == 'Terminate' ? size(self.certificateRefs) > 0 || size(self.options) > 0 : true",
+    },
+  ],
+};
+
+const ListenerSetSpecListener: RuleNode = {
+  type: "object",
+  fields: {
+    "tls": ListenerSetTls,
+  },
+};
+
+const ListenerSetSpec: RuleNode = {
+  type: "object",
+  fields: {
+    "listeners": {
+      type: "array",
+      rules: [
+        {
+          message: "tls must not be specified for protocols ['HTTP', 'TCP', 'UDP']",
+          rule: "self.all(l, l.protocol in ['HTTP', 'TCP', 'UDP'] ? !has(l.tls) : true)",
+        },
+        {
+          message: "tls mode must be Terminate for protocol HTTPS",
+          rule: "self.all(l, (l.protocol == 'HTTPS' && has(l.tls)) ? (l.tls.mode == '' || l.tls.mode == 'Terminate') : true)",
+        },
+        {
+          message: "tls mode must be set for protocol TLS",
+          rule: "self.all(l, (l.protocol == 'TLS' ? has(l.tls) && has(l.tls.mode) && l.tls.mode != '' : true))",
+        },
+        {
+          message: "hostname must not be specified for protocols ['TCP', 'UDP']",
+          rule: "self.all(l, l.protocol in ['TCP', 'UDP']  ? (!has(l.hostname) || l.hostname == '') : true)",
+        },
+        {
+          message: "Listener name must be unique within the Gateway",
+          rule: "self.all(l1, self.exists_one(l2, l1.name == l2.name))",
+        },
+        {
+          message: "Combination of port, protocol and hostname must be unique for each listener",
+          rule: "self.all(l1, !has(l1.port) || self.exists_one(l2, has(l2.port) && l1.port == l2.port && l1.protocol == l2.protocol && (has(l1.hostname) && has(l2.hostname) ? l1.hostname == l2.hostname : !has(l1.hostname) && !has(l2.hostname))))",
+        },
+      ],
+      items: ListenerSetSpecListener,
+    },
+  },
+};
+
+const ListenerSet: RuleNode = {
+  type: "object",
+  fields: {
+    "spec": ListenerSetSpec,
+  },
+};
+
 /** By "group/Kind". A kind without rules is missing. */
 export const RULES: Readonly<Record<string, RuleNode>> = {
   "gwproxy.dev/GwBackend": GwBackend,
@@ -3424,4 +3484,5 @@ export const RULES: Readonly<Record<string, RuleNode>> = {
   "gateway.networking.k8s.io/HTTPRoute": HTTPRoute,
   "gateway.networking.k8s.io/TCPRoute": TCPRoute,
   "gateway.networking.k8s.io/TLSRoute": TLSRoute,
+  "gateway.networking.k8s.io/ListenerSet": ListenerSet,
 };

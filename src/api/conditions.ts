@@ -23,6 +23,7 @@ export const Reason = {
   InvalidCertificateRef: "InvalidCertificateRef",
   InvalidCACertificateRef: "InvalidCACertificateRef",
   InvalidCACertificateKind: "InvalidCACertificateKind",
+  NotAllowed: "NotAllowed",
   NoMatchingParent: "NoMatchingParent",
   NotAllowedByListeners: "NotAllowedByListeners",
   NoMatchingListenerHostname: "NoMatchingListenerHostname",

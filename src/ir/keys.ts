@@ -15,6 +15,11 @@ export function listenerKey(gateway: string, section: string): string {
   return `${gateway}.${section}`;
 }
 
+/** @param gateway "namespace/name" @param set the same of the ListenerSet */
+export function setListenerKey(gateway: string, set: string, section: string): string {
+  return `${gateway}.${set}.${section}`;
+}
+
 /** @param kind "HTTPRoute" and its siblings */
 export function routeKey(kind: string, namespace: string, name: string): string {
   return `${kind.toLowerCase()}/${namespace}/${name}`;

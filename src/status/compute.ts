@@ -13,6 +13,7 @@ import type {
   BackendFacts,
   ClassFacts,
   GatewayFacts,
+  ListenerSetFacts,
   ModelFacts,
   PolicyFacts,
   RouteFacts,
@@ -38,6 +39,8 @@ export function computeStatus(facts: StatusFacts, context: StatusContext): Desir
       return computeClass(facts);
     case "Gateway":
       return computeGateway(facts, context);
+    case "ListenerSet":
+      return computeListenerSet(facts, context);
     case "HTTPRoute":
     case "GRPCRoute":
     case "TCPRoute":
@@ -76,7 +79,7 @@ function computeClass({ id, generation }: ClassFacts): DesiredStatus {
 }
 
 function computeGateway(
-  { id, generation, listeners, attached }: GatewayFacts,
+  { id, generation, listeners, attached, attachedListenerSets }: GatewayFacts,
   { refusal }: StatusContext,
 ): DesiredStatus {
   const make = conditionsAt(generation);
@@ -93,6 +96,7 @@ function computeGateway(
   return {
     id,
     form: "keyed",
+    attachedListenerSets,
     conditions: [
       bad.length === 0
         ? make(Condition.Accepted, true, Reason.Accepted, "all listeners are valid")
@@ -107,8 +111,36 @@ function computeGateway(
           ),
     ],
     listeners: listeners.map((listener) =>
-      computeListener(listener, attached.get(listener.name) ?? 0, refusals.get(listener.name), make),
+      computeListener(listener, attached.get(listener.key) ?? 0, refusals.get(listener.name), make),
     ),
+  };
+}
+
+function computeListenerSet(
+  { id, generation, gateway, allowed, listeners, attached }: ListenerSetFacts,
+  { refusal }: StatusContext,
+): DesiredStatus {
+  const make = conditionsAt(generation);
+  const bad = listeners.filter(({ fault }) => fault !== undefined);
+  const both = (status: boolean, reason: Reason, message: string): DesiredCondition[] =>
+    [Condition.Accepted, Condition.Programmed].map((type) => make(type, status, reason, message));
+  const conditions = (): DesiredCondition[] => {
+    if (!allowed) return both(false, Reason.NotAllowed, `Gateway ${gateway} does not take ListenerSets from here`);
+    const message = bad.map(({ name, fault }) => `listener ${name}: ${fault?.message}`).join("; ");
+    if (bad.length > 0) return both(bad.length < listeners.length, Reason.ListenersNotValid, message);
+    return [
+      make(Condition.Accepted, true, Reason.Accepted, "all listeners are valid"),
+      make(Condition.Programmed, true, Reason.Programmed, "configuration is sent to data planes"),
+    ];
+  };
+  return {
+    id,
+    form: "keyed",
+    conditions: conditions(),
+    listeners: listeners.map((listener) => {
+      const refused = refusal("Listener", listener.key) ?? refusal("Bind", listener.bind);
+      return computeListener(listener, attached.get(listener.key) ?? 0, refused, make);
+    }),
   };
 }
 

@@ -77,6 +77,7 @@ function applied(desired: Keyed, status: Status, now: string): StatusWrite | und
   const wanted = {
     conditions,
     ...(listeners === undefined ? {} : { listeners }),
+    ...countOf(desired.attachedListenerSets),
     ...(desired.addresses === undefined
       ? {}
       : { addresses: desired.addresses.map(({ type, value }) => ({ type, value })) }),
@@ -85,10 +86,15 @@ function applied(desired: Keyed, status: Status, now: string): StatusWrite | und
   const present = {
     conditions: byKey(stored.filter(isOurs), "type"),
     ...(listeners === undefined ? {} : { listeners: byKey(storedListeners.map(comparableListener), "name") }),
+    ...(desired.attachedListenerSets === undefined ? {} : countOf(status["attachedListenerSets"])),
     ...(desired.addresses === undefined ? {} : { addresses: arrayOf(status["addresses"]) }),
   };
   const expected = { ...wanted, ...(listeners === undefined ? {} : { listeners: byKey(listeners, "name") }) };
   return deepEqual(present, expected) ? undefined : { form: "apply", status: wanted };
+}
+
+function countOf(attachedListenerSets: unknown): { attachedListenerSets?: unknown } {
+  return attachedListenerSets === undefined ? {} : { attachedListenerSets };
 }
 
 type Status = Readonly<Record<string, unknown>>;

@@ -4,10 +4,10 @@
  */
 import { Reason } from "../api/conditions.ts";
 import type { KubeObject } from "../api/object.ts";
-import { GATEWAY_GROUP, nameKey } from "../api/refs.ts";
+import { describeRef, GATEWAY_GROUP, nameKey } from "../api/refs.ts";
 import type { Readable } from "../lib/collections/collection.ts";
 import type { Read } from "../lib/collections/graph.ts";
-import type { Fault, GatewayView, ListenerView } from "./gateway.ts";
+import type { Fault, GatewayView, ListenerSetView, ListenerView } from "./gateway.ts";
 import { intersectHostnames } from "./hostname.ts";
 import { matchesSelector } from "./labels.ts";
 
@@ -32,6 +32,9 @@ export interface AttachContext {
   readonly gateways: Readable<GatewayView>;
   /** Every Gateway that exists, ours or not. */
   readonly allGateways: Readable<KubeObject>;
+  readonly listenerSets: Readable<ListenerSetView>;
+  /** Every ListenerSet that exists, of our Gateways or not. */
+  readonly allListenerSets: Readable<KubeObject>;
   readonly namespaces: Readable<KubeObject>;
 }
 
@@ -58,21 +61,57 @@ export function attachRoute(route: AttachableRoute, kind: string, context: Attac
   const namespace = route.metadata.namespace ?? "";
   const parents = new Map<string, ParentView>();
   for (const ref of route.spec.parentRefs ?? []) {
-    if ((ref.group ?? GATEWAY_GROUP) !== GATEWAY_GROUP || (ref.kind ?? "Gateway") !== "Gateway") continue;
-    const parent = { group: GATEWAY_GROUP, kind: "Gateway", namespace: ref.namespace ?? namespace, name: ref.name };
-    const key = nameKey(parent);
-    const gateway = read.get(context.gateways, key);
-    if (gateway === undefined && read.get(context.allGateways, key) !== undefined) continue;
-    const found = gateway === undefined ? missing(key) : attachTo(gateway, ref, route, { kind, context, read });
-    parents.set(key, merged(parents.get(key), { gateway: key, ref: parent, ...found }));
+    const parentKind = ref.kind ?? "Gateway";
+    if ((ref.group ?? GATEWAY_GROUP) !== GATEWAY_GROUP || !isParentKind(parentKind)) continue;
+    const parent = { group: GATEWAY_GROUP, kind: parentKind, namespace: ref.namespace ?? namespace, name: ref.name };
+    const owner = findParent(parent, context, read);
+    if (owner === "foreign") continue;
+    const found = owner === undefined ? missing(parent) : attachTo(owner, ref, route, { kind, context, read });
+    const key = `${parentKind} ${nameKey(parent)}`;
+    parents.set(key, merged(parents.get(key), { gateway: owner?.gateway ?? nameKey(parent), ref: parent, ...found }));
   }
   return [...parents.values()];
 }
 
 type Found = Pick<ParentView, "listeners" | "fault">;
 
-function missing(gateway: string): Found {
-  return refuse(Reason.NoMatchingParent, `Gateway ${gateway} not found`);
+function isParentKind(kind: string): kind is "Gateway" | "ListenerSet" {
+  return kind === "Gateway" || kind === "ListenerSet";
+}
+
+/** Whoever has listeners. */
+interface Owner {
+  /** "Gateway infra/main": for messages. */
+  readonly text: string;
+  readonly namespace: string;
+  /** Key of the Gateway. */
+  readonly gateway: string;
+  readonly listeners: readonly ListenerView[];
+}
+
+interface ParentName {
+  readonly kind: "Gateway" | "ListenerSet";
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** @returns undefined when there is no such object */
+function findParent(parent: ParentName, context: AttachContext, read: Read): Owner | "foreign" | undefined {
+  const key = nameKey(parent);
+  const { namespace } = parent;
+  const text = describeRef(parent);
+  if (parent.kind === "ListenerSet") {
+    const set = read.get(context.listenerSets, key);
+    if (set !== undefined) return { text, namespace, gateway: set.gateway, listeners: set.listeners };
+    return read.get(context.allListenerSets, key) === undefined ? undefined : "foreign";
+  }
+  const gateway = read.get(context.gateways, key);
+  if (gateway !== undefined) return { text, namespace, gateway: key, listeners: gateway.listeners };
+  return read.get(context.allGateways, key) === undefined ? undefined : "foreign";
+}
+
+function missing(parent: ParentName): Found {
+  return refuse(Reason.NoMatchingParent, `${describeRef(parent)} not found`);
 }
 
 function refuse(reason: Reason, message: string): Found {
@@ -80,18 +119,17 @@ function refuse(reason: Reason, message: string): Found {
 }
 
 function attachTo(
-  gateway: GatewayView,
+  owner: Owner,
   ref: ParentRef,
   route: AttachableRoute,
   { kind, context, read }: { kind: string; context: AttachContext; read: Read },
 ): Found {
-  const named = gateway.listeners.filter(
+  const named = owner.listeners.filter(
     (listener) =>
       (ref.sectionName === undefined || listener.name === ref.sectionName) &&
       (ref.port === undefined || listener.port === ref.port),
   );
-  if (named.length === 0)
-    return refuse(Reason.NoMatchingParent, `Gateway ${gateway.key} has no ${describeSection(ref)}`);
+  if (named.length === 0) return refuse(Reason.NoMatchingParent, `${owner.text} has no ${describeSection(ref)}`);
   const serving = named.filter((listener) => listener.fault === undefined);
   if (serving.length === 0)
     return refuse(
@@ -102,36 +140,34 @@ function attachTo(
   const allowed = serving.filter(
     (listener) =>
       listener.supportedKinds.some((supported) => supported.kind === kind) &&
-      allowsNamespace(listener, gateway.id.namespace, namespace, { context, read }),
+      allowsNamespace(listener.namespaces, owner.namespace, namespace, { namespaces: context.namespaces, read }),
   );
   if (allowed.length === 0)
     return refuse(
       Reason.NotAllowedByListeners,
-      `no listener of Gateway ${gateway.key} allows a route of kind ${kind} from namespace ${namespace}`,
+      `no listener of ${owner.text} allows a route of kind ${kind} from namespace ${namespace}`,
     );
   const listeners = allowed.flatMap(({ key, name, hostname }): AttachedListener[] => {
     const hostnames = intersectHostnames(hostname, route.spec.hostnames ?? []);
     return hostnames === undefined ? [] : [{ key, name, hostnames }];
   });
   if (listeners.length > 0) return { listeners, fault: undefined };
-  return refuse(
-    Reason.NoMatchingListenerHostname,
-    `no listener of Gateway ${gateway.key} serves a hostname of the route`,
-  );
+  return refuse(Reason.NoMatchingListenerHostname, `no listener of ${owner.text} serves a hostname of the route`);
 }
 
-function allowsNamespace(
-  { namespaces }: ListenerView,
+/** @param own namespace of the object that sets the rule */
+export function allowsNamespace(
+  { from, selector }: ListenerView["namespaces"],
   own: string,
   namespace: string,
-  { context, read }: { context: AttachContext; read: Read },
+  { namespaces, read }: { namespaces: Readable<KubeObject>; read: Read },
 ): boolean {
-  if (namespaces.from === "All") return true;
-  if (namespaces.from === "Same") return namespace === own;
-  if (namespaces.from !== "Selector") return false;
-  const labels = read.get(context.namespaces, namespace)?.metadata.labels ?? {};
+  if (from === "All") return true;
+  if (from === "Same") return namespace === own;
+  if (from !== "Selector") return false;
+  const labels = read.get(namespaces, namespace)?.metadata.labels ?? {};
   // Kubernetes itself puts this label on every namespace; files usually hold no Namespace objects.
-  return matchesSelector(namespaces.selector, { "kubernetes.io/metadata.name": namespace, ...labels });
+  return matchesSelector(selector, { "kubernetes.io/metadata.name": namespace, ...labels });
 }
 
 function describeSection({ sectionName, port }: ParentRef): string {

@@ -18,7 +18,18 @@ export type ClassFacts = Facts<"GatewayClass">;
 
 export interface GatewayFacts extends Facts<"Gateway"> {
   readonly listeners: readonly ListenerView[];
-  /** Listener name → accepted routes. */
+  /** Listener key → accepted routes. */
+  readonly attached: ReadonlyMap<string, number>;
+  /** ListenerSets of which at least one listener can serve. */
+  readonly attachedListenerSets: number;
+}
+
+export interface ListenerSetFacts extends Facts<"ListenerSet"> {
+  /** "namespace/name" */
+  readonly gateway: string;
+  readonly allowed: boolean;
+  readonly listeners: readonly ListenerView[];
+  /** Listener key → accepted routes. */
   readonly attached: ReadonlyMap<string, number>;
 }
 
@@ -62,7 +73,14 @@ export interface ParametersFacts extends Facts<"GwParameters"> {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-export type StatusFacts = ClassFacts | GatewayFacts | RouteFacts | BackendFacts | PolicyFacts | ModelFacts;
+export type StatusFacts =
+  | ClassFacts
+  | GatewayFacts
+  | ListenerSetFacts
+  | RouteFacts
+  | BackendFacts
+  | PolicyFacts
+  | ModelFacts;
 
 export type ObjectFacts = StatusFacts | ParametersFacts;
 
@@ -79,12 +97,12 @@ export function diagnosticsOf(facts: ObjectFacts): Diagnostic[] {
   switch (facts.kind) {
     case "GatewayClass":
       return [];
+    case "ListenerSet":
+      if (!facts.allowed)
+        return [error("not_allowed", "spec.parentRef", `Gateway ${facts.gateway} does not take this ListenerSet`)];
+      return listenerDiagnostics(facts.listeners, error);
     case "Gateway":
-      return facts.listeners.flatMap(({ fault, tlsFault, kindFault }, at) =>
-        [fault, tlsFault, kindFault].flatMap((found) =>
-          found === undefined ? [] : [error(codeOf(found.reason), `spec.listeners[${at}]`, found.message)],
-        ),
-      );
+      return listenerDiagnostics(facts.listeners, error);
     case "HTTPRoute":
     case "GRPCRoute":
     case "TCPRoute":
@@ -105,6 +123,17 @@ export function diagnosticsOf(facts: ObjectFacts): Diagnostic[] {
         ...facts.diagnostics,
       ];
   }
+}
+
+function listenerDiagnostics(
+  listeners: readonly ListenerView[],
+  error: (code: string, path: string, message: string) => Diagnostic,
+): Diagnostic[] {
+  return listeners.flatMap(({ fault, tlsFault, kindFault }, at) =>
+    [fault, tlsFault, kindFault].flatMap((found) =>
+      found === undefined ? [] : [error(codeOf(found.reason), `spec.listeners[${at}]`, found.message)],
+    ),
+  );
 }
 
 /** "BackendNotFound" → "backend_not_found" */

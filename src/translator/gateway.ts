@@ -12,11 +12,12 @@ import {
 } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Reason } from "../api/conditions.ts";
 import { objectId, type ObjectId } from "../api/object.ts";
-import { GATEWAY_GROUP } from "../api/refs.ts";
+import { GATEWAY_GROUP, nameKey } from "../api/refs.ts";
 import { resourceOf } from "../ir/encode.ts";
-import { bindKey, gatewayKey, listenerKey } from "../ir/keys.ts";
+import { bindKey, gatewayKey, listenerKey, setListenerKey } from "../ir/keys.ts";
 import type { Resource } from "../ir/resource.ts";
 import type { LabelSelector } from "./labels.ts";
+import type { JoiningSet } from "./listener-set.ts";
 import { translateListenerTls, type TlsContext } from "./listener-tls.ts";
 import { irRef } from "./refs.ts";
 
@@ -52,6 +53,8 @@ export interface ListenerView {
 interface TranslatedListener {
   readonly view: ListenerView;
   readonly tls: ListenerTls | undefined;
+  /** Where it comes from, unless from the Gateway itself. */
+  readonly set: ObjectId | undefined;
 }
 
 export interface GatewayView {
@@ -59,8 +62,20 @@ export interface GatewayView {
   /** "namespace/name" */
   readonly key: string;
   readonly generation: number;
+  /** Its own; those of its ListenerSets are theirs. */
   readonly listeners: readonly ListenerView[];
+  readonly sets: readonly ListenerSetView[];
   readonly resources: readonly Resource[];
+}
+
+export interface ListenerSetView {
+  readonly id: ObjectId;
+  readonly generation: number;
+  /** Key of its Gateway. */
+  readonly gateway: string;
+  /** The Gateway lets it add listeners; where it does not, there are none. */
+  readonly allowed: boolean;
+  readonly listeners: readonly ListenerView[];
 }
 
 type Listener = NonNullable<Gateway["spec"]["listeners"]>[number];
@@ -78,27 +93,56 @@ const PROTOCOLS: Readonly<Record<string, { readonly wire: Protocol; readonly kin
   TCP: { wire: Protocol.TCP, kinds: [TCP_ROUTE] },
 };
 
-export function translateGateway(gateway: Gateway, context: TlsContext): GatewayView {
+interface Owner {
+  readonly gateway: Gateway;
+  /** The Gateway itself, or one of its ListenerSets. */
+  readonly id: ObjectId;
+  readonly keyOf: (section: string) => string;
+}
+
+/** @param sets those that name the Gateway, in order of precedence */
+export function translateGateway(gateway: Gateway, sets: readonly JoiningSet[], context: TlsContext): GatewayView {
   const id = objectId(gateway);
   const key = gatewayKey(id.namespace, id.name);
   const taken = new Map<string, Listener>();
-  const translated = (gateway.spec.listeners ?? []).map((listener) => {
-    const speaksTls = listener.protocol === "HTTPS" || listener.protocol === "TLS";
-    const tls = speaksTls ? translateListenerTls(gateway, listener, context) : undefined;
-    return { view: { ...viewListener(listener, key, taken), tlsFault: tls?.fault }, tls: tls?.message };
+  const translate = (listeners: readonly Listener[], owner: Owner): TranslatedListener[] =>
+    listeners.map((listener) => translateListener(listener, owner, taken, context));
+  const own = translate(gateway.spec.listeners ?? [], { gateway, id, keyOf: (name) => listenerKey(key, name) });
+  const joined = sets.map(({ set, allowed }) => {
+    const setId = objectId(set);
+    const keyOf = (name: string): string => setListenerKey(key, nameKey(setId), name);
+    const listeners = translate(allowed ? set.spec.listeners : [], { gateway, id: setId, keyOf });
+    return { id: setId, generation: set.metadata.generation ?? 0, gateway: key, allowed, listeners };
   });
   return {
     id,
     key,
     generation: gateway.metadata.generation ?? 0,
-    listeners: translated.map(({ view }) => view),
-    resources: resourcesOf(id, key, translated),
+    listeners: viewsOf(own),
+    sets: joined.map(({ listeners, ...set }) => ({ ...set, listeners: viewsOf(listeners) })),
+    resources: resourcesOf(id, key, [...own, ...joined.flatMap(({ listeners }) => listeners)]),
   };
+}
+
+function viewsOf(listeners: readonly TranslatedListener[]): ListenerView[] {
+  return listeners.map(({ view }) => view);
+}
+
+function translateListener(
+  listener: Listener,
+  owner: Owner,
+  taken: Map<string, Listener>,
+  context: TlsContext,
+): TranslatedListener {
+  const speaksTls = listener.protocol === "HTTPS" || listener.protocol === "TLS";
+  const tls = speaksTls ? translateListenerTls(owner, listener, context) : undefined;
+  const view = { ...viewListener(listener, owner, taken), tlsFault: tls?.fault };
+  return { view, tls: tls?.message, set: owner.id.kind === "ListenerSet" ? owner.id : undefined };
 }
 
 function viewListener(
   listener: Listener,
-  gateway: string,
+  { gateway, keyOf }: Owner,
   taken: Map<string, Listener>,
 ): Omit<ListenerView, "tlsFault"> {
   const hostname = (listener.hostname ?? "").toLowerCase();
@@ -106,8 +150,8 @@ function viewListener(
   const namespaces = listener.allowedRoutes?.namespaces;
   return {
     name: listener.name,
-    key: listenerKey(gateway, listener.name),
-    bind: bindKey(listener.port, gateway),
+    key: keyOf(listener.name),
+    bind: bindKey(listener.port, nameKey(objectId(gateway))),
     port: listener.port,
     protocol: listener.protocol,
     hostname,
@@ -179,7 +223,7 @@ function resourcesOf(id: ObjectId, gateway: string, listeners: readonly Translat
   const binds = [...ports].map(([port, protocol]) =>
     resourceOf("Bind", create(BindSchema, { key: bindKey(port, gateway), gateway: irRef(id), port, protocol })),
   );
-  const rest = serving.map(({ view: { key, bind, name, hostname, protocol }, tls }) =>
+  const rest = serving.map(({ view: { key, bind, name, hostname, protocol }, tls, set }) =>
     resourceOf(
       "Listener",
       create(ListenerSchema, {
@@ -190,6 +234,7 @@ function resourcesOf(id: ObjectId, gateway: string, listeners: readonly Translat
         hostname,
         protocol: wireOf(protocol),
         ...(tls === undefined ? {} : { tls }),
+        ...(set === undefined ? {} : { listenerSet: irRef(set) }),
       }),
     ),
   );

@@ -12,13 +12,15 @@ import { resourceOf } from "../ir/encode.ts";
 import { policyKey } from "../ir/keys.ts";
 import type { Resource } from "../ir/resource.ts";
 import type { Collection, Readable } from "../lib/collections/collection.ts";
+import { deepEqual } from "../lib/deep-equal.ts";
 import { Graph, type Read } from "../lib/collections/graph.ts";
 import { translateBackend } from "./backends/translate.ts";
 import type { WantedDocument } from "../sources/remote/documents.ts";
 import type { ObjectFacts, StatusFacts } from "./facts.ts";
-import { translateGateway, type GatewayView } from "./gateway.ts";
+import { translateGateway, type GatewayView, type ListenerView } from "./gateway.ts";
 import { declareInputs, type Inputs } from "./inputs.ts";
 import { indexByLabels } from "./labels.ts";
+import { gatewayOfSet, setsOfGateway } from "./listener-set.ts";
 import { notServed, parentsOfModel } from "./model.ts";
 import type { Sent } from "./outbox.ts";
 import { translateContent, type PolicyContent } from "./policies/content.ts";
@@ -84,13 +86,23 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
   };
   const grants = inputs.grants.index(({ metadata }) => [metadata.namespace ?? ""]);
   const classes = graph.derive("class owners", inputs.classes, (_key, { spec }) => spec.controllerName);
+  const sets = {
+    setsByGateway: inputs.listenerSets.index((set) => [gatewayOfSet(set) ?? ""]),
+    namespaces: inputs.namespaces,
+  };
   const gateways = graph.derive("gateway views", inputs.gateways, (_key, gateway, read) => {
     const name = gateway.spec.gatewayClassName;
     const owner = read.get(classes, name) ?? (name === implicitClass ? controllerName : undefined);
-    return owner === controllerName ? translateGateway(gateway, { secrets, grants, read }) : undefined;
+    if (owner !== controllerName) return undefined;
+    return translateGateway(gateway, setsOfGateway(gateway, sets, read), { secrets, grants, read });
+  });
+  const listenerSets = graph.derive("listener set views", inputs.listenerSets, (_key, set, read) => {
+    const gateway = read.get(gateways, gatewayOfSet(set) ?? "");
+    return gateway?.sets.find(({ id }) => deepEqual(id, objectId(set)));
   });
   const allGateways: Readable<KubeObject> = inputs.gateways;
-  const attach = { gateways, allGateways, namespaces: inputs.namespaces };
+  const allListenerSets: Readable<KubeObject> = inputs.listenerSets;
+  const attach = { gateways, allGateways, listenerSets, allListenerSets, namespaces: inputs.namespaces };
   const referable = { services, backends: backendNames, grants };
   const shared = { attach, backends: referable };
   const http = declareRouteKind<HTTPRoute>(graph, {
@@ -124,20 +136,38 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
     ),
     ...routes.map((kind) => kind.sent),
   ];
+  const attachedTo = (listeners: readonly ListenerView[], gateway: string, read: Read): ReadonlyMap<string, number> => {
+    const parents = routes
+      .flatMap((kind) => read.byIndex(kind.attachmentsByGateway, gateway))
+      .flatMap(({ value }) => value);
+    const counts = new Map(listeners.map(({ key }) => [key, 0]));
+    for (const { key } of parents.flatMap((parent) => parent.listeners)) {
+      const count = counts.get(key);
+      if (count !== undefined) counts.set(key, count + 1);
+    }
+    return counts;
+  };
   const facts = {
     GatewayClass: graph.derive("class facts", inputs.classes, (_key, object): StatusFacts | undefined =>
       object.spec.controllerName === controllerName ? { kind: "GatewayClass", ...identify(object) } : undefined,
     ),
-    Gateway: graph.derive("gateway facts", gateways, (key, { id, generation, listeners }, read): StatusFacts => {
-      const attached = new Map<string, number>();
-      const parents = routes
-        .flatMap((kind) => read.byIndex(kind.attachmentsByGateway, key))
-        .flatMap(({ value }) => value);
-      for (const parent of parents)
-        if (parent.gateway === key)
-          for (const { name } of parent.listeners) attached.set(name, (attached.get(name) ?? 0) + 1);
-      return { kind: "Gateway", id, generation, listeners, attached };
-    }),
+    Gateway: graph.derive(
+      "gateway facts",
+      gateways,
+      (key, { id, generation, listeners, sets: joined }, read): StatusFacts => ({
+        kind: "Gateway",
+        id,
+        generation,
+        listeners,
+        attached: attachedTo(listeners, key, read),
+        attachedListenerSets: joined.filter((set) => set.listeners.some(({ fault }) => fault === undefined)).length,
+      }),
+    ),
+    ListenerSet: graph.derive("listener set facts", listenerSets, (_key, set, read): StatusFacts => ({
+      kind: "ListenerSet",
+      ...set,
+      attached: attachedTo(set.listeners, set.gateway, read),
+    })),
     HTTPRoute: http.facts,
     GRPCRoute: grpc.facts,
     TCPRoute: tcp.facts,
@@ -145,7 +175,19 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
   };
   const { attachments } = http;
   const routeReach = { HTTPRoute: http.reach, GRPCRoute: grpc.reach };
-  return { secrets, services, gateways, allGateways, attachments, routeReach, routes, referable, sent, facts };
+  return {
+    secrets,
+    services,
+    gateways,
+    allGateways,
+    listenerSets,
+    attachments,
+    routeReach,
+    routes,
+    referable,
+    sent,
+    facts,
+  };
 }
 
 type Routing = ReturnType<typeof declareRouting>;
@@ -154,10 +196,11 @@ type Routing = ReturnType<typeof declareRouting>;
 function declareContents(
   graph: Graph,
   inputs: Inputs,
-  { secrets, services, gateways, allGateways, routeReach, referable }: Routing,
+  { secrets, services, gateways, allGateways, listenerSets, routeReach, referable }: Routing,
 ) {
   const byLabels = {
     Gateway: indexByLabels(inputs.gateways),
+    ListenerSet: indexByLabels(inputs.listenerSets),
     HTTPRoute: indexByLabels(inputs.httpRoutes),
     GRPCRoute: indexByLabels(inputs.grpcRoutes),
     Service: indexByLabels(inputs.services),
@@ -188,7 +231,7 @@ function declareContents(
           return { key, url, tls, cacheMs, addresses: addresses(request, read) };
         }),
   );
-  const routingTargets = { gateways, allGateways, routes: routeReach, byLabels };
+  const routingTargets = { gateways, allGateways, listenerSets, routes: routeReach, byLabels };
   const policyReach = graph.derive("policy reach", inputs.policies, (key, { spec, metadata }, read) => {
     const uses = read.get(contents, key)?.uses ?? [];
     if (uses.length === 0) return undefined;

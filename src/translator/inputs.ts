@@ -8,6 +8,7 @@ import type { GRPCRoute } from "../../generated/types/gateway-api/grpcroute.ts";
 import type { HTTPRoute } from "../../generated/types/gateway-api/httproute.ts";
 import type { TCPRoute } from "../../generated/types/gateway-api/tcproute.ts";
 import type { TLSRoute } from "../../generated/types/gateway-api/tlsroute.ts";
+import type { ListenerSet } from "../../generated/types/gateway-api/listenerset.ts";
 import type { ReferenceGrant } from "../../generated/types/gateway-api/referencegrant.ts";
 import type { GwBackend } from "../../generated/types/backend.ts";
 import type { GwModel } from "../../generated/types/model.ts";
@@ -30,6 +31,7 @@ export interface RefusedPolicy {
 export interface Inputs {
   readonly classes: Input<GatewayClass>;
   readonly gateways: Input<Gateway>;
+  readonly listenerSets: Input<ListenerSet>;
   readonly httpRoutes: Input<HTTPRoute>;
   readonly grpcRoutes: Input<GRPCRoute>;
   readonly tcpRoutes: Input<TCPRoute>;
@@ -54,6 +56,7 @@ const POLICY_KIND = `${GWPROXY_GROUP}/GwPolicy`;
 const KINDS: Readonly<Record<string, keyof Inputs>> = {
   [`${GATEWAY_GROUP}/GatewayClass`]: "classes",
   [`${GATEWAY_GROUP}/Gateway`]: "gateways",
+  [`${GATEWAY_GROUP}/ListenerSet`]: "listenerSets",
   [`${GATEWAY_GROUP}/HTTPRoute`]: "httpRoutes",
   [`${GATEWAY_GROUP}/GRPCRoute`]: "grpcRoutes",
   [`${GATEWAY_GROUP}/TCPRoute`]: "tcpRoutes",
@@ -74,6 +77,7 @@ export function declareInputs(graph: Graph): Inputs {
   return {
     classes: graph.input("classes"),
     gateways: graph.input("gateways"),
+    listenerSets: graph.input("listenerSets"),
     httpRoutes: graph.input("httpRoutes"),
     grpcRoutes: graph.input("grpcRoutes"),
     tcpRoutes: graph.input("tcpRoutes"),

@@ -18,6 +18,7 @@ import {
   type ListenerTls,
 } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Reason } from "../api/conditions.ts";
+import { objectId, type ObjectId } from "../api/object.ts";
 import { describeRef, GATEWAY_GROUP } from "../api/refs.ts";
 import type { ReadableIndex } from "../lib/collections/collection.ts";
 import type { Read } from "../lib/collections/graph.ts";
@@ -43,8 +44,12 @@ const CERTIFICATE_ENTRY = "tls.crt";
 const KEY_ENTRY = "tls.key";
 const AUTHORITY_ENTRY = "ca.crt";
 
-export function translateListenerTls(gateway: Gateway, listener: GatewayListener, context: TlsContext): TranslatedTls {
-  const resolver = new Resolver(gateway.metadata.namespace ?? "", context);
+/** @param owner the Gateway, and the object that the listener belongs to: the Gateway or one of its ListenerSets */
+export function translateListenerTls(
+  { gateway, id }: { readonly gateway: Gateway; readonly id: ObjectId },
+  listener: GatewayListener,
+  context: TlsContext,
+): TranslatedTls {
   const passthrough = listener.tls?.mode === "Passthrough";
   const message = create(ListenerTlsSchema, { passthrough });
   if (passthrough) return { message, fault: undefined };
@@ -53,8 +58,8 @@ export function translateListenerTls(gateway: Gateway, listener: GatewayListener
   if (typeof choice === "string") return { message, fault: { reason: Reason.Invalid, message: choice } };
   if (choice !== undefined) message.choice = choice;
   const fault =
-    resolver.certificate(listener.tls?.certificateRefs ?? [], message) ??
-    resolver.clients(validationOf(gateway, listener.port), message);
+    new Resolver(id, context).certificate(listener.tls?.certificateRefs ?? [], message) ??
+    new Resolver(objectId(gateway), context).clients(validationOf(gateway, listener.port), message);
   return { message, fault };
 }
 
@@ -72,10 +77,13 @@ interface Ref {
 }
 
 class Resolver {
+  readonly #kind: string;
   readonly #namespace: string;
   readonly #context: TlsContext;
 
-  constructor(namespace: string, context: TlsContext) {
+  /** @param owner whose references are resolved */
+  constructor({ kind, namespace }: ObjectId, context: TlsContext) {
+    this.#kind = kind;
     this.#namespace = namespace;
     this.#context = context;
   }
@@ -124,9 +132,9 @@ class Resolver {
   #entries(ref: Ref, missing: (message: string) => Fault): Entries | Fault {
     const { secrets, grants, read } = this.#context;
     const { kind, name, namespace = this.#namespace } = ref;
-    const from = { group: GATEWAY_GROUP, kind: "Gateway", namespace: this.#namespace };
+    const from = { group: GATEWAY_GROUP, kind: this.#kind, namespace: this.#namespace };
     if (!isGranted({ from, to: { group: "", kind, namespace, name } }, grants, read)) {
-      const message = `no ReferenceGrant lets this Gateway use ${describeRef({ kind, namespace, name })}`;
+      const message = `no ReferenceGrant lets this ${this.#kind} use ${describeRef({ kind, namespace, name })}`;
       return { reason: Reason.RefNotPermitted, message };
     }
     const reader = new SecretReader(secrets, read, namespace);

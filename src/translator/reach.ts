@@ -32,10 +32,9 @@ export function reachOfRoute(
 ): RouteReach {
   return {
     key: translated.resource.key,
-    gateways: parents
-      .filter((parent) => parent.fault === undefined)
-      .map((parent) => parent.gateway)
-      .sort(),
+    gateways: [
+      ...new Set(parents.filter((parent) => parent.fault === undefined).map((parent) => parent.gateway)),
+    ].sort(),
     rules: (route.spec.rules ?? []).flatMap((rule) => rule.name ?? []),
     backends: translated.backends,
     foreign: parents.length === 0 && (route.spec.parentRefs ?? []).length > 0,

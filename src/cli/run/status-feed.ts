@@ -30,6 +30,7 @@ export interface StatusFeed {
 /** Kinds with a status of ours. A Service has none: what is refused of it is only logged. */
 const GROUPS: Readonly<Record<string, string>> = {
   Gateway: GATEWAY_GROUP,
+  ListenerSet: GATEWAY_GROUP,
   HTTPRoute: GATEWAY_GROUP,
   TCPRoute: GATEWAY_GROUP,
   TLSRoute: GATEWAY_GROUP,
@@ -95,8 +96,9 @@ function ownerOf(resource: Resource): ObjectId | undefined {
 function referenceOf(resource: Resource): { kind: string; namespace: string; name: string } | undefined {
   switch (resource.type) {
     case "Bind":
-    case "Listener":
       return resource.message.gateway;
+    case "Listener":
+      return resource.message.listenerSet ?? resource.message.gateway;
     case "Endpoints":
       return undefined;
     default:

@@ -11,7 +11,7 @@ import type { Readable, ReadableIndex } from "../../lib/collections/collection.t
 import type { Read } from "../../lib/collections/graph.ts";
 import type { TranslatedBackend } from "../backends/translate.ts";
 import type { HttpRouteKind } from "../facts.ts";
-import type { GatewayView } from "../gateway.ts";
+import type { GatewayView, ListenerSetView } from "../gateway.ts";
 import { selectByLabels } from "../labels.ts";
 import type { BackendReach, RouteReach, ServiceReach } from "../reach.ts";
 import type { ServiceView } from "../service.ts";
@@ -35,9 +35,12 @@ export interface TargetResolution {
 export interface RoutingTargets {
   readonly gateways: Readable<GatewayView>;
   readonly allGateways: Readable<KubeObject>;
+  readonly listenerSets: Readable<ListenerSetView>;
   readonly routes: { readonly [K in HttpRouteKind]: Readable<RouteReach> };
   /** Objects of the kinds that a selector can name. */
-  readonly byLabels: { readonly [K in "Gateway" | HttpRouteKind | "Service" | "GwBackend"]: ReadableIndex<KubeObject> };
+  readonly byLabels: {
+    readonly [K in "Gateway" | "ListenerSet" | HttpRouteKind | "Service" | "GwBackend"]: ReadableIndex<KubeObject>;
+  };
 }
 
 export interface TargetContext extends RoutingTargets {
@@ -140,6 +143,7 @@ interface TargetKind<Context extends RoutingTargets> {
 
 const ROUTING_KINDS: ReadonlyMap<string, TargetKind<RoutingTargets>> = new Map([
   ["Gateway", { group: GATEWAY_GROUP, resolve: resolveGateway }],
+  ["ListenerSet", { group: GATEWAY_GROUP, resolve: resolveListenerSet }],
   ["HTTPRoute", { group: GATEWAY_GROUP, resolve: (ref, lookup) => resolveRoute(ref, "HTTPRoute", lookup) }],
   ["GRPCRoute", { group: GATEWAY_GROUP, resolve: (ref, lookup) => resolveRoute(ref, "GRPCRoute", lookup) }],
 ]);
@@ -189,6 +193,18 @@ function resolveGateway(ref: TargetRef, lookup: Lookup<RoutingTargets>): Found {
   const listener = gateway.listeners.find(({ name }) => name === ref.sectionName);
   if (listener === undefined) return nothing(`${describe(ref, lookup)} has no listener ${ref.sectionName}`);
   return { targets: [{ case: "listener", value: listener.key }], gateways: [key] };
+}
+
+/** Each of its listeners: the Gateway's own and those of other sets are not meant. */
+function resolveListenerSet(ref: TargetRef, lookup: Lookup<RoutingTargets>): Found {
+  const { namespace, context, read } = lookup;
+  const set = read.get(context.listenerSets, `${namespace}/${ref.name}`);
+  if (set === undefined) return nothing(`${describe(ref, lookup)} not found, or its Gateway is not served here`);
+  if (!set.allowed) return nothing(`${describe(ref, lookup)}: Gateway ${set.gateway} does not take it`);
+  const listeners = set.listeners.filter(({ name }) => ref.sectionName === undefined || name === ref.sectionName);
+  if (listeners.length === 0)
+    return nothing(`${describe(ref, lookup)} has no listener ${ref.sectionName ?? ""}`.trim());
+  return { targets: listeners.map(({ key }) => ({ case: "listener", value: key })), gateways: [set.gateway] };
 }
 
 function resolveRoute(ref: TargetRef, kind: HttpRouteKind, lookup: Lookup<RoutingTargets>): Found {

@@ -156,6 +156,7 @@ test("a refused listener is not programmed, and the Gateway is not when none is 
     generation: 1,
     listeners: [listener("a", 80), listener("b", 81)],
     attached: new Map(),
+    attachedListenerSets: 0,
   };
   const programmed = (...refused: readonly string[]): string[] => {
     const status = computeStatus(facts, refusing(...refused));
