@@ -7,9 +7,12 @@ import { ProxyError } from "../errors.ts";
 import type { BodySink, BodyStream } from "../pipeline/body.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import type { Abortable } from "../pipeline/exchange.ts";
+import { startDeadline } from "./deadline.ts";
 import type { Http1Connection } from "./http1-connection.ts";
 import { encodeHead } from "./http1-request.ts";
-import type { UpstreamRequest, UpstreamResponse } from "./upstream.ts";
+import { IDEMPOTENT } from "./idempotent.ts";
+import type { Settle } from "./pool.ts";
+import type { UpstreamRequest } from "./upstream.ts";
 
 /** Where a call gets its connection. `fresh` asks for one that no request has used. */
 export interface Dialer {
@@ -18,13 +21,10 @@ export interface Dialer {
 
 const QUEUE_BYTES = 65_536;
 const ONE_WRITE_BYTES = 65_536;
-const RETRYABLE = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]);
-
 export class Http1Call implements BodyStream, BodySink, Abortable {
   readonly request: UpstreamRequest;
   readonly #dialer: Dialer;
-  readonly #resolve: (response: UpstreamResponse) => void;
-  readonly #reject: (error: Error) => void;
+  readonly #settle: Settle;
   #connection: Http1Connection | undefined;
   #timer: NodeJS.Timeout | undefined;
   #retried = false;
@@ -41,23 +41,14 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
   #trailers: readonly string[] = [];
   #failure: Error | undefined;
 
-  constructor(
-    dialer: Dialer,
-    request: UpstreamRequest,
-    settle: { resolve: (response: UpstreamResponse) => void; reject: (error: Error) => void },
-  ) {
+  constructor(dialer: Dialer, request: UpstreamRequest, settle: Settle) {
     this.#dialer = dialer;
     this.request = request;
-    this.#resolve = settle.resolve;
-    this.#reject = settle.reject;
+    this.#settle = settle;
   }
 
   start(): void {
-    const { deadlineAtMs, timeoutCode } = this.request;
-    if (deadlineAtMs !== undefined) {
-      const left = Math.max(0, deadlineAtMs - performance.now());
-      this.#timer = setTimeout(expire, left, this, timeoutCode);
-    }
+    this.#timer = startDeadline(this.request, this);
     this.request.abort?.onAbort(this);
     if (!this.#over) this.#dialer.connect(this, false);
   }
@@ -153,7 +144,7 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
 
   onHead(status: number, raw: string[], bodyFollows: boolean): void {
     this.#headed = true;
-    this.#resolve({ status, headers: new HeaderList(raw), body: bodyFollows ? this : null });
+    this.#settle.resolve({ status, headers: new HeaderList(raw), body: bodyFollows ? this : null });
   }
 
   onData(chunk: Buffer): void {
@@ -196,7 +187,7 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
   #mayRepeat(): boolean {
     const { body, method } = this.request;
     if (body !== null && !Buffer.isBuffer(body)) return false;
-    return RETRYABLE.has(method);
+    return IDEMPOTENT.has(method);
   }
 
   fail(error: Error): void {
@@ -207,7 +198,7 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
     this.#connection = undefined;
     this.#stopSending();
     this.#queue = [];
-    if (!this.#headed) this.#reject(error);
+    if (!this.#headed) this.#settle.reject(error);
     else if (this.#sink !== undefined) this.#sink.error(error);
     else this.#failure = error;
   }
@@ -254,8 +245,4 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
     this.#stopSending();
     this.#queue = [];
   }
-}
-
-function expire(call: Http1Call, code: UpstreamRequest["timeoutCode"]): void {
-  call.abort(new ProxyError(code));
 }

@@ -9,8 +9,10 @@ import { ProxyError } from "../errors.ts";
 import type { BodySink, BodyStream } from "../pipeline/body.ts";
 import type { Abortable } from "../pipeline/exchange.ts";
 import { forwardable } from "../pipeline/fields.ts";
+import { startDeadline } from "./deadline.ts";
 import type { Http2Connection } from "./http2-connection.ts";
 import { encodeFields, responseFields, trailerFields } from "./http2-request.ts";
+import { IDEMPOTENT } from "./idempotent.ts";
 import type { Settle } from "./pool.ts";
 import type { UpstreamRequest } from "./upstream.ts";
 
@@ -19,8 +21,6 @@ export interface StreamSource {
   readonly scheme: "http" | "https";
   connect(call: Http2Call, fresh: boolean): void;
 }
-
-const REPEATABLE = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]);
 
 export class Http2Call implements BodyStream, BodySink, Abortable {
   readonly request: UpstreamRequest;
@@ -49,11 +49,7 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
   }
 
   start(): void {
-    const { deadlineAtMs, timeoutCode } = this.request;
-    if (deadlineAtMs !== undefined) {
-      const left = Math.max(0, deadlineAtMs - performance.now());
-      this.#timer = setTimeout(expire, left, this, timeoutCode);
-    }
+    this.#timer = startDeadline(this.request, this);
     this.request.abort?.onAbort(this);
     if (!this.#over) this.#source.connect(this, false);
   }
@@ -214,7 +210,7 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
   #mayRepeat(unprocessed: boolean): boolean {
     const { body, method } = this.request;
     if (body !== null && !Buffer.isBuffer(body)) return false;
-    return unprocessed || (this.#connection?.proven === true && REPEATABLE.has(method));
+    return unprocessed || (this.#connection?.proven === true && IDEMPOTENT.has(method));
   }
 
   fail(error: Error): void {
@@ -269,8 +265,4 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
     this.#sink = undefined;
     if (!this.#over) this.#end();
   }
-}
-
-function expire(call: Http2Call, code: UpstreamRequest["timeoutCode"]): void {
-  call.abort(new ProxyError(code));
 }

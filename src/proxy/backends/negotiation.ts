@@ -7,6 +7,7 @@ import type { TLSSocket } from "node:tls";
 import { messageOf } from "../../lib/errors.ts";
 import { ProxyError } from "../errors.ts";
 import type { Abortable } from "../pipeline/exchange.ts";
+import { startDeadline } from "./deadline.ts";
 import { openSocket, type SocketTaker } from "./dial.ts";
 import type { PoolSettings, Settle } from "./pool.ts";
 import type { UpstreamRequest, UpstreamTarget } from "./upstream.ts";
@@ -111,10 +112,8 @@ class WaitingRequest implements Abortable {
   }
 
   start(): void {
-    const { deadlineAtMs, timeoutCode, abort } = this.#request;
-    if (deadlineAtMs !== undefined)
-      this.#timer = setTimeout(expire, Math.max(0, deadlineAtMs - performance.now()), this, timeoutCode);
-    abort?.onAbort(this);
+    this.#timer = startDeadline(this.#request, this);
+    this.#request.abort?.onAbort(this);
   }
 
   proceed(): void {
@@ -132,8 +131,4 @@ class WaitingRequest implements Abortable {
     if (body !== null && !Buffer.isBuffer(body)) body.destroy();
     this.#settle.reject(error);
   }
-}
-
-function expire(waiting: WaitingRequest, code: UpstreamRequest["timeoutCode"]): void {
-  waiting.abort(new ProxyError(code));
 }

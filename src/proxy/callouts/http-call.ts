@@ -1,6 +1,7 @@
 /** One HTTP call to an external service through the client of the backends; the answer is read whole, up to a limit. */
 import { HeaderList } from "../../lib/header-list.ts";
 import type { BodyStream } from "../pipeline/body.ts";
+import { collect } from "../pipeline/collect.ts";
 import { forwardable } from "../pipeline/fields.ts";
 import type { Upstream, UpstreamRequest, UpstreamTarget } from "../backends/upstream.ts";
 import { ProxyError } from "../errors.ts";
@@ -27,25 +28,8 @@ export async function callHttp(
   }
 }
 
-function readWhole(body: BodyStream, limitBytes: number): Promise<Buffer> {
-  const tooLarge = (): CalloutError => new CalloutError(`the answer is larger than ${limitBytes} bytes`);
-  const whole = body.whole?.();
-  if (whole !== undefined) return whole.length <= limitBytes ? Promise.resolve(whole) : Promise.reject(tooLarge());
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    body.read({
-      data(chunk) {
-        size += chunk.length;
-        if (size <= limitBytes) chunks.push(chunk);
-        else {
-          body.destroy();
-          reject(tooLarge());
-        }
-        return size <= limitBytes;
-      },
-      end: () => resolve(Buffer.concat(chunks)),
-      error: reject,
-    });
-  });
+async function readWhole(body: BodyStream, limitBytes: number): Promise<Buffer> {
+  const whole = await collect(body, limitBytes);
+  if (whole === undefined) throw new CalloutError(`the answer is larger than ${limitBytes} bytes`);
+  return whole;
 }

@@ -5,7 +5,7 @@
 import { promisify } from "node:util";
 import zlib from "node:zlib";
 import { ProxyError } from "../errors.ts";
-import type { BodySink, BodyStream } from "../pipeline/body.ts";
+import type { BodyStream } from "../pipeline/body.ts";
 
 interface Coding {
   readonly whole: (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
@@ -81,29 +81,4 @@ export function unpackStream(source: BodyStream, coding: Coding): BodyStream {
       source.destroy(error);
     },
   };
-}
-
-/** @returns undefined when the flow is longer than the limit; it is then stopped */
-export async function collect(source: BodyStream, limitBytes: number): Promise<Buffer | undefined> {
-  const whole = source.whole?.();
-  if (whole !== undefined) return whole.length > limitBytes ? undefined : whole;
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    const sink: BodySink = {
-      data(chunk) {
-        bytes += chunk.length;
-        if (bytes > limitBytes) {
-          source.destroy();
-          resolve(undefined);
-          return false;
-        }
-        chunks.push(chunk);
-        return true;
-      },
-      end: () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)),
-      error: reject,
-    };
-    source.read(sink);
-  });
 }

@@ -1,5 +1,5 @@
 /** The request side of a transformation: pseudo-headers and the body. */
-import type { BodyStream } from "../pipeline/body.ts";
+import type { BodySink } from "../pipeline/body.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
 import type { TransformTarget } from "./transform-support.ts";
 
@@ -7,6 +7,8 @@ const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
 /** Visible ASCII from a slash on: anything else could split the request line. */
 const TARGET = /^\/[\u0021-\u007e]*$/;
 const AUTHORITY = /^[A-Za-z0-9.\-_~:[\]%]{1,260}$/;
+/** Takes a body to its end and keeps nothing. */
+const NOWHERE: BodySink = { data: () => true, end: () => undefined, error: () => undefined };
 
 export function requestTarget(exchange: Exchange): TransformTarget {
   return {
@@ -26,13 +28,9 @@ export async function transformRequestBody(exchange: Exchange, body: Buffer, lim
     const whole = await exchange.bufferRequestBody(limitBytes);
     // Too large to hold: the stream is still there, and nobody else will read it.
     if (whole === undefined && exchange.requestBody !== null && !Buffer.isBuffer(exchange.requestBody)) {
-      discard(exchange.requestBody);
+      exchange.requestBody.read(NOWHERE);
     }
   }
   exchange.requestBody = body;
   exchange.requestHeaders.remove("content-length");
-}
-
-function discard(stream: BodyStream): void {
-  stream.read({ data: () => true, end: () => undefined, error: () => undefined });
 }

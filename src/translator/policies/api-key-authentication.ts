@@ -7,19 +7,12 @@ import type { ApiKeyAuthentication as ApiBlock } from "../../../generated/types/
 import {
   ApiKeyAuthenticationSchema,
   ApiKeySchema,
-  AuthenticationMode,
   type ApiKey,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { fromHex, sha256 } from "../../lib/sha256.ts";
-import { translateLocation } from "../backends/settings.ts";
 import type { NamedEntries } from "../secrets.ts";
-import { checkExpression, type UnitContext, type UnitTranslator } from "./unit.ts";
-
-const MODES = {
-  Strict: AuthenticationMode.STRICT,
-  Optional: AuthenticationMode.OPTIONAL,
-  Permissive: AuthenticationMode.PERMISSIVE,
-} as const;
+import { AUTHENTICATION_MODES, credentialLocation } from "./authentication.ts";
+import type { UnitContext, UnitTranslator } from "./unit.ts";
 
 const FIELD = "apiKeyAuthentication";
 
@@ -27,13 +20,11 @@ export const apiKeyAuthentication: UnitTranslator = {
   name: "api-key-authentication",
   translate({ apiKeyAuthentication: block }, context) {
     if (block === undefined) return undefined;
-    const location = block.location ?? { header: { name: "Authorization", prefix: "Bearer " } };
-    checkExpression(location.expression, `${FIELD}.location.expression`, context);
     const keys = sourcesOf(block, context).flatMap((source) => keysOf(source, context));
     const value = create(ApiKeyAuthenticationSchema, {
-      mode: MODES[block.mode ?? "Strict"],
+      mode: AUTHENTICATION_MODES[block.mode ?? "Strict"],
       keys,
-      location: translateLocation(location),
+      location: credentialLocation(block.location, `${FIELD}.location`, "Bearer", context),
     });
     return { case: "apiKeyAuthentication", value };
   },

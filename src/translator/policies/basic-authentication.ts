@@ -5,16 +5,14 @@
 import { create } from "@bufbuild/protobuf";
 import type { BasicAuthentication as ApiBlock } from "../../../generated/types/traffic-authentication.ts";
 import {
-  AuthenticationMode,
   BasicAuthenticationSchema,
   BasicUserSchema,
   type BasicUser,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { faultOf } from "../../lib/password/form.ts";
-import { translateLocation } from "../backends/settings.ts";
-import { checkExpression, type UnitContext, type UnitTranslator } from "./unit.ts";
+import { AUTHENTICATION_MODES, credentialLocation } from "./authentication.ts";
+import type { UnitContext, UnitTranslator } from "./unit.ts";
 
-const MODES = { Strict: AuthenticationMode.STRICT, Optional: AuthenticationMode.OPTIONAL } as const;
 const FIELD = "basicAuthentication";
 const DEFAULT_ENTRY = ".htaccess";
 const DEFAULT_REALM = "Restricted";
@@ -23,13 +21,11 @@ export const basicAuthentication: UnitTranslator = {
   name: "basic-authentication",
   translate({ basicAuthentication: block }, context) {
     if (block === undefined) return undefined;
-    const location = block.location ?? { header: { name: "Authorization", prefix: "Basic " } };
-    checkExpression(location.expression, `${FIELD}.location.expression`, context);
     const value = create(BasicAuthenticationSchema, {
-      mode: MODES[block.mode ?? "Strict"],
+      mode: AUTHENTICATION_MODES[block.mode ?? "Strict"],
       realm: realmOf(block, context),
       users: usersOf(linesOf(block, context), context),
-      location: translateLocation(location),
+      location: credentialLocation(block.location, `${FIELD}.location`, "Basic", context),
     });
     return { case: "basicAuthentication", value };
   },

@@ -5,20 +5,14 @@
 import { create } from "@bufbuild/protobuf";
 import type { JwtProvider as ApiProvider } from "../../../generated/types/traffic-authentication.ts";
 import {
-  AuthenticationMode,
   JwtAuthenticationSchema,
   JwtProviderSchema,
   type JwtProvider,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { translateLocation } from "../backends/settings.ts";
 import { parseKeySet } from "../key-set.ts";
-import { checkExpression, type UnitContext, type UnitTranslator } from "./unit.ts";
+import { AUTHENTICATION_MODES, credentialLocation } from "./authentication.ts";
+import type { UnitContext, UnitTranslator } from "./unit.ts";
 
-const MODES = {
-  Strict: AuthenticationMode.STRICT,
-  Optional: AuthenticationMode.OPTIONAL,
-  Permissive: AuthenticationMode.PERMISSIVE,
-} as const;
 const FIELD = "jwtAuthentication";
 const DEFAULT_REQUIRED = ["exp"];
 
@@ -26,14 +20,12 @@ export const jwtAuthentication: UnitTranslator = {
   name: "jwt-authentication",
   translate({ jwtAuthentication: block }, context) {
     if (block === undefined) return undefined;
-    const location = block.location ?? { header: { name: "Authorization", prefix: "Bearer " } };
-    checkExpression(location.expression, `${FIELD}.location.expression`, context);
     const value = create(JwtAuthenticationSchema, {
-      mode: MODES[block.mode ?? "Strict"],
+      mode: AUTHENTICATION_MODES[block.mode ?? "Strict"],
       providers: block.providers.flatMap((provider, at) => {
         return translateProvider(provider, `${FIELD}.providers[${at}]`, context) ?? [];
       }),
-      location: translateLocation(location),
+      location: credentialLocation(block.location, `${FIELD}.location`, "Bearer", context),
       preserveToken: block.preserveToken ?? false,
     });
     return { case: "jwtAuthentication", value };

@@ -1,0 +1,49 @@
+/** A body of an answer as one piece of memory, up to a limit. */
+import type { BodySink, BodyStream } from "./body.ts";
+
+/** @returns undefined when the body is longer than the limit; it is then stopped. @throws what the body broke off with */
+export async function collect(source: BodyStream, limitBytes: number): Promise<Buffer | undefined> {
+  const whole = source.whole?.();
+  if (whole !== undefined) return whole.length > limitBytes ? undefined : whole;
+  const collector = new Collector(source, limitBytes);
+  source.read(collector);
+  return collector.done;
+}
+
+/** A class and no object of arrow functions: those would outlive their request (docs/performance.md). */
+class Collector implements BodySink {
+  readonly #source: BodyStream;
+  readonly #limitBytes: number;
+  readonly #result: PromiseWithResolvers<Buffer | undefined> = Promise.withResolvers();
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(source: BodyStream, limitBytes: number) {
+    this.#source = source;
+    this.#limitBytes = limitBytes;
+  }
+
+  get done(): Promise<Buffer | undefined> {
+    return this.#result.promise;
+  }
+
+  data(chunk: Buffer): boolean {
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.#limitBytes) {
+      this.#source.destroy();
+      this.#result.resolve(undefined);
+      return false;
+    }
+    this.#chunks.push(chunk);
+    return true;
+  }
+
+  end(): void {
+    const [first] = this.#chunks;
+    this.#result.resolve(this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks));
+  }
+
+  error(error: Error): void {
+    this.#result.reject(error);
+  }
+}
