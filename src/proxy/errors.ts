@@ -82,6 +82,7 @@ export const PROXY_ERRORS = {
   response_invalid: { status: 502, grpc: 14, reason: "UpstreamFailure", text: "upstream sent an invalid response" },
   response_too_large: { status: 502, grpc: 14, reason: "UpstreamFailure", text: "response body too large" },
   method_not_allowed: { status: 405, grpc: 2, reason: "InvalidRequest", text: "method not allowed" },
+  upgrade_failed: { status: 502, grpc: 14, reason: "UpstreamFailure", text: "request upgrade failed" },
   upgrade_unsupported: { status: 501, grpc: 12, reason: "InvalidRequest", text: "protocol upgrade not supported" },
   request_slow: { status: 408, grpc: 4, reason: "InvalidRequest", text: "request timeout" },
   headers_too_large: { status: 431, grpc: 2, reason: "InvalidRequest", text: "request headers too large" },

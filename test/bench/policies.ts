@@ -164,6 +164,7 @@ function request(chain: readonly Middleware[], headers: readonly string[], metho
     body: null,
     contentLength: 0,
     requestId: "bench",
+    upgrade: undefined,
     source: PEER,
     bind: "80/default/gw",
     serverName: undefined,

@@ -76,7 +76,8 @@ export function createHttpHandler(
     return call(exchange, endpoint, () => {
       const target = destination.target(endpoint);
       const version = versionFor(exchange, destination.version, target.tls !== undefined);
-      return upstream.send(target, { ...limitOf(exchange), version, method: exchange.method, path, headers });
+      const { method, upgrade } = exchange;
+      return upstream.send(target, { ...limitOf(exchange), version, method, path, headers, upgrade });
     });
   };
 }
@@ -111,10 +112,11 @@ async function call(
   endpoint.total++;
   exchange.onDone(() => endpoint.pending--);
   try {
-    const { status, headers, body } = await send();
+    const { status, headers, body, tunnel } = await send();
+    if (tunnel !== undefined) exchange.onDone(() => tunnel.stream.destroy());
     exchange.answeredAtMs = performance.now();
     endpoint.record(status < 500, (exchange.answeredAtMs - startedMs) / 1000);
-    return { status, headers, body, upstream: true };
+    return { status, headers, body, tunnel, upstream: true };
   } catch (error) {
     if (error instanceof ProxyError) endpoint.record(false, 0);
     throw error;

@@ -3,6 +3,7 @@
  * comes, and ends everything together when any side gives up. It is at once the sink of the request body and the
  * stream of the response body, so that a request costs one object.
  */
+import type { Socket } from "node:net";
 import { ProxyError } from "../errors.ts";
 import type { BodySink, BodyStream } from "../pipeline/body.ts";
 import { HeaderList } from "../../lib/header-list.ts";
@@ -72,7 +73,7 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
   #send(connection: Http1Connection): void {
     const { body } = this.request;
     const { text, framing } = encodeHead(this.request);
-    connection.begin(this, this.request.method === "HEAD");
+    connection.begin(this, this.request.method === "HEAD", this.request.upgrade !== undefined);
     if (body === null) connection.socket.write(text, "latin1");
     else if (Buffer.isBuffer(body)) {
       if (body.length < ONE_WRITE_BYTES) {
@@ -145,6 +146,21 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
   onHead(status: number, raw: string[], bodyFollows: boolean): void {
     this.#headed = true;
     this.#settle.resolve({ status, headers: new HeaderList(raw), body: bodyFollows ? this : null });
+  }
+
+  /** @param socket paused, and nobody's any more */
+  onSwitch(protocol: string, raw: string[], socket: Socket): void {
+    this.#connection = undefined;
+    const asked = (this.request.upgrade ?? "").toLowerCase().split(",");
+    if (this.#over || !asked.some((each) => each.trim() === protocol.toLowerCase())) {
+      socket.destroy();
+      this.fail(new ProxyError("upgrade_failed", { detail: `asked for ${asked.join()}, got ${protocol}` }));
+      return;
+    }
+    this.#over = true;
+    clearTimeout(this.#timer);
+    const tunnel = { protocol, stream: socket };
+    this.#settle.resolve({ status: 101, headers: new HeaderList(raw), body: null, tunnel });
   }
 
   onData(chunk: Buffer): void {

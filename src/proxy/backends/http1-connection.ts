@@ -60,9 +60,9 @@ export class Http1Connection implements ResponseEvents {
     return this.#parser.keepAliveSeconds;
   }
 
-  begin(call: Http1Call, headOnly: boolean): void {
+  begin(call: Http1Call, headOnly: boolean, mayUpgrade: boolean): void {
     this.#call = call;
-    this.#parser.start(headOnly);
+    this.#parser.start(headOnly, mayUpgrade);
   }
 
   /** The call was given up: what is still under way on this connection cannot be told apart from a next answer. */
@@ -77,6 +77,19 @@ export class Http1Connection implements ResponseEvents {
 
   onData(chunk: Buffer): void {
     this.#call?.onData(chunk);
+  }
+
+  /** From here on the socket is the call's alone. */
+  onSwitch(protocol: string, raw: string[], rest: Buffer): void {
+    const call = this.#call;
+    this.#call = undefined;
+    this.#gone = true;
+    clearTimeout(this.#timer);
+    this.#owner.forget(this);
+    this.socket.pause();
+    if (rest.length > 0) this.socket.unshift(rest);
+    if (call === undefined) this.socket.destroy();
+    else call.onSwitch(protocol, raw, this.socket);
   }
 
   onEnd(trailers: readonly string[], reusable: boolean): void {

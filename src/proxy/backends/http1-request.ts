@@ -29,6 +29,8 @@ export function encodeHead(request: UpstreamRequest): { text: string; framing: n
     framing = declared;
     text += declared >= 0 ? `content-length: ${declared}\r\n` : "transfer-encoding: chunked\r\n";
   }
+  const { upgrade } = request;
+  if (upgrade !== undefined) text += `connection: upgrade\r\nupgrade: ${upgrade}\r\n`;
   return { text: `${text}\r\n`, framing };
 }
 

@@ -8,6 +8,8 @@ import { ROLE, addNominated, dropNames, fieldOf, isFieldValue } from "../pipelin
 export interface ResponseEvents {
   onHead(status: number, raw: string[], bodyFollows: boolean): void;
   onData(chunk: Buffer): void;
+  /** The upstream has left HTTP, as it was asked to. @param rest what it has said since */
+  onSwitch(protocol: string, raw: string[], rest: Buffer): void;
   /** @param reusable the connection may carry another request */
   onEnd(trailers: readonly string[], reusable: boolean): void;
 }
@@ -21,13 +23,24 @@ const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*
 const LENGTH = /^[0-9]{1,15}$/;
 const KEEP_ALIVE_TIMEOUT = /(?:^|[ ,])timeout=([0-9]{1,6})/i;
 
-const STATE = { idle: 0, head: 1, length: 2, size: 3, chunk: 4, chunkEnd: 5, trailers: 6, untilClose: 7 } as const;
+const STATE = {
+  idle: 0,
+  head: 1,
+  length: 2,
+  size: 3,
+  chunk: 4,
+  chunkEnd: 5,
+  trailers: 6,
+  untilClose: 7,
+  switched: 8,
+} as const;
 type State = (typeof STATE)[keyof typeof STATE];
 
 interface Framing {
   length: number;
   chunked: boolean;
   close: boolean;
+  upgrade: string;
 }
 
 export class ResponseParser {
@@ -40,14 +53,19 @@ export class ResponseParser {
   #headOnly = false;
   #close = false;
   #interim = 0;
+  #mayUpgrade = false;
   #trailers: string[] = [];
 
   constructor(events: ResponseEvents) {
     this.#events = events;
   }
 
-  /** @param headOnly the request was a HEAD: no body follows whatever the header says */
-  start(headOnly: boolean): void {
+  /**
+   * @param headOnly the request was a HEAD: no body follows whatever the header says
+   * @param mayUpgrade the request asked for another protocol
+   */
+  start(headOnly: boolean, mayUpgrade: boolean): void {
+    this.#mayUpgrade = mayUpgrade;
     this.#state = STATE.head;
     this.#headOnly = headOnly;
     this.#interim = 0;
@@ -93,8 +111,13 @@ export class ResponseParser {
     const line = STATUS_LINE.exec(text.slice(0, lineEnd));
     if (line === null) throw invalid("malformed status line");
     const status = Number(line[2]);
-    const framing: Framing = { length: -1, chunked: false, close: line[1] === "0" };
+    const framing: Framing = { length: -1, chunked: false, close: line[1] === "0", upgrade: "" };
     const raw = this.#fields(text, lineEnd + 2, framing);
+    if (status === 101 && this.#mayUpgrade) {
+      this.#state = STATE.switched;
+      this.#events.onSwitch(framing.upgrade, raw, bytes.subarray(end + 4));
+      return bytes.length;
+    }
     if (status < 200) {
       if (status === 101 || ++this.#interim > MAX_INTERIM) throw invalid("unexpected interim response");
       return end + 4;
@@ -141,9 +164,11 @@ export class ResponseParser {
         if (seconds !== undefined) this.keepAliveSeconds = Number(seconds);
         return;
       }
+      case ROLE.upgrade:
+        framing.upgrade = value;
+        return;
       case ROLE.hop:
       case ROLE.te:
-      case ROLE.upgrade:
         return;
       default:
         raw.push(field.name, value);

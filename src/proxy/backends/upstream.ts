@@ -2,7 +2,7 @@
 import type { BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { Body, BodyStream } from "../pipeline/body.ts";
-import type { Abortable } from "../pipeline/exchange.ts";
+import type { Abortable, Tunnel } from "../pipeline/exchange.ts";
 
 /** Where to connect. One pool per distinct target. */
 export interface UpstreamTarget {
@@ -24,6 +24,8 @@ export interface UpstreamRequest {
   /** Sent as given, Host included; hop-by-hop fields are already gone. The client adds the framing of the body. */
   readonly headers: HeaderList;
   readonly body: Body;
+  /** The protocols to go on with (RFC 9110 7.8); unset: none. Only over HTTP/1.1. */
+  readonly upgrade?: string | undefined;
   /** performance.now() by which the last byte of the answer must be here; undefined: no limit. */
   readonly deadlineAtMs: number | undefined;
   /** Code of the error when that deadline passes. */
@@ -37,10 +39,12 @@ export interface UpstreamResponse {
   /** Hop-by-hop fields are gone; Content-Length stays when the body is as long as it says. */
   readonly headers: HeaderList;
   readonly body: BodyStream | null;
+  /** With status 101. */
+  readonly tunnel?: Tunnel | undefined;
 }
 
 export interface Upstream {
-  /** @throws ProxyError upstream_unreachable, connect_timeout, upstream_broken, request_timeout, backend_timeout, grpc_timeout, response_invalid */
+  /** @throws ProxyError upstream_unreachable, connect_timeout, upstream_broken, request_timeout, backend_timeout, grpc_timeout, response_invalid, upgrade_failed */
   send(target: UpstreamTarget, request: UpstreamRequest): Promise<UpstreamResponse>;
   close(): void;
 }

@@ -6,7 +6,7 @@ import type { UpstreamVersion } from "./upstream.ts";
 
 /** @param fixed what the configuration says @param tls the upstream is spoken to over TLS */
 export function versionFor(exchange: Exchange, fixed: HttpVersion, tls: boolean): UpstreamVersion {
-  if (fixed === HttpVersion.HTTP1) return "http1";
+  if (fixed === HttpVersion.HTTP1 || exchange.upgrade !== undefined) return "http1";
   if (fixed === HttpVersion.HTTP2 || isGrpc(exchange.requestHeaders)) return "http2";
   if (tls) return "negotiated";
   return exchange.scheme === "http" && exchange.version === "HTTP/2" ? "http2" : "http1";

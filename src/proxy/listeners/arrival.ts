@@ -22,6 +22,8 @@ export interface RequestHead {
   readonly fields: readonly string[];
   /** Where the protocol says so itself; undefined where the fields do (RFC 9112 6.3). */
   readonly isBodyless: boolean | undefined;
+  /** The connection can leave HTTP. */
+  readonly canUpgrade: boolean;
   readonly maxFields: number;
   /** As HTTP/2 counts them (RFC 9113 6.5.2); undefined where the parser has counted already. */
   readonly maxFieldBytes: number | undefined;
@@ -78,7 +80,8 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
   if (head.authority !== undefined && (found.host ?? head.authority) !== head.authority)
     throw invalid("host and :authority differ");
   if (found.chunked && head.version === "HTTP/1.0") throw invalid("transfer-encoding in HTTP/1.0");
-  if (isUpgrade(found)) throw new ProxyError("upgrade_unsupported");
+  const upgrade = head.version === "HTTP/1.0" || !isUpgrade(found) ? undefined : found.upgrade;
+  if (upgrade !== undefined && !head.canUpgrade) throw new ProxyError("upgrade_unsupported");
   const requestId = found.requestId ?? randomUUID();
   const scheme = peer.serverName === undefined ? "http" : "https";
   raw[1] = host;
@@ -98,6 +101,7 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
     headers: new HeaderList(raw),
     contentLength: length ?? (hasBody ? undefined : 0),
     requestId,
+    upgrade,
     source: peer,
     serverName: peer.serverName,
     bind,
@@ -186,10 +190,13 @@ function readSpecial(field: { name: string; role: number }, value: string, found
   }
 }
 
-/** An upgrade to HTTP/2 is only an offer and may be ignored; any other protocol cannot be spoken here. */
 function isUpgrade({ upgrade, nominated }: Found): boolean {
-  if (upgrade === undefined || nominated?.has("upgrade") !== true) return false;
-  return !upgrade.split(",").every((protocol) => /^\s*(?:h2c|HTTP\/2(?:\.0)?|TLS\/.*)\s*$/i.test(protocol));
+  return upgrade !== undefined && nominated?.has("upgrade") === true && !isOffer(upgrade);
+}
+
+/** An upgrade to HTTP/2 is only an offer and may be ignored; any other protocol is for the upstream to speak. */
+export function isOffer(upgrade: string): boolean {
+  return upgrade.split(",").every((protocol) => /^\s*(?:h2c|HTTP\/2(?:\.0)?|TLS\/.*)\s*$/i.test(protocol));
 }
 
 /** Path and query; the authority of an absolute form, which beats Host (RFC 9112 3.2.2). */
@@ -229,6 +236,7 @@ export function refusedArrival({ method, version }: RequestHead, source: Peer, b
     body: null,
     contentLength: undefined,
     requestId: randomUUID(),
+    upgrade: undefined,
     source,
     serverName,
     bind,

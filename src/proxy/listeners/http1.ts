@@ -7,9 +7,10 @@ import type { Socket } from "node:net";
 import type { Logger } from "../../lib/log.ts";
 import { ProxyError } from "../errors.ts";
 import type { Outcome } from "../pipeline/exchange.ts";
-import type { RequestHead } from "./arrival.ts";
+import { isOffer, type RequestHead } from "./arrival.ts";
 import type { Engine, EngineOptions } from "./engine.ts";
 import type { Frontend } from "./frontend.ts";
+import { Http1UpgradeWire } from "./http1-upgrade.ts";
 import { Http1Wire } from "./http1-wire.ts";
 import { IncomingBody, type BodySource } from "./incoming-body.ts";
 import { peerOf, type Peer } from "./peer.ts";
@@ -29,11 +30,13 @@ export function createHttp1(options: EngineOptions): Engine {
     requireHostHeader: false,
     insecureHTTPParser: false,
     optimizeEmptyRequests: true,
+    shouldUpgradeCallback: (request) => connections.get(request.socket)?.mayUpgrade(request) === true,
   });
   // The limit is on bytes and, in arrival.ts, on fields: node would silently drop those beyond its own.
   server.maxHeadersCount = 0;
   server.on("request", (request, response) => connections.get(request.socket)?.serve(request, response, false));
   server.on("checkContinue", (request, response) => connections.get(request.socket)?.serve(request, response, true));
+  server.on("upgrade", (request, socket: Socket, first) => connections.get(socket)?.upgrade(request, socket, first));
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => connections.get(socket)?.onError(error));
   server.on("connect", (_request, socket: Socket) => refuseSocket(socket, new ProxyError("method_not_allowed")));
   // The server never listens by itself, but its time limits only run once it believes so.
@@ -94,17 +97,35 @@ class Connection implements Host {
     if (this.#visits.size === 0) this.#socket.end();
   }
 
-  serve(request: IncomingMessage, response: ServerResponse, waits: boolean): void {
-    const head: RequestHead = {
+  /** What has a body or stands behind another request is answered where it stands, with a refusal. */
+  mayUpgrade({ headers, httpVersion }: IncomingMessage): boolean {
+    const { upgrade, "content-length": length = "0", "transfer-encoding": coding } = headers;
+    if (upgrade === undefined || isOffer(upgrade) || httpVersion !== "1.1") return false;
+    return length === "0" && coding === undefined && this.#visits.size === 0;
+  }
+
+  upgrade(request: IncomingMessage, socket: Socket, first: Buffer): void {
+    const wire = new Http1UpgradeWire(request, socket, first);
+    const makeBody = (): IncomingBody => new IncomingBody(new Http1BodySource(request, undefined));
+    receive({ host: this, head: this.#head(request, true), peer: this.#peer, makeBody, wire, options: this.#options });
+  }
+
+  #head(request: IncomingMessage, canUpgrade: boolean): RequestHead {
+    return {
       method: request.method ?? "",
       target: request.url ?? "",
       authority: undefined,
       version: `HTTP/${request.httpVersion}`,
       fields: request.rawHeaders,
       isBodyless: undefined,
+      canUpgrade,
       maxFields: this.#maxFields,
       maxFieldBytes: undefined,
     };
+  }
+
+  serve(request: IncomingMessage, response: ServerResponse, waits: boolean): void {
+    const head = this.#head(request, false);
     const makeBody = (): IncomingBody => new IncomingBody(new Http1BodySource(request, waits ? response : undefined));
     receive({ host: this, head, peer: this.#peer, makeBody, wire: new Http1Wire(response), options: this.#options });
   }

@@ -155,6 +155,7 @@ function headOf(raw: readonly string[], isBodyless: boolean, maxFieldBytes: numb
     version: "HTTP/2",
     fields,
     isBodyless,
+    canUpgrade: false,
     maxFields: MAX_FIELDS,
     maxFieldBytes,
   };

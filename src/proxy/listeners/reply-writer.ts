@@ -1,9 +1,10 @@
 /** Writes a Reply to a client: framing and header hygiene here, streaming with backpressure, and a cut when it breaks. */
 import { ProxyError } from "../errors.ts";
 import type { BodySink, BodyStream } from "../pipeline/body.ts";
-import type { Reply } from "../pipeline/exchange.ts";
+import type { Reply, Tunnel } from "../pipeline/exchange.ts";
 import { ROLE, fieldOf, isFieldValue } from "../pipeline/fields.ts";
 import type { HttpExchange } from "../pipeline/http-exchange.ts";
+import type { Joint } from "./joint.ts";
 import type { Wire } from "./wire.ts";
 
 export class ReplyWriter implements BodySink {
@@ -39,6 +40,11 @@ export class ReplyWriter implements BodySink {
       this.#body = whole;
       whole.read(this);
     }
+  }
+
+  /** Goes over to bytes. @throws as `write` */
+  join(reply: Reply, tunnel: Tunnel, onOver: (joint: Joint) => void): void {
+    this.#wire.join?.(this.#headers(reply, null, true), tunnel, onOver);
   }
 
   data(chunk: Buffer): boolean {

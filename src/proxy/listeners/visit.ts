@@ -6,12 +6,13 @@ import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import { ProxyError } from "../errors.ts";
 import { errorReply } from "../pipeline/error-reply.ts";
-import type { Outcome, Reply } from "../pipeline/exchange.ts";
+import type { Outcome, Reply, Tunnel } from "../pipeline/exchange.ts";
 import { HttpExchange, type DeadlineWatcher } from "../pipeline/http-exchange.ts";
 import { Run, type Stage } from "../pipeline/run.ts";
 import { arrivalOf, readHead, refusedArrival, type RequestHead } from "./arrival.ts";
 import type { EngineOptions } from "./engine.ts";
 import type { IncomingBody } from "./incoming-body.ts";
+import type { Joint } from "./joint.ts";
 import { ReplyWriter } from "./reply-writer.ts";
 import type { Peer } from "./peer.ts";
 import type { Wire } from "./wire.ts";
@@ -52,6 +53,7 @@ export function receive({ host, head, peer, makeBody, wire, options: { bind, sta
   return visit;
 }
 
+const SWITCHING_PROTOCOLS = 101;
 /** A body left unread after our answer: up to here it is cheaper to swallow it than to open a connection anew. */
 const SWALLOW_BYTES = 65_536;
 
@@ -63,6 +65,8 @@ export class Visit implements DeadlineWatcher {
   readonly #writer: ReplyWriter;
   #status = 0;
   #over = false;
+  #joined = false;
+  #joint: Joint | undefined;
 
   constructor(host: Host, exchange: HttpExchange, wire: Wire, body: IncomingBody | null) {
     this.#host = host;
@@ -88,6 +92,10 @@ export class Visit implements DeadlineWatcher {
     this.exchange.reply = reply;
     this.#status = reply.status;
     try {
+      if (reply.tunnel !== undefined && this.#wire.join !== undefined && reply.status === SWITCHING_PROTOCOLS) {
+        this.#join(reply, reply.tunnel);
+        return;
+      }
       this.#writer.write(reply, close || this.#mustClose());
     } catch (error) {
       this.#host.log.error("answer cannot be written", { error: messageOf(error) });
@@ -97,9 +105,19 @@ export class Visit implements DeadlineWatcher {
     }
   }
 
+  /** The request is over in time when its tunnel begins: a tunnel has no limit. */
+  #join(reply: Reply, tunnel: Tunnel): void {
+    this.exchange.deadlineAtMs = undefined;
+    this.#writer.join(reply, tunnel, (joint) => {
+      this.#joint = joint;
+      this.#end(false);
+    });
+    this.#joined = true;
+  }
+
   /** The connection is gone. Nothing to do when the answer went out in full. */
   onConnectionLost(): void {
-    this.#end(true);
+    if (!this.#joined) this.#end(true);
   }
 
   #sendError(error: ProxyError): void {
@@ -137,8 +155,8 @@ export class Visit implements DeadlineWatcher {
     const clientGone = lost && !timedOut && !this.#wire.ended && !this.#writer.broken;
     this.#host.finished(this, {
       status: this.#status === 0 ? 499 : this.#status,
-      requestBytes: this.#body?.bytes ?? 0,
-      responseBytes: this.#writer.bytes,
+      requestBytes: this.#joint?.fromClient ?? this.#body?.bytes ?? 0,
+      responseBytes: this.#joint?.fromUpstream ?? this.#writer.bytes,
       durationMs: performance.now() - exchange.startedAtMs,
       error: exchange.error?.code ?? (this.#writer.broken ? "upstream_broken" : undefined),
       clientGone,

@@ -64,6 +64,7 @@ async function canBeSentAgain(exchange: Exchange): Promise<boolean> {
   return (await exchange.bufferRequestBody(KEPT_BYTES)) !== undefined;
 }
 
-function discard({ body }: Reply): void {
+function discard({ body, tunnel }: Reply): void {
+  tunnel?.stream.destroy();
   if (body !== null && !Buffer.isBuffer(body)) body.destroy();
 }

@@ -2,6 +2,7 @@
  * The state of one request on its way through the data plane. In: what arrived. Out: a Reply. Policies read and edit
  * the request side here and wrap `next()` for the response side; nobody walks configuration during a request.
  */
+import type { Duplex } from "node:stream";
 import type { Scope } from "../../cel/scope.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { Body } from "./body.ts";
@@ -46,6 +47,9 @@ export interface Exchange extends Scope {
   readonly originalTarget: string;
   /** The authority that the client asked for. */
   readonly originalHost: string;
+
+  /** The protocols that the client wants to go on with, as it named them; unset: none. */
+  readonly upgrade?: string | undefined;
 
   /** The request body; a policy that buffers replaces it by the Buffer. */
   requestBody: Body;
@@ -114,11 +118,21 @@ export interface Outcome {
   readonly clientGone: boolean;
 }
 
+/** The connection to an upstream that has left HTTP. Whoever does not join it with the client's destroys it. */
+export interface Tunnel {
+  /** As the upstream named it; "" for the bytes of CONNECT. */
+  readonly protocol: string;
+  /** Paused. */
+  readonly stream: Duplex;
+}
+
 /** What goes back to the client. Headers may still be edited on the way out. */
 export interface Reply {
   status: number;
   readonly headers: HeaderList;
   body: Body;
+  /** Set with status 101, or 200 to CONNECT: what follows is no HTTP any more. */
+  readonly tunnel?: Tunnel | undefined;
   /** True when an upstream made it: some policies leave our own answers alone. */
   readonly upstream: boolean;
 }

@@ -17,6 +17,8 @@ export interface Arrival {
   readonly body: Body;
   /** undefined when the length is not known beforehand. */
   readonly contentLength: number | undefined;
+  /** The protocols that the client wants to go on with. */
+  readonly upgrade: string | undefined;
   readonly requestId: string;
   readonly source: Connection;
   readonly bind: string;
@@ -50,6 +52,7 @@ export class HttpExchange implements Exchange {
   readonly source: Connection;
   readonly requestId: string;
   readonly contentLength: number | undefined;
+  readonly upgrade: string | undefined;
   readonly serverName: string | undefined;
   readonly proxyAuthorization: readonly string[] | undefined;
   readonly tokenGates: TokenGate[] = [];
@@ -103,6 +106,7 @@ export class HttpExchange implements Exchange {
     this.requestBody = arrival.body;
     this.contentLength = arrival.contentLength;
     this.requestId = arrival.requestId;
+    this.upgrade = arrival.upgrade;
     this.serverName = arrival.serverName;
     this.source = arrival.source;
     this.proxyAuthorization = arrival.proxyAuthorization;

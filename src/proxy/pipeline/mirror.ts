@@ -82,7 +82,9 @@ function copyOf(original: HttpExchange, body: Body): HttpExchange {
   const { method, target, host, scheme, version, contentLength, requestId, source, serverName, listener } = original;
   const headers = new HeaderList([...original.requestHeaders.raw]);
   const head = { method, target, host, scheme, version, headers, contentLength, requestId, source, serverName };
-  const copy = new HttpExchange({ ...head, body, bind: listener.bind, proxyAuthorization: undefined });
+  // A copy has nobody to go on with in another protocol.
+  const rest = { upgrade: undefined, proxyAuthorization: undefined };
+  const copy = new HttpExchange({ ...head, ...rest, body, bind: listener.bind });
   copy.listener = listener;
   copy.route = original.route;
   copy.hostChoice = original.hostChoice;

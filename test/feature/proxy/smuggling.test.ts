@@ -70,7 +70,11 @@ const REFUSED: readonly (readonly [name: string, bytes: string, status: RegExp])
   ["a target that is no path", `GET foo HTTP/1.1\r\n${HOST}\r\n`, /^HTTP\/1\.1 400/],
   ["a fragment", `GET /a#b HTTP/1.1\r\n${HOST}\r\n`, /^HTTP\/1\.1 400/],
   ["CONNECT", `CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n`, /^HTTP\/1\.1 405/],
-  ["a websocket", `GET / HTTP/1.1\r\n${HOST}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`, /^HTTP\/1\.1 501/],
+  [
+    "a websocket with a body",
+    `GET / HTTP/1.1\r\n${HOST}Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 1\r\n\r\na`,
+    /^HTTP\/1\.1 501/,
+  ],
   ["an unknown version", `GET / HTTP/3.7\r\n${HOST}\r\n`, /^HTTP\/1\.1 400/],
   ["too many headers", `GET / HTTP/1.1\r\n${HOST}${"X-A: 1\r\n".repeat(120)}\r\n`, /^HTTP\/1\.1 431/],
   ["too large a header", `GET / HTTP/1.1\r\n${HOST}X-A: ${"a".repeat(70_000)}\r\n\r\n`, /^HTTP\/1\.1 431/],
