@@ -11,22 +11,21 @@ export const directResponse: UnitTranslator = {
   name: "direct-response",
   translate({ directResponse: block }, context) {
     if (block === undefined) return undefined;
-    const branches = branchesOf<DirectResponsePolicy>(block).map(({ condition, policy, path }) => {
-      const at = path === "" ? "directResponse" : `directResponse.${path}`;
-      const prefix = path === "" ? at : `${at}.policy`;
-      return create(DirectResponseBranchSchema, {
-        condition: checkExpression(condition, `${at}.condition`, context),
-        response: {
-          status: policy.status,
-          body: policy.body ?? "",
-          bodyExpression: checkExpression(policy.bodyExpression, `${prefix}.bodyExpression`, context),
-          headers: (policy.headers ?? []).map(({ name, value }, rank) => ({
-            name,
-            expression: checkExpression(value, `${prefix}.headers[${rank}].value`, context),
-          })),
-        },
-      });
-    });
+    const branches = branchesOf<DirectResponsePolicy>("directResponse", block).map(
+      ({ condition, conditionPath, policy, path }) =>
+        create(DirectResponseBranchSchema, {
+          condition: checkExpression(condition, conditionPath, context),
+          response: {
+            status: policy.status,
+            body: policy.body ?? "",
+            bodyExpression: checkExpression(policy.bodyExpression, `${path}.bodyExpression`, context),
+            headers: (policy.headers ?? []).map(({ name, value }, rank) => ({
+              name,
+              expression: checkExpression(value, `${path}.headers[${rank}].value`, context),
+            })),
+          },
+        }),
+    );
     return { case: "directResponse", value: create(DirectResponseChoiceSchema, { branches }) };
   },
 };

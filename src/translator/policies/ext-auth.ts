@@ -20,14 +20,7 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { parseDuration } from "../../lib/duration.ts";
 import { parseByteSize } from "../../lib/quantity.ts";
-import {
-  branchesOf,
-  branchPaths,
-  checkExpression,
-  expressionMap,
-  type UnitContext,
-  type UnitTranslator,
-} from "./unit.ts";
+import { branchesOf, checkExpression, expressionMap, type UnitContext, type UnitTranslator } from "./unit.ts";
 
 const DEFAULT_ENTRIES = 10_000;
 const DEFAULT_HEADERS = ["Authorization"];
@@ -36,13 +29,12 @@ export const extAuth: UnitTranslator = {
   name: "ext-auth",
   translate({ extAuth: block }, context) {
     if (block === undefined) return undefined;
-    const branches = branchesOf<ExtAuthPolicy>(block).map(({ condition, policy, path }) => {
-      const at = branchPaths("extAuth", path);
-      return create(ExtAuthBranchSchema, {
-        condition: checkExpression(condition, `${at.entry}.condition`, context),
-        extAuth: translateCheck(policy, at.policy, context),
-      });
-    });
+    const branches = branchesOf<ExtAuthPolicy>("extAuth", block).map(({ condition, conditionPath, policy, path }) =>
+      create(ExtAuthBranchSchema, {
+        condition: checkExpression(condition, conditionPath, context),
+        extAuth: translateCheck(policy, path, context),
+      }),
+    );
     return { case: "extAuth", value: create(ExtAuthChoiceSchema, { branches }) };
   },
 };

@@ -8,14 +8,7 @@ import {
   ExtProcSchema,
   type ExtProc,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import {
-  branchesOf,
-  branchPaths,
-  checkExpression,
-  expressionMap,
-  type UnitContext,
-  type UnitTranslator,
-} from "./unit.ts";
+import { branchesOf, checkExpression, expressionMap, type UnitContext, type UnitTranslator } from "./unit.ts";
 
 const BODY_MODES = {
   None: BodyMode.NONE,
@@ -28,13 +21,12 @@ export const extProc: UnitTranslator = {
   name: "ext-proc",
   translate({ extProc: block }, context) {
     if (block === undefined) return undefined;
-    const branches = branchesOf<ExtProcPolicy>(block).map(({ condition, policy, path }) => {
-      const at = branchPaths("extProc", path);
-      return create(ExtProcBranchSchema, {
-        condition: checkExpression(condition, `${at.entry}.condition`, context),
-        extProc: translateProcessor(policy, at.policy, context),
-      });
-    });
+    const branches = branchesOf<ExtProcPolicy>("extProc", block).map(({ condition, conditionPath, policy, path }) =>
+      create(ExtProcBranchSchema, {
+        condition: checkExpression(condition, conditionPath, context),
+        extProc: translateProcessor(policy, path, context),
+      }),
+    );
     return { case: "extProc", value: create(ExtProcChoiceSchema, { branches }) };
   },
 };

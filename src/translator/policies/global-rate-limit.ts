@@ -13,18 +13,18 @@ import {
   type GlobalRateLimitBranch,
   type RateDescriptor,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { branchesOf, branchPaths, checkExpression, type UnitContext, type UnitTranslator } from "./unit.ts";
+import { branchesOf, checkExpression, type UnitContext, type UnitTranslator } from "./unit.ts";
 
 export const globalRateLimit: UnitTranslator = {
   name: "global-rate-limit",
   translate({ rateLimit }, context) {
     if (rateLimit === undefined) return undefined;
     // Entries without this kind of limit are no part of this choice.
-    const branches = branchesOf<RateLimitsPolicy>(rateLimit).flatMap(({ condition, policy, path }) => {
+    const branches = branchesOf<RateLimitsPolicy>("rateLimit", rateLimit).flatMap((entry) => {
+      const { condition, conditionPath, policy, path } = entry;
       if (policy.global === undefined) return [];
-      const at = branchPaths("rateLimit", path);
-      const branch = translateLimit(policy.global, `${at.policy}.global`, context);
-      branch.condition = checkExpression(condition, `${at.entry}.condition`, context);
+      const branch = translateLimit(policy.global, `${path}.global`, context);
+      branch.condition = checkExpression(condition, conditionPath, context);
       return [branch];
     });
     if (branches.length === 0) return undefined;

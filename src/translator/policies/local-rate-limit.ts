@@ -7,7 +7,7 @@ import {
   LocalRateLimitSchema,
   type LocalRateLimitRule,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { branchesOf, branchPaths, checkExpression, type UnitContext, type UnitTranslator } from "./unit.ts";
+import { branchesOf, checkExpression, type UnitContext, type UnitTranslator } from "./unit.ts";
 
 const UNIT_MS = { Seconds: 1_000, Minutes: 60_000, Hours: 3_600_000 } as const;
 
@@ -16,13 +16,14 @@ export const localRateLimit: UnitTranslator = {
   translate({ rateLimit }, context) {
     if (rateLimit === undefined) return undefined;
     // Entries without this kind of limit are no part of this choice.
-    const branches = branchesOf<RateLimitsPolicy>(rateLimit).flatMap(({ condition, policy: { local }, path }) => {
+    const branches = branchesOf<RateLimitsPolicy>("rateLimit", rateLimit).flatMap((branch) => {
+      const { condition, conditionPath, policy, path } = branch;
+      const { local } = policy;
       if (local === undefined) return [];
-      const at = branchPaths("rateLimit", path);
       return [
         {
-          condition: checkExpression(condition, `${at.entry}.condition`, context),
-          rules: local.map((limit, rank) => translateLimit(limit, `${at.policy}.local[${rank}]`, context)),
+          condition: checkExpression(condition, conditionPath, context),
+          rules: local.map((limit, rank) => translateLimit(limit, `${path}.local[${rank}]`, context)),
         },
       ];
     });

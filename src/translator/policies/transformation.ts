@@ -13,18 +13,18 @@ export const transformation: UnitTranslator = {
   name: "transformation",
   translate({ transformation: block }, context) {
     if (block === undefined) return undefined;
-    const branches = branchesOf<TransformationPolicy>(block).map(({ condition, policy, path }) => {
-      const at = path === "" ? "transformation" : `transformation.${path}`;
-      const prefix = path === "" ? at : `${at}.policy`;
-      const { request, response } = policy;
-      return create(TransformationBranchSchema, {
-        condition: checkExpression(condition, `${at}.condition`, context),
-        transformation: {
-          ...(request === undefined ? {} : { request: translateTransform(request, `${prefix}.request`, context) }),
-          ...(response === undefined ? {} : { response: translateTransform(response, `${prefix}.response`, context) }),
-        },
-      });
-    });
+    const branches = branchesOf<TransformationPolicy>("transformation", block).map(
+      ({ condition, conditionPath, policy, path }) => {
+        const { request, response } = policy;
+        return create(TransformationBranchSchema, {
+          condition: checkExpression(condition, conditionPath, context),
+          transformation: {
+            ...(request === undefined ? {} : { request: translateTransform(request, `${path}.request`, context) }),
+            ...(response === undefined ? {} : { response: translateTransform(response, `${path}.response`, context) }),
+          },
+        });
+      },
+    );
     return { case: "transformation", value: create(TransformationChoiceSchema, { branches }) };
   },
 };

@@ -55,17 +55,26 @@ export function checkExpression(
   return text;
 }
 
-/** The plain form is one branch without a condition; `conditional` lists several. */
+/** One policy of a block, and where it stands below `spec.traffic`. */
+export interface Branch<P> {
+  readonly condition: string;
+  readonly conditionPath: string;
+  readonly policy: P;
+  readonly path: string;
+}
+
+/** The plain form is one branch without a condition; `conditional` lists several. @param name of the block */
 export function branchesOf<P>(
+  name: string,
   block: { readonly conditional?: readonly { readonly condition?: string; readonly policy: P }[] } & Partial<P>,
-): { readonly condition: string; readonly policy: P; readonly path: string }[] {
+): Branch<P>[] {
   // The plain form is checked by admission: without `conditional` the block itself is a whole policy.
-  if (block.conditional === undefined) return [{ condition: "", policy: block as P, path: "" }];
-  return block.conditional.map(({ condition, policy }, at) => ({
-    condition: condition ?? "",
-    policy,
-    path: `conditional[${at}]`,
-  }));
+  if (block.conditional === undefined)
+    return [{ condition: "", conditionPath: `${name}.condition`, policy: block as P, path: name }];
+  return block.conditional.map(({ condition = "", policy }, at) => {
+    const entry = `${name}.conditional[${at}]`;
+    return { condition, conditionPath: `${entry}.condition`, policy, path: `${entry}.policy` };
+  });
 }
 
 /** Expressions by name, checked and sorted: equal content must have equal bytes. */
@@ -76,11 +85,4 @@ export function expressionMap(
 ): Record<string, string> {
   const sorted = Object.entries(expressions ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(sorted.map(([name, text]) => [name, checkExpression(text, `${path}.${name}`, context)]));
-}
-
-/** Field paths of a branch: of the entry itself, and of the policy that it holds. */
-export function branchPaths(block: string, path: string): { readonly entry: string; readonly policy: string } {
-  return path === ""
-    ? { entry: block, policy: block }
-    : { entry: `${block}.${path}`, policy: `${block}.${path}.policy` };
 }
