@@ -199,7 +199,11 @@ test("a server that fails in the middle of a stream ends it with its own status,
 
 test("a call that is cancelled is cancelled at the server", async (t) => {
   const cancelled = Promise.withResolvers<void>();
-  const hangs: handleUnaryCall<string, string> = (call) => void call.on("cancelled", cancelled.resolve);
+  const arrived = Promise.withResolvers<void>();
+  const hangs: handleUnaryCall<string, string> = (call) => {
+    call.on("cancelled", cancelled.resolve);
+    arrived.resolve();
+  };
   const server = new Server();
   server.addService(SERVICE, { ...HANDLERS, unary: hangs });
   t.after(() => server.forceShutdown());
@@ -209,7 +213,7 @@ test("a call that is cancelled is cancelled at the server", async (t) => {
   const { client } = await setUp(t, { port });
   const failed = new Promise<ServiceError | null>((resolve) => {
     const call = client.unary("hello", new Metadata(), {}, resolve);
-    setTimeout(() => call.cancel(), 100);
+    void arrived.promise.then(() => call.cancel());
   });
   assert.equal((await failed)?.code, status.CANCELLED);
   await cancelled.promise;

@@ -111,8 +111,7 @@ prove(
 
 prove(`${TRAFFIC}.timeouts.request`, "a request that is not over in time gets 504", async (context) => {
   const gateway = await echoWith(context, "{timeouts: {request: 150ms}}");
-  assert.equal((await call(gateway.url())).status, 200);
-  // Without the deadline the upstream never answers: the test gives up after a second and the proof fails.
+  // Without the deadline no answer comes: the test gives up after five seconds, and the proof fails.
   const answer = await Promise.race([
     call(`${gateway.url()}/slow/200`),
     new Promise<undefined>((resolve) => setTimeout(resolve, 5000, undefined).unref()),

@@ -1,3 +1,4 @@
+/** Bodies on their way: they arrive as they come, and whoever is slow holds the other side back. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { request as send, type IncomingMessage } from "node:http";
@@ -11,6 +12,7 @@ import {
   to,
   type DataPlane,
 } from "../../support/data-plane.ts";
+import { settled } from "../../support/settled.ts";
 import { startRawUpstream, startUpstream } from "../../support/upstream.ts";
 
 async function planeTo(port: number): Promise<DataPlane> {
@@ -60,12 +62,8 @@ test("a slow client holds the upstream back and still gets every byte", async ()
   try {
     const [response] = (await once(outgoing, "response")) as [IncomingMessage];
     response.pause();
-    let last = -1;
-    // Until the upstream stands still: nobody reads, so it must.
-    while (last !== written) {
-      last = written;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+    // Nobody reads, so the upstream must come to a halt.
+    await settled(() => written);
     assert.ok(written < size, `the upstream could write ${written} bytes that nobody read`);
     let received = 0;
     response.on("data", (chunk: Buffer) => (received += chunk.length)).resume();
@@ -103,13 +101,10 @@ test("a slow upstream holds the client back and still gets every byte", async ()
       outgoing.end();
     };
     pump();
-    let last = -1;
-    while (last !== written || begin === undefined) {
-      last = written;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+    // A client that nobody reads from must come to a halt, once the upstream has its request.
+    await settled(() => (begin === undefined ? 0 : written));
     assert.ok(blocked && written < size, `the client could write ${written} bytes that nobody read`);
-    begin();
+    begin?.();
     const [response] = (await once(outgoing, "response")) as [IncomingMessage];
     let text = "";
     response.setEncoding("utf8").on("data", (part: string) => (text += part));

@@ -22,6 +22,7 @@ import {
 import { answerOf, connectHttp2, sendHttp2 } from "../../support/http2.ts";
 import { startHttp2Upstream } from "../../support/http2-upstream.ts";
 import { contextOf } from "../../support/prove.ts";
+import { settled } from "../../support/settled.ts";
 import { startTlsUpstream, validNow } from "../../support/tls-upstream.ts";
 import { startRawUpstream } from "../../support/upstream.ts";
 
@@ -300,16 +301,6 @@ test("an answer of a fast upstream waits for a slow client, and a body for a slo
   const [answer] = (await once(upload, "response")) as [IncomingMessage];
   assert.equal(answer.statusCode, 204);
 });
-
-/** Resolves when the number has not moved for as long as a full turn of two sockets takes many times over. */
-async function settled(read: () => number): Promise<void> {
-  for (let before = -1, quiet = 0; quiet < 20;) {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    const now = read();
-    quiet = now === before ? quiet + 1 : 0;
-    before = now;
-  }
-}
 
 test("an upstream that speaks no HTTP/2 is 503", async (t) => {
   const upstream = await startRawUpstream((socket) => {
