@@ -12,6 +12,7 @@ export interface UpstreamKind {
 
 /** The kinds whose types and validators are generated. */
 export const GATEWAY_API_KINDS: readonly UpstreamKind[] = [
+  { kind: "BackendTLSPolicy", file: "gateway.networking.k8s.io_backendtlspolicies.yaml", types: "backendtlspolicy" },
   { kind: "Gateway", file: "gateway.networking.k8s.io_gateways.yaml", types: "gateway" },
   { kind: "GatewayClass", file: "gateway.networking.k8s.io_gatewayclasses.yaml", types: "gatewayclass" },
   { kind: "GRPCRoute", file: "gateway.networking.k8s.io_grpcroutes.yaml", types: "grpcroute" },

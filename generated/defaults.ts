@@ -230,6 +230,16 @@ const GwParametersSpec: DefaultNode = { names: FIELDS["GwParametersSpec"], field
 const GwParametersStatus: DefaultNode = { names: FIELDS["GwParametersStatus"] };
 const GwParameters: DefaultNode = { names: FIELDS["GwParameters"], fields: { "spec": GwParametersSpec, "status": GwParametersStatus } };
 const ObjectMeta: DefaultNode = { names: FIELDS["ObjectMeta"], fields: { "labels": { values: {} }, "annotations": { values: {} } } };
+const BackendTLSPolicyTargetRef: DefaultNode = { names: FIELDS["BackendTLSPolicyTargetRef"] };
+const BackendTLSPolicyCaCertificateRef: DefaultNode = { names: FIELDS["BackendTLSPolicyCaCertificateRef"] };
+const BackendTLSPolicySubjectAltName: DefaultNode = { names: FIELDS["BackendTLSPolicySubjectAltName"] };
+const BackendTLSPolicyValidation: DefaultNode = { names: FIELDS["BackendTLSPolicyValidation"], fields: { "caCertificateRefs": { items: BackendTLSPolicyCaCertificateRef }, "subjectAltNames": { items: BackendTLSPolicySubjectAltName } } };
+const BackendTLSPolicySpec: DefaultNode = { names: FIELDS["BackendTLSPolicySpec"], fields: { "options": { values: {} }, "targetRefs": { items: BackendTLSPolicyTargetRef }, "validation": BackendTLSPolicyValidation } };
+const BackendTLSPolicyAncestorRef: DefaultNode = { names: FIELDS["BackendTLSPolicyAncestorRef"], set: { group: "gateway.networking.k8s.io", kind: "Gateway" } };
+const BackendTLSPolicyCondition: DefaultNode = { names: FIELDS["BackendTLSPolicyCondition"] };
+const BackendTLSPolicyAncestor: DefaultNode = { names: FIELDS["BackendTLSPolicyAncestor"], fields: { "ancestorRef": BackendTLSPolicyAncestorRef, "conditions": { items: BackendTLSPolicyCondition } } };
+const BackendTLSPolicyStatus: DefaultNode = { names: FIELDS["BackendTLSPolicyStatus"], fields: { "ancestors": { items: BackendTLSPolicyAncestor } } };
+const BackendTLSPolicy: DefaultNode = { names: FIELDS["BackendTLSPolicy"], fields: { "metadata": ObjectMeta, "spec": BackendTLSPolicySpec, "status": BackendTLSPolicyStatus } };
 const GatewaySpecAddress: DefaultNode = { names: FIELDS["GatewaySpecAddress"], set: { type: "IPAddress" } };
 const GatewayMatchExpression: DefaultNode = { names: FIELDS["GatewayMatchExpression"] };
 const GatewaySelector: DefaultNode = { names: FIELDS["GatewaySelector"], fields: { "matchExpressions": { items: GatewayMatchExpression }, "matchLabels": { values: {} } } };
@@ -344,6 +354,7 @@ const DEFAULTS: Readonly<Record<string, DefaultNode>> = {
   "gwproxy.dev/GwPolicy": GwPolicy,
   "gwproxy.dev/GwModel": GwModel,
   "gwproxy.dev/GwParameters": GwParameters,
+  "gateway.networking.k8s.io/BackendTLSPolicy": BackendTLSPolicy,
   "gateway.networking.k8s.io/Gateway": Gateway,
   "gateway.networking.k8s.io/GatewayClass": GatewayClass,
   "gateway.networking.k8s.io/GRPCRoute": GRPCRoute,

@@ -17,6 +17,7 @@ export const KINDS: readonly KindInfo[] = [
   { group: "gwproxy.dev", version: "v1alpha1", kind: "GwPolicy", plural: "gwpolicies", namespaced: true, owned: true },
   { group: "gwproxy.dev", version: "v1alpha1", kind: "GwModel", plural: "gwmodels", namespaced: true, owned: true },
   { group: "gwproxy.dev", version: "v1alpha1", kind: "GwParameters", plural: "gwparameters", namespaced: true, owned: true },
+  { group: "gateway.networking.k8s.io", version: "v1", kind: "BackendTLSPolicy", plural: "backendtlspolicies", namespaced: true, owned: false },
   { group: "gateway.networking.k8s.io", version: "v1", kind: "Gateway", plural: "gateways", namespaced: true, owned: false },
   { group: "gateway.networking.k8s.io", version: "v1", kind: "GatewayClass", plural: "gatewayclasses", namespaced: false, owned: false },
   { group: "gateway.networking.k8s.io", version: "v1", kind: "GRPCRoute", plural: "grpcroutes", namespaced: true, owned: false },

@@ -2539,6 +2539,75 @@ const GwParameters: RuleNode = {
   },
 };
 
+const BackendTLSPolicySubjectAltName: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      message: "SubjectAltName element must contain Hostname, if Type is set to Hostname",
+      rule: "!(self.type == \"Hostname\" && (!has(self.hostname) || self.hostname == \"\"))",
+    },
+    {
+      message: "SubjectAltName element must not contain Hostname, if Type is not set to Hostname",
+      rule: "!(self.type != \"Hostname\" && has(self.hostname) && self.hostname != \"\")",
+    },
+    {
+      message: "SubjectAltName element must contain URI, if Type is set to URI",
+      rule: "!(self.type == \"URI\" && (!has(self.uri) || self.uri == \"\"))",
+    },
+    {
+      message: "SubjectAltName element must not contain URI, if Type is not set to URI",
+      rule: "!(self.type != \"URI\" && has(self.uri) && self.uri != \"\")",
+    },
+  ],
+};
+
+const BackendTLSPolicyValidation: RuleNode = {
+  type: "object",
+  rules: [
+    {
+      message: "must not contain both CACertificateRefs and WellKnownCACertificates",
+      rule: "!(has(self.caCertificateRefs) && size(self.caCertificateRefs) > 0 && has(self.wellKnownCACertificates) && self.wellKnownCACertificates != \"\")",
+    },
+    {
+      message: "must specify either CACertificateRefs or WellKnownCACertificates",
+      rule: "(has(self.caCertificateRefs) && size(self.caCertificateRefs) > 0 || has(self.wellKnownCACertificates) && self.wellKnownCACertificates != \"\")",
+    },
+  ],
+  fields: {
+    "subjectAltNames": {
+      type: "array",
+      items: BackendTLSPolicySubjectAltName,
+    },
+  },
+};
+
+const BackendTLSPolicySpec: RuleNode = {
+  type: "object",
+  fields: {
+    "targetRefs": {
+      type: "array",
+      rules: [
+        {
+          message: "sectionName must be specified when targetRefs includes 2 or more references to the same target",
+          rule: "self.all(p1, self.all(p2, p1.group == p2.group && p1.kind == p2.kind && p1.name == p2.name ? ((!has(p1.sectionName) || p1.sectionName == '') == (!has(p2.sectionName) || p2.sectionName == '')) : true))",
+        },
+        {
+          message: "sectionName must be unique when targetRefs includes 2 or more references to the same target",
+          rule: "self.all(p1, self.exists_one(p2, p1.group == p2.group && p1.kind == p2.kind && p1.name == p2.name && (((!has(p1.sectionName) || p1.sectionName == '') && (!has(p2.sectionName) || p2.sectionName == '')) || (has(p1.sectionName) && has(p2.sectionName) && p1.sectionName == p2.sectionName))))",
+        },
+      ],
+    },
+    "validation": BackendTLSPolicyValidation,
+  },
+};
+
+const BackendTLSPolicy: RuleNode = {
+  type: "object",
+  fields: {
+    "spec": BackendTLSPolicySpec,
+  },
+};
+
 const GatewaySpecAddress: RuleNode = {
   type: "object",
   rules: [
@@ -3478,6 +3547,7 @@ export const RULES: Readonly<Record<string, RuleNode>> = {
   "gwproxy.dev/GwPolicy": GwPolicy,
   "gwproxy.dev/GwModel": GwModel,
   "gwproxy.dev/GwParameters": GwParameters,
+  "gateway.networking.k8s.io/BackendTLSPolicy": BackendTLSPolicy,
   "gateway.networking.k8s.io/Gateway": Gateway,
   "gateway.networking.k8s.io/GatewayClass": GatewayClass,
   "gateway.networking.k8s.io/GRPCRoute": GRPCRoute,

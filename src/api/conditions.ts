@@ -29,6 +29,8 @@ export const Reason = {
   NoMatchingListenerHostname: "NoMatchingListenerHostname",
   RefNotPermitted: "RefNotPermitted",
   BackendNotFound: "BackendNotFound",
+  NoValidCACertificate: "NoValidCACertificate",
+  Conflicted: "Conflicted",
   InvalidKind: "InvalidKind",
   UnsupportedValue: "UnsupportedValue",
   IncompatibleFilters: "IncompatibleFilters",

@@ -34,6 +34,11 @@ export function servicePortKey(namespace: string, name: string, port: number): s
   return `service/${namespace}/${name}:${port}`;
 }
 
+/** A BackendTLSPolicy: a policy of backends in everything but its name. */
+export function tlsPolicyKey(namespace: string, name: string): string {
+  return `backendtlspolicy/${namespace}/${name}`;
+}
+
 export function policyKey(namespace: string, name: string): string {
   return `policy/${namespace}/${name}`;
 }

@@ -15,6 +15,7 @@ import type {
   GatewayFacts,
   ListenerSetFacts,
   ModelFacts,
+  TlsPolicyFacts,
   PolicyFacts,
   RouteFacts,
 } from "../translator/facts.ts";
@@ -50,6 +51,8 @@ export function computeStatus(facts: StatusFacts, context: StatusContext): Desir
       return computeBackend(facts, context);
     case "GwPolicy":
       return computePolicy(facts, context);
+    case "BackendTLSPolicy":
+      return computeTlsPolicy(facts, context);
     case "GwModel":
       return computeModel(facts, context);
   }
@@ -240,6 +243,29 @@ function computePolicy(facts: PolicyFacts, context: StatusContext): DesiredStatu
     });
   }
   const { controllerName } = context;
+  return { id, form: "listed", list: "ancestors", controllerName, entries: atMost(entries, make) };
+}
+
+function computeTlsPolicy(facts: TlsPolicyFacts, { controllerName, refusal }: StatusContext): DesiredStatus {
+  const { id, generation, key, gateways, conflict, fault, refFault } = facts;
+  const make = conditionsAt(generation);
+  const accepted = (gateway: string): DesiredCondition => {
+    if (conflict !== undefined)
+      return make(Condition.Accepted, false, Reason.Conflicted, `older BackendTLSPolicy ${conflict} governs the same`);
+    if (fault !== undefined) return make(Condition.Accepted, false, fault.reason, fault.message);
+    const refused = refusal("Policy", key, gateway);
+    if (refused !== undefined) return make(Condition.Accepted, false, Reason.Invalid, refusedBy(refused));
+    return make(Condition.Accepted, true, Reason.Accepted, "the policy is valid");
+  };
+  const resolved =
+    refFault === undefined
+      ? make(Condition.ResolvedRefs, true, Reason.ResolvedRefs, "all references are resolved")
+      : make(Condition.ResolvedRefs, false, refFault.reason, `${refFault.path}: ${refFault.message}`);
+  const entries = gateways.map((gateway): DesiredEntry => {
+    const [namespace = "", name = ""] = gateway.split("/");
+    const ref = { group: GATEWAY_GROUP, kind: "Gateway", namespace, name };
+    return { ref, conditions: [accepted(gateway), resolved] };
+  });
   return { id, form: "listed", list: "ancestors", controllerName, entries: atMost(entries, make) };
 }
 

@@ -3,7 +3,7 @@ import type { ObjectId } from "../api/object.ts";
 import type { ParentView } from "./attach.ts";
 import type { Resource } from "../ir/resource.ts";
 import type { Diagnostic } from "./diagnostics.ts";
-import type { ListenerView } from "./gateway.ts";
+import type { Fault, ListenerView } from "./gateway.ts";
 import type { ParentRefView } from "./model.ts";
 import type { TargetProblem } from "./policies/target.ts";
 import type { RouteFault } from "./routes/route.ts";
@@ -62,6 +62,17 @@ export interface PolicyFacts extends Facts<"GwPolicy"> {
   readonly produced: boolean;
 }
 
+export interface TlsPolicyFacts extends Facts<"BackendTLSPolicy"> {
+  /** Key of its resource. */
+  readonly key: string;
+  /** "namespace/name" of each Gateway that reaches what it names. */
+  readonly gateways: readonly string[];
+  /** "namespace/name" of an older policy that took everything it names. */
+  readonly conflict: string | undefined;
+  readonly fault: Fault | undefined;
+  readonly refFault: RouteFault | undefined;
+}
+
 export interface ModelFacts extends Facts<"GwModel"> {
   /** Parents of ours, as they are written into the status. */
   readonly parents: readonly ParentRefView[];
@@ -80,6 +91,7 @@ export type StatusFacts =
   | RouteFacts
   | BackendFacts
   | PolicyFacts
+  | TlsPolicyFacts
   | ModelFacts;
 
 export type ObjectFacts = StatusFacts | ParametersFacts;
@@ -117,6 +129,18 @@ export function diagnosticsOf(facts: ObjectFacts): Diagnostic[] {
     case "GwModel":
     case "GwParameters":
       return [...facts.diagnostics];
+    case "BackendTLSPolicy":
+      return [
+        ...(facts.conflict === undefined
+          ? []
+          : [error("conflicted", "spec.targetRefs", `older BackendTLSPolicy ${facts.conflict} governs the same`)]),
+        ...(facts.fault === undefined
+          ? []
+          : [error(codeOf(facts.fault.reason), "spec.validation", facts.fault.message)]),
+        ...(facts.refFault === undefined
+          ? []
+          : [error(codeOf(facts.refFault.reason), facts.refFault.path, facts.refFault.message)]),
+      ];
     case "GwPolicy":
       return [
         ...facts.problems.map(({ message }) => error("target_unresolved", "spec", message)),

@@ -14,6 +14,7 @@ import type { Resource } from "../ir/resource.ts";
 import type { Collection, Readable } from "../lib/collections/collection.ts";
 import { deepEqual } from "../lib/deep-equal.ts";
 import { Graph, type Read } from "../lib/collections/graph.ts";
+import { declareBackendTls } from "./backend-tls/declare.ts";
 import { translateBackend } from "./backends/translate.ts";
 import type { WantedDocument } from "../sources/remote/documents.ts";
 import type { ObjectFacts, StatusFacts } from "./facts.ts";
@@ -307,7 +308,7 @@ function declarePolicies(
   inputs: Inputs,
   context: Omit<Routing & Contents & Destinations, "sent" | "facts">,
 ) {
-  const { contents, routingTargets, services, serviceReach, backends, backendReach } = context;
+  const { contents, routingTargets, secrets, services, serviceReach, backends, backendReach } = context;
   const targetContext = { ...routingTargets, services, serviceReach, backends, backendReach };
   const targets = graph.derive("policy targets", inputs.policies, (_key, { spec, metadata }, read) =>
     resolveTargets(spec, metadata.namespace ?? "", targetContext, read),
@@ -334,7 +335,8 @@ function declarePolicies(
       };
     }),
   };
-  return { sent: [sentPolicies, sentRefusals], facts };
+  const tls = declareBackendTls(graph, inputs.backendTlsPolicies, { ...targetContext, secrets });
+  return { sent: [sentPolicies, sentRefusals, tls.sent], facts: { ...facts, BackendTLSPolicy: tls.facts } };
 }
 
 function identify(object: KubeObject): { readonly id: ObjectId; readonly generation: number } {

@@ -2,6 +2,7 @@
  * The input collections of the translator, one per kind that it reads, keyed "namespace/name". In: object events.
  * Kinds that the translator does not read are ignored, so that a source may deliver whole folders.
  */
+import type { BackendTLSPolicy } from "../../generated/types/gateway-api/backendtlspolicy.ts";
 import type { GatewayClass } from "../../generated/types/gateway-api/gatewayclass.ts";
 import type { Gateway } from "../../generated/types/gateway-api/gateway.ts";
 import type { GRPCRoute } from "../../generated/types/gateway-api/grpcroute.ts";
@@ -36,6 +37,7 @@ export interface Inputs {
   readonly grpcRoutes: Input<GRPCRoute>;
   readonly tcpRoutes: Input<TCPRoute>;
   readonly tlsRoutes: Input<TLSRoute>;
+  readonly backendTlsPolicies: Input<BackendTLSPolicy>;
   readonly grants: Input<ReferenceGrant>;
   readonly services: Input<Service>;
   readonly slices: Input<EndpointSlice>;
@@ -61,6 +63,7 @@ const KINDS: Readonly<Record<string, keyof Inputs>> = {
   [`${GATEWAY_GROUP}/GRPCRoute`]: "grpcRoutes",
   [`${GATEWAY_GROUP}/TCPRoute`]: "tcpRoutes",
   [`${GATEWAY_GROUP}/TLSRoute`]: "tlsRoutes",
+  [`${GATEWAY_GROUP}/BackendTLSPolicy`]: "backendTlsPolicies",
   [`${GATEWAY_GROUP}/ReferenceGrant`]: "grants",
   [`${DISCOVERY_GROUP}/EndpointSlice`]: "slices",
   [`${GWPROXY_GROUP}/GwBackend`]: "backends",
@@ -82,6 +85,7 @@ export function declareInputs(graph: Graph): Inputs {
     grpcRoutes: graph.input("grpcRoutes"),
     tcpRoutes: graph.input("tcpRoutes"),
     tlsRoutes: graph.input("tlsRoutes"),
+    backendTlsPolicies: graph.input("backendTlsPolicies"),
     grants: graph.input("grants"),
     services: graph.input("services"),
     slices: graph.input("slices"),

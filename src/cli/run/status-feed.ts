@@ -31,6 +31,7 @@ export interface StatusFeed {
 const GROUPS: Readonly<Record<string, string>> = {
   Gateway: GATEWAY_GROUP,
   ListenerSet: GATEWAY_GROUP,
+  BackendTLSPolicy: GATEWAY_GROUP,
   HTTPRoute: GATEWAY_GROUP,
   TCPRoute: GATEWAY_GROUP,
   TLSRoute: GATEWAY_GROUP,
