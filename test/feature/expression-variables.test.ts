@@ -26,6 +26,7 @@ import {
   LLM_NOT_YET,
   NOT_YET,
   askAll,
+  holdAll,
   leavesOf,
   reasonOf,
   type Expected,
@@ -81,6 +82,12 @@ const PLACES_ASKED: readonly Asked[] = [
   {
     place: "request",
     traffic: (ask) => `transformation: {${NOTE}}, directResponse: {status: 200, bodyExpression: ${ask}}`,
+  },
+  {
+    place: "gateway",
+    traffic: (ask) =>
+      `phase: PreRouting, transformation: {request: {metadata: {note: '"noted"'}, set: [{name: x-asked, value: ${ask}}]}, ` +
+      `response: {body: 'request.headers["x-asked"]'}}`,
   },
   { place: "response", traffic: (ask) => `transformation: {${NOTE}, response: {body: ${ask}}}` },
 ];
@@ -169,13 +176,26 @@ async function serve(context: ProofContext, policy: string): Promise<number> {
 for (const { place, traffic } of PLACES_ASKED) {
   test(`every variable of the ${place} phase has its value`, async (t) => {
     const paths = leavesOf(environmentOf(place)).filter((path) => !path.startsWith("llm."));
-    const says = `  traffic: {${IDENTITY}, ${traffic(quoted(askAll(paths, EXPECTED)))}}`;
-    const port = await serve(contextOf(t), routePolicy("asks", "web", says));
+    const says = `  traffic: {${IDENTITY}, ${traffic(quoted(`toJson(${askAll(paths, EXPECTED)})`))}}`;
+    const policy = place === "gateway" ? gatewayPolicy("asks", says) : routePolicy("asks", "web", says);
+    const port = await serve(contextOf(t), policy);
     const values = await ask(port);
     compare(paths, values, EXPECTED, NOT_YET);
     assert.equal(values["destination.port"] ?? port, port);
   });
 }
+
+test("every variable of a connection has its value before anything of it is read", async (t) => {
+  const condition = holdAll(leavesOf(environmentOf("connection")), EXPECTED, NOT_YET);
+  const rule = (action: string): string =>
+    gatewayPolicy(
+      "asks",
+      `  frontend: {networkAuthorization: {action: ${action}, policy: {matchExpressions: [${quoted(condition)}]}}}
+  traffic: {directResponse: {status: 200, body: "{}"}}`,
+    );
+  assert.deepEqual(await ask(await serve(contextOf(t), rule("Require"))), {});
+  await assert.rejects(ask(await serve(contextOf(t), rule("Deny"))), /socket hang up|ECONNRESET/);
+});
 
 test("nobody vouches for a certificate that no authority of the listener signed, whatever it says", async (t) => {
   const fields = ["certificate", "spiffeId", "subjectAltNames", "issuer", "subject", "subjectCn"];

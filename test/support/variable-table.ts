@@ -133,6 +133,22 @@ export function reasonOf(path: string, table: Readonly<Record<string, string>>):
   return Object.entries(table).find(([known]) => path === known || path.startsWith(`${known}.`))?.[1];
 }
 
+/** One condition that says of every path what the table says. */
+export function holdAll(
+  paths: readonly string[],
+  expected: Readonly<Record<string, Expected>>,
+  notYet: Readonly<Record<string, string>>,
+): string {
+  const parts = paths.map((path) => {
+    const { ask = path, is } = expected[path] ?? {};
+    if (reasonOf(path, notYet) !== undefined) return `default(${ask}, "absent") == "absent"`;
+    return is instanceof RegExp
+      ? `string(${ask}).matches(${JSON.stringify(is.source)})`
+      : `${ask} == ${JSON.stringify(is)}`;
+  });
+  return parts.join(" && ");
+}
+
 /** One expression that reads all the paths; what has no value reads "absent". */
 export function askAll(paths: readonly string[], expected: Readonly<Record<string, Expected>>): string {
   return `{${paths.map((path) => `"${path}": default(${expected[path]?.ask ?? path}, "absent")`).join(", ")}}`;

@@ -51,9 +51,9 @@ export function acceptorOf(protocol: Protocol, parts: AcceptorParts): (socket: S
   }
 }
 
-function isAdmitted(socket: Socket, parts: AcceptorParts): boolean {
+function isAdmitted(socket: Socket, parts: AcceptorParts, serverName = ""): boolean {
   const settings = parts.frontend();
-  const reason = settings.refusal(peerOf(socket, parts.env, settings));
+  const reason = settings.refusal(peerOf(socket, parts.env, settings, serverName));
   if (reason === undefined) return true;
   parts.log.debug("connection not authorized", { peer: socket.remoteAddress ?? "", reason });
   socket.destroy();
@@ -62,7 +62,7 @@ function isAdmitted(socket: Socket, parts: AcceptorParts): boolean {
 
 function takeBytes(socket: Socket, serverName: string, parts: AcceptorParts): void {
   if (parts.frontend().closed) socket.destroy();
-  else if (isAdmitted(socket, parts)) void parts.tcp.take(socket, serverName);
+  else if (isAdmitted(socket, parts, serverName)) void parts.tcp.take(socket, serverName);
 }
 
 /** The server name says whether the handshake is ours or the backend's. */

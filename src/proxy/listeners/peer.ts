@@ -89,7 +89,8 @@ const DESTINATION = readers<Ends>({
   hostname: ({ serverName }) => (serverName === "" ? undefined : serverName),
 });
 
-export function peerOf(socket: Socket, env: Env, frontend: Pick<Frontend, "trusts">): Peer {
+/** @param sniffed the server name of a handshake that is not ours; "" for none */
+export function peerOf(socket: Socket, env: Env, frontend: Pick<Frontend, "trusts">, sniffed = ""): Peer {
   const { localAddress = UNKNOWN, localPort = 0 } = socket;
   const secure = socket instanceof TLSSocket ? socket : undefined;
   // A client that has reset its connection already has no address any more.
@@ -103,7 +104,7 @@ export function peerOf(socket: Socket, env: Env, frontend: Pick<Frontend, "trust
     rawPort: port,
     localAddress: plain(localAddress),
     localPort,
-    serverName: secure === undefined ? undefined : secure.servername || "",
+    serverName: secure === undefined ? sniffed || undefined : secure.servername || "",
     // Read now: once the connection is over, and a log line is written, it is not to be had any more.
     certificate: secure === undefined ? undefined : clientCertificateOf(secure),
   };
