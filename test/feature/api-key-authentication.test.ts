@@ -8,6 +8,7 @@ import {
   route,
   routePolicy,
   startGateway,
+  startWeb,
   staticBackend,
   type TestGateway,
 } from "../support/gateway.ts";
@@ -27,16 +28,12 @@ stringData:
 
 function guard(context: ProofContext, settings: string, ...more: readonly string[]): Promise<TestGateway> {
   return startEcho(context).then((echo) =>
-    startGateway(
+    startWeb(
       context,
-      documents(
-        GATEWAY,
-        staticBackend("web", echo.port),
-        route("web", "web"),
-        KEYS,
-        routePolicy("keys", "web", `  traffic: {apiKeyAuthentication: ${settings}}`),
-        ...more,
-      ),
+      echo.port,
+      KEYS,
+      routePolicy("keys", "web", `  traffic: {apiKeyAuthentication: ${settings}}`),
+      ...more,
     ),
   );
 }

@@ -1,15 +1,7 @@
 /** traffic.authorization through real sockets. */
 import assert from "node:assert/strict";
 import { startEcho } from "../support/echo.ts";
-import {
-  documents,
-  GATEWAY,
-  route,
-  routePolicy,
-  startGateway,
-  staticBackend,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { routePolicy, startWeb, type TestGateway } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 
@@ -18,7 +10,7 @@ const AUTHORIZATION = "GwPolicy spec.traffic.authorization";
 async function guard(context: ProofContext, ...policies: readonly string[]): Promise<TestGateway> {
   const echo = await startEcho(context);
   const objects = policies.map((spec, at) => routePolicy(`p${at}`, "web", `  traffic: {authorization: ${spec}}`));
-  return startGateway(context, documents(GATEWAY, staticBackend("web", echo.port), route("web", "web"), ...objects));
+  return startWeb(context, echo.port, ...objects);
 }
 
 const team = (name: string) => ({ headers: { "x-team": name } });

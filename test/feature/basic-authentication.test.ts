@@ -8,6 +8,7 @@ import {
   route,
   routePolicy,
   startGateway,
+  startWeb,
   staticBackend,
   type TestGateway,
 } from "../support/gateway.ts";
@@ -34,10 +35,7 @@ stringData:
 async function guard(context: ProofContext, settings: string, ...more: readonly string[]): Promise<TestGateway> {
   const echo = await startEcho(context);
   const policy = routePolicy("users", "web", `  traffic: {basicAuthentication: ${settings}}`);
-  return startGateway(
-    context,
-    documents(GATEWAY, staticBackend("web", echo.port), route("web", "web"), policy, ...more),
-  );
+  return startWeb(context, echo.port, policy, ...more);
 }
 
 function encoded(user: string, password: string): string {
@@ -188,16 +186,12 @@ kind: Secret
 metadata: {name: keys}
 stringData: {one: open-sesame}
 `;
-    const gateway = await startGateway(
+    const gateway = await startWeb(
       context,
-      documents(
-        GATEWAY,
-        staticBackend("web", echo.port),
-        route("web", "web"),
-        keys,
-        gatewayPolicy("early", `  traffic: {phase: PreRouting, basicAuthentication: {users: [${ANN}]}}`),
-        routePolicy("late", "web", "  traffic: {apiKeyAuthentication: {secretRef: {name: keys}}}"),
-      ),
+      echo.port,
+      keys,
+      gatewayPolicy("early", `  traffic: {phase: PreRouting, basicAuthentication: {users: [${ANN}]}}`),
+      routePolicy("late", "web", "  traffic: {apiKeyAuthentication: {secretRef: {name: keys}}}"),
     );
     const basic = `Basic ${encoded("ann", "secret")}`;
     const send = (authorization: string | string[]) => call(gateway.url(), { headers: { authorization } });

@@ -8,6 +8,7 @@ import {
   route,
   routePolicy,
   startGateway,
+  startWeb,
   staticBackend,
   type TestGateway,
 } from "../support/gateway.ts";
@@ -20,10 +21,7 @@ const PAGE = "https://app.example";
 async function guard(context: ProofContext, traffic: string, ...more: readonly string[]): Promise<TestGateway> {
   const echo = await startEcho(context);
   const policy = routePolicy("pages", "web", `  traffic: ${traffic}`);
-  return startGateway(
-    context,
-    documents(GATEWAY, staticBackend("web", echo.port), route("web", "web"), policy, ...more),
-  );
+  return startWeb(context, echo.port, policy, ...more);
 }
 
 function preflight(gateway: TestGateway, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {

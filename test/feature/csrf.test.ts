@@ -1,7 +1,7 @@
 /** traffic.csrf through real sockets. */
 import assert from "node:assert/strict";
 import { startEcho } from "../support/echo.ts";
-import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend } from "../support/gateway.ts";
+import { routePolicy, startWeb } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
 import { prove } from "../support/prove.ts";
 
@@ -11,10 +11,7 @@ prove(
   async (context) => {
     const echo = await startEcho(context);
     const policy = routePolicy("pages", "web", "  traffic: {csrf: {additionalOrigins: [https://app.example]}}");
-    const gateway = await startGateway(
-      context,
-      documents(GATEWAY, staticBackend("web", echo.port), route("web", "web"), policy),
-    );
+    const gateway = await startWeb(context, echo.port, policy);
     const post = (headers: Readonly<Record<string, string>>) => call(gateway.url(), { method: "POST", headers });
     const refused = await post({ origin: "https://evil.test", "sec-fetch-site": "cross-site" });
     assert.equal(refused.status, 403);

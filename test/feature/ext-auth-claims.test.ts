@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { startAuthServer } from "../support/auth-server.ts";
 import { startEcho } from "../support/echo.ts";
-import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend } from "../support/gateway.ts";
+import { routePolicy, startWeb } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
 import { prove } from "../support/prove.ts";
 import { createIssuer, keySet } from "../support/tokens.ts";
@@ -15,14 +15,10 @@ prove(
     const auth = await startAuthServer(context);
     const echo = await startEcho(context);
     const jwt = `jwtAuthentication: {providers: [{issuer: "https://issuer.test", jwks: {inline: '${keySet(issuer.jwk)}'}}]}`;
-    const gateway = await startGateway(
+    const gateway = await startWeb(
       context,
-      documents(
-        GATEWAY,
-        staticBackend("web", echo.port),
-        route("web", "web"),
-        routePolicy("who", "web", `  traffic: {${jwt}, extAuth: {url: "http://127.0.0.1:${auth.port}", grpc: {}}}`),
-      ),
+      echo.port,
+      routePolicy("who", "web", `  traffic: {${jwt}, extAuth: {url: "http://127.0.0.1:${auth.port}", grpc: {}}}`),
     );
     const token = await issuer.token({ groups: ["eng"] });
     assert.equal((await call(gateway.url(), { headers: { authorization: `Bearer ${token}` } })).status, 200);

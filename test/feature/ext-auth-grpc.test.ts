@@ -10,6 +10,7 @@ import {
   route,
   routePolicy,
   startGateway,
+  startWeb,
   staticBackend,
   type TestGateway,
 } from "../support/gateway.ts";
@@ -31,16 +32,12 @@ async function guarded(
 ): Promise<Setup> {
   const auth = await startAuthServer(context, decide);
   const echo = await startEcho(context);
-  const gateway = await startGateway(
+  const gateway = await startWeb(
     context,
-    documents(
-      GATEWAY,
-      staticBackend("web", echo.port),
-      route("web", "web"),
-      staticBackend("auth", auth.port),
-      routePolicy("auth", "web", `  traffic: {extAuth: ${policy}}`),
-      ...more,
-    ),
+    echo.port,
+    staticBackend("auth", auth.port),
+    routePolicy("auth", "web", `  traffic: {extAuth: ${policy}}`),
+    ...more,
   );
   assert.deepEqual(gateway.problems(), []);
   return { ...auth, gateway, url: gateway.url() };

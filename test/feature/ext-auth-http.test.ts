@@ -5,15 +5,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { echoed, startEcho } from "../support/echo.ts";
 import { proveForms } from "../support/forms.ts";
-import {
-  documents,
-  GATEWAY,
-  route,
-  routePolicy,
-  startGateway,
-  staticBackend,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { routePolicy, startWeb, staticBackend, type TestGateway } from "../support/gateway.ts";
 import { deadPort, startSocket } from "../support/grpc.ts";
 import { call } from "../support/http.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
@@ -76,16 +68,12 @@ async function guarded(
 ): Promise<Setup> {
   const checker = await startChecker(context, decide);
   const echo = await startEcho(context);
-  const gateway = await startGateway(
+  const gateway = await startWeb(
     context,
-    documents(
-      GATEWAY,
-      staticBackend("web", echo.port),
-      route("web", "web"),
-      staticBackend("check", checker.port),
-      routePolicy("check", "web", `  traffic: {extAuth: ${policy}}`),
-      ...more,
-    ),
+    echo.port,
+    staticBackend("check", checker.port),
+    routePolicy("check", "web", `  traffic: {extAuth: ${policy}}`),
+    ...more,
   );
   assert.deepEqual(gateway.problems(), []);
   return { ...checker, gateway, url: gateway.url() };

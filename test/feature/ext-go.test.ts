@@ -1,7 +1,7 @@
 /** External servers that others wrote: Go programs on the public control-plane library. */
 import assert from "node:assert/strict";
 import { echoed, startEcho } from "../support/echo.ts";
-import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend } from "../support/gateway.ts";
+import { documents, GATEWAY, route, routePolicy, startGateway, startWeb, staticBackend } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
 import { prove } from "../support/prove.ts";
 import { startExtServer } from "../testbed/services.ts";
@@ -13,18 +13,14 @@ prove(
     const port = await startExtServer(context);
     const echo = await startEcho(context);
     const auth = `{url: "http://127.0.0.1:${port}", grpc: {}, forwardBody: {maxSize: 1Ki}}`;
-    const gateway = await startGateway(
+    const gateway = await startWeb(
       context,
-      documents(
-        GATEWAY,
-        staticBackend("web", echo.port),
-        route("web", "web"),
-        routePolicy("auth", "web", `  traffic: {extAuth: ${auth}}`),
-        routePolicy(
-          "show",
-          "web",
-          `  traffic: {transformation: {request: {set: [{name: x-user, value: extauthz.user}]}}}`,
-        ),
+      echo.port,
+      routePolicy("auth", "web", `  traffic: {extAuth: ${auth}}`),
+      routePolicy(
+        "show",
+        "web",
+        `  traffic: {transformation: {request: {set: [{name: x-user, value: extauthz.user}]}}}`,
       ),
     );
     const passed = await call(`${gateway.url()}/a?b=c`, {

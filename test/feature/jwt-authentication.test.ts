@@ -1,15 +1,7 @@
 /** traffic.jwtAuthentication with keys that stand in the policy, through real sockets. */
 import assert from "node:assert/strict";
 import { echoed, startEcho } from "../support/echo.ts";
-import {
-  documents,
-  GATEWAY,
-  route,
-  routePolicy,
-  startGateway,
-  staticBackend,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { routePolicy, startWeb, type TestGateway } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 import { createIssuer, keySet, nowSeconds, type Issuer } from "../support/tokens.ts";
@@ -30,7 +22,7 @@ async function guard(
     "web",
     `  traffic: {jwtAuthentication: {providers: ${providers}, ${block}}, ${traffic}}`,
   );
-  return startGateway(context, documents(GATEWAY, staticBackend("web", echo.port), route("web", "web"), policy));
+  return startWeb(context, echo.port, policy);
 }
 
 const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
@@ -182,10 +174,7 @@ prove([], "a key set without a usable key lets nobody in, and status says why", 
   const useless = keySet({ kty: "oct", kid: "key-1", k: "c2VjcmV0" }, { ...signer.jwk, use: "enc" });
   const providers = `[{issuer: "${NAME}", jwks: {inline: '${useless}'}}]`;
   const policy = routePolicy("tokens", "web", `  traffic: {jwtAuthentication: {providers: ${providers}}}`);
-  const gateway = await startGateway(
-    context,
-    documents(GATEWAY, staticBackend("web", echo.port), route("web", "web"), policy),
-  );
+  const gateway = await startWeb(context, echo.port, policy);
   assert.equal((await call(gateway.url(), bearer(await issuer.token()))).status, 401);
   const [problem] = gateway.translator.diagnostics();
   assert.equal(problem?.path, "spec.traffic.jwtAuthentication.providers[0].jwks.inline");

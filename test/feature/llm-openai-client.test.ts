@@ -1,8 +1,8 @@
 /** The official client, unchanged, through the whole gateway to a provider of each vendor's protocol. */
 import assert from "node:assert/strict";
 import OpenAI from "openai";
-import { startPracticeProvider } from "../../examples/practice-provider/practice-provider.ts";
 import { documents, GATEWAY, route, startGateway } from "../support/gateway.ts";
+import { PROVIDER_KEY, practiceBackend, startPractice } from "../support/practice.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 
 const TOOLS: OpenAI.Chat.ChatCompletionTool[] = [
@@ -18,18 +18,10 @@ const TOOLS: OpenAI.Chat.ChatCompletionTool[] = [
 
 type Key = "llma" | "llme";
 
-/** A client of a gateway with one provider, which knows the key `secret-1` only. @param secret what the gateway presents */
-async function connect(context: ProofContext, key: Key, secret = "secret-1"): Promise<OpenAI> {
-  const provider = await startPracticeProvider({ port: 0, keys: ["secret-1"] });
-  context.after(() => provider.stop());
-  const backend = `
-apiVersion: gwproxy.dev/v1alpha1
-kind: GwBackend
-metadata: {name: ai}
-spec:
-  ai: {provider: {${key}: {}, host: 127.0.0.1, port: ${provider.port}}}
-  policies: {auth: {key: ${secret}}}
-`;
+/** A client of a gateway with one provider, which knows one key only. @param secret what the gateway presents */
+async function connect(context: ProofContext, key: Key, secret = PROVIDER_KEY): Promise<OpenAI> {
+  const provider = await startPractice(context);
+  const backend = practiceBackend(provider.port, key, secret);
   const gateway = await startGateway(context, documents(GATEWAY, backend, route("ai", "ai")));
   return new OpenAI({ apiKey: "of-the-client", baseURL: `${gateway.url()}/v1`, maxRetries: 0 });
 }

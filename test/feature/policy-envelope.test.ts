@@ -1,6 +1,5 @@
 /** What a GwPolicy is attached to: by name, by labels, whole objects and their sections. */
 import assert from "node:assert/strict";
-import { startPracticeProvider } from "../../examples/practice-provider/practice-provider.ts";
 import { startEcho } from "../support/echo.ts";
 import { documents, startGateway, staticBackend } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
@@ -18,6 +17,7 @@ import {
   TWO_LISTENERS,
   twoRules,
 } from "../support/policy-places.ts";
+import { PROVIDER_KEY, startPractice } from "../support/practice.ts";
 import { prove } from "../support/prove.ts";
 
 const REF = "GwPolicy spec.targetRefs[]";
@@ -111,8 +111,7 @@ prove(
   `${REF}.sectionName`,
   "a policy on one provider of a GwBackend beats the one on the whole backend",
   async (context) => {
-    const provider = await startPracticeProvider({ port: 0, keys: ["of-the-section"] });
-    context.after(() => provider.stop());
+    const provider = await startPractice(context);
     const backend = `
 apiVersion: gwproxy.dev/v1alpha1
 kind: GwBackend
@@ -129,7 +128,7 @@ spec:
         backend,
         twoRules("ai", "", "ai").replaceAll("/one", "/v1"),
         policy("a-whole", { refs: target(""), says: presents("of-the-backend") }),
-        policy("b-section", { refs: target(", sectionName: main"), says: presents("of-the-section") }),
+        policy("b-section", { refs: target(", sectionName: main"), says: presents(PROVIDER_KEY) }),
       ),
     );
     const answer = await call(`${gateway.url()}/v1/chat/completions`, {

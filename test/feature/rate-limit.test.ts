@@ -1,6 +1,5 @@
 /** traffic.rateLimit.local through real sockets. */
 import assert from "node:assert/strict";
-import { startPracticeProvider } from "../../examples/practice-provider/practice-provider.ts";
 import { startEcho } from "../support/echo.ts";
 import {
   documents,
@@ -8,10 +7,11 @@ import {
   route,
   routePolicy,
   startGateway,
-  staticBackend,
+  startWeb,
   type TestGateway,
 } from "../support/gateway.ts";
 import { type Answer, call } from "../support/http.ts";
+import { practiceBackend, startPractice } from "../support/practice.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 
 const LOCAL = "GwPolicy spec.traffic.rateLimit.local[]";
@@ -19,7 +19,7 @@ const LOCAL = "GwPolicy spec.traffic.rateLimit.local[]";
 async function limited(context: ProofContext, rule: string): Promise<TestGateway> {
   const echo = await startEcho(context);
   const policy = routePolicy("limit", "web", `  traffic: {rateLimit: {local: [${rule}]}}`);
-  return startGateway(context, documents(GATEWAY, staticBackend("web", echo.port), route("web", "web"), policy));
+  return startWeb(context, echo.port, policy);
 }
 
 async function statuses(gateway: TestGateway, calls: readonly Record<string, string>[]): Promise<number[]> {
@@ -75,10 +75,7 @@ prove(
           policy: {local: [{requests: 1, unit: Hours}]}
         - policy: {local: [{requests: 2, unit: Hours}]}`,
     );
-    const gateway = await startGateway(
-      context,
-      documents(GATEWAY, staticBackend("web", echo.port), route("web", "web"), policy),
-    );
+    const gateway = await startWeb(context, echo.port, policy);
     const free = { "x-tier": "free" };
     const paid = { "x-tier": "paid" };
     assert.deepEqual(await statuses(gateway, [free, free, paid, paid, paid]), [200, 429, 200, 200, 429]);
@@ -95,10 +92,7 @@ prove(
     const rule = `{requests: 1, burst: 1, unit: Hours, key: 'request.headers["x-user"]'}`;
     const limit = `{conditional: [{condition: 'request.headers["x-tier"] == "free"', policy: {local: [${rule}]}}]}`;
     const policy = routePolicy("limit", "web", `  traffic: {rateLimit: ${limit}}`);
-    const gateway = await startGateway(
-      context,
-      documents(GATEWAY, staticBackend("web", echo.port), route("web", "web"), policy),
-    );
+    const gateway = await startWeb(context, echo.port, policy);
     const free = (user: string) => ({ "x-tier": "free", "x-user": user });
     assert.deepEqual(
       await statuses(gateway, [free("a"), free("a"), free("a"), free("b"), {}, {}, {}]),
@@ -115,16 +109,8 @@ async function limitedModel(
   context: ProofContext,
   rateLimit: string,
 ): Promise<(headers?: Record<string, string>) => Promise<Answer>> {
-  const provider = await startPracticeProvider({ port: 0, keys: ["provider-key"] });
-  context.after(() => provider.stop());
-  const backend = `
-apiVersion: gwproxy.dev/v1alpha1
-kind: GwBackend
-metadata: {name: ai}
-spec:
-  ai: {provider: {llma: {}, host: 127.0.0.1, port: ${provider.port}}}
-  policies: {auth: {key: provider-key}}
-`;
+  const provider = await startPractice(context);
+  const backend = practiceBackend(provider.port);
   const policy = routePolicy("limit", "ai", `  traffic: {rateLimit: ${rateLimit}}`);
   const gateway = await startGateway(context, documents(GATEWAY, backend, route("ai", "ai"), policy));
   const messages = [

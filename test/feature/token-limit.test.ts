@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, request, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
-import { startPracticeProvider, type PracticeProvider } from "../../examples/practice-provider/practice-provider.ts";
 import { documents, GATEWAY, route, routePolicy, startGateway, type TestGateway } from "../support/gateway.ts";
 import { type Answer, call } from "../support/http.ts";
+import { practiceBackend, startPractice } from "../support/practice.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 
 const LOCAL = "GwPolicy spec.traffic.rateLimit.local[]";
@@ -16,22 +16,9 @@ const CHAT = { model: "practice", messages: [{ role: "user", content: "hello the
 
 /** @param rateLimit YAML flow */
 function limited(context: ProofContext, key: "llma" | "llme", port: number, rateLimit: string): Promise<TestGateway> {
-  const backend = `
-apiVersion: gwproxy.dev/v1alpha1
-kind: GwBackend
-metadata: {name: ai}
-spec:
-  ai: {provider: {${key}: {}, host: 127.0.0.1, port: ${port}}}
-  policies: {auth: {key: secret}}
-`;
+  const backend = practiceBackend(port, key);
   const policy = routePolicy("limit", "ai", `  traffic: {rateLimit: ${rateLimit}}`);
   return startGateway(context, documents(GATEWAY, backend, route("ai", "ai"), policy));
-}
-
-async function practice(context: ProofContext): Promise<PracticeProvider> {
-  const provider = await startPracticeProvider({ port: 0, keys: ["secret"] });
-  context.after(() => provider.stop());
-  return provider;
 }
 
 function chat(gateway: TestGateway, more: object = {}, headers: Record<string, string> = {}): Promise<Answer> {
@@ -45,7 +32,7 @@ for (const key of ["llma", "llme"] as const)
       [`${LOCAL}.tokens`, `${LOCAL}.unit`],
       `a ${stream ? "streamed" : "plain"} answer that crosses the budget succeeds, the next request is not forwarded (${key})`,
       async (context) => {
-        const provider = await practice(context);
+        const provider = await startPractice(context);
         const gateway = await limited(context, key, provider.port, "{local: [{tokens: 7, unit: Hours}]}");
         const first = await chat(gateway, { stream });
         assert.equal(first.status, 200);
@@ -63,7 +50,7 @@ prove(
   `${LOCAL}.tokens`,
   "each value of the key has a budget of its own, and refused requests cost nothing",
   async (context) => {
-    const provider = await practice(context);
+    const provider = await startPractice(context);
     const rule = `{local: [{tokens: 1, unit: Hours, key: 'request.headers["x-user"]'}]}`;
     const gateway = await limited(context, "llma", provider.port, rule);
     const statuses: number[] = [];
@@ -77,7 +64,7 @@ prove(
   [`${CONDITIONAL}.tokens`, `${CONDITIONAL}.unit`, `${CONDITIONAL}.key`],
   "the entry whose condition holds decides which budget is charged",
   async (context) => {
-    const provider = await practice(context);
+    const provider = await startPractice(context);
     const free = `{condition: 'request.headers["x-tier"] == "free"', policy: {local: [{tokens: 1, unit: Hours, key: 'request.headers["x-user"]'}]}}`;
     const gateway = await limited(context, "llma", provider.port, `{conditional: [${free}]}`);
     const statuses: number[] = [];
@@ -94,7 +81,7 @@ prove(
 );
 
 prove(`${CONDITIONAL}.burst`, "a burst adds to the budget of an entry", async (context) => {
-  const provider = await practice(context);
+  const provider = await startPractice(context);
   const entry = `{condition: "true", policy: {local: [{tokens: 1, unit: Hours, burst: 6}]}}`;
   const gateway = await limited(context, "llma", provider.port, `{conditional: [${entry}]}`);
   const statuses: number[] = [];

@@ -1,15 +1,7 @@
 /** traffic.transformation through real sockets. */
 import assert from "node:assert/strict";
 import { echoed, startEcho } from "../support/echo.ts";
-import {
-  documents,
-  GATEWAY,
-  route,
-  routePolicy,
-  startGateway,
-  staticBackend,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { routePolicy, startWeb, type TestGateway } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 
@@ -18,7 +10,7 @@ const TRANSFORMATION = "GwPolicy spec.traffic.transformation";
 async function transformed(context: ProofContext, spec: string): Promise<TestGateway> {
   const echo = await startEcho(context);
   const policy = routePolicy("policy", "web", `  traffic: {transformation: ${spec}}`);
-  return startGateway(context, documents(GATEWAY, staticBackend("web", echo.port), route("web", "web"), policy));
+  return startWeb(context, echo.port, policy);
 }
 
 const named = (part: string, fields: readonly string[]) => fields.map((field) => `${TRANSFORMATION}.${part}.${field}`);

@@ -100,10 +100,14 @@ export function pemObject(
   return [`apiVersion: v1`, `kind: ${kind}`, `metadata: {name: ${name}}`, `${field}:`, ...data].join("\n");
 }
 
-/** A gateway with one route `web` to 127.0.0.1:port and this `spec.traffic` on it, in flow YAML. */
+/** A gateway with one route `web` to 127.0.0.1:port, and these manifests beside it. */
+export function startWeb(context: ProofContext, port: number, ...more: readonly string[]): Promise<TestGateway> {
+  return startGateway(context, documents(GATEWAY, staticBackend("web", port), route("web", "web"), ...more));
+}
+
+/** The same with this `spec.traffic` on the route, in flow YAML. */
 export function withTraffic(context: ProofContext, port: number, traffic: string): Promise<TestGateway> {
-  const policy = routePolicy("policy", "web", `  traffic: ${traffic}`);
-  return startGateway(context, documents(GATEWAY, staticBackend("web", port), route("web", "web"), policy));
+  return startWeb(context, port, routePolicy("policy", "web", `  traffic: ${traffic}`));
 }
 
 export function documents(...parts: readonly string[]): string {

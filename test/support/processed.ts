@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { HeaderValueOptionSchema } from "../../generated/proto/envoy/config/core/v3/base_pb.ts";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { startEcho } from "./echo.ts";
-import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend, type TestGateway } from "./gateway.ts";
+import { routePolicy, startWeb, staticBackend, type TestGateway } from "./gateway.ts";
 import { startProcServer, type Decide, type ProcServer } from "./proc-server.ts";
 import type { ProofContext } from "./prove.ts";
 
@@ -27,16 +27,12 @@ export async function processed(
 ): Promise<Setup> {
   const server = await startProcServer(context, decide);
   const port = upstream ?? (await startEcho(context)).port;
-  const gateway = await startGateway(
+  const gateway = await startWeb(
     context,
-    documents(
-      GATEWAY,
-      staticBackend("web", port),
-      route("web", "web"),
-      staticBackend("proc", server.port),
-      routePolicy("proc", "web", `  traffic: {extProc: ${policy}}`),
-      ...more,
-    ),
+    port,
+    staticBackend("proc", server.port),
+    routePolicy("proc", "web", `  traffic: {extProc: ${policy}}`),
+    ...more,
   );
   assert.deepEqual(gateway.problems(), []);
   return { ...server, gateway, url: gateway.url() };

@@ -1,10 +1,19 @@
 /** Routes under a global rate limit: to an echo, and to a model provider. */
 import assert from "node:assert/strict";
-import { startPracticeProvider } from "../../examples/practice-provider/practice-provider.ts";
 import type { RateLimitRequest } from "../../generated/proto/envoy/service/ratelimit/v3/rls_pb.ts";
 import { startEcho } from "./echo.ts";
-import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend, type TestGateway } from "./gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  route,
+  routePolicy,
+  startGateway,
+  startWeb,
+  staticBackend,
+  type TestGateway,
+} from "./gateway.ts";
 import { call, type Answer } from "./http.ts";
+import { practiceBackend, startPractice } from "./practice.ts";
 import type { ProofContext } from "./prove.ts";
 import { startRateServer, type RateServer } from "./rate-server.ts";
 
@@ -22,16 +31,12 @@ export async function limited(
 ): Promise<Setup> {
   const server = await startRateServer(context, decide);
   const echo = await startEcho(context);
-  const gateway = await startGateway(
+  const gateway = await startWeb(
     context,
-    documents(
-      GATEWAY,
-      staticBackend("web", echo.port),
-      route("web", "web"),
-      staticBackend("limits", server.port),
-      routePolicy("limit", "web", `  traffic: {rateLimit: ${rateLimit}}`),
-      ...more,
-    ),
+    echo.port,
+    staticBackend("limits", server.port),
+    routePolicy("limit", "web", `  traffic: {rateLimit: ${rateLimit}}`),
+    ...more,
   );
   assert.deepEqual(gateway.problems(), []);
   return { ...server, gateway, url: gateway.url() };
@@ -59,16 +64,8 @@ export async function limitedModel(
   rateLimit: string,
   more: readonly string[] = [],
 ): Promise<Model> {
-  const provider = await startPracticeProvider({ port: 0, keys: ["provider-key"] });
-  context.after(() => provider.stop());
-  const backend = `
-apiVersion: gwproxy.dev/v1alpha1
-kind: GwBackend
-metadata: {name: ai}
-spec:
-  ai: {provider: {llma: {}, host: 127.0.0.1, port: ${provider.port}}}
-  policies: {auth: {key: provider-key}}
-`;
+  const provider = await startPractice(context);
+  const backend = practiceBackend(provider.port);
   const policy = routePolicy("limit", "ai", `  traffic: {rateLimit: ${rateLimit}}`);
   const gateway = await startGateway(context, documents(GATEWAY, backend, route("ai", "ai"), policy, ...more));
   assert.deepEqual(gateway.problems(), []);

@@ -1,0 +1,24 @@
+/** A model provider on loopback and the GwBackend `ai` that leads to it. */
+import { startPracticeProvider, type PracticeProvider } from "../../examples/practice-provider/practice-provider.ts";
+import type { ProofContext } from "./prove.ts";
+
+/** The one key that the provider takes. */
+export const PROVIDER_KEY = "provider-key";
+
+export async function startPractice(context: Pick<ProofContext, "after">): Promise<PracticeProvider> {
+  const provider = await startPracticeProvider({ port: 0, keys: [PROVIDER_KEY] });
+  context.after(() => provider.stop());
+  return provider;
+}
+
+/** @param format which vendor's @param key what the gateway presents */
+export function practiceBackend(port: number, format: "llma" | "llme" = "llma", key: string = PROVIDER_KEY): string {
+  return `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: ai}
+spec:
+  ai: {provider: {${format}: {}, host: 127.0.0.1, port: ${port}}}
+  policies: {auth: {key: ${key}}}
+`;
+}
