@@ -7,6 +7,7 @@ export const Condition = {
   Attached: "Attached",
   Overridden: "Overridden",
   StatusSummarized: "StatusSummarized",
+  InsecureFrontendValidationMode: "InsecureFrontendValidationMode",
 } as const;
 
 export const Reason = {
@@ -21,6 +22,8 @@ export const Reason = {
   NoConflicts: "NoConflicts",
   InvalidRouteKinds: "InvalidRouteKinds",
   InvalidCertificateRef: "InvalidCertificateRef",
+  InvalidClientCertificateRef: "InvalidClientCertificateRef",
+  ConfigurationChanged: "ConfigurationChanged",
   InvalidCACertificateRef: "InvalidCACertificateRef",
   InvalidCACertificateKind: "InvalidCACertificateKind",
   NotAllowed: "NotAllowed",

@@ -34,6 +34,11 @@ export function servicePortKey(namespace: string, name: string, port: number): s
   return `service/${namespace}/${name}:${port}`;
 }
 
+/** What a Gateway shows to backends: a policy of its own. */
+export function gatewayClientKey(namespace: string, name: string): string {
+  return `gateway-client/${namespace}/${name}`;
+}
+
 /** A BackendTLSPolicy: a policy of backends in everything but its name. */
 export function tlsPolicyKey(namespace: string, name: string): string {
   return `backendtlspolicy/${namespace}/${name}`;

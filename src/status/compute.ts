@@ -9,6 +9,7 @@
 import { Condition, Reason } from "../api/conditions.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP } from "../api/refs.ts";
 import type { StatusFacts } from "../translator/facts.ts";
+import type { Fault } from "../translator/gateway.ts";
 import type {
   BackendFacts,
   ClassFacts,
@@ -82,7 +83,7 @@ function computeClass({ id, generation }: ClassFacts): DesiredStatus {
 }
 
 function computeGateway(
-  { id, generation, listeners, attached, attachedListenerSets }: GatewayFacts,
+  { id, generation, listeners, attached, attachedListenerSets, client, admitsUnverifiedClients }: GatewayFacts,
   { refusal }: StatusContext,
 ): DesiredStatus {
   const make = conditionsAt(generation);
@@ -112,11 +113,23 @@ function computeGateway(
             Reason.Programmed,
             ["configuration is sent to data planes", ...refused].join("; "),
           ),
+      ...(client === undefined ? [] : [clientCondition(client.fault, make)]),
+      ...(admitsUnverifiedClients ? [unverifiedClients(make)] : []),
     ],
     listeners: listeners.map((listener) =>
       computeListener(listener, attached.get(listener.key) ?? 0, refusals.get(listener.name), make),
     ),
   };
+}
+
+function clientCondition(fault: Fault | undefined, make: Make): DesiredCondition {
+  if (fault !== undefined) return make(Condition.ResolvedRefs, false, fault.reason, fault.message);
+  return make(Condition.ResolvedRefs, true, Reason.ResolvedRefs, "all references are resolved");
+}
+
+function unverifiedClients(make: Make): DesiredCondition {
+  const message = "AllowInsecureFallback lets clients in without a certificate that is trusted";
+  return make(Condition.InsecureFrontendValidationMode, true, Reason.ConfigurationChanged, message);
 }
 
 function computeListenerSet(

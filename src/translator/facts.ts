@@ -20,6 +20,9 @@ export interface GatewayFacts extends Facts<"Gateway"> {
   readonly listeners: readonly ListenerView[];
   /** Listener key → accepted routes. */
   readonly attached: ReadonlyMap<string, number>;
+  /** Set where it names a certificate for backends. */
+  readonly client: { readonly fault: Fault | undefined } | undefined;
+  readonly admitsUnverifiedClients: boolean;
   /** ListenerSets of which at least one listener can serve. */
   readonly attachedListenerSets: number;
 }
@@ -114,7 +117,18 @@ export function diagnosticsOf(facts: ObjectFacts): Diagnostic[] {
         return [error("not_allowed", "spec.parentRef", `Gateway ${facts.gateway} does not take this ListenerSet`)];
       return listenerDiagnostics(facts.listeners, error);
     case "Gateway":
-      return listenerDiagnostics(facts.listeners, error);
+      return [
+        ...listenerDiagnostics(facts.listeners, error),
+        ...(facts.client?.fault === undefined
+          ? []
+          : [
+              error(
+                codeOf(facts.client.fault.reason),
+                "spec.tls.backend.clientCertificateRef",
+                facts.client.fault.message,
+              ),
+            ]),
+      ];
     case "HTTPRoute":
     case "GRPCRoute":
     case "TCPRoute":

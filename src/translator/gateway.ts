@@ -16,6 +16,7 @@ import { GATEWAY_GROUP, nameKey } from "../api/refs.ts";
 import { resourceOf } from "../ir/encode.ts";
 import { bindKey, gatewayKey, listenerKey, setListenerKey } from "../ir/keys.ts";
 import type { Resource } from "../ir/resource.ts";
+import { admitsUnverifiedClients, translateGatewayClient } from "./gateway-client.ts";
 import type { LabelSelector } from "./labels.ts";
 import type { JoiningSet } from "./listener-set.ts";
 import { translateListenerTls, type TlsContext } from "./listener-tls.ts";
@@ -65,6 +66,9 @@ export interface GatewayView {
   /** Its own; those of its ListenerSets are theirs. */
   readonly listeners: readonly ListenerView[];
   readonly sets: readonly ListenerSetView[];
+  /** Set where it names a certificate for backends. */
+  readonly client: { readonly fault: Fault | undefined } | undefined;
+  readonly admitsUnverifiedClients: boolean;
   readonly resources: readonly Resource[];
 }
 
@@ -114,13 +118,19 @@ export function translateGateway(gateway: Gateway, sets: readonly JoiningSet[], 
     const listeners = translate(allowed ? set.spec.listeners : [], { gateway, id: setId, keyOf });
     return { id: setId, generation: set.metadata.generation ?? 0, gateway: key, allowed, listeners };
   });
+  const client = translateGatewayClient(gateway, context);
   return {
     id,
     key,
     generation: gateway.metadata.generation ?? 0,
+    client: client && { fault: client.fault },
+    admitsUnverifiedClients: admitsUnverifiedClients(gateway),
     listeners: viewsOf(own),
     sets: joined.map(({ listeners, ...set }) => ({ ...set, listeners: viewsOf(listeners) })),
-    resources: resourcesOf(id, key, [...own, ...joined.flatMap(({ listeners }) => listeners)]),
+    resources: [
+      ...resourcesOf(id, key, [...own, ...joined.flatMap(({ listeners }) => listeners)]),
+      ...(client?.resources ?? []),
+    ],
   };
 }
 

@@ -152,18 +152,14 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
     GatewayClass: graph.derive("class facts", inputs.classes, (_key, object): StatusFacts | undefined =>
       object.spec.controllerName === controllerName ? { kind: "GatewayClass", ...identify(object) } : undefined,
     ),
-    Gateway: graph.derive(
-      "gateway facts",
-      gateways,
-      (key, { id, generation, listeners, sets: joined }, read): StatusFacts => ({
-        kind: "Gateway",
-        id,
-        generation,
-        listeners,
-        attached: attachedTo(listeners, key, read),
-        attachedListenerSets: joined.filter((set) => set.listeners.some(({ fault }) => fault === undefined)).length,
-      }),
-    ),
+    Gateway: graph.derive("gateway facts", gateways, (key, gateway, read): StatusFacts => {
+      const { id, generation, listeners, client, admitsUnverifiedClients } = gateway;
+      const joined = gateway.sets.filter((set) => set.listeners.some(({ fault }) => fault === undefined));
+      const attached = attachedTo(listeners, key, read);
+      const attachedListenerSets = joined.length;
+      const common = { id, generation, listeners, client, admitsUnverifiedClients };
+      return { kind: "Gateway", ...common, attached, attachedListenerSets };
+    }),
     ListenerSet: graph.derive("listener set facts", listenerSets, (_key, set, read): StatusFacts => ({
       kind: "ListenerSet",
       ...set,

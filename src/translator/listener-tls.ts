@@ -58,8 +58,8 @@ export function translateListenerTls(
   if (typeof choice === "string") return { message, fault: { reason: Reason.Invalid, message: choice } };
   if (choice !== undefined) message.choice = choice;
   const fault =
-    new Resolver(id, context).certificate(listener.tls?.certificateRefs ?? [], message) ??
-    new Resolver(objectId(gateway), context).clients(validationOf(gateway, listener.port), message);
+    new CertificateReader(id, context).certificate(listener.tls?.certificateRefs ?? [], message) ??
+    new CertificateReader(objectId(gateway), context).clients(validationOf(gateway, listener.port), message);
   return { message, fault };
 }
 
@@ -76,7 +76,8 @@ interface Ref {
   readonly name: string;
 }
 
-class Resolver {
+/** Certificates and authorities that an object names. */
+export class CertificateReader {
   readonly #kind: string;
   readonly #namespace: string;
   readonly #context: TlsContext;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { documents, GATEWAY, pemObject, startGateway, type TestGateway } from "../support/gateway.ts";
-import { startTlsUpstream, type Handshake, type TlsUpstream } from "../support/tls-upstream.ts";
+import { createSelfSigned, startTlsUpstream, type Handshake, type TlsUpstream } from "../support/tls-upstream.ts";
 
 const ROUTE = `
 apiVersion: gateway.networking.k8s.io/v1
@@ -100,4 +100,28 @@ spec:
 `;
   const answer = await setup.with(wrong, right, own);
   assert.equal(((await answer.json()) as Handshake).serverName, "any.wild.test");
+});
+
+test("a Gateway shows its client certificate to backends over TLS, and says when it cannot", async (t) => {
+  const context = { after: (clean: () => void) => t.after(clean), dropped: undefined };
+  const client = createSelfSigned("the gateway");
+  const demands = { requestCert: true, rejectUnauthorized: true, ca: client.certificate };
+  const upstream = await startTlsUpstream(context, ["up.test"], demands);
+  const shown = GATEWAY.replace("listeners:", "tls: {backend: {clientCertificateRef: {name: client}}}\n  listeners:");
+  const rest = [
+    service(upstream.port),
+    ROUTE,
+    pemObject("ConfigMap", "ca", { "ca.crt": upstream.authority }),
+    tlsPolicy(`hostname: up.test, ${CA}`),
+  ];
+  const secret = pemObject("Secret", "client", { "tls.crt": client.certificate, "tls.key": client.key });
+  const gateway = await startGateway(context, documents(shown, secret, ...rest));
+  const answer = await fetch(gateway.url());
+  assert.equal(((await answer.json()) as Handshake).client, "the gateway");
+  await gateway.change(documents(shown, ...rest));
+  assert.equal((await fetch(gateway.url())).status, 503);
+  const messages = gateway.translator.diagnostics().map(({ path, message }) => `${path}: ${message}`);
+  assert.deepEqual(messages, ["spec.tls.backend.clientCertificateRef: Secret default/client not found"]);
+  await gateway.change(documents(GATEWAY, secret, ...rest));
+  assert.equal((await fetch(gateway.url())).status, 503, "nothing is shown that was not asked for");
 });

@@ -17,7 +17,7 @@ import type { CompiledPolicy, PolicySet } from "../pipeline/policy-set.ts";
 import { EndpointSet, type EndpointState } from "./endpoints.ts";
 import type { BackendDeps, BackendHandler } from "./handler.ts";
 import { createHttpHandler, serviceDestination, staticDestination, type Destination } from "./http-handler.ts";
-import { checkSettings, mergeSettings, settingsOfLevel } from "./settings.ts";
+import { checkSettings, mergeSettings, settingsOfLevel, withClientCertificate } from "./settings.ts";
 import type { Upstream, UpstreamTarget } from "./upstream.ts";
 
 /** One endpoint of a backend, for calls that no client's request takes there. */
@@ -183,14 +183,16 @@ export class BackendRegistry {
       bodyLimitBytes,
       settings: (section, inline, defaults) => {
         this.#refuseIfClosed(key, section);
-        return mergeSettings([
-          defaults,
-          ...outer.map(settingsOfLevel),
-          settingsOfLevel(policies.at(`backend:${key}`)),
-          section === "" ? undefined : settingsOfLevel(policies.at(`backend:${key}#${section}`)),
-          message.settings,
-          inline,
-        ]);
+        return withClientCertificate(
+          mergeSettings([
+            defaults,
+            ...outer.map(settingsOfLevel),
+            settingsOfLevel(policies.at(`backend:${key}`)),
+            section === "" ? undefined : settingsOfLevel(policies.at(`backend:${key}#${section}`)),
+            message.settings,
+            inline,
+          ]),
+        );
       },
       destination: (other) => this.callee(other).target,
     };

@@ -10,8 +10,17 @@ export function mergeSettings(levels: Iterable<BackendSettings | undefined>): Ba
   for (const level of levels) {
     if (level?.tls !== undefined) merged.tls = level.tls;
     if (level?.auth !== undefined) merged.auth = level.auth;
+    if (level?.clientCertificate !== undefined) merged.clientCertificate = level.clientCertificate;
   }
   return merged;
+}
+
+/** With the client certificate in the TLS settings that it completes. */
+export function withClientCertificate(settings: BackendSettings): BackendSettings {
+  const { clientCertificate, tls } = settings;
+  if (clientCertificate === undefined || tls === undefined || tls.certificatePem !== "") return settings;
+  const { certificatePem, privateKeyPem } = clientCertificate;
+  return { ...settings, tls: { ...tls, certificatePem, privateKeyPem } };
 }
 
 /** The policies of one level as settings: the older policy wins a field. @param policies oldest first */
@@ -19,7 +28,10 @@ export function settingsOfLevel(policies: readonly CompiledPolicy[]): BackendSet
   return mergeSettings(policies.map(({ backend }) => backend).toReversed());
 }
 
-/** @throws ConfigError when certificates or groups cannot be used */
+/**
+ * A client certificate of a Gateway is left to the connections that show it: it must not close those that do not.
+ * @throws ConfigError when certificates or groups cannot be used
+ */
 export function checkSettings(settings: BackendSettings | undefined): void {
   if (settings?.tls !== undefined) tlsOptions(settings.tls, "");
 }

@@ -157,6 +157,8 @@ test("a refused listener is not programmed, and the Gateway is not when none is 
     listeners: [listener("a", 80), listener("b", 81)],
     attached: new Map(),
     attachedListenerSets: 0,
+    client: undefined,
+    admitsUnverifiedClients: false,
   };
   const programmed = (...refused: readonly string[]): string[] => {
     const status = computeStatus(facts, refusing(...refused));
