@@ -81,13 +81,12 @@ export class TrailedBody implements BodyStream, BodySink {
       return;
     }
     const answer = this.#kind === "request" ? "requestTrailers" : "responseTrailers";
-    this.#session.ask(this.#kind, trailersPart(this.#kind, trailers), answer).then(
-      (message) => this.#answered(message, trailers),
-      (error: Error) => this.#failed(error, trailers),
-    );
+    this.#session
+      .ask(this.#kind, trailersPart(this.#kind, trailers), answer)
+      .then(this.#answered.bind(this, trailers), this.#failed.bind(this, trailers));
   }
 
-  #answered(message: ProcessingResponse | undefined, trailers: readonly string[]): void {
+  #answered(trailers: readonly string[], message: ProcessingResponse | undefined): void {
     this.#session.release();
     const { response } = message ?? {};
     if (response?.case === "immediateResponse") this.#sink?.error(new CalloutError("the processor ended the message"));
@@ -95,7 +94,7 @@ export class TrailedBody implements BodyStream, BodySink {
     else this.#sink?.end(mutateTrailers(response.value.headerMutation, trailers));
   }
 
-  #failed(error: Error, trailers: readonly string[]): void {
+  #failed(trailers: readonly string[], error: Error): void {
     this.#session.release();
     if (this.#failOpen && !this.#session.handed && error instanceof CalloutError) this.#sink?.end(trailers);
     else this.#sink?.error(error);
