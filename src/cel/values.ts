@@ -257,9 +257,20 @@ export function mapHasField(map: CelMap, name: string, budget: Budget): boolean 
   return property !== undefined && (property.get !== undefined || property.value !== undefined);
 }
 
-/** Nobody knows how many keys a plain object has before they are listed, so they are charged for after that. */
+/** Of maps that take long to list. */
+const sizes = new WeakMap<CelMap, number>();
+const LARGE = 4096;
+
+/**
+ * Nobody knows how many keys a plain object has before they are listed, so the first time they are charged for after
+ * that, and later ones before it. A spent budget lists nothing.
+ */
 export function mapKeys(map: CelMap, budget: Budget): readonly unknown[] {
+  const known = sizes.get(map);
+  if (budget.spend(known === undefined ? 0 : known >> 1)) return [];
   const keys = keysOf(map);
+  if (known !== undefined) return keys;
+  if (keys.length > LARGE) sizes.set(map, keys.length);
   return budget.spend(keys.length >> 1) ? [] : keys;
 }
 

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { request, type RequestOptions } from "node:https";
 import type { AddressInfo } from "node:net";
+import type { TLSSocket } from "node:tls";
 import { test } from "node:test";
 import { environmentOf, type Place } from "../../src/cel/places.ts";
 import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
@@ -115,8 +116,16 @@ async function listen(context: ProofContext, server: ReturnType<typeof createSer
   return (server.address() as AddressInfo).port;
 }
 
+interface Asking extends RequestOptions {
+  readonly session?: Buffer;
+  /** Told of each ticket that resumes the connection. */
+  readonly keep?: (session: Buffer) => void;
+  /** Takes down whether the connection was resumed. */
+  readonly reused?: boolean[];
+}
+
 /** One request as the table describes it. @param options over those of the client that has a certificate */
-async function ask(port: number, options: RequestOptions = {}): Promise<Record<string, unknown>> {
+async function ask(port: number, { keep, reused, ...options }: Asking = {}): Promise<Record<string, unknown>> {
   const headers = {
     host: "a.test",
     "x-test": "yes",
@@ -135,6 +144,12 @@ async function ask(port: number, options: RequestOptions = {}): Promise<Record<s
         response.on("end", () => resolve(body));
       },
     );
+    outgoing.on("socket", (socket) => {
+      // A request over HTTPS has a TLS socket.
+      const secure = socket as TLSSocket;
+      if (keep !== undefined) secure.on("session", keep);
+      secure.on("secureConnect", () => reused?.push(secure.isSessionReused()));
+    });
     outgoing.on("error", reject);
     outgoing.end("payload");
   });
@@ -208,6 +223,26 @@ test("nobody vouches for a certificate that no authority of the listener signed,
   assert.deepEqual(new Set(Object.values(names)), new Set(["absent"]));
   const none = await ask(port, { cert: undefined, key: undefined });
   assert.deepEqual(new Set(Object.values(none)), new Set(["absent"]));
+});
+
+test("a resumed connection is as much the client's as the first one, and without a certificate it is nobody's", async (t) => {
+  const paths = ["source.spiffeId", "source.subjectCn"];
+  const says = `  traffic: {directResponse: {status: 200, bodyExpression: ${quoted(askAll(paths, EXPECTED))}}}`;
+  const port = await serve(contextOf(t), routePolicy("asks", "web", says));
+  const known = ["spiffe://mesh.test/ns/shop/sa/cart", "cart"];
+  for (const [options, values] of [
+    [{}, known],
+    [{ cert: undefined, key: undefined }, ["absent", "absent"]],
+  ] as const) {
+    const sessions: Buffer[] = [];
+    const keep = (session: Buffer): void => void sessions.push(session);
+    assert.deepEqual(Object.values(await ask(port, { ...options, keep })), values);
+    const session = sessions.at(-1);
+    assert.ok(session, "no ticket");
+    const reused: boolean[] = [];
+    const seen = await ask(port, { ...options, session, reused });
+    assert.deepEqual([Object.values(seen), reused], [values, [true]]);
+  }
 });
 
 test("every field of llm has its value once a provider has answered", async (t) => {

@@ -1,9 +1,22 @@
 /** traffic.transformation through real sockets. */
 import assert from "node:assert/strict";
+import { test } from "node:test";
 import { echoed, startEcho } from "../support/echo.ts";
-import { routePolicy, startWeb, type TestGateway } from "../support/gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  gatewayPolicy,
+  route,
+  routePolicy,
+  startGateway,
+  startWeb,
+  staticBackend,
+  type TestGateway,
+} from "../support/gateway.ts";
 import { call } from "../support/http.ts";
-import { prove, type ProofContext } from "../support/prove.ts";
+import { startHttp2Upstream } from "../support/http2-upstream.ts";
+import { connectHttp2, sendHttp2 } from "../support/http2.ts";
+import { contextOf, prove, type ProofContext } from "../support/prove.ts";
 
 const TRANSFORMATION = "GwPolicy spec.traffic.transformation";
 
@@ -47,6 +60,47 @@ prove(named("request", ["body"]), "a request body may be computed from the one t
   const gateway = await transformed(context, `{request: {body: '{"was": json(request.body).name}'}}`);
   const answer = await call(gateway.url(), { method: "POST", body: '{"name":"x"}' });
   assert.deepEqual(JSON.parse(echoed(answer.body).body), { was: "x" });
+});
+
+test("a scheme may be rewritten for what comes after, HTTP/2 upstreams included, but not into another protocol", async (t) => {
+  const context = contextOf(t);
+  const upstream = await startHttp2Upstream(context, (stream, { ":scheme": scheme, "x-uri": uri }) => {
+    stream.respond({ ":status": 200 });
+    stream.end(`${scheme} ${String(uri)}`);
+  });
+  const seenWith = async (scheme: string): Promise<string> => {
+    const set = `[{name: ":scheme", value: '"${scheme}"'}, {name: x-uri, value: request.uri}]`;
+    const policy = routePolicy("policy", "web", `  traffic: {transformation: {request: {set: ${set}}}}`);
+    const backend = staticBackend("web", upstream.port);
+    const gateway = await startGateway(context, documents(GATEWAY, backend, route("web", "web"), policy));
+    const session = await connectHttp2(gateway.url());
+    t.after(() => session.close());
+    const answer = await sendHttp2(session, { ":path": "/p", ":authority": "a.test" });
+    return answer.body.toString();
+  };
+  assert.equal(await seenWith("https"), "https https://a.test/p");
+  assert.equal(await seenWith("file"), "http http://a.test/p");
+});
+
+test("a body over the limit goes on whole, is read once, and shows its first bytes", async (t) => {
+  const context = contextOf(t);
+  const echo = await startEcho(context);
+  const says = (name: string) =>
+    `transformation: {request: {set: [{name: ${name}, value: 'string(request.body == null) + " " + string(size(request.bodyPrefix))'}]}}`;
+  const policies = [
+    gatewayPolicy("early", `  traffic: {phase: PreRouting, ${says("x-early")}}`),
+    routePolicy("late", "web", `  traffic: {${says("x-late")}}`),
+  ];
+  const rest = [GATEWAY, staticBackend("web", echo.port), route("web", "web"), ...policies];
+  const gateway = await startGateway(context, documents(...rest));
+  for (const [size, seen] of [
+    [2_097_153, "true 2097152"],
+    [2_097_152, "false 2097152"],
+  ] as const) {
+    const answer = await call(gateway.url(), { method: "POST", body: "x".repeat(size) });
+    const { headers, body } = echoed(answer.body);
+    assert.deepEqual([headers["x-early"], headers["x-late"], body.length], [seen, seen, size]);
+  }
 });
 
 prove(

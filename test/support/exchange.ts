@@ -44,6 +44,7 @@ export function makeExchange(parts: ExchangeParts = {}): TestExchange {
     target: parts.target ?? "/",
     host: parts.host ?? "example.test",
     scheme: "http",
+    originalScheme: "http",
     version: "HTTP/1.1",
     requestHeaders: new HeaderList([...(parts.headers ?? [])]),
     originalTarget: parts.target ?? "/",

@@ -69,7 +69,8 @@ export class TestExchange implements Exchange {
   method = "POST";
   target = "/v1/chat/completions";
   host = "gateway.test";
-  readonly scheme = "http";
+  scheme: Exchange["scheme"] = "http";
+  readonly originalScheme = "http";
   readonly version = "1.1";
   readonly requestHeaders: HeaderList;
   readonly originalTarget = "/v1/chat/completions";

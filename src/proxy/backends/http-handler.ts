@@ -77,7 +77,8 @@ export function createHttpHandler(
       const target = destination.target(endpoint);
       const version = versionFor(exchange, destination.version, target.tls !== undefined);
       const { method, upgrade } = exchange;
-      return upstream.send(target, { ...limitOf(exchange), version, method, path, headers, upgrade });
+      const scheme = exchange.scheme === exchange.originalScheme ? undefined : exchange.scheme;
+      return upstream.send(target, { ...limitOf(exchange), version, scheme, method, path, headers, upgrade });
     });
   };
 }

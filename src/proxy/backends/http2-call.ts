@@ -79,7 +79,7 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
 
   #send(session: ClientHttp2Session): void {
     const { body } = this.request;
-    const { fields, declared } = encodeFields(this.request, this.#source.scheme);
+    const { fields, declared } = encodeFields(this.request, this.request.scheme ?? this.#source.scheme);
     const flows = body !== null && !Buffer.isBuffer(body);
     const stream = session.request(fields, { endStream: body === null, waitForTrailers: flows });
     this.#stream = stream;

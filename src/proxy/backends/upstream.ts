@@ -21,6 +21,8 @@ export interface UpstreamRequest {
   readonly method: string;
   /** Path and query. */
   readonly path: string;
+  /** What HTTP/2 says in `:scheme`; undefined: whether the upstream is spoken to over TLS. */
+  readonly scheme?: "http" | "https" | undefined;
   /** Sent as given, Host included; hop-by-hop fields are already gone. The client adds the framing of the body. */
   readonly headers: HeaderList;
   readonly body: Body;

@@ -9,5 +9,5 @@ export function versionFor(exchange: Exchange, fixed: HttpVersion, tls: boolean)
   if (fixed === HttpVersion.HTTP1 || exchange.upgrade !== undefined) return "http1";
   if (fixed === HttpVersion.HTTP2 || isGrpc(exchange.requestHeaders)) return "http2";
   if (tls) return "negotiated";
-  return exchange.scheme === "http" && exchange.version === "HTTP/2" ? "http2" : "http1";
+  return exchange.originalScheme === "http" && exchange.version === "HTTP/2" ? "http2" : "http1";
 }

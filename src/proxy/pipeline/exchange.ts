@@ -38,7 +38,10 @@ export interface Exchange extends Scope {
   host: string;
   /** What is sent as Host: the destination's name, `host` as it stands, or whatever suits the backend. */
   hostChoice: "auto" | "keep" | undefined;
-  readonly scheme: "http" | "https";
+  /** As it will be said to be; a change decides neither how the client is answered nor how the upstream is reached. */
+  scheme: "http" | "https";
+  /** How the client came. */
+  readonly originalScheme: "http" | "https";
   readonly version: string;
   readonly requestHeaders: HeaderList;
   /** Values of Proxy-Authorization: meant for us, so they are kept apart from what is forwarded. */

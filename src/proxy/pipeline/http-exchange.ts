@@ -44,7 +44,8 @@ type RouteInfo = NonNullable<Exchange["route"]>;
 export class HttpExchange implements Exchange {
   readonly startedAtMs: number = performance.now();
   method: string;
-  readonly scheme: "http" | "https";
+  scheme: "http" | "https";
+  readonly originalScheme: "http" | "https";
   readonly version: string;
   readonly originalTarget: string;
   readonly originalHost: string;
@@ -101,6 +102,7 @@ export class HttpExchange implements Exchange {
     this.#host = arrival.host;
     this.originalHost = arrival.host;
     this.scheme = arrival.scheme;
+    this.originalScheme = arrival.scheme;
     this.version = arrival.version;
     this.requestHeaders = arrival.headers;
     this.requestBody = arrival.body;

@@ -32,7 +32,7 @@ function isSameSite(exchange: Exchange, trusted: ReadonlySet<string>): boolean {
   if (sites.length > 0) return sites.every((site) => site === "same-origin" || site === "none") || areTrusted();
   if (origins.length === 0) return true;
   // The host that the browser spoke to: a policy before this one may have chosen another for the upstream.
-  const own = comparable(`${exchange.scheme}://${exchange.originalHost}`);
+  const own = comparable(`${exchange.originalScheme}://${exchange.originalHost}`);
   return own !== "" && (origins.every((origin) => comparable(origin) === own) || areTrusted());
 }
 

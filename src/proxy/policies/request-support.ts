@@ -16,6 +16,7 @@ export function requestTarget(exchange: Exchange): TransformTarget {
     setPseudo(name, value) {
       if (name === ":method" && METHOD.test(value)) exchange.method = value;
       else if (name === ":path" && TARGET.test(value)) exchange.target = value;
+      else if (name === ":scheme" && (value === "http" || value === "https")) exchange.scheme = value;
       else if (name === ":authority" && AUTHORITY.test(value)) exchange.host = value;
     },
   };

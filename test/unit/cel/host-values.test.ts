@@ -6,7 +6,7 @@ import { CelError } from "../../../src/cel/errors.ts";
 import { HeaderView } from "../../../src/cel/header-view.ts";
 import { Duration, Secret } from "../../../src/cel/values.ts";
 import { HeaderList } from "../../../src/lib/header-list.ts";
-import { evaluate, fails, gives, scopeOf } from "./support.ts";
+import { evaluate, failureCode, fails, gives, scopeOf } from "./support.ts";
 
 /** JSON does not say whether 1 is an int. */
 gives(
@@ -129,4 +129,24 @@ test("an expression that does not compile can be replaced by one that always fai
     () => expression.evaluate(scopeOf({})),
     (error) => error instanceof CelError && error.code === "does_not_compile" && error.message.includes('"1 +"'),
   );
+});
+
+test("a map of a hundred thousand members is listed once, however often an expression and later ones ask for them", () => {
+  let listed = 0;
+  const members = Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`k${at}`, at]));
+  const llmRequest = new Proxy(members, {
+    ownKeys(target) {
+      listed++;
+      return Reflect.ownKeys(target);
+    },
+  });
+  const sizes = Array.from({ length: 50 }, () => "default(size(llmRequest), 0)").join(" + ");
+  for (let again = 0; again < 3; again++) {
+    assert.equal(
+      failureCode(() => evaluate(sizes, { llmRequest })),
+      "cost_limit",
+    );
+  }
+  assert.equal(listed, 1);
+  assert.equal(evaluate("llmRequest.k99999", { llmRequest }), 99_999n);
 });
