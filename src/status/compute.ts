@@ -20,6 +20,7 @@ import type {
   PolicyFacts,
   RouteFacts,
 } from "../translator/facts.ts";
+import { SUPPORTED_FEATURES } from "./supported-features.ts";
 import type { DesiredCondition, DesiredEntry, DesiredListener, DesiredStatus } from "./desired.ts";
 
 export interface StatusContext {
@@ -79,7 +80,7 @@ function conditionsAt(observedGeneration: number): Make {
 function computeClass({ id, generation }: ClassFacts): DesiredStatus {
   const make = conditionsAt(generation);
   const accepted = make(Condition.Accepted, true, Reason.Accepted, "served by this controller");
-  return { id, form: "keyed", conditions: [accepted] };
+  return { id, form: "keyed", conditions: [accepted], supportedFeatures: SUPPORTED_FEATURES };
 }
 
 function computeGateway(

@@ -19,6 +19,8 @@ export type DesiredStatus = { readonly id: ObjectId } & (
       readonly conditions: readonly DesiredCondition[];
       /** Gateway only. */
       readonly listeners?: readonly DesiredListener[];
+      /** GatewayClass only: names, sorted. */
+      readonly supportedFeatures?: readonly string[];
       /** Gateway only. */
       readonly attachedListenerSets?: number;
       readonly addresses?: readonly { readonly type: string; readonly value: string }[];

@@ -78,6 +78,9 @@ function applied(desired: Keyed, status: Status, now: string): StatusWrite | und
     conditions,
     ...(listeners === undefined ? {} : { listeners }),
     ...countOf(desired.attachedListenerSets),
+    ...(desired.supportedFeatures === undefined
+      ? {}
+      : { supportedFeatures: desired.supportedFeatures.map((name) => ({ name })) }),
     ...(desired.addresses === undefined
       ? {}
       : { addresses: desired.addresses.map(({ type, value }) => ({ type, value })) }),
@@ -87,6 +90,7 @@ function applied(desired: Keyed, status: Status, now: string): StatusWrite | und
     conditions: byKey(stored.filter(isOurs), "type"),
     ...(listeners === undefined ? {} : { listeners: byKey(storedListeners.map(comparableListener), "name") }),
     ...(desired.attachedListenerSets === undefined ? {} : countOf(status["attachedListenerSets"])),
+    ...(desired.supportedFeatures === undefined ? {} : { supportedFeatures: arrayOf(status["supportedFeatures"]) }),
     ...(desired.addresses === undefined ? {} : { addresses: arrayOf(status["addresses"]) }),
   };
   const expected = { ...wanted, ...(listeners === undefined ? {} : { listeners: byKey(listeners, "name") }) };

@@ -1,0 +1,47 @@
+/**
+ * What a GatewayClass says of us (Gateway API `status.supportedFeatures`): the features of the standard channel that are
+ * served. A test compares them with the Gateway API's own list, so that none is forgotten when its version changes.
+ */
+
+/** Sorted, as the status holds them. */
+export const SUPPORTED_FEATURES: readonly string[] = [
+  "BackendTLSPolicy",
+  "BackendTLSPolicySANValidation",
+  "GRPCRoute",
+  "GRPCRouteNamedRouteRule",
+  "Gateway",
+  "GatewayBackendClientCertificate",
+  "GatewayFrontendClientCertificateValidation",
+  "GatewayFrontendClientCertificateValidationInsecureFallback",
+  "GatewayHTTPListenerIsolation",
+  "GatewayHTTPSListenerDetectMisdirectedRequests",
+  "GatewayPort8080",
+  "HTTPRoute",
+  "HTTPRoute303RedirectStatusCode",
+  "HTTPRoute307RedirectStatusCode",
+  "HTTPRoute308RedirectStatusCode",
+  "HTTPRouteBackendProtocolH2C",
+  "HTTPRouteBackendProtocolWebSocket",
+  "HTTPRouteBackendRequestHeaderModification",
+  "HTTPRouteBackendTimeout",
+  "HTTPRouteCORS",
+  "HTTPRouteHostRewrite",
+  "HTTPRouteMethodMatching",
+  "HTTPRouteNamedRouteRule",
+  "HTTPRouteParentRefPort",
+  "HTTPRoutePathRedirect",
+  "HTTPRoutePathRewrite",
+  "HTTPRoutePortRedirect",
+  "HTTPRouteQueryParamMatching",
+  "HTTPRouteRequestMirror",
+  "HTTPRouteRequestMultipleMirrors",
+  "HTTPRouteRequestPercentageMirror",
+  "HTTPRouteRequestTimeout",
+  "HTTPRouteResponseHeaderModification",
+  "HTTPRouteSchemeRedirect",
+  "ListenerSet",
+  "ReferenceGrant",
+  "TCPRoute",
+  "TLSRoute",
+  "TLSRouteModeTerminate",
+];
