@@ -18,6 +18,7 @@ import { createCallouts } from "./callouts/callouts.ts";
 import { Configuration } from "./configuration.ts";
 import { acceptorOf } from "./listeners/acceptor.ts";
 import { openBindSocket, type BindSocket } from "./listeners/bind.ts";
+import { Announced } from "./listeners/announced.ts";
 import type { Frontend } from "./listeners/frontend.ts";
 import { createHttp1 } from "./listeners/http1.ts";
 import { createHttp2 } from "./listeners/http2.ts";
@@ -110,7 +111,8 @@ export function createProxy(options: ProxyOptions): Proxy {
     const { key: bind, gateway } = message;
     const env = { podName, namespace: gateway?.namespace ?? "", gateway: gateway?.name ?? "" };
     const frontend = (): Frontend => configuration.frontendOf(bind);
-    const engine = { bind, env, log, frontend, stage: configuration.stageOf(bind), onFinished: record };
+    const announced = new Announced();
+    const engine = { bind, env, announced, log, frontend, stage: configuration.stageOf(bind), onFinished: record };
     const http1 = createHttp1(engine);
     const http2 = createHttp2(engine);
     const choose = (serverName: string): Callee => configuration.calleeOf(bind, serverName);
@@ -118,6 +120,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     const accept = acceptorOf(message.protocol, {
       log,
       env,
+      announced,
       frontend,
       tls: () => configuration.tlsOf(bind),
       http1,

@@ -1,21 +1,24 @@
 /** What happens to a new connection of a Bind, by the Bind's protocol: unwrapping first, then the engine that serves it. */
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { Protocol } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { Protocol, type ProxyProtocol } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
+import type { Announced } from "./announced.ts";
 import { helloOf } from "./client-hello.ts";
 import type { Engine } from "./engine.ts";
 import type { Frontend } from "./frontend.ts";
 import { lookAhead } from "./first-bytes.ts";
 import { peerOf, type Env } from "./peer.ts";
 import { takeByPreface } from "./preface.ts";
+import { readProxyHeader } from "./proxy-header.ts";
 import { TlsLayer, type BindTls } from "./server-tls.ts";
 import type { TcpEngine } from "./tcp.ts";
 
 export interface AcceptorParts {
   readonly log: Logger;
   readonly env: Env;
+  readonly announced: Announced;
   /** Asked for every connection. */
   readonly frontend: () => Frontend;
   /** Asked for every connection. */
@@ -25,8 +28,46 @@ export interface AcceptorParts {
   readonly tcp: TcpEngine;
 }
 
+/** A load balancer writes its header at once. */
+const PROXY_HEADER_TIMEOUT_MS = 5_000;
+
 /** @throws ConfigError for a protocol that this version does not know */
 export function acceptorOf(protocol: Protocol, parts: AcceptorParts): (socket: Socket) => void {
+  const accept = unwrapperOf(protocol, parts);
+  return (socket) => {
+    const { proxyProtocol } = parts.frontend();
+    if (proxyProtocol === undefined) accept(socket);
+    else takeHeader(socket, proxyProtocol, parts, accept);
+  };
+}
+
+function takeHeader(
+  socket: Socket,
+  versions: ProxyProtocol,
+  parts: AcceptorParts,
+  accept: (socket: Socket) => void,
+): void {
+  const refuse = (reason: string): void => {
+    parts.log.debug("connection refused", { peer: socket.remoteAddress ?? "", reason });
+    socket.destroy();
+  };
+  lookAhead(
+    socket,
+    (start) => readProxyHeader(start, versions),
+    (header) => {
+      if (header === "invalid") return refuse("malformed PROXY header");
+      if (header === "none" && !versions.optional) return refuse("no PROXY header");
+      if (header !== "none") {
+        socket.read(header.bytes);
+        if (header.client !== undefined) parts.announced.note(socket, header.client);
+      }
+      accept(socket);
+    },
+    versions.optional ? parts.frontend().http1.headTimeoutMs : PROXY_HEADER_TIMEOUT_MS,
+  );
+}
+
+function unwrapperOf(protocol: Protocol, parts: AcceptorParts): (socket: Socket) => void {
   const { log, tls, frontend, http1, http2 } = parts;
   switch (protocol) {
     case Protocol.HTTP:
@@ -53,7 +94,7 @@ export function acceptorOf(protocol: Protocol, parts: AcceptorParts): (socket: S
 
 function isAdmitted(socket: Socket, parts: AcceptorParts, serverName = ""): boolean {
   const settings = parts.frontend();
-  const reason = settings.refusal(peerOf(socket, parts.env, settings, serverName));
+  const reason = settings.refusal(peerOf(socket, parts, settings, serverName));
   if (reason === undefined) return true;
   parts.log.debug("connection not authorized", { peer: socket.remoteAddress ?? "", reason });
   socket.destroy();

@@ -4,6 +4,7 @@ import type { Logger } from "../../lib/log.ts";
 import type { Outcome } from "../pipeline/exchange.ts";
 import type { HttpExchange } from "../pipeline/http-exchange.ts";
 import type { Stage } from "../pipeline/run.ts";
+import type { Announced } from "./announced.ts";
 import type { Frontend } from "./frontend.ts";
 import type { Env } from "./peer.ts";
 
@@ -19,6 +20,7 @@ export interface EngineOptions {
   readonly bind: string;
   /** What expressions see of this process. */
   readonly env: Env;
+  readonly announced: Announced;
   readonly log: Logger;
   /** Asked for every connection. */
   readonly frontend: () => Frontend;

@@ -26,6 +26,8 @@ export function lookAhead<V>(
   };
   // A half-closed or broken connection is over before it began.
   const onEnd = (): void => void socket.destroy();
+  // Somebody may have looked before.
+  if (socket.isPaused()) socket.resume();
   socket.on("data", onData).on("end", onEnd).on("error", onEnd);
   socket.on("close", () => clearTimeout(timer));
 }

@@ -4,7 +4,12 @@
  */
 import { BlockList, isIP } from "node:net";
 import { createSecureContext } from "node:tls";
-import type { FrontendHttp, FrontendTls, Keepalive } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type {
+  FrontendHttp,
+  FrontendTls,
+  Keepalive,
+  ProxyProtocol,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Scope } from "../../cel/scope.ts";
 import { ConfigError, messageOf } from "../../lib/errors.ts";
 import { tlsChoice } from "./tls-choice.ts";
@@ -29,6 +34,8 @@ export interface Http2Settings {
 export interface Frontend {
   readonly keepalive: { readonly timeMs: number; readonly intervalMs: number; readonly probes: number };
   readonly tls: FrontendTls | undefined;
+  /** The header that connections begin with; undefined: they have none. */
+  readonly proxyProtocol: ProxyProtocol | undefined;
   readonly http1: Http1Settings;
   readonly http2: Http2Settings;
   /** After that much time a connection of HTTP ends, with what is under way. */
@@ -46,13 +53,13 @@ const HEAD_TIMEOUT_MS = 60_000;
 const LARGEST_WINDOW = 2_147_483_647;
 
 /** What the policies of a Bind say, merged. */
-export interface FrontendParts extends Pick<Frontend, "closed" | "refusal"> {
+export interface FrontendParts extends Pick<Frontend, "closed" | "refusal" | "proxyProtocol"> {
   readonly keepalive: Keepalive | undefined;
   readonly tls: FrontendTls | undefined;
   readonly http: FrontendHttp | undefined;
 }
 
-export function compileFrontend({ keepalive, tls, http, closed, refusal }: FrontendParts): Frontend {
+export function compileFrontend({ keepalive, tls, http, proxyProtocol, closed, refusal }: FrontendParts): Frontend {
   return {
     keepalive: compileKeepalive(keepalive),
     tls,
@@ -64,6 +71,7 @@ export function compileFrontend({ keepalive, tls, http, closed, refusal }: Front
     http2: compileHttp2(http),
     maxConnectionMs: http?.maxConnectionMs || undefined,
     trusts: compileTrust(http?.trustedProxies ?? []),
+    proxyProtocol,
     closed,
     refusal,
   };

@@ -70,7 +70,7 @@ class Connection implements Host {
 
   constructor(socket: Socket, options: EngineOptions, frontend: Frontend, state: { readonly draining: boolean }) {
     this.#socket = socket;
-    this.#peer = peerOf(socket, options.env, frontend);
+    this.#peer = peerOf(socket, options, frontend);
     this.#maxFields = frontend.http1.maxFields;
     this.#options = options;
     this.#state = state;

@@ -95,7 +95,7 @@ class Connection implements Host {
 
   constructor(session: ServerHttp2Session, options: EngineOptions, frontend: Frontend, state: State) {
     // The socket of a session is a proxy that lets addresses through; it is one of ours.
-    this.#peer = peerOf(session.socket as Socket, options.env, frontend);
+    this.#peer = peerOf(session.socket as Socket, options, frontend);
     this.#maxHeaderBytes = frontend.http2.maxHeaderBytes;
     this.#options = options;
     this.#state = state;

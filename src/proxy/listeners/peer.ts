@@ -6,6 +6,7 @@ import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import type { Scope } from "../../cel/scope.ts";
 import { Attributes, readers } from "../pipeline/attributes.ts";
+import type { Announced } from "./announced.ts";
 import type { Frontend } from "./frontend.ts";
 import { CERTIFICATE_READERS, type ClientCertificate, clientCertificateOf } from "./client-certificate.ts";
 
@@ -90,25 +91,31 @@ const DESTINATION = readers<Ends>({
 });
 
 /** @param sniffed the server name of a handshake that is not ours; "" for none */
-export function peerOf(socket: Socket, env: Env, frontend: Pick<Frontend, "trusts">, sniffed = ""): Peer {
+export function peerOf(
+  socket: Socket,
+  { env, announced }: { readonly env: Env; readonly announced: Announced },
+  frontend: Pick<Frontend, "trusts">,
+  sniffed = "",
+): Peer {
   const { localAddress = UNKNOWN, localPort = 0 } = socket;
   const secure = socket instanceof TLSSocket ? socket : undefined;
   // A client that has reset its connection already has no address any more.
   const gone = socket.remoteAddress === undefined || socket.remotePort === undefined;
-  const address = gone ? UNKNOWN : plain(socket.remoteAddress);
-  const port = gone ? 0 : socket.remotePort;
+  const rawAddress = gone ? UNKNOWN : plain(socket.remoteAddress);
+  const rawPort = gone ? 0 : socket.remotePort;
+  const { address, port } = announced.of(socket) ?? { address: rawAddress, port: rawPort };
   const ends: Ends = {
-    address,
+    address: plain(address),
     port,
-    rawAddress: address,
-    rawPort: port,
+    rawAddress,
+    rawPort,
     localAddress: plain(localAddress),
     localPort,
     serverName: secure === undefined ? sniffed || undefined : secure.servername || "",
     // Read now: once the connection is over, and a log line is written, it is not to be had any more.
     certificate: secure === undefined ? undefined : clientCertificateOf(secure),
   };
-  return new Peer(ends, env, frontend.trusts(address));
+  return new Peer(ends, env, frontend.trusts(ends.address));
 }
 
 const UNKNOWN = "unknown";

@@ -2,19 +2,28 @@
  * `frontend` of a GwPolicy: how a Gateway takes connections. What it reports about them (access log, tracing, metrics) is
  * not read here, and so named as not served.
  */
-import { create } from "@bufbuild/protobuf";
-import type { Frontend, FrontendHttp as ApiHttp, FrontendTls as ApiTls } from "../../../generated/types/frontend.ts";
+import { create, isFieldSet } from "@bufbuild/protobuf";
+import type {
+  Frontend,
+  FrontendHttp as ApiHttp,
+  FrontendProxyProtocol,
+  FrontendTls as ApiTls,
+} from "../../../generated/types/frontend.ts";
 import type { Keepalive as ApiKeepalive } from "../../../generated/types/backend-policies.ts";
 import {
+  ConnectMode,
+  ConnectSchema,
   FrontendHttpSchema,
   FrontendSettingsSchema,
   FrontendTlsSchema,
   KeepaliveSchema,
+  ProxyProtocolSchema,
   TlsChoiceSchema,
   type FrontendHttp,
   type FrontendSettings,
   type FrontendTls,
   type Keepalive,
+  type ProxyProtocol,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { parseDuration } from "../../lib/duration.ts";
 import { parseByteSize } from "../../lib/quantity.ts";
@@ -27,11 +36,12 @@ const LONGEST_MS = 2_147_483_647;
 /** @param report paths are relative to `spec.frontend` @returns undefined when it says nothing that is served */
 export function translateFrontend(block: Frontend | undefined, report: Report): FrontendSettings | undefined {
   if (block === undefined) return undefined;
-  const { tcp, tls, http, networkAuthorization } = block;
+  const { tcp, tls, http, proxyProtocol, networkAuthorization } = block;
   const message = create(FrontendSettingsSchema, {
     ...(tcp?.keepalive === undefined ? {} : { keepalive: keepalive(tcp.keepalive) }),
     ...(tls === undefined ? {} : { tls: translateTls(tls) }),
     ...(http === undefined ? {} : { http: translateHttp(http) }),
+    ...(proxyProtocol === undefined ? {} : { proxyProtocol: translateHeader(proxyProtocol) }),
     ...(networkAuthorization === undefined
       ? {}
       : {
@@ -43,8 +53,11 @@ export function translateFrontend(block: Frontend | undefined, report: Report): 
           ),
         }),
   });
-  const { keepalive: probes, tls: secured, http: spoken, networkAuthorization: rules } = message;
-  return (probes ?? secured ?? spoken ?? rules) ? message : undefined;
+  if (block.connect?.mode === "Deny") message.connect = create(ConnectSchema, { mode: ConnectMode.DENY });
+  else if (block.connect !== undefined)
+    report("connect.mode", `${block.connect.mode} is not served yet: CONNECT is refused`);
+  const isEmpty = FrontendSettingsSchema.fields.every((field) => !isFieldSet(message, field));
+  return isEmpty ? undefined : message;
 }
 
 function keepalive({ time, interval, retries }: ApiKeepalive): Keepalive {
@@ -52,6 +65,14 @@ function keepalive({ time, interval, retries }: ApiKeepalive): Keepalive {
     timeMs: milliseconds(time),
     intervalMs: milliseconds(interval),
     probes: retries ?? 0,
+  });
+}
+
+function translateHeader({ version, mode }: FrontendProxyProtocol): ProxyProtocol {
+  return create(ProxyProtocolSchema, {
+    v1: version === "V1" || version === "All",
+    v2: version !== "V1",
+    optional: mode === "Optional",
   });
 }
 

@@ -18,6 +18,7 @@ import { createAuthority, createLeaf } from "../../../src/lib/x509.ts";
 import { createUpstream } from "../../../src/proxy/backends/client.ts";
 import { createResolver } from "../../../src/proxy/backends/dns.ts";
 import { createHttpHandler, staticDestination } from "../../../src/proxy/backends/http-handler.ts";
+import { Announced } from "../../../src/proxy/listeners/announced.ts";
 import { compileFrontend } from "../../../src/proxy/listeners/frontend.ts";
 import { createHttp1 } from "../../../src/proxy/listeners/http1.ts";
 import { createHttp2 } from "../../../src/proxy/listeners/http2.ts";
@@ -114,12 +115,14 @@ async function serve(t: TestContext): Promise<Harness> {
     keepalive: undefined,
     tls: undefined,
     http: undefined,
+    proxyProtocol: undefined,
     refusal: () => undefined,
     closed: false,
   });
   const options = {
     bind: "8443/default/gw",
     env: { podName: String(EXPECTED["env.podName"]?.is), namespace: "default", gateway: "gw" },
+    announced: new Announced(),
     log: recordingLog().log,
     frontend: () => frontend,
     stage: { chain: [], end, captureBytes: 0 },
