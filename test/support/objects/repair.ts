@@ -4,11 +4,12 @@
  */
 import type { Violation } from "../../../src/admission/violation.ts";
 import { siteAt, sitesOf, stepsOf, valueAt, withValue } from "./edit.ts";
-import type { Steps, Wanted } from "./generate.ts";
+import type { Site, Steps, Wanted } from "./generate.ts";
 import { faultsOf, generator, hasShape, type Kind, objectOf } from "./kinds.ts";
 import type { Random } from "./random.ts";
 
-const TRIES = 25;
+/** Two or three changes may be needed at once, none of which helps alone. */
+const TRIES = 100;
 const TRIES_WITH_VALUE = 6;
 const EDITS = 120;
 
@@ -56,8 +57,7 @@ class Repair {
     const words = new Set(message.match(/[A-Za-z][\w.-]*/g));
     const candidates = [at, at.slice(0, -1), at.slice(0, -2)].flatMap((steps) => {
       const site = siteAt(generator, this.#kind.spec, steps);
-      const names = site === undefined ? [] : [...generator.below(site).keys()];
-      return names.filter((name) => words.has(name)).map((name) => [...steps, name]);
+      return [...words].filter((word) => isField(site, word)).map((word) => [...steps, ...word.split(".")]);
     });
     if (candidates.length === 0) return undefined;
     const steps = this.#random.pick(candidates);
@@ -113,6 +113,15 @@ class Repair {
   #isKept(steps: Steps): boolean {
     return restOf(this.#wanted, steps) !== undefined || isGiven(this.#wanted, steps);
   }
+}
+
+/** @param name "kind", or "workload.kind" for a field of a field */
+function isField(parent: Site | undefined, name: string): boolean {
+  const steps = name.split(".");
+  return steps.every((step, at) => {
+    const site = parent === undefined ? undefined : siteAt(generator, parent, steps.slice(0, at));
+    return site?.schema.properties?.[step] !== undefined;
+  });
 }
 
 /** What is left of the wanted steps below `steps`; undefined when they lead elsewhere. */
