@@ -1,15 +1,14 @@
 /** Expressions that users write into our kinds: each must compile and read only what exists where it stands. */
-import { hash } from "node:crypto";
 import { parseExpression } from "../cel/compile-expression.ts";
 import { REQUEST_ENVIRONMENT } from "../cel/environment.ts";
 import { CelError } from "../cel/errors.ts";
 import { type Place, environmentOf } from "../cel/places.ts";
 import { parseDuration } from "../lib/duration.ts";
 import { messageOf } from "../lib/errors.ts";
-import { RecentMap } from "../lib/recent-map.ts";
 import { violation } from "./messages.ts";
 import { textsAt } from "./paths.ts";
 import { print } from "./print.ts";
+import { SoundTexts } from "./sound-texts.ts";
 import type { Violation } from "./violation.ts";
 
 /** Path pattern → where the expression runs. "*" stands for each item of a list or each value of a map. */
@@ -21,10 +20,10 @@ export interface ExpressionPlace {
 }
 
 export function expressionViolations(object: unknown, places: readonly ExpressionPlace[]): Violation[] {
-  const isEarly = [...textsAt(object, PHASE)].some(({ text }) => text === "PreRouting");
+  const isEarly = textsAt(object, PHASE).some(({ text }) => text === "PreRouting");
   return places.flatMap(({ path: pattern, environment, or }) => {
     const place = isEarly && environment === "request" && pattern[1] === "traffic" ? "gateway" : environment;
-    return [...textsAt(object, pattern)].flatMap(({ path, text }) =>
+    return textsAt(object, pattern).flatMap(({ path, text }) =>
       or === "duration" && parseDuration(text) !== undefined ? [] : faultOf(path, text, place),
     );
   });
@@ -33,21 +32,16 @@ export function expressionViolations(object: unknown, places: readonly Expressio
 /** What it says decides for all of `traffic` whether there is a route yet. */
 const PHASE = ["spec", "traffic", "phase"];
 
-/** About two megabytes of digests. */
-const MOST_SOUND = 16_384;
+/** At most five megabytes. */
+const sound = new SoundTexts(16_384);
 
-/**
- * What was found sound, by place and digest: an update repeats most of its object, and an apply may be sent again. Texts
- * are not kept, because they may be long and hold secrets; faults are not, because their messages quote the text.
- */
-const sound = new RecentMap<string, true>(MOST_SOUND);
+function faultOf(path: string, text: string, place: Place): readonly Violation[] {
+  return sound.check(place, text, () => compilationFault(path, text, place));
+}
 
-function faultOf(path: string, text: string, place: Place): Violation[] {
-  const key = `${place} ${hash("sha256", text, "base64")}`;
-  if (sound.get(key) === true) return [];
+function compilationFault(path: string, text: string, place: Place): Violation[] {
   try {
     parseExpression(text, environmentOf(place));
-    sound.set(key, true);
     return [];
   } catch (error) {
     const message = `Invalid value: ${print(text)}: the expression does not compile: ${messageOf(error)}`;

@@ -15,7 +15,7 @@ type Check = (object: unknown, pattern: readonly string[]) => Violation[];
 
 /** By format of the schema. A format that its pattern describes in full needs no check. */
 const CHECKS: Readonly<Record<string, Check>> = {
-  regex: (object, pattern) => [...textsAt(object, pattern)].flatMap(({ path, text }) => patternFault(path, text)),
+  regex: (object, pattern) => textsAt(object, pattern).flatMap(({ path, text }) => patternFault(path, text)),
   htpasswd: credentialViolations,
 };
 
@@ -31,9 +31,9 @@ export function meaningViolations(groupKind: string, object: unknown): Violation
 
 /** Of two lines for one user only one could count, and which one is a matter of luck. Lines are never repeated here. */
 function credentialViolations(object: unknown, pattern: readonly string[]): Violation[] {
-  return [...valuesAt(object, pattern.slice(0, -1))].flatMap(({ path, value }) => {
+  return valuesAt(object, pattern.slice(0, -1)).flatMap(({ path, value }) => {
     const seen = new Set<string>();
-    return [...textsAt(value, ["*"], path)].flatMap((line) => {
+    return textsAt(value, ["*"], path).flatMap((line) => {
       const colon = line.text.indexOf(":");
       const name = line.text.slice(0, colon);
       if (colon <= 0) {
@@ -51,7 +51,7 @@ function credentialViolations(object: unknown, pattern: readonly string[]): Viol
 
 /** A warning: translation refuses them, and says so in the status. */
 function reservedViolations(object: unknown, pattern: readonly string[], names: readonly string[]): Violation[] {
-  return [...valuesAt(object, pattern)].flatMap(({ path, value }) =>
+  return valuesAt(object, pattern).flatMap(({ path, value }) =>
     names
       .filter((name) => typeof value === "object" && value !== null && Object.hasOwn(value, name))
       .map((name): Violation => {

@@ -31,33 +31,41 @@ export function reaches(path: string, pattern: readonly string[]): boolean {
 }
 
 /** Every text of `value` that a pattern of names reaches; "*" is each item of a list or each value of a map. */
-export function* textsAt(
+export function textsAt(
   value: unknown,
   pattern: readonly string[],
   path = "",
-): Generator<{ readonly path: string; readonly text: string }> {
-  for (const found of valuesAt(value, pattern, path)) {
-    if (typeof found.value === "string") yield { path: found.path, text: found.value };
-  }
+): { readonly path: string; readonly text: string }[] {
+  return valuesAt(value, pattern, path).flatMap(({ path: where, value: text }) =>
+    typeof text === "string" ? [{ path: where, text }] : [],
+  );
+}
+
+interface Found {
+  readonly path: string;
+  readonly value: unknown;
 }
 
 /** Every value that exists where a pattern of names leads. */
-export function* valuesAt(
-  value: unknown,
-  pattern: readonly string[],
-  path = "",
-): Generator<{ readonly path: string; readonly value: unknown }> {
-  const [step, ...rest] = pattern;
+export function valuesAt(value: unknown, pattern: readonly string[], path = ""): Found[] {
+  const found: Found[] = [];
+  collect({ path, value }, pattern, 0, found);
+  return found;
+}
+
+function collect(place: Found, pattern: readonly string[], at: number, found: Found[]): void {
+  const { path, value } = place;
+  const step = pattern[at];
+  if (value === undefined) return;
   if (step === undefined) {
-    if (value !== undefined) yield { path, value };
-    return;
-  }
-  if (step !== "*") {
-    yield* valuesAt(memberOf(value, step), rest, childPath(path, step));
-    return;
-  }
-  if (Array.isArray(value)) for (const [at, item] of value.entries()) yield* valuesAt(item, rest, childPath(path, at));
-  else if (typeof value === "object" && value !== null) {
-    for (const name of Object.keys(value)) yield* valuesAt(memberOf(value, name), rest, childPath(path, name));
+    found.push(place);
+  } else if (step !== "*") {
+    collect({ path: childPath(path, step), value: memberOf(value, step) }, pattern, at + 1, found);
+  } else if (Array.isArray(value)) {
+    for (const [index, item] of value.entries())
+      collect({ path: childPath(path, index), value: item }, pattern, at + 1, found);
+  } else if (typeof value === "object" && value !== null) {
+    for (const name of Object.keys(value))
+      collect({ path: childPath(path, name), value: memberOf(value, name) }, pattern, at + 1, found);
   }
 }

@@ -9,6 +9,7 @@ import { messageOf } from "../lib/errors.ts";
 import { violation } from "./messages.ts";
 import { memberOf, textsAt } from "./paths.ts";
 import { print } from "./print.ts";
+import { SoundTexts } from "./sound-texts.ts";
 import type { Violation } from "./violation.ts";
 
 const MATCH = ["spec", "rules", "*", "matches", "*"];
@@ -35,15 +36,21 @@ const PLACES: Readonly<Record<string, readonly PatternPlace[]>> = {
 /** @param groupKind "gateway.networking.k8s.io/HTTPRoute" */
 export function patternViolations(groupKind: string, object: unknown): Violation[] {
   return (PLACES[groupKind] ?? []).flatMap(({ holder, field }) => {
-    return [...textsAt(object, [...holder, field])].flatMap(({ path, text }) => {
+    return textsAt(object, [...holder, field]).flatMap(({ path, text }) => {
       const parent = parentOf(object, path);
       return memberOf(parent, "type") === "RegularExpression" ? patternFault(path, text) : [];
     });
   });
 }
 
+const sound = new SoundTexts(8_192);
+
 /** @returns nothing when the text is a regular expression that may be used */
-export function patternFault(path: string, text: string): Violation[] {
+export function patternFault(path: string, text: string): readonly Violation[] {
+  return sound.check("regex", text, () => compilationFault(path, text));
+}
+
+function compilationFault(path: string, text: string): Violation[] {
   const compiled = compilePattern(text);
   if (!(compiled instanceof Failure)) return [];
   const reason = compiled.message === NOT_RE2 ? syntaxFault(text) : compiled.message;
