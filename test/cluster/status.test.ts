@@ -6,7 +6,9 @@ import { STANDARD_KINDS } from "../../src/sources/kubernetes/kinds.ts";
 import { createKubernetesSource, type KubernetesSource } from "../../src/sources/kubernetes/kubernetes-source.ts";
 import { createKubernetesStatusClient } from "../../src/sources/kubernetes/status-client.ts";
 import type { DesiredCondition, DesiredStatus } from "../../src/status/desired.ts";
+import { computeStatus } from "../../src/status/compute.ts";
 import { createStatusWriter, type StatusClient, type StatusWriter } from "../../src/status/writer.ts";
+import { createTranslator } from "../../src/translator/translate.ts";
 import { defineGatewayKinds } from "../support/cluster.ts";
 import { RecordingSink } from "../support/recording-sink.ts";
 import { recordingLog } from "../support/silent-log.ts";
@@ -283,4 +285,82 @@ test("the status of an object that is gone is not an error", async () => {
   writer.put(routeStatus("never-was", condition("Accepted", "True")));
   await writer.idle();
   assert.equal(countWrites("never-was"), 0);
+});
+
+const GATEWAY_KINDS = ["GatewayClass", "Gateway", "ListenerSet", "GRPCRoute", "BackendTLSPolicy"] as const;
+
+const SECOND = {
+  parentRefs: [{ kind: "ListenerSet", name: "more", sectionName: "extra" }],
+  rules: [{ backendRefs: [{ name: "kept", port: 80 }] }],
+};
+
+/** One object of each kind whose status is ours, all of them in one Gateway. */
+function everyKind(): object[] {
+  const object = (kind: string, name: string, spec: object): object => ({
+    apiVersion: kind === "Service" ? "v1" : `${GROUP}/v1`,
+    kind,
+    metadata: kind === "GatewayClass" ? { name } : { name, namespace: "default" },
+    spec,
+  });
+  const listener = { name: "http", port: 80, protocol: "HTTP" };
+  return [
+    object("GatewayClass", "ours", { controllerName: CONTROLLER }),
+    object("Gateway", "whole", {
+      gatewayClassName: "ours",
+      listeners: [listener],
+      allowedListeners: { namespaces: { from: "Same" } },
+    }),
+    object("ListenerSet", "more", {
+      parentRef: { name: "whole" },
+      listeners: [
+        { ...listener, name: "extra", port: 81 },
+        { ...listener, name: "lost" },
+      ],
+    }),
+    object("Service", "kept", { ports: [{ port: 80 }] }),
+    object("GRPCRoute", "second", SECOND),
+    object("BackendTLSPolicy", "tls", {
+      targetRefs: [{ group: "", kind: "Service", name: "kept" }],
+      validation: { hostname: "kept.example.com", wellKnownCACertificates: "System" },
+    }),
+  ];
+}
+
+test("the server takes what is computed for each kind of the Gateway API, once", async () => {
+  const objects = everyKind();
+  for (const object of objects) await apply(object);
+  const translator = createTranslator({ controllerName: CONTROLLER, implicitClass: undefined });
+  const keys = ["GatewayClass//ours", "Gateway/default/whole", "ListenerSet/default/more"];
+  keys.push("GRPCRoute/default/second", "BackendTLSPolicy/default/tls");
+  await sink.until(({ objects: seen }) => keys.every((key) => seen.has(`${GROUP}/${key}`)));
+  await sink.until(({ objects: seen }) => seen.has("/Service/default/kept"));
+  const seen = [...sink.objects.values()].filter(({ metadata }) => metadata.name !== "gw");
+  const { touched } = translator.apply(seen.map((object) => ({ type: "set", object })));
+  const context = { controllerName: CONTROLLER, acknowledged: () => true, refusal: () => undefined };
+  const put = async (): Promise<void> => {
+    for (const id of touched) {
+      const facts = (GATEWAY_KINDS as readonly string[]).includes(id.kind) ? translator.facts(id) : undefined;
+      if (facts !== undefined) writer.put(computeStatus(facts, context));
+    }
+    await writer.idle();
+  };
+  await put();
+  const text = async (kind: string, name: string, path: string): Promise<string> =>
+    server.kubectl(["get", kind, name, "-o", `jsonpath={${path}}`]);
+  assert.match(
+    await text("gatewayclass", "ours", ".status.supportedFeatures[*].name"),
+    /\bGRPCRoute\b.*\bListenerSet\b/,
+  );
+  assert.equal(await text("gateway", "whole", ".status.attachedListenerSets"), "1");
+  assert.equal(await text("listenerset", "more", ".status.listeners[?(@.name=='extra')].attachedRoutes"), "1");
+  const lost = ".status.listeners[?(@.name=='lost')].conditions[?(@.type=='Conflicted')].reason";
+  assert.equal(await text("listenerset", "more", lost), "HostnameConflict");
+  assert.equal(await text("grpcroute", "second", ".status.parents[0].parentRef.kind"), "ListenerSet");
+  assert.equal(await text("backendtlspolicy", "tls", ".status.ancestors[0].conditions[0].reason"), "Accepted");
+  await sink.until(({ objects: stored }) =>
+    keys.every((key) => JSON.stringify(stored.get(`${GROUP}/${key}`)).includes("observedGeneration")),
+  );
+  const before = writes.length;
+  await put();
+  assert.equal(writes.length, before, "what is there already is not written again");
 });
