@@ -39,6 +39,8 @@ export function resolveBackend(
   { services, backends, grants }: BackendCollections,
   read: Read,
 ): string | Fault {
+  // A GwBackend brings its own port: one that is named beside it says nothing, and is no field that is not served.
+  const { port: namedPort } = ref;
   const target = {
     group: ref.group ?? "",
     kind: ref.kind ?? "Service",
@@ -58,9 +60,9 @@ export function resolveBackend(
     if (read.get(backends, nameKey(target)) !== undefined) return backendKey(target.namespace, target.name);
     return { reason: Reason.BackendNotFound, message: `${text} not found` };
   }
-  if (ref.port === undefined) return { reason: Reason.UnsupportedValue, message: `${text}: port is required` };
+  if (namedPort === undefined) return { reason: Reason.UnsupportedValue, message: `${text}: port is required` };
   const service = read.get(services, nameKey(target));
   if (service === undefined) return { reason: Reason.BackendNotFound, message: `${text} not found` };
-  const port = service.ports.find((candidate) => candidate.port === ref.port);
-  return port?.key ?? { reason: Reason.BackendNotFound, message: `${text} has no TCP port ${ref.port}` };
+  const port = service.ports.find((candidate) => candidate.port === namedPort);
+  return port?.key ?? { reason: Reason.BackendNotFound, message: `${text} has no TCP port ${namedPort}` };
 }

@@ -8,10 +8,18 @@ import { PROTECTIONS } from "../../generated/protections.ts";
 import { Condition } from "../../src/api/conditions.ts";
 import { computeStatus } from "../../src/status/compute.ts";
 import { startEcho } from "../support/echo.ts";
-import { documents, GATEWAY, route, startGateway, staticBackend, type TestGateway } from "../support/gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  route,
+  routePolicy,
+  startGateway,
+  staticBackend,
+  type TestGateway,
+} from "../support/gateway.ts";
 import { call } from "../support/http.ts";
 import { ALL, gatewayRef, policy, routeRef, serve } from "../support/policy-places.ts";
-import { prove } from "../support/prove.ts";
+import { contextOf, prove } from "../support/prove.ts";
 
 const NOWHERE = "url: 'http://127.0.0.1:1'";
 const DESCRIPTORS = "descriptors: [{entries: [{name: a, expression: \"'b'\"}]}]";
@@ -138,4 +146,17 @@ prove([], "a setting that does not protect leaves the route open, and status is 
   const gateway = await serve(context, policy("p", { refs: routeRef("a"), says }));
   assert.equal(await statusAt(gateway, "/a/one"), 200);
   isHonest(gateway, "spec.traffic.delay");
+});
+
+test("a port beside the name of a GwBackend is no field that is left unserved", async (t) => {
+  const context = contextOf(t);
+  const echo = await startEcho(context);
+  const backendRef = "{group: gwproxy.dev, kind: GwBackend, name: web, port: 9}";
+  const policy = routePolicy("ask", "web", `  traffic: {extAuth: {backendRef: ${backendRef}, http: {}}}`);
+  const gateway = await startGateway(
+    context,
+    documents(GATEWAY, staticBackend("web", echo.port), route("web", "web"), policy),
+  );
+  assert.equal((await call(gateway.url())).status, 200);
+  assert.deepEqual(gateway.translator.diagnostics(), []);
 });

@@ -27,7 +27,8 @@ test("a value of the wrong shape names the keyword and what it must be", () => {
     message: "a.yaml: Spec: x-gw-if has an unknown member only",
   });
   assert.throws(() => read("Spec: {type: object, x-gw-cel: nowhere}\n"), {
-    message: "a.yaml: Spec: x-gw-cel must be one of connection, request, backend, llm, callout, mcp, response, log",
+    message:
+      "a.yaml: Spec: x-gw-cel must be one of connection, gateway, request, backend, llm, callout, mcp, response, log",
   });
 });
 
