@@ -6,6 +6,7 @@ import { test, type TestContext } from "node:test";
 import { rawClient, type RawClient } from "../support/data-plane.ts";
 import { documents, GATEWAY, route, startGateway, staticBackend, type TestGateway } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
+import { answerOf, connectHttp2 } from "../support/http2.ts";
 import { policy, routeRef } from "../support/policy-places.ts";
 import type { ProofContext } from "../support/prove.ts";
 import { startWebSocketEcho } from "../support/web-socket.ts";
@@ -199,4 +200,57 @@ test("the time limit of a request ends when its tunnel begins, and not before", 
   assert.equal((await answered)[0].data, "alive");
   socket.close();
   await once(socket, "close");
+});
+
+const EXTENDED = {
+  ":method": "CONNECT",
+  ":protocol": "bytes",
+  ":scheme": "http",
+  ":path": "/chat",
+  ":authority": "a.test",
+};
+
+test("extended CONNECT of HTTP/2 becomes an upgrade of the upstream, with bytes both ways", async (t) => {
+  const upstream = await scripted(t, `${AGREE}welcome `, (socket) => {
+    socket.on("data", (chunk: Buffer) => void socket.write(chunk.toString().toUpperCase()));
+    socket.on("end", () => socket.end("BYE"));
+  });
+  const { gateway } = await serve(t, upstream);
+  const session = await connectHttp2(gateway.url());
+  t.after(() => void session.destroy());
+  await new Promise((resolve) => session.ping(resolve));
+  assert.equal(session.remoteSettings.enableConnectProtocol, true);
+  const stream = session.request(EXTENDED);
+  stream.end("hello ");
+  const { status, body } = await answerOf(stream);
+  assert.deepEqual([status, body.toString()], [200, "welcome HELLO BYE"]);
+});
+
+test("a WebSocket over HTTP/2 gets the handshake that its upstream needs", async (t) => {
+  const echo = await startWebSocketEcho(contextOf(t));
+  const { gateway } = await serve(t, echo.port);
+  const session = await connectHttp2(gateway.url());
+  t.after(() => void session.destroy());
+  await new Promise((resolve) => session.ping(resolve));
+  const stream = session.request({ ...EXTENDED, ":protocol": "websocket" }, { endStream: false });
+  const [headers] = (await once(stream, "response")) as [Record<string, string>];
+  assert.deepEqual(
+    [headers[":status"], headers["x-upstream"], headers["sec-websocket-accept"]],
+    [200, "echo", undefined],
+  );
+  assert.match(String(echo.seen[0]?.headers["sec-websocket-key"]), /^[A-Za-z0-9+/]{22}==$/);
+  // "hi", masked with zeros.
+  stream.write(Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0x68, 0x69]));
+  const [message] = (await once(stream, "data")) as [Buffer];
+  assert.deepEqual([...message], [0x81, 2, 0x68, 0x69]);
+  stream.close();
+});
+
+test("an upstream that refuses an extended CONNECT is no success, and plain CONNECT is refused", async (t) => {
+  const { gateway } = await serve(t, await scripted(t, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nno"));
+  const session = await connectHttp2(gateway.url());
+  t.after(() => void session.destroy());
+  await new Promise((resolve) => session.ping(resolve));
+  assert.equal((await answerOf(session.request(EXTENDED))).status, 502);
+  assert.equal((await answerOf(session.request({ ":method": "CONNECT", ":authority": "a.test:443" }))).status, 405);
 });

@@ -55,7 +55,7 @@ export interface Head {
   readonly hasBody: boolean;
 }
 
-/** @throws ProxyError request_invalid, upgrade_unsupported */
+/** @throws ProxyError request_invalid, headers_too_large, method_not_allowed, upgrade_unsupported */
 export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
   const found: Found = {
     host: undefined,
@@ -71,6 +71,7 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
   };
   if (head.maxFieldBytes !== undefined && listSize(head.fields) > head.maxFieldBytes)
     throw new ProxyError("headers_too_large");
+  if (head.method === "CONNECT") throw new ProxyError("method_not_allowed");
   if (head.fields.length > head.maxFields * 2) throw new ProxyError("headers_too_large");
   const raw = readFields(head.fields, found);
   const { target, authority } = splitTarget(head.target);

@@ -8,6 +8,7 @@ export class Http2Wire implements Wire {
   readonly #stream: ServerHttp2Stream;
   #trailers: readonly string[] = [];
   #isWaiting = false;
+  #hasLeft = false;
   /** The last frame of the answer is still to be made. */
   #owesTrailers = false;
 
@@ -81,7 +82,13 @@ export class Http2Wire implements Wire {
     this.onDrain?.();
   }
 
+  /** The stream is somebody else's from here on. */
+  protected leave(): void {
+    this.#hasLeft = true;
+  }
+
   #finished(): void {
+    if (this.#hasLeft) return;
     if (!this.#owesTrailers) setImmediate(stopRequest, this.#stream);
     this.onFinish?.();
   }

@@ -16,6 +16,7 @@ import type { Outcome } from "../pipeline/exchange.ts";
 import type { RequestHead } from "./arrival.ts";
 import type { Engine, EngineOptions } from "./engine.ts";
 import type { Frontend } from "./frontend.ts";
+import { Http2UpgradeWire, upgradeHead } from "./http2-upgrade.ts";
 import { Http2Wire } from "./http2-wire.ts";
 import { IncomingBody, type BodySource } from "./incoming-body.ts";
 import { peerOf, type Peer } from "./peer.ts";
@@ -59,6 +60,7 @@ function createServerFor(frontend: Frontend, options: EngineOptions, state: Stat
       maxFrameSize: http2.frameBytes,
       maxHeaderListSize: http2.maxHeaderBytes,
       enablePush: false,
+      enableConnectProtocol: true,
     },
     // A client may not keep the parser busy with frames that lead to nothing.
     maxSessionInvalidFrames: 100,
@@ -113,16 +115,19 @@ class Connection implements Host {
     // A broken stream ends by itself; what it was good for hears of it by "close".
     stream.on("error", ignore);
     const isBodyless = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
-    const head = headOf(fields, isBodyless, this.#maxHeaderBytes);
+    const plain = headOf(fields, isBodyless, this.#maxHeaderBytes);
+    const protocol = headers[":protocol"];
+    const upgrades = plain.method === "CONNECT" && typeof protocol === "string";
+    const head = upgrades ? upgradeHead(plain, protocol) : plain;
     const waits = headers.expect?.toLowerCase() === "100-continue";
     const makeBody = (): IncomingBody => new IncomingBody(new Http2BodySource(stream, waits));
-    const wire = new Http2Wire(stream);
+    const wire = upgrades ? new Http2UpgradeWire(stream) : new Http2Wire(stream);
     const visit = receive({ host: this, head, peer: this.#peer, makeBody, wire, options: this.#options });
     // A reset shows as "aborted" at once; as "close" only when everything that was sent has been read.
     const lost = visit.onConnectionLost.bind(visit);
     stream.on("aborted", lost);
     stream.on("close", lost);
-    if (head.isBodyless === true) stream.resume();
+    if (isBodyless) stream.resume();
   }
 
   entered(): void {}
