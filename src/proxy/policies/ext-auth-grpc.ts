@@ -11,6 +11,7 @@ import {
 } from "../../../generated/proto/envoy/service/auth/v3/external_auth_pb.ts";
 import type { ExtAuthGrpc } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
+import { AttributeMap } from "../../cel/values.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import type { Callout } from "../callouts/callout.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
@@ -36,7 +37,7 @@ export function compileGrpcCheck(
   const metadataOf = compileMetadata(requestMetadata?.expressions, deps);
   return async (exchange, body) => {
     const attributes = create(AttributeContextSchema, {
-      source: { address: { address: { case: "socketAddress", value: socketAddress(exchange.source) } } },
+      ...connectionOf(exchange),
       request: { time: timestampFromDate(exchange.startedAt), http: httpRequest(exchange, body) },
       contextExtensions,
       metadataContext: { filterMetadata: metadataOf(exchange) },
@@ -46,8 +47,30 @@ export function compileGrpcCheck(
   };
 }
 
-function socketAddress({ address, port }: Exchange["source"]) {
-  return { address, portSpecifier: { case: "portValue", value: port } } as const;
+/** Both ends of the connection. The principal is a name that the listener's authorities vouch for. */
+function connectionOf(exchange: Exchange) {
+  const client = membersOf(exchange, "source");
+  const server = membersOf(exchange, "destination");
+  const principal = client("spiffeId") ?? client("subject");
+  const sni = server("hostname");
+  return {
+    source: {
+      address: socketAddress(exchange.source.address, exchange.source.port),
+      ...(typeof principal === "string" ? { principal } : {}),
+    },
+    destination: { address: socketAddress(String(server("address") ?? ""), Number(server("port") ?? 0)) },
+    ...(typeof sni === "string" ? { tlsSession: { sni } } : {}),
+  };
+}
+
+function membersOf(exchange: Exchange, root: string): (name: string) => unknown {
+  const members = exchange.root(root);
+  return (name) => (members instanceof AttributeMap ? members.get(name) : undefined);
+}
+
+function socketAddress(address: string, port: number) {
+  const value = { address, portSpecifier: { case: "portValue", value: port } } as const;
+  return { address: { case: "socketAddress", value } } as const;
 }
 
 function httpRequest(exchange: Exchange, body: Buffer | undefined) {
