@@ -75,20 +75,24 @@ export function createHttpHandler(
     exchange.endpoint = endpoint.name;
     return call(exchange, endpoint, () => {
       const target = destination.target(endpoint);
-      const version = versionFor(exchange, destination.version, target.tls !== undefined);
+      const grpc = isGrpc(exchange.requestHeaders);
+      const version = versionFor(exchange, destination.version, { grpc, tls: target.tls !== undefined });
       const { method, upgrade } = exchange;
       const scheme = exchange.scheme === exchange.originalScheme ? undefined : exchange.scheme;
-      return upstream.send(target, { ...limitOf(exchange), version, scheme, method, path, headers, upgrade });
+      return upstream.send(target, { ...limitOf(exchange, grpc), version, scheme, method, path, headers, upgrade });
     });
   };
 }
 
 /** The body, and the limit of the attempt: the shorter of the rule's and, for gRPC, the caller's own. */
-function limitOf(exchange: Exchange): Pick<UpstreamRequest, "body" | "deadlineAtMs" | "timeoutCode" | "abort"> {
+function limitOf(
+  exchange: Exchange,
+  grpc: boolean,
+): Pick<UpstreamRequest, "body" | "deadlineAtMs" | "timeoutCode" | "abort"> {
   const { deadlineAtMs, backendTimeoutMs, requestBody: body } = exchange;
   let attemptAtMs = backendTimeoutMs === undefined ? Infinity : performance.now() + backendTimeoutMs;
   let timeoutCode: UpstreamRequest["timeoutCode"] = "backend_timeout";
-  if (isGrpc(exchange.requestHeaders)) {
+  if (grpc) {
     const callerAtMs = exchange.startedAtMs + (grpcTimeoutMs(exchange.requestHeaders) ?? Infinity);
     if (callerAtMs < attemptAtMs) {
       attemptAtMs = callerAtMs;

@@ -1,13 +1,16 @@
 /** Which version of HTTP a request leaves with (proxying.md 4.1): what is configured, else what suits both sides. */
 import { HttpVersion } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
-import { isGrpc } from "../pipeline/grpc.ts";
 import type { UpstreamVersion } from "./upstream.ts";
 
-/** @param fixed what the configuration says @param tls the upstream is spoken to over TLS */
-export function versionFor(exchange: Exchange, fixed: HttpVersion, tls: boolean): UpstreamVersion {
+/** @param fixed what the configuration says @param about `grpc`: the request is; `tls`: the upstream is spoken to over it */
+export function versionFor(
+  exchange: Exchange,
+  fixed: HttpVersion,
+  { grpc, tls }: { readonly grpc: boolean; readonly tls: boolean },
+): UpstreamVersion {
   if (fixed === HttpVersion.HTTP1 || exchange.upgrade !== undefined) return "http1";
-  if (fixed === HttpVersion.HTTP2 || isGrpc(exchange.requestHeaders)) return "http2";
+  if (fixed === HttpVersion.HTTP2 || grpc) return "http2";
   if (tls) return "negotiated";
   return exchange.originalScheme === "http" && exchange.version === "HTTP/2" ? "http2" : "http1";
 }
