@@ -7,10 +7,13 @@ import {
 import { RateLimitUnit } from "../../../generated/proto/envoy/type/v3/ratelimit_unit_pb.ts";
 import { LimitKind, type RateDescriptor } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
+import { CelError } from "../../cel/errors.ts";
 import type { Scope } from "../../cel/scope.ts";
+import { scalarText } from "../../cel/text.ts";
 import { Uint } from "../../cel/values.ts";
 import { ConfigError } from "../../lib/errors.ts";
-import { textOf, valueOf } from "./expression-support.ts";
+import { ProxyError } from "../errors.ts";
+import { valueOf } from "./expression-support.ts";
 import type { PolicyDeps } from "./policy.ts";
 
 export interface CompiledDescriptor {
@@ -45,7 +48,7 @@ export function compileDescriptor(spec: RateDescriptor, { expression }: PolicyDe
     countsTokens,
     read(scope) {
       const values = readEntries(entries, scope);
-      const limit = override === undefined ? undefined : limitOf(valueOf(override, scope));
+      const limit = override === undefined ? undefined : limitOf(known(override, scope));
       if (values === undefined || (override !== undefined && limit === undefined)) return undefined;
       return create(RateLimitDescriptorSchema, { entries: values, ...(limit === undefined ? {} : { limit }) });
     },
@@ -59,11 +62,25 @@ function readEntries(
 ): { key: string; value: string }[] | undefined {
   const read: { key: string; value: string }[] = [];
   for (const { key, value } of entries) {
-    const text = textOf(value, scope);
+    const text = scalarText(known(value, scope));
     if (text === undefined) return undefined;
     read.push({ key, value: text });
   }
   return read;
+}
+
+/**
+ * What fails leaves its descriptor out; what does not even compile would leave it out of every request, and nothing would
+ * be limited: the request ends. @throws ProxyError rate_limit_failed
+ */
+function known(expression: Expression, scope: Scope): unknown {
+  try {
+    return expression.evaluate(scope);
+  } catch (error) {
+    if (!(error instanceof CelError)) throw error;
+    if (error.code !== "does_not_compile") return undefined;
+    throw new ProxyError("rate_limit_failed", { detail: error.message, cause: error });
+  }
 }
 
 /** {unit, requestsPerUnit}. */

@@ -125,3 +125,20 @@ test("costs are whole numbers from zero on", async () => {
 test("a descriptor that counts nothing in particular is a configuration error", () => {
   assert.throws(() => compile([{ entries: ENTRIES }]), ConfigError);
 });
+
+test("a descriptor that does not compile ends the request, because otherwise nothing would be limited", async () => {
+  const refused = (error: unknown): boolean => error instanceof ProxyError && error.code === "rate_limit_failed";
+  const broken = [{ name: "a", expression: "response.code" }];
+  for (const requests of [
+    { entries: broken, kind: LimitKind.REQUESTS },
+    { entries: ENTRIES, kind: LimitKind.REQUESTS, limitOverride: "request.nothing" },
+  ]) {
+    const { hits, run } = compile([requests]);
+    await assert.rejects(run(makeExchange()), refused);
+    assert.deepEqual(hits, []);
+  }
+  const { run } = compile([{ ...TOKENS, entries: broken }]);
+  const exchange = makeExchange();
+  await run(exchange);
+  await assert.rejects(admit(exchange), refused);
+});
