@@ -233,6 +233,17 @@ prove(
   },
 );
 
+prove(
+  "GwPolicy spec.targetSelectors[].port",
+  "settings for a port of the selected Gateways hold on that port alone",
+  async (context) => {
+    const selectors = `{${GROUP}, kind: Gateway, matchLabels: {tier: edge}, port: 8081}`;
+    const { gateway } = await serveWith(context, policy("one", { selectors, says: limit(5) }));
+    assert.ok((await allowed(context, gateway, 8080)) > 5);
+    assert.equal(await allowed(context, gateway, 8081), 5);
+  },
+);
+
 prove([], "network rules of all levels count", async (context) => {
   const { gateway } = await serveWith(
     context,
