@@ -96,7 +96,7 @@ export function createAjv(): Ajv {
     code: { source: true, esm: true, lines: false },
   });
   ajv.addKeyword({ keyword: "duplicate", type: "array", schemaType: "array", code: duplicateKeyword });
-  ajv.addKeyword({ keyword: "int64", type: "number", schemaType: "boolean", code: int64Keyword });
+  ajv.addKeyword({ keyword: "int64", type: "number", schemaType: ["string", "array"], code: int64Keyword });
   ajv.addKeyword({ keyword: "closed", type: "object", schemaType: "object", code: closedKeyword });
   return ajv;
 }
@@ -136,12 +136,13 @@ function closed(component: string, schema: Schema): SchemaObject {
   return { ...result, closed: { component, fields: Object.keys(schema.properties ?? {}) } };
 }
 
-/** Whole numbers beyond 64 bits are no integers for the API server, whatever bounds the schema has. */
-function int64Keyword({ gen, data, it }: KeywordCxt): void {
+/** Whole numbers beyond 64 bits are no integers for the API server, whatever bounds the schema has. Its value: the type. */
+function int64Keyword({ gen, data, it, schema }: KeywordCxt): void {
+  const type: unknown = schema; // one name of a type, or several
   gen.if(_`Math.abs(${data}) >= 2 ** 63`, () => {
     report(
       gen,
-      _`{instancePath: ${strConcat(names.default.instancePath, it.errorPath)}, schemaPath: ${`${it.errSchemaPath}/type`}, keyword: "type", params: {type: "integer"}, message: "must be integer"}`,
+      _`{instancePath: ${strConcat(names.default.instancePath, it.errorPath)}, schemaPath: ${`${it.errSchemaPath}/type`}, keyword: "type", params: {type: ${stringify(type)}}, message: "must be of another type"}`,
     );
   });
 }
@@ -174,8 +175,8 @@ export function forAjv(schema: Schema): SchemaObject {
       Object.entries(source.properties).map(([name, child]) => [name, forAjv(child)]),
     );
   }
-  if (source.type === "integer") result["int64"] = true;
   if (source["x-kubernetes-int-or-string"] === true) result["type"] = ["integer", "string"];
+  if (source.type === "integer" || source["x-kubernetes-int-or-string"] === true) result["int64"] = result["type"];
   if (source.items !== undefined) result["items"] = forAjv(source.items);
   if (typeof source.additionalProperties === "object")
     result["additionalProperties"] = forAjv(source.additionalProperties);
