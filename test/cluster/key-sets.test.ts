@@ -6,7 +6,8 @@ import { startEcho } from "../support/echo.ts";
 import { documents, GATEWAY, route, routePolicy, staticBackend } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
 import { startKeyServer } from "../support/key-server.ts";
-import { eventually, freePorts } from "../support/process.ts";
+import { freePorts } from "../support/free-ports.ts";
+import { eventually } from "../support/process.ts";
 import { contextOf } from "../support/prove.ts";
 import { createIssuer, keySet } from "../support/tokens.ts";
 

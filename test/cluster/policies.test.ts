@@ -5,7 +5,8 @@ import { startCluster, startController, startPlane } from "../support/cluster.ts
 import { startEcho } from "../support/echo.ts";
 import { documents, GATEWAY, gatewayPolicy, route, routePolicy, staticBackend } from "../support/gateway.ts";
 import { call, type Answer, type Call } from "../support/http.ts";
-import { eventually, freePorts } from "../support/process.ts";
+import { freePorts } from "../support/free-ports.ts";
+import { eventually } from "../support/process.ts";
 import { contextOf } from "../support/prove.ts";
 
 /** `openssl passwd -apr1 -salt saltsalt secret` */

@@ -8,7 +8,8 @@ import { startPracticeProvider } from "../../examples/practice-provider/practice
 import { startHello } from "../../examples/quickstart/hello.ts";
 import { startCluster } from "../support/cluster.ts";
 import { call } from "../support/http.ts";
-import { eventually, freePorts, type GwproxyProcess, startGwproxy } from "../support/process.ts";
+import { freePorts } from "../support/free-ports.ts";
+import { eventually, type GwproxyProcess, startGwproxy } from "../support/process.ts";
 import { contextOf, type ProofContext } from "../support/prove.ts";
 import { checkQuickstart, quickstartManifests } from "../support/quickstart.ts";
 import { tlsFiles } from "../support/tls-files.ts";

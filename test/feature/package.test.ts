@@ -8,7 +8,8 @@ import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { startHello } from "../../examples/quickstart/hello.ts";
 import { startPracticeProvider } from "../../examples/practice-provider/practice-provider.ts";
-import { freePorts, startGwproxy } from "../support/process.ts";
+import { freePorts } from "../support/free-ports.ts";
+import { startGwproxy } from "../support/process.ts";
 import { checkQuickstart, quickstartManifests } from "../support/quickstart.ts";
 
 const run = promisify(execFile);

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { startHello } from "../../examples/quickstart/hello.ts";
 import { startPracticeProvider } from "../../examples/practice-provider/practice-provider.ts";
 import { call } from "../support/http.ts";
-import { eventually, freePorts, type GwproxyProcess, startGwproxy } from "../support/process.ts";
+import { freePorts } from "../support/free-ports.ts";
+import { eventually, type GwproxyProcess, startGwproxy } from "../support/process.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 import { checkQuickstart, quickstartManifests } from "../support/quickstart.ts";
 

@@ -1,6 +1,5 @@
 /** A gwproxy process of its own, as a user starts it, for tests that cross process borders. */
 import { spawn } from "node:child_process";
-import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { ProofContext } from "./prove.ts";
 
@@ -59,20 +58,6 @@ export function startGwproxy(
       });
     },
   };
-}
-
-/** Ports that were free a moment ago, all different. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer();
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }
 
 /** Tries until it holds; the last failure is the test's. For states that another process reaches in its own time. */

@@ -7,11 +7,11 @@ import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { request } from "node:https";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { freePort, freePorts } from "../support/free-ports.ts";
 import { makeCertificates, type Certificates } from "./certificates.ts";
 
 const run = promisify(execFile);
@@ -132,8 +132,8 @@ async function startEtcd(
   directory: string,
   guard: Guard,
 ): Promise<{ url: string; process: ChildProcess }> {
-  const url = `http://127.0.0.1:${await freePort()}`;
-  const peer = `http://127.0.0.1:${await freePort()}`;
+  const [clients = 0, peers = 0] = await freePorts(2);
+  const [url, peer] = [`http://127.0.0.1:${clients}`, `http://127.0.0.1:${peers}`];
   const args = [
     "--data-dir",
     "etcd-data",
@@ -257,16 +257,6 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   const exited = once(child, "exit");
   child.kill(signal);
   await exited;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
-  return address.port;
 }
 
 if (import.meta.main) {

@@ -3,11 +3,11 @@ import { execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
+import { freePort } from "../support/free-ports.ts";
 import { call } from "../support/http.ts";
 import type { ProofContext } from "../support/prove.ts";
 
@@ -95,14 +95,4 @@ async function distribution(): Promise<string> {
     rmSync(folder, { recursive: true, force: true });
   }
   return home;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo; // a TCP server's address is one
-  server.close();
-  await once(server, "close");
-  return port;
 }

@@ -6,11 +6,11 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
+import { freePort, freePorts } from "../support/free-ports.ts";
 import type { ProofContext } from "../support/prove.ts";
 
 type Cleaner = Pick<ProofContext, "after">;
@@ -56,7 +56,7 @@ export async function startRateLimitService(context: Cleaner, configuration: str
   context.after(() => rmSync(folder, { recursive: true, force: true }));
   mkdirSync(join(folder, "limits/config"), { recursive: true });
   writeFileSync(join(folder, "limits/config/config.yaml"), configuration);
-  const [port, health, debug] = [await freePort(), await freePort(), await freePort()];
+  const [port = 0, health = 0, debug = 0] = await freePorts(3);
   const child = startTied(context, join(bin, "ratelimit"), [], {
     REDIS_SOCKET_TYPE: "tcp",
     REDIS_URL: address,
@@ -96,16 +96,6 @@ async function startPrinting(context: Cleaner, program: string): Promise<string>
   context.after(() => void child.stdin.end());
   const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string]; // as the event is declared
   return line;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo; // a TCP server's address is one
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 function portOf(address: string): number {
