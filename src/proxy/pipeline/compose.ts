@@ -13,13 +13,8 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Middleware } from "../policies/policy.ts";
 import { REQUEST_ORDER, type PolicyName } from "./order.ts";
-import {
-  nameOf,
-  type CompiledMiddleware,
-  type CompiledPolicy,
-  type CompiledUnit,
-  type PolicySet,
-} from "./policy-set.ts";
+import type { CompiledMiddleware, CompiledPolicy, CompiledUnit, PolicySet } from "./policy-set.ts";
+import { nameOf } from "./units.ts";
 
 /** What the route object itself says; it beats every attached policy that did not lock the unit. */
 export interface InlineFilters {

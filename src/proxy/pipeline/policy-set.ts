@@ -11,7 +11,6 @@ import {
   type FrontendSettings,
   type Policy,
   type PolicyTarget,
-  type TrafficUnit,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
 import type { Place } from "../../cel/places.ts";
@@ -19,9 +18,7 @@ import { ConfigError } from "../../lib/errors.ts";
 import { POLICIES } from "../policies/index.ts";
 import type { Middleware, PolicyDeps } from "../policies/policy.ts";
 import { compare } from "../router/precedence.ts";
-import type { PolicyName } from "./order.ts";
-
-export type Unit = TrafficUnit["unit"];
+import { compileUnit, type Unit } from "./units.ts";
 
 export interface CompiledUnit {
   /** Unique among all versions of all policies. */
@@ -74,11 +71,11 @@ export class PolicySet {
     this.#environment = environment;
   }
 
-  /** Bytes of a body that may be held where no policy says otherwise. */
   get log(): PolicyDeps["log"] {
     return this.#environment.log;
   }
 
+  /** Bytes of a body that may be held where no policy says otherwise. */
   get bodyLimitBytes(): number {
     return this.#environment.bodyLimitBytes;
   }
@@ -154,7 +151,7 @@ export class PolicySet {
    * @throws ConfigError
    */
   compileUnit(unit: Unit, owner: string, preRouting = false): CompiledMiddleware {
-    return this.#compile(owner, preRouting, (deps) => compileMiddleware(unit, deps));
+    return this.#compile(owner, preRouting, (deps) => compileUnit(unit, deps));
   }
 
   #compileInner(unit: Unit, owner: string, preRouting: boolean): CompiledMiddleware | undefined {
@@ -221,77 +218,4 @@ export function targetKey({ target, section, port }: PolicyTarget): string {
   if (target.case === "gateway" && port !== 0) return `bind:${port}/${target.value}`;
   if (target.case === "gateway" && section !== "") return `listener:${target.value}.${section}`;
   return section === "" ? `${target.case}:${target.value}` : `${target.case}:${target.value}#${section}`;
-}
-
-const NAMES: Readonly<Record<NonNullable<Unit["case"]>, PolicyName>> = {
-  refusal: "refusal",
-  timeouts: "timeouts",
-  cors: "cors",
-  jwtAuthentication: "jwt-authentication",
-  basicAuthentication: "basic-authentication",
-  apiKeyAuthentication: "api-key-authentication",
-  extAuth: "ext-auth",
-  authorization: "authorization",
-  retry: "retry",
-  localRateLimit: "local-rate-limit",
-  globalRateLimit: "global-rate-limit",
-  buffer: "buffer",
-  extProc: "ext-proc",
-  transformation: "transformation",
-  csrf: "csrf",
-  headerModifiers: "header-modifiers",
-  hostRewrite: "host-rewrite",
-  delay: "delay",
-  directResponse: "direct-response",
-};
-
-/** @throws ConfigError for a unit that this version does not know */
-export function nameOf(unit: Unit): PolicyName {
-  if (unit.case === undefined) throw new ConfigError("a unit of the policy is unknown to this version");
-  return NAMES[unit.case];
-}
-
-function compileMiddleware(unit: Unit, deps: PolicyDeps): Middleware {
-  switch (unit.case) {
-    case "refusal":
-      return POLICIES.refusal.compile(unit.value, deps);
-    case "timeouts":
-      return POLICIES.timeouts.compile(unit.value, deps);
-    case "cors":
-      return POLICIES.cors.compile(unit.value, deps);
-    case "jwtAuthentication":
-      return POLICIES["jwt-authentication"].compile(unit.value, deps);
-    case "basicAuthentication":
-      return POLICIES["basic-authentication"].compile(unit.value, deps);
-    case "apiKeyAuthentication":
-      return POLICIES["api-key-authentication"].compile(unit.value, deps);
-    case "extAuth":
-      return POLICIES["ext-auth"].compile(unit.value, deps);
-    case "authorization":
-      return POLICIES.authorization.compile(unit.value, deps);
-    case "retry":
-      return POLICIES.retry.compile(unit.value, deps);
-    case "buffer":
-      return POLICIES.buffer.compile(unit.value, deps);
-    case "hostRewrite":
-      return POLICIES["host-rewrite"].compile(unit.value, deps);
-    case "delay":
-      return POLICIES.delay.compile(unit.value, deps);
-    case "localRateLimit":
-      return POLICIES["local-rate-limit"].compile(unit.value, deps);
-    case "globalRateLimit":
-      return POLICIES["global-rate-limit"].compile(unit.value, deps);
-    case "extProc":
-      return POLICIES["ext-proc"].compile(unit.value, deps);
-    case "transformation":
-      return POLICIES.transformation.compile(unit.value, deps);
-    case "csrf":
-      return POLICIES.csrf.compile(unit.value, deps);
-    case "headerModifiers":
-      return POLICIES["header-modifiers"].compile(unit.value, deps);
-    case "directResponse":
-      return POLICIES["direct-response"].compile(unit.value, deps);
-    case undefined:
-      throw new ConfigError("a unit of the policy is unknown to this version");
-  }
 }
