@@ -14,6 +14,7 @@ import type { Resource } from "../ir/resource.ts";
 import type { Collection, Readable } from "../lib/collections/collection.ts";
 import { deepEqual } from "../lib/deep-equal.ts";
 import { Graph, type Read } from "../lib/collections/graph.ts";
+import type { ReadableGroups } from "../lib/collections/groups.ts";
 import { declareBackendTls } from "./backend-tls/declare.ts";
 import { translateBackend } from "./backends/translate.ts";
 import type { WantedDocument } from "../sources/remote/documents.ts";
@@ -27,7 +28,7 @@ import type { Sent } from "./outbox.ts";
 import { translateContent, type PolicyContent } from "./policies/content.ts";
 import { readableTargets, refusalContent } from "./policies/refusal.ts";
 import { gatewaysOfTargets, resolveTargets, type TargetResolution } from "./policies/target.ts";
-import { gatewaysOf, type BackendReach, type ServiceReach } from "./reach.ts";
+import { gatewaysByUse, union, type BackendReach, type ServiceReach } from "./reach.ts";
 import { irRef } from "./refs.ts";
 import { indexBackendPolicies, type KeySetRequest } from "./remote-key-set.ts";
 import { declareRouteKind } from "./route-kind.ts";
@@ -137,25 +138,19 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
     ),
     ...routes.map((kind) => kind.sent),
   ];
-  const attachedTo = (listeners: readonly ListenerView[], gateway: string, read: Read): ReadonlyMap<string, number> => {
-    const parents = routes
-      .flatMap((kind) => read.byIndex(kind.attachmentsByGateway, gateway))
-      .flatMap(({ value }) => value);
-    const counts = new Map(listeners.map(({ key }) => [key, 0]));
-    for (const { key } of parents.flatMap((parent) => parent.listeners)) {
-      const count = counts.get(key);
-      if (count !== undefined) counts.set(key, count + 1);
-    }
-    return counts;
+  const attachedTo = (listeners: readonly ListenerView[], read: Read): ReadonlyMap<string, number> => {
+    const countOf = (listener: string): number =>
+      routes.reduce((sum, { byListener }) => sum + read.size(byListener, listener), 0);
+    return new Map(listeners.map(({ key }) => [key, countOf(key)]));
   };
   const facts = {
     GatewayClass: graph.derive("class facts", inputs.classes, (_key, object): StatusFacts | undefined =>
       object.spec.controllerName === controllerName ? { kind: "GatewayClass", ...identify(object) } : undefined,
     ),
-    Gateway: graph.derive("gateway facts", gateways, (key, gateway, read): StatusFacts => {
+    Gateway: graph.derive("gateway facts", gateways, (_key, gateway, read): StatusFacts => {
       const { id, generation, listeners, client, admitsUnverifiedClients } = gateway;
       const joined = gateway.sets.filter((set) => set.listeners.some(({ fault }) => fault === undefined));
-      const attached = attachedTo(listeners, key, read);
+      const attached = attachedTo(listeners, read);
       const attachedListenerSets = joined.length;
       const common = { id, generation, listeners, client, admitsUnverifiedClients };
       return { kind: "Gateway", ...common, attached, attachedListenerSets };
@@ -163,7 +158,7 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
     ListenerSet: graph.derive("listener set facts", listenerSets, (_key, set, read): StatusFacts => ({
       kind: "ListenerSet",
       ...set,
-      attached: attachedTo(set.listeners, set.gateway, read),
+      attached: attachedTo(set.listeners, read),
     })),
     HTTPRoute: http.facts,
     GRPCRoute: grpc.facts,
@@ -246,24 +241,21 @@ function declareDestinations(
   inputs: Inputs,
   { services, routes, policyReach, secrets, slicesByService }: Routing & Contents,
 ) {
-  const policiesByUse = policyReach.index(({ uses }) => uses);
-  const callers = (key: string, read: Read) => [
-    ...routes.map((kind) => read.byIndex(kind.byBackend, key)),
-    read.byIndex(policiesByUse, key),
-  ];
+  const byPolicies = policyReach.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
+  const users: ReadableGroups[] = [...routes.map((kind) => kind.gatewaysByBackend), byPolicies];
   const backends = graph.derive("backends", inputs.backends, (_key, backend, read) =>
     translateBackend(backend, { ...secrets, services }, read),
   );
   const backendReach = graph.derive("backend reach", backends, (_key, { key, uses }, read): BackendReach => ({
-    gateways: gatewaysOf(...callers(key, read)),
+    gateways: union(users.map((groups) => read.members(groups, key))),
     uses,
   }));
-  const backendsByUse = backendReach.index(({ uses }) => uses);
+  const byBackends = backendReach.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
   const serviceReach = graph.derive(
     "service reach",
     services,
     (_key, { ports }, read): ServiceReach =>
-      new Map(ports.map(({ key }) => [key, gatewaysOf(...callers(key, read), read.byIndex(backendsByUse, key))])),
+      new Map(ports.map(({ key }) => [key, union([...users, byBackends].map((groups) => read.members(groups, key)))])),
   );
   const sent = [
     send(graph, "sent backends", backends, (key, { resource }, read) =>

@@ -2,7 +2,7 @@
  * Which Gateway has to know of what: a route goes where it is attached, a backend where a route reaches it, a Service
  * where a route or a backend does. Small on purpose: these values stay equal when a route is merely edited.
  */
-import type { Entry } from "../lib/collections/collection.ts";
+import type { Membership } from "../lib/collections/groups.ts";
 import type { AttachableRoute, ParentView } from "./attach.ts";
 import type { TranslatedRoute } from "./routes/route.ts";
 
@@ -41,12 +41,12 @@ export function reachOfRoute(
   };
 }
 
-/** Every Gateway of the entries, once and sorted. */
-export function gatewaysOf(
-  ...groups: readonly (readonly Entry<{ readonly gateways: readonly string[] }>[])[]
-): string[] {
-  const found = new Set<string>();
-  for (const entries of groups)
-    for (const { value } of entries) for (const gateway of value.gateways) found.add(gateway);
-  return [...found].sort();
+/** Who uses what, from which Gateways: the groups are what is used. */
+export function gatewaysByUse(uses: readonly string[], gateways: readonly string[]): Membership[] {
+  return uses.flatMap((group) => gateways.map((member) => ({ group, member })));
+}
+
+/** Every Gateway of the lists, once and sorted. */
+export function union(lists: readonly (readonly string[])[]): string[] {
+  return [...new Set(lists.flat())].sort();
 }

@@ -1,12 +1,13 @@
 /** What is derived from one kind of route, the same for each: where it attaches, its resource, its reach and its facts. */
 import type { KubeObject } from "../api/object.ts";
 import { objectId } from "../api/object.ts";
-import type { Collection, ReadableIndex } from "../lib/collections/collection.ts";
+import type { Collection } from "../lib/collections/collection.ts";
+import type { ReadableGroups } from "../lib/collections/groups.ts";
 import type { Graph, Input, Read } from "../lib/collections/graph.ts";
 import { attachRoute, type AttachableRoute, type AttachContext, type ParentView } from "./attach.ts";
 import type { BackendCollections } from "./backend-refs.ts";
 import type { RouteFacts, StatusFacts } from "./facts.ts";
-import { reachOfRoute, type RouteReach } from "./reach.ts";
+import { gatewaysByUse, reachOfRoute, type RouteReach } from "./reach.ts";
 import type { TranslatedRoute } from "./routes/route.ts";
 import { send, sentTo } from "./send.ts";
 import type { Sent } from "./outbox.ts";
@@ -21,9 +22,11 @@ export interface RouteKindOptions<R extends object> {
 
 export interface RouteKind {
   readonly attachments: Collection<readonly ParentView[]>;
-  readonly attachmentsByGateway: ReadableIndex<readonly ParentView[]>;
+  /** The routes of each listener. */
+  readonly byListener: ReadableGroups;
   readonly reach: Collection<RouteReach>;
-  readonly byBackend: ReadableIndex<RouteReach>;
+  /** The Gateways from which routes lead to each backend. */
+  readonly gatewaysByBackend: ReadableGroups;
   readonly sent: Collection<readonly Sent[]>;
   readonly facts: Collection<StatusFacts>;
 }
@@ -44,9 +47,11 @@ export function declareRouteKind<R extends AttachableRoute & KubeObject>(
   });
   return {
     attachments,
-    attachmentsByGateway: attachments.index((parents) => parents.map(({ gateway }) => gateway)),
+    byListener: attachments.groups((parents, member) =>
+      parents.flatMap(({ listeners }) => listeners.map(({ key: group }) => ({ group, member }))),
+    ),
     reach,
-    byBackend: reach.index(({ backends: named }) => named),
+    gatewaysByBackend: reach.groups(({ backends: named, gateways }) => gatewaysByUse(named, gateways)),
     sent: send(graph, `sent ${kind}`, routes, (key, { resource }, read) =>
       sentTo(read.get(reach, key)?.gateways, [resource]),
     ),

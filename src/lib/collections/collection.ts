@@ -2,6 +2,7 @@
  * A keyed table whose reads are remembered. In: writes from an input or from a derivation. Out: values, and marks on
  * every computation that read what changed. Product-free: it knows keys, values and nothing else.
  */
+import { Groups, type MembershipsOf } from "./groups.ts";
 import { Cells, type Computation } from "./reads.ts";
 
 export interface Entry<V> {
@@ -32,6 +33,11 @@ export interface ReadableIndex<V> {
 
 export type Equal<V> = (a: V, b: V) => boolean;
 
+/** Is kept in step with every write. */
+interface Mirror<V> {
+  update(key: string, before: V | undefined, after: V | undefined): void;
+}
+
 export class Collection<V> implements Readable<V> {
   readonly name: string;
   /** Place in the order of computation: a derivation may only read collections of a lower rank. */
@@ -39,7 +45,7 @@ export class Collection<V> implements Readable<V> {
   readonly #equal: Equal<V>;
   readonly #values = new Map<string, V>();
   readonly #cells = new Cells();
-  readonly #indexes: Index<V>[] = [];
+  readonly #mirrors: Mirror<V>[] = [];
   readonly #followers: ((key: string) => void)[] = [];
   readonly #listeners: ((changes: readonly Change<V>[]) => void)[] = [];
   /** Values before the running batch, so that a batch reports one net change per key. */
@@ -69,10 +75,12 @@ export class Collection<V> implements Readable<V> {
 
   /** Finds entries by something they contain. Declared before the first entry arrives. */
   index(valuesOf: (value: V, key: string) => Iterable<string>): Index<V> {
-    const index = new Index(this, valuesOf);
-    for (const [key, value] of this.#values) index.update(key, undefined, value);
-    this.#indexes.push(index);
-    return index;
+    return this.#mirror(new Index(this, valuesOf));
+  }
+
+  /** Counts what entries name, without keeping the entries. Declared before the first entry arrives. */
+  groups(membershipsOf: MembershipsOf<V>): Groups<V> {
+    return this.#mirror(new Groups(this, membershipsOf));
   }
 
   /** Hears of net changes, once per flush, after everything has been computed. */
@@ -94,7 +102,7 @@ export class Collection<V> implements Readable<V> {
     if (!this.#before.has(key)) this.#before.set(key, before);
     if (after === undefined) this.#values.delete(key);
     else this.#values.set(key, after);
-    for (const index of this.#indexes) index.update(key, before, after);
+    for (const mirror of this.#mirrors) mirror.update(key, before, after);
     this.#cells.touch(key);
     for (const follow of this.#followers) follow(key);
   }
@@ -115,6 +123,12 @@ export class Collection<V> implements Readable<V> {
     }
     this.#before.clear();
     if (changes.length > 0) for (const listener of this.#listeners) listener(changes);
+  }
+
+  #mirror<M extends Mirror<V>>(mirror: M): M {
+    for (const [key, value] of this.#values) mirror.update(key, undefined, value);
+    this.#mirrors.push(mirror);
+    return mirror;
   }
 }
 

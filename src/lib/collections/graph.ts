@@ -5,12 +5,16 @@
  */
 import { deepEqual } from "../deep-equal.ts";
 import { Collection, type Entry, type Equal, type Readable, type ReadableIndex } from "./collection.ts";
+import type { ReadableGroups } from "./groups.ts";
 import { forgetReads, type Computation } from "./reads.ts";
 
 /** The only way for a derivation to look at other collections: every call is recorded. */
 export interface Read {
   get<V>(collection: Readable<V>, key: string): V | undefined;
   byIndex<V>(index: ReadableIndex<V>, value: string): readonly Entry<V>[];
+  members(groups: ReadableGroups, group: string): readonly string[];
+  /** How many members there are. */
+  size(groups: ReadableGroups, group: string): number;
 }
 
 /** `undefined` as result means that this key has no output. */
@@ -112,6 +116,16 @@ class Derivation<I, O> {
         allow(index.collection);
         index.record(value, computation);
         return index.lookup(value);
+      },
+      members: (groups, group) => {
+        allow(groups.collection);
+        groups.record(group, computation);
+        return groups.members(group);
+      },
+      size: (groups, group) => {
+        allow(groups.collection);
+        groups.record(group, computation);
+        return groups.size(group);
       },
     };
   }

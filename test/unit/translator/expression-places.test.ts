@@ -36,7 +36,7 @@ const OWN: Readonly<Partial<Record<Place, string>>> = {
 /** What depends on a sibling: the costs of requests are known before the answer, those of tokens after it. */
 const BY_SIBLING = /\.cost$/;
 
-const NOTHING: Read = { get: () => undefined, byIndex: () => [] };
+const NOTHING: Read = { get: () => undefined, byIndex: () => [], members: () => [], size: () => 0 };
 
 function policyWith(path: readonly string[], text: string, phase: string): { policy: GwPolicy; paths: string[] } {
   assert.ok(KIND);

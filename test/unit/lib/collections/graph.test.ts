@@ -20,6 +20,7 @@ function sampleGraph(): { graph: Graph; items: Input<Item>; limits: Input<number
     group: item.group,
     sum: item.weight + (read.get(items, item.next)?.weight ?? 0),
   }));
+  const sumsOfGroup = neighbours.groups(({ group, sum }) => [{ group, member: String(sum) }]);
   const bySum = neighbours.index((value) => [String(value.sum % 3)]);
   const groups = graph.derive("groups", limits, (key, limit, read) => {
     const found = read.byIndex(byGroup, key);
@@ -29,6 +30,8 @@ function sampleGraph(): { graph: Graph; items: Input<Item>; limits: Input<number
     size: group.keys.length,
     over: group.keys.some((name) => (read.get(neighbours, name)?.sum ?? 0) > group.limit),
     sameSum: read.byIndex(bySum, String(group.limit % 3)).map((entry) => entry.key),
+    sums: read.members(sumsOfGroup, key),
+    count: read.size(sumsOfGroup, key),
     key,
   }));
   const state = () =>
@@ -111,6 +114,43 @@ test("one change recomputes only what read it", () => {
   routes.set("route-3", "service-4");
   graph.flush();
   assert.deepEqual(calls, ["route-3"]);
+});
+
+test("one more entry that names a member wakes no reader of its group; the first and the last do", () => {
+  const graph = new Graph();
+  const users = graph.input<string>("users");
+  const services = graph.input<true>("services");
+  const byService = users.groups((service) => [{ group: service, member: "gateway" }]);
+  let calls = 0;
+  const reach = graph.derive("reach", services, (key, _value, read) => {
+    calls++;
+    return [...read.members(byService, key), read.size(byService, key)];
+  });
+  const step = (change: () => void): number => {
+    calls = 0;
+    change();
+    graph.flush();
+    return calls;
+  };
+  services.set("s", true);
+  assert.equal(
+    step(() => users.set("first", "s")),
+    1,
+  );
+  assert.equal(
+    step(() => users.set("second", "s")),
+    0,
+  );
+  assert.deepEqual(reach.get("s"), ["gateway", 1]);
+  assert.equal(
+    step(() => users.delete("first")),
+    0,
+  );
+  assert.equal(
+    step(() => users.delete("second")),
+    1,
+  );
+  assert.deepEqual(reach.get("s"), [0]);
 });
 
 test("a read that is no longer made no longer wakes anybody", () => {
