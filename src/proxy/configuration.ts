@@ -50,6 +50,7 @@ interface PlacedRoute {
 export class Configuration {
   readonly #options: ConfigurationOptions;
   readonly #resources = new Map<string, Resource>();
+  readonly #binds = new Map<string, Bind>();
   readonly #listeners = new Map<string, PlacedListener>();
   readonly #routes = new Map<string, PlacedRoute>();
   readonly #routesOfListener = new Map<string, Set<string>>();
@@ -73,8 +74,9 @@ export class Configuration {
     return this.#resources.values();
   }
 
-  binds(): Bind[] {
-    return [...this.#resources.values()].flatMap((resource) => (resource.type === "Bind" ? [resource.message] : []));
+  /** By key. */
+  binds(): ReadonlyMap<string, Bind> {
+    return this.#binds;
   }
 
   /** Entry of every request on a Bind. */
@@ -140,7 +142,6 @@ export class Configuration {
       for (const route of this.#routesOfListener.get(key) ?? []) routes.add(route);
     }
     for (const key of routes) this.#attempt(refused, { type: "HttpRoute", key }, () => this.#placeRoute(key));
-    for (const { router } of this.#listeners.values()) router.settle();
     return refused;
   }
 
@@ -159,6 +160,7 @@ export class Configuration {
     const { backends } = this.#options;
     switch (resource.type) {
       case "Bind":
+        this.#binds.set(key, resource.message);
         break;
       case "Listener":
         if (resource.message.tls !== undefined) compileServerTls(resource.message.tls);
@@ -226,6 +228,7 @@ export class Configuration {
     this.#resources.delete(`${type} ${key}`);
     switch (type) {
       case "Bind":
+        this.#binds.delete(key);
         break;
       case "Listener":
         this.#unhost(key);

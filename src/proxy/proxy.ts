@@ -133,7 +133,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   };
   /** Opens and closes sockets until they are as the Binds say. */
   const settleBinds = async (refused: ApplyResult["refused"][number][]): Promise<void> => {
-    const wanted = new Map(configuration.binds().map((bind) => [bind.key, bind]));
+    const wanted = configuration.binds();
     for (const [key, { listener, message }] of open) {
       const now = wanted.get(key);
       if (now?.port === message.port && now.protocol === message.protocol) continue;

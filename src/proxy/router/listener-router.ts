@@ -1,53 +1,44 @@
-/** The routes of one listener by host and path. A change of one route rebuilds the tables of its hosts and no others. */
+/** The routes of one listener by host and path. A change of one route costs what that route holds, however many there are. */
 import { HostMap } from "./host.ts";
 import type { Routable } from "./match.ts";
 import { PathTable } from "./path-table.ts";
 import type { Candidate } from "./precedence.ts";
 
-interface HostEntry<Rule> {
-  readonly routes: Map<string, readonly Candidate<Rule>[]>;
-  table: PathTable<Rule>;
+interface Place<Rule> {
+  readonly hosts: readonly string[];
+  readonly candidates: readonly Candidate<Rule>[];
 }
 
 export class ListenerRouter<Rule> {
-  readonly #hosts = new HostMap<HostEntry<Rule>>();
-  readonly #hostsOfRoute = new Map<string, readonly string[]>();
-  readonly #stale = new Set<string>();
+  readonly #hosts = new HostMap<PathTable<Rule>>();
+  readonly #places = new Map<string, Place<Rule>>();
 
-  /** Takes effect with the next `settle`. @param hostnames empty: every host */
+  /** In place of what the route was before. @param hostnames empty: every host */
   put(route: string, hostnames: readonly string[], candidates: readonly Candidate<Rule>[]): void {
     this.remove(route);
     const hosts = hostnames.length === 0 ? [""] : [...new Set(hostnames.map((host) => host.toLowerCase()))];
-    this.#hostsOfRoute.set(route, hosts);
+    this.#places.set(route, { hosts, candidates });
     for (const host of hosts) {
-      let entry = this.#hosts.get(host);
-      if (entry === undefined) this.#hosts.set(host, (entry = { routes: new Map(), table: new PathTable([]) }));
-      entry.routes.set(route, candidates);
-      this.#stale.add(host);
+      let table = this.#hosts.get(host);
+      if (table === undefined) this.#hosts.set(host, (table = new PathTable()));
+      for (const candidate of candidates) table.add(candidate);
     }
   }
 
   remove(route: string): void {
-    for (const host of this.#hostsOfRoute.get(route) ?? []) {
-      this.#hosts.get(host)?.routes.delete(route);
-      this.#stale.add(host);
+    const place = this.#places.get(route);
+    if (place === undefined) return;
+    this.#places.delete(route);
+    for (const host of place.hosts) {
+      const table = this.#hosts.get(host);
+      if (table === undefined) continue;
+      for (const candidate of place.candidates) table.remove(candidate);
+      if (table.size === 0) this.#hosts.set(host, undefined);
     }
-    this.#hostsOfRoute.delete(route);
-  }
-
-  /** Makes what was put and removed count, all of it at once. */
-  settle(): void {
-    for (const host of this.#stale) {
-      const entry = this.#hosts.get(host);
-      if (entry === undefined) continue;
-      if (entry.routes.size === 0) this.#hosts.set(host, undefined);
-      else entry.table = new PathTable([...entry.routes.values()].flat());
-    }
-    this.#stale.clear();
   }
 
   /** @param host as hostOf returns it @param path without the query */
   find(host: string, path: string, request: Routable): Candidate<Rule> | undefined {
-    return this.#hosts.first(host, ({ table }) => table.find(path, request));
+    return this.#hosts.first(host, (table) => table.find(path, request));
   }
 }

@@ -1,65 +1,110 @@
 /**
  * All candidates of one host, arranged so that a look-up costs the depth of a path and not the number of routes:
- * exact paths and prefixes by map, regular expressions in order, merged by rank.
+ * exact paths and prefixes by map, regular expressions in order. A change costs a search by halves, not a sort of all.
  */
 import { restMatches, type Routable } from "./match.ts";
 import { comparePrecedence, type Candidate } from "./precedence.ts";
 
-interface Ranked<Rule> {
-  readonly rank: number;
-  readonly candidate: Candidate<Rule>;
-}
+/** In order of precedence. */
+type Ordered<Rule> = Candidate<Rule>[];
 
 export class PathTable<Rule> {
-  readonly #exact = new Map<string, Ranked<Rule>[]>();
-  readonly #prefixes = new Map<string, Ranked<Rule>[]>();
-  readonly #regexes: Ranked<Rule>[] = [];
-  /** Segments of the longest prefix: a hostile path is never walked deeper. */
-  #depth = 0;
+  readonly #exact = new Map<string, Ordered<Rule>>();
+  readonly #prefixes = new Map<string, Ordered<Rule>>();
+  readonly #regexes: Ordered<Rule> = [];
+  /** How many prefixes have so many segments; the last entry is not zero. */
+  readonly #lengths: number[] = [];
+  #size = 0;
 
-  constructor(candidates: readonly Candidate<Rule>[]) {
-    const sorted = [...candidates].sort(comparePrecedence);
-    for (const [rank, candidate] of sorted.entries()) {
-      const { kind, text } = candidate.match.path;
-      if (kind === "regex") this.#regexes.push({ rank, candidate });
-      else append(kind === "exact" ? this.#exact : this.#prefixes, text, { rank, candidate });
-      if (kind === "prefix") this.#depth = Math.max(this.#depth, segments(text));
+  get size(): number {
+    return this.#size;
+  }
+
+  add(candidate: Candidate<Rule>): void {
+    const { kind, text } = candidate.match.path;
+    this.#size++;
+    if (kind === "regex") insert(this.#regexes, candidate);
+    else {
+      const map = kind === "exact" ? this.#exact : this.#prefixes;
+      const list = map.get(text);
+      if (list === undefined) map.set(text, [candidate]);
+      else insert(list, candidate);
     }
+    if (kind !== "prefix") return;
+    const length = segments(text);
+    while (this.#lengths.length <= length) this.#lengths.push(0);
+    this.#lengths[length] = (this.#lengths[length] ?? 0) + 1;
+  }
+
+  /** @param candidate one that was added */
+  remove(candidate: Candidate<Rule>): void {
+    const { kind, text } = candidate.match.path;
+    this.#size--;
+    if (kind === "regex") {
+      take(this.#regexes, candidate);
+      return;
+    }
+    const map = kind === "exact" ? this.#exact : this.#prefixes;
+    const list = map.get(text) ?? [];
+    take(list, candidate);
+    if (list.length === 0) map.delete(text);
+    if (kind !== "prefix") return;
+    const length = segments(text);
+    this.#lengths[length] = (this.#lengths[length] ?? 1) - 1;
+    while (this.#lengths.at(-1) === 0) this.#lengths.pop();
   }
 
   /** @param path without the query */
   find(path: string, request: Routable): Candidate<Rule> | undefined {
     const exact = this.#exact.get(path);
     if (exact !== undefined) {
-      for (const { candidate } of exact) if (restMatches(candidate.match, request)) return candidate;
+      for (const candidate of exact) if (restMatches(candidate.match, request)) return candidate;
     }
     const prefix = this.#findPrefix(path, request);
-    const regex = this.#regexes.length === 0 ? undefined : this.#findRegex(path, request, prefix?.rank ?? Infinity);
-    return (regex ?? prefix)?.candidate;
+    return this.#regexes.length === 0 ? prefix : (this.#findRegex(path, request, prefix) ?? prefix);
   }
 
-  #findPrefix(path: string, request: Routable): Ranked<Rule> | undefined {
-    for (let end = deepest(path, this.#depth); end >= 0; end = end === 0 ? -1 : path.lastIndexOf("/", end - 1)) {
-      const ranked = this.#prefixes.get(end === path.length ? path : path.slice(0, end));
-      if (ranked === undefined) continue;
-      for (const entry of ranked) if (restMatches(entry.candidate.match, request)) return entry;
+  #findPrefix(path: string, request: Routable): Candidate<Rule> | undefined {
+    // Of the longest prefix: a hostile path is never walked deeper.
+    const depth = this.#lengths.length - 1;
+    if (depth < 0) return undefined;
+    for (let end = deepest(path, depth); end >= 0; end = end === 0 ? -1 : path.lastIndexOf("/", end - 1)) {
+      const ordered = this.#prefixes.get(end === path.length ? path : path.slice(0, end));
+      if (ordered === undefined) continue;
+      for (const candidate of ordered) if (restMatches(candidate.match, request)) return candidate;
     }
     return undefined;
   }
 
-  #findRegex(path: string, request: Routable, before: number): Ranked<Rule> | undefined {
-    for (const entry of this.#regexes) {
-      if (entry.rank > before) return undefined;
-      if (restMatches(entry.candidate.match, request) && entry.candidate.match.path.test(path)) return entry;
+  #findRegex(path: string, request: Routable, other: Candidate<Rule> | undefined): Candidate<Rule> | undefined {
+    for (const candidate of this.#regexes) {
+      if (other !== undefined && comparePrecedence(other, candidate) < 0) return undefined;
+      if (restMatches(candidate.match, request) && candidate.match.path.test(path)) return candidate;
     }
     return undefined;
   }
 }
 
-function append<T>(map: Map<string, T[]>, key: string, value: T): void {
-  const list = map.get(key);
-  if (list === undefined) map.set(key, [value]);
-  else list.push(value);
+function insert<Rule>(list: Ordered<Rule>, candidate: Candidate<Rule>): void {
+  list.splice(placeOf(list, candidate), 0, candidate);
+}
+
+function take<Rule>(list: Ordered<Rule>, candidate: Candidate<Rule>): void {
+  // Routes of two kinds may have one name, so that several are neither before nor after each other.
+  const at = list.lastIndexOf(candidate, placeOf(list, candidate) - 1);
+  if (at < 0) throw new Error(`the table holds no such match of ${candidate.routeName}`);
+  list.splice(at, 1);
+}
+
+/** Behind everything that does not come after the candidate. */
+function placeOf<Rule>(list: Ordered<Rule>, candidate: Candidate<Rule>): number {
+  let [from, to] = [0, list.length];
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (comparePrecedence(list[middle] as Candidate<Rule>, candidate) <= 0) from = middle + 1;
+    else to = middle;
+  }
+  return from;
 }
 
 function segments(prefix: string): number {
