@@ -58,7 +58,8 @@ export function createKeyedQueue<Value>(options: QueueOptions<Value>): KeyedQueu
   const isBusy = ({ next, isRunning }: Item<Value>): boolean => next !== undefined || isRunning;
 
   const settle = (): void => {
-    if (running > 0) return;
+    // Every key ever written has an item: they are looked through only when somebody waits.
+    if (running > 0 || idlers.length === 0) return;
     for (const item of items.values()) if (isBusy(item)) return;
     for (const resolve of idlers) resolve();
     idlers = [];

@@ -57,6 +57,10 @@ export class Outbox {
     return [...this.#held.values()].map(({ resource }) => resource);
   }
 
+  resource(type: Resource["type"], key: string): Resource | undefined {
+    return this.#held.get(idOf({ type, key }))?.resource;
+  }
+
   resourcesOf(gateway: string): Resource[] {
     return [...(this.#perGateway.get(gateway)?.values() ?? [])];
   }
@@ -82,7 +86,7 @@ function record(update: MutableUpdate, before: Resource | undefined, after: Reso
   return true;
 }
 
-function idOf({ type, key }: Resource): string {
+function idOf({ type, key }: Pick<Resource, "type" | "key">): string {
   return `${type} ${key}`;
 }
 

@@ -2,6 +2,7 @@
 import type { ObjectId } from "../api/object.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from "../api/refs.ts";
 import type { Collection } from "../lib/collections/collection.ts";
+import type { Diagnostic } from "./diagnostics.ts";
 import { diagnosticsOf, type ObjectFacts } from "./facts.ts";
 import { declareGraph } from "./graph.ts";
 import { feed } from "./inputs.ts";
@@ -15,11 +16,16 @@ export function createTranslator(options: TranslatorOptions): Translator {
   let isWantedNew = false;
   documents.onChange(() => (isWantedNew = true));
   for (const collection of sent) collection.onChange((changes) => outbox.collect(changes));
-  const found = [...Object.values(facts), ...Object.values(remarks)];
-  for (const collection of found)
+  const found: FaultyObjects[] = [...Object.values(facts), ...Object.values(remarks)].map((collection) => {
+    const faulty: FaultyObjects = new Map();
     collection.onChange((changes) => {
-      for (const { after } of changes) if (after !== undefined) touched.push(after.id);
+      for (const { key, after } of changes) {
+        note(faulty, key, after);
+        if (after !== undefined) touched.push(after.id);
+      }
     });
+    return faulty;
+  });
   return {
     apply(events) {
       touched = [];
@@ -30,14 +36,24 @@ export function createTranslator(options: TranslatorOptions): Translator {
     },
     resourcesOf: (gateway) => outbox.resourcesOf(gateway),
     resources: () => outbox.resources(),
+    resource: (type, key) => outbox.resource(type, key),
     gateways: () => [...gateways.keys()].sort(),
-    diagnostics: () => found.flatMap((collection) => [...collection.values()].flatMap((each) => diagnosticsOf(each))),
+    diagnostics: () => found.flatMap((faulty) => [...faulty.values()].flat()),
     diagnosticsOf(id) {
       const each = find(id, facts) ?? find(id, remarks);
       return each === undefined ? [] : diagnosticsOf(each);
     },
     facts: (id) => find(id, facts),
   };
+}
+
+/** Findings by key: of thousands of objects few have any, and they are asked for after each step. */
+type FaultyObjects = Map<string, readonly Diagnostic[]>;
+
+function note(faulty: FaultyObjects, key: string, facts: ObjectFacts | undefined): void {
+  const diagnostics = facts === undefined ? [] : diagnosticsOf(facts);
+  if (diagnostics.length > 0) faulty.set(key, diagnostics);
+  else faulty.delete(key);
 }
 
 function find<F extends ObjectFacts>(id: ObjectId, facts: Readonly<Record<string, Collection<F>>>): F | undefined {

@@ -39,6 +39,7 @@ export interface Translator {
   /** Everything a data plane of this Gateway should hold. */
   resourcesOf(gateway: string): readonly Resource[];
   resources(): readonly Resource[];
+  resource(type: Resource["type"], key: string): Resource | undefined;
   gateways(): readonly string[];
   diagnostics(): readonly Diagnostic[];
   /** Those of one object; for kinds whose status is not ours to write, or empty. */

@@ -13,7 +13,7 @@ import type { XdsServerOptions } from "../../xds/server/discovery.ts";
 import { createAcknowledgements, type ResourceId } from "./acknowledgements.ts";
 
 export interface StatusFeedOptions {
-  readonly translator: Pick<Translator, "facts" | "diagnosticsOf" | "resources">;
+  readonly translator: Pick<Translator, "facts" | "diagnosticsOf" | "resource">;
   readonly controllerName: string;
   readonly put: (status: DesiredStatus) => void;
   /** Hears of what is found in objects whose status has no place for it. */
@@ -44,6 +44,17 @@ export function createStatusFeed({ translator, controllerName, put, log }: Statu
   const acknowledgements = createAcknowledgements();
   const context = { controllerName, acknowledged: acknowledgements.has, refusal: acknowledgements.refusal };
 
+  /** The objects behind resources, each once. */
+  function ownersOf(wanted: readonly ResourceId[]): ObjectId[] {
+    const owners = new Map<string, ObjectId>();
+    for (const { type, key } of wanted) {
+      const resource = translator.resource(type, key);
+      const owner = resource && ownerOf(resource);
+      if (owner !== undefined) owners.set(`${owner.kind} ${owner.namespace}/${owner.name}`, owner);
+    }
+    return [...owners.values()];
+  }
+
   function write(ids: readonly ObjectId[]): void {
     for (const id of ids) {
       const facts = translator.facts(id);
@@ -62,28 +73,14 @@ export function createStatusFeed({ translator, controllerName, put, log }: Statu
       write(step.touched);
     },
     answers: {
-      onAck: (gateway, resources, stream) =>
-        write(ownersOf(translator.resources(), acknowledgements.ack(gateway, stream, resources))),
+      onAck: (gateway, resources, stream) => write(ownersOf(acknowledgements.ack(gateway, stream, resources))),
       onNack(gateway, refused, stream) {
         acknowledgements.nack(gateway, stream, refused);
-        write(ownersOf(translator.resources(), refused));
+        write(ownersOf(refused));
       },
       onClose: (_gateway, stream) => acknowledgements.closed(stream),
     },
   };
-}
-
-/** The objects behind resources, each once. */
-function ownersOf(resources: readonly Resource[], wanted: readonly ResourceId[]): ObjectId[] {
-  if (wanted.length === 0) return [];
-  const ids = new Set(wanted.map(({ type, key }) => `${type} ${key}`));
-  const owners = new Map<string, ObjectId>();
-  for (const resource of resources) {
-    if (!ids.has(`${resource.type} ${resource.key}`)) continue;
-    const owner = ownerOf(resource);
-    if (owner !== undefined) owners.set(`${owner.kind} ${owner.namespace}/${owner.name}`, owner);
-  }
-  return [...owners.values()];
 }
 
 function ownerOf(resource: Resource): ObjectId | undefined {
