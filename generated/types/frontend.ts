@@ -74,12 +74,12 @@ export interface FrontendHttp {
   readonly http1HeaderCase?: ("Lowercase" | "Preserve");
   /**
    * How much of a body a client may send before it has to wait.
-   * Default: grows with the connection.
+   * Default: 1Mi.
    */
   readonly http2WindowSize?: ByteSize;
   /**
    * How much of all bodies together a client may send before it has to wait.
-   * Default: grows with the connection.
+   * Default: 16Mi.
    */
   readonly http2ConnectionWindowSize?: ByteSize;
   /**

@@ -83,8 +83,11 @@ export class Configuration {
   stageOf(bind: string): Stage {
     return {
       chain: [],
-      captureBytes: 0,
+      captureBytes: undefined,
       end: (exchange, run) => {
+        const { bodyLimitBytes } = this.frontendOf(bind);
+        exchange.requestLimitBytes = bodyLimitBytes;
+        exchange.responseLimitBytes = bodyLimitBytes;
         const listener = this.#listenerFor(bind, exchange);
         const { gateway, name } = listener.message;
         exchange.listener = { bind, gateway: gateway?.name ?? "", namespace: gateway?.namespace ?? "", name };

@@ -23,6 +23,7 @@ import type { Frontend } from "./listeners/frontend.ts";
 import { createHttp1 } from "./listeners/http1.ts";
 import { createHttp2 } from "./listeners/http2.ts";
 import { TcpEngine } from "./listeners/tcp.ts";
+import { BODY_LIMIT_BYTES } from "./pipeline/body.ts";
 import { PolicySet } from "./pipeline/policy-set.ts";
 import { createRecorder, type Telemetry } from "./record.ts";
 
@@ -34,8 +35,6 @@ export interface ProxyOptions {
   /** `env.podName` of expressions; by default the name of the host, which in Kubernetes is the pod's. */
   readonly podName?: string;
   readonly nowMs?: () => number;
-  /** Bytes of a body that may be held in memory. */
-  readonly bodyLimitBytes?: number;
   readonly connectTimeoutMs?: number;
   /** Access log and metrics; without it nothing is recorded. */
   readonly telemetry?: Telemetry;
@@ -67,7 +66,6 @@ export interface Proxy {
   close(): void;
 }
 
-const BODY_LIMIT_BYTES = 2_097_152;
 /** From the look-up of a name to a usable connection, TLS included. */
 const CONNECT_TIMEOUT_MS = 11_000;
 
@@ -79,22 +77,24 @@ interface OpenBind {
 export function createProxy(options: ProxyOptions): Proxy {
   const { log } = options;
   const nowMs = options.nowMs ?? (() => performance.now());
-  const bodyLimitBytes = options.bodyLimitBytes ?? BODY_LIMIT_BYTES;
   const podName = options.podName ?? hostname();
   const resolver = createResolver();
   const connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
   const upstream = createUpstream({ resolver, connectTimeoutMs });
   const passwords = createPasswordChecker();
-  const callouts = createCallouts({ upstream, bodyLimitBytes, callee: (key) => backends.callee(key) });
+  const callouts = createCallouts({
+    upstream,
+    bodyLimitBytes: BODY_LIMIT_BYTES,
+    callee: (key) => backends.callee(key),
+  });
   const policies = new PolicySet({
     log,
     nowMs,
-    bodyLimitBytes,
     expression: lenientExpression,
     passwords,
     callout: (service) => callouts.open(service),
   });
-  const backends = new BackendRegistry({ log, upstream, bodyLimitBytes, policies });
+  const backends = new BackendRegistry({ log, upstream, policies });
   const configuration = new Configuration({ log, policies, backends });
   options.telemetry?.metrics?.gauge("endpoint_health", "Health of an endpoint, 0 to 1.", () =>
     backends.dump().map(({ backend, endpoint, health }) => ({ labels: { backend, endpoint }, value: health })),

@@ -50,6 +50,8 @@ export function makeExchange(parts: ExchangeParts = {}): TestExchange {
     originalTarget: parts.target ?? "/",
     originalHost: parts.host ?? "example.test",
     proxyAuthorization: parts.proxyAuthorization,
+    requestLimitBytes: 1024,
+    responseLimitBytes: 1024,
     requestBody: parts.body ?? null,
     deadlineAtMs: undefined,
     backendTimeoutMs: undefined,
@@ -98,7 +100,6 @@ export function makeDeps(overrides: Partial<PolicyDeps> = {}): PolicyDeps {
   return {
     log: silentLogger,
     nowMs: () => 0,
-    bodyLimitBytes: 1024,
     owner: "policy/default/test",
     callout: () => {
       throw new Error("this policy asks no service");

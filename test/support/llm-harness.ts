@@ -76,6 +76,8 @@ export class TestExchange implements Exchange {
   readonly originalTarget = "/v1/chat/completions";
   readonly originalHost = "gateway.test";
   readonly proxyAuthorization = undefined;
+  requestLimitBytes = 65_536;
+  responseLimitBytes = 65_536;
   requestBody: Body;
   deadlineAtMs: number | undefined = undefined;
   backendTimeoutMs: number | undefined = undefined;
@@ -141,11 +143,10 @@ export function fakeUpstream(answer: (sent: Sent) => UpstreamResponse): Upstream
   };
 }
 
-export function testDeps(upstream: Upstream, bodyLimitBytes = 65_536): BackendDeps {
+export function testDeps(upstream: Upstream): BackendDeps {
   return {
     log: createLogger({ level: "off", modules: new Map() }, () => undefined),
     upstream,
-    bodyLimitBytes,
     settings: (_section, inline, defaults): BackendSettings =>
       create(BackendSettingsSchema, { ...defaults, ...inline }),
     destination: () => {

@@ -10,8 +10,6 @@ export type BackendHandler = (exchange: Exchange) => Promise<Reply>;
 export interface BackendDeps {
   readonly log: Logger;
   readonly upstream: Upstream;
-  /** Bytes of a request or response body that may be held in memory (2 MiB by default). */
-  readonly bodyLimitBytes: number;
   /**
    * The settings in force: Gateway < Listener < Route < Rule < Backend < section, then the inline ones of the object.
    * @param section provider name, "" for none @param inline strongest level @param defaults weakest level

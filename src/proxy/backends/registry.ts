@@ -52,7 +52,6 @@ export interface EndpointDump {
 export interface RegistryOptions {
   readonly log: Logger;
   readonly upstream: Upstream;
-  readonly bodyLimitBytes: number;
   readonly policies: PolicySet;
 }
 
@@ -175,12 +174,11 @@ export class BackendRegistry {
   }
 
   #deps(message: Backend, outer: BackendSlot["outer"]): BackendDeps {
-    const { log, upstream, bodyLimitBytes, policies } = this.#options;
+    const { log, upstream, policies } = this.#options;
     const { key } = message;
     return {
       log,
       upstream,
-      bodyLimitBytes,
       settings: (section, inline, defaults) => {
         this.#refuseIfClosed(key, section);
         return withClientCertificate(

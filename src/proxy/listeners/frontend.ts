@@ -12,6 +12,7 @@ import type {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Scope } from "../../cel/scope.ts";
 import { ConfigError, messageOf } from "../../lib/errors.ts";
+import { BODY_LIMIT_BYTES } from "../pipeline/body.ts";
 import { tlsChoice } from "./tls-choice.ts";
 
 export interface Http1Settings {
@@ -38,6 +39,8 @@ export interface Frontend {
   readonly proxyProtocol: ProxyProtocol | undefined;
   readonly http1: Http1Settings;
   readonly http2: Http2Settings;
+  /** Of a body, held in memory where nothing more special is said. */
+  readonly bodyLimitBytes: number;
   /** After that much time a connection of HTTP ends, with what is under way. */
   readonly maxConnectionMs: number | undefined;
   /** Whether what a peer says about its own clients is believed. */
@@ -69,6 +72,7 @@ export function compileFrontend({ keepalive, tls, http, proxyProtocol, closed, r
       headTimeoutMs: http?.http1IdleTimeoutMs || HEAD_TIMEOUT_MS,
     },
     http2: compileHttp2(http),
+    bodyLimitBytes: http?.maxBufferBytes || BODY_LIMIT_BYTES,
     maxConnectionMs: http?.maxConnectionMs || undefined,
     trusts: compileTrust(http?.trustedProxies ?? []),
     proxyProtocol,

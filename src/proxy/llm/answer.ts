@@ -16,7 +16,7 @@ export interface AnswerContext {
   readonly format: Format;
   readonly converter: Converter | undefined;
   readonly ledger: Ledger;
-  readonly bodyLimitBytes: number;
+  readonly limitBytes: number;
 }
 
 /** @throws ProxyError response_invalid, response_too_large, upstream_broken */
@@ -45,8 +45,8 @@ export async function readAnswer(response: UpstreamResponse, context: AnswerCont
   return reply(await readWhole(body, headers, context));
 }
 
-function readStream(body: BodyStream, { format, converter, ledger, bodyLimitBytes }: AnswerContext): BodyStream {
-  const stream = { format, ledger, maxEventBytes: bodyLimitBytes };
+function readStream(body: BodyStream, { format, converter, ledger, limitBytes }: AnswerContext): BodyStream {
+  const stream = { format, ledger, maxEventBytes: limitBytes };
   return converter === undefined
     ? scanStream(body, stream)
     : translateStream(body, stream, converter.stream(nowSeconds()));
@@ -56,18 +56,18 @@ async function readError(
   body: BodyStream,
   headers: HeaderList,
   status: number,
-  { converter, ledger, bodyLimitBytes }: AnswerContext,
+  { converter, ledger, limitBytes }: AnswerContext,
 ): Promise<Reply["body"]> {
   ledger.settle();
   if (converter === undefined) return body;
-  const bytes = await collect(body, bodyLimitBytes);
+  const bytes = await collect(body, limitBytes);
   if (bytes === undefined) throw new ProxyError("response_too_large");
   return printed(converter.error(bytes, status), headers);
 }
 
 async function readWhole(body: BodyStream, headers: HeaderList, context: AnswerContext): Promise<Buffer> {
-  const { format, converter, ledger, bodyLimitBytes } = context;
-  const bytes = await collect(body, bodyLimitBytes);
+  const { format, converter, ledger, limitBytes } = context;
+  const bytes = await collect(body, limitBytes);
   if (bytes === undefined) throw new ProxyError("response_too_large");
   const answer = parseObject(bytes);
   if (answer !== undefined) ledger.record(format.usage(answer));

@@ -25,7 +25,7 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
     const { node, wire } = endpoint;
     exchange.backend = { name: exchange.backend?.name ?? node.name, type: "ai", protocol: "llm" };
     if (wire === undefined) throw new ProxyError("llm_conversion_unsupported");
-    const request = completions.parse(await readRequest(exchange, deps.bodyLimitBytes));
+    const request = completions.parse(await readRequest(exchange));
     const model = node.model === "" ? request.model : node.model;
     if (model === undefined || model === "")
       throw new ProxyError("llm_model_missing", {
@@ -35,7 +35,7 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
     const body = printRequest(endpoint, request, model, deps);
     const ledger = await openLedger(exchange, { requestModel: model, provider: node.identity, streaming });
     const response = await send(endpoint, exchange, body, deps);
-    return readAnswer(response, { ...wire, ledger, bodyLimitBytes: deps.bodyLimitBytes });
+    return readAnswer(response, { ...wire, ledger, limitBytes: exchange.responseLimitBytes });
   };
 }
 

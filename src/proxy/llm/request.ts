@@ -5,12 +5,13 @@ import { codingOf, unpack } from "./content-coding.ts";
 import { JsonError, objectOf, parseJson, type JsonObject } from "./json.ts";
 
 /**
- * @param limitBytes of the body, before and after unpacking
+ * The limit of bodies holds before and after unpacking.
  * @throws ProxyError body_too_large, encoding_unsupported, llm_request_invalid
  */
-export async function readRequest(exchange: Exchange, limitBytes: number): Promise<JsonObject> {
+export async function readRequest(exchange: Exchange): Promise<JsonObject> {
   const coding = codingOf(exchange.requestHeaders.getAll("content-encoding").join(","));
   if (coding === undefined) throw new ProxyError("encoding_unsupported");
+  const { requestLimitBytes: limitBytes } = exchange;
   const packed = await exchange.bufferRequestBody(limitBytes);
   if (packed === undefined) throw new ProxyError("body_too_large");
   let bytes: Buffer | undefined = packed;

@@ -93,7 +93,7 @@ function backendStage(key: string, invalidReason: string, { filters, mirrors, pl
   };
   const { middlewares } = compose(place.policies, [], false, inlineOf(filters, place));
   if (middlewares.length === 0) return call;
-  const stage: Stage = { chain: middlewares, end: call, captureBytes: 0 };
+  const stage: Stage = { chain: middlewares, end: call, captureBytes: undefined };
   return (exchange, run) => {
     exchange.backend = slot.info;
     return run.enter(stage);

@@ -22,5 +22,8 @@ export interface BodySink {
   error(error: Error): void;
 }
 
+/** Bytes of a body that are held in memory at most, where nothing else is set (frontend.md 1.3). */
+export const BODY_LIMIT_BYTES = 2_097_152;
+
 /** Nothing, all of it, or a flow. */
 export type Body = null | Buffer | BodyStream;

@@ -29,8 +29,8 @@ export interface InlineFilters {
 
 export interface Chain {
   readonly middlewares: readonly Middleware[];
-  /** Bytes of the request body to hold before the chain runs, because something in it reads the body; 0: nothing. */
-  readonly captureBytes: number;
+  /** As of a Stage. */
+  readonly captureBytes: number | undefined;
 }
 
 type Slot = PolicyName | "request-headers" | "response-headers";
@@ -71,14 +71,14 @@ export function compose(
   }
   return {
     middlewares: parts.map(({ middleware }) => middleware),
-    captureBytes: parts.some(({ readsBody }) => readsBody) ? captureLimit(selection, policies) : 0,
+    captureBytes: parts.some(({ readsBody }) => readsBody) ? captureLimit(selection) : undefined,
   };
 }
 
 /** A limit that the user set for the whole body holds for those who read it as well. */
-function captureLimit({ units }: Selection, { bodyLimitBytes }: PolicySet): number {
+function captureLimit({ units }: Selection): number {
   const unit = units.get("buffer")?.unit;
-  return (unit?.case === "buffer" && unit.value.request?.maxBytes) || bodyLimitBytes;
+  return (unit?.case === "buffer" && unit.value.request?.maxBytes) || 0;
 }
 
 function select(levels: readonly (readonly CompiledPolicy[])[], preRouting: boolean): Selection {

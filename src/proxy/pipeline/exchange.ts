@@ -54,6 +54,10 @@ export interface Exchange extends Scope {
   /** The protocols that the client wants to go on with, as it named them; unset: none. */
   readonly upgrade?: string | undefined;
 
+  /** Bytes of each body that whoever reads it may hold: those of the Gateway, or of a buffer policy that has run. */
+  requestLimitBytes: number;
+  responseLimitBytes: number;
+
   /** The request body; a policy that buffers replaces it by the Buffer. */
   requestBody: Body;
   /**

@@ -2,7 +2,7 @@
 import type { Scope } from "../../cel/scope.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
-import type { Body } from "./body.ts";
+import { BODY_LIMIT_BYTES, type Body } from "./body.ts";
 import { holdStart } from "./buffering.ts";
 import type { Abortable, Exchange, Outcome, Reply, TokenGate } from "./exchange.ts";
 import { proxyRoot, requestRoot, responseRoot } from "./roots.ts";
@@ -63,6 +63,8 @@ export class HttpExchange implements Exchange {
   backend: Exchange["backend"] = undefined;
   /** "address:port" that was called. */
   endpoint: string | undefined = undefined;
+  requestLimitBytes: number = BODY_LIMIT_BYTES;
+  responseLimitBytes: number = BODY_LIMIT_BYTES;
   requestBody: Body;
   backendTimeoutMs: number | undefined = undefined;
   /** The prefix that the chosen match covers: what ReplacePrefixMatch replaces. */

@@ -17,8 +17,6 @@ const MAX_IN_FLIGHT = 1_000;
 
 export interface MirrorOptions {
   readonly log: Logger;
-  /** Bytes of a body that a copy may hold while its backend does not take them. */
-  readonly bodyLimitBytes: number;
   readonly random?: () => number;
 }
 
@@ -37,10 +35,6 @@ export class Mirror {
   /** Whether this request is copied. */
   draws(): boolean {
     return this.#inFlight < MAX_IN_FLIGHT && (this.#options.random ?? Math.random)() < this.#share;
-  }
-
-  get bodyLimitBytes(): number {
-    return this.#options.bodyLimitBytes;
   }
 
   async send(original: HttpExchange, body: Body): Promise<void> {
@@ -72,7 +66,7 @@ export function startMirrors(mirrors: readonly Mirror[], exchange: HttpExchange)
     for (const mirror of drawn) void mirror.send(exchange, body);
     return;
   }
-  const copies = drawn.map((mirror) => new BodyCopy(mirror.bodyLimitBytes));
+  const copies = drawn.map(() => new BodyCopy(exchange.requestLimitBytes));
   exchange.requestBody = new Tee(body, copies);
   drawn.forEach((mirror, at) => void mirror.send(exchange, copies[at] ?? null));
 }

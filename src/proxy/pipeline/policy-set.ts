@@ -53,7 +53,6 @@ export interface CompiledPolicy {
 export interface PolicyEnvironment {
   readonly log: PolicyDeps["log"];
   readonly nowMs: () => number;
-  readonly bodyLimitBytes: number;
   readonly expression: PolicyDeps["expression"];
   readonly callout: PolicyDeps["callout"];
   readonly passwords: PolicyDeps["passwords"];
@@ -73,11 +72,6 @@ export class PolicySet {
 
   get log(): PolicyDeps["log"] {
     return this.#environment.log;
-  }
-
-  /** Bytes of a body that may be held where no policy says otherwise. */
-  get bodyLimitBytes(): number {
-    return this.#environment.bodyLimitBytes;
   }
 
   /** Compiles as for PolicyDeps, for what is no policy of requests. */
@@ -161,11 +155,10 @@ export class PolicySet {
 
   #compile(owner: string, preRouting: boolean, compile: (deps: PolicyDeps) => Middleware): CompiledMiddleware {
     let readsBody = false;
-    const { log, nowMs, bodyLimitBytes, callout, passwords } = this.#environment;
+    const { log, nowMs, callout, passwords } = this.#environment;
     const deps: PolicyDeps = {
       log,
       nowMs,
-      bodyLimitBytes,
       callout,
       passwords,
       owner,

@@ -14,8 +14,11 @@ export type StageEnd = (exchange: HttpExchange, run: Run) => MaybePromise<Reply>
 export interface Stage {
   readonly chain: readonly Middleware[];
   readonly end: StageEnd;
-  /** Bytes of the request body to hold before the chain runs, because something in it reads the body; 0: nothing. */
-  readonly captureBytes: number;
+  /**
+   * Bytes of the request body to hold before the chain runs, because something in it reads the body; 0: as many as the
+   * request may hold. undefined: nothing reads it.
+   */
+  readonly captureBytes: number | undefined;
 }
 
 export class Run {
@@ -44,9 +47,10 @@ export class Run {
   enter(stage: Stage): MaybePromise<Reply> {
     this.#stage = stage;
     this.#at = 0;
-    const { requestBody } = this.#exchange;
-    if (stage.captureBytes === 0 || requestBody === null || Buffer.isBuffer(requestBody)) return this.#step();
-    return this.#guard(this.#exchange.captureRequestBody(stage.captureBytes).then(() => this.#step()));
+    const { captureBytes } = stage;
+    const { requestBody, requestLimitBytes } = this.#exchange;
+    if (captureBytes === undefined || requestBody === null || Buffer.isBuffer(requestBody)) return this.#step();
+    return this.#guard(this.#exchange.captureRequestBody(captureBytes || requestLimitBytes).then(() => this.#step()));
   }
 
   #step(): MaybePromise<Reply> {

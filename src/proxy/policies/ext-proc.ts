@@ -41,7 +41,6 @@ type Values = readonly (readonly [string, Expression])[];
 interface Compiled {
   readonly service: Callout;
   readonly failOpen: boolean;
-  readonly limitBytes: number;
   readonly modes: Modes;
   readonly allowOverride: boolean;
   readonly metadata: readonly (readonly [string, Values])[];
@@ -69,7 +68,6 @@ function compileProcessor(spec: ExtProc | undefined, deps: PolicyDeps): Compiled
   return {
     service: deps.callout(spec.service),
     failOpen: spec.failOpen,
-    limitBytes: deps.bodyLimitBytes,
     modes: { request: compileMode(spec.request), response: compileMode(spec.response) },
     allowOverride: spec.allowModeOverride,
     metadata: Object.entries(spec.metadataContext).map(([name, { expressions }]) => [
@@ -95,7 +93,7 @@ async function process(processor: Compiled, exchange: Exchange, next: Next): Pro
     session.finish();
     return reply;
   }
-  const scope = await captureResponse(exchange, reply, undefined);
+  const scope = await captureResponse(exchange, reply, false);
   session.accompany("response", extrasOf(processor, processor.attributes.response, scope));
   const instead = await look(processor, session, responseSide(reply), exchange);
   session.finish();
@@ -235,7 +233,8 @@ class Look {
   async #showBuffered(partial: boolean): Promise<ImmediateResponse | undefined> {
     const side = this.#side;
     const session = this.#session;
-    const { limitBytes } = this.#processor;
+    const { requestLimitBytes, responseLimitBytes } = this.#exchange;
+    const limitBytes = side.kind === "request" ? requestLimitBytes : responseLimitBytes;
     const held = await hold(side, limitBytes, this.#exchange);
     if (held === undefined) return undefined;
     side.body = held.body;

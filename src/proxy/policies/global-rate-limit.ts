@@ -68,7 +68,7 @@ async function enforce(limit: Compiled, exchange: Exchange, next: Next): Promise
     setHeaders(answer.responseHeadersToAdd, reply.headers);
     report(scarcest(answer), exchange.queuedHeaders);
   }
-  budget?.answered(await captureResponse(exchange, reply, undefined));
+  budget?.answered(await captureResponse(exchange, reply, false));
   return reply;
 }
 

@@ -32,8 +32,6 @@ export interface PolicyDeps {
    * @param place which variables it may read, as `x-gw-cel` of the field says; "request" before routing is "gateway"
    */
   readonly expression: (source: string, place: Place) => Expression;
-  /** Bytes of a body that an expression may see; a larger body reads as null. */
-  readonly bodyLimitBytes: number;
   /** Asks threads of their own: a password hash takes longer to compute than a request may hold the event loop. */
   readonly passwords: Pick<PasswordChecker, "check">;
   /**

@@ -11,12 +11,13 @@ const SWITCHING_PROTOCOLS = 101;
 
 export const responseBuffer: Policy<BodyBuffers> = {
   name: "response-buffer",
-  compile({ response }, { bodyLimitBytes }) {
-    const limitBytes = response?.maxBytes || bodyLimitBytes;
+  compile({ response }) {
     return async function responseBuffer(exchange, next) {
       const reply = await next();
+      if (response === undefined) return reply;
+      const limitBytes = (exchange.responseLimitBytes = response.maxBytes || exchange.responseLimitBytes);
       const { body } = reply;
-      if (response === undefined || body === null || reply.status === SWITCHING_PROTOCOLS) return reply;
+      if (body === null || reply.status === SWITCHING_PROTOCOLS) return reply;
       const held: Pick<HeldBody, "complete" | "body"> = Buffer.isBuffer(body)
         ? { complete: body.length <= limitBytes, body }
         : await holdStart(body, limitBytes, exchange);

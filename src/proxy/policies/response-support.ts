@@ -28,15 +28,11 @@ interface Captured {
 const NOT_CAPTURED: Captured = { body: null, prefix: null };
 
 /**
- * The exchange's roots plus "response". @param limitBytes undefined: nothing reads the body
- * @returns a scope whose `response.body` is null when the body is larger than the limit
+ * The exchange's roots plus "response".
+ * @returns a scope whose `response.body` is null when the body is larger than what may be held
  */
-export async function captureResponse(
-  exchange: Exchange,
-  reply: Reply,
-  limitBytes: number | undefined,
-): Promise<Scope> {
-  const { body, prefix } = limitBytes === undefined ? NOT_CAPTURED : await capture(reply, limitBytes);
+export async function captureResponse(exchange: Exchange, reply: Reply, readsBody: boolean): Promise<Scope> {
+  const { body, prefix } = readsBody ? await capture(reply, exchange.responseLimitBytes) : NOT_CAPTURED;
   const grpcStatus = reply.headers.get("grpc-status");
   const response = {
     code: reply.status,

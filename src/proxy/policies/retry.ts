@@ -10,14 +10,14 @@ export const retry: Policy<Retry> = {
   compile({ attempts, codes, backoffMs, precondition, condition }, deps) {
     const mayRetry = precondition === "" ? undefined : deps.expression(precondition, "request");
     const isWorthIt = condition === "" ? undefined : deps.expression(condition, "response");
-    const bodyLimitBytes = isWorthIt?.reads.responseBody === true ? deps.bodyLimitBytes : undefined;
+    const readsBody = isWorthIt?.reads.responseBody === true;
     const retried = new Set(codes);
     const planFor = (exchange: Exchange): RetryPlan => ({
       attempts,
       backoffMs,
       async wants(reply) {
         if (retried.has(reply.status)) return true;
-        return isWorthIt !== undefined && holds(isWorthIt, await captureResponse(exchange, reply, bodyLimitBytes));
+        return isWorthIt !== undefined && holds(isWorthIt, await captureResponse(exchange, reply, readsBody));
       },
     });
     return function retry(exchange, next) {

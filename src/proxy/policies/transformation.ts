@@ -26,9 +26,9 @@ export const transformation: Policy<TransformationChoice> = {
     return async function transformation(exchange, next) {
       // Chosen once: the response is transformed by the branch that transformed the request.
       const chosen = choose(exchange);
-      if (chosen?.request !== undefined) await onRequest(chosen.request, exchange, deps.bodyLimitBytes);
+      if (chosen?.request !== undefined) await onRequest(chosen.request, exchange);
       const reply = await next();
-      if (chosen?.response !== undefined) await onResponse(chosen.response, exchange, reply, deps.bodyLimitBytes);
+      if (chosen?.response !== undefined) await onResponse(chosen.response, exchange, reply);
       return reply;
     };
   },
@@ -40,19 +40,14 @@ function compileBoth(spec: Transformation | undefined, deps: PolicyDeps): Compil
   return { request: compile("request", spec?.request), response: compile("response", spec?.response) };
 }
 
-async function onRequest(transform: CompiledTransform, exchange: Exchange, limitBytes: number): Promise<void> {
+async function onRequest(transform: CompiledTransform, exchange: Exchange): Promise<void> {
   transform.metadata(exchange, exchange);
   transform.headers(requestTarget(exchange), exchange);
-  if (transform.body !== undefined) await transformRequestBody(exchange, transform.body(exchange), limitBytes);
+  if (transform.body !== undefined) await transformRequestBody(exchange, transform.body(exchange));
 }
 
-async function onResponse(
-  transform: CompiledTransform,
-  exchange: Exchange,
-  reply: Reply,
-  limitBytes: number,
-): Promise<void> {
-  const scope = await captureResponse(exchange, reply, transform.readsResponseBody ? limitBytes : undefined);
+async function onResponse(transform: CompiledTransform, exchange: Exchange, reply: Reply): Promise<void> {
+  const scope = await captureResponse(exchange, reply, transform.readsResponseBody);
   transform.metadata(exchange, scope);
   transform.headers(responseTarget(reply), scope);
   if (transform.body !== undefined) replaceResponseBody(reply, transform.body(scope));

@@ -5,6 +5,7 @@
 import { create, isFieldSet } from "@bufbuild/protobuf";
 import type {
   Frontend,
+  FrontendConnect,
   FrontendHttp as ApiHttp,
   FrontendProxyProtocol,
   FrontendTls as ApiTls,
@@ -30,6 +31,11 @@ import { parseByteSize } from "../../lib/quantity.ts";
 import type { Report } from "../backends/settings.ts";
 import { translateAuthorization } from "./authorization.ts";
 
+const CONNECT_MODES: Readonly<Record<FrontendConnect["mode"], ConnectMode>> = {
+  Deny: ConnectMode.DENY,
+  Route: ConnectMode.ROUTE,
+  Tunnel: ConnectMode.TUNNEL,
+};
 /** Timers of the data plane count milliseconds in 31 bits: 24 days. */
 const LONGEST_MS = 2_147_483_647;
 
@@ -53,9 +59,7 @@ export function translateFrontend(block: Frontend | undefined, report: Report): 
           ),
         }),
   });
-  if (block.connect?.mode === "Deny") message.connect = create(ConnectSchema, { mode: ConnectMode.DENY });
-  else if (block.connect !== undefined)
-    report("connect.mode", `${block.connect.mode} is not served yet: CONNECT is refused`);
+  if (block.connect !== undefined) message.connect = create(ConnectSchema, { mode: CONNECT_MODES[block.connect.mode] });
   const isEmpty = FrontendSettingsSchema.fields.every((field) => !isFieldSet(message, field));
   return isEmpty ? undefined : message;
 }
@@ -91,8 +95,10 @@ function translateTls(tls: ApiTls): FrontendTls {
 
 function translateHttp(http: ApiHttp): FrontendHttp {
   return create(FrontendHttpSchema, {
+    maxBufferBytes: bytes(http.maxBufferSize),
     http1MaxHeaders: http.http1MaxHeaders ?? 0,
     http1IdleTimeoutMs: milliseconds(http.http1IdleTimeout),
+    http1PreserveCase: http.http1HeaderCase === "Preserve",
     http2WindowBytes: bytes(http.http2WindowSize),
     http2ConnectionWindowBytes: bytes(http.http2ConnectionWindowSize),
     http2FrameBytes: bytes(http.http2FrameSize),
