@@ -1,47 +1,117 @@
 /**
  * Checked files → the objects in force. Decides what a fault costs: a broken file keeps what it said last, a refused
  * object keeps its last accepted version, and a refused GwPolicy is passed on as refused, so that it never opens a route.
+ * A file that changes costs what it holds and held, however many others there are.
  */
 import { type KubeObject, type ObjectId, objectKey } from "../../api/object.ts";
 import { deepEqual } from "../../lib/deep-equal.ts";
 import type { ObjectEvent, SourceProblem } from "../source.ts";
 import { type CheckedFile, type CheckedObject, type FileProblem, titleOf } from "./check.ts";
 
-export type Held =
+type Held =
   | { readonly type: "set"; readonly id: ObjectId; readonly object: KubeObject }
   | { readonly type: "refused"; readonly id: ObjectId; readonly object: KubeObject; readonly reason: string };
 
-export type State = ReadonlyMap<string, Held>;
-
-export interface Assembly {
-  readonly state: State;
-  readonly problems: readonly FileProblem[];
+/** One place that defines an object. */
+interface Claim {
+  readonly object: CheckedObject;
+  /** Place in the file; what broken documents seem to hold comes last. */
+  readonly at: number;
+  readonly isFragment: boolean;
 }
 
-/** @param files in order: of two objects with one name the first counts. @param before what was in force until now */
-export function assemble(files: readonly CheckedFile[], before: State): Assembly {
-  const owners = new Map<string, CheckedObject>();
-  const state = new Map<string, Held>();
-  const duplicates: FileProblem[] = [];
-  for (const checked of files.flatMap(({ objects }) => objects)) {
-    const key = objectKey(checked.id);
-    const first = owners.get(key);
-    if (first !== undefined) {
-      duplicates.push(duplicateOf(checked, first));
-      continue;
+export class Assembly {
+  readonly #files = new Map<string, CheckedFile>();
+  /** By object, in the order of files and places. */
+  readonly #claims = new Map<string, Claim[]>();
+  readonly #held = new Map<string, Held>();
+  readonly #problems = new Map<string, readonly FileProblem[]>();
+  readonly #duplicates = new Map<string, readonly FileProblem[]>();
+  /** Objects whose claims changed since `take`. */
+  readonly #moved = new Set<string>();
+
+  /** What a file says from now on; undefined: it is gone. */
+  put(path: string, file: CheckedFile | undefined): void {
+    const before = this.#files.get(path);
+    if (before === file) return;
+    for (const { object } of claimsOf(before)) this.#withdraw(objectKey(object.id), path);
+    for (const claim of claimsOf(file)) this.#claim(objectKey(claim.object.id), claim);
+    if (file === undefined) this.#files.delete(path);
+    else this.#files.set(path, file);
+    if (file === undefined || file.problems.length === 0) this.#problems.delete(path);
+    else this.#problems.set(path, file.problems);
+  }
+
+  /** The step from the state at the last call: what vanished first, so that a renamed object is never there twice. */
+  take(): ObjectEvent[] {
+    const deleted: ObjectEvent[] = [];
+    const set: { readonly claim: Claim; readonly event: ObjectEvent }[] = [];
+    for (const key of this.#moved) {
+      const claims = this.#claims.get(key) ?? [];
+      this.#noteDuplicates(key, claims);
+      const before = this.#held.get(key);
+      const [claim, held] = choose(claims, before) ?? [];
+      if (claim === undefined || held === undefined) {
+        if (before === undefined) continue;
+        this.#held.delete(key);
+        deleted.push({ type: "delete", id: before.id });
+        continue;
+      }
+      if (before !== undefined && (before === held || deepEqual(before, held))) continue;
+      this.#held.set(key, held);
+      set.push({ claim, event: held.type === "set" ? { type: "set", object: held.object } : held });
     }
-    owners.set(key, checked);
-    const held = hold(checked, before.get(key));
-    if (held !== undefined) state.set(key, held);
+    this.#moved.clear();
+    return [...deleted, ...set.sort((a, b) => byOrder(a.claim, b.claim)).map(({ event }) => event)];
   }
-  // What a broken document seems to hold counts only where no readable document says it.
-  for (const fragment of files.flatMap(({ fragments }) => fragments)) {
-    const key = objectKey(fragment.id);
-    if (owners.has(key) || state.has(key)) continue;
-    const held = hold(fragment, before.get(key));
-    if (held !== undefined) state.set(key, held);
+
+  problems(): FileProblem[] {
+    return [...this.#problems.values(), ...this.#duplicates.values()].flat().sort(byPlace);
   }
-  return { state, problems: [...files.flatMap(({ problems }) => problems), ...duplicates].sort(byPlace) };
+
+  /** Where an object is defined; undefined where no file holds it. */
+  find(id: ObjectId): CheckedObject | undefined {
+    return this.#claims.get(objectKey(id))?.[0]?.object;
+  }
+
+  #claim(key: string, claim: Claim): void {
+    const claims = [...(this.#claims.get(key) ?? []), claim].sort(byOrder);
+    this.#claims.set(key, claims);
+    this.#moved.add(key);
+  }
+
+  #withdraw(key: string, path: string): void {
+    const left = (this.#claims.get(key) ?? []).filter(({ object }) => object.file !== path);
+    if (left.length === 0) this.#claims.delete(key);
+    else this.#claims.set(key, left);
+    this.#moved.add(key);
+  }
+
+  #noteDuplicates(key: string, claims: readonly Claim[]): void {
+    const [first, ...others] = claims.filter(({ isFragment }) => !isFragment);
+    if (first === undefined || others.length === 0) this.#duplicates.delete(key);
+    else
+      this.#duplicates.set(
+        key,
+        others.map(({ object }) => duplicateOf(object, first.object)),
+      );
+  }
+}
+
+function claimsOf(file: CheckedFile | undefined): Claim[] {
+  if (file === undefined) return [];
+  const all = [...file.objects, ...file.fragments];
+  return all.map((object, at) => ({ object, at, isFragment: at >= file.objects.length }));
+}
+
+/** The first readable document counts. What a broken one seems to hold counts only where no readable one says it. */
+function choose(claims: readonly Claim[], before: Held | undefined): [Claim, Held] | undefined {
+  const readable = claims.find(({ isFragment }) => !isFragment);
+  for (const claim of readable === undefined ? claims : [readable]) {
+    const held = hold(claim.object, before);
+    if (held !== undefined) return [claim, held];
+  }
+  return undefined;
 }
 
 function hold({ id, object, refusal }: CheckedObject, last: Held | undefined): Held | undefined {
@@ -64,19 +134,14 @@ function duplicateOf(second: CheckedObject, first: CheckedObject): FileProblem {
   };
 }
 
-/** The step from one state to the next: what vanished first, so that a renamed object is never there twice. */
-export function eventsBetween(before: State, after: State): ObjectEvent[] {
-  const events: ObjectEvent[] = [];
-  for (const [key, { id }] of before) if (!after.has(key)) events.push({ type: "delete", id });
-  for (const [key, held] of after) {
-    const old = before.get(key);
-    if (old !== undefined && (old === held || deepEqual(old, held))) continue;
-    if (held.type === "set") events.push({ type: "set", object: held.object });
-    else events.push(held);
-  }
-  return events;
+function byOrder(a: Claim, b: Claim): number {
+  return compareText(a.object.file, b.object.file) || a.at - b.at;
 }
 
 export function byPlace(a: SourceProblem, b: SourceProblem): number {
-  return (a.file < b.file ? -1 : a.file > b.file ? 1 : 0) || a.line - b.line || a.column - b.column;
+  return compareText(a.file, b.file) || a.line - b.line || a.column - b.column;
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
 }

@@ -23,9 +23,14 @@ export interface Reading {
   readonly faults: readonly ReadFault[];
   /** Absolute folders to watch. */
   readonly folders: ReadonlySet<string>;
+  /**
+   * The name of each folder as a reader knows it, by its absolute path, so that a change in it leads to one file.
+   * Undefined where a change may mean more: links, faults, files that were named themselves.
+   */
+  readonly plain: ReadonlyMap<string, string> | undefined;
 }
 
-const MANIFEST = /\.(?:ya?ml|json)$/i;
+export const MANIFEST: RegExp = /\.(?:ya?ml|json)$/i;
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
 
 export async function readPaths(paths: readonly string[]): Promise<Reading> {
@@ -39,13 +44,17 @@ export async function readPaths(paths: readonly string[]): Promise<Reading> {
       walk.faults.push({ path, message: `cannot be read: ${messageOf(error)}` });
     }
   }
-  return { files, faults: walk.faults, folders: walk.folders };
+  const plain = walk.faults.length > 0 || walk.isLinked ? undefined : walk.names;
+  return { files, faults: walk.faults, folders: walk.folders, plain };
 }
 
 class Walk {
   readonly found: Set<string> = new Set();
   readonly faults: ReadFault[] = [];
   readonly folders: Set<string> = new Set();
+  readonly names: Map<string, string> = new Map();
+  /** Some file or folder has another name than its place says. */
+  isLinked = false;
   readonly #seen: Set<string> = new Set();
 
   async named(path: string): Promise<void> {
@@ -54,7 +63,10 @@ class Walk {
     try {
       const found = await stat(path);
       if (found.isDirectory()) await this.#folder(path);
-      else await this.#file(path);
+      else {
+        this.isLinked = true;
+        await this.#file(path);
+      }
     } catch (error) {
       this.faults.push({
         path,
@@ -69,6 +81,8 @@ class Walk {
     if (this.#seen.has(real)) return;
     this.#seen.add(real);
     this.folders.add(real);
+    this.names.set(real, path);
+    if (real !== resolve(path)) this.isLinked = true;
     for (const name of (await readdir(path)).sort(compare)) {
       if (!name.startsWith(".")) await this.#entry(join(path, name), name);
     }
@@ -90,13 +104,14 @@ class Walk {
   async #file(path: string): Promise<void> {
     const real = await realpath(path);
     this.folders.add(dirname(real));
+    if (real !== resolve(path)) this.isLinked = true;
     if (this.#seen.has(real)) return;
     this.#seen.add(real);
     this.found.add(path);
   }
 }
 
-async function readManifest(path: string): Promise<string> {
+export async function readManifest(path: string): Promise<string> {
   const found = await stat(path);
   if (!found.isFile()) throw new TypeError("not a regular file");
   if (found.size > MAX_FILE_BYTES) throw new RangeError(`larger than ${MAX_FILE_BYTES} bytes`);
@@ -104,7 +119,7 @@ async function readManifest(path: string): Promise<string> {
   return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
 }
 
-function isMissing(error: unknown): boolean {
+export function isMissing(error: unknown): boolean {
   return error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
 }
 

@@ -3,13 +3,14 @@
  * mean, and what is wrong with them (src/admission says that).
  */
 import { resolve, sep } from "node:path";
-import { type ObjectId, objectKey } from "../../api/object.ts";
+import type { ObjectId } from "../../api/object.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { Source, SourceProblem, SourceSink } from "../source.ts";
-import { type State, assemble, byPlace, eventsBetween } from "./assemble.ts";
+import { Assembly, byPlace } from "./assemble.ts";
 import { type CheckedFile, type Checks, checkFile } from "./check.ts";
-import { type Reading, readPaths } from "./read.ts";
+import { type ReadFault, type Reading, type SourceFile, readPaths } from "./read.ts";
+import { readAgain } from "./read-again.ts";
 import { FolderWatch } from "./watch.ts";
 
 export interface DirectorySourceOptions extends Checks {
@@ -21,6 +22,10 @@ export interface DirectorySourceOptions extends Checks {
 
 /** Long enough for an editor to finish, short enough not to be felt. */
 const SETTLE_MS = 20;
+/** Where something changes all the time, this is how long the first change waits for the last. */
+const SETTLE_AT_MOST_MS = 40;
+/** The kernel drops what it cannot queue (16,384 events): after very many at once only a whole reading is to be trusted. */
+const MAX_EVENTS = 4_096;
 /** An emptied file is usually one that is about to be written. */
 const EMPTY_SETTLE_MS = 150;
 /** Where reading failed altogether, try again: nobody may ever touch the folder again. */
@@ -42,7 +47,6 @@ export function createDirectorySource(options: DirectorySourceOptions): Director
 
 interface Known {
   readonly text: string;
-  readonly checked: CheckedFile;
   /** The last content that could be read as a whole. */
   readonly sound: CheckedFile | undefined;
 }
@@ -50,18 +54,24 @@ interface Known {
 class FollowedPaths implements DirectorySource {
   readonly #options: DirectorySourceOptions;
   readonly #watch: FolderWatch;
+  readonly #known: Map<string, Known> = new Map();
+  readonly #assembly = new Assembly();
   #sink: SourceSink | undefined;
-  #known: Map<string, Known> = new Map();
-  #state: State = new Map();
+  /** What may have changed since the last reading began; undefined: anything. */
+  #touched: Set<string> | undefined;
+  #events = 0;
+  #plain: Reading["plain"];
+  #faults: readonly ReadFault[] = [];
   #emptied: ReadonlySet<string> = new Set();
   #reported = "[]";
   #timer: NodeJS.Timeout | undefined;
+  #firstChangeMs: number | undefined;
   #scanning: Promise<void> | undefined;
   #again = false;
 
   constructor(options: DirectorySourceOptions) {
     this.#options = options;
-    this.#watch = new FolderWatch(() => this.#schedule(SETTLE_MS), options.log);
+    this.#watch = new FolderWatch((path) => this.#changed(path), options.log);
   }
 
   async start(sink: SourceSink): Promise<void> {
@@ -86,12 +96,17 @@ class FollowedPaths implements DirectorySource {
   }
 
   locate(id: ObjectId, path: string): { file: string; line: number; column: number } | undefined {
-    const key = objectKey(id);
-    for (const { objects, fragments } of this.#inForce()) {
-      const found = [...objects, ...fragments].find((object) => objectKey(object.id) === key);
-      if (found !== undefined) return { file: found.file, ...found.locate(path) };
-    }
-    return undefined;
+    const found = this.#assembly.find(id);
+    return found === undefined ? undefined : { file: found.file, ...found.locate(path) };
+  }
+
+  #changed(path: string | undefined): void {
+    this.#events += 1;
+    if (path === undefined || this.#events > MAX_EVENTS) this.#touched = undefined;
+    else this.#touched?.add(path);
+    this.#firstChangeMs ??= performance.now();
+    const waitedMs = performance.now() - this.#firstChangeMs;
+    this.#schedule(Math.max(0, Math.min(SETTLE_MS, SETTLE_AT_MOST_MS - waitedMs)));
   }
 
   #schedule(delayMs: number): void {
@@ -104,6 +119,7 @@ class FollowedPaths implements DirectorySource {
     this.#timer = setTimeout(() => {
       this.#scanning = this.#scan(false)
         .catch((error: unknown) => {
+          this.#touched = undefined;
           this.#options.log.error("files could not be taken in; trying again", { reason: messageOf(error) });
           this.#timer = setTimeout(() => this.#schedule(0), RETRY_MS);
         })
@@ -120,58 +136,74 @@ class FollowedPaths implements DirectorySource {
 
   /** @param atOnce takes what is there now, and speaks even when nothing changed */
   async #scan(atOnce: boolean): Promise<void> {
-    const reading = await readPaths(this.#options.paths);
+    const touched = atOnce ? undefined : this.#touched;
+    this.#touched = new Set();
+    this.#events = 0;
+    this.#firstChangeMs = undefined;
+    const again =
+      touched === undefined || this.#plain === undefined
+        ? undefined
+        : await readAgain(this.#plain, touched, (path) => this.#known.has(path));
+    if (again === undefined) await this.#takeAll(atOnce);
+    else if (this.#sink !== undefined) this.#take(this.#withoutEmptied(again.files), again.gone);
+    if (this.#sink === undefined) return;
+    const events = this.#assembly.take();
+    if (events.length > 0 || atOnce) this.#sink.apply(events);
+    this.#report([...this.#assembly.problems(), ...this.#faults.map(faultProblem)].sort(byPlace), atOnce);
+  }
+
+  async #takeAll(atOnce: boolean): Promise<void> {
+    const { files, faults, folders, plain } = await readPaths(this.#options.paths);
     if (this.#sink === undefined) return;
     // Watching starts after the listing that named the folder, so what a new folder holds is read once more.
-    if (this.#watch.follow(reading.folders)) this.#again = true;
-    const settled = atOnce ? reading : this.#withoutEmptied(reading);
-    this.#known = this.#check(settled);
-    const { state, problems } = assemble(this.#inForce(), this.#state);
-    const events = eventsBetween(this.#state, state);
-    if (events.length > 0 || atOnce) this.#sink.apply(events);
-    this.#state = state;
-    this.#report([...problems, ...reading.faults.map(faultProblem)].sort(byPlace), atOnce);
+    if (this.#watch.follow(folders)) {
+      this.#again = true;
+      this.#touched = undefined;
+    }
+    this.#plain = plain;
+    this.#faults = faults;
+    const present = new Set(files.map(({ path }) => path));
+    // What exists but cannot be read now keeps what it said: a named path with all below it.
+    const gone = [...this.#known.keys()].filter(
+      (path) => !present.has(path) && !faults.some((fault) => isAtOrBelow(path, fault.path)),
+    );
+    this.#take(atOnce ? files : this.#withoutEmptied(files), gone);
   }
 
   /** A file that just became empty keeps its text for one more round. */
-  #withoutEmptied(reading: Reading): Reading {
-    const emptied = new Set<string>();
-    const files = reading.files.map((file) => {
+  #withoutEmptied(files: readonly SourceFile[]): SourceFile[] {
+    const asked = new Set(files.map(({ path }) => path));
+    const emptied = new Set([...this.#emptied].filter((path) => !asked.has(path)));
+    const kept = files.filter((file) => {
       const known = this.#known.get(file.path);
-      if (file.text.trim() !== "" || known === undefined || known.text.trim() === "") return file;
-      if (this.#emptied.has(file.path)) return file;
+      if (file.text.trim() !== "" || known === undefined || known.text.trim() === "") return true;
+      if (this.#emptied.has(file.path)) return true;
       emptied.add(file.path);
-      return { path: file.path, text: known.text };
+      return false;
     });
     this.#emptied = emptied;
-    if (emptied.size > 0) setTimeout(() => this.#schedule(0), this.#options.emptySettleMs ?? EMPTY_SETTLE_MS).unref();
-    return { ...reading, files };
+    if (emptied.size > 0) setTimeout(() => this.#lookAgain(), this.#options.emptySettleMs ?? EMPTY_SETTLE_MS).unref();
+    return kept;
   }
 
-  #check(reading: Reading): Map<string, Known> {
-    const next = new Map<string, Known>();
-    for (const file of reading.files) {
+  #lookAgain(): void {
+    this.#touched = undefined;
+    this.#schedule(0);
+  }
+
+  #take(files: readonly SourceFile[], gone: readonly string[]): void {
+    for (const path of gone) {
+      this.#known.delete(path);
+      this.#assembly.put(path, undefined);
+    }
+    for (const file of files) {
       const known = this.#known.get(file.path);
-      if (known?.text === file.text) {
-        next.set(file.path, known);
-        continue;
-      }
+      if (known?.text === file.text) continue;
       const checked = checkFile(file, this.#options);
-      next.set(file.path, { text: file.text, checked, sound: checked.broken ? known?.sound : checked });
+      const sound = checked.broken ? known?.sound : checked;
+      this.#known.set(file.path, { text: file.text, sound });
+      this.#assembly.put(file.path, sound === undefined || sound === checked ? checked : keeping(sound, checked));
     }
-    // What exists but cannot be read now keeps what it said: a named path with all below it.
-    for (const [path, known] of this.#known) {
-      if (!next.has(path) && reading.faults.some((fault) => isAtOrBelow(path, fault.path))) next.set(path, known);
-    }
-    return new Map([...next].sort(([a], [b]) => (a < b ? -1 : 1)));
-  }
-
-  /** The objects of the last sound content, with the problems of the present one. */
-  #inForce(): CheckedFile[] {
-    return [...this.#known.values()].map(({ checked, sound }) => {
-      if (!checked.broken || sound === undefined) return checked;
-      return { ...sound, fragments: checked.fragments, problems: checked.problems };
-    });
   }
 
   #report(problems: readonly SourceProblem[], atOnce: boolean): void {
@@ -180,6 +212,11 @@ class FollowedPaths implements DirectorySource {
     this.#reported = text;
     this.#sink?.report(problems);
   }
+}
+
+/** The objects of the last sound content, with the problems of the present one. */
+function keeping(sound: CheckedFile, { fragments, problems }: CheckedFile): CheckedFile {
+  return { ...sound, fragments, problems };
 }
 
 function isAtOrBelow(path: string, folder: string): boolean {

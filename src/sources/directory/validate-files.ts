@@ -2,7 +2,7 @@
 import { applyDefaults } from "../../../generated/defaults.ts";
 import { validate } from "../../admission/validate.ts";
 import { SourceError } from "../../lib/errors.ts";
-import { assemble } from "./assemble.ts";
+import { Assembly } from "./assemble.ts";
 import { type CheckedObject, type FileProblem, checkFile } from "./check.ts";
 import { readPaths } from "./read.ts";
 
@@ -19,5 +19,8 @@ export async function validateFiles(paths: readonly string[]): Promise<Validated
   const [fault] = faults;
   if (fault !== undefined) throw new SourceError(`${fault.path}: ${fault.message}`);
   const checked = files.map((file) => checkFile(file, { validate, applyDefaults }));
-  return { problems: assemble(checked, new Map()).problems, objects: checked.flatMap(({ objects }) => objects) };
+  const assembly = new Assembly();
+  for (const file of checked) assembly.put(file.path, file);
+  assembly.take();
+  return { problems: assembly.problems(), objects: checked.flatMap(({ objects }) => objects) };
 }

@@ -3,6 +3,7 @@
  * and a file that is removed and made again is another one. What changed is for the reader to find out.
  */
 import { type FSWatcher, statSync, watch } from "node:fs";
+import { join } from "node:path";
 import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 
@@ -14,10 +15,11 @@ interface Watched {
 
 export class FolderWatch {
   readonly #watched: Map<string, Watched> = new Map();
-  readonly #changed: () => void;
+  readonly #changed: (path: string | undefined) => void;
   readonly #log: Logger;
 
-  constructor(changed: () => void, log: Logger) {
+  /** @param changed hears which path, below a followed folder as it was named; undefined: it may be anything */
+  constructor(changed: (path: string | undefined) => void, log: Logger) {
     this.#changed = changed;
     this.#log = log;
   }
@@ -40,11 +42,13 @@ export class FolderWatch {
     this.#drop(folder);
     if (identity === undefined) return false;
     try {
-      const watcher = watch(folder, { persistent: false }, () => this.#changed());
+      const watcher = watch(folder, { persistent: false }, (_event, name) =>
+        this.#changed(name === null ? undefined : join(folder, name)),
+      );
       watcher.on("error", (error) => {
         this.#log.debug("a watched folder is gone", { folder, reason: messageOf(error) });
         this.#drop(folder);
-        this.#changed();
+        this.#changed(undefined);
       });
       this.#watched.set(folder, { watcher, identity });
       return true;

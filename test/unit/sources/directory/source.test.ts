@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { type TestContext, test } from "node:test";
 import type { Violation } from "../../../../src/admission/violation.ts";
 import { createLogger } from "../../../../src/lib/log.ts";
 import { type DirectorySource, createDirectorySource } from "../../../../src/sources/directory/source.ts";
+import { Random } from "../../../support/objects/random.ts";
 import type { ObjectEvent, SourceProblem, SourceSink } from "../../../../src/sources/source.ts";
+
+const OFF = createLogger({ level: "off", modules: new Map() }, () => {});
 
 /** Collects what arrives and lets a test wait for it. */
 class Sink implements SourceSink {
@@ -77,11 +80,11 @@ async function start(
   for (const [name, text] of Object.entries(files)) await write(name, text);
   const sink = new Sink();
   const source = createDirectorySource({
-    paths: paths?.map((path) => join(folder, path)) ?? [folder],
+    paths: paths?.map((path) => resolve(folder, path)) ?? [folder],
     validate,
     applyDefaults: (_, object) => object,
     emptySettleMs: 60_000,
-    log: createLogger({ level: "off", modules: new Map() }, () => {}),
+    log: OFF,
   });
   t.after(async () => {
     await source.stop();
@@ -155,6 +158,91 @@ test("a named file that is removed keeps its objects in force, is reported, and 
   assert.deepEqual(sink.take(), ["delete HTTPRoute/one", "set HTTPRoute/two"]);
   await sink.until(() => sink.problems.length === 0);
 });
+
+test("a change is delivered although another file changes without a pause", async (t) => {
+  const { sink, write } = await start(t, { "busy.yaml": route("busy"), "calm.yaml": route("calm") });
+  sink.take();
+  let isSeen = false;
+  const seen = sink.until(() =>
+    sink.events.some((event) => event.type === "set" && event.object.metadata.name === "new"),
+  );
+  const busy = (async () => {
+    for (let turn = 0; !isSeen; turn++) await write("busy.yaml", route("busy", `, turn: ${turn}`));
+  })();
+  await write("calm.yaml", route("new"));
+  await seen;
+  isSeen = true;
+  await busy;
+});
+
+test("folders that are swapped by a link, as Kubernetes does it with mounts, are followed", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "directory-source-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  for (const version of ["1", "2"]) {
+    await mkdir(join(folder, `..${version}`));
+    await writeFile(join(folder, `..${version}`, "a.yaml"), route(`version-${version}`));
+  }
+  await symlink("..1", join(folder, "..data"));
+  await symlink("..data/a.yaml", join(folder, "a.yaml"));
+  const { sink } = await start(t, {}, [folder]);
+  assert.deepEqual(sink.take(), ["set HTTPRoute/version-1"]);
+  const moved = sink.until(() => sink.events.length > 1);
+  await symlink("..2", join(folder, "..next"));
+  await rename(join(folder, "..next"), join(folder, "..data"));
+  await moved;
+  assert.deepEqual(sink.take(), ["delete HTTPRoute/version-1", "set HTTPRoute/version-2"]);
+});
+
+test("after any series of changes the same is in force as after a fresh start", async (t) => {
+  const { folder, sink, write } = await start(t, { "a.yaml": route("r0") });
+  await mkdir(join(folder, "below"));
+  const random = new Random(1);
+  const files = ["a.yaml", "b.yaml", "c.json.yml", "below/d.yaml", "notes.txt", ".hidden.yaml"];
+  for (let step = 0; step < 60; step++) {
+    const file = join(folder, random.pick(files));
+    const name = `r${random.between(0, 3)}`;
+    const texts = [
+      route(name, `, step: ${step}`),
+      `${route(name)}---\n${policy("p", "  bad: true")}`,
+      `${route(name)}---\n{`,
+    ];
+    switch (random.between(0, 3)) {
+      case 0:
+        await rm(file, { force: true });
+        break;
+      case 1:
+        await writeFile(`${file}~`, random.pick(texts));
+        await rename(`${file}~`, file);
+        break;
+      default:
+        await writeFile(file, random.pick(texts));
+    }
+  }
+  // What was broken on the way kept what it said before, which a fresh start does not know.
+  for (const file of files.slice(0, 4)) await write(file, route(`r${random.between(0, 3)}`, ", step: 100"));
+  const fresh = new Sink();
+  const other = createDirectorySource({ paths: [folder], validate, applyDefaults: (_, object) => object, log: OFF });
+  t.after(() => other.stop());
+  await other.start(fresh);
+  await sink.until(() => sameState(sink, fresh));
+  assert.deepEqual(sink.problems, fresh.problems);
+});
+
+/** What is in force after all events, by object. */
+function stateOf({ events }: Sink): string {
+  const state = new Map<string, unknown>();
+  for (const event of events) {
+    const { kind, name } =
+      event.type === "set" ? { kind: event.object.kind, name: event.object.metadata.name } : event.id;
+    if (event.type === "delete") state.delete(`${kind} ${name}`);
+    else state.set(`${kind} ${name}`, event.object);
+  }
+  return JSON.stringify([...state].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function sameState(live: Sink, fresh: Sink): boolean {
+  return stateOf(live) === stateOf(fresh) && JSON.stringify(live.problems) === JSON.stringify(fresh.problems);
+}
 
 test("a file that becomes broken keeps its last good objects and names the place", async (t) => {
   const { sink, source, write } = await start(t, { "a.yaml": `${route("one")}---\n${route("two")}` });
