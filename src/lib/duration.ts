@@ -10,3 +10,11 @@ export function parseDuration(text: string): number | undefined {
   for (const [, digits, unit] of text.matchAll(GROUP)) total += Number(digits) * (UNIT_MS[unit as string] as number);
   return total;
 }
+
+/** Timers of the data plane count milliseconds in 31 bits: 24 days. */
+const LONGEST_MS = 2_147_483_647;
+
+/** For a timer: a longer time is the longest one. @returns 0 for none, and for a text that admission would have refused */
+export function timerMs(text: string | undefined): number {
+  return text === undefined ? 0 : Math.min(parseDuration(text) ?? 0, LONGEST_MS);
+}

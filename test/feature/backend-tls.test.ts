@@ -1,5 +1,6 @@
 /** TLS towards upstreams, set inline on a GwBackend and by a GwPolicy, against a real TLS server. */
 import assert from "node:assert/strict";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { createAuthority } from "../../src/lib/x509.ts";
 import {
   documents,
@@ -180,6 +181,21 @@ for (const place of PLACES) {
       assert.equal((await handshake(gateway, "shown")).client, "gwproxy client");
       assert.equal((await handshake(gateway, "own")).client, "gwproxy client");
       await refuses(gateway, "missing");
+    },
+  );
+
+  prove(
+    field("certificateSource"),
+    `what comes from a workload API that nobody asks is not replaced by anything else ${on}`,
+    async (context) => {
+      const upstream = await startTlsUpstream(context, ["127.0.0.1"]);
+      const usual = getCACertificates("default");
+      context.after(() => setDefaultCACertificates(usual));
+      setDefaultCACertificates([...usual, upstream.authority]);
+      const blocks = { inline: "{certificateSource: Inline}", workload: "{certificateSource: SPIFFE}" };
+      const gateway = await serve(context, place, upstream)(blocks);
+      await handshake(gateway, "inline");
+      await refuses(gateway, "workload");
     },
   );
 

@@ -2,6 +2,8 @@
  * The way out to upstreams: per target a pool of HTTP/1.1 connections, one of HTTP/2 connections, or both. Where the
  * handshake decides (ALPN), one connection asks and the other requests wait for what it learns.
  */
+import { toJsonString } from "@bufbuild/protobuf";
+import { BackendTcpSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Resolver } from "./dns.ts";
 import { Http1Pool } from "./http1.ts";
 import { Http2Pool } from "./http2.ts";
@@ -57,7 +59,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
 
 function originKey(target: UpstreamTarget): string {
   const place = target.unixPath === "" ? `${target.host} ${target.port}` : `unix ${target.unixPath} ${target.host}`;
-  return target.tls === undefined ? place : `${place} ${tlsKey(target.tls)}`;
+  const { tls, tcp } = target;
+  return `${place}|${tcp === undefined ? "" : toJsonString(BackendTcpSchema, tcp)}|${tls === undefined ? "" : tlsKey(tls)}`;
 }
 
 class Origin {
@@ -71,7 +74,7 @@ class Origin {
 
   constructor(target: UpstreamTarget, settings: PoolSettings) {
     this.#target = target;
-    this.#settings = settings;
+    this.#settings = { ...settings, connectTimeoutMs: target.tcp?.connectTimeoutMs || settings.connectTimeoutMs };
   }
 
   send(request: UpstreamRequest, settle: Settle): void {

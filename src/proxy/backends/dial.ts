@@ -3,11 +3,10 @@ import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { messageOf } from "../../lib/errors.ts";
 import { ProxyError } from "../errors.ts";
+import { keepAlive, keepaliveTimes } from "../keepalive.ts";
 import type { Resolver } from "./dns.ts";
 import { tlsOptions } from "./tls.ts";
 import type { UpstreamTarget } from "./upstream.ts";
-
-const TCP_KEEPALIVE_MS = 180_000;
 
 /** @returns an address for the target, at once where no look-up is needed @throws ProxyError upstream_unreachable */
 export function addressOf({ host, unixPath }: UpstreamTarget, resolver: Resolver): string | Promise<string> {
@@ -23,16 +22,14 @@ export function addressOf({ host, unixPath }: UpstreamTarget, resolver: Resolver
  * @throws Error when the system or the TLS settings refuse at once
  */
 export function dial(
-  { host, port, unixPath, tls }: UpstreamTarget,
+  { host, port, unixPath, tls, tcp }: UpstreamTarget,
   address: string,
   protocols: readonly string[] = [],
 ): Socket | TLSSocket {
   const where = unixPath === "" ? { host: address, port } : { path: unixPath };
-  if (tls === undefined)
-    return connectTcp({ ...where, noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEPALIVE_MS });
-  const socket = connectTls({ ...where, ...tlsOptions(tls, host, protocols) });
+  const socket = tls === undefined ? connectTcp(where) : connectTls({ ...where, ...tlsOptions(tls, host, protocols) });
   socket.setNoDelay(true);
-  socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
+  keepAlive(socket, keepaliveTimes(tcp?.keepalive));
   return socket;
 }
 

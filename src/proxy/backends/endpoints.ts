@@ -2,7 +2,8 @@
  * The endpoints of a Service and how well each does (proxying.md 7): two draws, the better score wins. A change of
  * the set keeps the record of every address that stays.
  */
-import type { BackendTls, Endpoints } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Endpoints } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Connection } from "./connection.ts";
 import type { UpstreamTarget } from "./upstream.ts";
 
 const WEIGHT_OF_NEW = 0.3;
@@ -15,7 +16,7 @@ export class EndpointState {
   latencySeconds = 0;
   pending = 0;
   total = 0;
-  readonly #targets = new Map<BackendTls | undefined, UpstreamTarget>();
+  readonly #targets = new Map<Connection, UpstreamTarget>();
 
   constructor(address: string, port: number) {
     this.address = address;
@@ -32,14 +33,15 @@ export class EndpointState {
     if (healthy) this.latencySeconds = ewma(this.latencySeconds, seconds);
   }
 
-  /** One target object per TLS settings, so that the client finds its pool at once. */
-  target(tls: BackendTls | undefined, host: string): UpstreamTarget {
-    let target = this.#targets.get(tls);
+  /** One target object per way to connect, so that the client finds its pool at once. */
+  target(connection: Connection, host: string): UpstreamTarget {
+    let target = this.#targets.get(connection);
     if (target === undefined) {
+      const { tls } = connection;
       const sni = tls !== undefined && tls.sni === "" && host !== "" ? { ...tls, sni: host } : tls;
-      target = { host: this.address, port: this.port, unixPath: "", tls: sni };
+      target = { ...connection, host: this.address, port: this.port, unixPath: "", tls: sni };
       if (this.#targets.size > 64) this.#targets.clear();
-      this.#targets.set(tls, target);
+      this.#targets.set(connection, target);
     }
     return target;
   }

@@ -10,6 +10,7 @@ import { ProxyError } from "../errors.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
 import { grpcTimeoutMs, isGrpc } from "../pipeline/grpc.ts";
 import { placeCredential } from "./auth.ts";
+import { connectionOf } from "./connection.ts";
 import { EndpointState, type EndpointSet } from "./endpoints.ts";
 import type { BackendHandler } from "./handler.ts";
 import { isIP } from "node:net";
@@ -33,7 +34,7 @@ export interface Destination {
 export function staticDestination({ host, port, unixPath }: StaticBackend, settings: BackendSettings): Destination {
   const plain = host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
   const endpoint = new EndpointState(unixPath === "" ? plain : unixPath, port);
-  const target: UpstreamTarget = { host: plain, port, unixPath, tls: settings.tls };
+  const target: UpstreamTarget = { ...connectionOf(settings), host: plain, port, unixPath };
   const named = unixPath === "" && isIP(plain) === 0;
   return {
     pick: () => endpoint,
@@ -50,13 +51,14 @@ export function serviceDestination(
   { hostname, version }: ServiceBackend,
   settings: BackendSettings,
 ): Destination {
+  const connection = connectionOf(settings);
   return {
     pick() {
       const endpoint = set.pick();
       if (endpoint === undefined) throw new ProxyError("endpoint_unavailable");
       return endpoint;
     },
-    target: (endpoint) => endpoint.target(settings.tls, hostname),
+    target: (endpoint) => endpoint.target(connection, hostname),
     hostname: hostname === "" ? undefined : hostname,
     version,
     rewritesHost: false,
@@ -65,9 +67,11 @@ export function serviceDestination(
 
 export function createHttpHandler(
   destination: Destination,
-  { auth }: BackendSettings,
+  { auth, http: limits }: BackendSettings,
   upstream: Upstream,
 ): BackendHandler {
+  const fixedVersion = limits?.version || destination.version;
+  const timeoutMs = limits?.requestTimeoutMs || Infinity;
   return function http(exchange) {
     const endpoint = destination.pick();
     const headers = upstreamHeaders(exchange, authorityOf(exchange, destination));
@@ -76,21 +80,30 @@ export function createHttpHandler(
     return call(exchange, endpoint, () => {
       const target = destination.target(endpoint);
       const grpc = isGrpc(exchange.requestHeaders);
-      const version = versionFor(exchange, destination.version, { grpc, tls: target.tls !== undefined });
+      const version = versionFor(exchange, fixedVersion, { grpc, tls: target.tls !== undefined });
       const { method, upgrade } = exchange;
       const scheme = exchange.scheme === exchange.originalScheme ? undefined : exchange.scheme;
-      return upstream.send(target, { ...limitOf(exchange, grpc), version, scheme, method, path, headers, upgrade });
+      return upstream.send(target, {
+        ...limitOf(exchange, timeoutMs, grpc),
+        version,
+        scheme,
+        method,
+        path,
+        headers,
+        upgrade,
+      });
     });
   };
 }
 
-/** The body, and the limit of the attempt: the shorter of the rule's and, for gRPC, the caller's own. */
+/** The body, and the limit of the attempt: the shortest of the backend's, the rule's and, for gRPC, the caller's own. */
 function limitOf(
   exchange: Exchange,
+  timeoutMs: number,
   grpc: boolean,
 ): Pick<UpstreamRequest, "body" | "deadlineAtMs" | "timeoutCode" | "abort"> {
   const { deadlineAtMs, backendTimeoutMs, requestBody: body } = exchange;
-  let attemptAtMs = backendTimeoutMs === undefined ? Infinity : performance.now() + backendTimeoutMs;
+  let attemptAtMs = performance.now() + Math.min(backendTimeoutMs ?? Infinity, timeoutMs);
   let timeoutCode: UpstreamRequest["timeoutCode"] = "backend_timeout";
   if (grpc) {
     const callerAtMs = exchange.startedAtMs + (grpcTimeoutMs(exchange.requestHeaders) ?? Infinity);

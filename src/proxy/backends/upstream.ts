@@ -1,16 +1,15 @@
 /** The one way out to an upstream. Implementations own pools, connect timeouts and TLS; callers own retries and meaning. */
-import type { BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { Body, BodyStream } from "../pipeline/body.ts";
 import type { Abortable, Tunnel } from "../pipeline/exchange.ts";
+import type { Connection } from "./connection.ts";
 
-/** Where to connect. One pool per distinct target. */
-export interface UpstreamTarget {
+/** Where to connect, and how. One pool per distinct target. */
+export interface UpstreamTarget extends Connection {
   readonly host: string;
   readonly port: number;
   /** Takes the place of host and port when not "". */
   readonly unixPath: string;
-  readonly tls: BackendTls | undefined;
 }
 
 /** `negotiated`: what the TLS handshake says, HTTP/1.1 on plain text. */

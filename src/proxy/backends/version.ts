@@ -9,8 +9,16 @@ export function versionFor(
   fixed: HttpVersion,
   { grpc, tls }: { readonly grpc: boolean; readonly tls: boolean },
 ): UpstreamVersion {
-  if (fixed === HttpVersion.HTTP1 || exchange.upgrade !== undefined) return "http1";
-  if (fixed === HttpVersion.HTTP2 || grpc) return "http2";
+  if (exchange.upgrade !== undefined) return "http1";
+  const configured = fixedVersion(fixed);
+  if (configured !== undefined) return configured;
+  if (grpc) return "http2";
   if (tls) return "negotiated";
   return exchange.originalScheme === "http" && exchange.version === "HTTP/2" ? "http2" : "http1";
+}
+
+/** @returns undefined where the configuration leaves it open */
+export function fixedVersion(version: HttpVersion | undefined): "http1" | "http2" | undefined {
+  if (version === HttpVersion.HTTP1) return "http1";
+  return version === HttpVersion.HTTP2 ? "http2" : undefined;
 }

@@ -20,6 +20,7 @@ import {
 import { methodDefinition } from "../../lib/grpc.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import { placeCredential } from "../backends/auth.ts";
+import { connectionOf, PLAIN } from "../backends/connection.ts";
 import type { Callee } from "../backends/registry.ts";
 import type { Upstream } from "../backends/upstream.ts";
 import { ProxyError } from "../errors.ts";
@@ -159,7 +160,8 @@ function finderOf(place: ExternalService["place"] | undefined, { callee }: Callo
     }
     case "origin": {
       const { host, port, tls } = place.value;
-      const target = { host, port, unixPath: "", tls: tls ? create(BackendTlsSchema) : undefined };
+      const connection = tls ? connectionOf({ tls: create(BackendTlsSchema) }) : PLAIN;
+      const target = { ...connection, host, port, unixPath: "" };
       const found: Callee = {
         target,
         authority: authorityOf(host, port, tls),

@@ -1,5 +1,6 @@
 /** One socket of a Gateway. In: connections. Out: each in the hands of whoever serves it. A change of configuration never ends one. */
 import { createServer, type Server, type Socket } from "node:net";
+import { keepAlive } from "../keepalive.ts";
 import type { Engine } from "./engine.ts";
 import type { Frontend } from "./frontend.ts";
 
@@ -33,8 +34,7 @@ export async function openBindSocket(options: BindOptions): Promise<BindSocket> 
     noDelay: true,
   });
   server.on("connection", (socket) => {
-    const { timeMs, intervalMs, probes } = frontend().keepalive;
-    socket.setKeepAlive(true, timeMs, intervalMs, probes);
+    keepAlive(socket, frontend().keepalive);
     connections.add(socket);
     socket.on("close", () => {
       connections.delete(socket);

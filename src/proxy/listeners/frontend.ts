@@ -12,6 +12,7 @@ import type {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Scope } from "../../cel/scope.ts";
 import { ConfigError, messageOf } from "../../lib/errors.ts";
+import { keepaliveTimes, type KeepaliveTimes } from "../keepalive.ts";
 import { BODY_LIMIT_BYTES } from "../pipeline/body.ts";
 import { tlsChoice } from "./tls-choice.ts";
 
@@ -33,7 +34,7 @@ export interface Http2Settings {
 }
 
 export interface Frontend {
-  readonly keepalive: { readonly timeMs: number; readonly intervalMs: number; readonly probes: number };
+  readonly keepalive: KeepaliveTimes;
   readonly tls: FrontendTls | undefined;
   /** The header that connections begin with; undefined: they have none. */
   readonly proxyProtocol: ProxyProtocol | undefined;
@@ -64,7 +65,7 @@ export interface FrontendParts extends Pick<Frontend, "closed" | "refusal" | "pr
 
 export function compileFrontend({ keepalive, tls, http, proxyProtocol, closed, refusal }: FrontendParts): Frontend {
   return {
-    keepalive: compileKeepalive(keepalive),
+    keepalive: keepaliveTimes(keepalive),
     tls,
     http1: {
       maxFields: http?.http1MaxHeaders || 100,
@@ -89,14 +90,6 @@ export function checkTls(tls: FrontendTls | undefined): void {
   } catch (cause) {
     throw new ConfigError(`frontend.tls: ${messageOf(cause)}`, { cause });
   }
-}
-
-function compileKeepalive(keepalive: Keepalive | undefined): Frontend["keepalive"] {
-  return {
-    timeMs: keepalive?.timeMs || 180_000,
-    intervalMs: keepalive?.intervalMs || 180_000,
-    probes: keepalive?.probes || 9,
-  };
 }
 
 function compileHttp2(http: FrontendHttp | undefined): Http2Settings {

@@ -43,7 +43,10 @@ export class TcpEngine {
     const upstream = dial(target, address);
     const done = begin();
     const event = target.tls === undefined ? "connect" : "secureConnect";
-    const timer = setTimeout(() => upstream.destroy(new Error("connect timeout")), connectTimeoutMs);
+    const timer = setTimeout(
+      () => upstream.destroy(new Error("connect timeout")),
+      target.tcp?.connectTimeoutMs || connectTimeoutMs,
+    );
     upstream.once(event, () => {
       clearTimeout(timer);
       socket.pipe(upstream);

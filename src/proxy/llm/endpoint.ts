@@ -3,6 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import {
   BackendSettingsSchema,
   BackendTlsSchema,
+  type BackendHttp,
   type BackendSettings,
   type CredentialLocation,
   type Provider as ProviderNode,
@@ -10,6 +11,7 @@ import {
 import { ConfigError } from "../../lib/errors.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import { placeCredential } from "../backends/auth.ts";
+import { connectionOf } from "../backends/connection.ts";
 import type { BackendDeps } from "../backends/handler.ts";
 import type { UpstreamTarget } from "../backends/upstream.ts";
 import { ProxyError } from "../errors.ts";
@@ -31,6 +33,7 @@ export interface Endpoint {
   readonly node: ProviderNode;
   readonly provider: Provider;
   readonly health: ProviderHealth;
+  readonly limits: BackendHttp | undefined;
   /** What goes to the provider; undefined when it cannot serve a chat completions client. */
   readonly wire: { readonly format: Format; readonly converter: Converter | undefined } | undefined;
   /** @throws ProxyError backend_invalid, endpoint_unavailable */
@@ -54,6 +57,7 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
     node,
     provider,
     health: new ProviderHealth(),
+    limits: settings.http,
     wire,
     target: () => fixed ?? backendTarget(node, deps, settings),
     address(exchange) {
@@ -77,13 +81,14 @@ function wireOf(provider: Provider, node: ProviderNode): Endpoint["wire"] {
 function backendTarget(node: ProviderNode, deps: BackendDeps, settings: BackendSettings): UpstreamTarget {
   if (node.backend === "") throw new ProxyError("backend_invalid", { detail: "the provider has no address" });
   const target = deps.destination(node.backend);
-  return target.tls === undefined && settings.tls !== undefined ? { ...target, tls: settings.tls } : target;
+  const { tls = settings.tls, tcp = settings.tcp } = target;
+  return tls === target.tls && tcp === target.tcp ? target : { ...target, ...connectionOf({ tls, tcp }) };
 }
 
 /** @returns undefined when the provider has no address */
 function ownTarget(node: ProviderNode, provider: Provider, settings: BackendSettings): UpstreamTarget | undefined {
   const host = node.host === "" ? provider.defaultHost : node.host;
-  return host === "" ? undefined : { host, port: portOf(node), unixPath: "", tls: settings.tls };
+  return host === "" ? undefined : { ...connectionOf(settings), host, port: portOf(node), unixPath: "" };
 }
 
 function portOf({ port }: ProviderNode): number {

@@ -5,6 +5,7 @@
 import type { AiBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { BackendDeps, BackendHandler } from "../backends/handler.ts";
 import type { UpstreamRequest, UpstreamResponse } from "../backends/upstream.ts";
+import { fixedVersion } from "../backends/version.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
 import { readAnswer } from "./answer.ts";
@@ -68,19 +69,19 @@ async function send(
 ): Promise<UpstreamResponse> {
   const { path, headers } = endpoint.address(exchange);
   const target = endpoint.target();
-  const { health } = endpoint;
+  const { health, limits } = endpoint;
   const startedAtMs = performance.now();
   exchange.calledAtMs ??= startedAtMs;
   health.begin();
   exchange.onDone(() => health.end());
   try {
     const response = await deps.upstream.send(target, {
-      version: "negotiated",
+      version: fixedVersion(limits?.version) ?? "negotiated",
       method: "POST",
       path,
       headers,
       body,
-      ...deadlineOf(exchange, startedAtMs),
+      ...deadlineOf(exchange, startedAtMs, limits?.requestTimeoutMs || Infinity),
       abort: exchange,
     });
     exchange.answeredAtMs = performance.now();
@@ -96,8 +97,9 @@ async function send(
 function deadlineOf(
   { deadlineAtMs, backendTimeoutMs }: Exchange,
   startedAtMs: number,
+  timeoutMs: number,
 ): Pick<UpstreamRequest, "deadlineAtMs" | "timeoutCode"> {
-  const attemptAtMs = backendTimeoutMs === undefined ? Infinity : startedAtMs + backendTimeoutMs;
+  const attemptAtMs = startedAtMs + Math.min(backendTimeoutMs ?? Infinity, timeoutMs);
   if (attemptAtMs < (deadlineAtMs ?? Infinity)) return { deadlineAtMs: attemptAtMs, timeoutCode: "backend_timeout" };
   return { deadlineAtMs, timeoutCode: "request_timeout" };
 }

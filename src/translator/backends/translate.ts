@@ -44,14 +44,16 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
   const key = backendKey(id.namespace, id.name);
   const diagnostics: Diagnostic[] = [];
   const secrets = new SecretReader(context, read, id.namespace);
-  const reporter = (severity: Diagnostic["severity"], prefix: string) => (path: string, message: string) =>
-    void diagnostics.push({
-      code: "backend_invalid",
-      severity,
-      object: id,
-      path: path === "" ? prefix : `${prefix}.${path}`,
-      message,
-    });
+  const reporter =
+    (usual: Diagnostic["severity"], prefix: string): Report =>
+    (path, message, severity = usual) =>
+      void diagnostics.push({
+        code: "backend_invalid",
+        severity,
+        object: id,
+        path: path === "" ? prefix : `${prefix}.${path}`,
+        message,
+      });
   const { view, unread } = watchReads({ spec: backend.spec });
   const { spec } = view;
   const { kind, uses = [] } = translateVariant(spec, {

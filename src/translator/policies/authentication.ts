@@ -1,7 +1,7 @@
 /** What the kinds of authentication have in common: whether a credential must be there, and where it is looked for. */
 import type { CredentialLocation as ApiLocation } from "../../../generated/types/common.ts";
 import { AuthenticationMode, type CredentialLocation } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { translateLocation } from "../backends/settings.ts";
+import { translateLocation } from "../backends/auth.ts";
 import { checkExpression, type UnitContext } from "./unit.ts";
 
 export const AUTHENTICATION_MODES: Readonly<Record<"Strict" | "Optional" | "Permissive", AuthenticationMode>> = {

@@ -10,25 +10,23 @@ import type {
   FrontendProxyProtocol,
   FrontendTls as ApiTls,
 } from "../../../generated/types/frontend.ts";
-import type { Keepalive as ApiKeepalive } from "../../../generated/types/backend-policies.ts";
 import {
   ConnectMode,
   ConnectSchema,
   FrontendHttpSchema,
   FrontendSettingsSchema,
   FrontendTlsSchema,
-  KeepaliveSchema,
   ProxyProtocolSchema,
   TlsChoiceSchema,
   type FrontendHttp,
   type FrontendSettings,
   type FrontendTls,
-  type Keepalive,
   type ProxyProtocol,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { parseDuration } from "../../lib/duration.ts";
+import { timerMs } from "../../lib/duration.ts";
 import { parseByteSize } from "../../lib/quantity.ts";
 import type { Report } from "../backends/settings.ts";
+import { translateKeepalive } from "../backends/tcp.ts";
 import { translateAuthorization } from "./authorization.ts";
 
 const CONNECT_MODES: Readonly<Record<FrontendConnect["mode"], ConnectMode>> = {
@@ -36,15 +34,13 @@ const CONNECT_MODES: Readonly<Record<FrontendConnect["mode"], ConnectMode>> = {
   Route: ConnectMode.ROUTE,
   Tunnel: ConnectMode.TUNNEL,
 };
-/** Timers of the data plane count milliseconds in 31 bits: 24 days. */
-const LONGEST_MS = 2_147_483_647;
 
 /** @param report paths are relative to `spec.frontend` @returns undefined when it says nothing that is served */
 export function translateFrontend(block: Frontend | undefined, report: Report): FrontendSettings | undefined {
   if (block === undefined) return undefined;
   const { tcp, tls, http, proxyProtocol, networkAuthorization } = block;
   const message = create(FrontendSettingsSchema, {
-    ...(tcp?.keepalive === undefined ? {} : { keepalive: keepalive(tcp.keepalive) }),
+    ...(tcp?.keepalive === undefined ? {} : { keepalive: translateKeepalive(tcp.keepalive) }),
     ...(tls === undefined ? {} : { tls: translateTls(tls) }),
     ...(http === undefined ? {} : { http: translateHttp(http) }),
     ...(proxyProtocol === undefined ? {} : { proxyProtocol: translateHeader(proxyProtocol) }),
@@ -64,14 +60,6 @@ export function translateFrontend(block: Frontend | undefined, report: Report): 
   return isEmpty ? undefined : message;
 }
 
-function keepalive({ time, interval, retries }: ApiKeepalive): Keepalive {
-  return create(KeepaliveSchema, {
-    timeMs: milliseconds(time),
-    intervalMs: milliseconds(interval),
-    probes: retries ?? 0,
-  });
-}
-
 function translateHeader({ version, mode }: FrontendProxyProtocol): ProxyProtocol {
   return create(ProxyProtocolSchema, {
     v1: version === "V1" || version === "All",
@@ -82,7 +70,7 @@ function translateHeader({ version, mode }: FrontendProxyProtocol): ProxyProtoco
 
 function translateTls(tls: ApiTls): FrontendTls {
   return create(FrontendTlsSchema, {
-    handshakeTimeoutMs: milliseconds(tls.handshakeTimeout),
+    handshakeTimeoutMs: timerMs(tls.handshakeTimeout),
     alpn: [...(tls.alpnProtocols ?? [])],
     choice: create(TlsChoiceSchema, {
       minVersion: tls.minProtocolVersion ?? "",
@@ -97,22 +85,17 @@ function translateHttp(http: ApiHttp): FrontendHttp {
   return create(FrontendHttpSchema, {
     maxBufferBytes: bytes(http.maxBufferSize),
     http1MaxHeaders: http.http1MaxHeaders ?? 0,
-    http1IdleTimeoutMs: milliseconds(http.http1IdleTimeout),
+    http1IdleTimeoutMs: timerMs(http.http1IdleTimeout),
     http1PreserveCase: http.http1HeaderCase === "Preserve",
     http2WindowBytes: bytes(http.http2WindowSize),
     http2ConnectionWindowBytes: bytes(http.http2ConnectionWindowSize),
     http2FrameBytes: bytes(http.http2FrameSize),
     http2MaxHeaderBytes: bytes(http.http2MaxHeaderSize),
-    http2KeepaliveIntervalMs: milliseconds(http.http2KeepaliveInterval),
-    http2KeepaliveTimeoutMs: milliseconds(http.http2KeepaliveTimeout),
-    maxConnectionMs: milliseconds(http.maxConnectionDuration),
+    http2KeepaliveIntervalMs: timerMs(http.http2KeepaliveInterval),
+    http2KeepaliveTimeoutMs: timerMs(http.http2KeepaliveTimeout),
+    maxConnectionMs: timerMs(http.maxConnectionDuration),
     trustedProxies: [...(http.trustedProxies ?? [])],
   });
-}
-
-/** Admission has checked the text. */
-function milliseconds(text: string | undefined): number {
-  return text === undefined ? 0 : Math.min(parseDuration(text) ?? 0, LONGEST_MS);
 }
 
 function bytes(size: string | number | undefined): number {

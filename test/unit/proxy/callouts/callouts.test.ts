@@ -14,6 +14,7 @@ import {
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
 import { createAuthority, createLeaf } from "../../../../src/lib/x509.ts";
+import { connectionOf } from "../../../../src/proxy/backends/connection.ts";
 import { createResolver } from "../../../../src/proxy/backends/dns.ts";
 import { createUpstream } from "../../../../src/proxy/backends/client.ts";
 import type { Callee } from "../../../../src/proxy/backends/registry.ts";
@@ -66,7 +67,12 @@ function open(
 }
 
 const at = (port: number, tls?: MessageInitShape<typeof BackendTlsSchema>) => ({
-  target: { host: "127.0.0.1", port, unixPath: "", tls: tls === undefined ? undefined : create(BackendTlsSchema, tls) },
+  target: {
+    ...connectionOf(tls === undefined ? {} : { tls: create(BackendTlsSchema, tls) }),
+    host: "127.0.0.1",
+    port,
+    unixPath: "",
+  },
 });
 
 const BACKEND: ExternalService = create(ExternalServiceSchema, { place: { case: "backend", value: "backend/a/b" } });

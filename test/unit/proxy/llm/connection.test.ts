@@ -5,6 +5,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { create } from "@bufbuild/protobuf";
 import { BackendTlsSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
+import { PLAIN } from "../../../../src/proxy/backends/connection.ts";
 import type { BackendDeps } from "../../../../src/proxy/backends/handler.ts";
 import type { UpstreamResponse } from "../../../../src/proxy/backends/upstream.ts";
 import { ProxyError } from "../../../../src/proxy/errors.ts";
@@ -56,7 +57,7 @@ const CUSTOM: ProviderInit = { key: "custom", identity: "custom", backend: "serv
 
 test("a provider behind another destination is sent there, anew for each call, with the client's authority", async () => {
   const asked: string[] = [];
-  const target = { host: "127.0.0.9", port: 8000, unixPath: "", tls: undefined };
+  const target = { ...PLAIN, host: "127.0.0.9", port: 8000, unixPath: "" };
   const destination = (key: string) => (asked.push(key), target);
   const { sent } = await run({ ...CUSTOM, formats: [{ type: "Completions" }] }, answer({}), { destination });
   assert.deepEqual(asked, [CUSTOM.backend]);
@@ -69,7 +70,7 @@ test("TLS of the destination itself is kept, and its absence filled by the setti
   const fromSettings = create(BackendTlsSchema, { sni: "settings.test" });
   const sni = async (tls: typeof own | undefined): Promise<string | undefined> => {
     const deps: Partial<BackendDeps> = {
-      destination: () => ({ host: "127.0.0.9", port: 8000, unixPath: "", tls }),
+      destination: () => ({ ...PLAIN, host: "127.0.0.9", port: 8000, unixPath: "", tls }),
       settings: () => ({ $typeName: "gwproxy.config.v1.BackendSettings", tls: fromSettings }),
     };
     return (await run({ ...CUSTOM, formats: [{ type: "Completions" }] }, answer({}), deps)).sent.target.tls?.sni;

@@ -1,0 +1,21 @@
+/** Probes on idle connections, with the usual in place of what was not set (proxying.md 1). */
+import type { Socket } from "node:net";
+import type { Keepalive } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+
+export interface KeepaliveTimes {
+  readonly timeMs: number;
+  readonly intervalMs: number;
+  readonly probes: number;
+}
+
+export function keepaliveTimes(keepalive: Keepalive | undefined): KeepaliveTimes {
+  return {
+    timeMs: keepalive?.timeMs || 180_000,
+    intervalMs: keepalive?.intervalMs || 180_000,
+    probes: keepalive?.probes || 9,
+  };
+}
+
+export function keepAlive(socket: Socket, { timeMs, intervalMs, probes }: KeepaliveTimes): void {
+  socket.setKeepAlive(true, timeMs, intervalMs, probes);
+}
