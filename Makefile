@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 TESTS := 'test/unit/**/*.test.ts' 'test/feature/**/*.test.ts' 'test/conformance/**/*.test.ts' 'test/cluster/**/*.test.ts'
 
 .DEFAULT_GOAL := help
-.PHONY: help up install generate baseline verify check test test-slow golden fields fields-check cel-conformance bench testbed image
+.PHONY: help up install generate baseline verify check test test-slow golden fields fields-check cel-conformance conformance bench testbed image
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -56,6 +56,9 @@ test-slow: install testbed ## The slow lane, which needs Java and Maven too: the
 cel-conformance: install ## List every case of the official expression test data with its verdict
 	@node --import tsx test/conformance/cel/main.ts
 
+conformance: install ## The official Gateway API suite against our images on a real node; needs root and writes the report
+	node --import tsx test/conformance/gateway-api/main.ts $(if $(RUN),--run '$(RUN)')
+
 golden: install ## Rewrite the golden files; look at the difference before you commit it
 	UPDATE_GOLDEN=1 node --import tsx --test 'test/unit/**/golden.test.ts'
 
@@ -68,5 +71,5 @@ fields-check: install ## Re-run each proof with its field dropped: the test must
 bench: install ## CPU-microseconds per request, side by side with the peers that can be installed
 	node --import tsx test/bench/main.ts $(BENCH)
 
-image: ## Build the container image
-	docker build -t gwproxy .
+image: install ## Pack the container images as an archive, without Docker
+	node codegen/image.ts

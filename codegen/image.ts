@@ -1,0 +1,60 @@
+/**
+ * `make image`: the container images of controller and proxy as one archive, dist/gwproxy-images.tar or the path that is
+ * named. They hold the published program, this machine's Node and the libraries that Node needs, nothing else: no shell,
+ * no package manager. Nothing in there is written to at run time, so the root file system can be read-only.
+ */
+import { execFileSync } from "node:child_process";
+import { cpSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { packImages, type Image } from "./image-archive.ts";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const OUT = resolve(process.argv[2] ?? join(ROOT, "dist/gwproxy-images.tar"));
+const REGISTRY = "ghcr.io/gwproxy";
+const USER = "10101";
+// npm's own file, written by us.
+const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string };
+const images = ["controller", "proxy"].map((command): Image => ({
+  names: [`${REGISTRY}/${command}:${version}`],
+  entrypoint: ["/usr/bin/node", "--enable-source-maps", "/app/bin/gwproxy.mjs", command],
+  user: `${USER}:${USER}`,
+}));
+
+const root = mkdtempSync(join(tmpdir(), "gwproxy-root-"));
+try {
+  const app = join(root, "app");
+  execFileSync(process.execPath, [join(ROOT, "codegen/package.ts"), join(app, "dist")], { stdio: "inherit" });
+  for (const path of ["bin", "package.json"]) cpSync(join(ROOT, path), join(app, path), { recursive: true });
+  addNode(root);
+  write("etc/passwd", `gwproxy:x:${USER}:${USER}::/:/nonexistent\n`);
+  write("etc/group", `gwproxy:x:${USER}:\n`);
+  // Without it the C library asks name servers before it looks into /etc/hosts.
+  write("etc/nsswitch.conf", "hosts: files dns\n");
+  mkdirSync(dirname(OUT), { recursive: true });
+  packImages(root, images, OUT);
+} finally {
+  rmSync(root, { recursive: true, force: true });
+}
+process.stdout.write(`${images.flatMap(({ names }) => names).join(", ")}: ${OUT}\n`);
+
+/** Node and its libraries, at the places where the loader looks for them. */
+function addNode(into: string): void {
+  const linked = execFileSync("ldd", [process.execPath], { encoding: "utf8" });
+  const libraries = [...linked.matchAll(/(?:=>\s+|^\s*)(\/\S+) \(0x/gm)].map((found) => found[1] as string); // the group took part
+  if (libraries.length < 4) throw new Error(`the libraries of ${process.execPath} could not be found:\n${linked}`);
+  for (const path of libraries) copy(path, join(into, path));
+  copy(process.execPath, join(into, "usr/bin/node"));
+}
+
+function copy(from: string, to: string): void {
+  mkdirSync(dirname(to), { recursive: true });
+  copyFileSync(from, to);
+}
+
+function write(path: string, text: string): void {
+  const file = join(root, path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+}
