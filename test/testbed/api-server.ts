@@ -5,7 +5,7 @@
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
-import { mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile } from "node:fs/promises";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,6 +13,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { freePort, freePorts } from "../support/free-ports.ts";
 import { makeCertificates, type Certificates } from "./certificates.ts";
+import { writeKubeconfig } from "./kubeconfig.ts";
+import { programs } from "./programs.ts";
 
 const run = promisify(execFile);
 const READY_WITHIN_MS = 120_000;
@@ -37,13 +39,17 @@ export interface ApiServer {
 
 /** Starts a fresh, empty API server. Missing programs are built first, which takes some minutes the first time. */
 export async function startApiServer(): Promise<ApiServer> {
-  const binaries = await buildTestbed();
+  const binaries = await programs("kubernetes");
   const directory = await mkdtemp(join(tmpdir(), "gwproxy-api-"));
   const guard = startGuard(directory);
   const certificates = await makeCertificates(join(directory, "pki"));
   const etcd = await startEtcd(binaries, directory, guard);
   const port = await freePort();
-  const kubeconfig = await writeKubeconfig(directory, certificates, port);
+  const kubeconfigFor = (name: string, at: number): Promise<string> => {
+    const { ca, admin: client } = certificates;
+    return writeKubeconfig(join(directory, name), { server: `https://127.0.0.1:${at}`, ca, client });
+  };
+  const kubeconfig = await kubeconfigFor("kubeconfig", port);
   const front = (at: number): Promise<ChildProcess> =>
     startFront({ binaries, directory, guard, certificates, etcd: etcd.url, port: at });
   let current = await front(port);
@@ -66,7 +72,7 @@ export async function startApiServer(): Promise<ApiServer> {
     behindItsBack: async (commands) => {
       const other = await freePort();
       const server = await front(other);
-      const path = await writeKubeconfig(directory, certificates, other, "other.kubeconfig");
+      const path = await kubeconfigFor("other.kubeconfig", other);
       for (const args of commands) await kubectl(path, args);
       await end(server, "SIGKILL");
     },
@@ -76,15 +82,6 @@ export async function startApiServer(): Promise<ApiServer> {
       guard.close();
     },
   };
-}
-
-async function buildTestbed(): Promise<string> {
-  const build = spawn("bash", [join(import.meta.dirname, "build.sh")], { stdio: ["ignore", "pipe", "inherit"] });
-  let printed = "";
-  build.stdout.setEncoding("utf8").on("data", (text: string) => (printed += text));
-  const [code] = (await once(build, "close")) as [number | null];
-  if (code !== 0) throw new Error(`the testbed could not be built (exit code ${code}); its messages are above`);
-  return printed.trim();
 }
 
 interface Guard {
@@ -214,42 +211,6 @@ async function isReady(port: number, certificates: Certificates): Promise<boolea
     asked.on("timeout", () => asked.destroy());
     asked.end();
   });
-}
-
-async function writeKubeconfig(
-  directory: string,
-  certificates: Certificates,
-  port: number,
-  name = "kubeconfig",
-): Promise<string> {
-  const base64 = async (path: string): Promise<string> => (await readFile(path)).toString("base64");
-  const path = join(directory, name);
-  const config = {
-    apiVersion: "v1",
-    kind: "Config",
-    clusters: [
-      {
-        name: "test",
-        cluster: {
-          server: `https://127.0.0.1:${port}`,
-          "certificate-authority-data": await base64(certificates.ca),
-        },
-      },
-    ],
-    users: [
-      {
-        name: "admin",
-        user: {
-          "client-certificate-data": await base64(certificates.admin.cert),
-          "client-key-data": await base64(certificates.admin.key),
-        },
-      },
-    ],
-    contexts: [{ name: "test", context: { cluster: "test", user: "admin" } }],
-    "current-context": "test",
-  };
-  await writeFile(path, JSON.stringify(config), { mode: 0o600 });
-  return path;
 }
 
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {

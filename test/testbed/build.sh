@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # build.sh [--print] [PART]: builds programs from Go modules into a cache outside the checkout and prints the folder that
 # holds them. What is there already is kept; --print only prints. Parts: kubernetes (the default: etcd, kube-apiserver,
-# kubectl) and services (ratelimit, redis, ext: what policies call). The cache of kubernetes is $GWPROXY_TESTBED, or a
-# folder named after the versions under ~/.cache; that of services is named after its sums. Needs: go, and some minutes
-# the first time.
+# kubectl), node (beside them: kube-controller-manager, kube-scheduler, kubelet, kube-proxy, pause), conformance (the
+# Gateway API suite and its echo server) and services (ratelimit, redis, ext: what policies call). The cache of kubernetes
+# and node is $GWPROXY_TESTBED, or a folder named after the versions under ~/.cache; the others are named after their
+# sums. Needs: go, and some minutes the first time.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -19,11 +20,12 @@ minor=${kubernetes#v1.}
 kubernetes_flags="-s -w -X $stamp.gitVersion=$kubernetes -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor%%.*} \
 -X $stamp.gitTreeState=clean -X $stamp.gitCommit=testbed -X $stamp.buildDate=2026-01-01T00:00:00Z"
 
-build() { # NAME MODULE_FOLDER LINKER_FLAGS PACKAGE
+build() { # NAME MODULE_FOLDER LINKER_FLAGS PACKAGE [GO_COMMAND]
   [ -x "$bin/$1" ] && return
   local began=$SECONDS unfinished="$bin/.$1.$$" compiler
   echo "testbed: building $1, this happens once ..." >&2
-  (cd "$here/$2" && CGO_ENABLED=0 exec go build -mod=readonly -ldflags "$3" -o "$unfinished" "$4") &
+  # shellcheck disable=SC2086 # the command is of several words
+  (cd "$here/$2" && CGO_ENABLED=0 exec go ${5:-build} -mod=readonly -ldflags "$3" -o "$unfinished" "$4") &
   compiler=$!
   while kill -0 "$compiler" 2>/dev/null; do
     sleep 1
@@ -39,9 +41,9 @@ print_only=
 [ "${1:-}" != --print ] || { print_only=1; shift; }
 part=${1:-kubernetes}
 
-if [ "$part" = services ]; then
-  sums=$(find "$here/services" -type f | LC_ALL=C sort | xargs cat | openssl dgst -sha256 -r | cut -c1-8)
-  bin=${XDG_CACHE_HOME:-$HOME/.cache}/gwproxy-testbed/services-$sums/bin
+if [ "$part" = services ] || [ "$part" = conformance ]; then
+  sums=$(find "$here/$part" -type f | LC_ALL=C sort | xargs cat | openssl dgst -sha256 -r | cut -c1-8)
+  bin=${XDG_CACHE_HOME:-$HOME/.cache}/gwproxy-testbed/$part-$sums/bin
 fi
 
 if [ -z "$print_only" ]; then
@@ -52,13 +54,23 @@ if [ -z "$print_only" ]; then
       build kube-apiserver k8s "$kubernetes_flags" k8s.io/kubernetes/cmd/kube-apiserver
       build kubectl k8s "$kubernetes_flags" k8s.io/kubernetes/cmd/kubectl
       ;;
+    node)
+      for program in kube-controller-manager kube-scheduler kubelet kube-proxy; do
+        build "$program" k8s "$kubernetes_flags" "k8s.io/kubernetes/cmd/$program"
+      done
+      build pause k8s "-s -w" ./pause
+      ;;
+    conformance)
+      build echo-basic conformance "-s -w" sigs.k8s.io/gateway-api/conformance/echo-basic
+      build suite conformance "-s -w" . "test -c"
+      ;;
     services)
       build ratelimit services "-s -w" github.com/envoyproxy/ratelimit/src/service_cmd
       build redis services "-s -w" ./redis
       build ext services "-s -w" ./ext
       ;;
     *)
-      echo "build.sh: unknown part $part; there are kubernetes and services" >&2
+      echo "build.sh: unknown part $part; there are kubernetes, node, conformance and services" >&2
       exit 2
       ;;
   esac

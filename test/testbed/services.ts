@@ -12,6 +12,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort, freePorts } from "../support/free-ports.ts";
 import type { ProofContext } from "../support/prove.ts";
+import { programs } from "./programs.ts";
 
 type Cleaner = Pick<ProofContext, "after">;
 
@@ -21,25 +22,9 @@ const TIED = `exec 3<&0; "$@" </dev/null 3<&- & child=$!
   wait $child`;
 const READY_WITHIN_MS = 30_000;
 
-let built: Promise<string> | undefined;
-
-/** @returns the folder of the programs; builds them first when they are missing, which takes a minute */
-function programs(): Promise<string> {
-  built ??= (async () => {
-    const script = join(import.meta.dirname, "build.sh");
-    const build = spawn("bash", [script, "services"], { stdio: ["ignore", "pipe", "inherit"] });
-    let printed = "";
-    build.stdout.setEncoding("utf8").on("data", (text: string) => (printed += text));
-    const [code] = (await once(build, "close")) as [number | null]; // as the event is declared
-    if (code !== 0) throw new Error(`the services could not be built (exit code ${code}); the messages are above`);
-    return printed.trim();
-  })();
-  return built;
-}
-
 /** The Go server of external authorization and processing. @returns its port */
 export async function startExtServer(context: Cleaner): Promise<number> {
-  return portOf(await startPrinting(context, join(await programs(), "ext")));
+  return portOf(await startPrinting(context, join(await programs("services"), "ext")));
 }
 
 export interface RateLimitService {
@@ -50,7 +35,7 @@ export interface RateLimitService {
 
 /** envoyproxy/ratelimit with a store of its own. @param configuration YAML of one domain, in the service's format */
 export async function startRateLimitService(context: Cleaner, configuration: string): Promise<RateLimitService> {
-  const bin = await programs();
+  const bin = await programs("services");
   const { address, store } = await startRedis(context, bin);
   const folder = mkdtempSync(join(tmpdir(), "gwproxy-ratelimit-"));
   context.after(() => rmSync(folder, { recursive: true, force: true }));
