@@ -8,8 +8,10 @@ import type { ProofContext } from "./prove.ts";
 
 const CRDS = join(import.meta.dirname, "../../crds");
 
+type Kubectl = Pick<ApiServer, "kubectl">;
+
 /** Resolves when objects of our kinds can be made. */
-export async function defineOurKinds(server: ApiServer): Promise<void> {
+export async function defineOurKinds(server: Kubectl): Promise<void> {
   const files = globSync("*.yaml", { cwd: CRDS }).flatMap((file) => ["-f", join(CRDS, file)]);
   await server.kubectl(["apply", ...files]);
   await established(server);
@@ -21,7 +23,7 @@ export async function defineGatewayKinds(server: ApiServer): Promise<void> {
   await established(server);
 }
 
-async function established(server: ApiServer): Promise<void> {
+async function established(server: Kubectl): Promise<void> {
   await server.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
 }
 
