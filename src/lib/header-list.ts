@@ -5,9 +5,12 @@
 export class HeaderList {
   /** Alternating names and values. Read it to send; edit through the methods. */
   readonly raw: string[];
+  /** How names were written, by their lower-case form, where somebody wants to see them so again; a name not in it is as in `raw`. */
+  readonly spelling: ReadonlyMap<string, string> | undefined;
 
-  constructor(raw: string[] = []) {
+  constructor(raw: string[] = [], spelling?: ReadonlyMap<string, string>) {
     this.raw = raw;
+    this.spelling = spelling;
   }
 
   static of(entries: Readonly<Record<string, string>>): HeaderList {
@@ -59,7 +62,7 @@ export class HeaderList {
   }
 
   clone(): HeaderList {
-    return new HeaderList(this.raw.slice());
+    return new HeaderList(this.raw.slice(), this.spelling);
   }
 
   #removeFrom(start: number, lower: string): void {

@@ -148,12 +148,12 @@ function authorityOf({ host, hostChoice }: Exchange, { hostname, rewritesHost }:
 
 /** A copy for the wire: what policies see of the request never holds our credential. */
 function upstreamHeaders(exchange: Exchange, host: string): HeaderList {
-  const { raw } = exchange.requestHeaders;
+  const { raw, spelling } = exchange.requestHeaders;
   const out: string[] = ["host", host];
   for (let at = 0; at < raw.length; at += 2) {
     const name = raw[at] as string;
     if (name.length === 4 && name.toLowerCase() === "host") continue;
     out.push(name, raw[at + 1] as string);
   }
-  return new HeaderList(out);
+  return new HeaderList(out, spelling);
 }

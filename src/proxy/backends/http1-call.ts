@@ -6,7 +6,7 @@
 import type { Socket } from "node:net";
 import { ProxyError } from "../errors.ts";
 import type { BodySink, BodyStream } from "../pipeline/body.ts";
-import { HeaderList } from "../../lib/header-list.ts";
+import type { HeaderList } from "../../lib/header-list.ts";
 import type { Abortable } from "../pipeline/exchange.ts";
 import { startDeadline } from "./deadline.ts";
 import type { Http1Connection } from "./http1-connection.ts";
@@ -71,9 +71,10 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
   }
 
   #send(connection: Http1Connection): void {
-    const { body } = this.request;
+    const { body, method, upgrade, headers } = this.request;
     const { text, framing } = encodeHead(this.request);
-    connection.begin(this, this.request.method === "HEAD", this.request.upgrade !== undefined);
+    const keepsCase = headers.spelling !== undefined;
+    connection.begin(this, { headOnly: method === "HEAD", mayUpgrade: upgrade !== undefined, keepsCase });
     if (body === null) connection.socket.write(text, "latin1");
     else if (Buffer.isBuffer(body)) {
       if (body.length < ONE_WRITE_BYTES) {
@@ -143,13 +144,13 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
 
   // The answer arrives.
 
-  onHead(status: number, raw: string[], bodyFollows: boolean): void {
+  onHead(status: number, headers: HeaderList, bodyFollows: boolean): void {
     this.#headed = true;
-    this.#settle.resolve({ status, headers: new HeaderList(raw), body: bodyFollows ? this : null });
+    this.#settle.resolve({ status, headers, body: bodyFollows ? this : null });
   }
 
   /** @param socket paused, and nobody's any more */
-  onSwitch(protocol: string, raw: string[], socket: Socket): void {
+  onSwitch(protocol: string, headers: HeaderList, socket: Socket): void {
     this.#connection = undefined;
     const asked = (this.request.upgrade ?? "").toLowerCase().split(",");
     if (this.#over || !asked.some((each) => each.trim() === protocol.toLowerCase())) {
@@ -160,7 +161,7 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
     this.#over = true;
     clearTimeout(this.#timer);
     const tunnel = { protocol, stream: socket };
-    this.#settle.resolve({ status: 101, headers: new HeaderList(raw), body: null, tunnel });
+    this.#settle.resolve({ status: 101, headers, body: null, tunnel });
   }
 
   onData(chunk: Buffer): void {

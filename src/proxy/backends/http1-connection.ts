@@ -2,9 +2,10 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { messageOf } from "../../lib/errors.ts";
+import type { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
 import type { Http1Call } from "./http1-call.ts";
-import { ResponseParser, type ResponseEvents } from "./http1-response.ts";
+import { ResponseParser, type Expected, type ResponseEvents } from "./http1-response.ts";
 
 /** The pool's side of a connection. */
 export interface ConnectionOwner {
@@ -60,9 +61,9 @@ export class Http1Connection implements ResponseEvents {
     return this.#parser.keepAliveSeconds;
   }
 
-  begin(call: Http1Call, headOnly: boolean, mayUpgrade: boolean): void {
+  begin(call: Http1Call, expected: Expected): void {
     this.#call = call;
-    this.#parser.start(headOnly, mayUpgrade);
+    this.#parser.start(expected);
   }
 
   /** The call was given up: what is still under way on this connection cannot be told apart from a next answer. */
@@ -71,8 +72,8 @@ export class Http1Connection implements ResponseEvents {
     this.#drop();
   }
 
-  onHead(status: number, raw: string[], bodyFollows: boolean): void {
-    this.#call?.onHead(status, raw, bodyFollows);
+  onHead(status: number, headers: HeaderList, bodyFollows: boolean): void {
+    this.#call?.onHead(status, headers, bodyFollows);
   }
 
   onData(chunk: Buffer): void {
@@ -80,7 +81,7 @@ export class Http1Connection implements ResponseEvents {
   }
 
   /** From here on the socket is the call's alone. */
-  onSwitch(protocol: string, raw: string[], rest: Buffer): void {
+  onSwitch(protocol: string, headers: HeaderList, rest: Buffer): void {
     const call = this.#call;
     this.#call = undefined;
     this.#gone = true;
@@ -89,7 +90,7 @@ export class Http1Connection implements ResponseEvents {
     this.socket.pause();
     if (rest.length > 0) this.socket.unshift(rest);
     if (call === undefined) this.socket.destroy();
-    else call.onSwitch(protocol, raw, this.socket);
+    else call.onSwitch(protocol, headers, this.socket);
   }
 
   onEnd(trailers: readonly string[], reusable: boolean): void {

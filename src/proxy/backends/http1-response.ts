@@ -2,14 +2,15 @@
  * Reads HTTP/1.1 responses off a socket (RFC 9112), strictly: a byte that does not belong ends the connection, since
  * an upstream and a proxy that disagree about where a message ends hand one client's answer to another.
  */
+import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
-import { ROLE, addNominated, dropNames, fieldOf, isFieldValue } from "../pipeline/fields.ts";
+import { ROLE, addNominated, dropNames, fieldOf, isFieldValue, noteSpelling } from "../pipeline/fields.ts";
 
 export interface ResponseEvents {
-  onHead(status: number, raw: string[], bodyFollows: boolean): void;
+  onHead(status: number, headers: HeaderList, bodyFollows: boolean): void;
   onData(chunk: Buffer): void;
   /** The upstream has left HTTP, as it was asked to. @param rest what it has said since */
-  onSwitch(protocol: string, raw: string[], rest: Buffer): void;
+  onSwitch(protocol: string, headers: HeaderList, rest: Buffer): void;
   /** @param reusable the connection may carry another request */
   onEnd(trailers: readonly string[], reusable: boolean): void;
 }
@@ -22,6 +23,16 @@ const HEAD_END = Buffer.from("\r\n\r\n");
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const LENGTH = /^[0-9]{1,15}$/;
 const KEEP_ALIVE_TIMEOUT = /(?:^|[ ,])timeout=([0-9]{1,6})/i;
+
+/** What the request says about its answer. */
+export interface Expected {
+  /** It was a HEAD: no body follows whatever the header says. */
+  readonly headOnly: boolean;
+  /** It asked for another protocol. */
+  readonly mayUpgrade: boolean;
+  /** Whoever asked wants to know how names are written. */
+  readonly keepsCase: boolean;
+}
 
 const STATE = {
   idle: 0,
@@ -54,18 +65,16 @@ export class ResponseParser {
   #close = false;
   #interim = 0;
   #mayUpgrade = false;
+  #keepsCase = false;
   #trailers: string[] = [];
 
   constructor(events: ResponseEvents) {
     this.#events = events;
   }
 
-  /**
-   * @param headOnly the request was a HEAD: no body follows whatever the header says
-   * @param mayUpgrade the request asked for another protocol
-   */
-  start(headOnly: boolean, mayUpgrade: boolean): void {
+  start({ headOnly, mayUpgrade, keepsCase }: Expected): void {
     this.#mayUpgrade = mayUpgrade;
+    this.#keepsCase = keepsCase;
     this.#state = STATE.head;
     this.#headOnly = headOnly;
     this.#interim = 0;
@@ -112,23 +121,24 @@ export class ResponseParser {
     if (line === null) throw invalid("malformed status line");
     const status = Number(line[2]);
     const framing: Framing = { length: -1, chunked: false, close: line[1] === "0", upgrade: "" };
-    const raw = this.#fields(text, lineEnd + 2, framing);
+    const headers = this.#fields(text, lineEnd + 2, framing);
     if (status === 101 && this.#mayUpgrade) {
       this.#state = STATE.switched;
-      this.#events.onSwitch(framing.upgrade, raw, bytes.subarray(end + 4));
+      this.#events.onSwitch(framing.upgrade, headers, bytes.subarray(end + 4));
       return bytes.length;
     }
     if (status < 200) {
       if (status === 101 || ++this.#interim > MAX_INTERIM) throw invalid("unexpected interim response");
       return end + 4;
     }
-    this.#begin(status, raw, framing);
+    this.#begin(status, headers, framing);
     return end + 4;
   }
 
-  #fields(text: string, start: number, framing: Framing): string[] {
+  #fields(text: string, start: number, framing: Framing): HeaderList {
     const raw: string[] = [];
     let nominated: Set<string> | undefined;
+    let spelling: Map<string, string> | undefined;
     for (let at = start; at < text.length;) {
       const end = text.indexOf("\r\n", at);
       const colon = text.indexOf(":", at);
@@ -136,6 +146,7 @@ export class ResponseParser {
       if (field === undefined) throw invalid("malformed header line");
       const value = trimmed(text, colon + 1, end);
       if (!isFieldValue(value)) throw invalid("control character in a header");
+      if (this.#keepsCase) spelling = noteSpelling(text.slice(at, colon), field.name, spelling);
       at = end + 2;
       if (raw.length >= MAX_FIELDS * 2) throw invalid("too many headers");
       if (field.role === ROLE.plain) raw.push(field.name, value);
@@ -144,7 +155,7 @@ export class ResponseParser {
     }
     if (framing.chunked && framing.length >= 0) throw invalid("both content-length and transfer-encoding");
     if (nominated !== undefined) dropNames(raw, nominated);
-    return raw;
+    return new HeaderList(raw, spelling);
   }
 
   #special(field: { name: string; role: number }, value: string, framing: Framing, raw: string[]): void {
@@ -175,12 +186,12 @@ export class ResponseParser {
     }
   }
 
-  #begin(status: number, raw: string[], framing: Framing): void {
+  #begin(status: number, headers: HeaderList, framing: Framing): void {
     this.#close = framing.close;
     const bodiless = this.#headOnly || status === 204 || status === 304;
     if (bodiless || (!framing.chunked && framing.length === 0)) {
       this.#state = STATE.idle;
-      this.#events.onHead(status, raw, false);
+      this.#events.onHead(status, headers, false);
       this.#events.onEnd([], !this.#close);
       return;
     }
@@ -189,7 +200,7 @@ export class ResponseParser {
       this.#state = STATE.length;
       this.#left = framing.length;
     } else this.#state = STATE.untilClose;
-    this.#events.onHead(status, raw, true);
+    this.#events.onHead(status, headers, true);
   }
 
   #body(bytes: Buffer, start: number): void {

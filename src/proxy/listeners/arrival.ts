@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
-import { ROLE, addNominated, dropNames, fieldOf } from "../pipeline/fields.ts";
+import { ROLE, addNominated, dropNames, fieldOf, noteSpelling } from "../pipeline/fields.ts";
 import type { Body } from "../pipeline/body.ts";
 import type { Arrival } from "../pipeline/http-exchange.ts";
 import type { Peer } from "./peer.ts";
@@ -25,6 +25,8 @@ export interface RequestHead {
   /** The connection can leave HTTP. */
   readonly canUpgrade: boolean;
   readonly maxFields: number;
+  /** The names of fields are to leave as they came. */
+  readonly keepsCase: boolean;
   /** As HTTP/2 counts them (RFC 9113 6.5.2); undefined where the parser has counted already. */
   readonly maxFieldBytes: number | undefined;
 }
@@ -99,7 +101,7 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
     host,
     scheme,
     version: head.version,
-    headers: new HeaderList(raw),
+    headers: new HeaderList(raw, head.keepsCase ? spellingOf(head.fields) : undefined),
     contentLength: length ?? (hasBody ? undefined : 0),
     requestId,
     upgrade,
@@ -125,6 +127,14 @@ function pushForwarding(raw: string[], said: readonly string[] | undefined, sche
 
 export function arrivalOf(head: Head, body: Body): Arrival {
   return { ...head.arrival, body };
+}
+
+/** Never undefined: the answer is to keep its names too. */
+function spellingOf(fields: readonly string[]): ReadonlyMap<string, string> {
+  const spelling = new Map<string, string>();
+  for (let at = 0; at < fields.length; at += 2)
+    noteSpelling(fields[at] as string, (fields[at] as string).toLowerCase(), spelling);
+  return spelling;
 }
 
 const FIELD_OVERHEAD_BYTES = 32;

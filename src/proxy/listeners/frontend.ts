@@ -17,6 +17,8 @@ import { BODY_LIMIT_BYTES } from "../pipeline/body.ts";
 import { tlsChoice } from "./tls-choice.ts";
 
 export interface Http1Settings {
+  /** Names of fields leave as they came, where both sides speak HTTP/1. */
+  readonly keepsCase: boolean;
   readonly maxFields: number;
   readonly idleTimeoutMs: number;
   /** For the first bytes of a connection, and for the head of a request. */
@@ -68,6 +70,7 @@ export function compileFrontend({ keepalive, tls, http, proxyProtocol, closed, r
     keepalive: keepaliveTimes(keepalive),
     tls,
     http1: {
+      keepsCase: http?.http1PreserveCase === true,
       maxFields: http?.http1MaxHeaders || 100,
       idleTimeoutMs: http?.http1IdleTimeoutMs || 600_000,
       headTimeoutMs: http?.http1IdleTimeoutMs || HEAD_TIMEOUT_MS,

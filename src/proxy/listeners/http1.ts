@@ -9,7 +9,7 @@ import { ProxyError } from "../errors.ts";
 import type { Outcome } from "../pipeline/exchange.ts";
 import { isOffer, type RequestHead } from "./arrival.ts";
 import type { Engine, EngineOptions } from "./engine.ts";
-import type { Frontend } from "./frontend.ts";
+import type { Frontend, Http1Settings } from "./frontend.ts";
 import { Http1UpgradeWire } from "./http1-upgrade.ts";
 import { Http1Wire } from "./http1-wire.ts";
 import { IncomingBody, type BodySource } from "./incoming-body.ts";
@@ -63,7 +63,7 @@ class Connection implements Host {
   readonly #peer: Peer;
   readonly #options: EngineOptions;
   readonly #state: { readonly draining: boolean };
-  readonly #maxFields: number;
+  readonly #settings: Http1Settings;
   #isOld = false;
   /** More than one only when a client pipelines. */
   readonly #visits = new Set<Visit>();
@@ -71,7 +71,7 @@ class Connection implements Host {
   constructor(socket: Socket, options: EngineOptions, frontend: Frontend, state: { readonly draining: boolean }) {
     this.#socket = socket;
     this.#peer = peerOf(socket, options, frontend);
-    this.#maxFields = frontend.http1.maxFields;
+    this.#settings = frontend.http1;
     this.#options = options;
     this.#state = state;
     const { maxConnectionMs } = frontend;
@@ -119,7 +119,8 @@ class Connection implements Host {
       fields: request.rawHeaders,
       isBodyless: undefined,
       canUpgrade,
-      maxFields: this.#maxFields,
+      maxFields: this.#settings.maxFields,
+      keepsCase: this.#settings.keepsCase,
       maxFieldBytes: undefined,
     };
   }

@@ -162,6 +162,7 @@ function headOf(raw: readonly string[], isBodyless: boolean, maxFieldBytes: numb
     isBodyless,
     canUpgrade: false,
     maxFields: MAX_FIELDS,
+    keepsCase: false,
     maxFieldBytes,
   };
 }

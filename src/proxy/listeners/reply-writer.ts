@@ -27,7 +27,7 @@ export class ReplyWriter implements BodySink {
     const { body, status } = reply;
     const whole = body === null || Buffer.isBuffer(body) ? body : (body.whole?.() ?? body);
     const headOnly = this.#exchange.method === "HEAD" || status === 204 || status === 304;
-    const headers = this.#headers(reply, whole, headOnly);
+    const headers = spelled(this.#headers(reply, whole, headOnly), reply);
     const last = whole === null || headOnly;
     this.#wire.head(status, headers, close, last);
     if (last) {
@@ -44,7 +44,7 @@ export class ReplyWriter implements BodySink {
 
   /** Goes over to bytes. @throws as `write` */
   join(reply: Reply, tunnel: Tunnel, onOver: (joint: Joint) => void): void {
-    this.#wire.join?.(this.#headers(reply, null, true), tunnel, onOver);
+    this.#wire.join?.(spelled(this.#headers(reply, null, true), reply), tunnel, onOver);
   }
 
   data(chunk: Buffer): boolean {
@@ -129,6 +129,13 @@ export class ReplyWriter implements BodySink {
         out.push(name, isFieldValue(value) ? value : encoded(value));
     }
   }
+}
+
+/** Names as the upstream wrote them, where that was asked for: only between sides that both speak HTTP/1. */
+function spelled(raw: string[], { headers: { spelling } }: Reply): string[] {
+  if (spelling !== undefined)
+    for (let at = 0; at < raw.length; at += 2) raw[at] = spelling.get(raw[at] as string) ?? (raw[at] as string);
+  return raw;
 }
 
 function isEndToEnd(role: number): boolean {

@@ -83,6 +83,16 @@ export function isFieldValue(value: string): boolean {
   return !BAD_VALUE.test(value);
 }
 
+/** Notes how a name was written; the first time counts. @returns the map, made when there is something to note */
+export function noteSpelling(
+  name: string,
+  lower: string,
+  into: Map<string, string> | undefined,
+): Map<string, string> | undefined {
+  if (name === lower || into?.has(lower) === true) return into;
+  return (into ?? new Map<string, string>()).set(lower, name);
+}
+
 /** Names that a peer cannot have removed by listing them in Connection: they protect someone else. */
 const NEVER_NOMINATED = new Set(["host", "authorization", "cookie", "content-length", "via"]);
 

@@ -5,7 +5,6 @@
 import type { Mirror as MirrorMessage } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { BackendSlot } from "../backends/registry.ts";
 import { messageOf } from "../../lib/errors.ts";
-import { HeaderList } from "../../lib/header-list.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { Body } from "./body.ts";
 import { HttpExchange } from "./http-exchange.ts";
@@ -74,7 +73,7 @@ export function startMirrors(mirrors: readonly Mirror[], exchange: HttpExchange)
 /** A request of its own: what happens to it, or to the original, is no business of the other. */
 function copyOf(original: HttpExchange, body: Body): HttpExchange {
   const { method, target, host, scheme, version, contentLength, requestId, source, serverName, listener } = original;
-  const headers = new HeaderList([...original.requestHeaders.raw]);
+  const headers = original.requestHeaders.clone();
   const head = { method, target, host, scheme, version, headers, contentLength, requestId, source, serverName };
   // A copy has nobody to go on with in another protocol.
   const rest = { upgrade: undefined, proxyAuthorization: undefined };
