@@ -124,6 +124,13 @@ export function allocateSlots(capacity: number, threads: number): SharedArrayBuf
   return buffer;
 }
 
+/** A slot that no name leads to. */
+export function ownSlot(): Slot {
+  const own = new SharedArrayBuffer(HEADER_BYTES + SLOT_BYTES);
+  const memory = { ints: new Int32Array(own), doubles: new Float64Array(own), heldHere: new Int32Array(1) };
+  return new Slot(memory, 0, undefined, "");
+}
+
 export class SharedSlots {
   readonly #capacity: number;
   readonly #threads: number;
@@ -161,9 +168,7 @@ export class SharedSlots {
     const index = this.#claim(name);
     if (index === undefined) {
       this.refusals++;
-      const own = new SharedArrayBuffer(HEADER_BYTES + SLOT_BYTES);
-      const memory = { ints: new Int32Array(own), doubles: new Float64Array(own), heldHere: new Int32Array(1) };
-      return new Slot(memory, 0, undefined, name);
+      return ownSlot();
     }
     const slot = new Slot(this.#memory, index, this, name);
     this.#mine.set(name, slot);

@@ -10,6 +10,7 @@ import type { ApplyResult, Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { Bind } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
+import { monotonicMs } from "../lib/monotonic.ts";
 import { createPasswordChecker } from "../lib/password/checker.ts";
 import { createUpstream } from "./backends/client.ts";
 import { createResolver } from "./backends/dns.ts";
@@ -26,6 +27,7 @@ import { TcpEngine } from "./listeners/tcp.ts";
 import { BODY_LIMIT_BYTES } from "./pipeline/body.ts";
 import { PolicySet } from "./pipeline/policy-set.ts";
 import { createRecorder, type Telemetry } from "./record.ts";
+import { allocateShared, openShared, type SharedState } from "./workers/shared-state.ts";
 
 export interface ProxyOptions {
   readonly bindAddress: string;
@@ -36,6 +38,8 @@ export interface ProxyOptions {
   readonly podName?: string;
   readonly nowMs?: () => number;
   readonly connectTimeoutMs?: number;
+  /** What counts once for several threads; without it this one is alone. */
+  readonly shared?: SharedState;
   /** Access log and metrics; without it nothing is recorded. */
   readonly telemetry?: Telemetry;
 }
@@ -76,7 +80,8 @@ interface OpenBind {
 
 export function createProxy(options: ProxyOptions): Proxy {
   const { log } = options;
-  const nowMs = options.nowMs ?? (() => performance.now());
+  const nowMs = options.nowMs ?? monotonicMs;
+  const shared = options.shared ?? openShared(allocateShared(1), 0);
   const podName = options.podName ?? hostname();
   const resolver = createResolver();
   const connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
@@ -92,6 +97,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     nowMs,
     expression: lenientExpression,
     passwords,
+    slots: shared.buckets,
     callout: (service) => callouts.open(service),
   });
   const backends = new BackendRegistry({ log, upstream, policies });

@@ -11,6 +11,7 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
+import type { SharedSlots } from "../../lib/shared-slots.ts";
 import { ProxyError, type ProxyErrorCode } from "../errors.ts";
 import { createLlmHandler } from "../llm/handler.ts";
 import type { CompiledPolicy, PolicySet } from "../pipeline/policy-set.ts";
@@ -53,6 +54,8 @@ export interface RegistryOptions {
   readonly log: Logger;
   readonly upstream: Upstream;
   readonly policies: PolicySet;
+  /** Memory for what all threads of the replica know of an endpoint. */
+  readonly slots: SharedSlots;
 }
 
 export class BackendRegistry {

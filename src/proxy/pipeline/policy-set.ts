@@ -16,7 +16,7 @@ import type { Expression } from "../../cel/expression.ts";
 import type { Place } from "../../cel/places.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import { POLICIES } from "../policies/index.ts";
-import type { Middleware, PolicyDeps } from "../policies/policy.ts";
+import type { Kept, Middleware, PolicyDeps } from "../policies/policy.ts";
 import { compare } from "../router/precedence.ts";
 import { compileUnit, type Unit } from "./units.ts";
 
@@ -56,6 +56,7 @@ export interface PolicyEnvironment {
   readonly expression: PolicyDeps["expression"];
   readonly callout: PolicyDeps["callout"];
   readonly passwords: PolicyDeps["passwords"];
+  readonly slots: PolicyDeps["slots"];
 }
 
 const NONE: readonly CompiledPolicy[] = [];
@@ -64,7 +65,7 @@ export class PolicySet {
   readonly #environment: PolicyEnvironment;
   readonly #policies = new Map<string, CompiledPolicy>();
   readonly #byTarget = new Map<string, CompiledPolicy[]>();
-  readonly #kept = new Map<string, Map<string, unknown>>();
+  readonly #kept = new Map<string, Map<string, Kept>>();
 
   constructor(environment: PolicyEnvironment) {
     this.#environment = environment;
@@ -101,6 +102,7 @@ export class PolicySet {
   }
 
   remove(key: string): string[] {
+    for (const kept of this.#kept.get(key)?.values() ?? []) kept.close();
     this.#kept.delete(key);
     return this.#unlink(key);
   }
@@ -155,12 +157,13 @@ export class PolicySet {
 
   #compile(owner: string, preRouting: boolean, compile: (deps: PolicyDeps) => Middleware): CompiledMiddleware {
     let readsBody = false;
-    const { log, nowMs, callout, passwords } = this.#environment;
+    const { log, nowMs, callout, passwords, slots } = this.#environment;
     const deps: PolicyDeps = {
       log,
       nowMs,
       callout,
       passwords,
+      slots,
       owner,
       expression: (source, place) => {
         const phase = preRouting && place === "request" ? "gateway" : place;
@@ -174,7 +177,7 @@ export class PolicySet {
     return { middleware, readsBody };
   }
 
-  #keep<T>(owner: string, key: string, make: () => T): T {
+  #keep<T extends Kept>(owner: string, key: string, make: () => T): T {
     let kept = this.#kept.get(owner);
     if (kept === undefined) this.#kept.set(owner, (kept = new Map()));
     if (!kept.has(key)) kept.set(key, make());

@@ -9,20 +9,24 @@ import type { Exchange, TokenGate } from "../pipeline/exchange.ts";
 import { compileChoice } from "./conditional.ts";
 import { textOf } from "./expression-support.ts";
 import type { Policy, PolicyDeps } from "./policy.ts";
-import { type BucketSize, BucketTable, TokenBucket } from "./token-buckets.ts";
+import { type BucketSize, BucketTable, type TokenBucket } from "./token-buckets.ts";
 
 const MAX_KEYS = 10_000;
+/** Of four thousand million in one unit nobody misses one. */
+const MAX_CAPACITY = 2 ** 32 - 2;
 const SHARED = "";
 const FAILED_KEY = Symbol("key could not be evaluated");
 
 interface Entry {
   readonly countsTokens: boolean;
   readonly size: BucketSize;
-  bucketFor(exchange: Exchange, nowMs: number): TokenBucket;
+  readonly table: BucketTable;
+  keyFor(exchange: Exchange): string | symbol;
 }
 
 interface Charged {
   readonly entry: Entry;
+  readonly key: string | symbol;
   readonly bucket: TokenBucket;
 }
 
@@ -47,14 +51,25 @@ export const localRateLimit: Policy<LocalRateLimit> = {
 
 function charge(exchange: Exchange, entries: readonly Entry[], nowMs: () => number): void {
   const now = nowMs();
-  const charged = entries.map((entry) => ({ entry, bucket: entry.bucketFor(exchange, now) }));
+  const charged = entries.map((entry) => chargedBy(entry, entry.keyFor(exchange)));
   const requests = charged.filter(({ entry }) => !entry.countsTokens);
-  const empty = requests.find(({ entry, bucket }) => bucket.remaining(entry.size, now) < 1);
+  const empty = requests.find(({ entry, bucket }) => bucket.remaining(entry.size, now) < 1) ?? takeAll(requests);
   if (empty !== undefined) refuse(exchange, empty, now);
-  // Only now is anything taken: a request that one entry refuses must not use up another.
-  for (const { bucket } of requests) bucket.take(1);
-  for (const each of charged) if (each.entry.countsTokens) exchange.tokenGates.push(new Gate(exchange, each, nowMs));
+  for (const { entry, key } of charged)
+    if (entry.countsTokens) exchange.tokenGates.push(new Gate(exchange, entry, key, nowMs));
   report(exchange, scarcest(charged, now), now);
+}
+
+/** A request that one entry refuses must not use up another. @returns the entry that another thread has just emptied */
+function takeAll(requests: readonly Charged[]): Charged | undefined {
+  const empty = requests.findIndex(({ bucket }) => !bucket.tryTake());
+  if (empty < 0) return undefined;
+  for (const { bucket, entry } of requests.slice(0, empty)) bucket.giveBack(entry.size);
+  return requests[empty];
+}
+
+function chargedBy(entry: Entry, key: string | symbol): Charged {
+  return { entry, key, bucket: entry.table.get(key) };
 }
 
 /** @throws ConfigError for a rule that could never let anything pass */
@@ -63,44 +78,47 @@ function compileEntry(rule: LocalRateLimit["rules"][number], position: string, d
   if (limit < 1 || unitMs < 1 || kind === LimitKind.UNSPECIFIED) {
     throw new ConfigError("a local rate limit needs a limit, a unit and a kind");
   }
-  const size = { capacity: limit + burst, refill: limit, unitMs };
+  const size = { capacity: Math.min(limit + burst, MAX_CAPACITY), refill: limit, unitMs };
   // The same amounts keep their state over a reconfiguration; requests never become tokens.
-  const state = `${deps.owner}/local-rate-limit/${position}/${kind}`;
-  const table = deps.keep(state, () => new BucketTable(MAX_KEYS));
+  const state = `${deps.owner}/local-rate-limit/${position}/${kind}/${unitMs}`;
+  const table = deps.keep(state, () => new BucketTable(state, MAX_KEYS, deps.slots));
   const expression = key === "" ? undefined : deps.expression(key, "request");
   return {
     size,
     countsTokens: kind === LimitKind.TOKENS,
-    // A new bucket starts at the time by which the request is judged: one that started later would promise too late a reset.
-    bucketFor(exchange, nowMs) {
-      const bucketKey = expression === undefined ? SHARED : (textOf(expression, exchange) ?? FAILED_KEY);
-      return table.get(bucketKey) ?? table.add(bucketKey, new TokenBucket(size, nowMs));
+    table,
+    keyFor(exchange) {
+      return expression === undefined ? SHARED : (textOf(expression, exchange) ?? FAILED_KEY);
     },
   };
 }
 
 class Gate implements TokenGate {
   readonly #exchange: Exchange;
-  readonly #charged: Charged;
+  readonly #entry: Entry;
+  readonly #key: string | symbol;
   readonly #nowMs: () => number;
 
-  constructor(exchange: Exchange, charged: Charged, nowMs: () => number) {
+  constructor(exchange: Exchange, entry: Entry, key: string | symbol, nowMs: () => number) {
     this.#exchange = exchange;
-    this.#charged = charged;
+    this.#entry = entry;
+    this.#key = key;
     this.#nowMs = nowMs;
   }
 
   admit(): void {
-    const { entry, bucket } = this.#charged;
+    const charged = chargedBy(this.#entry, this.#key);
     const now = this.#nowMs();
-    if (bucket.remaining(entry.size, now) < 1) refuse(this.#exchange, this.#charged, now);
+    if (charged.bucket.remaining(this.#entry.size, now) < 1) refuse(this.#exchange, charged, now);
   }
 
   settle(totalTokens: number): void {
-    const { entry, bucket } = this.#charged;
+    // Looked up again: the table may have given the bucket to another key since.
+    const { bucket } = chargedBy(this.#entry, this.#key);
+    const { size } = this.#entry;
     // A refill that is due counts first, so that the usage is charged to the time in which it ended.
-    bucket.remaining(entry.size, this.#nowMs());
-    bucket.take(totalTokens);
+    bucket.remaining(size, this.#nowMs());
+    bucket.take(totalTokens, size);
   }
 }
 

@@ -3,6 +3,7 @@ import type { ExternalService } from "../../../generated/proto/gwproxy/config/v1
 import type { Expression } from "../../cel/expression.ts";
 import type { Place } from "../../cel/places.ts";
 import type { Logger } from "../../lib/log.ts";
+import type { SharedSlots } from "../../lib/shared-slots.ts";
 import type { PasswordChecker } from "../../lib/password/checker.ts";
 import type { Callout } from "../callouts/callout.ts";
 import type { Exchange, MaybePromise, Next, Reply } from "../pipeline/exchange.ts";
@@ -21,6 +22,10 @@ export interface Policy<Spec> {
 
 export type Middleware = (exchange: Exchange, next: Next) => MaybePromise<Reply>;
 
+export interface Kept {
+  close(): void;
+}
+
 /** What a policy may ask of the process. Policies never import each other, the router or the backends. */
 export interface PolicyDeps {
   readonly log: Logger;
@@ -35,10 +40,12 @@ export interface PolicyDeps {
   /** Asks threads of their own: a password hash takes longer to compute than a request may hold the event loop. */
   readonly passwords: Pick<PasswordChecker, "check">;
   /**
-   * State that survives a reconfiguration of the same policy (rate buckets).
+   * State that survives a reconfiguration of the same policy (rate buckets), and is closed when the policy goes.
    * @param key unique within the process: policy key, unit and position
    */
-  readonly keep: <T>(key: string, create: () => T) => T;
+  readonly keep: <T extends Kept>(key: string, create: () => T) => T;
+  /** Memory for what must count once for all threads of the replica. */
+  readonly slots: SharedSlots;
   /** How to ask a service outside; one that could not be resolved says so in `invalidReason`. */
   readonly callout: (service: ExternalService | undefined) => Callout;
   /** Key of the GwPolicy that owns this unit, for `keep` and log lines. */

@@ -9,6 +9,7 @@ import {
   type LocalRateLimitRuleSchema,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../../src/lib/errors.ts";
+import { allocateSlots, SharedSlots } from "../../../../src/lib/shared-slots.ts";
 import { ProxyError } from "../../../../src/proxy/errors.ts";
 import { localRateLimit } from "../../../../src/proxy/policies/local-rate-limit.ts";
 import type { PolicyDeps } from "../../../../src/proxy/policies/policy.ts";
@@ -137,13 +138,76 @@ test("the key of failures cannot be chosen by a client", () => {
 });
 
 test("the table of keys is bounded and forgets the least recently used", () => {
-  const { call } = limiter([{ limit: 1, unitMs: 3_600_000, key: 'request.headers["x-user"]' }]);
+  const { call, deps } = limiter([{ limit: 1, unitMs: 3_600_000, key: 'request.headers["x-user"]' }]);
   call(["x-user", "first"]);
   for (let n = 0; n < 9_999; n++) call(["x-user", `u${n}`]);
+  assert.equal(deps.slots.used(), 10_000);
   assert.equal(call(["x-user", "first"]).passed, false);
   call(["x-user", "one more"]);
-  assert.equal(call(["x-user", "u0"]).passed, true);
+  assert.equal(deps.slots.used(), 10_000);
   assert.equal(call(["x-user", "first"]).passed, false);
+});
+
+test("threads that share memory share their limits", () => {
+  const buffer = allocateSlots(64, 2);
+  let now = 0;
+  const [one, other] = [0, 1].map((thread) => {
+    const deps = makeDeps({ nowMs: () => now, slots: new SharedSlots(buffer, thread) });
+    const rules = [
+      { kind: LimitKind.REQUESTS, limit: 3, unitMs: 1000 },
+      { kind: LimitKind.TOKENS, limit: 10, unitMs: 5000 },
+    ];
+    const middleware = localRateLimit.compile(create(LocalRateLimitSchema, { rules }), deps);
+    return (): TestExchange | undefined => {
+      const exchange = makeExchange({});
+      return passed(() => middleware(exchange, () => makeReply())) ? exchange : undefined;
+    };
+  });
+  assert.ok(one && other);
+  const exchanges = [one(), other(), one(), other()];
+  assert.deepEqual(
+    exchanges.map((exchange) => exchange !== undefined),
+    [true, true, true, false],
+  );
+  exchanges[0]?.tokenGates[0]?.settle(10);
+  now = 1000;
+  const gate = other()?.tokenGates[0];
+  assert.equal(
+    passed(() => gate?.admit()),
+    false,
+  );
+  // Both refill at the same time, and only once.
+  now = 2000;
+  assert.deepEqual(
+    [one, other, one, other].map((call) => call() !== undefined),
+    [true, true, true, false],
+  );
+});
+
+test("a policy that goes gives its slots back, and requests that it still serves hold none", () => {
+  const deps = makeDeps();
+  let kept: { close(): void } | undefined;
+  const keep: PolicyDeps["keep"] = (_, make) => {
+    const made = make();
+    kept = made;
+    return made;
+  };
+  const rules = [{ kind: LimitKind.REQUESTS, limit: 1, unitMs: 1000, key: "request.path" }];
+  const middleware = localRateLimit.compile(create(LocalRateLimitSchema, { rules }), { ...deps, keep });
+  void middleware(makeExchange({}), () => makeReply());
+  assert.equal(deps.slots.used(), 1);
+  kept?.close();
+  assert.equal(deps.slots.used(), 0);
+  void middleware(makeExchange({}), () => makeReply());
+  assert.equal(deps.slots.used(), 0);
+});
+
+test("a large capacity is counted exactly, one beyond all counting is bounded", () => {
+  const [large, all] = [2 ** 31 - 1, 2 ** 32 - 1];
+  const exact = rateHeaders(limiter([{ limit: large, burst: large }]).call().exchange);
+  assert.deepEqual(exact, [String(2 * large), String(2 * large - 1), "1"]);
+  const bounded = rateHeaders(limiter([{ limit: all, burst: all }]).call().exchange);
+  assert.deepEqual(bounded, [String(all - 1), String(all - 2), "1"]);
 });
 
 test("a reconfiguration keeps what was used and applies the new size", () => {

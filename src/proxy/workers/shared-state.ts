@@ -1,0 +1,27 @@
+/** What limits and health must know of the whole replica: memory that the main thread makes and every worker opens. */
+import { allocateSlots, SharedSlots } from "../../lib/shared-slots.ts";
+
+/** Can be handed to another thread. */
+export interface SharedBuffers {
+  readonly endpoints: SharedArrayBuffer;
+  readonly buckets: SharedArrayBuffer;
+}
+
+/** Two tables, because clients choose the keys of rate limits and must not crowd out endpoints. */
+export interface SharedState {
+  readonly endpoints: SharedSlots;
+  readonly buckets: SharedSlots;
+}
+
+/** Address space; memory is used only for slots that were ever claimed. */
+const ENDPOINTS = 65_536;
+const BUCKETS = 131_072;
+
+export function allocateShared(threads: number): SharedBuffers {
+  return { endpoints: allocateSlots(ENDPOINTS, threads), buckets: allocateSlots(BUCKETS, threads) };
+}
+
+/** @param thread number of this thread, which no other living one has */
+export function openShared({ endpoints, buckets }: SharedBuffers, thread: number): SharedState {
+  return { endpoints: new SharedSlots(endpoints, thread), buckets: new SharedSlots(buckets, thread) };
+}
