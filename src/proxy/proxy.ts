@@ -100,7 +100,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     slots: shared.buckets,
     callout: (service) => callouts.open(service),
   });
-  const backends = new BackendRegistry({ log, upstream, policies });
+  const backends = new BackendRegistry({ log, upstream, policies, slots: shared.endpoints });
   const configuration = new Configuration({ log, policies, backends });
   options.telemetry?.metrics?.gauge("endpoint_health", "Health of an endpoint, 0 to 1.", () =>
     backends.dump().map(({ backend, endpoint, health }) => ({ labels: { backend, endpoint }, value: health })),
