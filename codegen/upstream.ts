@@ -48,6 +48,7 @@ const NAMES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "spec.rules.filters.urlRewrite": "HTTPURLRewriteFilter",
     "spec.rules.backendRefs": "HTTPBackendRef",
     "spec.rules.timeouts": "HTTPRouteTimeouts",
+    "spec.rules.retry": "HTTPRouteRetry",
   },
   Gateway: {
     "spec.listeners": "GatewayListener",
@@ -61,6 +62,9 @@ const NAMES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   ReferenceGrant: { "spec.from": "ReferenceGrantFrom", "spec.to": "ReferenceGrantTo" },
 };
 
+/** What is served besides the standard channel, by kind. Who has the standard CRDs cannot write it into a cluster. */
+const EXPERIMENTAL_FIELDS: Readonly<Record<string, readonly string[]>> = { HTTPRoute: ["spec.rules.retry"] };
+
 /** The folder of the CRDs, downloaded if the cache does not hold them. */
 export function crdDirectory(): string {
   const output = execFileSync("go", ["mod", "download", "-json", `${GATEWAY_API_MODULE}@${GATEWAY_API_VERSION}`], {
@@ -73,11 +77,9 @@ export function crdDirectory(): string {
 
 export function readUpstream(directory: string): UpstreamCrd[] {
   return GATEWAY_API_KINDS.map(({ kind, file, types }) => {
-    // An upstream file of another shape fails on the first member that is read.
-    const { spec } = parse(readFileSync(`${directory}/${file}`, "utf8")) as CrdFile;
-    const served = spec.versions.filter((version) => version.served);
-    const version = served.find(({ name }) => name === "v1") ?? served[0];
-    if (version === undefined) throw new Error(`${file}: no version is served`);
+    const { spec, served, version } = readCrd(`${directory}/${file}`);
+    const added = EXPERIMENTAL_FIELDS[kind] ?? [];
+    const experimental = added.length === 0 ? version : readCrd(`${directory}/../experimental/${file}`).version;
     return {
       kind,
       group: spec.group,
@@ -85,9 +87,39 @@ export function readUpstream(directory: string): UpstreamCrd[] {
       namespaced: spec.scope === "Namespaced",
       types,
       versions: served.map(({ name }) => name),
-      schema: version.schema.openAPIV3Schema,
+      schema: added.reduce(
+        (schema, path) => graft(schema, experimental.schema.openAPIV3Schema, path.split(".")),
+        version.schema.openAPIV3Schema,
+      ),
     };
   });
+}
+
+interface ReadCrd {
+  readonly spec: CrdFile["spec"];
+  readonly served: CrdFile["spec"]["versions"];
+  /** The one that is read: v1 where it is served. */
+  readonly version: CrdFile["spec"]["versions"][number];
+}
+
+function readCrd(path: string): ReadCrd {
+  // An upstream file of another shape fails on the first member that is read.
+  const { spec } = parse(readFileSync(path, "utf8")) as CrdFile;
+  const served = spec.versions.filter((version) => version.served);
+  const version = served.find(({ name }) => name === "v1") ?? served[0];
+  if (version === undefined) throw new Error(`${path}: no version is served`);
+  return { spec, served, version };
+}
+
+/** @returns the schema with one field of the other; the items of a list have no place in the path */
+function graft(schema: Schema, other: Schema, path: readonly string[]): Schema {
+  if (schema.items !== undefined && other.items !== undefined)
+    return { ...schema, items: graft(schema.items, other.items, path) };
+  const [name = "", ...rest] = path;
+  const [from, own] = [other.properties?.[name], schema.properties?.[name]];
+  if (from === undefined || (rest.length > 0 && own === undefined)) throw new Error(`upstream has no field ${name}`);
+  const child = own === undefined ? from : graft(own, from, rest);
+  return { ...schema, properties: { ...schema.properties, [name]: child } };
 }
 
 export function foldUpstream(crd: UpstreamCrd): Component[] {

@@ -1,5 +1,5 @@
 /**
- * What a GatewayClass says of us (Gateway API `status.supportedFeatures`): the features of the standard channel that are
+ * What a GatewayClass says of us (Gateway API `status.supportedFeatures`): the features of either channel that are
  * served. A test compares them with the Gateway API's own list, so that none is forgotten when its version changes.
  */
 
@@ -25,6 +25,7 @@ export const SUPPORTED_FEATURES: readonly string[] = [
   "HTTPRouteBackendRequestHeaderModification",
   "HTTPRouteBackendTimeout",
   "HTTPRouteCORS",
+  "HTTPRouteDestinationPortMatching",
   "HTTPRouteHostRewrite",
   "HTTPRouteMethodMatching",
   "HTTPRouteNamedRouteRule",
@@ -38,6 +39,9 @@ export const SUPPORTED_FEATURES: readonly string[] = [
   "HTTPRouteRequestPercentageMirror",
   "HTTPRouteRequestTimeout",
   "HTTPRouteResponseHeaderModification",
+  "HTTPRouteRetry",
+  "HTTPRouteRetryBackendTimeout",
+  "HTTPRouteRetryConnectionError",
   "HTTPRouteSchemeRedirect",
   "ListenerSet",
   "ReferenceGrant",

@@ -3,8 +3,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { ProofContext } from "./prove.ts";
 
-/** A status to answer with; "reset" breaks the connection off instead. */
-export type Mishap = number | "reset";
+/** A status to answer with; "reset" breaks the connection off instead, "silence" never answers. */
+export type Mishap = number | "reset" | "silence";
 
 export interface Flaky {
   readonly port: number;

@@ -153,6 +153,12 @@ export interface HTTPRouteRequestMirror {
   readonly percent?: number;
 }
 
+export interface HTTPRouteRetry {
+  readonly attempts?: number;
+  readonly backoff?: string;
+  readonly codes?: readonly number[];
+}
+
 export interface HTTPRouteRule {
   readonly backendRefs?: readonly HTTPBackendRef[];
   readonly filters?: readonly HTTPRouteFilter[];
@@ -160,6 +166,7 @@ export interface HTTPRouteRule {
   readonly matches?: readonly HTTPRouteMatch[];
   readonly name?: string;
   readonly timeouts?: HTTPRouteTimeouts;
+  readonly retry?: HTTPRouteRetry;
 }
 
 export interface HTTPRouteSpec {

@@ -1,4 +1,5 @@
 /** A rule of a route in one place: its policies merged and composed, its backends taken, ready to serve a request. */
+import type { HttpRule } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ProxyError } from "../errors.ts";
 import type { BackendRegistry, BackendSlot } from "../backends/registry.ts";
 import { createPicker } from "../backends/select.ts";
@@ -28,7 +29,7 @@ export interface RulePlace {
 
 export function bindRule(rule: CompiledRule, place: RulePlace): BoundRule {
   const { message, info, filters } = rule;
-  const chain = compose(place.policies, place.levels, false, inlineOf(filters, place, message.requestTimeoutMs));
+  const chain = compose(place.policies, place.levels, false, inlineOf(filters, place, message));
   const slots: BackendSlot[] = [];
   const end = endOf(rule, place, slots);
   return {
@@ -39,9 +40,14 @@ export function bindRule(rule: CompiledRule, place: RulePlace): BoundRule {
   };
 }
 
-function inlineOf(filters: CompiledFilters, { routeKey }: RulePlace, requestTimeoutMs?: number): InlineFilters {
-  const { requestHeaders, responseHeaders, cors, middlewares } = filters;
-  return { owner: routeKey, requestHeaders, responseHeaders, cors, requestTimeoutMs, middlewares };
+/** @param rule with what a rule says besides filters; a backend has nothing but filters */
+function inlineOf(
+  { requestHeaders, responseHeaders, cors, middlewares }: CompiledFilters,
+  { routeKey: owner }: RulePlace,
+  rule?: HttpRule,
+): InlineFilters {
+  const { requestTimeoutMs, retry } = rule ?? {};
+  return { owner, requestHeaders, responseHeaders, cors, requestTimeoutMs, retry, middlewares };
 }
 
 function endOf(rule: CompiledRule, place: RulePlace, slots: BackendSlot[]): StageEnd {

@@ -10,6 +10,7 @@ import {
   TimeoutsSchema,
   type Cors,
   type HeaderChange,
+  type Retry,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Middleware } from "../policies/policy.ts";
 import { REQUEST_ORDER, type PolicyName } from "./order.ts";
@@ -23,6 +24,7 @@ export interface InlineFilters {
   readonly responseHeaders: HeaderChange | undefined;
   readonly cors: Cors | undefined;
   readonly requestTimeoutMs: number | undefined;
+  readonly retry: Retry | undefined;
   /** Redirect and URL rewrite: they have no attached twin and run after the header edits. */
   readonly middlewares: readonly Middleware[];
 }
@@ -48,6 +50,7 @@ const NO_FILTERS: InlineFilters = {
   responseHeaders: undefined,
   cors: undefined,
   requestTimeoutMs: undefined,
+  retry: undefined,
   middlewares: [],
 };
 
@@ -135,6 +138,9 @@ function partOf(
       if (requestMs === undefined || selection.locked.has(name)) break;
       return policies.compileUnit({ case: "timeouts", value: create(TimeoutsSchema, { requestMs }) }, inline.owner);
     }
+    case "retry":
+      if (inline.retry === undefined || selection.locked.has(name)) break;
+      return policies.compileUnit({ case: "retry", value: inline.retry }, inline.owner);
     case "response-buffer":
       return selection.units.get("buffer")?.inner;
     default:

@@ -4,7 +4,8 @@ import { RetrySchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts
 import { parseDuration } from "../../lib/duration.ts";
 import { checkExpression, type UnitTranslator } from "./unit.ts";
 
-const MOST_ATTEMPTS = 255;
+/** A user may write more, which act as this many. */
+export const MOST_ATTEMPTS = 255;
 
 export const retry: UnitTranslator = {
   name: "retry",

@@ -1,9 +1,11 @@
-/** One HTTPRoute → one resource: its matches and timeouts are its own, the rest is as for every route (http-rules.ts). */
-import type { HTTPRoute, HTTPRouteRule } from "../../../generated/types/gateway-api/httproute.ts";
-import type { HttpRule } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+/** One HTTPRoute → one resource: its matches, timeouts and retries are its own, the rest is as for every route (http-rules.ts). */
+import { create } from "@bufbuild/protobuf";
+import type { HTTPRoute, HTTPRouteRetry, HTTPRouteRule } from "../../../generated/types/gateway-api/httproute.ts";
+import { RetrySchema, type HttpRule, type Retry } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Read } from "../../lib/collections/graph.ts";
 import { parseDuration } from "../../lib/duration.ts";
 import type { ParentView } from "../attach.ts";
+import { MOST_ATTEMPTS } from "../policies/retry.ts";
 import { translateMatches } from "./matches.ts";
 import { translateRoute, translateRule, type RouteContext, type RuleContext } from "./http-rules.ts";
 import type { TranslatedRoute } from "./route.ts";
@@ -22,7 +24,14 @@ function translateHttpRule(rule: HTTPRouteRule, context: RuleContext): HttpRule 
   return Object.assign(message, {
     ...timeout("requestTimeoutMs", rule.timeouts?.request),
     ...timeout("backendRequestTimeoutMs", rule.timeouts?.backendRequest),
+    ...(rule.retry === undefined ? {} : { retry: translateRetry(rule.retry) }),
   });
+}
+
+/** What is not said is as in `traffic.retry`. Failed connections are tried again without being named. */
+function translateRetry({ attempts = 1, codes = [], backoff }: HTTPRouteRetry): Retry {
+  const backoffMs = (backoff === undefined ? undefined : parseDuration(backoff)) ?? 0;
+  return create(RetrySchema, { attempts: Math.min(attempts, MOST_ATTEMPTS), codes: [...codes], backoffMs });
 }
 
 /** Zero switches a timeout off (Gateway API), which is what an absent one means. */

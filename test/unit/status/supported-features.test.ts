@@ -12,10 +12,6 @@ const UNSUPPORTED_FEATURES: Readonly<Record<string, string>> = {
   GatewayAddressEmpty: "addresses of Gateways are not served yet",
   GatewayInfrastructure: "data planes are not deployed yet",
   GatewayStaticAddresses: "addresses of Gateways are not served yet",
-  HTTPRouteDestinationPortMatching: "the standard channel has no field for it",
-  HTTPRouteRetry: "the standard channel has no field for it; GwPolicy traffic.retry does it",
-  HTTPRouteRetryBackendTimeout: "the standard channel has no field for it; GwPolicy traffic.retry does it",
-  HTTPRouteRetryConnectionError: "the standard channel has no field for it; GwPolicy traffic.retry does it",
   TLSRouteModeMixed: "passthrough and termination on one port are not proven yet",
   UDPRoute: "there is no data plane for datagrams",
 };
