@@ -10,6 +10,8 @@ export const PROXY_ERRORS = {
   route_not_found: { status: 404, grpc: 12, reason: "NotFound", text: "route not found" },
   policy_refused: { status: 500, grpc: 2, reason: "Internal", text: "this route is closed by an invalid policy" },
   route_invalid: { status: 500, grpc: 2, reason: "Internal", text: "this route is not configured correctly" },
+  backend_unfit: { status: 500, grpc: 2, reason: "Internal", text: "invalid backend type" },
+  bind_not_found: { status: 404, grpc: 12, reason: "NotFound", text: "bind not found" },
   backend_invalid: { status: 500, grpc: 14, reason: "Internal", text: "no valid backend" },
   jwt_missing: { status: 401, grpc: 16, reason: "JwtAuth", text: "authentication failure: no bearer token found" },
   jwt_invalid: {

@@ -38,13 +38,14 @@ export class FrontendSet {
     const gateway = bind.slice(bind.indexOf("/") + 1);
     const levels = [...this.#policies.at(`bind:${bind}`), ...this.#policies.at(`gateway:${gateway}`)];
     const all = levels.flatMap(({ frontend }) => frontend ?? []);
-    const first = <K extends "keepalive" | "tls" | "http" | "proxyProtocol">(member: K) =>
+    const first = <K extends "keepalive" | "tls" | "http" | "proxyProtocol" | "connect">(member: K) =>
       all.find((settings) => settings[member] !== undefined)?.[member];
     const rules = all.flatMap(({ networkAuthorization }) => networkAuthorization?.rules ?? []);
     return compileFrontend({
       keepalive: first("keepalive"),
       tls: first("tls"),
       http: first("http"),
+      connect: first("connect")?.mode,
       proxyProtocol: first("proxyProtocol"),
       refusal: compileRules(rules, (source) => this.#policies.expression(source, "connection")),
       closed: levels.some(({ refuses }) => refuses),

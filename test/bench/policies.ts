@@ -163,6 +163,7 @@ function request(chain: readonly Middleware[], headers: readonly string[], metho
     headers: new HeaderList(headers.slice()),
     body: null,
     contentLength: 0,
+    connect: false,
     requestId: "bench",
     upgrade: undefined,
     source: PEER,

@@ -53,6 +53,7 @@ export function makeExchange(parts: ExchangeParts = {}): TestExchange {
     proxyAuthorization: parts.proxyAuthorization,
     requestLimitBytes: 1024,
     responseLimitBytes: 1024,
+    connect: false,
     requestBody: parts.body ?? null,
     deadlineAtMs: undefined,
     backendTimeoutMs: undefined,

@@ -78,6 +78,7 @@ export class TestExchange implements Exchange {
   readonly proxyAuthorization = undefined;
   requestLimitBytes = 65_536;
   responseLimitBytes = 65_536;
+  readonly connect = false;
   requestBody: Body;
   deadlineAtMs: number | undefined = undefined;
   backendTimeoutMs: number | undefined = undefined;
@@ -139,6 +140,7 @@ export function fakeUpstream(answer: (sent: Sent) => UpstreamResponse): Upstream
       sent.push({ target, request });
       return answer({ target, request });
     },
+    open: () => Promise.reject(new ProxyError("upstream_unreachable")),
     close: () => undefined,
   };
 }

@@ -9,6 +9,7 @@ import { Http1Pool } from "./http1.ts";
 import { Http2Pool } from "./http2.ts";
 import { Negotiation } from "./negotiation.ts";
 import type { Pool, PoolSettings, Settle } from "./pool.ts";
+import { openRaw } from "./raw-call.ts";
 import { tlsKey } from "./tls.ts";
 import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "./upstream.ts";
 
@@ -49,6 +50,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
         origin.send(request, { resolve, reject });
       });
     },
+    open: (target, request) => openRaw(target, request, options),
     close() {
       clearInterval(sweep);
       for (const origin of origins.values()) origin.close();

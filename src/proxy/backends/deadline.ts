@@ -5,7 +5,7 @@ import type { UpstreamRequest } from "./upstream.ts";
 
 /** @returns what to clear when the request is over before; undefined for one without a deadline */
 export function startDeadline(
-  { deadlineAtMs, timeoutCode }: UpstreamRequest,
+  { deadlineAtMs, timeoutCode }: Pick<UpstreamRequest, "deadlineAtMs" | "timeoutCode">,
   call: Abortable,
 ): NodeJS.Timeout | undefined {
   if (deadlineAtMs === undefined) return undefined;

@@ -74,9 +74,15 @@ export function createHttpHandler(
   const timeoutMs = limits?.requestTimeoutMs || Infinity;
   return function http(exchange) {
     const endpoint = destination.pick();
+    exchange.endpoint = endpoint.name;
+    if (exchange.connect)
+      return call(exchange, endpoint, async () => {
+        const stream = await upstream.open(destination.target(endpoint), limitOf(exchange, timeoutMs, false));
+        // The bytes of the connection, and nothing of the request.
+        return { status: 200, headers: new HeaderList(), body: null, tunnel: { protocol: "", stream } };
+      });
     const headers = upstreamHeaders(exchange, authorityOf(exchange, destination));
     const path = auth === undefined ? exchange.target : placeCredential(auth, headers, exchange.target);
-    exchange.endpoint = endpoint.name;
     return call(exchange, endpoint, () => {
       const target = destination.target(endpoint);
       const grpc = isGrpc(exchange.requestHeaders);

@@ -1,4 +1,5 @@
 /** The one way out to an upstream. Implementations own pools, connect timeouts and TLS; callers own retries and meaning. */
+import type { Socket } from "node:net";
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { Body, BodyStream } from "../pipeline/body.ts";
 import type { Abortable, Tunnel } from "../pipeline/exchange.ts";
@@ -47,5 +48,10 @@ export interface UpstreamResponse {
 export interface Upstream {
   /** @throws ProxyError upstream_unreachable, connect_timeout, upstream_broken, request_timeout, backend_timeout, grpc_timeout, response_invalid, upgrade_failed */
   send(target: UpstreamTarget, request: UpstreamRequest): Promise<UpstreamResponse>;
+  /** A connection for bytes, made for this call alone. @returns a paused socket @throws ProxyError upstream_unreachable, connect_timeout, request_timeout, backend_timeout */
+  open(
+    target: UpstreamTarget,
+    request: Pick<UpstreamRequest, "deadlineAtMs" | "timeoutCode" | "abort">,
+  ): Promise<Socket>;
   close(): void;
 }

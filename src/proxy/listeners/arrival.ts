@@ -24,6 +24,8 @@ export interface RequestHead {
   readonly isBodyless: boolean | undefined;
   /** The connection can leave HTTP. */
   readonly canUpgrade: boolean;
+  /** CONNECT is matched to a route and not refused. */
+  readonly canConnect: boolean;
   readonly maxFields: number;
   /** The names of fields are to leave as they came. */
   readonly keepsCase: boolean;
@@ -36,6 +38,7 @@ const HOST = /^(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._~!$&'()*+,;=%-]+)(?::[0-9]{0,5}
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 /** A segment "." or "..", written plainly or in percent form. */
 const DOT_SEGMENT = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
+const CONNECT_TARGET = /^(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._~-]+):([0-9]{1,5})$/;
 const ABSOLUTE = /^(https?):\/\/([^/?#]+)(.*)$/i;
 
 interface Found {
@@ -73,17 +76,18 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
   };
   if (head.maxFieldBytes !== undefined && listSize(head.fields) > head.maxFieldBytes)
     throw new ProxyError("headers_too_large");
-  if (head.method === "CONNECT") throw new ProxyError("method_not_allowed");
+  const connect = head.method === "CONNECT";
+  if (connect && !head.canConnect) throw new ProxyError("method_not_allowed");
   if (head.fields.length > head.maxFields * 2) throw new ProxyError("headers_too_large");
   const raw = readFields(head.fields, found);
-  const { target, authority } = splitTarget(head.target);
+  const { target, authority } = connect ? connectTarget(head) : splitTarget(head.target);
   const host = authority ?? head.authority ?? found.host;
   if (host === undefined || !HOST.test(host)) throw invalid("no valid host");
   if (found.chunked && found.contentLength !== undefined) throw invalid("both content-length and transfer-encoding");
   if (head.authority !== undefined && (found.host ?? head.authority) !== head.authority)
     throw invalid("host and :authority differ");
   if (found.chunked && head.version === "HTTP/1.0") throw invalid("transfer-encoding in HTTP/1.0");
-  const upgrade = head.version === "HTTP/1.0" || !isUpgrade(found) ? undefined : found.upgrade;
+  const upgrade = connect || head.version === "HTTP/1.0" || !isUpgrade(found) ? undefined : found.upgrade;
   if (upgrade !== undefined && !head.canUpgrade) throw new ProxyError("upgrade_unsupported");
   const requestId = found.requestId ?? randomUUID();
   const scheme = peer.serverName === undefined ? "http" : "https";
@@ -94,7 +98,9 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
   raw.push("x-request-id", requestId);
   if (found.trailers) raw.push("te", "trailers");
   const length = found.contentLength === undefined ? undefined : Number(found.contentLength);
-  const hasBody = head.isBodyless === undefined ? found.chunked || (length ?? 0) > 0 : !head.isBodyless;
+  const framed = found.chunked || (length ?? 0) > 0;
+  if (connect && framed) throw invalid("CONNECT with a body");
+  const hasBody = !connect && (head.isBodyless === undefined ? framed : !head.isBodyless);
   const arrival = {
     method: head.method,
     target,
@@ -105,6 +111,7 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
     contentLength: length ?? (hasBody ? undefined : 0),
     requestId,
     upgrade,
+    connect,
     source: peer,
     serverName: peer.serverName,
     bind,
@@ -210,6 +217,13 @@ export function isOffer(upgrade: string): boolean {
   return upgrade.split(",").every((protocol) => /^\s*(?:h2c|HTTP\/2(?:\.0)?|TLS\/.*)\s*$/i.test(protocol));
 }
 
+/** The only thing that CONNECT names is where to (RFC 9110 9.3.6); routes match it at "/". */
+function connectTarget({ target, authority = target }: RequestHead): { target: string; authority: string } {
+  const [, port] = CONNECT_TARGET.exec(authority) ?? [];
+  if (port === undefined || Number(port) === 0 || Number(port) > 65_535) throw invalid("CONNECT without host and port");
+  return { target: "/", authority };
+}
+
 /** Path and query; the authority of an absolute form, which beats Host (RFC 9112 3.2.2). */
 function splitTarget(url: string): { target: string; authority: string | undefined } {
   if (!url.startsWith("/")) {
@@ -248,6 +262,7 @@ export function refusedArrival({ method, version }: RequestHead, source: Peer, b
     contentLength: undefined,
     requestId: randomUUID(),
     upgrade: undefined,
+    connect: false,
     source,
     serverName,
     bind,

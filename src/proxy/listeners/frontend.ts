@@ -4,11 +4,12 @@
  */
 import { BlockList, isIP } from "node:net";
 import { createSecureContext } from "node:tls";
-import type {
-  FrontendHttp,
-  FrontendTls,
-  Keepalive,
-  ProxyProtocol,
+import {
+  ConnectMode,
+  type FrontendHttp,
+  type FrontendTls,
+  type Keepalive,
+  type ProxyProtocol,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Scope } from "../../cel/scope.ts";
 import { ConfigError, messageOf } from "../../lib/errors.ts";
@@ -41,6 +42,8 @@ export interface Frontend {
   /** The header that connections begin with; undefined: they have none. */
   readonly proxyProtocol: ProxyProtocol | undefined;
   readonly http1: Http1Settings;
+  /** What happens to CONNECT; `tunnel`: every connection begins with one. */
+  readonly connect: "deny" | "route" | "tunnel";
   readonly http2: Http2Settings;
   /** Of a body, held in memory where nothing more special is said. */
   readonly bodyLimitBytes: number;
@@ -63,9 +66,11 @@ export interface FrontendParts extends Pick<Frontend, "closed" | "refusal" | "pr
   readonly keepalive: Keepalive | undefined;
   readonly tls: FrontendTls | undefined;
   readonly http: FrontendHttp | undefined;
+  readonly connect: ConnectMode | undefined;
 }
 
-export function compileFrontend({ keepalive, tls, http, proxyProtocol, closed, refusal }: FrontendParts): Frontend {
+export function compileFrontend(parts: FrontendParts): Frontend {
+  const { keepalive, tls, http, proxyProtocol, connect, closed, refusal } = parts;
   return {
     keepalive: keepaliveTimes(keepalive),
     tls,
@@ -79,6 +84,7 @@ export function compileFrontend({ keepalive, tls, http, proxyProtocol, closed, r
     bodyLimitBytes: http?.maxBufferBytes || BODY_LIMIT_BYTES,
     maxConnectionMs: http?.maxConnectionMs || undefined,
     trusts: compileTrust(http?.trustedProxies ?? []),
+    connect: connect === ConnectMode.ROUTE ? "route" : connect === ConnectMode.TUNNEL ? "tunnel" : "deny",
     proxyProtocol,
     closed,
     refusal,

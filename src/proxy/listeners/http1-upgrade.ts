@@ -31,8 +31,9 @@ export class Http1UpgradeWire extends Http1Wire {
     });
   }
 
+  /** A success would be the tunnel that CONNECT asks for. */
   override head(status: number, headers: string[]): void {
-    super.head(status, headers, true);
+    super.head(this.#response.req.method === "CONNECT" && status >= 200 && status < 300 ? 502 : status, headers, true);
   }
 
   join(headers: readonly string[], tunnel: Tunnel, onOver: (joint: Joint) => void): void {

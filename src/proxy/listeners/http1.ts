@@ -5,7 +5,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Logger } from "../../lib/log.ts";
-import { ProxyError } from "../errors.ts";
 import type { Outcome } from "../pipeline/exchange.ts";
 import { isOffer, type RequestHead } from "./arrival.ts";
 import type { Engine, EngineOptions } from "./engine.ts";
@@ -38,7 +37,7 @@ export function createHttp1(options: EngineOptions): Engine {
   server.on("checkContinue", (request, response) => connections.get(request.socket)?.serve(request, response, true));
   server.on("upgrade", (request, socket: Socket, first) => connections.get(socket)?.upgrade(request, socket, first));
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => connections.get(socket)?.onError(error));
-  server.on("connect", (_request, socket: Socket) => refuseSocket(socket, new ProxyError("method_not_allowed")));
+  server.on("connect", (request, socket: Socket, first) => connections.get(socket)?.connect(request, socket, first));
   // The server never listens by itself, but its time limits only run once it believes so.
   server.emit("listening");
   return {
@@ -64,6 +63,7 @@ class Connection implements Host {
   readonly #options: EngineOptions;
   readonly #state: { readonly draining: boolean };
   readonly #settings: Http1Settings;
+  readonly #canConnect: boolean;
   #isOld = false;
   /** More than one only when a client pipelines. */
   readonly #visits = new Set<Visit>();
@@ -72,6 +72,7 @@ class Connection implements Host {
     this.#socket = socket;
     this.#peer = peerOf(socket, options, frontend);
     this.#settings = frontend.http1;
+    this.#canConnect = frontend.connect === "route";
     this.#options = options;
     this.#state = state;
     const { maxConnectionMs } = frontend;
@@ -104,6 +105,12 @@ class Connection implements Host {
     return length === "0" && coding === undefined && this.#visits.size === 0;
   }
 
+  connect(request: IncomingMessage, socket: Socket, first: Buffer): void {
+    // Nothing can be said in between, and the parser has let go of the connection.
+    if (this.#visits.size > 0) socket.destroy();
+    else this.upgrade(request, socket, first);
+  }
+
   upgrade(request: IncomingMessage, socket: Socket, first: Buffer): void {
     const wire = new Http1UpgradeWire(request, socket, first);
     const makeBody = (): IncomingBody => new IncomingBody(new Http1BodySource(request, undefined));
@@ -119,6 +126,7 @@ class Connection implements Host {
       fields: request.rawHeaders,
       isBodyless: undefined,
       canUpgrade,
+      canConnect: this.#canConnect,
       maxFields: this.#settings.maxFields,
       keepsCase: this.#settings.keepsCase,
       maxFieldBytes: undefined,

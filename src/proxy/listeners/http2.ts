@@ -93,11 +93,13 @@ class Connection implements Host {
   readonly #peer: Peer;
   readonly #options: EngineOptions;
   readonly #maxHeaderBytes: number;
+  readonly #canConnect: boolean;
   readonly #state: { readonly draining: boolean };
 
   constructor(session: ServerHttp2Session, options: EngineOptions, frontend: Frontend, state: State) {
     // The socket of a session is a proxy that lets addresses through; it is one of ours.
     this.#peer = peerOf(session.socket as Socket, options, frontend);
+    this.#canConnect = frontend.connect === "route";
     this.#maxHeaderBytes = frontend.http2.maxHeaderBytes;
     this.#options = options;
     this.#state = state;
@@ -115,19 +117,19 @@ class Connection implements Host {
     // A broken stream ends by itself; what it was good for hears of it by "close".
     stream.on("error", ignore);
     const isBodyless = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
-    const plain = headOf(fields, isBodyless, this.#maxHeaderBytes);
+    const plain = headOf(fields, { isBodyless, canConnect: this.#canConnect, maxFieldBytes: this.#maxHeaderBytes });
     const protocol = headers[":protocol"];
-    const upgrades = plain.method === "CONNECT" && typeof protocol === "string";
-    const head = upgrades ? upgradeHead(plain, protocol) : plain;
+    const connects = plain.method === "CONNECT";
+    const head = connects && typeof protocol === "string" ? upgradeHead(plain, protocol) : plain;
     const waits = headers.expect?.toLowerCase() === "100-continue";
     const makeBody = (): IncomingBody => new IncomingBody(new Http2BodySource(stream, waits));
-    const wire = upgrades ? new Http2UpgradeWire(stream) : new Http2Wire(stream);
+    const wire = connects ? new Http2UpgradeWire(stream) : new Http2Wire(stream);
     const visit = receive({ host: this, head, peer: this.#peer, makeBody, wire, options: this.#options });
     // A reset shows as "aborted" at once; as "close" only when everything that was sent has been read.
     const lost = visit.onConnectionLost.bind(visit);
     stream.on("aborted", lost);
     stream.on("close", lost);
-    if (isBodyless) stream.resume();
+    if (isBodyless && !connects) stream.resume();
   }
 
   entered(): void {}
@@ -141,7 +143,10 @@ class Connection implements Host {
 function ignore(): void {}
 
 /** Pseudo-fields apart from the others, and the crumbs of a cookie put together again (RFC 9113 8.2.3). */
-function headOf(raw: readonly string[], isBodyless: boolean, maxFieldBytes: number): RequestHead {
+function headOf(
+  raw: readonly string[],
+  more: Pick<RequestHead, "isBodyless" | "canConnect" | "maxFieldBytes">,
+): RequestHead {
   const pseudo = new Map<string, string>();
   const fields: string[] = [];
   const crumbs: string[] = [];
@@ -159,11 +164,12 @@ function headOf(raw: readonly string[], isBodyless: boolean, maxFieldBytes: numb
     authority: pseudo.get(":authority"),
     version: "HTTP/2",
     fields,
-    isBodyless,
+    isBodyless: more.isBodyless,
     canUpgrade: false,
+    canConnect: more.canConnect,
     maxFields: MAX_FIELDS,
     keepsCase: false,
-    maxFieldBytes,
+    maxFieldBytes: more.maxFieldBytes,
   };
 }
 

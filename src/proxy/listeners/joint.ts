@@ -59,9 +59,10 @@ export class Joint {
     }, HALF_CLOSED_MS);
   }
 
-  /** What was said last may still be on its way to the other side. */
+  /** What was said last may still be on its way to the other side; what that one still says has nobody to hear it. */
   #closed(other: Duplex): void {
     if (!other.writableEnded) other.destroy();
+    else other.resume();
     if (--this.#open > 0) return;
     clearTimeout(this.#timer);
     this.#onOver(this);

@@ -53,7 +53,11 @@ export function receive({ host, head, peer, makeBody, wire, options: { bind, sta
   return visit;
 }
 
-const SWITCHING_PROTOCOLS = 101;
+/** Whether a policy has left the answer one after which bytes follow. */
+function begins({ protocol }: Tunnel, status: number): boolean {
+  return protocol === "" ? status >= 200 && status < 300 : status === 101;
+}
+
 /** A body left unread after our answer: up to here it is cheaper to swallow it than to open a connection anew. */
 const SWALLOW_BYTES = 65_536;
 
@@ -92,7 +96,7 @@ export class Visit implements DeadlineWatcher {
     this.exchange.reply = reply;
     this.#status = reply.status;
     try {
-      if (reply.tunnel !== undefined && this.#wire.join !== undefined && reply.status === SWITCHING_PROTOCOLS) {
+      if (reply.tunnel !== undefined && this.#wire.join !== undefined && begins(reply.tunnel, reply.status)) {
         this.#join(reply, reply.tunnel);
         return;
       }

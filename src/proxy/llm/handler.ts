@@ -21,6 +21,7 @@ import { openLedger } from "./usage.ts";
 export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandler {
   const groups = ai.groups.map(({ providers }) => providers.map((node) => compileEndpoint(node, deps)));
   return async function llm(exchange) {
+    if (exchange.connect) throw new ProxyError("backend_unfit", { detail: "CONNECT to a model" });
     const endpoint = selectProvider(groups);
     if (endpoint === undefined) throw new ProxyError("backend_invalid", { detail: "no provider is configured" });
     const { node, wire } = endpoint;

@@ -9,7 +9,7 @@ import type { HttpExchange } from "./http-exchange.ts";
 export function errorReply(exchange: HttpExchange, thrown: unknown): Reply {
   const error = thrown instanceof ProxyError ? thrown : new ProxyError("internal", { cause: thrown });
   exchange.error = error;
-  return printError(error, isGrpc(exchange.requestHeaders));
+  return printError(error, !exchange.connect && isGrpc(exchange.requestHeaders));
 }
 
 export function printError(error: ProxyError, grpc: boolean): Reply {

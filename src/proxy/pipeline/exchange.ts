@@ -58,6 +58,9 @@ export interface Exchange extends Scope {
   requestLimitBytes: number;
   responseLimitBytes: number;
 
+  /** The client asked for a tunnel (CONNECT): an answer of success is one, and nothing else. */
+  readonly connect: boolean;
+
   /** The request body; a policy that buffers replaces it by the Buffer. */
   requestBody: Body;
   /**

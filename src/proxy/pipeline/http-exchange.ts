@@ -19,6 +19,8 @@ export interface Arrival {
   readonly contentLength: number | undefined;
   /** The protocols that the client wants to go on with. */
   readonly upgrade: string | undefined;
+  /** It asks for a tunnel to the host that it names. */
+  readonly connect: boolean;
   readonly requestId: string;
   readonly source: Connection;
   readonly bind: string;
@@ -54,6 +56,7 @@ export class HttpExchange implements Exchange {
   readonly requestId: string;
   readonly contentLength: number | undefined;
   readonly upgrade: string | undefined;
+  readonly connect: boolean;
   readonly serverName: string | undefined;
   readonly proxyAuthorization: readonly string[] | undefined;
   readonly tokenGates: TokenGate[] = [];
@@ -111,6 +114,7 @@ export class HttpExchange implements Exchange {
     this.contentLength = arrival.contentLength;
     this.requestId = arrival.requestId;
     this.upgrade = arrival.upgrade;
+    this.connect = arrival.connect;
     this.serverName = arrival.serverName;
     this.source = arrival.source;
     this.proxyAuthorization = arrival.proxyAuthorization;

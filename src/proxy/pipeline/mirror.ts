@@ -56,8 +56,9 @@ export class Mirror {
   }
 }
 
-/** Starts the copies of a request; its own body goes on in their company. */
+/** Starts the copies of a request; its own body goes on in their company. A tunnel has no copies. */
 export function startMirrors(mirrors: readonly Mirror[], exchange: HttpExchange): void {
+  if (exchange.connect) return;
   const drawn = mirrors.filter((mirror) => mirror.draws());
   if (drawn.length === 0) return;
   const body = exchange.requestBody;
@@ -76,7 +77,7 @@ function copyOf(original: HttpExchange, body: Body): HttpExchange {
   const headers = original.requestHeaders.clone();
   const head = { method, target, host, scheme, version, headers, contentLength, requestId, source, serverName };
   // A copy has nobody to go on with in another protocol.
-  const rest = { upgrade: undefined, proxyAuthorization: undefined };
+  const rest = { upgrade: undefined, connect: false, proxyAuthorization: undefined };
   const copy = new HttpExchange({ ...head, ...rest, body, bind: listener.bind });
   copy.listener = listener;
   copy.route = original.route;

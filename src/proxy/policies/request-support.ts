@@ -13,8 +13,9 @@ const NOWHERE: BodySink = { data: () => true, end: () => undefined, error: () =>
 export function requestTarget(exchange: Exchange): TransformTarget {
   return {
     headers: exchange.requestHeaders,
+    // CONNECT is no method like others: an upstream would take what follows for the bytes of a tunnel.
     setPseudo(name, value) {
-      if (name === ":method" && METHOD.test(value)) exchange.method = value;
+      if (name === ":method" && METHOD.test(value) && value !== "CONNECT") exchange.method = value;
       else if (name === ":path" && TARGET.test(value)) exchange.target = value;
       else if (name === ":scheme" && (value === "http" || value === "https")) exchange.scheme = value;
       else if (name === ":authority" && AUTHORITY.test(value)) exchange.host = value;

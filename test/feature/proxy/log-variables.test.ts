@@ -116,6 +116,7 @@ async function serve(t: TestContext): Promise<Harness> {
     tls: undefined,
     http: undefined,
     proxyProtocol: undefined,
+    connect: undefined,
     refusal: () => undefined,
     closed: false,
   });
