@@ -116,18 +116,23 @@ function valueOf(
 ): { plain: Record<string, unknown> } | ParseFault | undefined {
   if (document.contents === null) return undefined;
   const [offset] = document.contents.range;
-  const start = { ...placeAt(lines, offset), excerpt: excerptOfBroken(text, { start: offset, end: offset }) };
+  // Only for a fault: an excerpt looks through the whole text, which may hold thousands of documents.
+  const fault = (message: string): ParseFault => ({
+    ...placeAt(lines, offset),
+    excerpt: excerptOfBroken(text, { start: offset, end: offset }),
+    message,
+  });
   try {
     const plain: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
     if (plain === null) return undefined;
-    const fault = faultOfShape(plain);
-    if (fault !== undefined) return { ...start, message: fault };
+    const shape = faultOfShape(plain);
+    if (shape !== undefined) return fault(shape);
     if (typeof plain !== "object" || Array.isArray(plain))
-      return { ...start, message: "not an object: a manifest starts with apiVersion and kind" };
+      return fault("not an object: a manifest starts with apiVersion and kind");
     // The shape was just checked: a plain object, since YAML mappings become those.
     return { plain: plain as Record<string, unknown> };
   } catch (error) {
-    return { ...start, message: wordsOf(error) };
+    return fault(wordsOf(error));
   }
 }
 

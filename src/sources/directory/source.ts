@@ -24,8 +24,8 @@ export interface DirectorySourceOptions extends Checks {
 const SETTLE_MS = 20;
 /** Where something changes all the time, this is how long the first change waits for the last. */
 const SETTLE_AT_MOST_MS = 40;
-/** The kernel drops what it cannot queue (16,384 events): after very many at once only a whole reading is to be trusted. */
-const MAX_EVENTS = 4_096;
+/** The kernel drops what it cannot queue (16,384 events): after so many at once only a whole reading is to be trusted. */
+const MAX_EVENTS_AT_ONCE = 8_192;
 /** An emptied file is usually one that is about to be written. */
 const EMPTY_SETTLE_MS = 150;
 /** Where reading failed altogether, try again: nobody may ever touch the folder again. */
@@ -59,7 +59,7 @@ class FollowedPaths implements DirectorySource {
   #sink: SourceSink | undefined;
   /** What may have changed since the last reading began; undefined: anything. */
   #touched: Set<string> | undefined;
-  #events = 0;
+  #eventsAtOnce = 0;
   #plain: Reading["plain"];
   #faults: readonly ReadFault[] = [];
   #emptied: ReadonlySet<string> = new Set();
@@ -101,8 +101,9 @@ class FollowedPaths implements DirectorySource {
   }
 
   #changed(path: string | undefined): void {
-    this.#events += 1;
-    if (path === undefined || this.#events > MAX_EVENTS) this.#touched = undefined;
+    if (this.#eventsAtOnce === 0) setImmediate(() => (this.#eventsAtOnce = 0));
+    this.#eventsAtOnce += 1;
+    if (path === undefined || this.#eventsAtOnce > MAX_EVENTS_AT_ONCE) this.#touched = undefined;
     else this.#touched?.add(path);
     this.#firstChangeMs ??= performance.now();
     const waitedMs = performance.now() - this.#firstChangeMs;
@@ -138,7 +139,6 @@ class FollowedPaths implements DirectorySource {
   async #scan(atOnce: boolean): Promise<void> {
     const touched = atOnce ? undefined : this.#touched;
     this.#touched = new Set();
-    this.#events = 0;
     this.#firstChangeMs = undefined;
     const again =
       touched === undefined || this.#plain === undefined
