@@ -48,7 +48,10 @@ export interface LoadOptions {
   readonly pid?: number;
 }
 
-export function load(loadgen: string, peer: Peer, row: Row, options: LoadOptions): Promise<Load> {
+/** Who is asked, and where. */
+export type Asked = Pick<Peer, "name" | "port" | "targets">;
+
+export function load(loadgen: string, peer: Asked, row: Row, options: LoadOptions): Promise<Load> {
   return startLoad(loadgen, peer, row, options).result;
 }
 
@@ -58,7 +61,7 @@ export interface RunningLoad {
   end(): void;
 }
 
-export function startLoad(loadgen: string, peer: Peer, row: Row, options: LoadOptions): RunningLoad {
+export function startLoad(loadgen: string, peer: Asked, row: Row, options: LoadOptions): RunningLoad {
   const target: Target | undefined = peer.targets[row.name];
   if (target === undefined) throw new TypeError(`${peer.name} has no address for ${row.name}`);
   const headers = Object.entries(target.headers ?? {}).map(([name, value]) => `-H=${name}: ${value}`);

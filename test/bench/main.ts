@@ -8,17 +8,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { admissionTable } from "./admission.ts";
+import { churn, churnTables, type ChurnForm, type ChurnSizes } from "./churn.ts";
+import { startCluster, startFiles } from "./churn-forms.ts";
+import { enter, measureStarts, reasonOf, type Contender } from "./contenders.ts";
 import { expressionTables } from "./expressions.ts";
-import { buildTools, load, type Load, type Tools } from "./load.ts";
-import { MOCK_PORT, PEERS, type Peer } from "./peers.ts";
+import { goalTable } from "./goals.ts";
+import { buildTools, load, type Asked, type Load, type LoadOptions, type Tools } from "./load.ts";
+import { buildPackage, DIRECT, LARGE_MOCK_PORT, MOCK_PORT, OTHER_MOCK_PORT, PEERS, VARIANTS } from "./peers.ts";
+import type { Peer } from "./peers.ts";
 import { policyTable } from "./policies.ts";
-import { start, type Command, type Running } from "./process.ts";
-import { measureCluster } from "./cluster.ts";
-import { measureFiles, propagationTable, type Propagation } from "./propagation.ts";
-import { figure, median, printTable } from "./report.ts";
+import { start, type Running } from "./process.ts";
+import { figure } from "./report.ts";
+import { emptyResults, keyOf, loadTables, type Results } from "./results.ts";
 import { ROWS, SPECIAL_ROWS, type Row } from "./rows.ts";
 
-const USAGE = `usage: node --import tsx test/bench/main.ts [--only row,row] [--peers name,name] [--seconds 3] [--rounds 3]
+const USAGE = `usage: node --import tsx test/bench/main.ts [--only row,row] [--peers name,name] [--seconds 2] [--rounds 3]
 rows: ${[...ROWS.map(({ name }) => name), ...SPECIAL_ROWS].join(", ")}
 peers: ${PEERS.map(({ name }) => name).join(", ")}
 `;
@@ -31,24 +35,9 @@ interface Options {
   readonly rounds: number;
 }
 
-interface Contender {
-  readonly peer: Peer;
-  readonly command: Command;
-  readonly folder: string;
-  running: Running;
-  readonly startMs: number[];
-  readonly idleMiB: number[];
-  peakMiB: number;
-}
-
-interface Results {
-  readonly loads: Map<string, Load[]>;
-  readonly missing: Map<string, string>;
-  readonly propagation: Propagation[];
-}
-
-const IDLE_MS = 1_000;
-const ROUTE_CHANGES = 200;
+const CHURN: ChurnSizes = { routes: 3_000, most: 5_000, editSeconds: 60, singles: 200, rounds: 10 };
+const LATENCY = { rate: 20, connections: 16, warmSeconds: 0.5 } as const;
+const FULL = { connections: 16, warmSeconds: 0.5 } as const;
 
 async function main(): Promise<void> {
   const options = readOptions();
@@ -58,33 +47,24 @@ async function main(): Promise<void> {
   const inProcess = ["expressions", "policies", "admission"].filter((name) => options.special.has(name)).length;
   if (options.rows.length === 0 && options.special.size === inProcess) return;
   const folder = mkdtempSync(join(tmpdir(), "gwproxy-bench-"));
-  const contenders: Contender[] = [];
-  const results: Results = { loads: new Map(), missing: new Map(), propagation: [] };
-  let mock: Running | undefined;
+  const results = emptyResults();
+  const mocks: Running[] = [];
   try {
     const tools = await buildTools();
-    const mockAddress = `127.0.0.1:${MOCK_PORT}`;
-    mock = await start({ file: tools.mock, args: ["-addr", mockAddress] }, new URL(`http://${mockAddress}/`), 5_000);
-    for (const peer of options.peers) {
-      const entered = await enter(peer, join(folder, peer.name));
-      if (typeof entered === "string") results.missing.set(peer.name, entered);
-      else contenders.push(entered);
-    }
-    if (options.special.has("startup")) await measureStarts(contenders, options.rounds - 1);
-    for (let round = 1; round <= options.rounds; round += 1) {
-      process.stderr.write(`round ${round}\n`);
-      await runRound(options, tools, contenders, results);
-    }
-    const own = contenders.find(({ peer }) => peer.name === "gwproxy");
-    if (own !== undefined) await measureChanges(options, tools, own, results);
-    report(options, contenders, results);
-    // A run without the product measured nothing that matters.
-    if (results.missing.has("gwproxy")) process.exitCode = 1;
+    for (const port of [MOCK_PORT, OTHER_MOCK_PORT]) mocks.push(await startMock(tools, port));
+    mocks.push(await startMock(tools, LARGE_MOCK_PORT, ["-size", String(1024 * 1024)]));
+    await compare(options, tools, folder, results);
+    await measureChurn(options, tools, folder, results);
+    report(options, results);
   } finally {
-    for (const { running } of contenders) await running.stop();
-    await mock?.stop();
+    for (const mock of mocks) await mock.stop();
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function startMock({ mock }: Tools, port: number, more: readonly string[] = []): Promise<Running> {
+  const address = `127.0.0.1:${port}`;
+  return start({ file: mock, args: ["-addr", address, ...more] }, new URL(`http://${address}/`), 5_000);
 }
 
 function readOptions(): Options {
@@ -92,7 +72,7 @@ function readOptions(): Options {
     options: {
       only: { type: "string" },
       peers: { type: "string" },
-      seconds: { type: "string", default: "3" },
+      seconds: { type: "string", default: "2" },
       rounds: { type: "string", default: "3" },
       help: { type: "boolean", default: false },
     },
@@ -129,49 +109,33 @@ function list(text: string | undefined, all: readonly string[]): ReadonlySet<str
   return names.every((name) => all.includes(name)) ? new Set(names) : undefined;
 }
 
-/** @returns the reason in words when the peer cannot take part */
-async function enter(peer: Peer, folder: string): Promise<Contender | string> {
-  mkdirSync(folder);
-  let command: Command;
+/** The rounds of all rows with all peers. */
+async function compare(options: Options, tools: Tools, folder: string, results: Results): Promise<void> {
+  if (options.rows.length === 0 && !options.special.has("startup")) return;
+  const contenders: Contender[] = [];
+  const variants = VARIANTS.filter(
+    ({ column, targets }) =>
+      options.peers.some(({ name }) => name === column) && options.rows.some(({ name }) => targets[name] !== undefined),
+  );
   try {
-    command = await peer.prepare(folder);
-  } catch (error) {
-    return `not installed: ${reasonOf(error)}`;
-  }
-  try {
-    const running = await start(command, probeOf(peer), peer.startLimitMs);
-    process.stderr.write(`${peer.name} serves after ${running.startMs.toFixed(0)} ms\n`);
-    const contender: Contender = { peer, command, folder, running, startMs: [], idleMiB: [], peakMiB: 0 };
-    await weigh(contender);
-    return contender;
-  } catch (error) {
-    return `did not start: ${reasonOf(error)}`;
-  }
-}
-
-/** The end of it on one line: what a program says last is why it ended. */
-function reasonOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
-  return text.replaceAll(/\s+/g, " ").slice(-300);
-}
-
-function probeOf({ port, probe }: Peer): URL {
-  return new URL(`http://127.0.0.1:${port}${probe}`);
-}
-
-async function weigh(contender: Contender): Promise<void> {
-  contender.startMs.push(contender.running.startMs);
-  await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
-  contender.idleMiB.push(contender.running.residentMiB());
-}
-
-async function measureStarts(contenders: readonly Contender[], times: number): Promise<void> {
-  for (let time = 0; time < times; time += 1) {
-    for (const contender of contenders) {
-      await contender.running.stop();
-      contender.running = await start(contender.command, probeOf(contender.peer), contender.peer.startLimitMs);
-      await weigh(contender);
+    for (const peer of [...options.peers, ...variants]) {
+      const entered = await enter(peer, join(folder, peer.name));
+      if (typeof entered === "string") results.missing.set(peer.name, entered);
+      else contenders.push(entered);
     }
+    const columns = contenders.filter(({ peer }) => peer.column === undefined);
+    if (options.special.has("startup")) await measureStarts(columns, options.rounds - 1);
+    for (let round = 1; round <= options.rounds; round += 1) {
+      process.stderr.write(`round ${round}\n`);
+      await runRound(options, tools, contenders, results);
+    }
+    for (const { peer, startMs, idleMiB, peakMiB } of columns) {
+      if (options.special.has("startup")) results.startMs.set(peer.name, startMs);
+      if (options.special.has("startup")) results.idleMiB.set(peer.name, idleMiB);
+      if (peakMiB > 0) results.peakMiB.set(peer.name, peakMiB);
+    }
+  } finally {
+    for (const { running } of contenders) await running.stop();
   }
 }
 
@@ -181,39 +145,26 @@ async function runRound(
   contenders: readonly Contender[],
   results: Results,
 ): Promise<void> {
+  const measure = async (row: Row, asked: Asked, column: string, options: LoadOptions): Promise<Load> => {
+    const result = await load(loadgen, asked, row, options);
+    const key = keyOf(row.name, column);
+    results.loads.set(key, [...(results.loads.get(key) ?? []), result]);
+    return result;
+  };
   for (const row of rows) {
+    const full = row.measure === "processor";
+    const base = { ...(full ? FULL : LATENCY), seconds };
+    if (!full) await measure(row, DIRECT, DIRECT.name, base);
     for (const contender of contenders) {
       const { peer, running } = contender;
       if (peer.targets[row.name] === undefined) continue;
-      const result = await load(loadgen, peer, row, { seconds, warmSeconds: 1, connections: 16, pid: running.pid });
+      const result = await measure(row, peer, peer.column ?? peer.name, { ...base, pid: running.pid });
       contender.peakMiB = Math.max(contender.peakMiB, result.rss_mb ?? 0);
-      const key = `${row.name} ${peer.name}`;
-      results.loads.set(key, [...(results.loads.get(key) ?? []), result]);
       process.stderr.write(
-        `  ${row.name.padEnd(17)} ${peer.name.padEnd(9)} ${figure(result.cpu_us_per_req).padStart(7)} µs` +
+        `  ${row.name.padEnd(17)} ${peer.name.padEnd(11)} ${figure(result.cpu_us_per_req).padStart(7)} µs` +
           `  ${result.rps.toFixed(0).padStart(6)}/s${errorsOf(result)}\n`,
       );
     }
-  }
-}
-
-async function measureChanges(
-  { special }: Options,
-  { loadgen }: Tools,
-  { peer, folder }: Contender,
-  { propagation, missing }: Results,
-): Promise<void> {
-  const config = join(folder, "config");
-  if (special.has("propagation")) {
-    propagation.push(await measureFiles({ loadgen, peer, folder: config, changes: ROUTE_CHANGES }));
-  }
-  if (!special.has("propagation-cluster")) return;
-  try {
-    propagation.push(await measureCluster({ loadgen, peer, folder: config, changes: ROUTE_CHANGES }));
-  } catch (error) {
-    // The rest of the run has its figures; this one is named as missing, and the run as failed.
-    missing.set("propagation-cluster", `has no figures: ${reasonOf(error)}`);
-    process.exitCode = 1;
   }
 }
 
@@ -221,49 +172,46 @@ function errorsOf({ bad, ioerr, first_error }: Load): string {
   return bad + ioerr === 0 ? "" : `  ${bad + ioerr} failed: ${first_error ?? ""}`;
 }
 
-/** A row in which anything failed has no figure: a fast error is no achievement. */
-function cell(loads: readonly Load[] | undefined): string {
-  if (loads === undefined) return "–";
-  if (loads.some(({ ok, bad, ioerr }) => ok === 0 || bad + ioerr > 0)) return "failed";
-  return figure(median(loads.map(({ cpu_us_per_req }) => cpu_us_per_req ?? 0)));
-}
-
-function report(options: Options, contenders: readonly Contender[], results: Results): void {
-  const names = contenders.map(({ peer }) => peer.name);
-  const rows = options.rows.map(({ name, title }) => [
-    title,
-    ...names.map((peer) => cell(results.loads.get(`${name} ${peer}`))),
-  ]);
-  if (options.special.has("startup")) {
-    rows.push(
-      ["start to first answer, ms", ...contenders.map(({ startMs }) => figure(median(startMs)))],
-      ["memory idle, MiB", ...contenders.map(({ idleMiB }) => figure(median(idleMiB)))],
-      ["memory peak, MiB", ...contenders.map(({ peakMiB }) => figure(peakMiB === 0 ? undefined : peakMiB))],
-    );
+async function measureChurn({ special, peers }: Options, { loadgen }: Tools, folder: string, results: Results) {
+  const own = peers.find(({ name }) => name === "gwproxy");
+  if (own === undefined) return;
+  const forms: [string, (main: string) => Promise<ChurnForm>][] = [
+    ["churn", (main) => startFiles(main, folder)],
+    ["churn-cluster", startCluster],
+  ];
+  for (const [name, startForm] of forms) {
+    if (!special.has(name)) continue;
+    try {
+      const form = await startForm(await buildPackage());
+      try {
+        results.churned.push(await churn(form, CHURN, loadgen));
+      } finally {
+        await form.stop();
+      }
+    } catch (error) {
+      // The rest of the run has its figures; this one is named as missing, and the run as failed.
+      results.missing.set(name, `has no figures: ${reasonOf(error)}`);
+      process.exitCode = 1;
+    }
   }
-  const head = [`CPU-µs per request, median of ${options.rounds}`, ...names];
-  process.stdout.write(`\n${printTable(head, rows)}`);
-  for (const [name, reason] of results.missing) process.stdout.write(`${name} ${reason}\n`);
-  if (results.propagation.length > 0) process.stdout.write(`\n${propagationTable(results.propagation)}`);
-  writeResults(options, contenders, results);
 }
 
-function writeResults({ seconds, rounds }: Options, contenders: readonly Contender[], results: Results): void {
+function report(options: Options, results: Results): void {
+  const { rows, rounds, seconds } = options;
+  const columns = options.peers.map(({ name }) => name).filter((name) => !results.missing.has(name));
+  process.stdout.write(`\n${loadTables(results, rows, columns, rounds)}`);
+  if (results.churned.length > 0) process.stdout.write(`\n${churnTables(results.churned)}`);
+  process.stdout.write(`\n${goalTable(results)}`);
+  for (const [name, reason] of results.missing) process.stdout.write(`${name} ${reason}\n`);
+  // A run without the product measured nothing that matters.
+  if (results.missing.has("gwproxy")) process.exitCode = 1;
   const folder = join(import.meta.dirname, "../../.tmp/bench");
   mkdirSync(folder, { recursive: true });
   const file = join(folder, `${new Date().toISOString().replaceAll(":", "-")}.json`);
-  const peers = contenders.map(({ peer, startMs, idleMiB, peakMiB }) => ({
-    name: peer.name,
-    startMs,
-    idleMiB,
-    peakMiB,
-  }));
-  const { propagation } = results;
-  const [loads, missing] = [Object.fromEntries(results.loads), Object.fromEntries(results.missing)];
-  writeFileSync(
-    file,
-    `${JSON.stringify({ node: process.version, seconds, rounds, peers, missing, loads, propagation }, null, 2)}\n`,
+  const plain = Object.fromEntries(
+    Object.entries(results).map(([name, value]) => [name, value instanceof Map ? Object.fromEntries(value) : value]),
   );
+  writeFileSync(file, `${JSON.stringify({ node: process.version, seconds, rounds, ...plain }, null, 2)}\n`);
   process.stdout.write(`results: ${file}\n`);
 }
 

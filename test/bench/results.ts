@@ -1,0 +1,67 @@
+/** What a run found: figures by row and column, and the tables made of them. */
+import type { Churned } from "./churn.ts";
+import type { Load } from "./load.ts";
+import { figure, median, printTable } from "./report.ts";
+import type { Row, RowName } from "./rows.ts";
+
+export interface Results {
+  /** By row and column. */
+  readonly loads: Map<string, Load[]>;
+  /** By column. */
+  readonly startMs: Map<string, number[]>;
+  readonly idleMiB: Map<string, number[]>;
+  readonly peakMiB: Map<string, number>;
+  /** What has no figures, and why. */
+  readonly missing: Map<string, string>;
+  readonly churned: Churned[];
+}
+
+export function emptyResults(): Results {
+  return {
+    loads: new Map(),
+    startMs: new Map(),
+    idleMiB: new Map(),
+    peakMiB: new Map(),
+    missing: new Map(),
+    churned: [],
+  };
+}
+
+export function keyOf(row: RowName, column: string): string {
+  return `${row} ${column}`;
+}
+
+/** CPU-microseconds, or milliseconds more than without anything in between; "failed" when anything did; undefined for no load. */
+export function valueOf({ loads }: Results, row: Row, column: string): number | "failed" | undefined {
+  const own = loads.get(keyOf(row.name, column));
+  if (own === undefined) return undefined;
+  // A fast error is no achievement.
+  if (own.some(({ ok, bad, ioerr }) => ok === 0 || bad + ioerr > 0)) return "failed";
+  if (row.measure === "processor") return median(own.map(({ cpu_us_per_req }) => cpu_us_per_req ?? 0));
+  const direct = loads.get(keyOf(row.name, "direct")) ?? [];
+  const times = (all: readonly Load[]): number =>
+    median(all.map(({ ttfb_us, svc_us }) => (row.measure === "first byte" ? ttfb_us.p50 : svc_us.p50))) ?? 0;
+  return (times(own) - times(direct)) / 1_000;
+}
+
+export function loadTables(results: Results, rows: readonly Row[], columns: readonly string[], rounds: number): string {
+  const line = (row: Row): string[] => [row.title, ...columns.map((column) => cell(valueOf(results, row, column)))];
+  const own = rows.filter(({ measure }) => measure === "processor").map(line);
+  const latencies = rows.filter(({ measure }) => measure !== "processor").map(line);
+  const { startMs, idleMiB, peakMiB } = results;
+  const other = [
+    ["start to first answer, ms", ...columns.map((column) => figure(median(startMs.get(column) ?? [])))],
+    ["memory idle, MiB", ...columns.map((column) => figure(median(idleMiB.get(column) ?? [])))],
+    ["memory peak, MiB", ...columns.map((column) => figure(peakMiB.get(column)))],
+  ];
+  return [
+    printTable([`CPU-µs per request, median of ${rounds}`, ...columns], own),
+    printTable(["added, ms", ...columns], latencies),
+    printTable(["process", ...columns], other),
+  ].join("\n");
+}
+
+function cell(value: number | "failed" | undefined): string {
+  if (value === undefined) return "–";
+  return value === "failed" ? value : figure(value);
+}
