@@ -8,7 +8,7 @@ import { messageOf } from "../../lib/errors.ts";
 import { ProxyError } from "../errors.ts";
 import type { BodySink, BodyStream } from "../pipeline/body.ts";
 import type { Abortable } from "../pipeline/exchange.ts";
-import { forwardable } from "../pipeline/fields.ts";
+import { forwardableTrailers } from "../pipeline/fields.ts";
 import { startDeadline } from "./deadline.ts";
 import type { Http2Connection } from "./http2-connection.ts";
 import { encodeFields, responseFields, trailerFields } from "./http2-request.ts";
@@ -155,7 +155,7 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
   }
 
   #onTrailers(_headers: unknown, _flags: number, raw: readonly string[] = []): void {
-    this.#trailers = forwardable(raw);
+    this.#trailers = forwardableTrailers(raw);
   }
 
   #onData(chunk: Buffer): void {

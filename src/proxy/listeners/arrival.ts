@@ -3,6 +3,7 @@
  * belongs to the connection is gone, what the proxy knows better than the client is written anew. In doubt it refuses.
  */
 import { randomUUID } from "node:crypto";
+import { isIPv6 } from "node:net";
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
 import { ROLE, addNominated, dropNames, fieldOf, noteSpelling } from "../pipeline/fields.ts";
@@ -34,7 +35,10 @@ export interface RequestHead {
 }
 
 const LENGTH = /^[0-9]{1,15}$/;
-const HOST = /^(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._~!$&'()*+,;=%-]+)(?::[0-9]{0,5})?$/;
+/** A name as DNS and routes know it, or an address. What else RFC 3986 allows in one only serves to be read differently. */
+const HOST = /^(?:\[([0-9a-fA-F:.]+)\]|[A-Za-z0-9._-]+)(?::([0-9]{0,5}))?$/;
+const LARGEST_PORT = 65_535;
+const VERSIONS = new Set(["HTTP/1.0", "HTTP/1.1", "HTTP/2"]);
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 /** A segment "." or "..", written plainly or in percent form. */
 const DOT_SEGMENT = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
@@ -76,13 +80,14 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
   };
   if (head.maxFieldBytes !== undefined && listSize(head.fields) > head.maxFieldBytes)
     throw new ProxyError("headers_too_large");
+  if (!VERSIONS.has(head.version)) throw invalid("unsupported version of HTTP");
   const connect = head.method === "CONNECT";
   if (connect && !head.canConnect) throw new ProxyError("method_not_allowed");
   if (head.fields.length > head.maxFields * 2) throw new ProxyError("headers_too_large");
   const raw = readFields(head.fields, found);
   const { target, authority } = connect ? connectTarget(head) : splitTarget(head.target);
   const host = authority ?? head.authority ?? found.host;
-  if (host === undefined || !HOST.test(host)) throw invalid("no valid host");
+  if (host === undefined || !isHost(host)) throw invalid("no valid host");
   if (found.chunked && found.contentLength !== undefined) throw invalid("both content-length and transfer-encoding");
   if (head.authority !== undefined && (found.host ?? head.authority) !== head.authority)
     throw invalid("host and :authority differ");
@@ -118,6 +123,11 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
     proxyAuthorization: found.proxyAuthorization,
   } as const;
   return { arrival, hasBody };
+}
+
+function isHost(text: string): boolean {
+  const [whole, address, port = ""] = HOST.exec(text) ?? [];
+  return whole !== undefined && (address === undefined || isIPv6(address)) && Number(port) <= LARGEST_PORT;
 }
 
 /** What a trusted peer said is kept, and told where it said nothing. */

@@ -4,9 +4,7 @@ import type { Socket } from "node:net";
 import type { Tunnel } from "../pipeline/exchange.ts";
 import { Http1Wire } from "./http1-wire.ts";
 import { Joint } from "./joint.ts";
-
-/** For the rest of what a client sends that was refused. */
-const LINGER_MS = 5_000;
+import { hangUp } from "./refuse-socket.ts";
 
 export class Http1UpgradeWire extends Http1Wire {
   readonly #response: ServerResponse;
@@ -25,9 +23,8 @@ export class Http1UpgradeWire extends Http1Wire {
     socket.on("drain", () => response.emit("drain"));
     socket.on("error", ignore);
     response.on("finish", () => {
-      socket.setTimeout(LINGER_MS, () => socket.destroy());
       socket.resume();
-      socket.end();
+      hangUp(socket);
     });
   }
 

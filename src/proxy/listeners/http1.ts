@@ -2,9 +2,10 @@
  * HTTP/1.1 on the connections of a Bind: node:http parses (strictly, no lenient option), we decide and answer. In: clients.
  * Out: exchanges for the pipeline, each finished exactly once. Limits for hostile clients are here.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Logger } from "../../lib/log.ts";
+import type { ProxyError } from "../errors.ts";
 import type { Outcome } from "../pipeline/exchange.ts";
 import { isOffer, type RequestHead } from "./arrival.ts";
 import type { Engine, EngineOptions } from "./engine.ts";
@@ -13,7 +14,7 @@ import { Http1UpgradeWire } from "./http1-upgrade.ts";
 import { Http1Wire } from "./http1-wire.ts";
 import { IncomingBody, type BodySource } from "./incoming-body.ts";
 import { peerOf, type Peer } from "./peer.ts";
-import { refusalOf, refuseSocket } from "./refuse-socket.ts";
+import { hangUp, refusalOf, refuseSocket } from "./refuse-socket.ts";
 import { receive, type Host, type Visit } from "./visit.ts";
 
 const MAX_HEADER_BYTES = 65_536;
@@ -35,7 +36,14 @@ export function createHttp1(options: EngineOptions): Engine {
   server.maxHeadersCount = 0;
   server.on("request", (request, response) => connections.get(request.socket)?.serve(request, response, false));
   server.on("checkContinue", (request, response) => connections.get(request.socket)?.serve(request, response, true));
-  server.on("upgrade", (request, socket: Socket, first) => connections.get(socket)?.upgrade(request, socket, first));
+  // An expectation that nobody knows binds nobody (RFC 9110 10.1.1); node would answer by itself.
+  server.on("checkExpectation", (request, response) =>
+    connections.get(request.socket)?.serve(request, response, false),
+  );
+  server.on("upgrade", (request, socket: Socket, first) => {
+    if (isIgnored(request)) readAgain(server, request, socket, first);
+    else connections.get(socket)?.upgrade(request, socket, first);
+  });
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => connections.get(socket)?.onError(error));
   server.on("connect", (request, socket: Socket, first) => connections.get(socket)?.connect(request, socket, first));
   // The server never listens by itself, but its time limits only run once it believes so.
@@ -57,6 +65,18 @@ export function createHttp1(options: EngineOptions): Engine {
   };
 }
 
+/** A request whose turn comes when the answers before it are out. */
+interface Pending {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** The client wants to hear "100 Continue" before it sends the body. */
+  readonly waits: boolean;
+}
+
+/** Beyond either, answers end: what a client sends ahead is held in memory. */
+const MAX_PENDING = 100;
+const MAX_PENDING_BYTES = 65_536;
+
 class Connection implements Host {
   readonly #socket: Socket;
   readonly #peer: Peer;
@@ -64,9 +84,16 @@ class Connection implements Host {
   readonly #state: { readonly draining: boolean };
   readonly #settings: Http1Settings;
   readonly #canConnect: boolean;
-  #isOld = false;
-  /** More than one only when a client pipelines. */
-  readonly #visits = new Set<Visit>();
+  /** The answer that is under way is the last one. */
+  #isLast = false;
+  #visit: Visit | undefined;
+  /** Of the last request that came: not yet complete, what is malformed is its body. */
+  #newest: IncomingMessage | undefined;
+  /** Only when a client pipelines. */
+  #pending: Pending[] = [];
+  #pendingBytes = 0;
+  /** Said when the answers to what came before the malformed bytes are out. */
+  #refusal: ProxyError | undefined;
 
   constructor(socket: Socket, options: EngineOptions, frontend: Frontend, state: { readonly draining: boolean }) {
     this.#socket = socket;
@@ -79,8 +106,8 @@ class Connection implements Host {
     const timer = maxConnectionMs === undefined ? undefined : setTimeout(() => this.#growOld(), maxConnectionMs);
     socket.on("close", () => {
       clearTimeout(timer);
-      for (const visit of this.#visits) visit.onConnectionLost();
-      this.#visits.clear();
+      this.#pending = [];
+      this.#visit?.onConnectionLost();
     });
   }
 
@@ -89,25 +116,28 @@ class Connection implements Host {
   }
 
   get draining(): boolean {
-    return this.#isOld || this.#state.draining;
+    return this.#isLast || this.#state.draining;
   }
 
   /** Ends with the answer that is under way, which says so; at once without one. */
   #growOld(): void {
-    this.#isOld = true;
-    if (this.#visits.size === 0) this.#socket.end();
+    this.#isLast = true;
+    if (this.#visit === undefined) hangUp(this.#socket);
   }
 
   /** What has a body or stands behind another request is answered where it stands, with a refusal. */
-  mayUpgrade({ headers, httpVersion }: IncomingMessage): boolean {
-    const { upgrade, "content-length": length = "0", "transfer-encoding": coding } = headers;
-    if (upgrade === undefined || isOffer(upgrade) || httpVersion !== "1.1") return false;
-    return length === "0" && coding === undefined && this.#visits.size === 0;
+  mayUpgrade(request: IncomingMessage): boolean {
+    const { "content-length": length = "0", "transfer-encoding": coding } = request.headers;
+    const busy = this.#visit !== undefined;
+    const ignored = isIgnored(request);
+    // Once it has seen an upgrade, node loses what else is in the packet; a refusal ends the connection anyway.
+    if (busy && ignored) this.#isLast = true;
+    return !busy && (ignored || (length === "0" && coding === undefined));
   }
 
   connect(request: IncomingMessage, socket: Socket, first: Buffer): void {
     // Nothing can be said in between, and the parser has let go of the connection.
-    if (this.#visits.size > 0) socket.destroy();
+    if (this.#visit !== undefined) socket.destroy();
     else this.upgrade(request, socket, first);
   }
 
@@ -133,30 +163,79 @@ class Connection implements Host {
     };
   }
 
+  /** One after the other: a client that sends ahead gets no more of us than one that waits. */
   serve(request: IncomingMessage, response: ServerResponse, waits: boolean): void {
+    this.#newest = request;
+    if (this.#visit === undefined) this.#receive(request, response, waits);
+    else {
+      this.#pendingBytes += request.rawHeaders.reduce((sum, text) => sum + text.length, 0);
+      if (this.#pending.length < MAX_PENDING && this.#pendingBytes <= MAX_PENDING_BYTES)
+        this.#pending.push({ request, response, waits });
+      else this.#isLast = true;
+    }
+  }
+
+  #receive(request: IncomingMessage, response: ServerResponse, waits: boolean): void {
     const head = this.#head(request, false);
     const makeBody = (): IncomingBody => new IncomingBody(new Http1BodySource(request, waits ? response : undefined));
     receive({ host: this, head, peer: this.#peer, makeBody, wire: new Http1Wire(response), options: this.#options });
   }
 
   entered(visit: Visit): void {
-    this.#visits.add(visit);
+    this.#visit = visit;
   }
 
   finished(visit: Visit, outcome: Outcome): void {
-    this.#visits.delete(visit);
+    this.#visit = undefined;
     visit.exchange.finish(outcome);
     this.#options.onFinished(visit.exchange, outcome);
+    const socket = this.#socket;
+    // The answer said that it is the last, or the client is gone: what it sent ahead is not for us any more.
+    if (!socket.writable) this.#pending = [];
     // An answer that began before the drain promised to keep the connection.
-    if (this.draining && this.#visits.size === 0) this.#socket.end();
+    else if (this.draining) hangUp(socket);
+    else if (this.#pending.length > 0) this.#next();
+    else if (this.#refusal !== undefined) refuseSocket(socket, this.#refusal);
+    // An idle connection keeps nothing of what it has carried.
+    if (this.#pending.length === 0 && this.#visit === undefined) this.#newest = undefined;
   }
 
-  /** Bytes that are no HTTP. While an answer is under way nothing can be said in between. */
+  #next(): void {
+    const { request, response, waits } = this.#pending.shift() as Pending;
+    if (this.#pending.length === 0) this.#pendingBytes = 0;
+    this.#receive(request, response, waits);
+  }
+
+  /** Bytes that are no HTTP. What is answered before them is whole; a body that breaks off takes its answer with it. */
   onError(error: NodeJS.ErrnoException): void {
     const socket = this.#socket;
-    if (this.#visits.size > 0 || !socket.writable || error.code === "ECONNRESET") socket.destroy();
-    else refuseSocket(socket, refusalOf(error));
+    const inBody = this.#visit !== undefined && this.#newest?.complete === false;
+    if (inBody || !socket.writable || error.code === "ECONNRESET") socket.destroy();
+    // Not malformed: the client itself has said that nothing would come.
+    else if (error.code === "HPE_CLOSED_CONNECTION") this.#growOld();
+    else if (this.#visit === undefined) refuseSocket(socket, refusalOf(error));
+    else this.#refusal ??= refusalOf(error);
   }
+}
+
+/** An offer of HTTP/2, and what HTTP/1.0 knows nothing of, are as if they were not there. */
+function isIgnored({ headers, httpVersion }: IncomingMessage): boolean {
+  return httpVersion !== "1.1" || isOffer(headers.upgrade ?? "");
+}
+
+/** The parser has stopped behind the head and does not go on: a new one gets the same request without the offer. */
+function readAgain(
+  server: Server,
+  { method, url, httpVersion, rawHeaders }: IncomingMessage,
+  socket: Socket,
+  first: Buffer,
+): void {
+  let head = `${method} ${url} HTTP/${httpVersion}\r\n`;
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]?.toLowerCase() !== "upgrade") head += `${rawHeaders[at]}: ${rawHeaders[at + 1]}\r\n`;
+  socket.unshift(Buffer.concat([Buffer.from(`${head}\r\n`, "latin1"), first]));
+  server.emit("connection", socket);
+  socket.resume();
 }
 
 class Http1BodySource implements BodySource {

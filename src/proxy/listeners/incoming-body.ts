@@ -1,7 +1,7 @@
 /** A request body as it comes off a connection, as a BodyStream. */
 import type { Readable } from "node:stream";
 import type { BodySink, BodyStream } from "../pipeline/body.ts";
-import { forwardable } from "../pipeline/fields.ts";
+import { forwardableTrailers } from "../pipeline/fields.ts";
 
 /** Where a body comes from, whatever protocol its connection speaks. */
 export interface BodySource {
@@ -57,7 +57,7 @@ export class IncomingBody implements BodyStream {
   #end(): void {
     const sink = this.#sink;
     this.#sink = undefined;
-    sink?.end(forwardable(this.#source.trailers));
+    sink?.end(forwardableTrailers(this.#source.trailers));
   }
 
   #fail(error: Error): void {

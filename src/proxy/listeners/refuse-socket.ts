@@ -8,12 +8,27 @@ export function refuseSocket(socket: Socket, error: ProxyError): void {
   const { status, body } = printError(error, false);
   const text = Buffer.isBuffer(body) ? body.toString("latin1") : "";
   const reason = REASONS.get(status) ?? "Error";
-  socket.end(
+  // Nobody else may be listening any more, and a client may well reset what it is refused on.
+  socket.on("error", ignore);
+  socket.write(
     `HTTP/1.1 ${status} ${reason}\r\ncontent-type: text/plain; charset=utf-8\r\n` +
       `content-length: ${text.length}\r\nconnection: close\r\n\r\n${text}`,
     "latin1",
   );
+  hangUp(socket);
 }
+
+/** For what the other side still has to say; after that it has no say any more, or it would hold the socket for ever. */
+const LINGER_MS = 5_000;
+
+/** Ends our side once everything is written, and the connection soon after. */
+export function hangUp(socket: Socket): void {
+  socket.end();
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once("close", () => clearTimeout(timer));
+}
+
+function ignore(): void {}
 
 /** What a parser's complaint means. */
 export function refusalOf({ code }: NodeJS.ErrnoException): ProxyError {

@@ -67,9 +67,16 @@ export function fieldOf(name: string): Field | undefined {
 function learn(name: string): Field | undefined {
   if (!TOKEN.test(name)) return undefined;
   const lower = name.toLowerCase();
-  const field = seen.get(lower) ?? { name: lower, role: ROLE.plain };
+  const field = seen.get(lower) ?? { name: lower, role: isImitation(lower) ? ROLE.hop : ROLE.plain };
   if (name.length <= LONGEST_REMEMBERED && seen.size < MAX_REMEMBERED) seen.set(name, field);
   return field;
+}
+
+/** Frameworks that keep fields as variables take "transfer_encoding" for the real one: nobody else writes it so. */
+function isImitation(name: string): boolean {
+  if (!name.includes("_")) return false;
+  const real = seen.get(name.replaceAll("_", "-"));
+  return real !== undefined && real.role !== ROLE.plain;
 }
 
 /** What a path and query must not hold: blanks, control characters, and what does not fit a byte. */
@@ -127,6 +134,50 @@ function isOfConnection(role: Role): boolean {
     default:
       return false;
   }
+}
+
+/**
+ * What has no place behind a body, where no policy has seen it (RFC 9110 6.5.1): routing, credentials, conditions, and what
+ * changes how the message is read. A peer that merges trailers into headers would take it for the real thing.
+ */
+const NEVER_TRAILERS = new Set([
+  "age",
+  "authorization",
+  "cache-control",
+  "content-disposition",
+  "content-encoding",
+  "content-range",
+  "content-type",
+  "cookie",
+  "date",
+  "expires",
+  "if-match",
+  "if-modified-since",
+  "if-none-match",
+  "if-range",
+  "if-unmodified-since",
+  "location",
+  "max-forwards",
+  "pragma",
+  "range",
+  "retry-after",
+  "set-cookie",
+  "vary",
+  "www-authenticate",
+]);
+
+export function isTrailer({ name, role }: Field): boolean {
+  return role === ROLE.plain && !NEVER_TRAILERS.has(name);
+}
+
+/** A copy without what may only stand in the head; names in lower case. */
+export function forwardableTrailers(raw: readonly string[]): string[] {
+  const out: string[] = [];
+  for (let at = 0; at < raw.length; at += 2) {
+    const field = fieldOf(raw[at] as string);
+    if (field !== undefined && isTrailer(field)) out.push(field.name, raw[at + 1] as string);
+  }
+  return out;
 }
 
 /** A copy without the fields that belong to one connection or to the framing of a body; names in lower case. */
