@@ -4,7 +4,7 @@
  */
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
-import { ROLE, addNominated, dropNames, fieldOf, isFieldValue, noteSpelling } from "../pipeline/fields.ts";
+import { ROLE, addNominated, dropNames, fieldOf, isFieldValue, isTrailer, noteSpelling } from "../pipeline/fields.ts";
 
 export interface ResponseEvents {
   onHead(status: number, headers: HeaderList, bodyFollows: boolean): void;
@@ -20,7 +20,7 @@ const MAX_FIELDS = 200;
 const MAX_CHUNK_LINE = 4_096;
 const MAX_INTERIM = 16;
 const HEAD_END = Buffer.from("\r\n\r\n");
-const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?$/;
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const LENGTH = /^[0-9]{1,15}$/;
 const KEEP_ALIVE_TIMEOUT = /(?:^|[ ,])timeout=([0-9]{1,6})/i;
 
@@ -52,6 +52,8 @@ interface Framing {
   chunked: boolean;
   close: boolean;
   upgrade: string;
+  /** HTTP/1.0, which knows no codings. */
+  readonly isOld: boolean;
 }
 
 export class ResponseParser {
@@ -120,7 +122,13 @@ export class ResponseParser {
     const line = STATUS_LINE.exec(text.slice(0, lineEnd));
     if (line === null) throw invalid("malformed status line");
     const status = Number(line[2]);
-    const framing: Framing = { length: -1, chunked: false, close: line[1] === "0", upgrade: "" };
+    const framing: Framing = {
+      length: -1,
+      chunked: false,
+      close: line[1] === "0",
+      upgrade: "",
+      isOld: line[1] === "0",
+    };
     const headers = this.#fields(text, lineEnd + 2, framing);
     if (status === 101 && this.#mayUpgrade) {
       this.#state = STATE.switched;
@@ -131,7 +139,7 @@ export class ResponseParser {
       if (status === 101 || ++this.#interim > MAX_INTERIM) throw invalid("unexpected interim response");
       return end + 4;
     }
-    this.#begin(status, headers, framing);
+    this.#begin(status, headers, framing, end + 4 === bytes.length);
     return end + 4;
   }
 
@@ -154,6 +162,7 @@ export class ResponseParser {
       else this.#special(field, value, framing, raw);
     }
     if (framing.chunked && framing.length >= 0) throw invalid("both content-length and transfer-encoding");
+    if (framing.chunked && framing.isOld) throw invalid("transfer-encoding in HTTP/1.0");
     if (nominated !== undefined) dropNames(raw, nominated);
     return new HeaderList(raw, spelling);
   }
@@ -186,13 +195,14 @@ export class ResponseParser {
     }
   }
 
-  #begin(status: number, headers: HeaderList, framing: Framing): void {
+  /** @param bare nothing stands behind the head, so that without a body the connection is clean */
+  #begin(status: number, headers: HeaderList, framing: Framing, bare: boolean): void {
     this.#close = framing.close;
     const bodiless = this.#headOnly || status === 204 || status === 304;
     if (bodiless || (!framing.chunked && framing.length === 0)) {
       this.#state = STATE.idle;
       this.#events.onHead(status, headers, false);
-      this.#events.onEnd([], !this.#close);
+      this.#events.onEnd([], bare && !this.#close);
       return;
     }
     if (framing.chunked) this.#state = STATE.size;
@@ -311,7 +321,7 @@ export class ResponseParser {
     const value = trimmed(text, colon + 1, text.length);
     if (field === undefined || !isFieldValue(value)) throw invalid("malformed trailer");
     if (this.#trailers.length >= MAX_FIELDS * 2) throw invalid("too many trailers");
-    if (field.role === ROLE.plain) this.#trailers.push(field.name, value);
+    if (isTrailer(field)) this.#trailers.push(field.name, value);
     return end + 1;
   }
 
