@@ -14,6 +14,7 @@ import { monotonicMs } from "../lib/monotonic.ts";
 import { createPasswordChecker } from "../lib/password/checker.ts";
 import { createUpstream } from "./backends/client.ts";
 import { createResolver } from "./backends/dns.ts";
+import type { Whereabouts } from "./backends/endpoints.ts";
 import { BackendRegistry, type Callee, type EndpointDump } from "./backends/registry.ts";
 import { createCallouts } from "./callouts/callouts.ts";
 import { Configuration } from "./configuration.ts";
@@ -40,6 +41,10 @@ export interface ProxyOptions {
   readonly connectTimeoutMs?: number;
   /** What counts once for several threads; without it this one is alone. */
   readonly shared?: SharedState;
+  /** Where it runs, for Services that prefer what is near. */
+  readonly whereabouts?: Whereabouts;
+  /** In [0, 1). */
+  readonly random?: () => number;
   /** Access log and metrics; without it nothing is recorded. */
   readonly telemetry?: Telemetry;
 }
@@ -100,7 +105,16 @@ export function createProxy(options: ProxyOptions): Proxy {
     slots: shared.buckets,
     callout: (service) => callouts.open(service),
   });
-  const backends = new BackendRegistry({ log, upstream, policies, slots: shared.endpoints });
+  const backends = new BackendRegistry({
+    log,
+    upstream,
+    policies,
+    expression: lenientExpression,
+    slots: shared.endpoints,
+    whereabouts: options.whereabouts ?? { zone: "", node: "" },
+    random: options.random ?? Math.random,
+    nowMs,
+  });
   const configuration = new Configuration({ log, policies, backends });
   options.telemetry?.metrics?.gauge("endpoint_health", "Health of an endpoint, 0 to 1.", () =>
     backends.dump().map(({ backend, endpoint, health }) => ({ labels: { backend, endpoint }, value: health })),

@@ -60,6 +60,9 @@ export function makeExchange(parts: ExchangeParts = {}): TestExchange {
     endpoint: undefined,
     hostChoice: undefined,
     retry: undefined,
+    tried: undefined,
+    attempt: undefined,
+    replyTrailers: undefined,
     queuedHeaders: new HeaderList(),
     tokenGates: [],
     async bufferRequestBody(limitBytes) {

@@ -15,6 +15,7 @@ import {
 } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../src/lib/header-list.ts";
 import { createLogger } from "../../src/lib/log.ts";
+import { testMembers } from "./members.ts";
 import type { BackendDeps } from "../../src/proxy/backends/handler.ts";
 import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "../../src/proxy/backends/upstream.ts";
 import { ProxyError } from "../../src/proxy/errors.ts";
@@ -85,6 +86,9 @@ export class TestExchange implements Exchange {
   endpoint: string | undefined = undefined;
   hostChoice: Exchange["hostChoice"] = undefined;
   retry: Exchange["retry"] = undefined;
+  tried: Exchange["tried"] = undefined;
+  attempt: Exchange["attempt"] = undefined;
+  replyTrailers: Exchange["replyTrailers"] = undefined;
   readonly queuedHeaders: HeaderList = new HeaderList();
   readonly tokenGates: TokenGate[] = [];
   readonly roots: Map<string, unknown> = new Map();
@@ -147,6 +151,7 @@ export function fakeUpstream(answer: (sent: Sent) => UpstreamResponse): Upstream
 
 export function testDeps(upstream: Upstream): BackendDeps {
   return {
+    ...testMembers(),
     log: createLogger({ level: "off", modules: new Map() }, () => undefined),
     upstream,
     settings: (_section, inline, defaults): BackendSettings =>

@@ -1,36 +1,39 @@
 /**
- * The endpoints of a Service and how well each does (proxying.md 7): two draws, the better score wins. A change of
- * the set keeps the record of every address that stays.
+ * The endpoints of a Service, in buckets by how near they are (proxying.md 7.3), and the choice among them. A change of the
+ * set keeps every endpoint that stays; the record of one that returns later is found again by its name.
  */
-import type { Endpoints } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { Locality, type Endpoint, type Endpoints } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Uint64 } from "../../lib/uint64.ts";
+import { hashMember } from "./affinity.ts";
+import { Bucket, choose, type Circumstances, type Member, type Wish } from "./choice.ts";
 import type { Connection } from "./connection.ts";
+import type { EndpointRecord } from "./endpoint-record.ts";
 import type { UpstreamTarget } from "./upstream.ts";
 
-const WEIGHT_OF_NEW = 0.3;
+/** Where the data plane runs; "" where that is not known. */
+export interface Whereabouts {
+  readonly zone: string;
+  readonly node: string;
+}
 
-export class EndpointState {
+export class EndpointState implements Member {
   readonly address: string;
   readonly port: number;
   readonly name: string;
-  health = 1;
-  latencySeconds = 0;
-  pending = 0;
-  total = 0;
+  readonly record: EndpointRecord;
+  capacity = 1;
+  #hash: Uint64 | undefined;
   readonly #targets = new Map<Connection, UpstreamTarget>();
 
-  constructor(address: string, port: number) {
+  constructor(address: string, port: number, record: (name: string) => EndpointRecord) {
     this.address = address;
     this.port = port;
-    this.name = address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+    this.name = endpointName(address, port);
+    this.record = record(this.name);
   }
 
-  get score(): number {
-    return this.health / (1 + this.latencySeconds * (1 + 0.1 * this.pending));
-  }
-
-  record(healthy: boolean, seconds: number): void {
-    this.health = ewma(this.health, healthy ? 1 : 0);
-    if (healthy) this.latencySeconds = ewma(this.latencySeconds, seconds);
+  get hash(): Uint64 {
+    return (this.#hash ??= hashMember(this.name));
   }
 
   /** One target object per way to connect, so that the client finds its pool at once. */
@@ -48,33 +51,70 @@ export class EndpointState {
 }
 
 export class EndpointSet {
-  #ready: readonly EndpointState[] = [];
+  readonly #whereabouts: Whereabouts;
+  readonly #record: (name: string) => EndpointRecord;
+  #known: ReadonlyMap<string, EndpointState> = new Map();
+  /** The nearest first. */
+  #buckets: readonly Bucket<EndpointState>[] = [];
 
-  get all(): readonly EndpointState[] {
-    return this.#ready;
+  constructor(whereabouts: Whereabouts, record: (name: string) => EndpointRecord) {
+    this.#whereabouts = whereabouts;
+    this.#record = record;
+  }
+
+  get all(): Iterable<EndpointState> {
+    return this.#known.values();
   }
 
   update(message: Endpoints | undefined): void {
-    const known = new Map(this.#ready.map((endpoint) => [endpoint.name, endpoint]));
-    const next = new Map<string, EndpointState>();
-    for (const { address, port, ready } of message?.endpoints ?? []) {
-      if (!ready) continue;
-      const fresh = new EndpointState(address, port);
-      next.set(fresh.name, known.get(fresh.name) ?? fresh);
+    const known = new Map<string, EndpointState>();
+    const ranked: EndpointState[][] = [];
+    const usable = usableOf(message?.endpoints ?? []);
+    const preferences = (message?.preferences ?? []).filter((preference) => this.#isKnown(preference));
+    for (const endpoint of usable) {
+      const name = endpointName(endpoint.address, endpoint.port);
+      if (known.has(name)) continue;
+      const state = this.#known.get(name) ?? new EndpointState(endpoint.address, endpoint.port, this.#record);
+      state.capacity = endpoint.capacity ?? 1;
+      known.set(name, state);
+      (ranked[this.#distance(endpoint, preferences)] ??= []).push(state);
     }
-    this.#ready = [...next.values()];
+    for (const [name, { record }] of this.#known) if (!known.has(name)) record.close();
+    this.#known = known;
+    const nearest = message?.strict === true && preferences.length > 0 ? ranked.slice(0, 1) : ranked;
+    this.#buckets = nearest.filter((states) => states !== undefined).map((states) => new Bucket(states));
   }
 
-  pick(random: () => number = Math.random): EndpointState | undefined {
-    const ready = this.#ready;
-    const count = ready.length;
-    if (count < 2) return ready[0];
-    const a = ready[Math.floor(random() * count)] as EndpointState;
-    const b = ready[Math.floor(random() * count)] as EndpointState;
-    return b.score > a.score ? b : a;
+  pick(circumstances: Circumstances, wish?: Wish): EndpointState | undefined {
+    return choose(this.#buckets, circumstances, wish);
+  }
+
+  /** How many of the preferences, from the first that it does not meet, an endpoint leaves unmet. */
+  #distance(endpoint: Endpoint, preferences: readonly Locality[]): number {
+    const met = preferences.findIndex((preference) => !this.#isMet(preference, endpoint));
+    return met < 0 ? 0 : preferences.length - met;
+  }
+
+  /** A data plane that does not know where it runs treats all alike. */
+  #isKnown(preference: Locality): boolean {
+    const { zone, node } = this.#whereabouts;
+    return preference !== Locality.UNSPECIFIED && (preference === Locality.NODE ? node : zone) !== "";
+  }
+
+  #isMet(preference: Locality, { zone, node, hintedZones }: Endpoint): boolean {
+    if (preference === Locality.NODE) return node === this.#whereabouts.node;
+    return preference === Locality.ZONE
+      ? zone === this.#whereabouts.zone
+      : hintedZones.includes(this.#whereabouts.zone);
   }
 }
 
-function ewma(old: number, value: number): number {
-  return old === 0 ? value : WEIGHT_OF_NEW * value + (1 - WEIGHT_OF_NEW) * old;
+/** Those that end serve only where nothing is ready, so that a rollout to nothing new does not refuse everybody. */
+function usableOf(endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  const ready = endpoints.filter((endpoint) => endpoint.ready);
+  return ready.length > 0 ? ready : endpoints.filter(({ draining }) => draining);
+}
+
+function endpointName(address: string, port: number): string {
+  return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
 }

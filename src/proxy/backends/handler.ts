@@ -1,13 +1,25 @@
 /** A backend compiled for one place in the configuration: the end of every pipeline. */
 import type { BackendSettings } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Expression } from "../../cel/expression.ts";
+import type { Place } from "../../cel/places.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
+import type { Circumstances } from "./choice.ts";
+import type { EndpointRecord } from "./endpoint-record.ts";
 import type { Upstream, UpstreamTarget } from "./upstream.ts";
 
 export type BackendHandler = (exchange: Exchange) => Promise<Reply>;
 
+/** What the choice among the members of a set needs of the process. */
+export interface MemberDeps extends Circumstances {
+  /** An expression that does not compile comes back as one that always fails. */
+  readonly expression: (source: string, place: Place) => Expression;
+  /** How well a member of this backend does, wherever it is asked from. @param name unique in the backend */
+  readonly record: (name: string) => EndpointRecord;
+}
+
 /** What a backend may ask of the process and of the place it is compiled for. */
-export interface BackendDeps {
+export interface BackendDeps extends MemberDeps {
   readonly log: Logger;
   readonly upstream: Upstream;
   /**

@@ -10,9 +10,13 @@ import { ProxyError } from "../errors.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
 import { grpcTimeoutMs, isGrpc } from "../pipeline/grpc.ts";
 import { placeCredential } from "./auth.ts";
+import { SessionKey } from "./affinity.ts";
+import { Attempt } from "./attempt.ts";
+import type { Wish } from "./choice.ts";
 import { connectionOf } from "./connection.ts";
 import { EndpointState, type EndpointSet } from "./endpoints.ts";
-import type { BackendHandler } from "./handler.ts";
+import type { BackendHandler, MemberDeps } from "./handler.ts";
+import { HealthRule } from "./health.ts";
 import { isIP } from "node:net";
 import { versionFor } from "./version.ts";
 import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "./upstream.ts";
@@ -20,7 +24,7 @@ import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from
 /** Where the requests of one backend go. */
 export interface Destination {
   /** @throws ProxyError endpoint_unavailable */
-  pick(): EndpointState;
+  pick(wish?: Wish): EndpointState;
   target(endpoint: EndpointState): UpstreamTarget;
   /** Its name for a Host header; undefined: it has none. */
   readonly hostname: string | undefined;
@@ -31,9 +35,13 @@ export interface Destination {
 }
 
 /** One address or name. */
-export function staticDestination({ host, port, unixPath }: StaticBackend, settings: BackendSettings): Destination {
+export function staticDestination(
+  { host, port, unixPath }: StaticBackend,
+  settings: BackendSettings,
+  { record }: MemberDeps,
+): Destination {
   const plain = host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
-  const endpoint = new EndpointState(unixPath === "" ? plain : unixPath, port);
+  const endpoint = new EndpointState(unixPath === "" ? plain : unixPath, port, record);
   const target: UpstreamTarget = { ...connectionOf(settings), host: plain, port, unixPath };
   const named = unixPath === "" && isIP(plain) === 0;
   return {
@@ -50,11 +58,12 @@ export function serviceDestination(
   set: EndpointSet,
   { hostname, version }: ServiceBackend,
   settings: BackendSettings,
+  circumstances: MemberDeps,
 ): Destination {
   const connection = connectionOf(settings);
   return {
-    pick() {
-      const endpoint = set.pick();
+    pick(wish) {
+      const endpoint = set.pick(circumstances, wish);
       if (endpoint === undefined) throw new ProxyError("endpoint_unavailable");
       return endpoint;
     },
@@ -67,39 +76,71 @@ export function serviceDestination(
 
 export function createHttpHandler(
   destination: Destination,
-  { auth, http: limits }: BackendSettings,
-  upstream: Upstream,
+  settings: BackendSettings,
+  deps: MemberDeps & { readonly upstream: Upstream },
 ): BackendHandler {
+  const { auth, http: limits, sessionAffinity } = settings;
   const fixedVersion = limits?.version || destination.version;
   const timeoutMs = limits?.requestTimeoutMs || Infinity;
-  return function http(exchange) {
-    const endpoint = destination.pick();
+  const rule = new HealthRule(settings.health, deps);
+  const session = sessionAffinity === undefined ? undefined : new SessionKey(sessionAffinity, deps.expression);
+  const { upstream } = deps;
+  const open: Send = (exchange, endpoint) => {
     exchange.endpoint = endpoint.name;
-    if (exchange.connect)
-      return call(exchange, endpoint, async () => {
-        const stream = await upstream.open(destination.target(endpoint), limitOf(exchange, timeoutMs, false));
-        // The bytes of the connection, and nothing of the request.
-        return { status: 200, headers: new HeaderList(), body: null, tunnel: { protocol: "", stream } };
-      });
+    const attempt = new Attempt(exchange, endpoint.record, rule, false);
+    return answerOf(
+      exchange,
+      attempt,
+      opened(upstream, destination.target(endpoint), limitOf(exchange, timeoutMs, false)),
+    );
+  };
+  const send: Send = (exchange, endpoint) => {
+    if (exchange.connect) return open(exchange, endpoint);
     const headers = upstreamHeaders(exchange, authorityOf(exchange, destination));
     const path = auth === undefined ? exchange.target : placeCredential(auth, headers, exchange.target);
-    return call(exchange, endpoint, () => {
-      const target = destination.target(endpoint);
-      const grpc = isGrpc(exchange.requestHeaders);
-      const version = versionFor(exchange, fixedVersion, { grpc, tls: target.tls !== undefined });
-      const { method, upgrade } = exchange;
-      const scheme = exchange.scheme === exchange.originalScheme ? undefined : exchange.scheme;
-      return upstream.send(target, {
-        ...limitOf(exchange, timeoutMs, grpc),
-        version,
-        scheme,
-        method,
-        path,
-        headers,
-        upgrade,
-      });
-    });
+    exchange.endpoint = endpoint.name;
+    const grpc = isGrpc(exchange.requestHeaders);
+    const attempt = new Attempt(exchange, endpoint.record, rule, grpc);
+    const target = destination.target(endpoint);
+    const version = versionFor(exchange, fixedVersion, { grpc, tls: target.tls !== undefined });
+    const { method, upgrade } = exchange;
+    const scheme = exchange.scheme === exchange.originalScheme ? undefined : exchange.scheme;
+    const request = { ...limitOf(exchange, timeoutMs, grpc), version, scheme, method, path, headers, upgrade };
+    return answerOf(exchange, attempt, upstream.send(target, request));
   };
+  return function http(exchange) {
+    if (session !== undefined) return callOfSession(exchange, session, destination, send);
+    const { tried } = exchange;
+    const endpoint = destination.pick(tried === undefined ? undefined : { affinity: undefined, tried });
+    tried?.push(endpoint);
+    return send(exchange, endpoint);
+  };
+}
+
+/** The bytes of a connection, and nothing of the request. */
+async function opened(
+  upstream: Upstream,
+  target: UpstreamTarget,
+  limits: Parameters<Upstream["open"]>[1],
+): Promise<UpstreamResponse> {
+  const stream = await upstream.open(target, limits);
+  return { status: 200, headers: new HeaderList(), body: null, tunnel: { protocol: "", stream } };
+}
+
+type Send = (exchange: Exchange, endpoint: EndpointState) => Promise<Reply>;
+
+async function callOfSession(
+  exchange: Exchange,
+  session: SessionKey,
+  destination: Destination,
+  send: Send,
+): Promise<Reply> {
+  const key = session.of(exchange);
+  const affinity = key instanceof Promise ? await key : key;
+  const { tried } = exchange;
+  const endpoint = destination.pick({ affinity, tried });
+  tried?.push(endpoint);
+  return send(exchange, endpoint);
 }
 
 /** The body, and the limit of the attempt: the shortest of the backend's, the rule's and, for gRPC, the caller's own. */
@@ -124,25 +165,16 @@ function limitOf(
   return { body, deadlineAtMs: attemptAtMs, timeoutCode, abort: exchange };
 }
 
-/** Score: from the start of the attempt to the head of the answer; in flight: to the last byte. */
-async function call(
-  exchange: Exchange,
-  endpoint: EndpointState,
-  send: () => Promise<UpstreamResponse>,
-): Promise<Reply> {
-  const startedMs = performance.now();
-  exchange.calledAtMs ??= startedMs;
-  endpoint.pending++;
-  endpoint.total++;
-  exchange.onDone(() => endpoint.pending--);
+async function answerOf(exchange: Exchange, attempt: Attempt, call: Promise<UpstreamResponse>): Promise<Reply> {
   try {
-    const { status, headers, body, tunnel } = await send();
+    const { status, headers, body, tunnel } = await call;
     if (tunnel !== undefined) exchange.onDone(() => tunnel.stream.destroy());
-    exchange.answeredAtMs = performance.now();
-    endpoint.record(status < 500, (exchange.answeredAtMs - startedMs) / 1000);
-    return { status, headers, body, tunnel, upstream: true };
+    const reply = { status, headers, body, tunnel, upstream: true };
+    if (attempt.readsBody) await attempt.answeredWithBody(reply);
+    else attempt.answered(reply);
+    return reply;
   } catch (error) {
-    if (error instanceof ProxyError) endpoint.record(false, 0);
+    attempt.failed(error);
     throw error;
   }
 }

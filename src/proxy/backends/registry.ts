@@ -15,10 +15,13 @@ import type { SharedSlots } from "../../lib/shared-slots.ts";
 import { ProxyError, type ProxyErrorCode } from "../errors.ts";
 import { createLlmHandler } from "../llm/handler.ts";
 import type { CompiledPolicy, PolicySet } from "../pipeline/policy-set.ts";
-import { EndpointSet, type EndpointState } from "./endpoints.ts";
+import type { Circumstances } from "./choice.ts";
+import type { EndpointRecord } from "./endpoint-record.ts";
+import { EndpointSet, type EndpointState, type Whereabouts } from "./endpoints.ts";
 import type { BackendDeps, BackendHandler } from "./handler.ts";
 import { createHttpHandler, serviceDestination, staticDestination, type Destination } from "./http-handler.ts";
 import { checkSettings, mergeSettings, settingsOfLevel, withClientCertificate } from "./settings.ts";
+import { RecordBook } from "./record-book.ts";
 import type { Upstream, UpstreamTarget } from "./upstream.ts";
 
 /** One endpoint of a backend, for calls that no client's request takes there. */
@@ -43,19 +46,28 @@ export interface BackendSlot {
 
 export interface EndpointDump {
   readonly backend: string;
+  /** Address and port, or the name of a provider. */
   readonly endpoint: string;
   readonly health: number;
+  /** Seconds. */
   readonly requestLatency: number;
   readonly pendingRequests: number;
   readonly totalRequests: number;
+  /** In a row. */
+  readonly consecutiveFailures: number;
+  readonly timesEjected: number;
+  /** RFC 3339; null while it is in rotation. */
+  readonly evictedUntil: string | null;
 }
 
-export interface RegistryOptions {
+export interface RegistryOptions extends Circumstances {
   readonly log: Logger;
   readonly upstream: Upstream;
   readonly policies: PolicySet;
+  readonly expression: BackendDeps["expression"];
   /** Memory for what all threads of the replica know of an endpoint. */
   readonly slots: SharedSlots;
+  readonly whereabouts: Whereabouts;
 }
 
 export class BackendRegistry {
@@ -66,8 +78,11 @@ export class BackendRegistry {
   readonly #slotsOf = new Map<string, Set<BackendSlot>>();
   readonly #destinations = new Map<string, Omit<Callee, "target" | "begin"> & { readonly destination: Destination }>();
 
+  readonly #records: RecordBook;
+
   constructor(options: RegistryOptions) {
     this.#options = options;
+    this.#records = new RecordBook(options.slots);
   }
 
   /** The slot for a backend in one place; `release` gives it back. @param levels outer levels, least specific first */
@@ -111,27 +126,27 @@ export class BackendRegistry {
 
   endpointsOf(key: string): EndpointSet {
     let set = this.#endpoints.get(key);
-    if (set === undefined) this.#endpoints.set(key, (set = new EndpointSet()));
+    if (set !== undefined) return set;
+    set = new EndpointSet(this.#options.whereabouts, this.#records.open.bind(this.#records, key));
+    this.#endpoints.set(key, set);
     return set;
   }
 
-  /** The score of every endpoint. */
+  /** How every member of every set does. */
   dump(): EndpointDump[] {
-    return [...this.#endpoints].flatMap(([backend, set]) =>
-      set.all.map(({ name, health, latencySeconds, pending, total }) => ({
-        backend,
-        endpoint: name,
-        health,
-        requestLatency: latencySeconds,
-        pendingRequests: pending,
-        totalRequests: total,
-      })),
+    const now = this.#options.nowMs();
+    const services = [...this.#endpoints].flatMap(([backend, set]) =>
+      [...set.all].map(({ name, record }) => dumpOf(backend, name, record, now)),
     );
+    const others = [...this.#records.entries()].map(({ backend, name, record }) => dumpOf(backend, name, record, now));
+    return [...services, ...others];
   }
 
   rebuild(key: string): void {
     this.#destinations.delete(key);
-    for (const slot of this.#slotsOf.get(key) ?? []) Object.assign(slot, this.#build(key, slot.outer));
+    this.#records.renew(key, () => {
+      for (const slot of this.#slotsOf.get(key) ?? []) Object.assign(slot, this.#build(key, slot.outer));
+    });
   }
 
   /** Compiles the backend for no place in particular, to learn whether it can be. */
@@ -160,16 +175,16 @@ export class BackendRegistry {
     this.#refuseIfClosed(message.key, "");
     if (message.kind.case === "ai") return createLlmHandler(message.kind.value, deps);
     const settings = deps.settings("", undefined);
-    return createHttpHandler(this.#destination(message, settings), settings, this.#options.upstream);
+    return createHttpHandler(this.#destination(message, settings, deps), settings, deps);
   }
 
-  #destination(message: Backend, settings: BackendSettings): Destination {
+  #destination(message: Backend, settings: BackendSettings, deps: BackendDeps): Destination {
     const { kind } = message;
     switch (kind.case) {
       case "static":
-        return staticDestination(kind.value, settings);
+        return staticDestination(kind.value, settings, deps);
       case "service":
-        return serviceDestination(this.endpointsOf(message.key), kind.value, settings);
+        return serviceDestination(this.endpointsOf(message.key), kind.value, settings, deps);
       case "ai":
       case undefined:
         throw new ProxyError("backend_invalid", { detail: `${message.key} is no plain destination` });
@@ -177,9 +192,13 @@ export class BackendRegistry {
   }
 
   #deps(message: Backend, outer: BackendSlot["outer"]): BackendDeps {
-    const { log, upstream, policies } = this.#options;
+    const { log, upstream, policies, expression, random, nowMs } = this.#options;
     const { key } = message;
     return {
+      expression,
+      random,
+      nowMs,
+      record: (name) => this.#records.of(key, name),
       log,
       upstream,
       settings: (section, inline, defaults) => {
@@ -216,9 +235,9 @@ export class BackendRegistry {
     if (known === undefined) {
       this.#refuseIfClosed(key, "");
       const { kind } = message;
-      const settings =
-        kind.case === "ai" ? create(BackendSettingsSchema) : this.#deps(message, []).settings("", undefined);
-      const destination = this.#destination(message, settings);
+      const deps = this.#deps(message, []);
+      const settings = kind.case === "ai" ? create(BackendSettingsSchema) : deps.settings("", undefined);
+      const destination = this.#destination(message, settings, deps);
       this.#destinations.set(key, (known = { destination, authority: authorityOf(message), auth: settings.auth }));
     }
     const { destination, authority, auth } = known;
@@ -227,13 +246,28 @@ export class BackendRegistry {
   }
 }
 
-function beginCall(endpoint: EndpointState): (healthy: boolean | undefined) => void {
+function beginCall({ record }: EndpointState): (healthy: boolean | undefined) => void {
   const startedMs = performance.now();
-  endpoint.pending++;
-  endpoint.total++;
+  record.begin();
   return (healthy) => {
-    endpoint.pending--;
-    if (healthy !== undefined) endpoint.record(healthy, (performance.now() - startedMs) / 1000);
+    if (healthy === true) record.recordHealthy((performance.now() - startedMs) / 1000);
+    if (healthy === false) record.recordUnhealthy();
+    record.end();
+  };
+}
+
+function dumpOf(backend: string, endpoint: string, record: EndpointRecord, nowMs: number): EndpointDump {
+  const evictedUntilMs = record.evictedUntilMs(nowMs);
+  return {
+    backend,
+    endpoint,
+    health: record.health,
+    requestLatency: record.latencySeconds,
+    pendingRequests: record.pending,
+    totalRequests: record.total,
+    consecutiveFailures: record.failures,
+    timesEjected: record.evictions,
+    evictedUntil: evictedUntilMs === undefined ? null : new Date(Date.now() + evictedUntilMs - nowMs).toISOString(),
   };
 }
 

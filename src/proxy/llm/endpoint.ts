@@ -10,9 +10,14 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import { HeaderList } from "../../lib/header-list.ts";
+import type { Uint64 } from "../../lib/uint64.ts";
+import { hashMember } from "../backends/affinity.ts";
 import { placeCredential } from "../backends/auth.ts";
+import type { Member } from "../backends/choice.ts";
 import { connectionOf } from "../backends/connection.ts";
+import type { EndpointRecord } from "../backends/endpoint-record.ts";
 import type { BackendDeps } from "../backends/handler.ts";
+import { HealthRule } from "../backends/health.ts";
 import type { UpstreamTarget } from "../backends/upstream.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
@@ -25,14 +30,15 @@ import { anthropic } from "./providers/anthropic.ts";
 import { custom } from "./providers/custom.ts";
 import { openai } from "./providers/openai.ts";
 import type { Provider } from "./providers/provider.ts";
-import { ProviderHealth } from "./select.ts";
 
 const PROVIDERS: Readonly<Record<string, Provider>> = { llma: openai, llme: anthropic, custom };
 
-export interface Endpoint {
+export interface Endpoint extends Member {
   readonly node: ProviderNode;
   readonly provider: Provider;
-  readonly health: ProviderHealth;
+  readonly record: EndpointRecord;
+  readonly rule: HealthRule;
+  readonly hash: Uint64;
   readonly limits: BackendHttp | undefined;
   /** What goes to the provider; undefined when it cannot serve a chat completions client. */
   readonly wire: { readonly format: Format; readonly converter: Converter | undefined } | undefined;
@@ -56,7 +62,10 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
   return {
     node,
     provider,
-    health: new ProviderHealth(),
+    record: deps.record(node.name),
+    rule: new HealthRule(settings.health, deps),
+    capacity: 1,
+    hash: hashMember(node.name),
     limits: settings.http,
     wire,
     target: () => fixed ?? backendTarget(node, deps, settings),

@@ -3,27 +3,35 @@
  * format, whatever the chosen provider speaks; token budgets charged; the `llm` root filled. Retries are not made here.
  */
 import type { AiBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { SessionKey } from "../backends/affinity.ts";
+import { Attempt } from "../backends/attempt.ts";
 import type { BackendDeps, BackendHandler } from "../backends/handler.ts";
-import type { UpstreamRequest, UpstreamResponse } from "../backends/upstream.ts";
+import type { Upstream, UpstreamRequest } from "../backends/upstream.ts";
 import { fixedVersion } from "../backends/version.ts";
 import { ProxyError } from "../errors.ts";
-import type { Exchange } from "../pipeline/exchange.ts";
-import { readAnswer } from "./answer.ts";
+import type { Exchange, Reply } from "../pipeline/exchange.ts";
+import { readAnswer, type AnswerContext } from "./answer.ts";
 import { compileEndpoint, type Endpoint } from "./endpoint.ts";
 import { completions } from "./formats/completions.ts";
 import type { LlmRequest } from "./formats/format.ts";
 import type { JsonObject } from "./json.ts";
 import { readRequest } from "./request.ts";
-import { selectProvider } from "./select.ts";
+import { ProviderGroups } from "./select.ts";
 import { openLedger } from "./usage.ts";
 
 /** @throws ConfigError when a provider is unknown */
 export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandler {
-  const groups = ai.groups.map(({ providers }) => providers.map((node) => compileEndpoint(node, deps)));
+  const groups = new ProviderGroups(
+    ai.groups.map(({ providers }) => providers.map((node) => compileEndpoint(node, deps))),
+  );
+  const { sessionAffinity } = deps.settings("", undefined);
+  const session = sessionAffinity === undefined ? undefined : new SessionKey(sessionAffinity, deps.expression);
   return async function llm(exchange) {
     if (exchange.connect) throw new ProxyError("backend_unfit", { detail: "CONNECT to a model" });
-    const endpoint = selectProvider(groups);
+    const { tried } = exchange;
+    const endpoint = groups.select(deps, { affinity: await session?.of(exchange), tried });
     if (endpoint === undefined) throw new ProxyError("backend_invalid", { detail: "no provider is configured" });
+    tried?.push(endpoint);
     const { node, wire } = endpoint;
     exchange.backend = { name: exchange.backend?.name ?? node.name, type: "ai", protocol: "llm" };
     if (wire === undefined) throw new ProxyError("llm_conversion_unsupported");
@@ -36,9 +44,16 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
     const { streaming } = request;
     const body = printRequest(endpoint, request, model, deps);
     const ledger = await openLedger(exchange, { requestModel: model, provider: node.identity, streaming });
-    const response = await send(endpoint, exchange, body, deps);
-    return readAnswer(response, { ...wire, ledger, limitBytes: exchange.responseLimitBytes });
+    const context = { ...wire, ledger, limitBytes: exchange.responseLimitBytes };
+    return send({ endpoint, body, context }, exchange, deps.upstream);
   };
+}
+
+/** What is sent where, and how its answer is read. */
+interface Call {
+  readonly endpoint: Endpoint;
+  readonly body: Buffer;
+  readonly context: AnswerContext;
 }
 
 function printRequest(
@@ -62,34 +77,27 @@ function printRequest(
   return wire.format.print(converted.body);
 }
 
-async function send(
-  endpoint: Endpoint,
-  exchange: Exchange,
-  body: Buffer,
-  deps: BackendDeps,
-): Promise<UpstreamResponse> {
+async function send({ endpoint, body, context }: Call, exchange: Exchange, upstream: Upstream): Promise<Reply> {
   const { path, headers } = endpoint.address(exchange);
   const target = endpoint.target();
-  const { health, limits } = endpoint;
-  const startedAtMs = performance.now();
-  exchange.calledAtMs ??= startedAtMs;
-  health.begin();
-  exchange.onDone(() => health.end());
+  const { limits } = endpoint;
+  const attempt = new Attempt(exchange, endpoint.record, endpoint.rule, false);
   try {
-    const response = await deps.upstream.send(target, {
+    const response = await upstream.send(target, {
       version: fixedVersion(limits?.version) ?? "negotiated",
       method: "POST",
       path,
       headers,
       body,
-      ...deadlineOf(exchange, startedAtMs, limits?.requestTimeoutMs || Infinity),
+      ...deadlineOf(exchange, performance.now(), limits?.requestTimeoutMs || Infinity),
       abort: exchange,
     });
-    exchange.answeredAtMs = performance.now();
-    health.sample(response.status < 500, exchange.answeredAtMs - startedAtMs);
-    return response;
+    const answer = { ...response };
+    if (attempt.readsBody) await attempt.answeredWithBody(answer);
+    else attempt.answered(answer);
+    return await readAnswer(answer, context);
   } catch (error) {
-    health.sample(false, performance.now() - startedAtMs);
+    attempt.failed(error);
     throw error;
   }
 }

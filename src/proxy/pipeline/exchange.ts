@@ -5,6 +5,7 @@
 import type { Duplex } from "node:stream";
 import type { Scope } from "../../cel/scope.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
+import type { Member } from "../backends/choice.ts";
 import type { Body } from "./body.ts";
 
 export interface Exchange extends Scope {
@@ -75,6 +76,12 @@ export interface Exchange extends Scope {
   backendTimeoutMs: number | undefined;
   /** Whether and when a failed call is made again; undefined: never. */
   retry: RetryPlan | undefined;
+  /** Members that were called already; undefined: nobody has to know, because there is one call at most. */
+  tried: Member[] | undefined;
+  /** The call that is under way, or the one whose answer counts. */
+  attempt: { discard(): void } | undefined;
+  /** Those of the answer as it went out; undefined: none, or not yet. */
+  replyTrailers: readonly string[] | undefined;
   /** Merged into the answer last, also into errors (rate-limit headers). An entry is left out if the answer has the name. */
   readonly queuedHeaders: HeaderList;
 

@@ -85,6 +85,8 @@ export class HttpExchange implements Exchange {
   bodyPrefix: Buffer | undefined = undefined;
   hostChoice: Exchange["hostChoice"] = undefined;
   retry: Exchange["retry"] = undefined;
+  tried: Exchange["tried"] = undefined;
+  attempt: Exchange["attempt"] = undefined;
   /** Told when the deadline has passed: the listener's, which knows what was sent. */
   deadlineWatcher: DeadlineWatcher | undefined = undefined;
   #host: string;

@@ -57,7 +57,8 @@ export function responseRoot(answer: AnswerFacts): Attributes<AnswerFacts> {
   return new Attributes(RESPONSE, answer);
 }
 
-function grpcStatusOf({ headers, trailers = [] }: AnswerFacts): number | undefined {
+/** @returns undefined when the answer has none that can be read */
+export function grpcStatusOf({ headers, trailers = [] }: AnswerFacts): number | undefined {
   const at = trailers.findIndex((name, rank) => rank % 2 === 0 && name.toLowerCase() === "grpc-status");
   const text = at < 0 ? headers.get("grpc-status") : trailers[at + 1];
   return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined;

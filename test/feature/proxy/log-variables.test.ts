@@ -27,6 +27,7 @@ import { sendHttp2 } from "../../support/http2.ts";
 import { recordingLog } from "../../support/silent-log.ts";
 import { createSelfSigned, validNow } from "../../support/tls-upstream.ts";
 import { EXPECTED, NOT_YET, askAll, leavesOf, reasonOf } from "../../support/variable-table.ts";
+import { testMembers } from "../../support/members.ts";
 
 const SERVER = createLeaf(createAuthority("test", validNow()), ["a.test"], validNow());
 const CLIENT = createSelfSigned("cart", "DNS:cart.test,URI:spiffe://mesh.test/ns/shop/sa/cart,IP:10.1.2.3");
@@ -100,7 +101,8 @@ async function serve(t: TestContext): Promise<Harness> {
   });
   const settings = create(BackendSettingsSchema);
   const address = create(StaticBackendSchema, { host: "127.0.0.1", port: upstreamPort });
-  const handler = createHttpHandler(staticDestination(address, settings), settings, upstream);
+  const members = testMembers();
+  const handler = createHttpHandler(staticDestination(address, settings, members), settings, { ...members, upstream });
   const backend = Promise.withResolvers<Values>();
   const log = Promise.withResolvers<Values>();
   const end: StageEnd = async (exchange) => {

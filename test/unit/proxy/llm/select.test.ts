@@ -1,38 +1,50 @@
 /** The choice of a provider inside the groups. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ProviderHealth, selectProvider } from "../../../../src/proxy/llm/select.ts";
+import { hashMember } from "../../../../src/proxy/backends/affinity.ts";
+import type { Member } from "../../../../src/proxy/backends/choice.ts";
+import { ProviderGroups } from "../../../../src/proxy/llm/select.ts";
+import { testMembers } from "../../../support/members.ts";
 
-function draws(...values: number[]): () => number {
-  return () => values.shift() ?? 0;
+interface Named extends Member {
+  readonly name: string;
 }
 
-test("of two draws the better score wins, and the same one may be drawn twice", () => {
-  const good = { health: new ProviderHealth() };
-  const bad = { health: new ProviderHealth() };
-  bad.health.sample(false, 10);
-  const groups = [[bad, good]];
-  assert.equal(selectProvider(groups, draws(0, 0.9)), good);
-  assert.equal(selectProvider(groups, draws(0.9, 0)), good);
-  assert.equal(selectProvider(groups, draws(0, 0)), bad);
+test("the first group with a member in rotation serves, and a member out of it when there is none", () => {
+  const deps = testMembers();
+  const provider = (name: string): Named => ({
+    name,
+    record: deps.record(name),
+    capacity: 1,
+    hash: hashMember(name),
+  });
+  const [a, b, c] = [provider("a"), provider("b"), provider("c")];
+  const groups = new ProviderGroups([[], [a], [b, c]]);
+  const chosen = () => groups.select(deps)?.name;
+  assert.equal(chosen(), "a");
+  a.record.evict(1000, undefined, deps.now);
+  b.record.evict(5000, undefined, deps.now);
+  assert.equal(chosen(), "c");
+  c.record.evict(500, undefined, deps.now);
+  assert.equal(chosen(), "a", "all are out");
+  deps.now += 500;
+  assert.equal(chosen(), "c");
+  deps.now += 500;
+  assert.equal(chosen(), "a");
 });
 
-test("the first group with members serves", () => {
-  const second = { health: new ProviderHealth() };
-  assert.equal(selectProvider([[], [second]]), second);
-  assert.equal(selectProvider([[], []]), undefined);
+test("a provider that failed this request is left out within its group, and a lower group is not touched for it", () => {
+  const deps = testMembers();
+  const provider = (name: string): Named => ({ name, record: deps.record(name), capacity: 1, hash: hashMember(name) });
+  const [a, b, c] = [provider("a"), provider("b"), provider("c")];
+  const groups = new ProviderGroups([[a, b], [c]]);
+  for (let at = 0; at < 20; at++) assert.equal(groups.select(deps, { affinity: undefined, tried: [a] })?.name, "b");
+  const again = new Set(
+    Array.from({ length: 40 }, () => groups.select(deps, { affinity: undefined, tried: [a, b] })?.name),
+  );
+  assert.deepEqual([...again].toSorted(), ["a", "b"]);
 });
 
-test("health falls with failures, and a slow provider loses more with every request in flight", () => {
-  const health = new ProviderHealth();
-  assert.equal(health.score, 1);
-  health.sample(false, 0);
-  assert.equal(health.score, 0.7);
-  const slow = new ProviderHealth();
-  slow.sample(true, 1000);
-  assert.equal(slow.score, 1 / 1.3);
-  slow.begin();
-  assert.equal(slow.score, 1 / (1 + 0.3 * 1.1));
-  slow.end();
-  assert.equal(slow.score, 1 / 1.3);
+test("without providers nothing is chosen", () => {
+  assert.equal(new ProviderGroups([[], []]).select(testMembers()), undefined);
 });

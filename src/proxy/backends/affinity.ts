@@ -1,0 +1,85 @@
+/**
+ * Session affinity by weighted rendezvous hashing (proxying.md 7.4): each key has an order of preference among the members
+ * of a set. It needs no memory, and one member that goes moves its own keys alone. The figures are fixed for ever, so that
+ * all replicas and versions agree.
+ */
+import type { SessionAffinity } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { CelError } from "../../cel/errors.ts";
+import type { Expression } from "../../cel/expression.ts";
+import type { Place } from "../../cel/places.ts";
+import type { Exchange, MaybePromise } from "../pipeline/exchange.ts";
+import { high, low, multiply, set, xorShift, type Uint64 } from "../../lib/uint64.ts";
+import { xxh3 } from "../../lib/xxh3.ts";
+
+const KEY_SEED: Uint64 = { high: 0x9e37_79b1, low: 0x85eb_ca87 };
+const MEMBER_SEED: Uint64 = { high: 0xc2b2_ae3d, low: 0x27d4_eb4f };
+
+export interface Ranked {
+  readonly capacity: number;
+  readonly hash: Uint64;
+}
+
+/** What the requests of one session have in common. One whose expression fails or is empty belongs to none. */
+export class SessionKey {
+  readonly #source: Expression;
+
+  constructor({ source }: SessionAffinity, expression: (source: string, place: Place) => Expression) {
+    this.#source = expression(source, "request");
+  }
+
+  of(exchange: Exchange): MaybePromise<Uint64 | undefined> {
+    return this.#source.reads.requestBody ? this.#withBody(exchange) : this.#evaluate(exchange);
+  }
+
+  async #withBody(exchange: Exchange): Promise<Uint64 | undefined> {
+    await exchange.bufferRequestBody(exchange.requestLimitBytes);
+    return this.#evaluate(exchange);
+  }
+
+  #evaluate(exchange: Exchange): Uint64 | undefined {
+    try {
+      return hashKey(this.#source.evaluate(exchange));
+    } catch (error) {
+      if (error instanceof CelError) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** @param name the same in every replica */
+export function hashMember(name: string): Uint64 {
+  return xxh3(Buffer.from(name), MEMBER_SEED);
+}
+
+/** @param value of the expression @returns undefined for what is no text or no bytes, and for an empty one */
+export function hashKey(value: unknown): Uint64 | undefined {
+  if (typeof value !== "string" && !(value instanceof Uint8Array)) return undefined;
+  if (value.length === 0) return undefined;
+  const bytes =
+    typeof value === "string" ? Buffer.from(value) : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  return xxh3(bytes, KEY_SEED);
+}
+
+/** Whether the key prefers the first to the second. */
+export function prefers(key: Uint64, first: Ranked, second: Ranked): boolean {
+  mix(key, first.hash);
+  const [firstHigh, firstLow] = [high, low];
+  mix(key, second.hash);
+  if (first.capacity === second.capacity) return firstHigh > high || (firstHigh === high && firstLow > low);
+  return first.capacity / -Math.log(unit(firstHigh, firstLow)) > second.capacity / -Math.log(unit(high, low));
+}
+
+/** Both hashes through the finaliser of SplitMix64. */
+export function mix(key: Uint64, member: Uint64): void {
+  set(key.high ^ member.high, key.low ^ member.low);
+  xorShift(high, low, 30);
+  multiply(high, low, 0xbf58_476d, 0x1ce4_e5b9);
+  xorShift(high, low, 27);
+  multiply(high, low, 0x94d0_49bb, 0x1331_11eb);
+  xorShift(high, low, 31);
+}
+
+/** The upper 53 bits as a number between 0 and 1, neither of them included. */
+function unit(h: number, l: number): number {
+  return (h * 2 ** 21 + (l >>> 11) + 0.5) / 2 ** 53;
+}

@@ -1,0 +1,150 @@
+/**
+ * One call to one member of a set, from its choice to the last byte of the answer, and what it says about the member. The
+ * verdict falls as soon as nothing can change it: with the head of the answer, or when the body has ended.
+ */
+import type { HeaderList } from "../../lib/header-list.ts";
+import type { Scope } from "../../cel/scope.ts";
+import { ProxyError, type ProxyErrorCode } from "../errors.ts";
+import type { Body } from "../pipeline/body.ts";
+import { captureBody, NOT_CAPTURED, type Captured } from "../pipeline/capture.ts";
+import { printError } from "../pipeline/error-reply.ts";
+import type { Exchange, Outcome } from "../pipeline/exchange.ts";
+import { grpcStatusOf, responseRoot, type AnswerFacts } from "../pipeline/roots.ts";
+import type { EndpointRecord } from "./endpoint-record.ts";
+import type { HealthRule } from "./health.ts";
+import { rateLimitHintMs } from "./rate-limit-hint.ts";
+
+/** Failures for which the member answers: the others are the client's doing or that of a policy. */
+const COUNTED: ReadonlySet<ProxyErrorCode> = new Set<ProxyErrorCode>([
+  "connect_timeout",
+  "backend_timeout",
+  "request_timeout",
+  "upstream_unreachable",
+  "upstream_broken",
+  "response_invalid",
+  "upgrade_failed",
+]);
+
+export interface AnswerHead {
+  readonly status: number;
+  readonly headers: HeaderList;
+  readonly body: Body;
+}
+
+export class Attempt {
+  readonly #exchange: Exchange;
+  readonly #record: EndpointRecord;
+  readonly #rule: HealthRule;
+  readonly #grpc: boolean;
+  readonly #startedAtMs: number = performance.now();
+  #latencyMs: number | undefined;
+  #hintMs: number | undefined;
+  #answer: AnswerFacts | undefined;
+  #judged = false;
+  #over = false;
+
+  /** @param grpc whether the answer says how it went in `grpc-status` */
+  constructor(exchange: Exchange, record: EndpointRecord, rule: HealthRule, grpc: boolean) {
+    this.#exchange = exchange;
+    this.#record = record;
+    this.#rule = rule;
+    this.#grpc = grpc;
+    record.begin();
+    exchange.calledAtMs ??= this.#startedAtMs;
+    exchange.attempt = this;
+    exchange.onDone(this.#end.bind(this));
+  }
+
+  /** The verdict needs the body of the answer. */
+  get readsBody(): boolean {
+    return this.#rule.condition?.reads.responseBody === true;
+  }
+
+  /** The head of the answer is here. Its headers are looked at now: policies may change them on their way. */
+  answered({ status, headers, body }: AnswerHead, captured: Captured = NOT_CAPTURED): void {
+    const { condition } = this.#rule;
+    if (this.#latencyMs === undefined) this.#headed();
+    this.#hintMs = condition === undefined ? undefined : rateLimitHintMs(status, headers, Date.now());
+    const kept = condition === undefined ? headers : headers.clone();
+    this.#answer = { status, headers: kept, body: captured.body, bodyPrefix: captured.prefix };
+    if (condition === undefined && status >= 500) this.#judge(true);
+    else if (isComplete(body)) this.#judge(this.#isUnhealthy(this.#answer));
+  }
+
+  async answeredWithBody(reply: { readonly status: number; readonly headers: HeaderList; body: Body }): Promise<void> {
+    this.#headed();
+    const captured = await captureBody(reply, this.#exchange.responseLimitBytes);
+    this.answered(reply, captured);
+  }
+
+  #headed(): void {
+    const now = performance.now();
+    this.#exchange.answeredAtMs = now;
+    this.#latencyMs = now - this.#startedAtMs;
+  }
+
+  /** No answer came, or none that can be used. */
+  failed(error: unknown): void {
+    if (!(error instanceof ProxyError) || !COUNTED.has(error.code)) {
+      this.#judged = true;
+      return;
+    }
+    const { status, headers } = printError(error, this.#grpc);
+    this.#judge(
+      this.#rule.condition === undefined || this.#isUnhealthy({ status, headers, body: null, bodyPrefix: null }),
+    );
+  }
+
+  /** The answer is thrown away for another attempt. */
+  discard(): void {
+    if (this.#answer !== undefined) this.#judge(this.#isUnhealthy(this.#answer));
+    this.#close();
+  }
+
+  #end({ clientGone, error }: Outcome): void {
+    if (this.#answer !== undefined && !clientGone) {
+      const trailers = this.#exchange.replyTrailers;
+      const broke = this.#rule.condition === undefined && error === "upstream_broken";
+      this.#judge(broke || this.#isUnhealthy(trailers === undefined ? this.#answer : { ...this.#answer, trailers }));
+    }
+    this.#close();
+  }
+
+  #close(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#record.end();
+  }
+
+  #isUnhealthy(answer: AnswerFacts): boolean {
+    const { condition } = this.#rule;
+    if (condition === undefined) return answer.status >= 500 || (this.#grpc && (grpcStatusOf(answer) ?? 0) !== 0);
+    return this.#rule.finds(condition, new AnswerScope(this.#exchange, answer));
+  }
+
+  #judge(unhealthy: boolean): void {
+    if (this.#judged || this.#over) return;
+    this.#judged = true;
+    if (unhealthy) this.#rule.recordUnhealthy(this.#record, this.#hintMs, this.#exchange.retry?.backoffMs ?? 0);
+    else this.#record.recordHealthy((this.#latencyMs ?? 0) / 1000);
+  }
+}
+
+/** What the request sees, with the answer of the upstream instead of the one that policies made of it. */
+class AnswerScope implements Scope {
+  readonly #exchange: Scope;
+  readonly #response: unknown;
+
+  constructor(exchange: Scope, answer: AnswerFacts) {
+    this.#exchange = exchange;
+    this.#response = responseRoot(answer);
+  }
+
+  root(name: string): unknown {
+    return name === "response" ? this.#response : this.#exchange.root(name);
+  }
+}
+
+function isComplete(body: Body): boolean {
+  return body === null || Buffer.isBuffer(body) || body.whole?.() !== undefined;
+}
