@@ -8,7 +8,9 @@ import { BackendSettingsSchema, type BackendSettings } from "../../../generated/
 import type { Diagnostic } from "../diagnostics.ts";
 import type { SecretReader } from "../secrets.ts";
 import { translateAuth } from "./auth.ts";
+import { translateHealth } from "./health.ts";
 import { translateHttp } from "./http.ts";
+import { translateSessionAffinity } from "./session-affinity.ts";
 import { translateTcp } from "./tcp.ts";
 import { translateTls } from "./tls.ts";
 
@@ -16,22 +18,26 @@ import { translateTls } from "./tls.ts";
 export type Report = (path: string, message: string, severity?: Diagnostic["severity"]) => void;
 
 /** The members that are served here; every kind of block has them. */
-export type Connecting = Pick<BackendFull, "tcp" | "tls" | "http" | "auth">;
+export type ServedBlock = Pick<BackendFull, "tcp" | "tls" | "http" | "auth" | "health" | "sessionAffinity">;
 
 /** @returns undefined when the block says nothing */
 export function translateSettings(
-  block: Connecting | undefined,
+  block: ServedBlock | undefined,
   secrets: SecretReader,
   report: Report,
 ): BackendSettings | undefined {
   if (block === undefined) return undefined;
-  const { tcp, tls, http, auth } = block;
+  const { tcp, tls, http, auth, health, sessionAffinity } = block;
   const credential = auth === undefined ? undefined : translateAuth(auth, secrets, within(report, "auth"));
   const members = {
     ...(tcp === undefined ? {} : { tcp: translateTcp(tcp) }),
     ...(tls === undefined ? {} : { tls: translateTls(tls, secrets, within(report, "tls")) }),
     ...(http === undefined ? {} : { http: translateHttp(http) }),
     ...(credential === undefined ? {} : { auth: credential }),
+    ...(health === undefined ? {} : { health: translateHealth(health, within(report, "health")) }),
+    ...(sessionAffinity === undefined
+      ? {}
+      : { sessionAffinity: translateSessionAffinity(sessionAffinity, within(report, "sessionAffinity")) }),
   };
   return Object.keys(members).length === 0 ? undefined : create(BackendSettingsSchema, members);
 }

@@ -7,9 +7,14 @@ interface Pattern {
   readonly place: Place;
 }
 
-const TRAFFIC: readonly Pattern[] = (EXPRESSIONS["gwproxy.dev/GwPolicy"] ?? [])
-  .filter(({ path }) => path[1] === "traffic")
-  .map(({ path, environment }) => ({ path: patternOf(path.slice(2)), place: environment }));
+const TRAFFIC = patternsOf("traffic");
+const BACKEND = patternsOf("backend");
+
+function patternsOf(section: string): readonly Pattern[] {
+  return (EXPRESSIONS["gwproxy.dev/GwPolicy"] ?? [])
+    .filter(({ path }) => path[1] === section)
+    .map(({ path, environment }) => ({ path: patternOf(path.slice(2)), place: environment }));
+}
 
 /** "*" is an item, "[0]", or an entry of a map, whose name may hold any character. */
 function patternOf(path: readonly string[]): RegExp {
@@ -22,7 +27,19 @@ function patternOf(path: readonly string[]): RegExp {
  * @throws Error when no expression stands there: the translator and the schema disagree
  */
 export function placeOfTraffic(path: string): Place {
-  const found = TRAFFIC.find((pattern) => pattern.path.test(`.${path}`));
-  if (found === undefined) throw new Error(`spec.traffic.${path} is no expression in the schema`);
+  return placeIn(TRAFFIC, path);
+}
+
+/**
+ * @param path relative to the backend block: the same block has the same places wherever it stands
+ * @throws Error when no expression stands there
+ */
+export function placeOfBackend(path: string): Place {
+  return placeIn(BACKEND, path);
+}
+
+function placeIn(patterns: readonly Pattern[], path: string): Place {
+  const found = patterns.find((pattern) => pattern.path.test(`.${path}`));
+  if (found === undefined) throw new Error(`${path} is no expression in the schema`);
   return found.place;
 }
