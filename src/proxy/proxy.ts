@@ -18,7 +18,7 @@ import type { Whereabouts } from "./backends/endpoints.ts";
 import { BackendRegistry, type Callee, type EndpointDump } from "./backends/registry.ts";
 import { createCallouts } from "./callouts/callouts.ts";
 import { Configuration } from "./configuration.ts";
-import { acceptorOf } from "./listeners/acceptor.ts";
+import { acceptorOf, type Acceptor } from "./listeners/acceptor.ts";
 import { openBindSocket, type BindSocket } from "./listeners/bind.ts";
 import { Announced } from "./listeners/announced.ts";
 import type { Frontend } from "./listeners/frontend.ts";
@@ -81,6 +81,7 @@ const CONNECT_TIMEOUT_MS = 11_000;
 interface OpenBind {
   readonly message: Bind;
   readonly listener: BindSocket;
+  readonly acceptor: Acceptor;
 }
 
 export function createProxy(options: ProxyOptions): Proxy {
@@ -137,7 +138,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     const http2 = createHttp2(engine);
     const choose = (serverName: string): Callee => configuration.calleeOf(bind, serverName);
     const tcp = new TcpEngine({ log, resolver, connectTimeoutMs, choose });
-    const accept = acceptorOf(message.protocol, {
+    const acceptor = acceptorOf(message.protocol, {
       log,
       env,
       announced,
@@ -146,10 +147,18 @@ export function createProxy(options: ProxyOptions): Proxy {
       http1,
       http2,
       tcp,
+      // Keys are "port/namespace/gateway".
+      bindOf: (other) => open.get(`${other}${bind.slice(bind.indexOf("/"))}`)?.acceptor,
     });
     const { bindAddress: address } = options;
-    const listener = await openBindSocket({ address, port, frontend, accept, engines: [http1, http2] });
-    open.set(bind, { message, listener });
+    const listener = await openBindSocket({
+      address,
+      port,
+      frontend,
+      accept: acceptor.accept,
+      engines: [http1, http2],
+    });
+    open.set(bind, { message, listener, acceptor });
   };
   /** Opens and closes sockets until they are as the Binds say. */
   const settleBinds = async (refused: ApplyResult["refused"][number][]): Promise<void> => {

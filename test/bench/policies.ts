@@ -139,6 +139,7 @@ const PEER = new Peer(
     localPort: 80,
     serverName: undefined,
     certificate: undefined,
+    connectHeaders: undefined,
   },
   { podName: "gw-0", namespace: "default", gateway: "gw" },
   false,

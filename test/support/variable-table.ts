@@ -85,7 +85,7 @@ export const EXPECTED: Readonly<Record<string, Expected>> = {
 /** Declared, and filled by what does not serve yet: path or variable → the reason. An entry that has a value is a mistake. */
 export const NOT_YET: Readonly<Record<string, string>> = {
   "source.unverifiedWorkload": "addresses of workloads do not reach the data plane",
-  "source.connectHeaders": "CONNECT is refused",
+  "source.connectHeaders": "the request comes through no tunnel; test/feature/connect-tunnel.test.ts has one",
   extproc: "no request is sent to an external processor",
   mcp: "no backend speaks MCP",
   mcpGuardrails: "no backend speaks MCP",

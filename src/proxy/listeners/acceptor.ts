@@ -1,17 +1,21 @@
 /** What happens to a new connection of a Bind, by the Bind's protocol: unwrapping first, then the engine that serves it. */
+import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { Protocol, type ProxyProtocol } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
-import type { Announced } from "./announced.ts";
+import { ProxyError } from "../errors.ts";
+import type { Announced, Announcement } from "./announced.ts";
 import { helloOf } from "./client-hello.ts";
+import { readConnect } from "./connect-head.ts";
 import type { Engine } from "./engine.ts";
 import type { Frontend } from "./frontend.ts";
 import { lookAhead } from "./first-bytes.ts";
 import { peerOf, type Env } from "./peer.ts";
 import { takeByPreface } from "./preface.ts";
 import { readProxyHeader } from "./proxy-header.ts";
+import { refuseSocket } from "./refuse-socket.ts";
 import { TlsLayer, type BindTls } from "./server-tls.ts";
 import type { TcpEngine } from "./tcp.ts";
 
@@ -26,19 +30,66 @@ export interface AcceptorParts {
   readonly http1: Engine;
   readonly http2: Engine;
   readonly tcp: TcpEngine;
+  /** The Bind of the same Gateway that listens on the port. */
+  readonly bindOf: (port: number) => Acceptor | undefined;
+}
+
+export interface Acceptor {
+  /** A connection fresh from the network. */
+  accept(socket: Socket): void;
+  /** One that came through a tunnel: what stands in front of connections is behind it. @param socket paused */
+  enter(socket: Socket, said: Announcement): void;
 }
 
 /** A load balancer writes its header at once. */
 const PROXY_HEADER_TIMEOUT_MS = 5_000;
 
 /** @throws ConfigError for a protocol that this version does not know */
-export function acceptorOf(protocol: Protocol, parts: AcceptorParts): (socket: Socket) => void {
-  const accept = unwrapperOf(protocol, parts);
-  return (socket) => {
-    const { proxyProtocol } = parts.frontend();
-    if (proxyProtocol === undefined) accept(socket);
-    else takeHeader(socket, proxyProtocol, parts, accept);
+export function acceptorOf(protocol: Protocol, parts: AcceptorParts): Acceptor {
+  const serve = unwrapperOf(protocol, parts);
+  const acceptor: Acceptor = {
+    accept(socket) {
+      const { proxyProtocol, connect } = parts.frontend();
+      if (connect === "tunnel") takeConnect(socket, parts, acceptor);
+      else if (proxyProtocol === undefined) serve(socket);
+      else takeHeader(socket, proxyProtocol, parts, serve);
+    },
+    enter(socket, said) {
+      parts.announced.note(socket, said);
+      serve(socket);
+    },
   };
+  return acceptor;
+}
+
+function takeConnect(socket: Socket, parts: AcceptorParts, own: Acceptor): void {
+  const { maxFields, headTimeoutMs } = parts.frontend().http1;
+  const refuse = (error: ProxyError): void => {
+    parts.log.debug("tunnel refused", { peer: socket.remoteAddress ?? "", reason: error.detail ?? error.message });
+    refuseSocket(socket, error);
+    // What else it says is nobody's, and its end would not be heard.
+    socket.resume();
+  };
+  lookAhead(
+    socket,
+    (start) => readConnect(start, maxFields),
+    (head) => {
+      if (head instanceof ProxyError) return refuse(head);
+      const { port, headers, bytes } = head;
+      const bind = parts.bindOf(port);
+      if (bind === undefined) return refuse(new ProxyError("bind_not_found"));
+      const said = { connect: { port, headers } };
+      if (bind !== own) {
+        // The rules of the other Bind are asked there; those of this one guard its own door.
+        parts.announced.note(socket, said);
+        if (!isAdmitted(socket, parts)) return;
+      }
+      socket.read(bytes);
+      socket.write(`HTTP/1.1 200 OK\r\nx-request-id: ${randomUUID()}\r\n\r\n`, "latin1");
+      bind.enter(socket, said);
+    },
+    headTimeoutMs,
+  );
 }
 
 function takeHeader(
@@ -59,7 +110,7 @@ function takeHeader(
       if (header === "none" && !versions.optional) return refuse("no PROXY header");
       if (header !== "none") {
         socket.read(header.bytes);
-        if (header.client !== undefined) parts.announced.note(socket, header.client);
+        if (header.client !== undefined) parts.announced.note(socket, { client: header.client });
       }
       accept(socket);
     },

@@ -1,25 +1,36 @@
 /**
- * What PROXY headers say about the clients of a Bind's connections. By the addresses of the socket, which are the same before
- * and after a handshake and for as long as it is open.
+ * What was said in front of a Bind's connections: by load balancers about their clients (PROXY headers), and by the
+ * CONNECT that a tunnel came through. By the addresses of the socket, which are the same before and after a handshake and
+ * for as long as it is open.
  */
 import type { Socket } from "node:net";
+import type { HeaderList } from "../../lib/header-list.ts";
 
 export interface Client {
   readonly address: string;
   readonly port: number;
 }
 
-export class Announced {
-  readonly #clients = new Map<string, Client>();
+export interface Announcement {
+  readonly client?: Client | undefined;
+  readonly connect?: {
+    /** That the client asked for. */
+    readonly port: number;
+    readonly headers: HeaderList;
+  };
+}
 
-  note(socket: Socket, client: Client): void {
+export class Announced {
+  readonly #said = new Map<string, Announcement>();
+
+  note(socket: Socket, said: Announcement): void {
     const key = keyOf(socket);
-    this.#clients.set(key, client);
-    socket.on("close", () => this.#clients.delete(key));
+    this.#said.set(key, said);
+    socket.on("close", () => this.#said.delete(key));
   }
 
-  of(socket: Socket): Client | undefined {
-    return this.#clients.size === 0 ? undefined : this.#clients.get(keyOf(socket));
+  of(socket: Socket): Announcement | undefined {
+    return this.#said.size === 0 ? undefined : this.#said.get(keyOf(socket));
   }
 }
 

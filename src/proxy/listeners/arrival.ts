@@ -9,6 +9,7 @@ import { ProxyError } from "../errors.ts";
 import { ROLE, addNominated, dropNames, fieldOf, noteSpelling } from "../pipeline/fields.ts";
 import type { Body } from "../pipeline/body.ts";
 import type { Arrival } from "../pipeline/http-exchange.ts";
+import { portOfAuthority } from "./authority-form.ts";
 import type { Peer } from "./peer.ts";
 
 /** The head of a request before it was looked at, whatever protocol it came by. */
@@ -42,7 +43,6 @@ const VERSIONS = new Set(["HTTP/1.0", "HTTP/1.1", "HTTP/2"]);
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 /** A segment "." or "..", written plainly or in percent form. */
 const DOT_SEGMENT = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
-const CONNECT_TARGET = /^(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._~-]+):([0-9]{1,5})$/;
 const ABSOLUTE = /^(https?):\/\/([^/?#]+)(.*)$/i;
 
 interface Found {
@@ -229,8 +229,7 @@ export function isOffer(upgrade: string): boolean {
 
 /** The only thing that CONNECT names is where to (RFC 9110 9.3.6); routes match it at "/". */
 function connectTarget({ target, authority = target }: RequestHead): { target: string; authority: string } {
-  const [, port] = CONNECT_TARGET.exec(authority) ?? [];
-  if (port === undefined || Number(port) === 0 || Number(port) > 65_535) throw invalid("CONNECT without host and port");
+  if (portOfAuthority(authority) === undefined) throw invalid("CONNECT without host and port");
   return { target: "/", authority };
 }
 

@@ -4,7 +4,9 @@
  */
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
+import { HeaderView } from "../../cel/header-view.ts";
 import type { Scope } from "../../cel/scope.ts";
+import type { HeaderList } from "../../lib/header-list.ts";
 import { Attributes, readers } from "../pipeline/attributes.ts";
 import type { Announced } from "./announced.ts";
 import type { Frontend } from "./frontend.ts";
@@ -29,6 +31,8 @@ export interface Ends {
   /** The name that the client asked for in its TLS handshake, "" for none; undefined: plain text. */
   readonly serverName: string | undefined;
   readonly certificate: ClientCertificate | undefined;
+  /** Fields of the CONNECT that the connection came through. */
+  readonly connectHeaders: HeaderList | undefined;
 }
 
 export class Peer implements Scope {
@@ -77,6 +81,7 @@ const SOURCE = new Map([
     port: ({ port }) => port,
     rawAddress: ({ rawAddress }) => rawAddress,
     rawPort: ({ rawPort }) => rawPort,
+    connectHeaders: ({ connectHeaders }) => (connectHeaders === undefined ? undefined : new HeaderView(connectHeaders)),
   }),
   ...[...CERTIFICATE_READERS].map(
     ([name, read]) =>
@@ -103,17 +108,19 @@ export function peerOf(
   const gone = socket.remoteAddress === undefined || socket.remotePort === undefined;
   const rawAddress = gone ? UNKNOWN : plain(socket.remoteAddress);
   const rawPort = gone ? 0 : socket.remotePort;
-  const { address, port } = announced.of(socket) ?? { address: rawAddress, port: rawPort };
+  const said = announced.of(socket);
+  const { address, port } = said?.client ?? { address: rawAddress, port: rawPort };
   const ends: Ends = {
     address: plain(address),
     port,
     rawAddress,
     rawPort,
     localAddress: plain(localAddress),
-    localPort,
+    localPort: said?.connect?.port ?? localPort,
     serverName: secure === undefined ? sniffed || undefined : secure.servername || "",
     // Read now: once the connection is over, and a log line is written, it is not to be had any more.
     certificate: secure === undefined ? undefined : clientCertificateOf(secure),
+    connectHeaders: said?.connect?.headers,
   };
   return new Peer(ends, env, frontend.trusts(ends.address));
 }

@@ -1,4 +1,5 @@
 /** The answer to bytes that are no HTTP request: nobody else is there to give one. */
+import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import { PROXY_ERRORS, ProxyError } from "../errors.ts";
 import { printError } from "../pipeline/error-reply.ts";
@@ -11,7 +12,7 @@ export function refuseSocket(socket: Socket, error: ProxyError): void {
   // Nobody else may be listening any more, and a client may well reset what it is refused on.
   socket.on("error", ignore);
   socket.write(
-    `HTTP/1.1 ${status} ${reason}\r\ncontent-type: text/plain; charset=utf-8\r\n` +
+    `HTTP/1.1 ${status} ${reason}\r\ncontent-type: text/plain; charset=utf-8\r\nx-request-id: ${randomUUID()}\r\n` +
       `content-length: ${text.length}\r\nconnection: close\r\n\r\n${text}`,
     "latin1",
   );
@@ -39,6 +40,7 @@ export function refusalOf({ code }: NodeJS.ErrnoException): ProxyError {
 
 const REASONS: ReadonlyMap<number, string> = new Map([
   [PROXY_ERRORS.request_invalid.status, "Bad Request"],
+  [PROXY_ERRORS.bind_not_found.status, "Not Found"],
   [PROXY_ERRORS.method_not_allowed.status, "Method Not Allowed"],
   [PROXY_ERRORS.request_slow.status, "Request Timeout"],
   [PROXY_ERRORS.headers_too_large.status, "Request Header Fields Too Large"],
