@@ -80,6 +80,12 @@ export const PROXY_ERRORS = {
   connect_timeout: { status: 504, grpc: 14, reason: "Timeout", text: "connect timeout" },
   endpoint_unavailable: { status: 503, grpc: 14, reason: "NoHealthyBackend", text: "no healthy endpoint" },
   upstream_unreachable: { status: 503, grpc: 14, reason: "UpstreamFailure", text: "upstream connection failed" },
+  tunnel_unauthorized: {
+    status: 503,
+    grpc: 14,
+    reason: "UpstreamFailure",
+    text: "upstream proxy requires authentication",
+  },
   upstream_broken: { status: 503, grpc: 14, reason: "UpstreamFailure", text: "upstream connection broken" },
   response_invalid: { status: 502, grpc: 14, reason: "UpstreamFailure", text: "upstream sent an invalid response" },
   response_too_large: { status: 502, grpc: 14, reason: "UpstreamFailure", text: "response body too large" },

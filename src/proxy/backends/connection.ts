@@ -2,25 +2,51 @@
  * How connections to a destination are made: the blocks of its settings that decide it, as one object. The same blocks
  * give the same object, so that what is kept for it (targets, pools) is found at once.
  */
-import type { BackendSettings, BackendTcp, BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { BackendTcp, BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { UpstreamTarget } from "./upstream.ts";
 
 export interface Connection {
   readonly tls: BackendTls | undefined;
   /** undefined: as usual. */
   readonly tcp: BackendTcp | undefined;
+  /** The proxy that connections go through; undefined: none. */
+  readonly proxy: ForwardProxy | undefined;
 }
 
-/** Stands for a block that is not set, which no WeakMap takes. */
+/** A proxy between us and the destination (backend-policies.md 6). One object for one such setting. */
+export interface ForwardProxy {
+  /** The same for what is the same proxy. */
+  readonly key: string;
+  /** A tunnel even for plain HTTP, which otherwise is handed to the proxy in absolute form. */
+  readonly alwaysTunnels: boolean;
+  /** Chosen anew for each connection. @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused */
+  reach(): ReachedProxy;
+}
+
+export interface ReachedProxy {
+  /** Never through another proxy. */
+  readonly target: UpstreamTarget;
+  /** Value of Proxy-Authorization. */
+  readonly authorization: string | undefined;
+}
+
+/** Stands for a part that is not set, which no WeakMap takes. */
 const NONE = {};
-const known = new WeakMap<object, WeakMap<object, Connection>>();
+const known = new WeakMap<object, WeakMap<object, WeakMap<object, Connection>>>();
 
-export const PLAIN: Connection = { tls: undefined, tcp: undefined };
+export const PLAIN: Connection = { tls: undefined, tcp: undefined, proxy: undefined };
 
-export function connectionOf({ tls, tcp }: Pick<BackendSettings, keyof Connection>): Connection {
-  if (tls === undefined && tcp === undefined) return PLAIN;
-  let byTcp = known.get(tls ?? NONE);
-  if (byTcp === undefined) known.set(tls ?? NONE, (byTcp = new WeakMap()));
-  let connection = byTcp.get(tcp ?? NONE);
-  if (connection === undefined) byTcp.set(tcp ?? NONE, (connection = { tls, tcp }));
+export function connectionOf({ tls, tcp, proxy }: Partial<Connection>): Connection {
+  if (tls === undefined && tcp === undefined && proxy === undefined) return PLAIN;
+  const byProxy = below(below(known, tls ?? NONE), tcp ?? NONE);
+  let connection = byProxy.get(proxy ?? NONE);
+  if (connection === undefined) byProxy.set(proxy ?? NONE, (connection = { tls, tcp, proxy }));
   return connection;
+}
+
+function below<V extends WeakMap<object, unknown>>(map: WeakMap<object, V>, key: object): V {
+  let value = map.get(key);
+  // Each level of `known` is a WeakMap, and an empty one fits every level.
+  if (value === undefined) map.set(key, (value = new WeakMap() as unknown as V));
+  return value;
 }

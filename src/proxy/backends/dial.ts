@@ -1,87 +1,162 @@
-/** Opens connections to upstreams: the look-up of names, TCP or a Unix socket, TLS. Who uses them owns their time limits. */
-import { connect as connectTcp, isIP, type Socket } from "node:net";
-import { connect as connectTls, type TLSSocket } from "node:tls";
+/**
+ * Opens one connection to an upstream: the look-up of the name, TCP or a Unix socket, the proxy on the way, TLS. One limit
+ * of time holds for all of it. Out: a socket that can be used at once; or an error.
+ */
+import { isIP, type Socket, type SocketConnectOpts } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { messageOf } from "../../lib/errors.ts";
 import { ProxyError } from "../errors.ts";
 import { keepAlive, keepaliveTimes } from "../keepalive.ts";
+import { requestTunnel } from "./connect-request.ts";
 import type { Resolver } from "./dns.ts";
+import { Race } from "./race.ts";
 import { tlsOptions } from "./tls.ts";
 import type { UpstreamTarget } from "./upstream.ts";
 
-/** @returns an address for the target, at once where no look-up is needed @throws ProxyError upstream_unreachable */
-export function addressOf({ host, unixPath }: UpstreamTarget, resolver: Resolver): string | Promise<string> {
-  if (unixPath !== "" || isIP(host) !== 0) return host;
-  const address = resolver.resolve(host);
-  return typeof address === "string" ? address : address.catch((error: unknown) => unresolved(host, error));
+export interface DialSettings {
+  readonly resolver: Resolver;
+  /** From the look-up of the name to a usable connection, where the target says nothing else. */
+  readonly connectTimeoutMs: number;
 }
 
-/**
- * @param address as `addressOf` gives it
- * @param protocols offered in a handshake (ALPN) where the settings name none
- * @returns a socket that is still connecting: "connect" or "secureConnect" comes when it can be used
- * @throws Error when the system or the TLS settings refuse at once
- */
-export function dial(
-  { host, port, unixPath, tls, tcp }: UpstreamTarget,
-  address: string,
-  protocols: readonly string[] = [],
-): Socket | TLSSocket {
-  const where = unixPath === "" ? { host: address, port } : { path: unixPath };
-  const socket = tls === undefined ? connectTcp(where) : connectTls({ ...where, ...tlsOptions(tls, host, protocols) });
-  socket.setNoDelay(true);
-  keepAlive(socket, keepaliveTimes(tcp?.keepalive));
-  return socket;
-}
-
-/** Who asked for a socket. */
-export interface SocketTaker {
-  /** False when nobody waits for the socket any more. */
-  readonly wanted: boolean;
-  /** The socket is still connecting. */
-  opened(socket: Socket): void;
+/** Who asked for a connection. Told once, and not before `start` has returned; not at all after `cancel`. */
+export interface DialOwner {
+  /** Nobody listens to the socket yet. @param protocol that was agreed on (ALPN) */
+  ready(socket: Socket, protocol: string | undefined): void;
   failed(error: ProxyError): void;
 }
 
-/** Both steps, for whoever hears of the outcome by call. */
-export function openSocket(
-  target: UpstreamTarget,
-  protocols: readonly string[],
-  resolver: Resolver,
-  taker: SocketTaker,
-): void {
-  const found = addressOf(target, resolver);
-  if (typeof found === "string") hand(target, found, protocols, taker);
-  else void handLater(target, found, protocols, taker);
-}
+export class Dial {
+  readonly #target: UpstreamTarget;
+  readonly #protocols: readonly string[];
+  readonly #settings: DialSettings;
+  readonly #owner: DialOwner;
+  #timer: NodeJS.Timeout | undefined;
+  #over = false;
+  /** What is open or being opened. */
+  #race: Race | undefined;
+  #socket: Socket | undefined;
 
-async function handLater(
-  target: UpstreamTarget,
-  pending: Promise<string>,
-  protocols: readonly string[],
-  taker: SocketTaker,
-): Promise<void> {
-  let address: string;
-  try {
-    address = await pending;
-  } catch (error) {
-    taker.failed(error instanceof ProxyError ? error : new ProxyError("internal", { cause: error }));
-    return;
+  /** @param protocols offered in a handshake (ALPN) where the settings name none */
+  constructor(target: UpstreamTarget, protocols: readonly string[], settings: DialSettings, owner: DialOwner) {
+    this.#target = target;
+    this.#protocols = protocols;
+    this.#settings = settings;
+    this.#owner = owner;
   }
-  hand(target, address, protocols, taker);
-}
 
-function hand(target: UpstreamTarget, address: string, protocols: readonly string[], taker: SocketTaker): void {
-  if (!taker.wanted) return;
-  let socket: Socket;
-  try {
-    socket = dial(target, address, protocols);
-  } catch (cause) {
-    taker.failed(new ProxyError("upstream_unreachable", { detail: messageOf(cause), cause }));
-    return;
+  start(): void {
+    const limitMs = this.#target.tcp?.connectTimeoutMs || this.#settings.connectTimeoutMs;
+    this.#timer = setTimeout(this.#expire.bind(this), limitMs);
+    void this.#run();
   }
-  taker.opened(socket);
+
+  cancel(): void {
+    if (this.#over) return;
+    this.#over = true;
+    clearTimeout(this.#timer);
+    this.#race?.cancel();
+    this.#socket?.destroy();
+  }
+
+  #expire(): void {
+    this.#fail(new ProxyError("connect_timeout"));
+  }
+
+  #fail(error: ProxyError): void {
+    if (this.#over) return;
+    this.cancel();
+    this.#owner.failed(error);
+  }
+
+  async #run(): Promise<void> {
+    try {
+      // Owners are told after they have asked, never while they do.
+      await Promise.resolve();
+      const socket = await this.#open();
+      if (this.#over) return;
+      this.#over = true;
+      clearTimeout(this.#timer);
+      this.#owner.ready(socket, protocolOf(socket));
+    } catch (error) {
+      this.#fail(error instanceof ProxyError ? error : new ProxyError("internal", { cause: error }));
+    }
+  }
+
+  async #open(): Promise<Socket> {
+    const target = this.#target;
+    const { tls, host, proxy } = target;
+    if (proxy === undefined) {
+      const socket = await this.#connect(target);
+      return tls === undefined ? socket : this.#secure(socket, tlsOptions(tls, host, this.#protocols));
+    }
+    if (target.unixPath !== "") throw new ProxyError("backend_invalid", { detail: "no proxy leads to a Unix socket" });
+    const { target: on, authorization } = proxy.reach();
+    const plain = await this.#connect(on);
+    // Whatever the proxy would like to speak: a tunnel is asked for in HTTP/1.1.
+    const via = on.tls === undefined ? plain : await this.#secure(plain, tlsOptions(on.tls, on.host, ["http/1.1"]));
+    const rest = await requestTunnel(via, authorityOf(target), authorization);
+    if (tls !== undefined) {
+      if (rest.length > 0) throw new ProxyError("upstream_unreachable", { detail: "spoke before the handshake" });
+      return this.#secure(via, tlsOptions(tls, host, this.#protocols));
+    }
+    if (rest.length > 0) via.unshift(rest);
+    return via;
+  }
+
+  async #connect({ host, port, unixPath, tcp }: UpstreamTarget): Promise<Socket> {
+    const places: SocketConnectOpts[] =
+      unixPath === ""
+        ? (await this.#addresses(host)).map((address) => ({ host: address, port }))
+        : [{ path: unixPath }];
+    if (this.#over) throw new ProxyError("connect_timeout");
+    const socket = await new Promise<Socket>((resolve, reject) => {
+      this.#race = new Race(places, { won: resolve, lost: (cause) => reject(unreachable(cause)) });
+      this.#race.start();
+    });
+    this.#socket = socket;
+    socket.setNoDelay(true);
+    keepAlive(socket, keepaliveTimes(tcp?.keepalive));
+    return socket;
+  }
+
+  async #addresses(host: string): Promise<readonly string[]> {
+    try {
+      return await this.#settings.resolver.addresses(host);
+    } catch (cause) {
+      const detail = `no address for ${host}: ${messageOf(cause)}`;
+      throw new ProxyError("upstream_unreachable", { detail, cause });
+    }
+  }
+
+  #secure(socket: Socket, options: ReturnType<typeof tlsOptions>): Promise<Socket> {
+    return new Promise((resolve, reject) => {
+      const secured = connectTls({ ...options, socket });
+      this.#socket = secured;
+      let failure: Error | undefined;
+      const keep = (error: Error): void => void (failure ??= error);
+      const close = (): void => reject(unreachable(failure ?? new Error("closed during the handshake")));
+      secured.on("error", keep);
+      secured.on("close", close);
+      secured.once("secureConnect", () => {
+        secured.off("error", keep);
+        secured.off("close", close);
+        resolve(secured);
+      });
+    });
+  }
 }
 
-function unresolved(host: string, cause: unknown): never {
-  throw new ProxyError("upstream_unreachable", { detail: `no address for ${host}: ${messageOf(cause)}`, cause });
+/** The destination as it is named to a proxy: never looked up here. */
+export function authorityOf({ host, port }: Pick<UpstreamTarget, "host" | "port">): string {
+  return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+function protocolOf(socket: Socket): string | undefined {
+  const { alpnProtocol } = socket as Socket & { readonly alpnProtocol?: string | false | null };
+  return typeof alpnProtocol === "string" ? alpnProtocol : undefined;
+}
+
+function unreachable(cause: Error): ProxyError {
+  return new ProxyError("upstream_unreachable", { detail: messageOf(cause), cause });
 }

@@ -1,109 +1,159 @@
 /**
- * Addresses of upstream host names: looked up once, refreshed in the background while in use, handed out in rotation.
- * A look-up that fails keeps the last good answer; names that nobody asked for since the last refresh are forgotten.
+ * Addresses of upstream host names: looked up once, refreshed in the background while in use, handed out in rotation. A
+ * look-up that fails keeps the last good answer; names that nobody asked for since the last refresh are forgotten.
  */
-import { lookup as systemLookup } from "node:dns/promises";
 import { isIP } from "node:net";
+import { createLookup, type FoundAddresses, type Lookup } from "./lookup.ts";
 
 export interface Resolver {
-  /** @returns the next address of the name, synchronously when it is known. Rejects when there is none. */
-  resolve(host: string): string | Promise<string>;
+  /** @returns addresses in the order of trying, each time another one first; at once when known. Rejects when there is none. */
+  addresses(host: string): readonly string[] | Promise<readonly string[]>;
   close(): void;
 }
 
 export interface ResolverOptions {
   readonly nowMs?: () => number;
-  readonly lookup?: (host: string) => Promise<readonly string[]>;
+  readonly lookup?: Lookup;
 }
 
-interface Entry {
-  addresses: readonly string[];
-  next: number;
-  refreshAtMs: number;
-  failures: number;
-  pending: Promise<void> | undefined;
-  used: boolean;
-  error: unknown;
-}
-
-const REFRESH_MS = 30_000;
+const SHORTEST_MS = 1_000;
+const LONGEST_MS = 300_000;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;
+/** How long a name without an address is remembered after its last use. */
+const UNUSED_MS = 5_000;
+/** Names may come from clients: more are not looked up at the same time, and more are not remembered. */
+const MAX_PENDING = 512;
+const MAX_NAMES = 16_384;
 
 export function createResolver(options: ResolverOptions = {}): Resolver {
   const nowMs = options.nowMs ?? (() => performance.now());
-  const lookup = options.lookup ?? lookupAll;
-  const entries = new Map<string, Entry>();
-
-  const ask = async (host: string, entry: Entry): Promise<void> => {
-    try {
-      const addresses = await lookup(host);
-      if (addresses.length === 0) throw new Error("no address");
-      entry.addresses = addresses;
-      entry.failures = 0;
-      entry.refreshAtMs = nowMs() + REFRESH_MS;
-    } catch (error) {
-      entry.error = error;
-      entry.refreshAtMs = nowMs() + Math.min(FIRST_RETRY_MS * 2 ** entry.failures, LAST_RETRY_MS);
-      entry.failures++;
-    } finally {
-      entry.pending = undefined;
-    }
-  };
-  const refresh = (host: string, entry: Entry): Promise<void> => {
-    entry.pending ??= ask(host, entry);
-    return entry.pending;
-  };
-  const rotate = (entry: Entry): string => entry.addresses[entry.next++ % entry.addresses.length] as string;
-
-  const timer = setInterval(() => {
-    for (const [host, entry] of entries) {
-      if (!entry.used && entry.pending === undefined) entries.delete(host);
-      else if (nowMs() >= entry.refreshAtMs) {
-        entry.used = false;
-        void refresh(host, entry);
-      }
-    }
-  }, REFRESH_MS);
-  timer.unref();
-
+  const names = new Names(options.lookup ?? createLookup(), nowMs);
   return {
-    resolve(host) {
-      if (isIP(host) !== 0) return host;
-      let entry = entries.get(host);
-      if (entry === undefined) {
-        entry = {
-          addresses: [],
-          next: 0,
-          refreshAtMs: 0,
-          failures: 0,
-          pending: undefined,
-          used: true,
-          error: undefined,
-        };
-        entries.set(host, entry);
-      }
-      entry.used = true;
-      const due = nowMs() >= entry.refreshAtMs;
-      if (entry.addresses.length > 0) {
-        if (due) void refresh(host, entry);
-        return rotate(entry);
-      }
-      const known = entry;
-      if (!due && entry.pending === undefined) return Promise.reject(entry.error);
-      return refresh(host, entry).then(() => {
-        if (known.addresses.length === 0) throw known.error;
-        return rotate(known);
-      });
-    },
-    close() {
-      clearInterval(timer);
-      entries.clear();
-    },
+    addresses: (host) => (isIP(host) === 0 ? names.addresses(host) : [host]),
+    close: () => names.close(),
   };
 }
 
-async function lookupAll(host: string): Promise<readonly string[]> {
-  const found = await systemLookup(host, { all: true });
-  return found.map(({ address }) => address);
+class Names {
+  readonly lookup: Lookup;
+  readonly nowMs: () => number;
+  pending = 0;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(lookup: Lookup, nowMs: () => number) {
+    this.lookup = lookup;
+    this.nowMs = nowMs;
+  }
+
+  addresses(host: string): readonly string[] | Promise<readonly string[]> {
+    let entry = this.#entries.get(host);
+    if (entry === undefined) {
+      if (this.#entries.size >= MAX_NAMES) return Promise.reject(new Error("too many names are in use"));
+      this.#entries.set(host, (entry = new Entry(this, host)));
+    }
+    return entry.addresses();
+  }
+
+  forget(host: string): void {
+    this.#entries.delete(host);
+  }
+
+  close(): void {
+    for (const entry of this.#entries.values()) entry.close();
+    this.#entries.clear();
+  }
+}
+
+class Entry {
+  readonly #names: Names;
+  readonly #host: string;
+  #found: readonly string[] = [];
+  #next = 0;
+  #used = false;
+  #failures = 0;
+  #dueMs = 0;
+  #error: unknown;
+  #asking: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(names: Names, host: string) {
+    this.#names = names;
+    this.#host = host;
+  }
+
+  addresses(): readonly string[] | Promise<readonly string[]> {
+    this.#used = true;
+    if (this.#found.length > 0) return this.#rotated();
+    if (this.#asking === undefined && this.#names.nowMs() < this.#dueMs) return Promise.reject(this.#error);
+    return this.#refresh().then(() => {
+      if (this.#found.length === 0) throw this.#error;
+      return this.#rotated();
+    });
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #rotated(): readonly string[] {
+    const found = this.#found;
+    const first = this.#next++ % found.length;
+    return first === 0 ? found : [...found.slice(first), ...found.slice(0, first)];
+  }
+
+  #refresh(): Promise<void> {
+    this.#asking ??= this.#ask();
+    return this.#asking;
+  }
+
+  async #ask(): Promise<void> {
+    try {
+      if (this.#names.pending >= MAX_PENDING) throw new Error("too many names are being looked up");
+      this.#names.pending++;
+      try {
+        this.#learned(await this.#names.lookup(this.#host));
+      } finally {
+        this.#names.pending--;
+      }
+    } catch (error) {
+      // What was known stays: a server of names that is down must not take the upstreams down too.
+      this.#error = error;
+      this.#again(Math.min(FIRST_RETRY_MS * 2 ** Math.min(this.#failures++, 10), LAST_RETRY_MS));
+    }
+    this.#asking = undefined;
+  }
+
+  #learned({ addresses, ttlMs }: FoundAddresses): void {
+    this.#failures = 0;
+    // Connections in rotation begin where they were: a refresh must not send them all to the first address.
+    this.#found = addresses;
+    if (addresses.length === 0) this.#error = new Error("the name has no address");
+    this.#again(Math.min(Math.max(ttlMs, SHORTEST_MS), LONGEST_MS));
+  }
+
+  #again(afterMs: number): void {
+    this.#dueMs = this.#names.nowMs() + afterMs;
+    this.#wake(this.#found.length > 0 ? afterMs : Math.max(afterMs, UNUSED_MS));
+  }
+
+  #wake(afterMs: number): void {
+    if (this.#closed) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#due(), afterMs);
+    this.#timer.unref();
+  }
+
+  /** A name without an address waits for the next who asks. */
+  #due(): void {
+    if (!this.#used) {
+      this.#names.forget(this.#host);
+      return;
+    }
+    this.#used = false;
+    if (this.#found.length > 0) void this.#refresh();
+    else this.#wake(UNUSED_MS);
+  }
 }

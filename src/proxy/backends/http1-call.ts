@@ -12,12 +12,13 @@ import { startDeadline } from "./deadline.ts";
 import type { Http1Connection } from "./http1-connection.ts";
 import { encodeHead } from "./http1-request.ts";
 import { IDEMPOTENT } from "./idempotent.ts";
-import type { Settle } from "./pool.ts";
+import type { Settle, WaitingPlace } from "./pool.ts";
 import type { UpstreamRequest } from "./upstream.ts";
 
-/** Where a call gets its connection. `fresh` asks for one that no request has used. */
+/** Where a call gets its connection. */
 export interface Dialer {
-  connect(call: Http1Call, fresh: boolean): void;
+  /** @param fresh one that no request has used @returns to be left when the call is over before it has a connection */
+  connect(call: Http1Call, fresh: boolean): WaitingPlace | undefined;
 }
 
 const QUEUE_BYTES = 65_536;
@@ -27,6 +28,7 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
   readonly #dialer: Dialer;
   readonly #settle: Settle;
   #connection: Http1Connection | undefined;
+  #waiting: WaitingPlace | undefined;
   #timer: NodeJS.Timeout | undefined;
   #retried = false;
   /** The request body, when it is a flow: not started, flowing, complete. */
@@ -51,7 +53,7 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
   start(): void {
     this.#timer = startDeadline(this.request, this);
     this.request.abort?.onAbort(this);
-    if (!this.#over) this.#dialer.connect(this, false);
+    if (!this.#over) this.#waiting = this.#dialer.connect(this, false);
   }
 
   get over(): boolean {
@@ -61,6 +63,7 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
   /** The connection is ours until the answer is complete. @returns false when the call is over already */
   attach(connection: Http1Connection): boolean {
     if (this.#over) return false;
+    this.#waiting = undefined;
     this.#connection = connection;
     try {
       this.#send(connection);
@@ -194,7 +197,7 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
     if (untouched && !this.#retried && this.#mayRepeat()) {
       this.#retried = true;
       this.#connection = undefined;
-      this.#dialer.connect(this, true);
+      this.#waiting = this.#dialer.connect(this, true);
       return;
     }
     this.fail(error);
@@ -211,6 +214,7 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
     if (this.#over) return;
     this.#over = true;
     clearTimeout(this.#timer);
+    this.#waiting?.leave(this);
     this.#connection?.discard();
     this.#connection = undefined;
     this.#stopSending();
@@ -257,6 +261,7 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
     if (this.#over) return;
     this.#over = true;
     clearTimeout(this.#timer);
+    this.#waiting?.leave(this);
     this.#connection?.discard();
     this.#connection = undefined;
     this.#stopSending();

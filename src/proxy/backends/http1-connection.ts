@@ -1,6 +1,5 @@
 /** One connection to an upstream: a socket, the parser of what it says, and the call that it serves at the moment. */
 import type { Socket } from "node:net";
-import type { TLSSocket } from "node:tls";
 import { messageOf } from "../../lib/errors.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
@@ -20,29 +19,16 @@ export class Http1Connection implements ResponseEvents {
   idleSinceMs = 0;
   readonly #owner: ConnectionOwner;
   readonly #parser: ResponseParser;
-  readonly #tls: boolean;
   #call: Http1Call | undefined;
-  #connected = false;
   #served = 0;
   #gone = false;
   #error: Error | undefined;
-  #timer: NodeJS.Timeout | undefined;
 
-  /** @param options `connected`: the handshake of the socket is over */
-  constructor(
-    owner: ConnectionOwner,
-    socket: Socket,
-    options: { readonly tls: boolean; readonly connectTimeoutMs: number; readonly connected: boolean },
-  ) {
+  /** @param socket that can be used at once, and whose events nobody hears */
+  constructor(owner: ConnectionOwner, socket: Socket) {
     this.#owner = owner;
     this.socket = socket;
-    this.#tls = options.tls;
     this.#parser = new ResponseParser(this);
-    if (options.connected) this.#connected = true;
-    else {
-      this.#timer = setTimeout(() => this.#break(new ProxyError("connect_timeout")), options.connectTimeoutMs);
-      socket.once(options.tls ? "secureConnect" : "connect", () => this.#onConnect());
-    }
     socket.on("data", (chunk: Buffer) => this.#onBytes(chunk));
     socket.on("drain", () => this.#call?.onDrain());
     socket.on("end", () => this.#onEof());
@@ -50,6 +36,8 @@ export class Http1Connection implements ResponseEvents {
       this.#error = error;
     });
     socket.on("close", () => this.#onEof());
+    // What asked for a tunnel has stopped it.
+    socket.resume();
   }
 
   get gone(): boolean {
@@ -85,7 +73,6 @@ export class Http1Connection implements ResponseEvents {
     const call = this.#call;
     this.#call = undefined;
     this.#gone = true;
-    clearTimeout(this.#timer);
     this.#owner.forget(this);
     this.socket.pause();
     if (rest.length > 0) this.socket.unshift(rest);
@@ -103,15 +90,6 @@ export class Http1Connection implements ResponseEvents {
       this.socket.resume();
       this.#owner.release(this);
     }
-  }
-
-  #onConnect(): void {
-    this.#connected = true;
-    clearTimeout(this.#timer);
-    // A TLS socket says so: the event was secureConnect.
-    const protocol = this.#tls ? (this.socket as TLSSocket).alpnProtocol : false;
-    if (protocol !== false && protocol !== null && protocol !== "http/1.1")
-      this.#break(new ProxyError("upstream_unreachable", { detail: `upstream chose ${protocol}` }));
   }
 
   #onBytes(chunk: Buffer): void {
@@ -135,9 +113,9 @@ export class Http1Connection implements ResponseEvents {
       return;
     }
     const detail = this.#error === undefined ? "closed by the upstream" : messageOf(this.#error);
-    if (this.#error === undefined && this.#connected && this.#parser.begun && this.#parser.eof()) return;
-    const code = this.#connected ? "upstream_broken" : "upstream_unreachable";
-    this.#break(new ProxyError(code, { detail, cause: this.#error }), this.#served > 0 && !this.#parser.begun);
+    if (this.#error === undefined && this.#parser.begun && this.#parser.eof()) return;
+    const untouched = this.#served > 0 && !this.#parser.begun;
+    this.#break(new ProxyError("upstream_broken", { detail, cause: this.#error }), untouched);
   }
 
   #break(error: ProxyError, untouched = false): void {
@@ -150,7 +128,6 @@ export class Http1Connection implements ResponseEvents {
   #drop(): void {
     if (this.#gone) return;
     this.#gone = true;
-    clearTimeout(this.#timer);
     this.#owner.forget(this);
     this.socket.destroy();
   }

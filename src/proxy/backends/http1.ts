@@ -3,20 +3,23 @@
  * Out: an answer that streams. Not here: which endpoint, which credential, whether to try another.
  */
 import type { Socket } from "node:net";
-import { openSocket, type SocketTaker } from "./dial.ts";
+import { ProxyError } from "../errors.ts";
+import { Dial, type DialOwner } from "./dial.ts";
 import { Http1Call, type Dialer } from "./http1-call.ts";
 import { Http1Connection, type ConnectionOwner } from "./http1-connection.ts";
-import type { Pool, PoolSettings, Settle } from "./pool.ts";
-import type { ProxyError } from "../errors.ts";
+import type { Pool, PoolSettings, Settle, WaitingPlace } from "./pool.ts";
 import type { UpstreamRequest, UpstreamTarget } from "./upstream.ts";
 
 const PROTOCOLS = ["http/1.1"];
+const CLOSING = "the data plane is closing";
 
 export class Http1Pool implements Pool, Dialer, ConnectionOwner {
   readonly #target: UpstreamTarget;
   readonly #settings: PoolSettings;
   readonly #idle: Http1Connection[] = [];
   readonly #all = new Set<Http1Connection>();
+  readonly #dials = new Set<CallDial>();
+  #upgradeTarget: UpstreamTarget | undefined;
   #closed = false;
 
   constructor(target: UpstreamTarget, settings: PoolSettings) {
@@ -25,7 +28,7 @@ export class Http1Pool implements Pool, Dialer, ConnectionOwner {
   }
 
   get empty(): boolean {
-    return this.#all.size === 0;
+    return this.#all.size === 0 && this.#dials.size === 0;
   }
 
   send(request: UpstreamRequest, settle: Settle): void {
@@ -33,19 +36,34 @@ export class Http1Pool implements Pool, Dialer, ConnectionOwner {
   }
 
   adopt(socket: Socket): void {
-    const connection = this.#connection(socket, true);
-    this.release(connection);
+    this.release(this.#connection(socket));
   }
 
-  connect(call: Http1Call, fresh: boolean): void {
+  connect(call: Http1Call, fresh: boolean): WaitingPlace | undefined {
     const idle = fresh ? undefined : this.#take();
-    if (idle !== undefined) call.attach(idle);
-    else openSocket(this.#target, PROTOCOLS, this.#settings.resolver, new Dial(this, call));
+    if (idle !== undefined) {
+      call.attach(idle);
+      return undefined;
+    }
+    const dial = new CallDial(this, call);
+    this.#dials.add(dial);
+    dial.start(call.request.upgrade === undefined ? this.#target : this.#targetOfUpgrades(), this.#settings);
+    return dial;
   }
 
-  /** A socket that was opened for the call. */
-  dialled(socket: Socket, call: Http1Call): void {
-    call.attach(this.#connection(socket, false));
+  /** The dial is over. @param socket that it opened */
+  dialled(dial: CallDial, socket: Socket | undefined): void {
+    this.#dials.delete(dial);
+    if (socket !== undefined) dial.call.attach(this.#connection(socket));
+  }
+
+  /** A list of protocols that the user chose is offered as it is, but for what cannot carry an upgrade. */
+  #targetOfUpgrades(): UpstreamTarget {
+    const { tls } = this.#target;
+    const alpn = tls?.alpn.filter((protocol) => protocol !== "h2") ?? [];
+    if (tls === undefined || alpn.length === 0) return this.#target;
+    this.#upgradeTarget ??= { ...this.#target, tls: { ...tls, alpn } };
+    return this.#upgradeTarget;
   }
 
   release(connection: Http1Connection): void {
@@ -66,6 +84,7 @@ export class Http1Pool implements Pool, Dialer, ConnectionOwner {
 
   close(): void {
     this.#closed = true;
+    for (const dial of this.#dials) dial.failed(new ProxyError("upstream_unreachable", { detail: CLOSING }));
     for (const connection of this.#all) connection.discard();
   }
 
@@ -84,33 +103,46 @@ export class Http1Pool implements Pool, Dialer, ConnectionOwner {
     return nowMs - connection.idleSinceMs >= Math.min(limit, this.#settings.idleTimeoutMs);
   }
 
-  #connection(socket: Socket, connected: boolean): Http1Connection {
-    const tls = this.#target.tls !== undefined;
-    const { connectTimeoutMs } = this.#settings;
-    const connection = new Http1Connection(this, socket, { tls, connectTimeoutMs, connected });
+  #connection(socket: Socket): Http1Connection {
+    const connection = new Http1Connection(this, socket);
     this.#all.add(connection);
     return connection;
   }
 }
 
-class Dial implements SocketTaker {
+/** Opens a connection for one call, which may be over before. */
+class CallDial implements DialOwner, WaitingPlace {
+  readonly call: Http1Call;
   readonly #pool: Http1Pool;
-  readonly #call: Http1Call;
+  #dial: Dial | undefined;
 
   constructor(pool: Http1Pool, call: Http1Call) {
     this.#pool = pool;
-    this.#call = call;
+    this.call = call;
   }
 
-  get wanted(): boolean {
-    return !this.#call.over;
+  start(target: UpstreamTarget, settings: PoolSettings): void {
+    this.#dial = new Dial(target, PROTOCOLS, settings, this);
+    this.#dial.start();
   }
 
-  opened(socket: Socket): void {
-    this.#pool.dialled(socket, this.#call);
+  leave(): void {
+    this.#dial?.cancel();
+    this.#pool.dialled(this, undefined);
+  }
+
+  ready(socket: Socket, protocol: string | undefined): void {
+    if (protocol !== "h2") {
+      this.#pool.dialled(this, socket);
+      return;
+    }
+    socket.destroy();
+    this.failed(new ProxyError("upstream_unreachable", { detail: "upstream chose h2" }));
   }
 
   failed(error: ProxyError): void {
-    this.#call.fail(error);
+    this.#dial?.cancel();
+    this.#pool.dialled(this, undefined);
+    this.call.fail(error);
   }
 }

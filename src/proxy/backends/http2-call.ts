@@ -13,13 +13,14 @@ import { startDeadline } from "./deadline.ts";
 import type { Http2Connection } from "./http2-connection.ts";
 import { encodeFields, responseFields, trailerFields } from "./http2-request.ts";
 import { IDEMPOTENT } from "./idempotent.ts";
-import type { Settle } from "./pool.ts";
+import type { Settle, WaitingPlace } from "./pool.ts";
 import type { UpstreamRequest } from "./upstream.ts";
 
-/** Where a call gets its connection. `fresh` asks for one that no request has used. */
+/** Where a call gets its connection. */
 export interface StreamSource {
   readonly scheme: "http" | "https";
-  connect(call: Http2Call, fresh: boolean): void;
+  /** @param fresh one that no request has used @returns to be left when the call is over before it has a connection */
+  connect(call: Http2Call, fresh: boolean): WaitingPlace | undefined;
 }
 
 export class Http2Call implements BodyStream, BodySink, Abortable {
@@ -27,6 +28,7 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
   readonly #source: StreamSource;
   readonly #settle: Settle;
   #connection: Http2Connection | undefined;
+  #waiting: WaitingPlace | undefined;
   #stream: ClientHttp2Stream | undefined;
   #timer: NodeJS.Timeout | undefined;
   #retried = false;
@@ -51,7 +53,7 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
   start(): void {
     this.#timer = startDeadline(this.request, this);
     this.request.abort?.onAbort(this);
-    if (!this.#over) this.#source.connect(this, false);
+    if (!this.#over) this.#waiting = this.#source.connect(this, false);
   }
 
   get over(): boolean {
@@ -61,15 +63,10 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
   /** A place on the connection is ours until the answer is complete. */
   attach(connection: Http2Connection): void {
     if (this.#over) return;
+    this.#waiting = undefined;
     this.#connection = connection;
-    connection.begin(this);
-  }
-
-  /** The connection can take the request. */
-  open(session: ClientHttp2Session): void {
-    if (this.#over) return;
     try {
-      this.#send(session);
+      this.#send(connection.begin());
     } catch (error) {
       if (error instanceof ProxyError) this.fail(error);
       // The session ended between the choice and the use of it.
@@ -199,7 +196,7 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
       this.#leave(false);
       this.#stream = undefined;
       this.#error = undefined;
-      this.#source.connect(this, true);
+      this.#waiting = this.#source.connect(this, true);
       return;
     }
     const detail = cause === undefined ? `the upstream reset the stream with code ${code}` : messageOf(cause);
@@ -229,6 +226,7 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
     this.#over = true;
     clearTimeout(this.#timer);
     this.#stopSending();
+    this.#waiting?.leave(this);
     this.#leave(this.#headed);
     this.#stream?.close(constants.NGHTTP2_CANCEL);
   }

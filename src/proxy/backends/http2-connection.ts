@@ -9,10 +9,6 @@ import {
   type SecureClientSessionOptions,
 } from "node:http2";
 import type { Socket } from "node:net";
-import type { TLSSocket } from "node:tls";
-import { messageOf } from "../../lib/errors.ts";
-import { ProxyError } from "../errors.ts";
-import type { Http2Call } from "./http2-call.ts";
 
 /** The pool's side of a connection. */
 export interface SessionOwner {
@@ -37,37 +33,42 @@ type SessionOptions = (ClientSessionOptions | SecureClientSessionOptions) & {
 };
 
 export class Http2Connection {
-  /** Calls that use it or wait for it. */
+  /** Calls that use it. */
   active = 0;
   idleSinceMs = 0;
   readonly #owner: SessionOwner;
   readonly #socket: Socket;
-  readonly #tls: boolean;
-  #session: ClientHttp2Session | undefined;
-  #waiting: Http2Call[] = [];
+  readonly #session: ClientHttp2Session;
   #limit = ASSUMED_STREAMS;
   #served = 0;
   #retired = false;
   #gone = false;
   #error: Error | undefined;
-  #timer: NodeJS.Timeout | undefined;
 
-  /** @param options `connected`: the handshake of the socket is over */
-  constructor(
-    owner: SessionOwner,
-    socket: Socket,
-    options: { readonly tls: boolean; readonly connectTimeoutMs: number; readonly connected: boolean },
-  ) {
+  /** @param socket that can be used at once, and whose events nobody hears */
+  constructor(owner: SessionOwner, socket: Socket, scheme: "http" | "https") {
     this.#owner = owner;
     this.#socket = socket;
-    this.#tls = options.tls;
     socket.on("error", this.#keepError.bind(this));
     socket.on("close", this.#onGone.bind(this));
-    if (options.connected) this.#start();
-    else {
-      this.#timer = setTimeout(() => this.#fail(new ProxyError("connect_timeout")), options.connectTimeoutMs);
-      socket.once(options.tls ? "secureConnect" : "connect", this.#onConnect.bind(this));
-    }
+    const options: SessionOptions = {
+      createConnection: () => socket,
+      settings: {
+        enablePush: false,
+        initialWindowSize: STREAM_WINDOW_BYTES,
+        maxHeaderListSize: MAX_HEADER_LIST_BYTES,
+      },
+      maxHeaderListPairs: MAX_HEADER_PAIRS,
+      maxSessionMemory: SESSION_MEMORY,
+      strictSingleValueFields: false,
+    };
+    const session = openSession(`${scheme}://upstream`, options);
+    this.#session = session;
+    session.on("error", this.#keepError.bind(this));
+    session.on("goaway", this.#retire.bind(this));
+    session.on("close", this.#onGone.bind(this));
+    session.on("remoteSettings", this.#onSettings.bind(this));
+    session.on("connect", this.#widen.bind(this));
   }
 
   get hasRoom(): boolean {
@@ -84,10 +85,9 @@ export class Http2Connection {
     return this.#error;
   }
 
-  begin(call: Http2Call): void {
+  begin(): ClientHttp2Session {
     this.active++;
-    if (this.#session === undefined) this.#waiting.push(call);
-    else call.open(this.#session);
+    return this.#session;
   }
 
   /** A call is over. @param answered the upstream sent an answer */
@@ -95,59 +95,24 @@ export class Http2Connection {
     this.active--;
     if (answered) this.#served++;
     this.idleSinceMs = performance.now();
-    if (this.active === 0 && this.#retired) this.#session?.close();
+    if (this.active === 0 && this.#retired) this.#session.close();
   }
 
   /** Ends it when its last call is over. */
   close(): void {
     this.#retire();
-    if (this.active > 0) return;
-    if (this.#session === undefined) this.discard();
-    else this.#session.close();
+    if (this.active === 0) this.#session.close();
   }
 
   /** Ends it now, and every call on it. */
   discard(): void {
-    this.#session?.destroy();
+    this.#session.destroy();
     this.#socket.destroy();
     this.#onGone();
   }
 
-  #onConnect(): void {
-    clearTimeout(this.#timer);
-    // A TLS socket says so: the event was secureConnect.
-    const protocol = this.#tls ? (this.#socket as TLSSocket).alpnProtocol : false;
-    if (typeof protocol === "string" && protocol !== "h2")
-      this.#fail(new ProxyError("upstream_unreachable", { detail: `upstream chose ${protocol}` }));
-    else this.#start();
-  }
-
-  #start(): void {
-    const options: SessionOptions = {
-      createConnection: () => this.#socket,
-      settings: {
-        enablePush: false,
-        initialWindowSize: STREAM_WINDOW_BYTES,
-        maxHeaderListSize: MAX_HEADER_LIST_BYTES,
-      },
-      maxHeaderListPairs: MAX_HEADER_PAIRS,
-      maxSessionMemory: SESSION_MEMORY,
-      strictSingleValueFields: false,
-    };
-    const session = openSession(this.#tls ? "https://upstream" : "http://upstream", options);
-    this.#session = session;
-    session.on("error", this.#keepError.bind(this));
-    session.on("goaway", this.#retire.bind(this));
-    session.on("close", this.#onGone.bind(this));
-    session.on("remoteSettings", this.#onSettings.bind(this));
-    session.on("connect", this.#widen.bind(this));
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const call of waiting) call.open(session);
-  }
-
   #widen(): void {
-    if (this.#session?.destroyed === false) this.#session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+    if (!this.#session.destroyed) this.#session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
   }
 
   #onSettings(settings: { maxConcurrentStreams?: number }): void {
@@ -164,25 +129,10 @@ export class Http2Connection {
     this.#owner.retire(this);
   }
 
-  /** The connection could not be made. */
-  #fail(error: ProxyError): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    this.#socket.destroy();
-    this.#onGone();
-    for (const call of waiting) call.fail(error);
-  }
-
   #onGone(): void {
     if (this.#gone) return;
     this.#gone = true;
-    clearTimeout(this.#timer);
     this.#retire();
     this.#owner.forget(this);
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    if (waiting.length === 0) return;
-    const detail = this.#error === undefined ? "closed by the upstream" : messageOf(this.#error);
-    for (const call of waiting) call.fail(new ProxyError("upstream_unreachable", { detail, cause: this.#error }));
   }
 }

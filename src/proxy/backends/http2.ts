@@ -3,14 +3,15 @@
  * one with room does; another is opened when none has (proxying.md 4.2).
  */
 import type { Socket } from "node:net";
-import type { ProxyError } from "../errors.ts";
-import { openSocket, type SocketTaker } from "./dial.ts";
+import { ProxyError } from "../errors.ts";
+import { Dial, type DialOwner } from "./dial.ts";
 import { Http2Call, type StreamSource } from "./http2-call.ts";
 import { Http2Connection, type SessionOwner } from "./http2-connection.ts";
-import type { Pool, PoolSettings, Settle } from "./pool.ts";
+import type { Pool, PoolSettings, Settle, WaitingPlace } from "./pool.ts";
 import type { UpstreamRequest, UpstreamTarget } from "./upstream.ts";
 
 const PROTOCOLS = ["h2"];
+const CLOSING = "the data plane is closing";
 /** How many requests wait for one connection that is being opened; the upstream has not said how many it takes. */
 const WAITING_PER_DIAL = 100;
 
@@ -20,7 +21,7 @@ export class Http2Pool implements Pool, StreamSource, SessionOwner {
   readonly #settings: PoolSettings;
   readonly #usable: Http2Connection[] = [];
   readonly #all = new Set<Http2Connection>();
-  readonly #dials = new Set<Dial>();
+  readonly #dials = new Set<SharedDial>();
   #closed = false;
 
   constructor(target: UpstreamTarget, settings: PoolSettings) {
@@ -38,34 +39,32 @@ export class Http2Pool implements Pool, StreamSource, SessionOwner {
   }
 
   adopt(socket: Socket): void {
-    this.#add(socket, true);
+    this.#add(socket);
   }
 
-  connect(call: Http2Call, fresh: boolean): void {
+  connect(call: Http2Call, fresh: boolean): WaitingPlace | undefined {
     const usable = fresh ? undefined : this.#usable.findLast(hasRoom);
     if (usable !== undefined) {
       call.attach(usable);
-      return;
+      return undefined;
     }
     for (const dial of this.#dials)
-      if (dial.calls.length < WAITING_PER_DIAL) {
-        dial.calls.push(call);
-        return;
+      if (dial.calls.size < WAITING_PER_DIAL) {
+        dial.calls.add(call);
+        return dial;
       }
-    const dial = new Dial(this, call);
+    const dial = new SharedDial(this, call);
     this.#dials.add(dial);
-    openSocket(this.#target, PROTOCOLS, this.#settings.resolver, dial);
+    dial.start(this.#target, this.#settings);
+    return dial;
   }
 
-  /** A socket was opened for these calls. */
-  dialled(dial: Dial, socket: Socket): void {
+  /** The dial is over. @param socket that it opened for its calls */
+  dialled(dial: SharedDial, socket: Socket | undefined): void {
     this.#dials.delete(dial);
-    const connection = this.#add(socket, false);
+    if (socket === undefined) return;
+    const connection = this.#add(socket);
     for (const call of dial.calls) call.attach(connection);
-  }
-
-  undialled(dial: Dial): void {
-    this.#dials.delete(dial);
   }
 
   retire(connection: Http2Connection): void {
@@ -86,12 +85,12 @@ export class Http2Pool implements Pool, StreamSource, SessionOwner {
 
   close(): void {
     this.#closed = true;
+    for (const dial of this.#dials) dial.failed(new ProxyError("upstream_unreachable", { detail: CLOSING }));
     for (const connection of this.#all) connection.discard();
   }
 
-  #add(socket: Socket, connected: boolean): Http2Connection {
-    const { connectTimeoutMs } = this.#settings;
-    const connection = new Http2Connection(this, socket, { tls: this.scheme === "https", connectTimeoutMs, connected });
+  #add(socket: Socket): Http2Connection {
+    const connection = new Http2Connection(this, socket, this.scheme);
     connection.idleSinceMs = performance.now();
     this.#all.add(connection);
     this.#usable.push(connection);
@@ -104,27 +103,41 @@ function hasRoom(connection: Http2Connection): boolean {
   return connection.hasRoom;
 }
 
-class Dial implements SocketTaker {
-  readonly calls: Http2Call[];
+/** Opens a connection for several calls, each of which may be over before. */
+class SharedDial implements DialOwner, WaitingPlace {
+  readonly calls: Set<Http2Call>;
   readonly #pool: Http2Pool;
+  #dial: Dial | undefined;
 
   constructor(pool: Http2Pool, call: Http2Call) {
     this.#pool = pool;
-    this.calls = [call];
+    this.calls = new Set([call]);
   }
 
-  get wanted(): boolean {
-    const wanted = this.calls.some((call) => !call.over);
-    if (!wanted) this.#pool.undialled(this);
-    return wanted;
+  start(target: UpstreamTarget, settings: PoolSettings): void {
+    this.#dial = new Dial(target, PROTOCOLS, settings, this);
+    this.#dial.start();
   }
 
-  opened(socket: Socket): void {
-    this.#pool.dialled(this, socket);
+  leave(call: Http2Call): void {
+    this.calls.delete(call);
+    if (this.calls.size > 0) return;
+    this.#dial?.cancel();
+    this.#pool.dialled(this, undefined);
+  }
+
+  ready(socket: Socket, protocol: string | undefined): void {
+    if (protocol?.startsWith("http/1") !== true) {
+      this.#pool.dialled(this, socket);
+      return;
+    }
+    socket.destroy();
+    this.failed(new ProxyError("upstream_unreachable", { detail: `upstream chose ${protocol}` }));
   }
 
   failed(error: ProxyError): void {
-    this.#pool.undialled(this);
+    this.#dial?.cancel();
+    this.#pool.dialled(this, undefined);
     for (const call of this.calls) call.fail(error);
   }
 }

@@ -1,13 +1,16 @@
 /** What the pools of connections to one target have in common, whatever protocol they speak. */
 import type { Socket } from "node:net";
-import type { Resolver } from "./dns.ts";
+import type { DialSettings } from "./dial.ts";
 import type { UpstreamRequest, UpstreamResponse } from "./upstream.ts";
 
-export interface PoolSettings {
-  readonly resolver: Resolver;
-  /** From the look-up of the name to a usable connection, TLS included. */
-  readonly connectTimeoutMs: number;
+export interface PoolSettings extends DialSettings {
   readonly idleTimeoutMs: number;
+}
+
+/** Where a call waits for its connection. */
+export interface WaitingPlace {
+  /** The call is over. */
+  leave(call: object): void;
 }
 
 export interface Settle {

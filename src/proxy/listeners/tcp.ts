@@ -5,14 +5,12 @@
 import type { Socket } from "node:net";
 import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
-import { addressOf, dial } from "../backends/dial.ts";
-import type { Resolver } from "../backends/dns.ts";
+import { Dial, type DialSettings } from "../backends/dial.ts";
 import type { Callee } from "../backends/registry.ts";
+import type { UpstreamTarget } from "../backends/upstream.ts";
 
-export interface TcpOptions {
+export interface TcpOptions extends DialSettings {
   readonly log: Logger;
-  readonly resolver: Resolver;
-  readonly connectTimeoutMs: number;
   /** The backend for a connection. @param serverName "" for none @throws ProxyError when there is none */
   readonly choose: (serverName: string) => Callee;
 }
@@ -35,36 +33,43 @@ export class TcpEngine {
     }
   }
 
-  async #connect(socket: Socket, serverName: string): Promise<void> {
-    const { choose, resolver, connectTimeoutMs } = this.#options;
-    const { target, begin } = choose(serverName);
-    const address = await addressOf(target, resolver);
-    if (socket.destroyed) return;
-    const upstream = dial(target, address);
+  async #connect(client: Socket, serverName: string): Promise<void> {
+    const { target, begin } = this.#options.choose(serverName);
     const done = begin();
-    const event = target.tls === undefined ? "connect" : "secureConnect";
-    const timer = setTimeout(
-      () => upstream.destroy(new Error("connect timeout")),
-      target.tcp?.connectTimeoutMs || connectTimeoutMs,
-    );
-    upstream.once(event, () => {
-      clearTimeout(timer);
-      socket.pipe(upstream);
-      upstream.pipe(socket);
-    });
+    let upstream: Socket;
+    try {
+      upstream = await opened(target, this.#options, client);
+    } catch (error) {
+      done(client.destroyed ? undefined : false);
+      throw error;
+    }
     let failure: Error | undefined;
     upstream.on("error", (error) => (failure = error));
     upstream.on("close", () => {
-      clearTimeout(timer);
       done(failure === undefined);
       if (failure !== undefined) this.#options.log.warn("backend connection failed", { reason: failure.message });
       // What the backend sent last is still on its way to the client, unless the backend broke off.
-      if (failure !== undefined || !socket.writableEnded) socket.destroy();
+      if (failure !== undefined || !client.writableEnded) client.destroy();
     });
-    socket.on("close", () => {
+    client.on("close", () => {
       if (!upstream.destroyed) upstream.destroy();
     });
+    client.pipe(upstream);
+    upstream.pipe(client);
   }
+}
+
+/** A connection to the backend, given up when the client goes. */
+function opened(target: UpstreamTarget, settings: DialSettings, client: Socket): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const dial = new Dial(target, [], settings, { ready: resolve, failed: reject });
+    client.once("close", () => {
+      dial.cancel();
+      reject(new Error("the client has gone"));
+    });
+    if (client.destroyed) reject(new Error("the client has gone"));
+    else dial.start();
+  });
 }
 
 function ignore(): void {}
