@@ -2,7 +2,7 @@
  * One look-up of a name: the system's files, then the servers of names for both families. Out: addresses, IPv6 and IPv4 in
  * turn, and for how long they hold. Not here: what is remembered, and when it is asked again.
  */
-import { getServers, NODATA, NOTFOUND, Resolver as Client } from "node:dns";
+import dns, { NODATA, NOTFOUND, Resolver as Client } from "node:dns";
 import { isIPv6 } from "node:net";
 import { candidatesOf, readNameFiles, type NameFiles } from "./name-files.ts";
 
@@ -34,7 +34,8 @@ const TRIES = 3;
 
 export function createLookup(files: () => Promise<NameFiles> = readNameFiles): Lookup {
   const client = new Client({ timeout: TIMEOUT_MS, tries: TRIES });
-  client.setServers(getServers());
+  // Not imported by its name, which would go on naming the servers that were there at the start.
+  client.setServers(dns.getServers());
   /** Which of its full names a name stood for last: asked first, so that a search list costs its queries once. */
   const stoodFor = new Map<string, string>();
   return async (host) => {
