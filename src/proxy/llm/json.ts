@@ -14,7 +14,8 @@ export class JsonError extends Error {}
 /** @throws JsonError when the bytes are not UTF-8, nest too deep or are not JSON */
 export function parseJson(bytes: Buffer): Json {
   if (!isUtf8(bytes)) throw new JsonError("not UTF-8");
-  if (depthOf(bytes) > MAX_JSON_DEPTH) throw new JsonError("nested too deep");
+  // Each level takes two bytes at least, in whatever is JSON.
+  if (bytes.length > 2 * MAX_JSON_DEPTH && depthOf(bytes) > MAX_JSON_DEPTH) throw new JsonError("nested too deep");
   try {
     // JSON.parse yields exactly the Json union.
     return JSON.parse(bytes.toString("utf8")) as Json;

@@ -38,6 +38,10 @@ export function createStreamConverter(createdAt: number): StreamConverter {
     get state() {
       return state.phase;
     },
+    textOf(event) {
+      const delta = event["type"] === "content_block_delta" ? objectOf(event["delta"]) : undefined;
+      return delta?.["type"] === "text_delta" ? stringOf(delta["text"]) : undefined;
+    },
     event(event) {
       if (state.phase === "failed") return [];
       switch (event["type"]) {

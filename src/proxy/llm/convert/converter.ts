@@ -22,6 +22,11 @@ export interface StreamConverter {
    * @returns data of the client's events, in order
    */
   event(event: JsonObject): readonly JsonObject[];
+  /**
+   * The text of an event that is answered by one event which carries the same text, and does nothing else: not to what
+   * follows, and not otherwise for another text.
+   */
+  textOf(event: JsonObject): string | undefined;
   /** `open` until the answer is complete; `failed` after an error event. */
   readonly state: "open" | "complete" | "failed";
   /** Data of the client's closing event after a clean end. */

@@ -8,6 +8,7 @@ import type { StreamConverter } from "../convert/converter.ts";
 import { mayCarryUsage, type Format } from "../formats/format.ts";
 import { parseObject } from "../json.ts";
 import type { Facts, Ledger } from "../usage.ts";
+import { Repetition } from "./repetition.ts";
 import { SseParser } from "./sse.ts";
 
 export interface StreamContext {
@@ -105,6 +106,7 @@ class TranslatedStream implements BodyStream, BodySink {
   readonly #converter: StreamConverter;
   readonly #parser: SseParser;
   readonly #facts: Facts = {};
+  readonly #repetition = new Repetition();
   #sink: BodySink | undefined;
   #output = "";
   #over = false;
@@ -168,11 +170,20 @@ class TranslatedStream implements BodyStream, BodySink {
   }
 
   #event(data: Buffer): void {
+    const text = data.toString("latin1");
+    this.#output += this.#repetition.answer(text) ?? this.#convert(data, text);
+  }
+
+  #convert(data: Buffer, text: string): string {
     const event = parseObject(data);
     if (event === undefined)
       throw new ProxyError("response_invalid", { detail: "an event of the stream is not a JSON object" });
-    if (this.#context.format.stream(event, this.#facts)) this.#context.ledger.record(this.#facts);
-    for (const item of this.#converter.event(event)) this.#output += `data: ${JSON.stringify(item)}\n\n`;
+    const learned = this.#context.format.stream(event, this.#facts);
+    if (learned) this.#context.ledger.record(this.#facts);
+    let output = "";
+    for (const item of this.#converter.event(event)) output += `data: ${JSON.stringify(item)}\n\n`;
+    this.#repetition.learn(learned ? undefined : this.#converter.textOf(event), text, output);
+    return output;
   }
 
   #flush(): boolean {

@@ -14,6 +14,8 @@ const COLON = 58;
 const SPACE = 32;
 const JOIN: Buffer = Buffer.from("\n");
 const EMPTY: Buffer = Buffer.alloc(0);
+const DATA: Buffer = Buffer.from("data");
+const EVENT: Buffer = Buffer.from("event");
 
 export class SseParser {
   readonly #maxEventBytes: number;
@@ -89,16 +91,12 @@ export class SseParser {
       if (text[0] === 0xef && text[1] === 0xbb && text[2] === 0xbf) text = text.subarray(3);
     }
     if (text.length === 0) return this.#dispatch();
-    const colon = text.indexOf(COLON);
-    if (colon === 0) return;
-    const field = text.toString("latin1", 0, colon === -1 ? text.length : colon);
-    let value = colon === -1 ? EMPTY : text.subarray(colon + 1);
-    if (value[0] === SPACE) value = value.subarray(1);
-    if (field === "event") this.#name = value.toString("utf8");
-    if (field !== "data") return;
-    this.#limit(value.length);
-    this.#data.push(value);
-    this.#dataBytes += value.length + 1;
+    if (isField(text, DATA)) {
+      const value = valueOf(text, DATA);
+      this.#limit(value.length);
+      this.#data.push(value);
+      this.#dataBytes += value.length + 1;
+    } else if (isField(text, EVENT)) this.#name = valueOf(text, EVENT).toString("utf8");
   }
 
   #dispatch(): void {
@@ -120,4 +118,15 @@ export class SseParser {
 
 function joined(lines: readonly Buffer[]): Buffer {
   return Buffer.concat(lines.flatMap((line, index) => (index === 0 ? [line] : [JOIN, line])));
+}
+
+/** A name without a colon is a field without a value. */
+function isField(line: Buffer, name: Buffer): boolean {
+  if (line.length < name.length) return false;
+  for (let at = 0; at < name.length; at++) if (line[at] !== name[at]) return false;
+  return line.length === name.length || line[name.length] === COLON;
+}
+
+function valueOf(line: Buffer, name: Buffer): Buffer {
+  return line.subarray(name.length + (line[name.length + 1] === SPACE ? 2 : 1));
 }

@@ -7,6 +7,7 @@ import { completionsToMessages } from "../../../../src/proxy/llm/convert/complet
 import { completions } from "../../../../src/proxy/llm/formats/completions.ts";
 import { mayCarryUsage, type Format } from "../../../../src/proxy/llm/formats/format.ts";
 import { messages } from "../../../../src/proxy/llm/formats/messages.ts";
+import type { JsonObject } from "../../../../src/proxy/llm/json.ts";
 import { scanStream, translateStream } from "../../../../src/proxy/llm/stream/bodies.ts";
 import { openLedger } from "../../../../src/proxy/llm/usage.ts";
 import { readBody, streamFrom, TestExchange } from "../../../support/llm-harness.ts";
@@ -80,6 +81,64 @@ test("a translated stream is the same whatever the chunking", async () => {
     fc.asyncProperty(fc.array(fc.nat(1000), { maxLength: 20 }), async (places) =>
       assert.equal(await translated(cut(whole, places)), expected),
     ),
+  );
+});
+
+/** Texts that look like the rest of an event are among them. */
+const someText = fc.oneof(
+  fc.constantFrom(
+    "",
+    "a",
+    "text",
+    "text_delta",
+    "content",
+    "i",
+    "}}",
+    '"',
+    "\\",
+    'a","index":7,"x":"b',
+    "ü",
+    "\n",
+    "\u2028",
+  ),
+  fc.string(),
+);
+const someEvent = fc.oneof(
+  { weight: 8, arbitrary: someText.map((text) => textEvent({ type: "text_delta", text })) },
+  someText.map((thinking) => textEvent({ type: "thinking_delta", thinking })),
+  someText.map((text) => ({ ...textEvent({ type: "text_delta", text }), more: text })),
+  someText.map((partial_json) => textEvent({ type: "input_json_delta", partial_json })),
+  someText.map((name) => ({
+    type: "content_block_start",
+    index: 1,
+    content_block: { type: "tool_use", id: "t", name },
+  })),
+  someText.map((id) => ({ type: "message_start", message: { id, model: "m", usage: { input_tokens: 1 } } })),
+  fc.constant({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 3 } }),
+);
+
+function textEvent(delta: object): object {
+  return { type: "content_block_delta", index: 0, delta };
+}
+
+test("events that repeat the one before but for its text are answered as if each had been converted", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(someEvent, fc.boolean()), { maxLength: 30 }), async (given) => {
+      const converter = completionsToMessages.stream(1);
+      const finish = JSON.parse(FINISH.slice("data: ".length)) as object; // our own text
+      const all = [...given, [finish, false] as const];
+      // The same object may be written with spaces or without.
+      const printed = all.map(([event, wide]) => JSON.stringify(event, undefined, wide ? 1 : 0).replaceAll("\n", ""));
+      const expected = printed.flatMap((event) => converter.event(JSON.parse(event) as JsonObject));
+      const { context } = await books(messages);
+      const source = streamFrom(printed.map((event) => Buffer.from(`data: ${event}\n\n`)));
+      const { text } = await readBody(translateStream(source, context, completionsToMessages.stream(1)));
+      assert.equal(
+        text,
+        [...expected.map((item) => JSON.stringify(item)), "[DONE]"].map((item) => `data: ${item}\n\n`).join(""),
+      );
+    }),
+    { numRuns: 1000 },
   );
 });
 
