@@ -7,13 +7,14 @@ import type { Bind, HttpRoute, Listener } from "../../generated/proto/gwproxy/co
 import { ConfigError, isGwError, messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import type { ApplyResult, Resource, ResourceUpdate } from "../ir/resource.ts";
-import type { BackendRegistry, Callee } from "./backends/registry.ts";
+import type { BackendRegistry, ByteDestination } from "./backends/registry.ts";
 import { checkSettings } from "./backends/settings.ts";
 import { ProxyError } from "./errors.ts";
 import { checkFrontend, FrontendSet } from "./frontends.ts";
 import { bindTls } from "./listeners/bind-tls.ts";
 import type { Frontend } from "./listeners/frontend.ts";
 import { compileServerTls, type BindTls, type ServerTls } from "./listeners/server-tls.ts";
+import type { TcpVisit } from "./listeners/tcp.ts";
 import { bindRule, type BoundRule } from "./pipeline/bind-rule.ts";
 import { compose } from "./pipeline/compose.ts";
 import type { CompiledPolicy, PolicySet } from "./pipeline/policy-set.ts";
@@ -89,8 +90,7 @@ export class Configuration {
         exchange.requestLimitBytes = bodyLimitBytes;
         exchange.responseLimitBytes = bodyLimitBytes;
         const listener = this.#listenerFor(bind, exchange);
-        const { gateway, name } = listener.message;
-        exchange.listener = { bind, gateway: gateway?.name ?? "", namespace: gateway?.namespace ?? "", name };
+        exchange.listener = placeOf(bind, listener.message);
         return run.enter(listener.stage);
       },
     };
@@ -109,15 +109,19 @@ export class Configuration {
   }
 
   /**
-   * The backend of a connection that is passed on as bytes.
-   * @param serverName "" for none
+   * Where a connection goes that is passed on as bytes; what is found on the way is noted.
    * @throws ProxyError listener_not_found, route_not_found, backend_invalid, endpoint_unavailable, policy_refused
    */
-  calleeOf(bind: string, serverName: string): Callee {
-    const name = serverName.toLowerCase();
-    const listener = this.#hosts.get(bind)?.find(name);
+  bytesOf(bind: string, visit: TcpVisit): ByteDestination {
+    const { serverName } = visit;
+    const listener = this.#hosts.get(bind)?.find(serverName);
     if (listener === undefined) throw new ProxyError("listener_not_found");
-    return this.#options.backends.callee(this.#tcp.choose(listener.message.key, name));
+    visit.listener = placeOf(bind, listener.message);
+    if (this.frontendOf(bind).closed) throw new ProxyError("policy_refused");
+    const { route, pick } = this.#tcp.find(listener.message.key, serverName);
+    const { namespace = "", name = "", kind = "" } = route.object ?? {};
+    visit.route = { namespace, name, kind, rule: "0" };
+    return this.#options.backends.byteDestination(pick());
   }
 
   /** @throws ProxyError listener_not_found; misdirected when the handshake chose another listener than the request */
@@ -385,6 +389,10 @@ const RANK: Readonly<Record<Resource["type"], number>> = {
 
 function inOrder(resources: readonly Resource[]): Resource[] {
   return [...resources].sort((a, b) => RANK[a.type] - RANK[b.type]);
+}
+
+function placeOf(bind: string, { gateway, name }: Listener): HttpExchange["listener"] {
+  return { bind, gateway: gateway?.name ?? "", namespace: gateway?.namespace ?? "", name };
 }
 
 function gatewayOf({ gateway }: Listener): string {

@@ -15,7 +15,7 @@ import { createPasswordChecker } from "../lib/password/checker.ts";
 import { createUpstream } from "./backends/client.ts";
 import { createResolver } from "./backends/dns.ts";
 import type { Whereabouts } from "./backends/endpoints.ts";
-import { BackendRegistry, type Callee, type EndpointDump } from "./backends/registry.ts";
+import { BackendRegistry, type ByteDestination, type EndpointDump } from "./backends/registry.ts";
 import { createCallouts } from "./callouts/callouts.ts";
 import { Configuration } from "./configuration.ts";
 import { acceptorOf, type Acceptor } from "./listeners/acceptor.ts";
@@ -24,9 +24,10 @@ import { Announced } from "./listeners/announced.ts";
 import type { Frontend } from "./listeners/frontend.ts";
 import { createHttp1 } from "./listeners/http1.ts";
 import { createHttp2 } from "./listeners/http2.ts";
-import { TcpEngine } from "./listeners/tcp.ts";
+import { TcpEngine, type TcpVisit } from "./listeners/tcp.ts";
 import { BODY_LIMIT_BYTES } from "./pipeline/body.ts";
 import { PolicySet } from "./pipeline/policy-set.ts";
+import { createConnectionRecorder } from "./record-connection.ts";
 import { createRecorder, type Telemetry } from "./record.ts";
 import { allocateShared, openShared, type SharedState } from "./workers/shared-state.ts";
 
@@ -121,6 +122,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     backends.dump().map(({ backend, endpoint, health }) => ({ labels: { backend, endpoint }, value: health })),
   );
   const record = createRecorder(options.telemetry);
+  const recordConnection = createConnectionRecorder(options.telemetry);
   const open = new Map<string, OpenBind>();
   /** Sockets of removed Binds whose last connections are still served. */
   const draining = new Set<BindSocket>();
@@ -136,8 +138,8 @@ export function createProxy(options: ProxyOptions): Proxy {
     const engine = { bind, env, announced, log, frontend, stage: configuration.stageOf(bind), onFinished: record };
     const http1 = createHttp1(engine);
     const http2 = createHttp2(engine);
-    const choose = (serverName: string): Callee => configuration.calleeOf(bind, serverName);
-    const tcp = new TcpEngine({ log, resolver, connectTimeoutMs, choose });
+    const choose = (visit: TcpVisit): ByteDestination => configuration.bytesOf(bind, visit);
+    const tcp = new TcpEngine({ log, bind, upstream, choose, onFinished: recordConnection });
     const acceptor = acceptorOf(message.protocol, {
       log,
       env,

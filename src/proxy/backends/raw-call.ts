@@ -36,6 +36,8 @@ class RawCall implements DialOwner, Abortable {
 
   ready(socket: Socket): void {
     this.#end();
+    // It may be a while before somebody listens, and an error that nobody hears ends the process.
+    socket.on("error", ignore);
     socket.pause();
     this.#settle.resolve(socket);
   }
@@ -56,3 +58,6 @@ class RawCall implements DialOwner, Abortable {
     clearTimeout(this.#deadline);
   }
 }
+
+/** What broke shows as "close". */
+function ignore(): void {}

@@ -34,6 +34,14 @@ export interface Callee {
   begin(): (healthy: boolean | undefined) => void;
 }
 
+/** One endpoint of a backend, for a connection of bytes. */
+export interface ByteDestination {
+  readonly target: UpstreamTarget;
+  /** As the log names it. */
+  readonly name: string;
+  readonly record: Pick<EndpointRecord, "begin" | "end" | "recordHealthy" | "recordUnhealthy">;
+}
+
 export interface BackendSlot {
   readonly id: string;
   readonly backendKey: string;
@@ -76,8 +84,7 @@ export class BackendRegistry {
   readonly #endpoints = new Map<string, EndpointSet>();
   readonly #slots = new Map<string, BackendSlot>();
   readonly #slotsOf = new Map<string, Set<BackendSlot>>();
-  readonly #destinations = new Map<string, Omit<Callee, "target" | "begin"> & { readonly destination: Destination }>();
-
+  readonly #destinations = new Map<string, Reached>();
   readonly #records: RecordBook;
 
   constructor(options: RegistryOptions) {
@@ -229,6 +236,19 @@ export class BackendRegistry {
    * @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused
    */
   callee(key: string): Callee {
+    const { destination, authority, auth } = this.#reach(key);
+    const endpoint = destination.pick();
+    return { target: destination.target(endpoint), authority, auth, begin: () => beginCall(endpoint) };
+  }
+
+  /** As `callee`, for whoever passes bytes on. */
+  byteDestination(key: string): ByteDestination {
+    const { destination } = this.#reach(key);
+    const endpoint = destination.pick();
+    return { target: destination.target(endpoint), name: endpoint.name, record: endpoint.record };
+  }
+
+  #reach(key: string): Reached {
     const message = this.#backends.get(key);
     if (message === undefined) throw new ProxyError("backend_invalid", { detail: `${key} does not exist` });
     let known = this.#destinations.get(key);
@@ -240,10 +260,13 @@ export class BackendRegistry {
       const destination = this.#destination(message, settings, deps);
       this.#destinations.set(key, (known = { destination, authority: authorityOf(message), auth: settings.auth }));
     }
-    const { destination, authority, auth } = known;
-    const endpoint = destination.pick();
-    return { target: destination.target(endpoint), authority, auth, begin: () => beginCall(endpoint) };
+    return known;
   }
+}
+
+/** A backend where no request of a client takes calls. */
+interface Reached extends Omit<Callee, "target" | "begin"> {
+  readonly destination: Destination;
 }
 
 function beginCall({ record }: EndpointState): (healthy: boolean | undefined) => void {

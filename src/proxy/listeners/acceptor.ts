@@ -12,7 +12,7 @@ import { readConnect } from "./connect-head.ts";
 import type { Engine } from "./engine.ts";
 import type { Frontend } from "./frontend.ts";
 import { lookAhead } from "./first-bytes.ts";
-import { peerOf, type Env } from "./peer.ts";
+import { peerOf, type Env, type Peer } from "./peer.ts";
 import { takeByPreface } from "./preface.ts";
 import { readProxyHeader } from "./proxy-header.ts";
 import { refuseSocket } from "./refuse-socket.ts";
@@ -143,9 +143,12 @@ function unwrapperOf(protocol: Protocol, parts: AcceptorParts): (socket: Socket)
   }
 }
 
-function isAdmitted(socket: Socket, parts: AcceptorParts, serverName = ""): boolean {
-  const settings = parts.frontend();
-  const reason = settings.refusal(peerOf(socket, parts, settings, serverName));
+function isAdmitted(
+  socket: Socket,
+  parts: AcceptorParts,
+  peer: Peer = peerOf(socket, parts, parts.frontend()),
+): boolean {
+  const reason = parts.frontend().refusal(peer);
   if (reason === undefined) return true;
   parts.log.debug("connection not authorized", { peer: socket.remoteAddress ?? "", reason });
   socket.destroy();
@@ -153,8 +156,8 @@ function isAdmitted(socket: Socket, parts: AcceptorParts, serverName = ""): bool
 }
 
 function takeBytes(socket: Socket, serverName: string, parts: AcceptorParts): void {
-  if (parts.frontend().closed) socket.destroy();
-  else if (isAdmitted(socket, parts, serverName)) void parts.tcp.take(socket, serverName);
+  const peer = peerOf(socket, parts, parts.frontend(), serverName);
+  if (isAdmitted(socket, parts, peer)) void parts.tcp.take(socket, peer);
 }
 
 /** The server name says whether the handshake is ours or the backend's. */

@@ -1,18 +1,51 @@
 /**
- * Bytes both ways between a client and a backend (TCPRoute, TLSRoute). In: a connection whose route is known. Out: what the
- * client says to the backend and back, each side's end passed on, backpressure both ways. A side that breaks breaks the other.
+ * Bytes both ways between a client and a backend (TCPRoute, TLSRoute). In: a connection that may be taken. Out: what the client
+ * says to the backend and back, each side's end passed on (joint.ts), and one record when both have ended. A drain waits
+ * for them: they end by themselves, or with the sockets of the Bind at the maximum of the drain.
  */
 import type { Socket } from "node:net";
 import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
-import { Dial, type DialSettings } from "../backends/dial.ts";
-import type { Callee } from "../backends/registry.ts";
-import type { UpstreamTarget } from "../backends/upstream.ts";
+import type { ByteDestination } from "../backends/registry.ts";
+import type { Upstream } from "../backends/upstream.ts";
+import { ProxyError } from "../errors.ts";
+import type { Abortable, Exchange } from "../pipeline/exchange.ts";
+import { Joint } from "./joint.ts";
+import type { Peer } from "./peer.ts";
 
-export interface TcpOptions extends DialSettings {
+export interface TcpOptions {
   readonly log: Logger;
-  /** The backend for a connection. @param serverName "" for none @throws ProxyError when there is none */
-  readonly choose: (serverName: string) => Callee;
+  readonly bind: string;
+  readonly upstream: Pick<Upstream, "open">;
+  /** Where the bytes go; the listener, the route and the backend are noted as they are found. @throws ProxyError */
+  readonly choose: (visit: TcpVisit) => ByteDestination;
+  readonly onFinished: (visit: TcpVisit) => void;
+}
+
+/** One connection and what is known about it, for the log. */
+export class TcpVisit {
+  readonly peer: Peer;
+  readonly startedAtMs: number = performance.now();
+  listener: Exchange["listener"];
+  route: Exchange["route"] = undefined;
+  backend: string | undefined = undefined;
+  endpoint: string | undefined = undefined;
+  /** Why it was refused, or broke off. */
+  error: ProxyError | undefined = undefined;
+  /** The client went away before there was anybody to talk to. */
+  clientGone = false;
+  receivedBytes = 0;
+  sentBytes = 0;
+
+  constructor(peer: Peer, bind: string) {
+    this.peer = peer;
+    this.listener = { bind, gateway: "", namespace: "", name: "" };
+  }
+
+  /** In lower case, "" for none. */
+  get serverName(): string {
+    return this.peer.serverName?.toLowerCase() ?? "";
+  }
 }
 
 export class TcpEngine {
@@ -23,53 +56,67 @@ export class TcpEngine {
   }
 
   /** @param socket paused; what was read of it is back in it */
-  async take(socket: Socket, serverName: string): Promise<void> {
+  async take(socket: Socket, peer: Peer): Promise<void> {
+    const { choose, log, bind, onFinished } = this.#options;
+    const visit = new TcpVisit(peer, bind);
     socket.on("error", ignore);
     try {
-      await this.#connect(socket, serverName);
+      await this.#connect(socket, choose(visit), visit);
     } catch (error) {
-      this.#options.log.warn("connection refused", { server_name: serverName, reason: messageOf(error) });
       socket.destroy();
+      if (error instanceof ClientGone) visit.clientGone = true;
+      else {
+        visit.error = error instanceof ProxyError ? error : new ProxyError("internal", { cause: error });
+        log.debug("connection refused", { server_name: visit.serverName, reason: messageOf(error) });
+      }
+      onFinished(visit);
     }
   }
 
-  async #connect(client: Socket, serverName: string): Promise<void> {
-    const { target, begin } = this.#options.choose(serverName);
-    const done = begin();
+  async #connect(socket: Socket, { target, name, record }: ByteDestination, visit: TcpVisit): Promise<void> {
+    visit.endpoint = name;
+    const startedMs = performance.now();
+    const { open } = this.#options.upstream;
     let upstream: Socket;
+    record.begin();
     try {
-      upstream = await opened(target, this.#options, client);
+      upstream = await open(target, {
+        deadlineAtMs: undefined,
+        timeoutCode: "request_timeout",
+        abort: new Leaver(socket),
+      });
+      record.recordHealthy((performance.now() - startedMs) / 1000);
     } catch (error) {
-      done(client.destroyed ? undefined : false);
+      if (!(error instanceof ClientGone)) record.recordUnhealthy();
+      record.end();
       throw error;
     }
-    let failure: Error | undefined;
-    upstream.on("error", (error) => (failure = error));
-    upstream.on("close", () => {
-      done(failure === undefined);
-      if (failure !== undefined) this.#options.log.warn("backend connection failed", { reason: failure.message });
-      // What the backend sent last is still on its way to the client, unless the backend broke off.
-      if (failure !== undefined || !client.writableEnded) client.destroy();
+    upstream.on("error", (cause) => {
+      visit.error ??= new ProxyError("upstream_broken", { detail: cause.message, cause });
     });
-    client.on("close", () => {
-      if (!upstream.destroyed) upstream.destroy();
-    });
-    client.pipe(upstream);
-    upstream.pipe(client);
+    new Joint(socket, upstream, (joint) => {
+      record.end();
+      visit.receivedBytes = joint.fromClient;
+      visit.sentBytes = joint.fromUpstream;
+      this.#options.onFinished(visit);
+    }).start();
   }
 }
 
-/** A connection to the backend, given up when the client goes. */
-function opened(target: UpstreamTarget, settings: DialSettings, client: Socket): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const dial = new Dial(target, [], settings, { ready: resolve, failed: reject });
-    client.once("close", () => {
-      dial.cancel();
-      reject(new Error("the client has gone"));
-    });
-    if (client.destroyed) reject(new Error("the client has gone"));
-    else dial.start();
-  });
+class ClientGone extends Error {}
+
+/** A client that leaves while its backend is being called takes the call with it. */
+class Leaver {
+  readonly #socket: Socket;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+  }
+
+  onAbort(target: Abortable): void {
+    if (this.#socket.destroyed) target.abort(new ClientGone());
+    else this.#socket.once("close", () => target.abort(new ClientGone()));
+  }
 }
 
 function ignore(): void {}

@@ -5,24 +5,29 @@ import { ProxyError } from "../errors.ts";
 import { HostMap } from "./host.ts";
 import { compare } from "./precedence.ts";
 
-type Pick = () => string | undefined;
-
-interface Entry {
+export interface Way {
   readonly route: TcpRoute;
-  readonly pick: Pick;
+  /** Key of the backend that is to serve a connection. @throws ProxyError backend_invalid */
+  readonly pick: () => string;
 }
 
 export class TcpRouter {
-  readonly #routes = new Map<string, Entry>();
+  readonly #routes = new Map<string, Way>();
   /** By key of the listener; made when first asked for after a change. */
-  #hosts: Map<string, HostMap<Pick>> | undefined;
+  #hosts: Map<string, HostMap<Way>> | undefined;
 
   put(route: TcpRoute): void {
     const choices = route.backends.map(({ weight, backend, invalidReason }) => ({
       weight,
       value: invalidReason === "" ? backend : "",
     }));
-    this.#routes.set(route.key, { route, pick: createPicker(choices) });
+    const draw = createPicker(choices);
+    const pick = (): string => {
+      const backend = draw();
+      if (backend === undefined || backend === "") throw new ProxyError("backend_invalid");
+      return backend;
+    };
+    this.#routes.set(route.key, { route, pick });
     this.#hosts = undefined;
   }
 
@@ -33,29 +38,26 @@ export class TcpRouter {
 
   /**
    * @param serverName in lower case, "" for none
-   * @returns key of the backend that is to serve a connection
-   * @throws ProxyError route_not_found, backend_invalid
+   * @throws ProxyError route_not_found
    */
-  choose(listener: string, serverName: string): string {
+  find(listener: string, serverName: string): Way {
     this.#hosts ??= this.#index();
-    const pick = this.#hosts.get(listener)?.find(serverName);
-    if (pick === undefined) throw new ProxyError("route_not_found");
-    const backend = pick();
-    if (backend === undefined || backend === "") throw new ProxyError("backend_invalid");
-    return backend;
+    const way = this.#hosts.get(listener)?.find(serverName);
+    if (way === undefined) throw new ProxyError("route_not_found");
+    return way;
   }
 
-  #index(): Map<string, HostMap<Pick>> {
-    const byListener = new Map<string, HostMap<Pick>>();
+  #index(): Map<string, HostMap<Way>> {
+    const byListener = new Map<string, HostMap<Way>>();
     const byAge = [...this.#routes.values()].sort(
       (a, b) => compare(a.route.createdAtMs, b.route.createdAtMs) || compare(a.route.key, b.route.key),
     );
-    for (const { route, pick } of byAge)
-      for (const { listener, hostnames } of route.parents) {
+    for (const way of byAge)
+      for (const { listener, hostnames } of way.route.parents) {
         let hosts = byListener.get(listener);
         if (hosts === undefined) byListener.set(listener, (hosts = new HostMap()));
         for (const hostname of hostnames.length === 0 ? [""] : hostnames)
-          if (hosts.get(hostname) === undefined) hosts.set(hostname, pick);
+          if (hosts.get(hostname) === undefined) hosts.set(hostname, way);
       }
     return byListener;
   }

@@ -25,18 +25,18 @@ test("the most specific name wins, and of equal ones the oldest route", () => {
     route("young", ["a.test"], { createdAtMs: 9n }),
     route("old", ["a.test"], { createdAtMs: 1n }),
   );
-  assert.equal(found.choose(LISTENER, "a.test"), "old");
-  assert.equal(found.choose(LISTENER, "b.test"), "wide");
-  assert.equal(found.choose(LISTENER, ""), "any");
+  assert.equal(found.find(LISTENER, "a.test").pick(), "old");
+  assert.equal(found.find(LISTENER, "b.test").pick(), "wide");
+  assert.equal(found.find(LISTENER, "").pick(), "any");
   found.remove("old");
-  assert.equal(found.choose(LISTENER, "a.test"), "young");
+  assert.equal(found.find(LISTENER, "a.test").pick(), "young");
 });
 
 test("a listener without a route for the name, and a route without a usable backend, have nothing to offer", () => {
   const broken = route("broken", ["b.test"], { backends: [{ weight: 1, invalidReason: "gone" }] });
   const found = router(route("a", ["a.test"]), broken, route("none", ["c.test"], { backends: [] }));
-  assert.throws(() => found.choose(LISTENER, "x.test"), /route not found/);
-  assert.throws(() => found.choose("default/gw.other", "a.test"), /route not found/);
-  assert.throws(() => found.choose(LISTENER, "b.test"), /no valid backend/);
-  assert.throws(() => found.choose(LISTENER, "c.test"), /no valid backend/);
+  assert.throws(() => found.find(LISTENER, "x.test").pick(), /route not found/);
+  assert.throws(() => found.find("default/gw.other", "a.test").pick(), /route not found/);
+  assert.throws(() => found.find(LISTENER, "b.test").pick(), /no valid backend/);
+  assert.throws(() => found.find(LISTENER, "c.test").pick(), /no valid backend/);
 });
