@@ -1,3 +1,11 @@
+/** IP addresses as text and as bytes. */
+import { isIP } from "node:net";
+
+/** Whether the text is an IPv4 or IPv6 address. */
+export function isIpAddress(text: string): boolean {
+  return isIP(text) !== 0;
+}
+
 /** An IP address in text → its 4 or 16 bytes in network order. The text has passed net.isIP. */
 export function ipBytes(address: string): Buffer {
   const text = address.replace(/%.*$/, "");

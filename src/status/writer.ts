@@ -8,7 +8,7 @@ import { messageOf, SourceError } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import type { DesiredStatus } from "./desired.ts";
 import { statusWrite } from "./patches.ts";
-import { createKeyedQueue } from "./queue.ts";
+import { createKeyedQueue } from "../lib/keyed-queue.ts";
 
 /** What the writer needs of a Kubernetes API. Failures other than the named outcomes are thrown and tried again. */
 export interface StatusClient {
@@ -31,6 +31,10 @@ export interface StatusWriter {
   observe(object: KubeObject): void;
   /** The object is gone. */
   forget(id: ObjectId): void;
+  /** Another replica writes: until `resume`, what is wanted is only remembered. */
+  pause(): void;
+  /** Writes what is wanted from now on, and what was wanted meanwhile. */
+  resume(): void;
   /** Resolves when everything wanted has been written. */
   idle(): Promise<void>;
   stop(): Promise<void>;
@@ -50,6 +54,7 @@ const CONFLICTS_IN_A_ROW = 5;
 export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
   const { client, log, now = () => new Date(), retryMs = { initial: 500, max: 10_000 } } = options;
   const wanted = new Map<string, DesiredStatus>();
+  let isPaused = false;
 
   const queue = createKeyedQueue<DesiredStatus>({
     concurrency: CONCURRENT_WRITES,
@@ -64,18 +69,26 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
     put(desired) {
       const key = objectKey(desired.id);
       wanted.set(key, desired);
-      queue.put(key, desired);
+      if (!isPaused) queue.put(key, desired);
     },
     observe(object) {
       const key = objectKey(objectId(object));
       const desired = wanted.get(key);
-      if (desired === undefined || queue.has(key)) return;
+      if (isPaused || desired === undefined || queue.has(key)) return;
       // Later, and each time later: two that disagree must not fill the API server with their quarrel.
       if (statusWrite(desired, object, now()) !== undefined) queue.putLater(key, desired);
     },
     forget(id) {
       wanted.delete(objectKey(id));
       queue.forget(objectKey(id));
+    },
+    pause() {
+      isPaused = true;
+      for (const key of wanted.keys()) queue.forget(key);
+    },
+    resume() {
+      isPaused = false;
+      for (const [key, desired] of wanted) queue.put(key, desired);
     },
     idle: () => queue.idle(),
     stop: () => queue.stop(),

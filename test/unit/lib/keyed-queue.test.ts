@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createKeyedQueue, type KeyedQueue } from "../../../src/status/queue.ts";
+import { createKeyedQueue, type KeyedQueue } from "../../../src/lib/keyed-queue.ts";
 
 interface Job {
   readonly key: string;

@@ -2,7 +2,7 @@
  * Work by key, the latest value wins: while one value of a key is being worked on, newer ones replace each other and
  * the last is done next. Failures are tried again with growing waits, per key, for as long as the key is wanted.
  */
-import { createBackoff, type Backoff } from "../lib/backoff.ts";
+import { createBackoff, type Backoff } from "./backoff.ts";
 
 export interface KeyedQueue<Value> {
   /** To be done as soon as a worker is free; ends a wait after earlier failures. */
