@@ -4,32 +4,23 @@
  *
  * A resource that a data plane refused says so where its object has a condition for it, with a reason it already has:
  * GwPolicy `Attached` False/Pending and HTTPRoute `ResolvedRefs` False/TranslationError on the Gateway concerned, GwBackend
- * `Accepted` False/TranslationError, listener `Programmed` False/Invalid, and the Gateway's when no listener is left.
+ * `Accepted` False/TranslationError; for listeners see compute-gateway.ts.
  */
 import { Condition, Reason } from "../api/conditions.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP } from "../api/refs.ts";
 import type { StatusFacts } from "../translator/facts.ts";
-import type { Fault } from "../translator/gateway.ts";
 import type {
   BackendFacts,
   ClassFacts,
-  GatewayFacts,
-  ListenerSetFacts,
   ModelFacts,
   TlsPolicyFacts,
   PolicyFacts,
   RouteFacts,
 } from "../translator/facts.ts";
 import { SUPPORTED_FEATURES } from "./supported-features.ts";
-import type { DesiredCondition, DesiredEntry, DesiredListener, DesiredStatus } from "./desired.ts";
-
-export interface StatusContext {
-  readonly controllerName: string;
-  /** Whether at least one data plane has acknowledged the resource of this key. */
-  readonly acknowledged: (resourceKey: string) => boolean;
-  /** What a data plane said when it refused a resource: one of this Gateway ("namespace/name"), or any when unset. */
-  readonly refusal: (type: RouteFacts["resource"], resourceKey: string, gateway?: string) => string | undefined;
-}
+import { computeGateway, computeListenerSet } from "./compute-gateway.ts";
+import { conditionsAt, refusedBy, type Make, type StatusContext } from "./condition.ts";
+import type { DesiredCondition, DesiredEntry, DesiredStatus } from "./desired.ts";
 
 /** `status.ancestors` holds 16 entries at most. */
 const MAX_ANCESTORS = 16;
@@ -60,139 +51,10 @@ export function computeStatus(facts: StatusFacts, context: StatusContext): Desir
   }
 }
 
-type Make = (
-  type: string,
-  status: boolean | DesiredCondition["status"],
-  reason: string,
-  message: string,
-) => DesiredCondition;
-
-function conditionsAt(observedGeneration: number): Make {
-  return (type, status, reason, message) => ({
-    type,
-    status: typeof status === "string" ? status : status ? "True" : "False",
-    reason,
-    message,
-    observedGeneration,
-  });
-}
-
 function computeClass({ id, generation }: ClassFacts): DesiredStatus {
   const make = conditionsAt(generation);
   const accepted = make(Condition.Accepted, true, Reason.Accepted, "served by this controller");
   return { id, form: "keyed", conditions: [accepted], supportedFeatures: SUPPORTED_FEATURES };
-}
-
-function computeGateway(
-  { id, generation, listeners, attached, attachedListenerSets, client, admitsUnverifiedClients }: GatewayFacts,
-  { refusal }: StatusContext,
-): DesiredStatus {
-  const make = conditionsAt(generation);
-  const bad = listeners.filter(({ fault }) => fault !== undefined);
-  const none = bad.length > 0 && bad.length === listeners.length;
-  const message = bad.map(({ name, fault }) => `listener ${name}: ${fault?.message}`).join("; ");
-  const refusals = new Map(
-    listeners.map(({ name, key, bind }) => [name, refusal("Listener", key) ?? refusal("Bind", bind)]),
-  );
-  const refused = [...refusals].flatMap(([name, reason]) =>
-    reason === undefined ? [] : [`listener ${name}: ${refusedBy(reason)}`],
-  );
-  const unserved = listeners.filter(({ name, fault }) => fault !== undefined || refusals.get(name) !== undefined);
-  return {
-    id,
-    form: "keyed",
-    attachedListenerSets,
-    conditions: [
-      bad.length === 0
-        ? make(Condition.Accepted, true, Reason.Accepted, "all listeners are valid")
-        : make(Condition.Accepted, !none, Reason.ListenersNotValid, message),
-      unserved.length > 0 && unserved.length === listeners.length
-        ? make(Condition.Programmed, false, Reason.Invalid, ["no listener can serve", ...refused].join("; "))
-        : make(
-            Condition.Programmed,
-            true,
-            Reason.Programmed,
-            ["configuration is sent to data planes", ...refused].join("; "),
-          ),
-      ...(client === undefined ? [] : [clientCondition(client.fault, make)]),
-      ...(admitsUnverifiedClients ? [unverifiedClients(make)] : []),
-    ],
-    listeners: listeners.map((listener) =>
-      computeListener(listener, attached.get(listener.key) ?? 0, refusals.get(listener.name), make),
-    ),
-  };
-}
-
-function clientCondition(fault: Fault | undefined, make: Make): DesiredCondition {
-  if (fault !== undefined) return make(Condition.ResolvedRefs, false, fault.reason, fault.message);
-  return make(Condition.ResolvedRefs, true, Reason.ResolvedRefs, "all references are resolved");
-}
-
-function unverifiedClients(make: Make): DesiredCondition {
-  const message = "AllowInsecureFallback lets clients in without a certificate that is trusted";
-  return make(Condition.InsecureFrontendValidationMode, true, Reason.ConfigurationChanged, message);
-}
-
-function computeListenerSet(
-  { id, generation, gateway, allowed, listeners, attached }: ListenerSetFacts,
-  { refusal }: StatusContext,
-): DesiredStatus {
-  const make = conditionsAt(generation);
-  const bad = listeners.filter(({ fault }) => fault !== undefined);
-  const both = (status: boolean, reason: Reason, message: string): DesiredCondition[] =>
-    [Condition.Accepted, Condition.Programmed].map((type) => make(type, status, reason, message));
-  const conditions = (): DesiredCondition[] => {
-    if (!allowed) return both(false, Reason.NotAllowed, `Gateway ${gateway} does not take ListenerSets from here`);
-    const message = bad.map(({ name, fault }) => `listener ${name}: ${fault?.message}`).join("; ");
-    if (bad.length > 0) return both(bad.length < listeners.length, Reason.ListenersNotValid, message);
-    return [
-      make(Condition.Accepted, true, Reason.Accepted, "all listeners are valid"),
-      make(Condition.Programmed, true, Reason.Programmed, "configuration is sent to data planes"),
-    ];
-  };
-  return {
-    id,
-    form: "keyed",
-    conditions: conditions(),
-    listeners: listeners.map((listener) => {
-      const refused = refusal("Listener", listener.key) ?? refusal("Bind", listener.bind);
-      return computeListener(listener, attached.get(listener.key) ?? 0, refused, make);
-    }),
-  };
-}
-
-function computeListener(
-  { name, supportedKinds, fault, tlsFault, kindFault }: GatewayFacts["listeners"][number],
-  attachedRoutes: number,
-  refusal: string | undefined,
-  make: Make,
-): DesiredListener {
-  const refFault = tlsFault ?? kindFault;
-  const conflict = fault?.reason === Reason.HostnameConflict || fault?.reason === Reason.ProtocolConflict;
-  const programmed = (): DesiredCondition => {
-    if (fault !== undefined)
-      return make(Condition.Programmed, false, conflict ? fault.reason : Reason.Invalid, fault.message);
-    if (tlsFault !== undefined) return make(Condition.Programmed, false, Reason.Invalid, tlsFault.message);
-    if (refusal !== undefined) return make(Condition.Programmed, false, Reason.Invalid, refusedBy(refusal));
-    return make(Condition.Programmed, true, Reason.Programmed, "the listener is sent to data planes");
-  };
-  return {
-    name,
-    attachedRoutes,
-    supportedKinds,
-    conditions: [
-      fault === undefined
-        ? make(Condition.Accepted, true, Reason.Accepted, "the listener is valid")
-        : make(Condition.Accepted, false, fault.reason, fault.message),
-      programmed(),
-      conflict
-        ? make(Condition.Conflicted, true, fault.reason, fault.message)
-        : make(Condition.Conflicted, false, Reason.NoConflicts, "no other listener is in the way"),
-      refFault === undefined
-        ? make(Condition.ResolvedRefs, true, Reason.ResolvedRefs, "all references are resolved")
-        : make(Condition.ResolvedRefs, false, refFault.reason, refFault.message),
-    ],
-  };
 }
 
 function computeRoute(
@@ -309,10 +171,6 @@ function attachment(
   if (reason !== undefined) return make(Condition.Attached, false, Reason.Pending, refusedBy(reason));
   if (acknowledged(key)) return make(Condition.Attached, true, Reason.Attached, "the policy is in force");
   return make(Condition.Attached, "Unknown", Reason.Pending, "no data plane has acknowledged the policy yet");
-}
-
-function refusedBy(reason: string): string {
-  return `a data plane refused it: ${reason}`;
 }
 
 function atMost(entries: readonly DesiredEntry[], make: Make): DesiredEntry[] {

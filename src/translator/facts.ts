@@ -17,6 +17,12 @@ interface Facts<K extends string> {
 export type ClassFacts = Facts<"GatewayClass">;
 
 export interface GatewayFacts extends Facts<"Gateway"> {
+  /** Why it is not accepted as a whole, whatever its listeners say. */
+  readonly fault: Fault | undefined;
+  /** Why it cannot have the address that it asks for. */
+  readonly addressFault: Fault | undefined;
+  /** The address that it asks for. */
+  readonly address: string | undefined;
   readonly listeners: readonly ListenerView[];
   /** Listener key → accepted routes. */
   readonly attached: ReadonlyMap<string, number>;
@@ -118,6 +124,9 @@ export function diagnosticsOf(facts: ObjectFacts): Diagnostic[] {
       return listenerDiagnostics(facts.listeners, error);
     case "Gateway":
       return [
+        ...[facts.fault, facts.addressFault].flatMap((fault) =>
+          fault === undefined ? [] : [error(codeOf(fault.reason), "spec", fault.message)],
+        ),
         ...listenerDiagnostics(facts.listeners, error),
         ...(facts.client?.fault === undefined
           ? []

@@ -31,6 +31,7 @@ import { gatewaysOfTargets, resolveTargets, type TargetResolution } from "./poli
 import { gatewaysByUse, union, type BackendReach, type ServiceReach } from "./reach.ts";
 import { irRef } from "./refs.ts";
 import { indexBackendPolicies, type KeySetRequest } from "./remote-key-set.ts";
+import { declarePlacements, type Placement } from "./placement.ts";
 import { declareRouteKind } from "./route-kind.ts";
 import { translateGrpcRoute } from "./routes/grpc.ts";
 import { translateHttpRoute } from "./routes/http.ts";
@@ -43,6 +44,7 @@ export interface TranslatorGraph {
   readonly graph: Graph;
   readonly inputs: Inputs;
   readonly gateways: Collection<GatewayView>;
+  readonly placements: Collection<Placement>;
   /** What each object sends. */
   readonly sent: readonly Collection<readonly Sent[]>[];
   /** What has to be fetched for each policy. */
@@ -64,6 +66,7 @@ export function declareGraph(options: TranslatorOptions): TranslatorGraph {
     graph,
     inputs,
     gateways: routing.gateways,
+    placements: routing.placements,
     documents: contents.documents,
     sent: [...routing.sent, ...destinations.sent, ...policies.sent],
     facts: { ...routing.facts, ...destinations.facts, ...policies.facts, ...declareModels(graph, inputs, routing) },
@@ -71,7 +74,9 @@ export function declareGraph(options: TranslatorOptions): TranslatorGraph {
       GwParameters: graph.derive("parameters facts", inputs.parameters, (_key, object): ObjectFacts => ({
         kind: "GwParameters",
         ...identify(object),
-        diagnostics: [notServed(objectId(object), "deploys no proxies, so parameters have no effect")],
+        diagnostics: [
+          notServed(objectId(object), "deploys every Gateway in the same way, so parameters have no effect"),
+        ],
       })),
     },
   };
@@ -98,6 +103,8 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
     if (owner !== controllerName) return undefined;
     return translateGateway(gateway, setsOfGateway(gateway, sets, read), { secrets, grants, read });
   });
+  const { parameters } = inputs;
+  const placements = declarePlacements(graph, gateways, { gateways: inputs.gateways, parameters });
   const listenerSets = graph.derive("listener set views", inputs.listenerSets, (_key, set, read) => {
     const gateway = read.get(gateways, gatewayOfSet(set) ?? "");
     return gateway?.sets.find(({ id }) => deepEqual(id, objectId(set)));
@@ -152,7 +159,9 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
       const joined = gateway.sets.filter((set) => set.listeners.some(({ fault }) => fault === undefined));
       const attached = attachedTo(listeners, read);
       const attachedListenerSets = joined.length;
-      const common = { id, generation, listeners, client, admitsUnverifiedClients };
+      const { fault, addressFault, address } = read.get(placements, key) ?? {};
+      const whole = { fault, addressFault, address };
+      const common = { id, generation, listeners, client, admitsUnverifiedClients, ...whole };
       return { kind: "Gateway", ...common, attached, attachedListenerSets };
     }),
     ListenerSet: graph.derive("listener set facts", listenerSets, (_key, set, read): StatusFacts => ({
@@ -171,6 +180,7 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
     secrets,
     services,
     gateways,
+    placements,
     allGateways,
     listenerSets,
     attachments,

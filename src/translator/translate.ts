@@ -7,13 +7,18 @@ import { diagnosticsOf, type ObjectFacts } from "./facts.ts";
 import { declareGraph } from "./graph.ts";
 import { feed } from "./inputs.ts";
 import { Outbox } from "./outbox.ts";
+import type { Placement } from "./placement.ts";
 import type { Translator, TranslatorOptions } from "./translator.ts";
 
 export function createTranslator(options: TranslatorOptions): Translator {
-  const { graph, inputs, gateways, sent, facts, remarks, documents } = declareGraph(options);
+  const { graph, inputs, gateways, placements, sent, facts, remarks, documents } = declareGraph(options);
   const outbox = new Outbox();
   let touched: ObjectId[] = [];
   let isWantedNew = false;
+  let placed = new Map<string, Placement | undefined>();
+  placements.onChange((changes) => {
+    for (const { key, after } of changes) placed.set(key, after);
+  });
   documents.onChange(() => (isWantedNew = true));
   for (const collection of sent) collection.onChange((changes) => outbox.collect(changes));
   const found: FaultyObjects[] = [...Object.values(facts), ...Object.values(remarks)].map((collection) => {
@@ -30,9 +35,11 @@ export function createTranslator(options: TranslatorOptions): Translator {
     apply(events) {
       touched = [];
       isWantedNew = false;
+      placed = new Map();
       for (const event of events) feed(inputs, event);
       graph.flush();
-      return { ...outbox.take(), touched, documents: isWantedNew ? [...documents.values()].flat() : undefined };
+      const wanted = isWantedNew ? [...documents.values()].flat() : undefined;
+      return { ...outbox.take(), touched, placements: placed, documents: wanted };
     },
     resourcesOf: (gateway) => outbox.resourcesOf(gateway),
     resources: () => outbox.resources(),

@@ -7,6 +7,7 @@ import type { Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { Document, WantedDocument } from "../sources/remote/documents.ts";
 import type { Diagnostic } from "./diagnostics.ts";
 import type { StatusFacts } from "./facts.ts";
+import type { Placement } from "./placement.ts";
 
 export type TranslatorEvent =
   | { readonly type: "set"; readonly object: KubeObject }
@@ -30,6 +31,8 @@ export interface TranslationStep {
   readonly byGateway: ReadonlyMap<string, ResourceUpdate>;
   /** Objects whose diagnostics or attachment changed: their status has to be computed again. */
   readonly touched: readonly ObjectId[];
+  /** Gateways ("namespace/name") that are to be deployed in another way, or no longer. */
+  readonly placements: ReadonlyMap<string, Placement | undefined>;
   /** Everything that has to be fetched from other servers; undefined when that did not change. */
   readonly documents: readonly WantedDocument[] | undefined;
 }

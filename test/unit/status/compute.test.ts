@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { computeStatus, type StatusContext } from "../../../src/status/compute.ts";
+import { computeStatus } from "../../../src/status/compute.ts";
+import type { DeploymentState, StatusContext } from "../../../src/status/condition.ts";
+import { Reason } from "../../../src/api/conditions.ts";
 import type { DesiredCondition, DesiredStatus } from "../../../src/status/desired.ts";
 import type { BackendFacts, GatewayFacts, PolicyFacts, RouteFacts } from "../../../src/translator/facts.ts";
 
@@ -136,32 +138,36 @@ test("a refused backend is not accepted", () => {
   assert.deepEqual(conditionsOf(refusing("Backend backend/default/other")), ["Accepted True Accepted: translated"]);
 });
 
+const listener = (name: string, port: number) => ({
+  name,
+  key: `default/main.${name}`,
+  bind: `${port}/default/main`,
+  port,
+  hostname: "",
+  supportedKinds: [],
+  namespaces: { from: "Same" },
+  protocol: "HTTP",
+  fault: undefined,
+  kindFault: undefined,
+  tlsFault: undefined,
+});
+const GATEWAY_FACTS: GatewayFacts = {
+  kind: "Gateway",
+  id: { group: "gateway.networking.k8s.io", kind: "Gateway", namespace: "default", name: "main" },
+  generation: 1,
+  listeners: [listener("a", 80), listener("b", 81)],
+  attached: new Map(),
+  attachedListenerSets: 0,
+  client: undefined,
+  admitsUnverifiedClients: false,
+  fault: undefined,
+  addressFault: undefined,
+  address: undefined,
+};
+
 test("a refused listener is not programmed, and the Gateway is not when none is left", () => {
-  const listener = (name: string, port: number) => ({
-    name,
-    key: `default/main.${name}`,
-    bind: `${port}/default/main`,
-    port,
-    hostname: "",
-    supportedKinds: [],
-    namespaces: { from: "Same" },
-    protocol: "HTTP",
-    fault: undefined,
-    kindFault: undefined,
-    tlsFault: undefined,
-  });
-  const facts: GatewayFacts = {
-    kind: "Gateway",
-    id: { group: "gateway.networking.k8s.io", kind: "Gateway", namespace: "default", name: "main" },
-    generation: 1,
-    listeners: [listener("a", 80), listener("b", 81)],
-    attached: new Map(),
-    attachedListenerSets: 0,
-    client: undefined,
-    admitsUnverifiedClients: false,
-  };
   const programmed = (...refused: readonly string[]): string[] => {
-    const status = computeStatus(facts, refusing(...refused));
+    const status = computeStatus(GATEWAY_FACTS, refusing(...refused));
     assert.ok(status.form === "keyed");
     const all = [status.conditions, ...(status.listeners ?? []).map(({ conditions }) => conditions)];
     return all.flatMap((conditions) => summary(conditions.filter(({ type }) => type === "Programmed")));
@@ -176,5 +182,57 @@ test("a refused listener is not programmed, and the Gateway is not when none is 
     `Programmed False Invalid: no listener can serve; listener a: ${sentence}; listener b: ${sentence}`,
     `Programmed False Invalid: ${sentence}`,
     `Programmed False Invalid: ${sentence}`,
+  ]);
+});
+
+/** "Type Status Reason" of each condition, and the addresses. */
+function deployed(more: Partial<GatewayFacts>, state: Partial<DeploymentState> = {}): string[] {
+  const deployment = (): DeploymentState => ({ addresses: [], failure: undefined, ...state });
+  const status = computeStatus({ ...GATEWAY_FACTS, ...more }, { ...refusing(), deployment });
+  assert.ok(status.form === "keyed");
+  return [...summary(status.conditions), ...(status.addresses ?? []).map(({ type, value }) => `${type} ${value}`)];
+}
+
+const ACCEPTED = "Accepted True Accepted: all listeners are valid";
+const ADDRESS = { type: "IPAddress", value: "10.0.0.1" } as const;
+
+test("a Gateway is programmed once its Service has an address", () => {
+  assert.deepEqual(deployed({}), [
+    ACCEPTED,
+    "Programmed False AddressNotAssigned: the Service has not been given an address yet",
+  ]);
+  assert.deepEqual(deployed({}, { addresses: [ADDRESS] }), [
+    ACCEPTED,
+    "Programmed True Programmed: configuration is sent to data planes",
+    "IPAddress 10.0.0.1",
+  ]);
+});
+
+test("an address that was asked for is waited for, and no other one is shown meanwhile", () => {
+  assert.deepEqual(deployed({ address: "10.0.0.9" }, { addresses: [ADDRESS] }), [
+    ACCEPTED,
+    "Programmed False AddressNotAssigned: the Service has not been given the address 10.0.0.9 yet",
+  ]);
+  assert.match(deployed({ address: "10.0.0.1" }, { addresses: [ADDRESS] })[1] ?? "", /^Programmed True/);
+});
+
+test("a Gateway that could not be deployed says why, and keeps its address", () => {
+  assert.deepEqual(deployed({}, { addresses: [ADDRESS], failure: "no quota is left" }), [
+    ACCEPTED,
+    "Programmed False DeploymentFailed: no quota is left",
+    "IPAddress 10.0.0.1",
+  ]);
+});
+
+test("a fault of the whole Gateway is its own, whatever its listeners say", () => {
+  const fault = { reason: Reason.InvalidParameters, message: "there is no GwParameters default/none" };
+  assert.deepEqual(deployed({ fault }, { addresses: [ADDRESS] }).slice(0, 2), [
+    "Accepted False InvalidParameters: there is no GwParameters default/none",
+    "Programmed False Invalid: the Gateway is not accepted",
+  ]);
+  const addressFault = { reason: Reason.AddressNotUsable, message: "a hostname cannot be assigned" };
+  assert.deepEqual(deployed({ addressFault }).slice(0, 2), [
+    ACCEPTED,
+    "Programmed False AddressNotUsable: a hostname cannot be assigned",
   ]);
 });
