@@ -69,3 +69,9 @@ function text(value: unknown): string {
 export function isStatus(error: unknown, status: number): boolean {
   return error instanceof ApiError && error.status === status;
 }
+
+/** The error of writing a Secret. A refusal may repeat what was sent; a secret value must not end in a log or status. */
+export function withoutValues(error: unknown): unknown {
+  if (!(error instanceof ApiError) || error.status !== 422) return error;
+  return new ApiError("the API server refuses the Secret as invalid", { status: error.status, reason: error.reason });
+}

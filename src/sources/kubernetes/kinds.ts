@@ -1,4 +1,5 @@
 /** The kinds that are watched in a cluster, with what their addresses need: versions in order of preference and plural names. */
+import { MANAGED_BY, MANAGED_BY_LABEL } from "../../api/data-plane.ts";
 import type { KubeObject, ObjectId } from "../../api/object.ts";
 import { KINDS, type KindInfo } from "../../../generated/kinds.ts";
 
@@ -12,6 +13,7 @@ export interface WatchedKind {
   readonly namespaced: boolean;
   /** Leaves out, at the server, what is never read. */
   readonly fieldSelector?: string;
+  readonly labelSelector?: string;
   /** Only names, labels and annotations are asked for. */
   readonly metadataOnly?: boolean;
 }
@@ -71,3 +73,17 @@ export const STANDARD_KINDS: readonly WatchedKind[] = watched(KINDS.filter(({ ow
 
 /** Our own kinds. */
 export const OWN_KINDS: readonly WatchedKind[] = watched(KINDS.filter(({ owned }) => owned));
+
+/** What is made for Gateways and not read otherwise; only objects that this program made are of interest. */
+export const DEPLOYED_KINDS: readonly WatchedKind[] = [
+  { group: "", versions: ["v1"] as const, kind: "ServiceAccount", plural: "serviceaccounts" },
+  { group: "apps", versions: ["v1"] as const, kind: "Deployment", plural: "deployments" },
+].map((kind): WatchedKind => ({ ...kind, namespaced: true, labelSelector: `${MANAGED_BY_LABEL}=${MANAGED_BY}` }));
+
+/** The part of a list's or watch's query that leaves objects out. */
+export function selectors({ fieldSelector, labelSelector }: WatchedKind): Record<string, string> {
+  return {
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+  };
+}

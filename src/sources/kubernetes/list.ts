@@ -3,7 +3,7 @@ import type { KubeObject } from "../../api/object.ts";
 import { SourceError } from "../../lib/errors.ts";
 import { isStatus } from "./api-error.ts";
 import type { KubernetesClient } from "./client.ts";
-import { collectionPath, metadataOnly, type WatchedKind } from "./kinds.ts";
+import { collectionPath, metadataOnly, selectors, type WatchedKind } from "./kinds.ts";
 import { normalizeObject } from "./normalize.ts";
 
 const PAGE_SIZE = "500";
@@ -40,7 +40,7 @@ async function listPages(
   let next: string | undefined;
   for (;;) {
     const query: Record<string, string> = {
-      ...(kind.fieldSelector === undefined ? {} : { fieldSelector: kind.fieldSelector }),
+      ...selectors(kind),
       ...(limit === undefined ? {} : { limit }),
       ...(next === undefined ? {} : { continue: next }),
     };

@@ -1,5 +1,5 @@
 /** One Secret that this program keeps for itself, such as certificates: read whole, written only over what was read. */
-import { ApiError, isStatus } from "./api-error.ts";
+import { isStatus, withoutValues } from "./api-error.ts";
 import { SourceError } from "../../lib/errors.ts";
 import type { KubernetesClient } from "./client.ts";
 
@@ -69,10 +69,4 @@ function decode(raw: unknown): StoredSecret {
     resourceVersion: metadata.resourceVersion,
     data: Object.fromEntries(entries.map(([key, text]) => [key, Buffer.from(text, "base64").toString("utf8")])),
   };
-}
-
-/** A refusal may repeat what was sent; a secret value must not end in a log. */
-function withoutValues(error: unknown): unknown {
-  if (!(error instanceof ApiError) || error.status !== 422) return error;
-  return new ApiError("the API server refuses the Secret as invalid", { status: error.status, reason: error.reason });
 }

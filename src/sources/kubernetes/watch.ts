@@ -9,7 +9,7 @@ import type { Logger } from "../../lib/log.ts";
 import { apiErrorOf, isStatus } from "./api-error.ts";
 import type { KubernetesClient } from "./client.ts";
 import type { KindStore } from "./kind-store.ts";
-import { collectionPath, metadataOnly, type WatchedKind } from "./kinds.ts";
+import { collectionPath, metadataOnly, selectors, type WatchedKind } from "./kinds.ts";
 import { readLines } from "./lines.ts";
 import { listKind } from "./list.ts";
 import { normalizeObject } from "./normalize.ts";
@@ -131,7 +131,7 @@ async function* events(watch: KindWatch, version: string, resourceVersion: strin
     allowWatchBookmarks: "true",
     resourceVersion,
     timeoutSeconds: String(seconds),
-    ...(kind.fieldSelector === undefined ? {} : { fieldSelector: kind.fieldSelector }),
+    ...selectors(kind),
   };
   const stream = await client.stream({
     method: "GET",

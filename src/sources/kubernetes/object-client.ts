@@ -1,0 +1,69 @@
+/**
+ * Whole objects applied, read and deleted. Fills the ObjectClient that src/deployer declares: the shapes agree, neither
+ * room imports the other.
+ */
+import { objectId, type KubeObject, type ObjectId } from "../../api/object.ts";
+import { SourceError } from "../../lib/errors.ts";
+import { isStatus, withoutValues } from "./api-error.ts";
+import type { KubernetesClient } from "./client.ts";
+import { objectPath, type WatchedKind } from "./kinds.ts";
+import { normalizeObject } from "./normalize.ts";
+
+export interface KubernetesObjectClient {
+  apply(manifest: KubeObject): Promise<KubeObject>;
+  read(id: ObjectId): Promise<KubeObject | undefined>;
+  remove(object: KubeObject): Promise<void>;
+}
+
+export interface KubernetesObjectOptions {
+  readonly client: KubernetesClient;
+  readonly kinds: readonly WatchedKind[];
+  /** The owner of our fields: the controller name. */
+  readonly fieldManager: string;
+}
+
+export function createKubernetesObjectClient(options: KubernetesObjectOptions): KubernetesObjectClient {
+  const { client, kinds, fieldManager } = options;
+
+  const kindOf = (id: ObjectId): WatchedKind => {
+    const kind = kinds.find((one) => one.kind === id.kind && one.group === id.group);
+    if (kind === undefined) throw new SourceError(`a ${id.kind} in the group "${id.group}" is not ours to write`);
+    return kind;
+  };
+  const pathOf = (id: ObjectId): string => objectPath(kindOf(id), kindOf(id).versions[0], id);
+
+  return {
+    async apply(manifest) {
+      const id = objectId(manifest);
+      const kind = kindOf(id);
+      const query = { fieldManager, force: "true" };
+      const contentType = "application/apply-patch+yaml";
+      try {
+        const raw = await client.request({ method: "PATCH", path: pathOf(id), query, contentType, body: manifest });
+        return normalizeObject(raw, kind, kind.versions[0]);
+      } catch (error) {
+        throw id.kind === "Secret" ? withoutValues(error) : error;
+      }
+    },
+    async read(id) {
+      const kind = kindOf(id);
+      try {
+        return normalizeObject(await client.request({ method: "GET", path: pathOf(id) }), kind, kind.versions[0]);
+      } catch (error) {
+        if (isStatus(error, 404)) return undefined;
+        throw error;
+      }
+    },
+    async remove(object) {
+      const { uid } = object.metadata;
+      const preconditions = uid === undefined ? {} : { uid };
+      const body = { apiVersion: "v1", kind: "DeleteOptions", propagationPolicy: "Background", preconditions };
+      try {
+        await client.request({ method: "DELETE", path: pathOf(objectId(object)), body });
+      } catch (error) {
+        // 409: another object bears the name now, and nobody asked for its end.
+        if (!isStatus(error, 404) && !isStatus(error, 409)) throw error;
+      }
+    },
+  };
+}
