@@ -1,5 +1,6 @@
 /** What most tests on a real API server begin with: the kinds, a controller, and a data plane of the Gateway `gw`. */
 import { globSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startApiServer, type ApiServer } from "../testbed/api-server.ts";
 import { gatewayApiCrds } from "./gateway-api-crds.ts";
@@ -37,13 +38,25 @@ export async function startCluster(context: Pick<ProofContext, "after">): Promis
   return server;
 }
 
+/** @returns a kubeconfig with the rights of the controller's service account, and no others */
+export async function controllerKubeconfig(server: ApiServer): Promise<string> {
+  await server.kubectl(["apply", "-f", join(import.meta.dirname, "../testbed/manifests/gwproxy.yaml")]);
+  const token = await server.kubectl(["create", "token", "gwproxy", "-n", "gwproxy-system"]);
+  const config = JSON.parse(await readFile(server.kubeconfig, "utf8")) as { users: unknown };
+  config.users = [{ name: "admin", user: { token } }];
+  const path = join(server.directory, "controller.kubeconfig");
+  await writeFile(path, JSON.stringify(config), { mode: 0o600 });
+  return path;
+}
+
 /** A controller on loopback that serves data planes at the port `xds`. Resolves when it does. */
 export async function startController(
   context: Pick<ProofContext, "after">,
   server: ApiServer,
   xds: number,
+  kubeconfig: string = server.kubeconfig,
 ): Promise<GwproxyProcess> {
-  const place = ["-k", server.kubeconfig, "--namespace", "gwproxy-system"];
+  const place = ["-k", kubeconfig, "--namespace", "gwproxy-system"];
   const addresses = ["--xds-address", `127.0.0.1:${xds}`, "--health-address", "127.0.0.1:0"];
   const controller = startGwproxy(context, ["controller", ...place, ...addresses]);
   await controller.printed("serving data planes");

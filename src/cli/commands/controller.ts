@@ -1,9 +1,10 @@
 /** `gwproxy controller`: watches a cluster, writes status and serves data planes. */
 import { type Command, Option } from "commander";
 import type { Terminal } from "../output.ts";
+import { addDeploymentOptions, type DeploymentOptions } from "./deployment-options.ts";
 import { type Address, addressOption, flag, logLevelOption } from "./options.ts";
 
-export interface ControllerOptions {
+export interface ControllerOptions extends DeploymentOptions {
   readonly kubeconfig: string | undefined;
   readonly xdsAddress: Address;
   /** PEM files; both or none. None: data planes are served in plaintext. */
@@ -14,8 +15,10 @@ export interface ControllerOptions {
   readonly healthAddress: Address;
   readonly controllerName: string;
   readonly className: string;
-  /** Where fetched key sets are kept over a restart; undefined: nowhere. */
-  readonly namespace: string | undefined;
+  /** Its own: where the lease and fetched key sets are kept. */
+  readonly namespace: string;
+  /** Write without asking other replicas. */
+  readonly disableLeaderElection: boolean;
   readonly logLevel: string;
 }
 
@@ -31,7 +34,7 @@ const XDS_AUTH =
   "default: false where --xds-address is a loopback address, else true";
 
 export function addControllerCommand(program: Command, _terminal: Terminal): void {
-  program
+  const command = program
     .command("controller")
     .description("watch a cluster, translate, write status and serve data planes")
     .option("-k, --kubeconfig <file>", "kubeconfig; default: KUBECONFIG, ~/.kube/config or the pod's own account")
@@ -51,11 +54,18 @@ export function addControllerCommand(program: Command, _terminal: Terminal): voi
         .env("GWPROXY_CLASS_NAME"),
     )
     .addOption(
-      new Option("--namespace <name>", "where fetched key sets are kept over a restart; default: nowhere").env(
-        "POD_NAMESPACE",
-      ),
+      new Option("--namespace <name>", "namespace of the controller: of its lease and its stored key sets")
+        .default("gwproxy-system")
+        .env("POD_NAMESPACE"),
     )
-    .addOption(logLevelOption().env("GWPROXY_LOG_LEVEL"))
+    .addOption(
+      new Option("--disable-leader-election <true|false>", "write without asking other replicas")
+        .argParser(flag)
+        .default(false)
+        .env("GWPROXY_DISABLE_LEADER_ELECTION"),
+    )
+    .addOption(logLevelOption().env("GWPROXY_LOG_LEVEL"));
+  addDeploymentOptions(command)
     .addHelpText("after", EXAMPLES)
     .action(async (options: ControllerOptions, command: Command) => {
       if ((options.xdsTlsCert === undefined) !== (options.xdsTlsKey === undefined))

@@ -1,6 +1,7 @@
 /** `gwproxy proxy`: a data plane of one Gateway. */
 import { existsSync } from "node:fs";
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { TOKEN_FILE } from "../../api/data-plane.ts";
 import type { Terminal } from "../output.ts";
 import { addDataPlaneOptions, address, type DataPlaneOptions, namespacedName } from "./options.ts";
 
@@ -12,12 +13,14 @@ export interface ProxyOptions extends DataPlaneOptions {
   /** File with the service account's token, read again for every connection; unset: none is sent. */
   readonly xdsToken: string | undefined;
   readonly gateway: string;
+  /** YAML file of settings; unset: none. */
+  readonly config: string | undefined;
 }
 
 const XDS_ADDRESS = "controller: https://HOST:PORT, http://HOST:PORT, or HOST:PORT, which takes TLS with --xds-ca";
 
 /** Where a pod that was made for a Gateway has its token (spec controller). */
-const MOUNTED_TOKEN = "/var/run/secrets/xds-tokens/xds-token";
+const MOUNTED_TOKEN = `/var/run/secrets/xds-tokens/${TOKEN_FILE}`;
 
 const EXAMPLES = `
 Examples:
@@ -47,6 +50,7 @@ export function addProxyCommand(program: Command, terminal: Terminal): void {
       `service-account token for the controller, audience gwproxy; default: ${MOUNTED_TOKEN} where it exists`,
       existsSync(MOUNTED_TOKEN) ? MOUNTED_TOKEN : undefined,
     )
+    .option("-f, --config <file>", "YAML file of settings, as pods have it at /config/config.yaml")
     .addOption(
       new Option("--gateway <namespace/name>", "Gateway to serve; also from POD_NAMESPACE and GATEWAY")
         .argParser(namespacedName)

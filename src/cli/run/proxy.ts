@@ -5,6 +5,7 @@ import type { ProxyOptions } from "../commands/proxy.ts";
 import type { Terminal } from "../output.ts";
 import { startDataPlane } from "./data-plane.ts";
 import { createProcessLog, stopSignal } from "./process.ts";
+import { checkConfigFile } from "./proxy-config.ts";
 import { readCaFile } from "./tls-files.ts";
 
 /** A mounted token is rotated, so it is read for each connection. */
@@ -14,6 +15,7 @@ function tokenFrom(path: string): () => Promise<string> {
 
 export async function runProxy(options: ProxyOptions, terminal: Terminal): Promise<void> {
   const process = createProcessLog(options.logLevel);
+  if (options.config !== undefined) await checkConfigFile(options.config);
   const ca = options.xdsCa === undefined ? undefined : await readCaFile(options.xdsCa);
   // Made before anything listens: an address that cannot be used must end the process.
   const client = createXdsClient({

@@ -6,6 +6,7 @@ import type { ObjectId } from "../../api/object.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP } from "../../api/refs.ts";
 import type { Resource } from "../../ir/resource.ts";
 import { computeStatus } from "../../status/compute.ts";
+import type { StatusContext } from "../../status/condition.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { DesiredStatus } from "../../status/desired.ts";
 import type { TranslationStep, Translator } from "../../translator/translator.ts";
@@ -16,6 +17,8 @@ export interface StatusFeedOptions {
   readonly translator: Pick<Translator, "facts" | "diagnosticsOf" | "resource">;
   readonly controllerName: string;
   readonly put: (status: DesiredStatus) => void;
+  /** What has become of a Gateway ("namespace/name"), where something is deployed for it. */
+  readonly deployment?: StatusContext["deployment"];
   /** Hears of what is found in objects whose status has no place for it. */
   readonly log: Pick<Logger, "warn">;
 }
@@ -23,6 +26,8 @@ export interface StatusFeedOptions {
 export interface StatusFeed {
   /** Writes the status of what a step touched. */
   follow(step: TranslationStep): void;
+  /** Writes the status of an object of which something else has changed. */
+  refresh(id: ObjectId): void;
   /** For the discovery server. */
   readonly answers: Required<Pick<XdsServerOptions, "onAck" | "onNack" | "onClose">>;
 }
@@ -40,9 +45,11 @@ const GROUPS: Readonly<Record<string, string>> = {
   GwPolicy: GWPROXY_GROUP,
 };
 
-export function createStatusFeed({ translator, controllerName, put, log }: StatusFeedOptions): StatusFeed {
+export function createStatusFeed(options: StatusFeedOptions): StatusFeed {
+  const { translator, controllerName, put, log, deployment } = options;
   const acknowledgements = createAcknowledgements();
-  const context = { controllerName, acknowledged: acknowledgements.has, refusal: acknowledgements.refusal };
+  const { has: acknowledged, refusal } = acknowledgements;
+  const context = { controllerName, acknowledged, refusal, ...(deployment === undefined ? {} : { deployment }) };
 
   /** The objects behind resources, each once. */
   function ownersOf(wanted: readonly ResourceId[]): ObjectId[] {
@@ -72,6 +79,7 @@ export function createStatusFeed({ translator, controllerName, put, log }: Statu
       acknowledgements.forgetEverywhere(step.update.removed);
       write(step.touched);
     },
+    refresh: (id) => write([id]),
     answers: {
       onAck: (gateway, resources, stream) => write(ownersOf(acknowledgements.ack(gateway, stream, resources))),
       onNack(gateway, refused, stream) {

@@ -3,10 +3,7 @@
  * Gateway's name (spec controller, xDS resource model). Configuration holds credentials, so nobody else gets it.
  */
 import type { AuthorizeStream } from "../../xds/server/discovery.ts";
-import { sha256, toHex } from "../../lib/sha256.ts";
-
-const AUDIENCE = "gwproxy";
-const LONGEST_NAME = 63;
+import { dataPlaneName, TOKEN_AUDIENCE } from "../../api/data-plane.ts";
 
 /**
  * @param review who a token made for the audience belongs to; undefined when it is not valid
@@ -17,9 +14,9 @@ export function authorizeByToken(
   return async ({ gateway, token }) => {
     const account = serviceAccountOf(gateway);
     if (token === undefined)
-      return { allowed: false, reason: `a token of ${account} for the audience ${AUDIENCE} is needed` };
-    const reviewed = await review(token, AUDIENCE);
-    if (reviewed === undefined) return { allowed: false, reason: `the token is not valid for ${AUDIENCE}` };
+      return { allowed: false, reason: `a token of ${account} for the audience ${TOKEN_AUDIENCE} is needed` };
+    const reviewed = await review(token, TOKEN_AUDIENCE);
+    if (reviewed === undefined) return { allowed: false, reason: `the token is not valid for ${TOKEN_AUDIENCE}` };
     if (reviewed.username === account) return { allowed: true };
     return { allowed: false, reason: `${reviewed.username} may not follow Gateway ${gateway}, ${account} may` };
   };
@@ -29,10 +26,4 @@ export function authorizeByToken(
 function serviceAccountOf(gateway: string): string {
   const [namespace = "", name = ""] = gateway.split("/");
   return `system:serviceaccount:${namespace}:${dataPlaneName(name)}`;
-}
-
-/** Objects of a data plane bear the Gateway's name; a longer one than labels take is cut and told apart by a digest. */
-function dataPlaneName(name: string): string {
-  if (name.length <= LONGEST_NAME) return name;
-  return `${name.slice(0, 50).replace(/-+$/, "")}-${toHex(sha256(name)).slice(0, 12)}`;
 }

@@ -1,0 +1,42 @@
+/** The objects of each data plane as last seen, by the Gateway that controls them. */
+import { objectId, objectKey, type KubeObject } from "../api/object.ts";
+import { ownerOf } from "./prune.ts";
+
+export interface Children {
+  /** @returns "namespace/name" of each Gateway whose data plane this touches */
+  set(object: KubeObject): readonly string[];
+  /** @param key as objectKey makes it */
+  delete(key: string): readonly string[];
+  of(gateway: string): ReadonlyMap<string, KubeObject>;
+}
+
+const NONE: ReadonlyMap<string, KubeObject> = new Map();
+
+export function createChildren(): Children {
+  const byGateway = new Map<string, Map<string, KubeObject>>();
+  const owners = new Map<string, string>();
+  const remove = (key: string): readonly string[] => {
+    const gateway = owners.get(key);
+    if (gateway === undefined) return [];
+    owners.delete(key);
+    const own = byGateway.get(gateway);
+    own?.delete(key);
+    if (own?.size === 0) byGateway.delete(gateway);
+    return [gateway];
+  };
+  return {
+    set(object) {
+      const key = objectKey(objectId(object));
+      const owner = ownerOf(object)?.gateway;
+      // An object that lost its owner reference is still ours to mend.
+      const left = owners.get(key) === owner ? [] : remove(key);
+      if (owner === undefined) return left;
+      const own = byGateway.get(owner) ?? new Map<string, KubeObject>();
+      byGateway.set(owner, own.set(key, object));
+      owners.set(key, owner);
+      return [...left, owner];
+    },
+    delete: remove,
+    of: (gateway) => byGateway.get(gateway) ?? NONE,
+  };
+}

@@ -1,0 +1,106 @@
+/** What all objects of one data plane share: names, labels, annotations and the Gateway that owns them. */
+import {
+  dataPlaneName,
+  GATEWAY_CLASS_LABEL,
+  GATEWAY_NAME_LABEL,
+  MANAGED_BY,
+  MANAGED_BY_LABEL,
+} from "../api/data-plane.ts";
+import type { KubeObject, ObjectMeta } from "../api/object.ts";
+import { GATEWAY_GROUP } from "../api/refs.ts";
+import type { Placement } from "../translator/placement.ts";
+
+/** A whole object as it is applied: what stands here is ours, everything else is left to others. */
+export interface Manifest extends KubeObject {
+  readonly metadata: ManifestMeta;
+  readonly [member: string]: unknown;
+}
+
+export interface ManifestMeta extends ObjectMeta {
+  readonly name: string;
+  readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly ownerReferences: readonly OwnerReference[];
+}
+
+export interface OwnerReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly controller: boolean;
+}
+
+/** The same for all Gateways. */
+export interface DeployerSettings {
+  /** "ghcr.io/gwproxy/proxy:1.2.3" */
+  readonly image: string;
+  /** Of this program. */
+  readonly version: string;
+  /** "https://gwproxy.gwproxy-system.svc:9978" */
+  readonly xdsAddress: string;
+  /** PEM of the authorities that sign the controller's certificate; undefined: plaintext, or those of the system. */
+  readonly xdsCa: string | undefined;
+  /** Port of the Service of a Gateway that has no other; 0: such a Gateway is not deployed. */
+  readonly noListenersPort: number;
+}
+
+export interface RenderContext {
+  readonly placement: Placement;
+  readonly settings: DeployerSettings;
+  /** Where clients connect; not empty. */
+  readonly ports: readonly number[];
+  /** 64 hexadecimal digits; a secret. */
+  readonly sessionKey: string;
+}
+
+/** Ports of the data plane's own servers: admin, metrics, readiness. */
+const RESERVED_PORTS: ReadonlySet<number> = new Set([15_000, 15_020, 15_021]);
+
+/** @returns empty when there is nothing to deploy */
+export function servicePorts({ ports }: Placement, { noListenersPort }: DeployerSettings): readonly number[] {
+  const open = ports.filter((port) => !RESERVED_PORTS.has(port));
+  return open.length > 0 || noListenersPort === 0 ? open : [noListenersPort];
+}
+
+/** By which the Service and the Deployment know their pods. They must never change: the API refuses that. */
+export function selectorLabels({ gateway }: Placement): Readonly<Record<string, string>> {
+  const name = dataPlaneName(gateway.name);
+  return { "app.kubernetes.io/name": name, "app.kubernetes.io/instance": name, [GATEWAY_NAME_LABEL]: name };
+}
+
+export function podLabels(placement: Placement): Readonly<Record<string, string>> {
+  return { ...placement.labels, ...selectorLabels(placement), ...classLabel(placement) };
+}
+
+/** @param suffix of the name, after that of the data plane */
+export function objectMeta({ placement, settings }: RenderContext, suffix = ""): ManifestMeta {
+  const { gateway, uid, labels, annotations } = placement;
+  return {
+    name: `${dataPlaneName(gateway.name)}${suffix}`,
+    namespace: gateway.namespace,
+    labels: {
+      ...labels,
+      ...selectorLabels(placement),
+      ...classLabel(placement),
+      [MANAGED_BY_LABEL]: MANAGED_BY,
+      "app.kubernetes.io/version": settings.version,
+    },
+    annotations,
+    // Without blockOwnerDeletion, which some clusters allow only to who may change finalizers of Gateways.
+    ownerReferences: [
+      {
+        apiVersion: `${GATEWAY_GROUP}/v1`,
+        kind: "Gateway",
+        name: gateway.name,
+        uid,
+        controller: true,
+      },
+    ],
+  };
+}
+
+function classLabel({ className }: Placement): Readonly<Record<string, string>> {
+  return { [GATEWAY_CLASS_LABEL]: dataPlaneName(className) };
+}

@@ -1,0 +1,37 @@
+/** Which objects of a Gateway are no longer part of its data plane. Only what a Gateway's controller owns is ever deleted. */
+import { objectId, objectKey, type KubeObject, type ObjectMeta } from "../api/object.ts";
+import { GATEWAY_GROUP, nameKey } from "../api/refs.ts";
+import type { Manifest } from "./context.ts";
+
+interface Owned extends ObjectMeta {
+  readonly ownerReferences?: readonly {
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly name: string;
+    readonly uid: string;
+    readonly controller?: boolean;
+  }[];
+}
+
+export interface Owner {
+  /** "namespace/name" of the Gateway. */
+  readonly gateway: string;
+  readonly uid: string;
+}
+
+/** @returns the Gateway that controls the object; undefined for everything else */
+export function ownerOf({ metadata }: KubeObject): Owner | undefined {
+  const { ownerReferences = [], namespace = "" } = metadata as Owned; // every object may carry them
+  const owner = ownerReferences.find(
+    ({ apiVersion, kind, controller }) =>
+      controller === true && kind === "Gateway" && apiVersion.startsWith(`${GATEWAY_GROUP}/`),
+  );
+  return owner === undefined ? undefined : { gateway: nameKey({ namespace, name: owner.name }), uid: owner.uid };
+}
+
+/** @param children objects that a Gateway of this name controls */
+export function superfluous(children: Iterable<KubeObject>, wanted: readonly Manifest[], uid: string): KubeObject[] {
+  const kept = new Set(wanted.map((manifest) => objectKey(objectId(manifest))));
+  // What an earlier Gateway of that name left behind is for the garbage collector.
+  return [...children].filter((child) => ownerOf(child)?.uid === uid && !kept.has(objectKey(objectId(child))));
+}

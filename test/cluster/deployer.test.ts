@@ -1,0 +1,184 @@
+/** What the controller makes of Gateways on a real API server: objects applied once, put back, taken away, and a status. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { controllerKubeconfig, startCluster, startController } from "../support/cluster.ts";
+import { freePort } from "../support/free-ports.ts";
+import { eventually, type GwproxyProcess } from "../support/process.ts";
+import type { ApiServer } from "../testbed/api-server.ts";
+
+interface Stored {
+  readonly metadata: {
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly labels: Readonly<Record<string, string>>;
+    readonly ownerReferences: readonly { readonly kind: string; readonly uid: string }[];
+    readonly managedFields: readonly { readonly manager: string; readonly operation: string }[];
+  };
+  readonly spec: {
+    readonly ports: readonly { readonly name: string; readonly port: number }[];
+    readonly loadBalancerIP?: string;
+    readonly clusterIP: string;
+    readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } };
+  };
+  readonly data: Readonly<Record<string, string>>;
+  readonly status: {
+    readonly addresses?: readonly { readonly type: string; readonly value: string }[];
+    readonly conditions: readonly { readonly type: string; readonly status: string; readonly reason: string }[];
+  };
+}
+
+const CHILDREN = ["serviceaccount/gw", "configmap/gw", "secret/gw-session-key", "service/gw", "deployment/gw"];
+
+const cleaning: (() => void | Promise<void>)[] = [];
+let server: ApiServer;
+let controller: GwproxyProcess;
+
+before(async () => {
+  const context = { after: (clean: () => void | Promise<void>) => void cleaning.unshift(clean) };
+  server = await startCluster(context);
+  controller = await startController(context, server, await freePort(), await controllerKubeconfig(server));
+});
+
+after(async () => {
+  for (const clean of cleaning) await clean();
+});
+
+async function read(object: string): Promise<Stored> {
+  return JSON.parse(await server.kubectl(["get", object, "-o", "json", "--show-managed-fields"])) as Stored;
+}
+
+function gateway(name: string, ports: readonly number[], more: object = {}): Promise<string> {
+  const listeners = ports.map((port) => ({ name: `l${port}`, port, protocol: "HTTP" }));
+  const object = {
+    apiVersion: "gateway.networking.k8s.io/v1",
+    kind: "Gateway",
+    metadata: { name, namespace: "default" },
+    spec: { gatewayClassName: "gwproxy", listeners, ...more },
+  };
+  return server.kubectl(["apply", "-f", "-"], JSON.stringify(object));
+}
+
+async function says(name: string, wanted: readonly string[]): Promise<Stored> {
+  return eventually(async () => {
+    const stored = await read(`gateway/${name}`);
+    const found = stored.status.conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
+    assert.deepEqual(found.sort(), [...wanted].sort());
+    return stored;
+  });
+}
+
+const SERVED = ["Accepted True Accepted", "Programmed True Programmed"];
+
+test("a Gateway gets its objects, owned by it, and the address of its Service", async () => {
+  await gateway("gw", [80]);
+  const { metadata, status } = await says("gw", SERVED);
+  for (const child of CHILDREN) {
+    const stored = await read(child);
+    assert.deepEqual(
+      stored.metadata.ownerReferences.map(({ kind, uid }) => [kind, uid]),
+      [["Gateway", metadata.uid]],
+      child,
+    );
+    assert.ok(
+      stored.metadata.managedFields.some(
+        ({ manager, operation }) => `${manager} ${operation}` === "gwproxy.dev/gwproxy Apply",
+      ),
+      child,
+    );
+  }
+  const service = await read("service/gw");
+  assert.deepEqual(status.addresses, [{ type: "IPAddress", value: service.spec.clusterIP }]);
+  const key = Buffer.from((await read("secret/gw-session-key")).data["key"] ?? "", "base64").toString();
+  assert.match(key, /^[0-9a-f]{64}$/);
+});
+
+test("a load balancer's address replaces those of the cluster", async () => {
+  const ingress = { status: { loadBalancer: { ingress: [{ ip: "192.0.2.7" }] } } };
+  const patch = ["--subresource=status", "--type=merge", "-p", JSON.stringify(ingress)];
+  await server.kubectl(["patch", "service", "gw", ...patch]);
+  await eventually(async () => {
+    const { status } = await read("gateway/gw");
+    assert.deepEqual(status.addresses, [{ type: "IPAddress", value: "192.0.2.7" }]);
+  });
+});
+
+test("listeners that come and go change the Service and nothing else", async () => {
+  const before = await Promise.all(CHILDREN.map(read));
+  await gateway("gw", [80, 8080]);
+  const ports = async (): Promise<string[]> => (await read("service/gw")).spec.ports.map(({ name }) => name);
+  await eventually(async () => assert.deepEqual(await ports(), ["listener-80", "listener-8080"]));
+  await gateway("gw", [8080]);
+  await eventually(async () => assert.deepEqual(await ports(), ["listener-8080"]));
+  const versions = (all: readonly Stored[]): string[] =>
+    all.map(({ metadata }) => metadata.resourceVersion).filter((_, at) => CHILDREN[at] !== "service/gw");
+  assert.deepEqual(versions(await Promise.all(CHILDREN.map(read))), versions(before));
+});
+
+test("what others change of ours is put back, and what they add stays", async () => {
+  const image = (await read("deployment/gw")).spec.template.spec.containers[0]?.image;
+  const drift = { spec: { replicas: 3, template: { spec: { containers: [{ name: "gwproxy", image: "other" }] } } } };
+  await server.kubectl(["patch", "deployment", "gw", "-p", JSON.stringify(drift)]);
+  await eventually(async () => {
+    const { spec } = await read("deployment/gw");
+    assert.equal(spec.template.spec.containers[0]?.image, image);
+    assert.equal((spec as { replicas?: number }).replicas, 3);
+  });
+  await server.kubectl(["label", "service", "gw", "app.kubernetes.io/managed-by=somebody", "--overwrite"]);
+  await eventually(async () =>
+    assert.equal((await read("service/gw")).metadata.labels["app.kubernetes.io/managed-by"], "gwproxy"),
+  );
+});
+
+test("what others delete is made again, and sessions end with the key alone", async () => {
+  const before = new Map(
+    await Promise.all(CHILDREN.map(async (child) => [child, (await read(child)).metadata.uid] as const)),
+  );
+  for (const child of CHILDREN) await server.kubectl(["delete", child, "--wait=false"]);
+  await eventually(async () => {
+    for (const child of CHILDREN) assert.notEqual((await read(child)).metadata.uid, before.get(child), child);
+  });
+  const key = Buffer.from((await read("secret/gw-session-key")).data["key"] ?? "", "base64").toString();
+  assert.match(key, /^[0-9a-f]{64}$/);
+});
+
+test("a Secret that holds no key is not written over, and status says what to do", async () => {
+  await server.kubectl(["create", "secret", "generic", "odd-session-key", "--from-literal=key=mine"]);
+  await gateway("odd", [80]);
+  const { status } = await says("odd", ["Accepted True Accepted", "Programmed False DeploymentFailed"]);
+  assert.match(JSON.stringify(status), /holds no session key: its entry \\"key\\" must be 64 hexadecimal digits/);
+  assert.equal((await read("secret/odd-session-key")).data["key"], Buffer.from("mine").toString("base64"));
+  await server.kubectl(["delete", "secret", "odd-session-key"]);
+  await says("odd", SERVED);
+});
+
+test("an address that is asked for is waited for", async () => {
+  await gateway("fixed", [80], { addresses: [{ type: "IPAddress", value: "192.0.2.9" }] });
+  const waiting = await says("fixed", ["Accepted True Accepted", "Programmed False AddressNotAssigned"]);
+  assert.deepEqual(waiting.status.addresses ?? [], []);
+  assert.equal((await read("service/fixed")).spec.loadBalancerIP, "192.0.2.9");
+  const ingress = { status: { loadBalancer: { ingress: [{ ip: "192.0.2.9" }] } } };
+  const patch = ["--subresource=status", "--type=merge", "-p", JSON.stringify(ingress)];
+  await server.kubectl(["patch", "service", "fixed", ...patch]);
+  const assigned = await says("fixed", SERVED);
+  assert.deepEqual(assigned.status.addresses, [{ type: "IPAddress", value: "192.0.2.9" }]);
+  await gateway("fixed", [80]);
+  await eventually(async () => assert.equal((await read("service/fixed")).spec.loadBalancerIP, undefined));
+});
+
+test("a Gateway that is not accepted keeps what it has, and changes nothing", async () => {
+  const parametersRef = { group: "gwproxy.dev", kind: "GwParameters", name: "none" };
+  await gateway("gw", [8080, 9090], { infrastructure: { parametersRef, labels: { team: "shop" } } });
+  await says("gw", ["Accepted False InvalidParameters", "Programmed False Invalid"]);
+  assert.deepEqual(
+    (await read("service/gw")).spec.ports.map(({ port }) => port),
+    [8080],
+  );
+  await gateway("gw", [8080, 9090], { infrastructure: { labels: { team: "shop" } } });
+  await says("gw", SERVED);
+  for (const child of CHILDREN)
+    await eventually(async () => assert.equal((await read(child)).metadata.labels["team"], "shop", child));
+});
+
+test("its own rights were enough for all of that", () => {
+  assert.doesNotMatch(controller.output(), /forbidden|cannot be listed/);
+});
