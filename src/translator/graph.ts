@@ -154,7 +154,7 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
     GatewayClass: graph.derive("class facts", inputs.classes, (_key, object): StatusFacts | undefined =>
       object.spec.controllerName === controllerName ? { kind: "GatewayClass", ...identify(object) } : undefined,
     ),
-    Gateway: graph.derive("gateway facts", gateways, (_key, gateway, read): StatusFacts => {
+    Gateway: graph.derive("gateway facts", gateways, (key, gateway, read): StatusFacts => {
       const { id, generation, listeners, client, admitsUnverifiedClients } = gateway;
       const joined = gateway.sets.filter((set) => set.listeners.some(({ fault }) => fault === undefined));
       const attached = attachedTo(listeners, read);

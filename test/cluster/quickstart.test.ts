@@ -66,9 +66,9 @@ async function startQuickstart(context: Pick<ProofContext, "after">): Promise<Qu
   await eventually(() => server.kubectl(["apply", "-f", folder]));
 
   const startPlane = async (account: string, adminPort: number): Promise<GwproxyProcess> => {
-    await server.kubectl(["create", "serviceaccount", account]);
     const token = join(folder, `${account}.token`);
-    writeFileSync(token, await server.kubectl(["create", "token", account, "--audience", "gwproxy"]));
+    const make = ["create", "token", account, "--audience", "gwproxy"];
+    writeFileSync(token, await eventually(() => server.kubectl(make)));
     return startGwproxy(context, [
       "proxy",
       "--xds-address",
@@ -89,9 +89,11 @@ async function startQuickstart(context: Pick<ProofContext, "after">): Promise<Qu
       "127.0.0.1:0",
     ]);
   };
+  await server.kubectl(["create", "serviceaccount", "stranger"]);
   const stranger = await startPlane("stranger", 0);
   await stranger.printed("system:serviceaccount:default:stranger may not follow Gateway default/quickstart");
   await stranger.kill("SIGKILL");
+  // The controller makes the account of a Gateway's own data plane.
   const plane = await startPlane("quickstart", admin);
   await plane.printed(`listening on 127.0.0.1:${gateway} for Gateway default/quickstart`);
   return {
