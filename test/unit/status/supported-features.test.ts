@@ -9,9 +9,6 @@ import { SUPPORTED_FEATURES } from "../../../src/status/supported-features.ts";
 
 /** What is not claimed, and why. */
 const UNSUPPORTED_FEATURES: Readonly<Record<string, string>> = {
-  GatewayAddressEmpty: "addresses of Gateways are not served yet",
-  GatewayInfrastructure: "data planes are not deployed yet",
-  GatewayStaticAddresses: "addresses of Gateways are not served yet",
   TLSRouteModeMixed: "passthrough and termination on one port are not proven yet",
   UDPRoute: "there is no data plane for datagrams",
 };
