@@ -85,14 +85,12 @@ export class Attempt {
 
   /** No answer came, or none that can be used. */
   failed(error: unknown): void {
-    if (!(error instanceof ProxyError) || !COUNTED.has(error.code)) {
-      this.#judged = true;
-      return;
+    if (error instanceof ProxyError && COUNTED.has(error.code)) {
+      const { status, headers } = printError(error, this.#grpc);
+      const answer = { status, headers, body: null, bodyPrefix: null };
+      this.#judge(this.#rule.condition === undefined || this.#isUnhealthy(answer));
     }
-    const { status, headers } = printError(error, this.#grpc);
-    this.#judge(
-      this.#rule.condition === undefined || this.#isUnhealthy({ status, headers, body: null, bodyPrefix: null }),
-    );
+    this.#close();
   }
 
   /** The answer is thrown away for another attempt. */
@@ -113,6 +111,8 @@ export class Attempt {
   #close(): void {
     if (this.#over) return;
     this.#over = true;
+    // What comes later belongs to nobody.
+    this.#judged = true;
     this.#record.end();
   }
 
@@ -123,7 +123,7 @@ export class Attempt {
   }
 
   #judge(unhealthy: boolean): void {
-    if (this.#judged || this.#over) return;
+    if (this.#judged) return;
     this.#judged = true;
     if (unhealthy) this.#rule.recordUnhealthy(this.#record, this.#hintMs, this.#exchange.retry?.backoffMs ?? 0);
     else this.#record.recordHealthy((this.#latencyMs ?? 0) / 1000);

@@ -1,11 +1,13 @@
 /**
- * The attempts of one request at its backend. Policies of the request are not repeated; everything that belongs to a
- * call is: the choice of an endpoint, the credential, the conversion of a body.
+ * The attempts of one request at its backend (proxying.md 5). Policies of the request are not repeated; everything that
+ * belongs to a call is: the choice of an endpoint, the credential, the conversion of a body.
  */
 import { ProxyError, type ProxyErrorCode } from "../errors.ts";
 import type { BackendHandler } from "../backends/handler.ts";
+import { discard } from "./discard.ts";
 import type { Exchange, Reply, RetryPlan } from "./exchange.ts";
 import { pause } from "./pause.ts";
+import { RecordedBody } from "./recorded-body.ts";
 
 /** A longer request body cannot be sent twice: it streams, and its call is made once. */
 const KEPT_BYTES = 64 * 1024;
@@ -19,23 +21,37 @@ const RETRIABLE: ReadonlySet<ProxyErrorCode> = new Set<ProxyErrorCode>([
   "upstream_broken",
 ]);
 
-export function callBackend(exchange: Exchange, slot: { readonly handler: BackendHandler }): Promise<Reply> {
-  return exchange.retry === undefined ? slot.handler(exchange) : retrying(exchange, slot, exchange.retry);
+interface Slot {
+  readonly handler: BackendHandler;
 }
 
-async function retrying(
-  exchange: Exchange,
-  slot: { readonly handler: BackendHandler },
-  plan: RetryPlan,
-): Promise<Reply> {
-  const attempts = (await canBeSentAgain(exchange)) ? plan.attempts : 0;
-  for (let made = 1; ; made++) {
-    const outcome = await attempt(exchange, slot.handler);
-    const isLast = made > attempts;
-    if (isLast || !(await wantsAnother(outcome, plan))) return settled(outcome);
-    if ("reply" in outcome) discard(outcome.reply);
-    if (plan.backoffMs > 0) await pause(exchange, plan.backoffMs);
-    exchange.requestHeaders.set(ATTEMPT_HEADER, String(made));
+export function callBackend(exchange: Exchange, slot: Slot): Promise<Reply> {
+  // Upstreams take its word for how often a request was tried.
+  exchange.requestHeaders.remove(ATTEMPT_HEADER);
+  const { retry } = exchange;
+  if (retry === undefined || retry.attempts === 0 || isTooLong(exchange)) return slot.handler(exchange);
+  return retrying(exchange, slot, retry);
+}
+
+async function retrying(exchange: Exchange, slot: Slot, plan: RetryPlan): Promise<Reply> {
+  const { requestBody } = exchange;
+  const isFlow = requestBody !== null && !Buffer.isBuffer(requestBody);
+  const record = isFlow ? new RecordedBody(requestBody, KEPT_BYTES) : undefined;
+  exchange.tried = [];
+  try {
+    for (let made = 1; ; made++) {
+      // What a call has read into memory is there for the next one already.
+      if (record !== undefined && !Buffer.isBuffer(exchange.requestBody)) exchange.requestBody = record.begin();
+      const outcome = await attempt(exchange, slot.handler);
+      if (made > plan.attempts || !mayRepeat(outcome, record) || !(await wantsAnother(outcome, plan)))
+        return settled(outcome);
+      exchange.attempt?.discard();
+      if ("reply" in outcome) discard(outcome.reply);
+      if (plan.backoffMs > 0) await pause(exchange, plan.backoffMs);
+      exchange.requestHeaders.set(ATTEMPT_HEADER, String(made));
+    }
+  } finally {
+    record?.close();
   }
 }
 
@@ -54,17 +70,19 @@ function settled(outcome: Outcome): Reply {
   throw outcome.error;
 }
 
+/** An answer before the end of the request stands: whoever gave it did not want the rest. */
+function mayRepeat(outcome: Outcome, record: RecordedBody | undefined): boolean {
+  if (record === undefined) return true;
+  return record.isRepeatable && (record.isComplete || "error" in outcome);
+}
+
 async function wantsAnother(outcome: Outcome, plan: RetryPlan): Promise<boolean> {
   if ("reply" in outcome) return plan.wants(outcome.reply);
   return outcome.error instanceof ProxyError && RETRIABLE.has(outcome.error.code);
 }
 
-async function canBeSentAgain(exchange: Exchange): Promise<boolean> {
-  if (exchange.requestBody === null) return true;
-  return (await exchange.bufferRequestBody(KEPT_BYTES)) !== undefined;
-}
-
-function discard({ body, tunnel }: Reply): void {
-  tunnel?.stream.destroy();
-  if (body !== null && !Buffer.isBuffer(body)) body.destroy();
+function isTooLong({ requestHeaders, requestBody }: Exchange): boolean {
+  if (requestBody === null) return false;
+  if (Buffer.isBuffer(requestBody)) return requestBody.length > KEPT_BYTES;
+  return Number(requestHeaders.get("content-length") ?? 0) > KEPT_BYTES;
 }
