@@ -8,7 +8,7 @@ import { createEmbedded } from "../../src/cli/run/embedded.ts";
 import { createManifestSource } from "../../src/cli/run/manifests.ts";
 import type { ResourceUpdate } from "../../src/ir/resource.ts";
 import { createLogger } from "../../src/lib/log.ts";
-import { createProxy, type Proxy } from "../../src/proxy/proxy.ts";
+import { createProxy, type Proxy, type ProxyOptions } from "../../src/proxy/proxy.ts";
 import type { ObjectEvent, Source, SourceProblem } from "../../src/sources/source.ts";
 import { createTranslator } from "../../src/translator/translate.ts";
 import type { Translator } from "../../src/translator/translator.ts";
@@ -114,12 +114,17 @@ export function documents(...parts: readonly string[]): string {
   return parts.join("\n---\n");
 }
 
-export async function startGateway(context: ProofContext, manifests: string): Promise<TestGateway> {
+/** @param settings of the data plane that the test owns: its clock, its draws, where it runs */
+export async function startGateway(
+  context: ProofContext,
+  manifests: string,
+  settings: Partial<Pick<ProxyOptions, "nowMs" | "random" | "whereabouts" | "telemetry">> = {},
+): Promise<TestGateway> {
   const folder = mkdtempSync(join(tmpdir(), "gwproxy-test-"));
   const file = join(folder, "manifests.yaml");
   writeFileSync(file, manifests);
   const log = createLogger({ level: "error", modules: new Map() }, (line) => void process.stderr.write(line));
-  const proxy = createProxy({ bindAddress: "127.0.0.1", log, ports: () => 0 });
+  const proxy = createProxy({ bindAddress: "127.0.0.1", log, ports: () => 0, ...settings });
   const translator = createTranslator({ controllerName: "gwproxy.dev/gwproxy", implicitClass: "gwproxy" });
   const files = createManifestSource([folder], log);
   let problems: readonly SourceProblem[] = [];
