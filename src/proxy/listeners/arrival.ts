@@ -93,7 +93,9 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
     throw invalid("host and :authority differ");
   if (found.chunked && head.version === "HTTP/1.0") throw invalid("transfer-encoding in HTTP/1.0");
   const upgrade = connect || head.version === "HTTP/1.0" || !isUpgrade(found) ? undefined : found.upgrade;
-  if (upgrade !== undefined && !head.canUpgrade) throw new ProxyError("upgrade_unsupported");
+  // The other way round it is an extended CONNECT for what would be HTTP again.
+  if (upgrade === undefined ? head.canUpgrade && !connect : !head.canUpgrade)
+    throw new ProxyError("upgrade_unsupported");
   const requestId = found.requestId ?? randomUUID();
   const scheme = peer.serverName === undefined ? "http" : "https";
   raw[1] = host;
