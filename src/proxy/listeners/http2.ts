@@ -14,6 +14,7 @@ import type { Socket } from "node:net";
 import type { Logger } from "../../lib/log.ts";
 import type { Outcome } from "../pipeline/exchange.ts";
 import type { RequestHead } from "./arrival.ts";
+import { Calm } from "./calm.ts";
 import type { Engine, EngineOptions } from "./engine.ts";
 import type { Frontend } from "./frontend.ts";
 import { Http2UpgradeWire, upgradeHead } from "./http2-upgrade.ts";
@@ -65,9 +66,9 @@ function createServerFor(frontend: Frontend, options: EngineOptions, state: Stat
     // A client may not keep the parser busy with frames that lead to nothing.
     maxSessionInvalidFrames: 100,
     maxSessionRejectedStreams: 100,
-    // Resets beyond this burst, or faster than this a second, end the connection (rapid reset).
-    streamResetBurst: 100,
-    streamResetRate: 10,
+    // calm.ts looks at what was answered too; this is for what comes faster than it is told.
+    streamResetBurst: 2_000,
+    streamResetRate: 500,
   });
   server.on("session", (session) => {
     sessions.add(session);
@@ -84,12 +85,17 @@ function createServerFor(frontend: Frontend, options: EngineOptions, state: Stat
     session.on("error", (error) => options.log.debug("connection failed", { reason: error.message }));
     const connection = new Connection(session, options, frontend, state);
     session.on("stream", (stream, headers, flags, fields) => connection.serve(stream, headers, flags, fields));
+    const idle = connection.idleFrame.bind(connection);
+    session.on("ping", idle);
+    session.on("remoteSettings", idle);
     if (state.draining) session.close();
   });
   return server;
 }
 
 class Connection implements Host {
+  readonly #session: ServerHttp2Session;
+  readonly #calm = new Calm(performance.now());
   readonly #peer: Peer;
   readonly #options: EngineOptions;
   readonly #maxHeaderBytes: number;
@@ -97,6 +103,7 @@ class Connection implements Host {
   readonly #state: { readonly draining: boolean };
 
   constructor(session: ServerHttp2Session, options: EngineOptions, frontend: Frontend, state: State) {
+    this.#session = session;
     // The socket of a session is a proxy that lets addresses through; it is one of ours.
     this.#peer = peerOf(session.socket as Socket, options, frontend);
     this.#canConnect = frontend.connect === "route";
@@ -116,6 +123,11 @@ class Connection implements Host {
   serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, fields: readonly string[]): void {
     // A broken stream ends by itself; what it was good for hears of it by "close".
     stream.on("error", ignore);
+    if (stream.aborted || stream.destroyed) {
+      // The reset came with the request: nobody waits for an answer, and nothing is begun.
+      this.#keep(this.#calm.reset(performance.now()));
+      return;
+    }
     const isBodyless = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
     const plain = headOf(fields, { isBodyless, canConnect: this.#canConnect, maxFieldBytes: this.#maxHeaderBytes });
     const protocol = headers[":protocol"];
@@ -137,6 +149,19 @@ class Connection implements Host {
   finished(visit: Visit, outcome: Outcome): void {
     visit.exchange.finish(outcome);
     this.#options.onFinished(visit.exchange, outcome);
+    this.#keep(outcome.clientGone ? this.#calm.reset(performance.now()) : this.#calm.answered(performance.now()));
+  }
+
+  /** A PING or SETTINGS: it makes us answer, and leads to nothing. */
+  idleFrame(): void {
+    this.#keep(this.#calm.idleFrame(performance.now()));
+  }
+
+  #keep(bearable: boolean): void {
+    const session = this.#session;
+    if (bearable || session.destroyed) return;
+    const reason = new Error(`${this.#peer.address} asks for work and throws it away`);
+    session.destroy(reason, constants.NGHTTP2_ENHANCE_YOUR_CALM);
   }
 }
 
