@@ -44,13 +44,13 @@ test("a request of HTTP/2 becomes one request of HTTP/1.1, or none", async (t) =
       upstream.take();
       const outcome = await play(plane.port, row);
       const { requests, faults } = upstream.take();
-      const seen = requests.filter(({ target }) => target !== "/probe");
+      const seen = requests
+        .filter(({ target }) => target !== "/probe")
+        .map(({ bytes }) => bytes.replace(/(?<=\r\nx-request-id: )[0-9a-f-]{36}(?=\r\n)/, "*"))
+        .filter((bytes) => bytes !== row.mayReach);
       assert.deepEqual(faults, []);
       assert.equal(outcome, row.outcome);
-      assert.deepEqual(
-        seen.map(({ bytes }) => bytes.replace(/(?<=\r\nx-request-id: )[0-9a-f-]{36}(?=\r\n)/, "*")),
-        row.upstream,
-      );
+      assert.deepEqual(seen, row.upstream);
     });
   }
 });
