@@ -66,6 +66,10 @@ export class EndpointSet {
     return this.#known.values();
   }
 
+  get isEmpty(): boolean {
+    return this.#known.size === 0;
+  }
+
   update(message: Endpoints | undefined): void {
     const known = new Map<string, EndpointState>();
     const ranked: EndpointState[][] = [];

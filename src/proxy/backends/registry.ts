@@ -111,6 +111,7 @@ export class BackendRegistry {
     if (slot.users > 0) return;
     this.#slots.delete(slot.id);
     this.#slotsOf.get(slot.backendKey)?.delete(slot);
+    this.#forget(slot.backendKey);
   }
 
   /** @throws ConfigError when the backend cannot be served; the former one stays */
@@ -125,10 +126,12 @@ export class BackendRegistry {
   remove(key: string): void {
     this.#backends.delete(key);
     this.rebuild(key);
+    this.#forget(key);
   }
 
   putEndpoints(key: string, message: Endpoints | undefined): void {
     this.endpointsOf(key).update(message);
+    this.#forget(key);
   }
 
   endpointsOf(key: string): EndpointSet {
@@ -154,6 +157,13 @@ export class BackendRegistry {
     this.#records.renew(key, () => {
       for (const slot of this.#slotsOf.get(key) ?? []) Object.assign(slot, this.#build(key, slot.outer));
     });
+  }
+
+  /** Backends come and go for as long as the process lives: one that nothing names any more leaves nothing behind. */
+  #forget(key: string): void {
+    if (this.#backends.has(key) || (this.#slotsOf.get(key)?.size ?? 0) > 0) return;
+    this.#slotsOf.delete(key);
+    if (this.#endpoints.get(key)?.isEmpty === true) this.#endpoints.delete(key);
   }
 
   /** Compiles the backend for no place in particular, to learn whether it can be. */
