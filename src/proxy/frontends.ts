@@ -15,29 +15,46 @@ export function checkFrontend(settings: FrontendSettings | undefined, policies: 
   compileRules(settings?.networkAuthorization?.rules ?? [], (source) => policies.expression(source, "connection"));
 }
 
+interface Made {
+  /** Of the set, when it was last looked at. */
+  readonly version: number;
+  /** What it was made of. */
+  readonly from: readonly FrontendSettings[];
+  readonly frontend: Frontend;
+}
+
 export class FrontendSet {
   readonly #policies: Expressions & Pick<PolicySet, "at">;
-  readonly #made = new Map<string, Frontend>();
+  readonly #made = new Map<string, Made>();
+  #version = 0;
 
   constructor(policies: Expressions & Pick<PolicySet, "at">) {
     this.#policies = policies;
   }
 
-  /** The same object until a policy changes. @param bind "port/namespace/gateway" */
+  /** The same object until a policy that speaks about it changes. @param bind "port/namespace/gateway" */
   of(bind: string): Frontend {
-    let made = this.#made.get(bind);
-    if (made === undefined) this.#made.set(bind, (made = this.#compile(bind)));
-    return made;
-  }
-
-  changed(): void {
-    this.#made.clear();
-  }
-
-  #compile(bind: string): Frontend {
+    const made = this.#made.get(bind);
+    if (made?.version === this.#version) return made.frontend;
     const gateway = bind.slice(bind.indexOf("/") + 1);
     const levels = [...this.#policies.at(`bind:${bind}`), ...this.#policies.at(`gateway:${gateway}`)];
     const all = levels.flatMap(({ frontend }) => frontend ?? []);
+    const closed = levels.some(({ refuses }) => refuses);
+    const isSame =
+      made?.frontend.closed === closed &&
+      made.from.length === all.length &&
+      made.from.every((one, at) => one === all[at]);
+    const frontend = isSame ? made.frontend : this.#compile(all, closed);
+    this.#made.set(bind, { version: this.#version, from: all, frontend });
+    return frontend;
+  }
+
+  /** Some policy has. */
+  changed(): void {
+    this.#version++;
+  }
+
+  #compile(all: readonly FrontendSettings[], closed: boolean): Frontend {
     const first = <K extends "keepalive" | "tls" | "http" | "proxyProtocol" | "connect">(member: K) =>
       all.find((settings) => settings[member] !== undefined)?.[member];
     const rules = all.flatMap(({ networkAuthorization }) => networkAuthorization?.rules ?? []);
@@ -48,7 +65,7 @@ export class FrontendSet {
       connect: first("connect")?.mode,
       proxyProtocol: first("proxyProtocol"),
       refusal: compileRules(rules, (source) => this.#policies.expression(source, "connection")),
-      closed: levels.some(({ refuses }) => refuses),
+      closed,
     });
   }
 }

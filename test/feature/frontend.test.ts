@@ -1,6 +1,5 @@
 /** `frontend.tcp`, `frontend.http` and `frontend.networkAuthorization` of a GwPolicy through real sockets. */
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
 import { connect as connectHttp2Client } from "node:http2";
 import { echoed, startEcho } from "../support/echo.ts";
 import { rawClient, type RawClient } from "../support/data-plane.ts";
@@ -9,6 +8,7 @@ import { call } from "../support/http.ts";
 import { connectHttp2, sendHttp2 } from "../support/http2.ts";
 import { GROUP, gatewayRef, policy, TWO_LISTENERS } from "../support/policy-places.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
+import { keepaliveOptions } from "../support/socket-options.ts";
 
 interface Served {
   readonly gateway: TestGateway;
@@ -55,21 +55,26 @@ function lines(count: number): string {
   return Array.from({ length: count }, (_none, at) => `x-${at}: ${at}\r\n`).join("");
 }
 
-prove("GwPolicy spec.frontend.tcp.keepalive.time", "idle connections are probed after the time", async (context) => {
-  const { port } = await serve(context, "tcp: {keepalive: {time: 1000s}}");
+const keepalive = (name: string): string => `GwPolicy spec.frontend.tcp.keepalive.${name}`;
+
+prove(
+  [keepalive("time"), keepalive("interval"), keepalive("retries")],
+  "idle connections are probed as the Gateway says",
+  async (context) => {
+    const { port } = await serve(context, "tcp: {keepalive: {time: 1000s, interval: 70s, retries: 3}}");
+    const client = raw(context, port, GET);
+    await client.until(/200 OK/);
+    const options = await keepaliveOptions(client.socket.localPort ?? 0);
+    assert.deepEqual(options, { seconds: 1000, intervalSeconds: 70, probes: 3 });
+  },
+);
+
+prove([], "without settings they are probed after three minutes, nine times", async (context) => {
+  const { port } = await serveWith(context);
   const client = raw(context, port, GET);
   await client.until(/200 OK/);
-  const hex = (value: number | undefined): string => (value ?? 0).toString(16).toUpperCase().padStart(4, "0");
-  const table = await readFile("/proc/net/tcp", "utf8");
-  const entry = table.split("\n").map((line) => line.trim().split(/\s+/));
-  const own = entry.find(
-    ([, local, remote]) => local?.endsWith(`:${hex(port)}`) && remote?.endsWith(`:${hex(client.socket.localPort)}`),
-  );
-  // "02:00018693": the keepalive timer, and the hundredths of a second that are left.
-  const [timer, left = ""] = own?.[5]?.split(":") ?? [];
-  assert.equal(timer, "02");
-  const seconds = Number.parseInt(left, 16) / 100;
-  assert.ok(seconds > 900 && seconds <= 1000, `${seconds} seconds are left`);
+  const options = await keepaliveOptions(client.socket.localPort ?? 0);
+  assert.deepEqual(options, { seconds: 180, intervalSeconds: 180, probes: 9 });
 });
 
 prove(http("http1MaxHeaders"), "more header lines than allowed are answered with 431", async (context) => {
@@ -252,6 +257,21 @@ prove([], "network rules of all levels count", async (context) => {
   );
   assert.equal((await call(`${gateway.url(8080)}/web`)).status, 200);
   await assert.rejects(call(`${gateway.url(8081)}/web`));
+});
+
+prove([], "an idle limit that becomes shorter leaves open connections their own", async (context) => {
+  const { gateway, port } = await serve(context, "http: {http1IdleTimeout: 100s}");
+  const old = raw(context, port, GET);
+  await old.until(/200 OK[^]*\r\n\r\n/);
+  const echo = await startEcho(context);
+  const rest = [TWO_LISTENERS, staticBackend("web", echo.port), route("web", "web", "/web")];
+  const shorter = policy("p", { refs: gatewayRef(), says: "frontend: {http: {http1IdleTimeout: 1s}}" });
+  await gateway.change(documents(...rest, shorter));
+  const young = raw(context, port, GET);
+  await young.closed();
+  const before = old.text().length;
+  old.socket.write(GET);
+  await old.until(new RegExp(`^[^]{${before}}HTTP/1\\.1 200 `));
 });
 
 prove([], "a change meets new connections, and those that are open go on", async (context) => {

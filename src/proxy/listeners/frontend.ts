@@ -57,7 +57,7 @@ export interface Frontend {
   refusal(connection: Scope): string | undefined;
 }
 
-const HEAD_TIMEOUT_MS = 60_000;
+const IDLE_TIMEOUT_MS = 600_000;
 /** Window sizes are 31 bits (RFC 9113 6.9.1). */
 const LARGEST_WINDOW = 2_147_483_647;
 
@@ -77,8 +77,8 @@ export function compileFrontend(parts: FrontendParts): Frontend {
     http1: {
       keepsCase: http?.http1PreserveCase === true,
       maxFields: http?.http1MaxHeaders || 100,
-      idleTimeoutMs: http?.http1IdleTimeoutMs || 600_000,
-      headTimeoutMs: http?.http1IdleTimeoutMs || HEAD_TIMEOUT_MS,
+      idleTimeoutMs: http?.http1IdleTimeoutMs || IDLE_TIMEOUT_MS,
+      headTimeoutMs: http?.http1IdleTimeoutMs || IDLE_TIMEOUT_MS,
     },
     http2: compileHttp2(http),
     bodyLimitBytes: http?.maxBufferBytes || BODY_LIMIT_BYTES,

@@ -21,11 +21,81 @@ const MAX_HEADER_BYTES = 65_536;
 const CHECK_INTERVAL_MS = 1_000;
 
 export function createHttp1(options: EngineOptions): Engine {
-  const state = { draining: false };
-  const connections = new WeakMap<Socket, Connection>();
+  const state: State = { draining: false, connections: new WeakMap() };
+  const servers = new Set<SettledServer>();
+  let newest: SettledServer | undefined;
+  return {
+    take(socket) {
+      const frontend = options.frontend();
+      if (newest?.frontend !== frontend) {
+        newest?.retire();
+        newest = new SettledServer(frontend, state, servers);
+      }
+      newest.take(socket, new Connection(socket, options, frontend, state));
+    },
+    drain() {
+      state.draining = true;
+      for (const server of servers) server.close();
+    },
+  };
+}
+
+interface State {
+  draining: boolean;
+  readonly connections: WeakMap<Socket, Connection>;
+}
+
+/** node:http knows limits of time for a server and not for a connection: each set of settings has a server of its own. */
+class SettledServer {
+  readonly frontend: Frontend;
+  readonly #server: Server;
+  readonly #state: State;
+  readonly #all: Set<SettledServer>;
+  #open = 0;
+  #isRetired = false;
+
+  constructor(frontend: Frontend, state: State, all: Set<SettledServer>) {
+    this.frontend = frontend;
+    this.#state = state;
+    this.#server = createServerFor(frontend, state.connections);
+    this.#all = all;
+    all.add(this);
+  }
+
+  take(socket: Socket, connection: Connection): void {
+    this.#open++;
+    socket.on("close", () => {
+      this.#open--;
+      this.#leave();
+    });
+    this.#state.connections.set(socket, connection);
+    this.#server.emit("connection", socket);
+  }
+
+  /** No new connection comes; those that are open keep what they began with. */
+  retire(): void {
+    this.#isRetired = true;
+    this.#leave();
+  }
+
+  /** Ends idle connections too. What it says about not listening is true and no error. */
+  close(): void {
+    this.#server.close();
+  }
+
+  #leave(): void {
+    if (!this.#isRetired || this.#open > 0) return;
+    this.#server.close();
+    this.#all.delete(this);
+  }
+}
+
+function createServerFor({ http1 }: Frontend, connections: State["connections"]): Server {
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     requestTimeout: 0,
+    headersTimeout: http1.headTimeoutMs,
+    keepAliveTimeout: http1.idleTimeoutMs,
     connectionsCheckingInterval: CHECK_INTERVAL_MS,
     requireHostHeader: false,
     insecureHTTPParser: false,
@@ -48,21 +118,7 @@ export function createHttp1(options: EngineOptions): Engine {
   server.on("connect", (request, socket: Socket, first) => connections.get(socket)?.connect(request, socket, first));
   // The server never listens by itself, but its time limits only run once it believes so.
   server.emit("listening");
-  return {
-    take(socket) {
-      const frontend = options.frontend();
-      // The only settings that node:http knows for a server and not for a connection: those that are open follow a change.
-      server.headersTimeout = frontend.http1.headTimeoutMs;
-      server.keepAliveTimeout = frontend.http1.idleTimeoutMs;
-      connections.set(socket, new Connection(socket, options, frontend, state));
-      server.emit("connection", socket);
-    },
-    drain() {
-      state.draining = true;
-      // Ends idle connections too. What it says about not listening is true and no error.
-      server.close();
-    },
-  };
+  return server;
 }
 
 /** A request whose turn comes when the answers before it are out. */
