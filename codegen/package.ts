@@ -15,7 +15,7 @@ const REQUIRE = `import { createRequire as createRequireOfNode } from "node:modu
 const require = createRequireOfNode(import.meta.url);`;
 
 /** Threads are started from a file of their own, looked for beside the code that starts them. */
-const threads = globSync("src/**/worker.ts", { cwd: ROOT });
+const threads = globSync(["src/**/worker.ts", "src/**/*-worker.ts"], { cwd: ROOT });
 
 rmSync(DIST, { recursive: true, force: true });
 const { metafile } = await build({

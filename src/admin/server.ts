@@ -25,9 +25,11 @@ export interface RunningServer {
 export interface AdminOptions {
   readonly address: ServerAddress;
   /** The content of /config_dump, secrets masked already. */
-  readonly state: () => unknown;
+  readonly state: () => Promise<unknown>;
   /** Changed by /logging. */
   readonly filter: LogFilter;
+  /** Told of each such change. */
+  readonly onFilter?: () => void;
   readonly log: Logger;
   /** Starts a graceful shutdown; resolves when it is over. */
   readonly drain: () => Promise<void>;
@@ -48,9 +50,13 @@ export async function startAdminServer(options: AdminOptions): Promise<RunningSe
   const initial: LogFilter = { level: options.filter.level, modules: new Map(options.filter.modules) };
   app.use((event) => refuseForeign(event));
   app.get("/", () => page());
-  app.get("/config_dump", () => json(options.state()));
+  app.get("/config_dump", async () => json(await options.state()));
   app.get("/logging", () => filterLine(options.filter));
-  app.post("/logging", (event) => setFilter(event, options.filter, initial));
+  app.post("/logging", (event) => {
+    const answer = setFilter(event, options.filter, initial);
+    options.onFilter?.();
+    return answer;
+  });
   app.get("/memory", () => json(memory()));
   app.post("/quitquitquit", async () => {
     options.log.info("shutdown asked for by the admin server");
@@ -67,11 +73,11 @@ export async function startAdminServer(options: AdminOptions): Promise<RunningSe
 
 export async function startMetricsServer(options: {
   readonly address: ServerAddress;
-  readonly render: () => string;
+  readonly render: () => Promise<string>;
 }): Promise<RunningServer> {
   const app = new H3({ silent: true });
-  const metrics = (): Response =>
-    new Response(options.render(), { headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" } });
+  const metrics = async (): Promise<Response> =>
+    new Response(await options.render(), { headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" } });
   app.get("/metrics", metrics);
   app.get("/stats/prometheus", metrics);
   refuseOtherMethods(app, [

@@ -1,5 +1,5 @@
 /** The metrics of a data plane (observability.md 2), and their text form for Prometheus. */
-import { createRegistry, type Registry } from "./registry.ts";
+import { createRegistry, type Counted, type Registry } from "./registry.ts";
 
 export interface RequestSample {
   readonly backend: string;
@@ -31,6 +31,11 @@ export interface Metrics {
   request(sample: RequestSample): void;
   /** Gauges that someone else knows are read when asked for. */
   gauge(name: string, help: string, read: () => Iterable<{ labels: Record<string, string>; value: number }>): void;
+  /** A thread that served had to be replaced. */
+  threadReplaced(): void;
+  /** Everything counted since the last call, for `add` of the main thread's metrics. */
+  take(): Counted;
+  add(counted: Counted): void;
   /** Prometheus text 0.0.4. */
   print(): string;
 }
@@ -77,6 +82,7 @@ export function createMetrics(version: string): Metrics {
     [...GEN, ...RS],
     G,
   );
+  const replaced = registry.counter("thread_restarts_total", "Threads that died and were replaced.", []);
   const bounded = createBound();
   return {
     request(sample) {
@@ -96,6 +102,9 @@ export function createMetrics(version: string): Metrics {
         if (count !== undefined) tokens.observe([type, ...gen], count);
     },
     gauge: (name, help, read) => registry.gauge(name, help, read),
+    threadReplaced: () => replaced.add([], 1),
+    take: () => registry.take(),
+    add: (counted) => registry.add(counted),
     print: () => registry.print(),
   };
 }

@@ -14,6 +14,20 @@ export interface Registry {
   histogram(name: string, help: string, labels: readonly string[], bounds: readonly number[]): Histogram;
   gauge(name: string, help: string, read: () => Iterable<{ labels: Record<string, string>; value: number }>): void;
   print(): string;
+  /** Everything counted since the last call, for `add` of another thread's registry with the same families. */
+  take(): Counted;
+  add(counted: Counted): void;
+}
+
+/** Plain data: families by name, in each the series that moved. */
+export type Counted = readonly (readonly [family: string, series: readonly CountedSeries[]])[];
+
+interface CountedSeries {
+  readonly key: string;
+  readonly labels: string;
+  readonly counts: readonly number[];
+  readonly sum: number;
+  readonly total: number;
 }
 
 interface Series {
@@ -23,52 +37,82 @@ interface Series {
   total: number;
 }
 
+/** Counters and histograms of one name. */
+class Family {
+  readonly all = new Map<string, Series>();
+  readonly #names: readonly string[];
+  readonly #size: number;
+
+  constructor(names: readonly string[], size: number) {
+    this.#names = names;
+    this.#size = size;
+  }
+
+  find(values: readonly string[]): Series {
+    const key = keyOf(values);
+    let series = this.all.get(key);
+    if (series === undefined) {
+      const labels = this.#names.map((name, at) => `${name}="${escapeLabel(values[at] ?? "")}"`).join(",");
+      this.all.set(key, (series = this.#empty(labels)));
+    }
+    return series;
+  }
+
+  take(): CountedSeries[] {
+    const moved = [...this.all].map(([key, series]) => ({ key, ...series }));
+    this.all.clear();
+    return moved;
+  }
+
+  add(moved: readonly CountedSeries[]): void {
+    for (const { key, labels, counts, sum, total } of moved) {
+      let series = this.all.get(key);
+      if (series === undefined) this.all.set(key, (series = this.#empty(labels)));
+      for (const [at, count] of counts.entries()) series.counts[at] = (series.counts[at] ?? 0) + count;
+      series.sum += sum;
+      series.total += total;
+    }
+  }
+
+  #empty(labels: string): Series {
+    return { labels, counts: Array.from({ length: this.#size }, () => 0), sum: 0, total: 0 };
+  }
+}
+
 /** Cannot occur in a label value that came over HTTP. */
 const SEPARATOR = "\u0000";
 
 export function createRegistry(prefix: string): Registry {
   const printers: (() => string)[] = [];
-  const seriesOf = (
-    names: readonly string[],
-    size: number,
-  ): ((values: readonly string[]) => Series) & { all: Map<string, Series> } => {
-    const all = new Map<string, Series>();
-    const find = (values: readonly string[]): Series => {
-      const key = keyOf(values);
-      let series = all.get(key);
-      if (series === undefined) {
-        const labels = names.map((name, at) => `${name}="${escapeLabel(values[at] ?? "")}"`).join(",");
-        all.set(key, (series = { labels, counts: Array.from({ length: size }, () => 0), sum: 0, total: 0 }));
-      }
-      return series;
-    };
-    return Object.assign(find, { all });
-  };
+  const families = new Map<string, Family>();
   const head = (name: string, help: string, type: string): string =>
     `# HELP ${prefix}${name} ${help}\n# TYPE ${prefix}${name} ${type}\n`;
   return {
     counter(name, help, labels, type = "counter") {
-      const find = seriesOf(labels, 0);
+      const family = new Family(labels, 0);
+      // What does not count up is this process's own.
+      if (type === "counter") families.set(name, family);
       printers.push(() => {
-        const lines = [...find.all.values()].map((series) => `${prefix}${name}{${series.labels}} ${series.sum}\n`);
+        const lines = [...family.all.values()].map((series) => printCounter(`${prefix}${name}`, series));
         return head(name, help, type) + lines.join("");
       });
       return {
         add(values, amount) {
-          find(values).sum += amount;
+          family.find(values).sum += amount;
         },
       };
     },
     histogram(name, help, labels, bounds) {
-      const find = seriesOf(labels, bounds.length);
+      const family = new Family(labels, bounds.length);
+      families.set(name, family);
       printers.push(
         () =>
           head(name, help, "histogram") +
-          [...find.all.values()].map((series) => printHistogram(`${prefix}${name}`, bounds, series)).join(""),
+          [...family.all.values()].map((series) => printHistogram(`${prefix}${name}`, bounds, series)).join(""),
       );
       return {
         observe(values, value) {
-          const series = find(values);
+          const series = family.find(values);
           const at = bounds.findIndex((bound) => value <= bound);
           if (at >= 0) series.counts[at] = (series.counts[at] ?? 0) + 1;
           series.sum += value;
@@ -77,17 +121,13 @@ export function createRegistry(prefix: string): Registry {
       };
     },
     gauge(name, help, read) {
-      printers.push(() => {
-        const lines = [...read()].map(({ labels, value }) => {
-          const text = Object.entries(labels)
-            .map(([label, given]) => `${label}="${escapeLabel(given)}"`)
-            .join(",");
-          return `${prefix}${name}${text === "" ? "" : `{${text}}`} ${value}\n`;
-        });
-        return head(name, help, "gauge") + lines.join("");
-      });
+      printers.push(() => head(name, help, "gauge") + printGauge(`${prefix}${name}`, read()));
     },
     print: () => printers.map((print) => print()).join(""),
+    take: () => [...families].map(([name, family]) => [name, family.take()] as const),
+    add(counted) {
+      for (const [name, moved] of counted) families.get(name)?.add(moved);
+    },
   };
 }
 
@@ -101,6 +141,20 @@ function keyOf(values: readonly string[]): string {
     latestKey = values.join(SEPARATOR);
   }
   return latestKey;
+}
+
+function printCounter(name: string, { labels, sum }: Series): string {
+  return `${name}${labels === "" ? "" : `{${labels}}`} ${sum}\n`;
+}
+
+function printGauge(name: string, values: Iterable<{ labels: Record<string, string>; value: number }>): string {
+  const lines = [...values].map(({ labels, value }) => {
+    const text = Object.entries(labels)
+      .map(([label, given]) => `${label}="${escapeLabel(given)}"`)
+      .join(",");
+    return `${name}${text === "" ? "" : `{${text}}`} ${value}\n`;
+  });
+  return lines.join("");
 }
 
 function printHistogram(name: string, bounds: readonly number[], { labels, counts, sum, total }: Series): string {

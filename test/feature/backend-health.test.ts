@@ -62,7 +62,7 @@ interface Scene {
   hitBad(): Promise<void>;
   /** How often the bad one was hit by so many requests. */
   hitsOfBad(requests: number): Promise<number>;
-  dumpOfBad(): EndpointDump;
+  dumpOfBad(): Promise<EndpointDump>;
 }
 
 async function stage(context: ProofContext, place: Place, health: string): Promise<Scene> {
@@ -101,10 +101,9 @@ async function stage(context: ProofContext, place: Place, health: string): Promi
       for (let asked = 0; asked < requests; asked++) await ask();
       return bad.hits - hits;
     },
-    dumpOfBad() {
-      const found = gateway.proxy
-        .state()
-        .endpoints.find(({ endpoint }) => ["bad", `127.0.0.1:${bad.port}`].includes(endpoint));
+    async dumpOfBad() {
+      const { endpoints } = await gateway.proxy.state();
+      const found = endpoints.find(({ endpoint }) => ["bad", `127.0.0.1:${bad.port}`].includes(endpoint));
       assert.ok(found);
       return found;
     },
@@ -118,7 +117,7 @@ for (const place of PLACES) {
     const scene = await stage(t, place, `{${CONDITION}, eviction: {duration: 1h}}`);
     await scene.hitBad();
     assert.equal(await scene.hitsOfBad(MANY), 0);
-    assert.equal(scene.dumpOfBad().timesEjected, 1);
+    assert.equal((await scene.dumpOfBad()).timesEjected, 1);
   });
 
   prove(
@@ -141,15 +140,18 @@ for (const place of PLACES) {
   prove(field("eviction.restoreHealth"), `it returns with the health that was said: ${place.where}`, async (t) => {
     const scene = await stage(t, place, `{${CONDITION}, eviction: {duration: 1m, restoreHealth: 25}}`);
     await scene.hitBad();
-    assert.equal(scene.dumpOfBad().health, 0.7);
+    assert.equal((await scene.dumpOfBad()).health, 0.7);
     scene.clock.now += 60_000;
-    assert.deepEqual([scene.dumpOfBad().health, scene.dumpOfBad().evictedUntil], [0.25, null]);
+    assert.deepEqual([(await scene.dumpOfBad()).health, (await scene.dumpOfBad()).evictedUntil], [0.25, null]);
   });
 
   prove(field("eviction.consecutiveFailures"), `only so many failures in a row evict: ${place.where}`, async (t) => {
     const scene = await stage(t, place, `{${CONDITION}, eviction: {duration: 1h, consecutiveFailures: 2}}`);
     await scene.hitBad();
-    assert.deepEqual([scene.dumpOfBad().consecutiveFailures, scene.dumpOfBad().evictedUntil], [1, null]);
+    assert.deepEqual(
+      [(await scene.dumpOfBad()).consecutiveFailures, (await scene.dumpOfBad()).evictedUntil],
+      [1, null],
+    );
     await scene.hitBad();
     assert.equal(await scene.hitsOfBad(MANY), 0);
   });
@@ -158,7 +160,7 @@ for (const place of PLACES) {
     const scene = await stage(t, place, `{${CONDITION}, eviction: {duration: 1h, healthThreshold: 50}}`);
     for (let failures = 0; failures < 2; failures++) {
       await scene.hitBad();
-      assert.equal(scene.dumpOfBad().evictedUntil, null);
+      assert.equal((await scene.dumpOfBad()).evictedUntil, null);
     }
     await scene.hitBad();
     assert.equal(await scene.hitsOfBad(MANY), 0);
@@ -171,7 +173,7 @@ test("without a condition failures lower the score and evict nobody, and all are
   const scene = await stage(contextOf(t), SERVICE, "{eviction: {duration: 1h}}");
   scene.bad.answer = (_request, response) => response.writeHead(500).end();
   for (let failures = 0; failures < 3; failures++) await scene.hitBad();
-  const { health, consecutiveFailures, timesEjected, evictedUntil } = scene.dumpOfBad();
+  const { health, consecutiveFailures, timesEjected, evictedUntil } = await scene.dumpOfBad();
   assert.deepEqual([health, consecutiveFailures, timesEjected, evictedUntil], [0.7 * 0.7 * 0.7, 3, 0, null]);
 });
 
@@ -179,7 +181,8 @@ test("all are used when all are out", async (t) => {
   const scene = await stage(contextOf(t), SERVICE, `{${CONDITION}, eviction: {duration: 1h}}`);
   scene.good.answer = scene.bad.answer;
   for (let asked = 0; asked < MANY; asked++) assert.equal((await scene.ask()).status, 418);
-  const until = scene.gateway.proxy.state().endpoints.map(({ evictedUntil }) => evictedUntil);
+  const { endpoints } = await scene.gateway.proxy.state();
+  const until = endpoints.map(({ evictedUntil }) => evictedUntil);
   assert.ok(
     until.every((time) => time !== null && Number.isFinite(Date.parse(time))),
     String(until),
@@ -228,7 +231,7 @@ test("a hint of the upstream is how long it stays out, and without one or a back
   const scene = await stage(contextOf(t), SERVICE, `{unhealthyCondition: 'response.code == 429'}`);
   scene.bad.answer = (_request, response) => response.writeHead(429).end("{}");
   await scene.hitBad();
-  assert.equal(scene.dumpOfBad().evictedUntil, null);
+  assert.equal((await scene.dumpOfBad()).evictedUntil, null);
   scene.bad.answer = (_request, response) => response.writeHead(429, { "retry-after": "100" }).end("{}");
   await scene.hitBad();
   scene.clock.now += 99_999;

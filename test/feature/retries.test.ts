@@ -24,7 +24,7 @@ test("the endpoint that failed a request is not asked again while another one is
   const gateway = await behindService(t, [bad, good], "{retry: {attempts: 1, codes: [503]}}");
   for (let asked = 0; asked < REQUESTS; asked++) assert.equal((await call(gateway.url())).status, 200);
   assert.ok(bad.hits > 0);
-  const dump = gateway.proxy.state().endpoints;
+  const dump = (await gateway.proxy.state()).endpoints;
   const of = ({ port }: Replica) => dump.find(({ endpoint }) => endpoint === `127.0.0.1:${port}`);
   assert.deepEqual([of(good)?.health, of(good)?.totalRequests, of(good)?.pendingRequests], [1, REQUESTS, 0]);
   assert.deepEqual([of(bad)?.consecutiveFailures, of(bad)?.totalRequests], [bad.hits, bad.hits]);
@@ -184,10 +184,10 @@ test("a gRPC call whose status the condition names is made again, and the status
     "content-type": "application/grpc",
     te: "trailers",
   };
-  const healthOf = () => gateway.proxy.state().endpoints.map(({ health }) => health);
+  const healthOf = async () => (await gateway.proxy.state()).endpoints.map(({ health }) => health);
   const first = await sendHttp2(session, head, { body: "hello" });
   assert.deepEqual([first.status, first.body.toString(), calls], [200, "message", 2]);
-  assert.deepEqual(healthOf(), [0.3 + 0.7 * 0.7]);
+  assert.deepEqual(await healthOf(), [0.3 + 0.7 * 0.7]);
   await sendHttp2(session, head, { body: "hello" });
-  assert.deepEqual(healthOf(), [0.7 * (0.3 + 0.7 * 0.7)]);
+  assert.deepEqual(await healthOf(), [0.7 * (0.3 + 0.7 * 0.7)]);
 });

@@ -1,6 +1,12 @@
 /** Options that several commands share, and the parsers that refuse a bad value with a sentence. */
+import { availableParallelism } from "node:os";
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { parseDuration } from "../../lib/duration.ts";
 import { parseLogFilter } from "../../lib/log.ts";
+import { MAX_THREADS } from "../../lib/shared-slots.ts";
+
+/** The main thread has a number of its own in the tables of shared memory. */
+const MAX_WORKERS = MAX_THREADS - 1;
 
 export interface DataPlaneOptions {
   readonly bindAddress: string;
@@ -8,6 +14,11 @@ export interface DataPlaneOptions {
   readonly metricsAddress: Address;
   readonly readinessAddress: Address;
   readonly logLevel: string;
+  readonly workers: number;
+  /** Seconds of proxying.md 14. */
+  readonly drainMin: number | undefined;
+  readonly drainMax: number | undefined;
+  readonly gracePeriod: number | undefined;
 }
 
 export interface Address {
@@ -27,7 +38,62 @@ export function addDataPlaneOptions(command: Command): Command {
     .addOption(
       addressOption("--readiness-address <host:port>", "readiness probe", "0.0.0.0:15021").env("READINESS_ADDR"),
     )
-    .addOption(logLevelOption().env("LOG_LEVEL"));
+    .addOption(logLevelOption().env("LOG_LEVEL"))
+    .addOption(
+      new Option("--workers <n>", "threads that serve; default: one for each core, or CPU_LIMIT")
+        .argParser(workers)
+        .default(usualWorkers(process.env["CPU_LIMIT"], availableParallelism(), process.platform), "cores")
+        .env("WORKERS"),
+    )
+    .addOption(
+      secondsOption("--drain-min <seconds>", "after the word to stop, connections are accepted so long (0)").env(
+        "CONNECTION_MIN_TERMINATION_DEADLINE",
+      ),
+    )
+    .addOption(
+      secondsOption("--drain-max <seconds>", "whatever is still connected then is cut off (5)").env(
+        "CONNECTION_TERMINATION_DEADLINE",
+      ),
+    )
+    .addOption(
+      secondsOption("--grace-period <seconds>", "until the process is killed; --drain-max follows from it").env(
+        "TERMINATION_GRACE_PERIOD_SECONDS",
+      ),
+    );
+}
+
+/**
+ * A thread for each core that this process may use, in the main thread alone where it is one. Only some systems deal
+ * connections of one port out to several threads.
+ * @param limit CPU_LIMIT: cores, as Kubernetes writes quantities
+ */
+export function usualWorkers(limit: string | undefined, cores: number, platform: string): number {
+  if (platform !== "linux") return 1;
+  const allowed = limit === undefined ? undefined : parseCpu(limit);
+  return Math.max(1, Math.min(allowed === undefined ? cores : Math.ceil(allowed), MAX_WORKERS));
+}
+
+/** "2", "1500m"; 0 means that there is none. */
+function parseCpu(text: string): number | undefined {
+  const [, digits, milli] = /^(\d{1,6}(?:\.\d{1,9})?)(m?)$/.exec(text) ?? [];
+  return Number(digits) > 0 ? Number(digits) / (milli === "m" ? 1000 : 1) : undefined;
+}
+
+function workers(text: string): number {
+  const count = Number(text);
+  if (/^[0-9]{1,3}$/.test(text) && count >= 1 && count <= MAX_WORKERS) return count;
+  throw new InvalidArgumentError(`give a whole number from 1 to ${MAX_WORKERS}`);
+}
+
+function secondsOption(flags: string, description: string): Option {
+  return new Option(flags, description).argParser(seconds);
+}
+
+/** "10" or a duration: "10s", "1m30s". */
+function seconds(text: string): number {
+  const ms = parseDuration(/^[0-9]{1,5}$/.test(text) ? `${text}s` : text);
+  if (ms === undefined) throw new InvalidArgumentError(`"${text}" is neither seconds nor a duration such as 90s`);
+  return ms / 1000;
 }
 
 /** An option that takes "host:port", with its default shown as it would be typed. */

@@ -1,59 +1,102 @@
 /** What every process with a data plane runs beside its listeners: admin, metrics and readiness servers. */
 import { startAdminServer, startMetricsServer, startReadinessServer } from "../../admin/server.ts";
+import { systemClock } from "../../lib/clock.ts";
 import { isEnabled, printLogFilter } from "../../lib/log.ts";
 import { createProxy, type Proxy } from "../../proxy/proxy.ts";
+import { createWorkers } from "../../proxy/workers/workers.ts";
 import { createAccessLog } from "../../telemetry/access-log.ts";
-import { createMetrics } from "../../telemetry/metrics.ts";
+import { createMetrics, type Metrics } from "../../telemetry/metrics.ts";
 import type { DataPlaneOptions } from "../commands/options.ts";
 import { VERSION } from "../version.ts";
 import { configDump } from "./dump.ts";
 import type { ProcessLog } from "./process.ts";
+import { createShutdown, drainTimes } from "./shutdown.ts";
 
 export interface DataPlane {
   readonly proxy: Proxy;
   /** What readiness still waits for; empty means ready. */
   readonly pending: Set<string>;
-  /** Stops accepting, lets requests in flight end and closes everything. */
+  /** Ends as proxying.md 14 says: not ready, connections drained, then everything closed. */
   stop(): Promise<void>;
 }
 
-export async function startDataPlane(options: DataPlaneOptions, { log, filter }: ProcessLog): Promise<DataPlane> {
+/** What serves, and how to bring it up to date and to an end beside its connections. */
+interface Serving {
+  readonly proxy: Proxy;
+  filterChanged(): void;
+  /** Hands over what is still to be logged. */
+  flush(): void;
+}
+
+export async function startDataPlane(options: DataPlaneOptions, processLog: ProcessLog): Promise<DataPlane> {
+  const { log, filter } = processLog;
   const metrics = createMetrics(VERSION);
+  const { proxy, filterChanged, flush } = serve(options, processLog, metrics);
+  const pending = new Set(["configuration"]);
+  const shutdown = createShutdown({
+    proxy,
+    times: drainTimes({ min: options.drainMin, max: options.drainMax, grace: options.gracePeriod }),
+    clock: systemClock,
+    begun: () => void pending.add("shutdown"),
+  });
+  const servers = [
+    await startAdminServer({
+      address: options.adminAddress,
+      state: async () =>
+        configDump(await proxy.state(), { bindAddress: options.bindAddress, logging: printLogFilter(filter) }),
+      filter,
+      onFilter: filterChanged,
+      log,
+      drain: () => shutdown.accepted(),
+      quit: () => process.kill(process.pid, "SIGTERM"),
+    }),
+    await startMetricsServer({
+      address: options.metricsAddress,
+      async render() {
+        await proxy.refresh();
+        return metrics.print();
+      },
+    }),
+    await startReadinessServer({ address: options.readinessAddress, pending: () => [...pending] }),
+  ];
+  return {
+    proxy,
+    pending,
+    async stop() {
+      await shutdown.over();
+      flush();
+      proxy.close();
+      await Promise.all(servers.map((server) => server.close()));
+    },
+  };
+}
+
+/** With one thread everything is in this one: another would only cost memory. */
+function serve(options: DataPlaneOptions, { log, filter }: ProcessLog, metrics: Metrics): Serving {
+  const podName = process.env["POD_NAME"];
+  const shared = {
+    bindAddress: options.bindAddress,
+    log: log.child("proxy"),
+    ...(podName === undefined ? {} : { podName }),
+  };
+  if (options.workers > 1) {
+    const { workers: count } = options;
+    const proxy = createWorkers({ ...shared, count, version: VERSION, filter, metrics, write: writeToStderr });
+    return { proxy, filterChanged: () => proxy.filterChanged(), flush: () => undefined };
+  }
   const accessLog = createAccessLog({
     write: (lines) => process.stderr.write(lines),
     onReady: (resume) => void process.stderr.once("drain", resume),
     enabled: () => isEnabled(filter, "request", "info"),
   });
-  const proxy = createProxy({
-    bindAddress: options.bindAddress,
-    log: log.child("proxy"),
-    ...(process.env["POD_NAME"] === undefined ? {} : { podName: process.env["POD_NAME"] }),
-    telemetry: { metrics, accessLog },
+  const proxy = createProxy({ ...shared, telemetry: { metrics, accessLog } });
+  return { proxy, filterChanged: () => undefined, flush: () => accessLog.close() };
+}
+
+/** Resolves when stderr has room for more. */
+function writeToStderr(lines: string): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.stderr.write(lines)) resolve();
+    else process.stderr.once("drain", () => resolve());
   });
-  const pending = new Set(["configuration"]);
-  const stopping = Promise.withResolvers<void>();
-  const servers = [
-    await startAdminServer({
-      address: options.adminAddress,
-      state: () => configDump(proxy.state(), { bindAddress: options.bindAddress, logging: printLogFilter(filter) }),
-      filter,
-      log,
-      drain: () => proxy.drain(),
-      quit: () => stopping.resolve(),
-    }),
-    await startMetricsServer({ address: options.metricsAddress, render: () => metrics.print() }),
-    await startReadinessServer({ address: options.readinessAddress, pending: () => [...pending] }),
-  ];
-  void stopping.promise.then(() => process.kill(process.pid, "SIGTERM"));
-  return {
-    proxy,
-    pending,
-    async stop() {
-      pending.add("shutdown");
-      await proxy.drain();
-      proxy.close();
-      accessLog.close();
-      await Promise.all(servers.map((server) => server.close()));
-    },
-  };
 }

@@ -35,6 +35,6 @@ export async function runProxy(options: ProxyOptions, terminal: Terminal): Promi
     terminal.out(`listening on ${options.bindAddress}:${listener.boundPort} for Gateway ${options.gateway}\n`);
   }
   await stopped;
-  await client.stop();
   await plane.stop();
+  await client.stop();
 }

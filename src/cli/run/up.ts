@@ -59,8 +59,8 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
   plane.pending.delete("configuration");
   if (listening.size === 0) reporter.idle();
   await stopped;
-  await embedded.stop();
   await plane.stop();
+  await embedded.stop();
 }
 
 interface Reporter {

@@ -7,6 +7,8 @@ import type { Frontend } from "./frontend.ts";
 export interface BindOptions {
   readonly address: string;
   readonly port: number;
+  /** Other threads accept on the port too: the system deals connections out. */
+  readonly reusePort: boolean;
   /** Asked for every connection. */
   readonly frontend: () => Frontend;
   readonly accept: (socket: Socket) => void;
@@ -15,7 +17,9 @@ export interface BindOptions {
 
 export interface BindSocket {
   readonly boundPort: number;
-  /** Stops accepting; resolves when the last connection is gone. Requests in flight are answered. */
+  /** Each connection is told to end with the answers under way, new ones too. */
+  announce(): void;
+  /** Announces and stops accepting; resolves when the last connection is gone. Requests in flight are answered. */
   drain(): Promise<void>;
   /** Ends everything now. */
   close(): void;
@@ -27,7 +31,8 @@ const BACKLOG = 4096;
 export async function openBindSocket(options: BindOptions): Promise<BindSocket> {
   const { accept, engines, frontend } = options;
   const connections = new Set<Socket>();
-  let onEmpty = (): void => undefined;
+  const empty = Promise.withResolvers<void>();
+  let draining = false;
   const server = createServer({
     // A client may end its side and still wait for the answer.
     allowHalfOpen: true,
@@ -38,7 +43,7 @@ export async function openBindSocket(options: BindOptions): Promise<BindSocket> 
     connections.add(socket);
     socket.on("close", () => {
       connections.delete(socket);
-      if (connections.size === 0) onEmpty();
+      if (draining && connections.size === 0) empty.resolve();
     });
     accept(socket);
   });
@@ -50,13 +55,15 @@ export async function openBindSocket(options: BindOptions): Promise<BindSocket> 
   if (bound === null || typeof bound === "string") throw new Error("listener without a port");
   return {
     boundPort: bound.port,
+    announce() {
+      for (const engine of engines) engine.announce();
+    },
     drain() {
       server.close();
       drainEngines();
-      return new Promise((resolve) => {
-        onEmpty = resolve;
-        if (connections.size === 0) resolve();
-      });
+      draining = true;
+      if (connections.size === 0) empty.resolve();
+      return empty.promise;
     },
     close() {
       server.close();
@@ -66,10 +73,10 @@ export async function openBindSocket(options: BindOptions): Promise<BindSocket> 
   };
 }
 
-function listen(server: Server, { address, port }: BindOptions): Promise<void> {
+function listen(server: Server, { address, port, reusePort }: BindOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen({ port, host: address, backlog: BACKLOG }, () => {
+    server.listen({ port, host: address, backlog: BACKLOG, reusePort }, () => {
       server.off("error", reject);
       resolve();
     });

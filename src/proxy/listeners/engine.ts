@@ -11,7 +11,9 @@ import type { Env } from "./peer.ts";
 export interface Engine {
   /** @param socket plain, or a TLSSocket whose handshake is over */
   take(socket: Socket): void;
-  /** From now on each connection ends with the answers that are under way, and idle ones at once. */
+  /** From now on each connection is told to end with the answers that are under way, as are those that are still taken. */
+  announce(): void;
+  /** Announces, and ends those that are idle. */
   drain(): void;
 }
 

@@ -33,6 +33,9 @@ export function createHttp1(options: EngineOptions): Engine {
       }
       newest.take(socket, new Connection(socket, options, frontend, state));
     },
+    announce() {
+      state.draining = true;
+    },
     drain() {
       state.draining = true;
       for (const server of servers) server.close();

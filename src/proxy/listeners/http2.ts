@@ -32,6 +32,10 @@ export function createHttp2(options: EngineOptions): Engine {
   const state: State = { draining: false, sessions: new Set() };
   let frontend: Frontend | undefined;
   let server: Http2Server | undefined;
+  const announce = (): void => {
+    state.draining = true;
+    for (const session of state.sessions) session.close();
+  };
   return {
     take(socket) {
       const now = options.frontend();
@@ -39,10 +43,8 @@ export function createHttp2(options: EngineOptions): Engine {
       if (server === undefined || frontend !== now) server = createServerFor((frontend = now), options, state);
       server.emit("connection", socket);
     },
-    drain() {
-      state.draining = true;
-      for (const session of state.sessions) session.close();
-    },
+    announce,
+    drain: announce,
   };
 }
 

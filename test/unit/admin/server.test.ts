@@ -11,7 +11,7 @@ async function admin(t: TestContext): Promise<{ url: string; filter: LogFilter; 
   const quits: string[] = [];
   const server = await startAdminServer({
     address: LOOPBACK,
-    state: () => ({ binds: [] }),
+    state: () => Promise.resolve({ binds: [] }),
     filter,
     log: createLogger(filter, () => {}),
     drain: async () => void quits.push("drained"),
@@ -75,7 +75,7 @@ test("readiness names what it waits for", async (t) => {
 });
 
 test("metrics are served as Prometheus text", async (t) => {
-  const server = await startMetricsServer({ address: LOOPBACK, render: () => "x 1\n" });
+  const server = await startMetricsServer({ address: LOOPBACK, render: () => Promise.resolve("x 1\n") });
   t.after(() => server.close());
   const answer = await call(`http://${server.address}/metrics`);
   assert.equal(answer.body, "x 1\n");

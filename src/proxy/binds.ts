@@ -1,0 +1,134 @@
+/**
+ * The open sockets of a data plane, one for each Bind. In: the Binds that are wanted. Out: sockets that accept, and those of
+ * removed Binds for as long as somebody is connected.
+ */
+import type { Bind } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { ApplyResult } from "../ir/resource.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { Logger } from "../lib/log.ts";
+import type { ByteDestination } from "./backends/registry.ts";
+import type { Configuration } from "./configuration.ts";
+import { acceptorOf, type Acceptor } from "./listeners/acceptor.ts";
+import { Announced } from "./listeners/announced.ts";
+import { openBindSocket, type BindSocket } from "./listeners/bind.ts";
+import type { EngineOptions } from "./listeners/engine.ts";
+import type { Frontend } from "./listeners/frontend.ts";
+import { createHttp1 } from "./listeners/http1.ts";
+import { createHttp2 } from "./listeners/http2.ts";
+import { TcpEngine, type TcpOptions, type TcpVisit } from "./listeners/tcp.ts";
+
+export interface BindsOptions {
+  readonly log: Logger;
+  readonly bindAddress: string;
+  readonly podName: string;
+  readonly configuration: Configuration;
+  readonly upstream: TcpOptions["upstream"];
+  readonly onFinished: EngineOptions["onFinished"];
+  readonly onConnectionFinished: TcpOptions["onFinished"];
+  /** The port to open for a Bind; 0 lets the system choose. Rejects when it may not be opened. */
+  readonly portOf: (bind: Bind) => number | Promise<number>;
+  /** Several threads open the same ports. */
+  readonly sharesPorts: boolean;
+}
+
+export interface OpenListener {
+  readonly bind: string;
+  readonly gateway: string;
+  /** Port of the Bind. */
+  readonly port: number;
+  readonly boundPort: number;
+}
+
+interface OpenBind {
+  readonly message: Bind;
+  readonly socket: BindSocket;
+  readonly acceptor: Acceptor;
+}
+
+export class Binds {
+  readonly #options: BindsOptions;
+  readonly #open = new Map<string, OpenBind>();
+  /** Sockets of removed Binds whose last connections are still served. */
+  readonly #draining = new Set<BindSocket>();
+  #stopped = false;
+
+  constructor(options: BindsOptions) {
+    this.#options = options;
+  }
+
+  /** Opens and closes sockets until they are as the Binds of the configuration say. @returns what cannot be opened */
+  async settle(): Promise<ApplyResult["refused"]> {
+    const wanted = this.#options.configuration.binds();
+    for (const [key, { socket, message }] of this.#open) {
+      const now = wanted.get(key);
+      if (now?.port === message.port && now.protocol === message.protocol) continue;
+      this.#open.delete(key);
+      this.#draining.add(socket);
+      void socket.drain().then(() => this.#draining.delete(socket));
+    }
+    const refused: ApplyResult["refused"][number][] = [];
+    for (const bind of wanted.values()) {
+      if (this.#open.has(bind.key) || this.#stopped) continue;
+      try {
+        this.#open.set(bind.key, await this.#openBind(bind));
+      } catch (error) {
+        const reason = `port ${bind.port} cannot be opened: ${messageOf(error)}`;
+        refused.push({ type: "Bind", key: bind.key, reason });
+      }
+    }
+    return refused;
+  }
+
+  listeners(): OpenListener[] {
+    return [...this.#open.values()].map(({ message, socket }) => ({
+      bind: message.key,
+      gateway: `${message.gateway?.namespace ?? ""}/${message.gateway?.name ?? ""}`,
+      port: message.port,
+      boundPort: socket.boundPort,
+    }));
+  }
+
+  announce(): void {
+    for (const socket of this.#all()) socket.announce();
+  }
+
+  /** Stops accepting; resolves when every connection is gone. */
+  async drain(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all(this.#all().map((socket) => socket.drain()));
+  }
+
+  close(): void {
+    this.#stopped = true;
+    for (const socket of this.#all()) socket.close();
+    this.#open.clear();
+  }
+
+  #all(): BindSocket[] {
+    return [...[...this.#open.values()].map(({ socket }) => socket), ...this.#draining];
+  }
+
+  async #openBind(message: Bind): Promise<OpenBind> {
+    const { log, bindAddress, podName, configuration, upstream, onFinished } = this.#options;
+    const { key: bind, gateway } = message;
+    const port = await this.#options.portOf(message);
+    const env = { podName, namespace: gateway?.namespace ?? "", gateway: gateway?.name ?? "" };
+    const frontend = (): Frontend => configuration.frontendOf(bind);
+    const announced = new Announced();
+    const engine = { bind, env, announced, log, frontend, stage: configuration.stageOf(bind), onFinished };
+    const http1 = createHttp1(engine);
+    const http2 = createHttp2(engine);
+    const choose = (visit: TcpVisit): ByteDestination => configuration.bytesOf(bind, visit);
+    const tcp = new TcpEngine({ log, bind, upstream, choose, onFinished: this.#options.onConnectionFinished });
+    const tls = (): ReturnType<Configuration["tlsOf"]> => configuration.tlsOf(bind);
+    // Keys are "port/namespace/gateway".
+    const bindOf = (other: number): Acceptor | undefined =>
+      this.#open.get(`${other}${bind.slice(bind.indexOf("/"))}`)?.acceptor;
+    const acceptor = acceptorOf(message.protocol, { log, env, announced, frontend, tls, http1, http2, tcp, bindOf });
+    const { accept } = acceptor;
+    const reusePort = this.#options.sharesPorts;
+    const engines = [http1, http2];
+    const socket = await openBindSocket({ address: bindAddress, port, reusePort, frontend, accept, engines });
+    return { message, socket, acceptor };
+  }
+}

@@ -1,0 +1,73 @@
+/** Questions and answers between two threads, in both directions over one port. Each side numbers its own questions. */
+import type { MessagePort, Worker } from "node:worker_threads";
+import { messageOf } from "../../lib/errors.ts";
+
+/** What each side can be asked: names, and the shapes of what goes along and comes back. */
+type Protocol<P> = { readonly [K in keyof P]: { readonly ask: unknown; readonly answer: unknown } };
+
+export type Handlers<P extends Protocol<P>> = {
+  readonly [K in keyof P]: (body: P[K]["ask"]) => P[K]["answer"] | Promise<P[K]["answer"]>;
+};
+
+type Message =
+  | { readonly kind: "ask"; readonly id: number; readonly name: string; readonly body: unknown }
+  | { readonly kind: "answer"; readonly id: number; readonly body: unknown }
+  | { readonly kind: "fault"; readonly id: number; readonly reason: string };
+
+export class Channel<Theirs extends Protocol<Theirs>, Ours extends Protocol<Ours>> {
+  readonly #port: MessagePort | Worker;
+  readonly #handlers: Handlers<Ours>;
+  readonly #open = new Map<number, PromiseWithResolvers<unknown>>();
+  #last = 0;
+  #ended: string | undefined;
+
+  constructor(port: MessagePort | Worker, handlers: Handlers<Ours>) {
+    this.#port = port;
+    this.#handlers = handlers;
+    port.on("message", (message: Message) => this.#receive(message));
+  }
+
+  /** Rejects with the reason that the other side gave, or with that of `end`. */
+  ask<K extends keyof Theirs & string>(name: K, body: Theirs[K]["ask"]): Promise<Theirs[K]["answer"]> {
+    const question = Promise.withResolvers<unknown>();
+    if (this.#ended !== undefined) return Promise.reject(new Error(this.#ended));
+    const id = ++this.#last;
+    this.#open.set(id, question);
+    this.#send({ kind: "ask", id, name, body });
+    // The handler of that name has answered.
+    return question.promise as Promise<Theirs[K]["answer"]>;
+  }
+
+  /** The other side is gone: nothing will be answered any more. */
+  end(reason: string): void {
+    this.#ended = reason;
+    for (const question of this.#open.values()) question.reject(new Error(reason));
+    this.#open.clear();
+  }
+
+  #receive(message: Message): void {
+    if (message.kind === "ask") {
+      // The other side is typed by the same protocol.
+      void this.#answer(message.id, message.name as keyof Ours, message.body);
+      return;
+    }
+    const question = this.#open.get(message.id);
+    this.#open.delete(message.id);
+    if (message.kind === "answer") question?.resolve(message.body);
+    else question?.reject(new Error(message.reason));
+  }
+
+  async #answer(id: number, name: keyof Ours, body: unknown): Promise<void> {
+    try {
+      // As above.
+      this.#send({ kind: "answer", id, body: await this.#handlers[name]?.(body as Ours[keyof Ours]["ask"]) });
+    } catch (error) {
+      this.#send({ kind: "fault", id, reason: messageOf(error) });
+    }
+  }
+
+  #send(message: Message): void {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+    this.#port.postMessage(message);
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * A thread that serves. In: encoded resources from the main thread. Out: connections served on the ports that all workers
+ * share; log lines and counts for the main thread.
+ */
+import { parentPort, workerData } from "node:worker_threads";
+import { createLogger, isEnabled, parseLogFilter } from "../../lib/log.ts";
+import { createAccessLog } from "../../telemetry/access-log.ts";
+import { createMetrics } from "../../telemetry/metrics.ts";
+import { createProxy } from "../proxy.ts";
+import { Channel } from "./channel.ts";
+import {
+  decodeUpdate,
+  type Collected,
+  type MainProtocol,
+  type WorkerProtocol,
+  type WorkerSettings,
+} from "./protocol.ts";
+import { openShared } from "./shared-state.ts";
+
+/** What a crash may lose of the counts. */
+const COLLECT_INTERVAL_MS = 1_000;
+/** Batches of lines on their way to the main thread. */
+const MAX_BATCHES = 8;
+
+if (parentPort === null) throw new Error("this is a thread of gwproxy, not a program");
+
+// Made by WorkerThread.
+const settings = workerData as WorkerSettings;
+const filter = parseLogFilter(settings.logFilter) ?? { level: "info" as const, modules: new Map() };
+const main = new Channel<MainProtocol, WorkerProtocol>(parentPort, {
+  async apply(update) {
+    const { refused } = await proxy.apply(decodeUpdate(update));
+    return { refused, listeners: proxy.listeners() };
+  },
+  collect,
+  logFilter(text) {
+    Object.assign(filter, parseLogFilter(text));
+  },
+  announce() {
+    proxy.announce();
+  },
+  async drain() {
+    await proxy.drain();
+    accessLog.flush();
+  },
+});
+const log = createLogger(filter, (line) => void main.ask("lines", line));
+const metrics = createMetrics(settings.version);
+let batches = 0;
+let resume: (() => void) | undefined;
+const accessLog = createAccessLog({
+  write(lines) {
+    batches++;
+    void main.ask("lines", lines).then(taken);
+    return batches < MAX_BATCHES;
+  },
+  onReady: (call) => (resume = call),
+  enabled: () => isEnabled(filter, "request", "info"),
+});
+const proxy = createProxy({
+  bindAddress: settings.bindAddress,
+  log: log.child("proxy"),
+  ...(settings.podName === undefined ? {} : { podName: settings.podName }),
+  ...(settings.whereabouts === undefined ? {} : { whereabouts: settings.whereabouts }),
+  shared: openShared(settings.shared, settings.thread),
+  portOf: ({ key, port }) => main.ask("port", { bind: key, port }),
+  telemetry: { metrics, accessLog },
+});
+
+/** The main thread has written a batch. */
+function taken(): void {
+  batches--;
+  const call = resume;
+  resume = undefined;
+  call?.();
+}
+
+async function collect(): Promise<Collected> {
+  const { endpoints } = await proxy.state();
+  return { counted: metrics.take(), endpoints };
+}
+
+setInterval(() => void main.ask("counted", metrics.take()), COLLECT_INTERVAL_MS).unref();
+void main.ask("ready", undefined);

@@ -1,0 +1,81 @@
+/** What the main thread and its workers say to each other. Resources travel encoded; each worker compiles them for itself. */
+import { decodeMessage, encodeMessage } from "../../ir/encode.ts";
+import type { ApplyResult, Resource, ResourceType, ResourceUpdate } from "../../ir/resource.ts";
+import type { Counted } from "../../telemetry/registry.ts";
+import type { Whereabouts } from "../backends/endpoints.ts";
+import type { EndpointDump } from "../backends/registry.ts";
+import type { OpenListener } from "../binds.ts";
+import type { SharedBuffers } from "./shared-state.ts";
+
+/** What a worker is born with. */
+export interface WorkerSettings {
+  /** Its number in the tables of shared memory. */
+  readonly thread: number;
+  readonly shared: SharedBuffers;
+  readonly bindAddress: string;
+  readonly podName: string | undefined;
+  readonly whereabouts: Whereabouts | undefined;
+  readonly version: string;
+  /** As printLogFilter prints it. */
+  readonly logFilter: string;
+}
+
+export interface EncodedUpdate {
+  readonly set: readonly EncodedResource[];
+  readonly removed: ResourceUpdate["removed"];
+}
+
+interface EncodedResource {
+  readonly type: ResourceType;
+  readonly key: string;
+  readonly version: string;
+  readonly bytes: Uint8Array;
+}
+
+/** What a worker can be asked. */
+export interface WorkerProtocol {
+  readonly apply: {
+    readonly ask: EncodedUpdate;
+    readonly answer: ApplyResult & { readonly listeners: readonly OpenListener[] };
+  };
+  /** What was counted since the last time. */
+  readonly collect: { readonly ask: undefined; readonly answer: Collected };
+  readonly logFilter: { readonly ask: string; readonly answer: undefined };
+  readonly announce: { readonly ask: undefined; readonly answer: undefined };
+  /** Stops accepting; answered when the last connection is gone. */
+  readonly drain: { readonly ask: undefined; readonly answer: undefined };
+}
+
+export interface Collected {
+  readonly counted: Counted;
+  readonly endpoints: readonly EndpointDump[];
+}
+
+/** What the main thread can be asked. */
+export interface MainProtocol {
+  /** A worker is ready to apply. */
+  readonly ready: { readonly ask: undefined; readonly answer: undefined };
+  /** The port to open for a Bind, together with the others. */
+  readonly port: { readonly ask: { readonly bind: string; readonly port: number }; readonly answer: number };
+  /** Whole lines for stderr; answered when there is room for more. */
+  readonly lines: { readonly ask: string; readonly answer: undefined };
+  readonly counted: { readonly ask: Counted; readonly answer: undefined };
+}
+
+export function encodeUpdate(set: Iterable<Resource>, removed: ResourceUpdate["removed"]): EncodedUpdate {
+  return { set: Array.from(set, encodeResource), removed };
+}
+
+/** @throws Error when bytes are no such message, which only a fault of this program can make them */
+export function decodeUpdate({ set, removed }: EncodedUpdate): ResourceUpdate {
+  return { set: set.map(decodeResource), removed };
+}
+
+function encodeResource({ type, key, version, message }: Resource): EncodedResource {
+  return { type, key, version, bytes: encodeMessage(type, message) };
+}
+
+function decodeResource({ type, key, version, bytes }: EncodedResource): Resource {
+  // The pair of type and message is that of the resource which was encoded.
+  return { type, key, version, message: decodeMessage(type, bytes) } as Resource;
+}

@@ -1,0 +1,263 @@
+/**
+ * A data plane of several threads. The main thread knows the resources and hands them over; each worker opens the same
+ * ports, and the system deals connections out among them. An update is acknowledged when all workers have it; what one of
+ * them refuses is refused. A worker that dies takes its own connections with it and is replaced.
+ */
+import type { ApplyResult, Resource, ResourceUpdate } from "../../ir/resource.ts";
+import { type Backoff, createBackoff } from "../../lib/backoff.ts";
+import { type Clock, systemClock } from "../../lib/clock.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { type LogFilter, type Logger, printLogFilter } from "../../lib/log.ts";
+import type { Metrics } from "../../telemetry/metrics.ts";
+import type { Whereabouts } from "../backends/endpoints.ts";
+import type { EndpointDump } from "../backends/registry.ts";
+import type { OpenListener } from "../binds.ts";
+import type { Proxy, ProxyState } from "../proxy.ts";
+import { PortDesk } from "./port-desk.ts";
+import { encodeUpdate, type EncodedUpdate } from "./protocol.ts";
+import { allocateShared, openShared, type SharedState } from "./shared-state.ts";
+import { WorkerThread } from "./worker-thread.ts";
+
+export interface WorkersOptions {
+  readonly count: number;
+  readonly bindAddress: string;
+  readonly version: string;
+  readonly log: Logger;
+  /** Shared with whoever changes it, who then calls `filterChanged`. */
+  readonly filter: LogFilter;
+  /** Takes whole lines of the workers. @returns when there is room for more */
+  readonly write: (lines: string) => Promise<void>;
+  readonly ports?: (bindPort: number) => number;
+  readonly podName?: string;
+  readonly whereabouts?: Whereabouts;
+  readonly metrics?: Metrics;
+  readonly clock?: Clock;
+}
+
+export interface Workers extends Proxy {
+  filterChanged(): void;
+  /** Those that serve at the moment. */
+  readonly threads: ReadonlySet<WorkerThread>;
+}
+
+const FIRST_WAIT_MS = 50;
+const LONGEST_WAIT_MS = 10_000;
+/** After so long a life a death is no crash loop. */
+const STABLE_MS = 60_000;
+
+export function createWorkers(options: WorkersOptions): Workers {
+  return new WorkerPool(options);
+}
+
+class WorkerPool implements Workers {
+  readonly threads = new Set<WorkerThread>();
+  readonly #options: WorkersOptions;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #desk: PortDesk;
+  readonly #shared: SharedState;
+  readonly #start: (thread: number) => WorkerThread;
+  /** What is in force, by type and key. */
+  readonly #resources = new Map<string, Resource>();
+  /** Threads of all kinds, those that do not serve yet too. */
+  readonly #all = new Set<WorkerThread>();
+  #listeners: readonly OpenListener[] = [];
+  #endpoints: readonly EndpointDump[] = [];
+  #queue: Promise<unknown>;
+  #stopped = false;
+
+  constructor(options: WorkersOptions) {
+    const { count, log, bindAddress, metrics } = options;
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#log = log;
+    this.#desk = new PortDesk(bindAddress, options.ports ?? ((port) => port));
+    // The main thread has the last number: it serves nothing, and takes back what the dead held.
+    const shared = allocateShared(count + 1);
+    this.#shared = openShared(shared, count);
+    this.#start = (thread) =>
+      new WorkerThread(
+        {
+          thread,
+          shared,
+          bindAddress,
+          podName: options.podName,
+          whereabouts: options.whereabouts,
+          version: options.version,
+          logFilter: printLogFilter(options.filter),
+        },
+        {
+          port: ({ bind, port }) => this.#desk.portOf(bind, port),
+          lines: async (text) => void (await options.write(text)),
+          counted: (counted) => void metrics?.add(counted),
+        },
+      );
+    metrics?.gauge("endpoint_health", "Health of an endpoint, 0 to 1.", () =>
+      this.#endpoints.map(({ backend, endpoint, health }) => ({ labels: { backend, endpoint }, value: health })),
+    );
+    const backoffs = Array.from({ length: count }, () =>
+      createBackoff({ initialMs: FIRST_WAIT_MS, maxMs: LONGEST_WAIT_MS }),
+    );
+    // The first update waits for all of them.
+    this.#queue = Promise.all(backoffs.map((backoff, thread) => this.#begin(thread, backoff, (join) => join())));
+  }
+
+  apply(update: ResourceUpdate): Promise<ApplyResult> {
+    return this.#inTurn(() => this.#apply(update));
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#queue.then(work);
+    this.#queue = done.catch(() => undefined);
+    return done;
+  }
+
+  listeners(): readonly OpenListener[] {
+    return this.#listeners;
+  }
+
+  async state(): Promise<ProxyState> {
+    await this.refresh();
+    return { resources: [...this.#resources.values()], listeners: this.#listeners, endpoints: this.#endpoints };
+  }
+
+  async refresh(): Promise<void> {
+    const answers = await this.#askAll((thread) => thread.channel.ask("collect", undefined));
+    for (const { counted } of answers) this.#options.metrics?.add(counted);
+    // What is known of endpoints is in shared memory: each worker tells the same.
+    this.#endpoints = answers[0]?.endpoints ?? this.#endpoints;
+  }
+
+  filterChanged(): void {
+    const text = printLogFilter(this.#options.filter);
+    void this.#askAll((thread) => thread.channel.ask("logFilter", text), this.#all);
+  }
+
+  announce(): void {
+    void this.#askAll((thread) => thread.channel.ask("announce", undefined));
+  }
+
+  async drain(): Promise<void> {
+    this.#stopped = true;
+    await this.#askAll((thread) => thread.channel.ask("drain", undefined));
+  }
+
+  close(): void {
+    this.#stopped = true;
+    for (const thread of this.#all) thread.kill();
+  }
+
+  /** Answers of those that live; a question ends with the thread that it was put to. */
+  async #askAll<T>(
+    ask: (thread: WorkerThread) => Promise<T>,
+    threads: Iterable<WorkerThread> = this.threads,
+  ): Promise<T[]> {
+    const answers = await Promise.all(Array.from(threads, (thread) => ask(thread).catch(() => undefined)));
+    return answers.filter((answer) => answer !== undefined);
+  }
+
+  /**
+   * Starts a thread and everything that follows when it ends.
+   * @param turn when the thread may be given what is in force
+   * @returns when it serves or has ended
+   */
+  async #begin(
+    number: number,
+    backoff: Backoff,
+    turn: (join: () => Promise<void>) => Promise<void> = (join) => this.#inTurn(join),
+  ): Promise<void> {
+    const thread = this.#start(number);
+    const bornAtMs = this.#clock.now();
+    this.#all.add(thread);
+    void thread.ended.then((reason) => this.#buried(thread, reason, bornAtMs, backoff));
+    try {
+      await thread.ready;
+      await turn(() => this.#join(thread));
+    } catch (error) {
+      if (!this.#stopped) this.#log.error("a thread could not start", { thread: number, reason: messageOf(error) });
+      thread.kill();
+    }
+  }
+
+  /** Gives a thread all that is in force, so that it serves. */
+  async #join(thread: WorkerThread): Promise<void> {
+    const { refused, listeners } = await thread.channel.ask("apply", encodeUpdate(this.#resources.values(), []));
+    for (const { type, key, reason } of refused)
+      this.#log.error("a thread refuses what others serve", { thread: thread.number, type, key, reason });
+    this.#listeners = listeners;
+    this.threads.add(thread);
+  }
+
+  #buried(thread: WorkerThread, reason: string, bornAtMs: number, backoff: Backoff): void {
+    this.#all.delete(thread);
+    this.threads.delete(thread);
+    this.#shared.endpoints.forget(thread.number);
+    this.#shared.buckets.forget(thread.number);
+    if (this.#stopped) return;
+    this.#options.metrics?.threadReplaced();
+    if (this.#clock.now() - bornAtMs > STABLE_MS) backoff.reset();
+    const waitMs = Math.round(backoff.next());
+    this.#log.error("a thread died and is replaced", { thread: thread.number, reason, wait_ms: waitMs });
+    this.#clock.after(waitMs, () => {
+      if (!this.#stopped) void this.#begin(thread.number, backoff);
+    });
+  }
+
+  async #apply(update: ResourceUpdate): Promise<ApplyResult> {
+    const asked = new Set(this.threads);
+    this.#desk.expect(this.#portsAfter(update));
+    const answers = await this.#applyAll(encodeUpdate(update.set, update.removed), asked);
+    if (asked.size > 0 && answers.length === 0) return { refused: refuseAll(update) };
+    const refused = new Map(
+      answers.flatMap((answer) => answer.refused.map((entry) => [nameOf(entry), entry] as const)),
+    );
+    const split = [...refused.keys()].filter((name) => !answers.every((answer) => names(answer).has(name)));
+    await this.#restore(split);
+    this.#desk.settled();
+    for (const entry of update.removed) if (!refused.has(nameOf(entry))) this.#resources.delete(nameOf(entry));
+    for (const entry of update.set)
+      // A port that cannot be opened is tried again with every update.
+      if (entry.type === "Bind" || !refused.has(nameOf(entry))) this.#resources.set(nameOf(entry), entry);
+    return { refused: [...refused.values()] };
+  }
+
+  async #applyAll(
+    update: EncodedUpdate,
+    threads: Iterable<WorkerThread> = this.threads,
+  ): Promise<(ApplyResult & { readonly listeners: readonly OpenListener[] })[]> {
+    const answers = await this.#askAll((thread) => thread.channel.ask("apply", update), threads);
+    this.#listeners = answers[0]?.listeners ?? this.#listeners;
+    return answers;
+  }
+
+  /** Compilation does not depend on the thread; memory and ports do. What one refuses, all have as it was before. */
+  async #restore(names: readonly string[]): Promise<void> {
+    const former = names.map((name) => this.#resources.get(name)).filter((resource) => resource !== undefined);
+    for (const name of names) this.#log.error("threads disagree about a resource", { name });
+    if (former.length > 0) await this.#applyAll(encodeUpdate(former, []));
+  }
+
+  /** Port by Bind, once the update is in force. */
+  #portsAfter(update: ResourceUpdate): Map<string, number> {
+    const ports = new Map<string, number>();
+    const add = (resource: Resource): void => {
+      if (resource.type === "Bind") ports.set(resource.key, resource.message.port);
+    };
+    for (const resource of this.#resources.values()) add(resource);
+    for (const { type, key } of update.removed) if (type === "Bind") ports.delete(key);
+    for (const resource of update.set) add(resource);
+    return ports;
+  }
+}
+
+function nameOf({ type, key }: Pick<Resource, "type" | "key">): string {
+  return `${type} ${key}`;
+}
+
+function names({ refused }: ApplyResult): Set<string> {
+  return new Set(refused.map(nameOf));
+}
+
+function refuseAll({ set, removed }: ResourceUpdate): ApplyResult["refused"] {
+  return [...set, ...removed].map(({ type, key }) => ({ type, key, reason: "no thread survived the change" }));
+}

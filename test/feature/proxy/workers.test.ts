@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:net";
+import { once } from "node:events";
+import { test } from "node:test";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { LimitKind, type TrafficUnitSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Resource } from "../../../src/ir/resource.ts";
+import { bind, BIND, listener, policy, prefix, rawClient, route, staticBackend, to } from "../../support/data-plane.ts";
+import { freePort } from "../../support/free-ports.ts";
+import { call } from "../../support/http.ts";
+import { startUpstream } from "../../support/upstream.ts";
+import { testClock } from "../../support/test-clock.ts";
+import { connections, oneOf, startWorkers } from "../../support/workers.ts";
+
+type TrafficUnit = MessageInitShape<typeof TrafficUnitSchema>;
+
+const REQUEST = "GET / HTTP/1.1\r\nhost: a.test\r\n\r\n";
+
+test("several threads serve one port, and what they count is one account", async (t) => {
+  const upstream = await startUpstream((_request, response) => response.end("hello"));
+  t.after(() => upstream.close());
+  const plane = await startWorkers(t, [listener(), route("r", [to("b")]), staticBackend("b", upstream.port)]);
+  const clients = await connections(t, plane.port);
+  await plane.workers.refresh();
+  const text = plane.metrics.print();
+  assert.match(text, new RegExp(`^gwproxy_requests_total\\{.*status="200".*\\} ${clients.length}$`, "m"));
+  assert.match(text, new RegExp(`^gwproxy_request_duration_seconds_count\\{.*\\} ${clients.length}$`, "m"));
+  // What is counted is handed over once.
+  await plane.workers.refresh();
+  assert.equal(plane.metrics.print().split("requests_total{")[1], text.split("requests_total{")[1]);
+  assert.match(text, /^gwproxy_build_info\{tag="test"\} 1$/m);
+});
+
+test("log lines of all threads come whole", async (t) => {
+  const upstream = await startUpstream((_request, response) => response.end("hello"));
+  t.after(() => upstream.close());
+  const plane = await startWorkers(t, [listener(), route("r", [to("b")]), staticBackend("b", upstream.port)]);
+  const clients = await connections(t, plane.port);
+  for (let round = 0; round < 10; round++) for (const { socket } of clients) socket.write(REQUEST);
+  await Promise.all(clients.map((client) => client.until(/(?:HTTP\/1\.1 200[^]*?hello){11}/)));
+  await plane.workers.drain();
+  const lines = plane.written.join("").trimEnd().split("\n");
+  assert.equal(lines.length, clients.length * 11);
+  for (const line of lines) assert.equal((JSON.parse(line) as { scope: string }).scope, "request");
+});
+
+test("a local limit is one limit, whatever thread a request reaches", async (t) => {
+  const upstream = await startUpstream((_request, response) => response.end("hello"));
+  t.after(() => upstream.close());
+  const rules = [{ kind: LimitKind.REQUESTS, limit: 25, burst: 5, unitMs: 3_600_000 }];
+  const limit = policy("limit", {
+    targets: [{ target: { case: "route", value: "httproute/default/r" } }],
+    units: [{ unit: { case: "localRateLimit", value: { rules } } }],
+  });
+  const plane = await startWorkers(t, [listener(), route("r", [to("b")]), staticBackend("b", upstream.port), limit]);
+  const clients = await connections(t, plane.port);
+  const statuses = clients.map((client) => /^HTTP\/1\.1 (\d+)/.exec(client.text())?.[1]);
+  assert.equal(statuses.filter((status) => status === "200").length, 30);
+  assert.equal(statuses.filter((status) => status === "429").length, 10);
+  assert.equal(upstream.requests.length, 30);
+});
+
+test("a thread that dies loses its own connections alone, and its successor serves what is in force", async (t) => {
+  const waiting: (() => void)[] = [];
+  const upstream = await startUpstream((request, response) => {
+    if (request.url === "/slow") waiting.push(() => response.end("late"));
+    else response.end("hello");
+  });
+  t.after(() => upstream.close());
+  const plane = await startWorkers(t, [listener(), route("r", [to("b")]), staticBackend("b", upstream.port)]);
+  const clients = await connections(t, plane.port);
+  const lost = new Set<(typeof clients)[number]>();
+  for (const client of clients) {
+    client.socket.on("close", () => lost.add(client));
+    client.socket.write("GET /slow HTTP/1.1\r\nhost: a.test\r\n\r\n");
+  }
+  while (waiting.length < clients.length) await new Promise(setImmediate);
+  const victim = oneOf(plane.workers);
+  victim.kill();
+  await victim.ended;
+  for (const end of waiting) end();
+  await Promise.all(clients.map((client) => Promise.race([client.until(/late/), client.closed()])));
+  assert.ok(lost.size > 0 && lost.size < clients.length, `${lost.size} of ${clients.length} were lost`);
+  for (const client of clients) if (!lost.has(client)) assert.match(client.text(), /late$/);
+  await plane.logged("a thread died and is replaced");
+  // What comes meanwhile reaches the successor too.
+  await plane.set(route("r", [to("b", { name: "changed", matches: prefix("/only") })]));
+  while (plane.workers.threads.size < 2) await new Promise(setImmediate);
+  const others = await connections(t, plane.port);
+  for (const client of others) assert.match(client.text(), /^HTTP\/1\.1 404/);
+  await plane.workers.refresh();
+  assert.match(plane.metrics.print(), /^gwproxy_thread_restarts_total 1$/m);
+});
+
+test("threads that keep dying are replaced ever more slowly", async (t) => {
+  const clock = testClock();
+  const plane = await startWorkers(t, [], { count: 1, clock });
+  const waits: number[] = [];
+  for (let round = 0; round < 4; round++) {
+    while (plane.workers.threads.size === 0) await new Promise(setImmediate);
+    const thread = oneOf(plane.workers);
+    thread.kill();
+    await thread.ended;
+    while (clock.waiting().length === 0) await new Promise(setImmediate);
+    const [wait = 0] = clock.waiting();
+    waits.push(wait);
+    await clock.advance(wait);
+  }
+  const [first = 0, , , last = 0] = waits;
+  assert.ok(first <= 50 && last >= 4 * first, String(waits));
+});
+
+test("a port that somebody else has is refused by name, and opened when it is free", async (t) => {
+  const port = await freePort();
+  const holder = createServer().listen({ port, host: "127.0.0.1", reusePort: true });
+  await once(holder, "listening");
+  const plane = await startWorkers(t, [listener()], { ports: (wanted) => (wanted === 81 ? port : 0) });
+  const second = "81/default/gw";
+  const { refused } = await plane.workers.apply({ set: [bind(second, 81)], removed: [] });
+  assert.equal(refused[0]?.key, second);
+  assert.match(refused[0]?.reason ?? "", /^port 81 cannot be opened: .*EADDRINUSE/);
+  await new Promise((resolve) => void holder.close(resolve));
+  await plane.set(route("r", []));
+  assert.equal((await call(`http://127.0.0.1:${port}/`)).status, 404);
+  // A Bind of ours is a foreign holder to another one.
+  const third = await plane.workers.apply({ set: [bind("81/default/other", 81)], removed: [] });
+  assert.match(third.refused[0]?.reason ?? "", /EADDRINUSE: port \d+ is that of 81\/default\/gw/);
+  // One that goes leaves its port to one that comes.
+  const fourth = { set: [], removed: [{ type: "Bind", key: second }] } as const;
+  assert.deepEqual((await plane.workers.apply(fourth)).refused, []);
+  assert.deepEqual(
+    plane.workers.listeners().map(({ bind: key, boundPort }) => [key, boundPort]),
+    [
+      [BIND, plane.port],
+      ["81/default/other", port],
+    ],
+  );
+});
+
+test("a resource that does not compile is refused once, and its last good version serves in all threads", async (t) => {
+  const limit = (value: number): Resource => {
+    const rules = [{ kind: LimitKind.REQUESTS, limit: value, unitMs: 3_600_000 }];
+    const units: TrafficUnit[] = [{ unit: { case: "localRateLimit", value: { rules } } }];
+    return policy("limit", { targets: [{ target: { case: "route", value: "httproute/default/r" } }], units });
+  };
+  const upstream = await startUpstream((_request, response) => response.end("hello"));
+  t.after(() => upstream.close());
+  const plane = await startWorkers(t, [listener(), route("r", [to("b")]), staticBackend("b", upstream.port), limit(3)]);
+  const { refused } = await plane.workers.apply({ set: [limit(0)], removed: [] });
+  assert.deepEqual(
+    refused.map(({ key, reason }) => [key, reason]),
+    [["policy/default/limit", "a local rate limit needs a limit, a unit and a kind"]],
+  );
+  const { resources } = await plane.workers.state();
+  assert.equal(resources.find(({ type }) => type === "Policy")?.version, limit(3).version);
+  const clients = await connections(t, plane.port);
+  assert.equal(clients.filter((client) => client.text().startsWith("HTTP/1.1 200")).length, 3);
+});
+
+test("a Bind that goes is closed in all threads, with the answers under way", async (t) => {
+  const waiting: (() => void)[] = [];
+  const upstream = await startUpstream((_request, response) => waiting.push(() => response.end("late")));
+  t.after(() => upstream.close());
+  const plane = await startWorkers(t, [listener(), route("r", [to("b")]), staticBackend("b", upstream.port)]);
+  const clients = Array.from({ length: 20 }, () => rawClient(plane.port, REQUEST));
+  while (waiting.length < clients.length) await new Promise(setImmediate);
+  await plane.workers.apply({ set: [], removed: [{ type: "Bind", key: BIND }] });
+  await assert.rejects(call(plane.url), /ECONNREFUSED/);
+  for (const end of waiting) end();
+  for (const client of clients) assert.match(await client.closed(), /connection: close\r\n[^]*late$/);
+});
