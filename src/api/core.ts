@@ -15,6 +15,14 @@ export interface ServiceSpec {
   /** The DNS name of a Service of type ExternalName. */
   readonly externalName?: string;
   readonly ports?: readonly ServicePort[];
+  /** Pods count as ready from the start to the end. */
+  readonly publishNotReadyAddresses?: boolean;
+  /** "Local": only endpoints of the caller's node. */
+  readonly internalTrafficPolicy?: "Cluster" | "Local";
+  /** "PreferClose", "PreferSameZone", "PreferSameNode"; others may come. */
+  readonly trafficDistribution?: string;
+  /** The one of the cluster IP first. */
+  readonly ipFamilies?: readonly ("IPv4" | "IPv6")[];
 }
 
 export interface ServicePort {
@@ -38,6 +46,11 @@ export interface EndpointSlice extends KubeObject {
 export interface SliceEndpoint {
   readonly addresses: readonly string[];
   readonly conditions?: SliceConditions;
+  /** The pod. */
+  readonly targetRef?: { readonly kind?: string; readonly namespace?: string; readonly name?: string };
+  readonly nodeName?: string;
+  readonly zone?: string;
+  readonly hints?: { readonly forZones?: readonly { readonly name: string }[] };
 }
 
 export interface SliceConditions {

@@ -18,6 +18,7 @@ import type { ReadableGroups } from "../lib/collections/groups.ts";
 import { declareBackendTls } from "./backend-tls/declare.ts";
 import { translateBackend } from "./backends/translate.ts";
 import type { WantedDocument } from "../sources/remote/documents.ts";
+import { addressesOf, translateEndpoints } from "./endpoints.ts";
 import type { ObjectFacts, StatusFacts } from "./facts.ts";
 import { translateGateway, type GatewayView, type ListenerView } from "./gateway.ts";
 import { declareInputs, type Inputs } from "./inputs.ts";
@@ -37,7 +38,7 @@ import { translateGrpcRoute } from "./routes/grpc.ts";
 import { translateHttpRoute } from "./routes/http.ts";
 import { translateTcpRoute } from "./routes/tcp.ts";
 import { send, sentTo } from "./send.ts";
-import { addressesOf, serviceOfSlice, translateEndpoints, translateServiceBackends, viewService } from "./service.ts";
+import { serviceOfSlice, translateServiceBackends, viewService } from "./service.ts";
 import type { TranslatorOptions } from "./translator.ts";
 
 export interface TranslatorGraph {

@@ -78,6 +78,7 @@ function serve(options: DataPlaneOptions, { log, filter }: ProcessLog, metrics: 
     bindAddress: options.bindAddress,
     log: log.child("proxy"),
     ...(podName === undefined ? {} : { podName }),
+    whereabouts: { node: process.env["NODE_NAME"] ?? "", zone: process.env["NODE_ZONE"] ?? "" },
   };
   if (options.workers > 1) {
     const { workers: count } = options;

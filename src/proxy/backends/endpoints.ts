@@ -12,8 +12,9 @@ import type { UpstreamTarget } from "./upstream.ts";
 
 /** Where the data plane runs; "" where that is not known. */
 export interface Whereabouts {
-  readonly zone: string;
   readonly node: string;
+  /** Found out by the zone of an endpoint on the same node when nobody says it. */
+  zone: string;
 }
 
 export class EndpointState implements Member {
@@ -53,6 +54,7 @@ export class EndpointState implements Member {
 export class EndpointSet {
   readonly #whereabouts: Whereabouts;
   readonly #record: (name: string) => EndpointRecord;
+  #message: Endpoints | undefined;
   #known: ReadonlyMap<string, EndpointState> = new Map();
   /** The nearest first. */
   #buckets: readonly Bucket<EndpointState>[] = [];
@@ -70,7 +72,20 @@ export class EndpointSet {
     return this.#known.size === 0;
   }
 
+  /** Of its own node, when an endpoint there says it. */
+  get zone(): string {
+    const { node } = this.#whereabouts;
+    if (node === "") return "";
+    return this.#message?.endpoints.find((endpoint) => endpoint.node === node && endpoint.zone !== "")?.zone ?? "";
+  }
+
+  /** After a change of the whereabouts. */
+  regroup(): void {
+    this.update(this.#message);
+  }
+
   update(message: Endpoints | undefined): void {
+    this.#message = message;
     const known = new Map<string, EndpointState>();
     const ranked: EndpointState[][] = [];
     const usable = usableOf(message?.endpoints ?? []);

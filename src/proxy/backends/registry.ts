@@ -86,10 +86,12 @@ export class BackendRegistry {
   readonly #slotsOf = new Map<string, Set<BackendSlot>>();
   readonly #destinations = new Map<string, Reached>();
   readonly #records: RecordBook;
+  readonly #whereabouts: Whereabouts;
 
   constructor(options: RegistryOptions) {
     this.#options = options;
     this.#records = new RecordBook(options.slots);
+    this.#whereabouts = { ...options.whereabouts };
   }
 
   /** The slot for a backend in one place; `release` gives it back. @param levels outer levels, least specific first */
@@ -130,14 +132,18 @@ export class BackendRegistry {
   }
 
   putEndpoints(key: string, message: Endpoints | undefined): void {
-    this.endpointsOf(key).update(message);
+    const set = this.endpointsOf(key);
+    set.update(message);
     this.#forget(key);
+    if (this.#whereabouts.zone !== "" || set.zone === "") return;
+    this.#whereabouts.zone = set.zone;
+    for (const each of this.#endpoints.values()) each.regroup();
   }
 
   endpointsOf(key: string): EndpointSet {
     let set = this.#endpoints.get(key);
     if (set !== undefined) return set;
-    set = new EndpointSet(this.#options.whereabouts, this.#records.open.bind(this.#records, key));
+    set = new EndpointSet(this.#whereabouts, this.#records.open.bind(this.#records, key));
     this.#endpoints.set(key, set);
     return set;
   }
