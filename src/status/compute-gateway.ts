@@ -5,7 +5,7 @@
 import { Condition, Reason } from "../api/conditions.ts";
 import { nameKey } from "../api/refs.ts";
 import type { GatewayFacts, ListenerSetFacts } from "../translator/facts.ts";
-import type { Fault } from "../translator/gateway.ts";
+import type { Fault, ListenerView } from "../translator/gateway.ts";
 import { conditionsAt, refusedBy, type DeploymentState, type Make, type StatusContext } from "./condition.ts";
 import type { DesiredCondition, DesiredListener, DesiredStatus } from "./desired.ts";
 
@@ -35,10 +35,15 @@ export function computeGateway(facts: GatewayFacts, { refusal, deployment }: Sta
 
 function gatewayAccepted({ fault, listeners }: GatewayFacts, make: Make): DesiredCondition {
   if (fault !== undefined) return make(Condition.Accepted, false, fault.reason, fault.message);
-  const bad = listeners.filter((listener) => listener.fault !== undefined);
+  const bad = listeners.filter((listener) => refusalOf(listener) !== undefined);
   if (bad.length === 0) return make(Condition.Accepted, true, Reason.Accepted, "all listeners are valid");
-  const message = bad.map((listener) => `listener ${listener.name}: ${listener.fault?.message}`).join("; ");
+  const message = bad.map((listener) => `listener ${listener.name}: ${refusalOf(listener)?.message}`).join("; ");
   return make(Condition.Accepted, bad.length < listeners.length, Reason.ListenersNotValid, message);
+}
+
+/** Why a listener is not accepted. */
+function refusalOf({ fault, trustFault }: ListenerView): Fault | undefined {
+  return fault ?? trustFault;
 }
 
 function gatewayProgrammed(
@@ -89,15 +94,21 @@ export function computeListenerSet(
   { refusal }: StatusContext,
 ): DesiredStatus {
   const make = conditionsAt(generation);
-  const bad = listeners.filter(({ fault }) => fault !== undefined);
+  // Unlike a Gateway, a set is not valid where its certificates cannot be read (Gateway API).
+  const bad = listeners.flatMap((listener) => {
+    const fault = refusalOf(listener) ?? listener.tlsFault;
+    return fault === undefined ? [] : [`listener ${listener.name}: ${fault.message}`];
+  });
   const both = (status: boolean, reason: Reason, message: string): DesiredCondition[] =>
     [Condition.Accepted, Condition.Programmed].map((type) => make(type, status, reason, message));
   const conditions = (): DesiredCondition[] => {
     if (!allowed) return both(false, Reason.NotAllowed, `Gateway ${gateway} does not take ListenerSets from here`);
-    const message = bad.map(({ name, fault }) => `listener ${name}: ${fault?.message}`).join("; ");
-    if (bad.length > 0) return both(bad.length < listeners.length, Reason.ListenersNotValid, message);
+    const message = bad.join("; ");
+    if (bad.length > 0 && bad.length === listeners.length) return both(false, Reason.ListenersNotValid, message);
     return [
-      make(Condition.Accepted, true, Reason.Accepted, "all listeners are valid"),
+      bad.length === 0
+        ? make(Condition.Accepted, true, Reason.Accepted, "all listeners are valid")
+        : make(Condition.Accepted, true, Reason.ListenersNotValid, message),
       make(Condition.Programmed, true, Reason.Programmed, "configuration is sent to data planes"),
     ];
   };
@@ -113,11 +124,13 @@ export function computeListenerSet(
 }
 
 function computeListener(
-  { name, supportedKinds, fault, tlsFault, kindFault }: GatewayFacts["listeners"][number],
+  listener: ListenerView,
   attachedRoutes: number,
   refusal: string | undefined,
   make: Make,
 ): DesiredListener {
+  const { name, supportedKinds, fault, tlsFault, kindFault } = listener;
+  const refused = refusalOf(listener);
   const refFault = tlsFault ?? kindFault;
   const conflict = fault?.reason === Reason.HostnameConflict || fault?.reason === Reason.ProtocolConflict;
   const programmed = (): DesiredCondition => {
@@ -132,9 +145,9 @@ function computeListener(
     attachedRoutes,
     supportedKinds,
     conditions: [
-      fault === undefined
+      refused === undefined
         ? make(Condition.Accepted, true, Reason.Accepted, "the listener is valid")
-        : make(Condition.Accepted, false, fault.reason, fault.message),
+        : make(Condition.Accepted, false, refused.reason, refused.message),
       programmed(),
       conflict
         ? make(Condition.Conflicted, true, fault.reason, fault.message)

@@ -50,5 +50,6 @@ export const SUPPORTED_FEATURES: readonly string[] = [
   "ReferenceGrant",
   "TCPRoute",
   "TLSRoute",
+  "TLSRouteModeMixed",
   "TLSRouteModeTerminate",
 ];

@@ -49,6 +49,8 @@ export interface ListenerView {
   readonly kindFault: Fault | undefined;
   /** Why its handshakes fail. */
   readonly tlsFault: Fault | undefined;
+  /** Why no client can be trusted, where they have to be. */
+  readonly trustFault: Fault | undefined;
 }
 
 interface TranslatedListener {
@@ -146,7 +148,7 @@ function translateListener(
 ): TranslatedListener {
   const speaksTls = listener.protocol === "HTTPS" || listener.protocol === "TLS";
   const tls = speaksTls ? translateListenerTls(owner, listener, context) : undefined;
-  const view = { ...viewListener(listener, owner, taken), tlsFault: tls?.fault };
+  const view = { ...viewListener(listener, owner, taken), tlsFault: tls?.fault, trustFault: tls?.trustFault };
   return { view, tls: tls?.message, set: owner.id.kind === "ListenerSet" ? owner.id : undefined };
 }
 
@@ -154,7 +156,7 @@ function viewListener(
   listener: Listener,
   { gateway, keyOf }: Owner,
   taken: Map<string, Listener>,
-): Omit<ListenerView, "tlsFault"> {
+): Omit<ListenerView, "tlsFault" | "trustFault"> {
   const hostname = (listener.hostname ?? "").toLowerCase();
   const { kinds, fault: kindFault } = supportedKinds(listener);
   const namespaces = listener.allowedRoutes?.namespaces;

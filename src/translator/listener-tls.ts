@@ -38,6 +38,8 @@ export interface TranslatedTls {
   readonly message: ListenerTls;
   /** Why handshakes fail; undefined when they do not. */
   readonly fault: Fault | undefined;
+  /** Set where clients need a certificate and none can be trusted. */
+  readonly trustFault: Fault | undefined;
 }
 
 const CERTIFICATE_ENTRY = "tls.crt";
@@ -52,15 +54,21 @@ export function translateListenerTls(
 ): TranslatedTls {
   const passthrough = listener.tls?.mode === "Passthrough";
   const message = create(ListenerTlsSchema, { passthrough });
-  if (passthrough) return { message, fault: undefined };
+  if (passthrough) return { message, fault: undefined, trustFault: undefined };
   const choice = tlsChoiceOf(listener.tls?.options);
   // Weaker versions than the user meant must not be spoken: without a certificate every handshake fails.
-  if (typeof choice === "string") return { message, fault: { reason: Reason.Invalid, message: choice } };
+  if (typeof choice === "string")
+    return { message, fault: { reason: Reason.Invalid, message: choice }, trustFault: undefined };
   if (choice !== undefined) message.choice = choice;
   const fault =
     new CertificateReader(id, context).certificate(listener.tls?.certificateRefs ?? [], message) ??
     new CertificateReader(objectId(gateway), context).clients(validationOf(gateway, listener.port), message);
-  return { message, fault };
+  return { message, fault, trustFault: trustFaultOf(message) };
+}
+
+function trustFaultOf({ clientValidation }: ListenerTls): Fault | undefined {
+  if (clientValidation === undefined || clientValidation.caPem !== "") return undefined;
+  return { reason: Reason.NoValidCACertificate, message: "none of the authorities for clients can be used" };
 }
 
 /** What is said for the port stands in place of what is said for all ports. */

@@ -39,9 +39,10 @@ export async function runSuite(node: Node, options: SuiteOptions): Promise<boole
   const { only, report, log } = options;
   const argv = [
     join(await programs("conformance"), "suite"),
-    "-test.v",
+    // The only form that tells of a test as soon as it has ended.
+    "-test.v=test2json",
     "-test.timeout=90m",
-    `-test.run=^TestConformance$${only === undefined ? "" : `/${only}`}`,
+    `-test.run=^TestConformance$${only === undefined ? "" : `/(${only})`}`,
     "--gateway-class=gwproxy",
     `--conformance-profiles=${PROFILES.join(",")}`,
     ...ADDRESSES,
@@ -66,9 +67,9 @@ export async function runSuite(node: Node, options: SuiteOptions): Promise<boole
   return code === 0;
 }
 
-/** A test of the suite is the second level; what it consists of is deeper. */
+/** A test of the suite is the second level; what it consists of is deeper. Such lines begin with a sign of their own. */
 function verdictOf(line: string): Verdict | undefined {
-  const found = /^ {4}--- (PASS|FAIL|SKIP): TestConformance\/([^/ ]+) \(([\d.]+)s\)$/.exec(line);
+  const found = /^\W--- (PASS|FAIL|SKIP): TestConformance\/([^/ ]+) \(([\d.]+)s\)$/.exec(line);
   if (found === null) return undefined;
   const [, result, test = "", seconds] = found;
   return { test, result: result as Verdict["result"], seconds: Number(seconds) }; // one of the three by the expression

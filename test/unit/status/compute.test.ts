@@ -4,7 +4,13 @@ import { computeStatus } from "../../../src/status/compute.ts";
 import type { DeploymentState, StatusContext } from "../../../src/status/condition.ts";
 import { Reason } from "../../../src/api/conditions.ts";
 import type { DesiredCondition, DesiredStatus } from "../../../src/status/desired.ts";
-import type { BackendFacts, GatewayFacts, PolicyFacts, RouteFacts } from "../../../src/translator/facts.ts";
+import type {
+  BackendFacts,
+  GatewayFacts,
+  ListenerSetFacts,
+  PolicyFacts,
+  RouteFacts,
+} from "../../../src/translator/facts.ts";
 
 const FACTS: PolicyFacts = {
   kind: "GwPolicy",
@@ -150,6 +156,7 @@ const listener = (name: string, port: number) => ({
   fault: undefined,
   kindFault: undefined,
   tlsFault: undefined,
+  trustFault: undefined,
 });
 const GATEWAY_FACTS: GatewayFacts = {
   kind: "Gateway",
@@ -182,6 +189,42 @@ test("a refused listener is not programmed, and the Gateway is not when none is 
     `Programmed False Invalid: no listener can serve; listener a: ${sentence}; listener b: ${sentence}`,
     `Programmed False Invalid: ${sentence}`,
     `Programmed False Invalid: ${sentence}`,
+  ]);
+});
+
+const REF_FAULT = { reason: Reason.InvalidCACertificateRef, message: "ConfigMap default/gone not found" };
+const TRUST_FAULT = { reason: Reason.NoValidCACertificate, message: "none can be used" };
+
+test("a listener that can trust no client is not accepted, and its reference says why", () => {
+  const broken = { ...listener("a", 80), tlsFault: REF_FAULT, trustFault: TRUST_FAULT };
+  const status = computeStatus({ ...GATEWAY_FACTS, listeners: [broken, listener("b", 81)] }, refusing());
+  assert.ok(status.form === "keyed");
+  assert.equal(summary(status.conditions)[0], "Accepted True ListenersNotValid: listener a: none can be used");
+  assert.deepEqual(summary(status.listeners?.[0]?.conditions ?? []), [
+    "Accepted False NoValidCACertificate: none can be used",
+    "Programmed False Invalid: ConfigMap default/gone not found",
+    "Conflicted False NoConflicts: no other listener is in the way",
+    "ResolvedRefs False InvalidCACertificateRef: ConfigMap default/gone not found",
+  ]);
+});
+
+test("a ListenerSet is programmed with the listeners that are valid, and not without any", () => {
+  const conditionsWith = (...listeners: ListenerSetFacts["listeners"]): string[] => {
+    const id = { ...GATEWAY_FACTS.id, kind: "ListenerSet" };
+    const place = { id, generation: 1, gateway: "default/main", allowed: true };
+    const facts: ListenerSetFacts = { kind: "ListenerSet", ...place, listeners, attached: new Map() };
+    const status = computeStatus(facts, refusing());
+    assert.ok(status.form === "keyed");
+    return summary(status.conditions);
+  };
+  const broken = { ...listener("a", 80), tlsFault: REF_FAULT };
+  assert.deepEqual(conditionsWith(broken, listener("b", 81)), [
+    "Accepted True ListenersNotValid: listener a: ConfigMap default/gone not found",
+    "Programmed True Programmed: configuration is sent to data planes",
+  ]);
+  assert.deepEqual(conditionsWith(broken), [
+    "Accepted False ListenersNotValid: listener a: ConfigMap default/gone not found",
+    "Programmed False ListenersNotValid: listener a: ConfigMap default/gone not found",
   ]);
 });
 

@@ -9,7 +9,6 @@ import { SUPPORTED_FEATURES } from "../../../src/status/supported-features.ts";
 
 /** What is not claimed, and why. */
 const UNSUPPORTED_FEATURES: Readonly<Record<string, string>> = {
-  TLSRouteModeMixed: "passthrough and termination on one port are not proven yet",
   UDPRoute: "there is no data plane for datagrams",
 };
 
