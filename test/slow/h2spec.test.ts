@@ -59,7 +59,7 @@ async function run(t: TestContext, port: string, ...more: readonly string[]): Pr
   const folder = mkdtempSync(join(tmpdir(), "gwproxy-h2spec-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const report = join(folder, "report.xml");
-  const program = join(await programs("h2spec"), "h2spec");
+  const program = join(await programs("protocols"), "h2spec");
   const child = spawn(program, ["--strict", "--port", port, "--junit-report", report, ...more], { stdio: "ignore" });
   await once(child, "exit");
   // Its text is what was sent, control characters included; only the skeleton is read.

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 
-export type Part = "kubernetes" | "node" | "conformance" | "services" | "h2spec";
+export type Part = "kubernetes" | "node" | "conformance" | "services" | "protocols";
 
 const built = new Map<Part, Promise<string>>();
 
