@@ -31,8 +31,9 @@ import { readableTargets, refusalContent } from "./policies/refusal.ts";
 import { gatewaysOfTargets, resolveTargets, type TargetResolution } from "./policies/target.ts";
 import { gatewaysByUse, union, type BackendReach, type ServiceReach } from "./reach.ts";
 import { irRef } from "./refs.ts";
-import { indexBackendPolicies, type KeySetRequest } from "./remote-key-set.ts";
 import { declarePlacements, type Placement } from "./placement.ts";
+import { indexBackendPolicies, policiesOn, type GovernedBackend } from "./policies-on-backends.ts";
+import type { KeySetRequest } from "./remote-key-set.ts";
 import { declareRouteKind } from "./route-kind.ts";
 import { translateGrpcRoute } from "./routes/grpc.ts";
 import { translateHttpRoute } from "./routes/http.ts";
@@ -240,33 +241,45 @@ function declareContents(
     if (uses.length === 0) return undefined;
     return { gateways: gatewaysOfTargets(spec, metadata.namespace ?? "", routingTargets, read), uses };
   });
-  return { contents, documents, policyReach, routingTargets, slicesByService };
+  const { policiesByBackend } = keySets;
+  return { contents, documents, policyReach, routingTargets, slicesByService, policiesByBackend };
 }
 
 type Wanted = readonly WantedDocument[] | undefined;
 
 type Contents = ReturnType<typeof declareContents>;
 
-function declareDestinations(
-  graph: Graph,
-  inputs: Inputs,
-  { services, routes, policyReach, secrets, slicesByService }: Routing & Contents,
-) {
+function declareDestinations(graph: Graph, inputs: Inputs, context: Routing & Contents) {
+  const { services, routes, policyReach, secrets, slicesByService, referable } = context;
   const byPolicies = policyReach.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
-  const users: ReadableGroups[] = [...routes.map((kind) => kind.gatewaysByBackend), byPolicies];
+  const callers: ReadableGroups[] = [...routes.map((kind) => kind.gatewaysByBackend), byPolicies];
+  const gatewaysOf = (groups: readonly ReadableGroups[], key: string, read: Read): string[] =>
+    union(groups.map((each) => read.members(each, key)));
   const backends = graph.derive("backends", inputs.backends, (_key, backend, read) =>
-    translateBackend(backend, { ...secrets, services }, read),
+    translateBackend(backend, { ...secrets, ...referable }, read),
   );
+  const usesOfPolicies = (kind: GovernedBackend["kind"], object: KubeObject | undefined, read: Read): string[] =>
+    usedBy({ kind, object, read }, context);
+  const backendUsers = graph.derive("backend users", backends, (name, { key, uses }, read): BackendReach => ({
+    gateways: gatewaysOf(callers, key, read),
+    uses: union([uses, usesOfPolicies("GwBackend", read.get(inputs.backends, name), read)]),
+  }));
+  const byBackends = backendUsers.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
+  const serviceUsers = graph.derive("service users", services, (name, { ports }, read): BackendReach | undefined => {
+    const uses = usesOfPolicies("Service", read.get(inputs.services, name), read);
+    if (uses.length === 0) return undefined;
+    return { gateways: union(ports.map(({ key }) => gatewaysOf([...callers, byBackends], key, read))), uses };
+  });
+  const byServices = serviceUsers.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
+  const users = [...callers, byBackends, byServices];
   const backendReach = graph.derive("backend reach", backends, (_key, { key, uses }, read): BackendReach => ({
-    gateways: union(users.map((groups) => read.members(groups, key))),
+    gateways: gatewaysOf(users, key, read),
     uses,
   }));
-  const byBackends = backendReach.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
   const serviceReach = graph.derive(
     "service reach",
     services,
-    (_key, { ports }, read): ServiceReach =>
-      new Map(ports.map(({ key }) => [key, union([...users, byBackends].map((groups) => read.members(groups, key)))])),
+    (_key, { ports }, read): ServiceReach => new Map(ports.map(({ key }) => [key, gatewaysOf(users, key, read)])),
   );
   const sent = [
     send(graph, "sent backends", backends, (key, { resource }, read) =>
@@ -287,6 +300,17 @@ function declareDestinations(
     }),
   };
   return { backends, backendReach, serviceReach, sent, facts };
+}
+
+/** The Backends that policies on a destination need wherever it is. */
+function usedBy(
+  { kind, object, read }: { kind: GovernedBackend["kind"]; object: KubeObject | undefined; read: Read },
+  { contents, policiesByBackend }: Contents,
+): string[] {
+  if (object === undefined) return [];
+  const { namespace = "", name, labels = {} } = object.metadata;
+  const policies = policiesOn({ kind, namespace, name, section: undefined, labels }, policiesByBackend, read);
+  return union(policies.map(({ key }) => read.get(contents, key)?.backendUses ?? []));
 }
 
 function declareModels(graph: Graph, inputs: Inputs, context: Routing) {

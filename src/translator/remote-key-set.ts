@@ -8,16 +8,17 @@ import type { GwPolicy } from "../../generated/types/policy.ts";
 import type { RemoteJwks } from "../../generated/types/traffic-authentication.ts";
 import { BackendTlsSchema, type BackendTls, type JwtKey } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Service } from "../api/core.ts";
-import { createdAtMs, GWPROXY_GROUP, nameKey } from "../api/refs.ts";
-import type { Collection, Readable, ReadableIndex } from "../lib/collections/collection.ts";
+import { GWPROXY_GROUP, nameKey } from "../api/refs.ts";
+import type { Readable, ReadableIndex } from "../lib/collections/collection.ts";
 import type { Read } from "../lib/collections/graph.ts";
 import { parseDuration } from "../lib/duration.ts";
 import { sha256, toHex } from "../lib/sha256.ts";
 import type { Document, DocumentAddress } from "../sources/remote/documents.ts";
 import { resolveBackend, type BackendCollections } from "./backend-refs.ts";
-import { translateSettings } from "./backends/settings.ts";
+import { translateTls } from "./backends/tls.ts";
 import { withoutBrackets } from "./backends/static.ts";
 import { parseKeySet } from "./key-set.ts";
+import { policiesOn, type GovernedBackend } from "./policies-on-backends.ts";
 import { SecretReader, type SecretCollections } from "./secrets.ts";
 
 /** What a policy needs; where the server is comes later, so that moving pods do not touch policies. */
@@ -38,13 +39,7 @@ export interface KeySetCollections extends SecretCollections, BackendCollections
   readonly policiesByBackend: ReadableIndex<GwPolicy>;
 }
 
-interface Server {
-  readonly kind: "Service" | "GwBackend";
-  readonly namespace: string;
-  readonly name: string;
-  /** Port of a Service, as a section is named. */
-  readonly section: string;
-  readonly labels: Readonly<Record<string, string>>;
+interface Server extends GovernedBackend {
   readonly inline: { readonly tls?: NonNullable<GwPolicy["spec"]["backend"]>["tls"] } | undefined;
   /** As a URL spells it. */
   readonly host: string;
@@ -119,50 +114,16 @@ export class KeySetReader {
 
   /** The block of the GwBackend itself, then the policies on it: of its port before those of all, the older one first. */
   #tlsOf(server: Server): BackendTls | undefined {
-    const { kind, namespace, name } = server;
+    const { namespace } = server;
     const secrets = new SecretReader(this.#collections, this.#read, namespace);
     // What is wrong with these settings is reported on their own object.
     const translate = (block: Server["inline"]): BackendTls | undefined =>
-      translateSettings(block?.tls === undefined ? undefined : { tls: block.tls }, secrets, () => undefined)?.tls;
+      block?.tls === undefined ? undefined : translateTls(block.tls, secrets, () => undefined);
     const inline = translate(server.inline);
     if (inline !== undefined) return inline;
-    const { policiesByBackend } = this.#collections;
-    const entries = [
-      ...this.#read.byIndex(policiesByBackend, `${kind}/${namespace}/${name}`),
-      ...this.#read.byIndex(policiesByBackend, `${kind}/${namespace}`),
-    ];
-    const ranked = entries
-      .flatMap(({ key, value }) => {
-        const section = sectionOf(value, server);
-        return section === undefined ? [] : [{ key, value, rank: section === "" ? 1 : 0 }];
-      })
-      .sort((a, b) => a.rank - b.rank || createdAtMs(a.value) - createdAtMs(b.value) || (a.key < b.key ? -1 : 1));
+    const ranked = policiesOn(server, this.#collections.policiesByBackend, this.#read);
     return translate(ranked.find(({ value }) => value.spec.backend?.tls !== undefined)?.value.spec.backend);
   }
-}
-
-/** @returns the section by which a policy targets the server, "" for the whole of it, undefined when it does not */
-function sectionOf({ spec }: GwPolicy, { kind, name, section, labels }: Server): string | undefined {
-  const sections = [
-    ...(spec.targetRefs ?? []).filter((ref) => ref.kind === kind && ref.name === name),
-    ...(spec.targetSelectors ?? []).filter(
-      (ref) => ref.kind === kind && Object.entries(ref.matchLabels).every(([label, value]) => labels[label] === value),
-    ),
-  ].map((ref) => ref.sectionName ?? "");
-  if (section !== "" && sections.includes(section)) return section;
-  return sections.includes("") ? "" : undefined;
-}
-
-/** By "Kind/namespace/name" of the backends that a policy names, and by "Kind/namespace" where it selects. */
-export function indexBackendPolicies(policies: Collection<GwPolicy>): ReadableIndex<GwPolicy> {
-  return policies.index(({ metadata, spec }) => {
-    if (spec.backend === undefined) return [];
-    const namespace = metadata.namespace ?? "";
-    return [
-      ...(spec.targetRefs ?? []).map(({ kind, name }) => `${kind}/${namespace}/${name}`),
-      ...(spec.targetSelectors ?? []).map(({ kind }) => `${kind}/${namespace}`),
-    ];
-  });
 }
 
 function requestForUrl(url: string, cacheMs: number): KeySetRequest | string {

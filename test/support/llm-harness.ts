@@ -17,6 +17,7 @@ import { HeaderList } from "../../src/lib/header-list.ts";
 import { createLogger } from "../../src/lib/log.ts";
 import { testMembers } from "./members.ts";
 import type { BackendDeps } from "../../src/proxy/backends/handler.ts";
+import { connectionOf } from "../../src/proxy/backends/connection.ts";
 import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "../../src/proxy/backends/upstream.ts";
 import { ProxyError } from "../../src/proxy/errors.ts";
 import type { Body, BodyStream } from "../../src/proxy/pipeline/body.ts";
@@ -156,6 +157,7 @@ export function testDeps(upstream: Upstream): BackendDeps {
     upstream,
     settings: (_section, inline, defaults): BackendSettings =>
       create(BackendSettingsSchema, { ...defaults, ...inline }),
+    connection: ({ tls, tcp }) => connectionOf({ tls, tcp }),
     destination: () => {
       throw new ProxyError("backend_invalid");
     },

@@ -4,6 +4,8 @@
  */
 import { toJsonString } from "@bufbuild/protobuf";
 import { BackendTcpSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { ProxyError } from "../errors.ts";
+import { AbsolutePool } from "./absolute-form.ts";
 import type { Resolver } from "./dns.ts";
 import { Http1Pool } from "./http1.ts";
 import { Http2Pool } from "./http2.ts";
@@ -31,6 +33,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     connectTimeoutMs: options.connectTimeoutMs,
     idleTimeoutMs: options.idleTimeoutMs ?? IDLE_TIMEOUT_MS,
   };
+  let closed = false;
   const originOf = (target: UpstreamTarget): Origin => {
     const key = originKey(target);
     let origin = origins.get(key);
@@ -40,18 +43,28 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   };
   const sweep = setInterval(() => {
     const now = performance.now();
-    for (const origin of origins.values()) origin.sweep(now);
+    for (const [key, origin] of origins) {
+      origin.sweep(now);
+      // Pods come and go: what nobody is connected to is not kept.
+      if (!origin.empty) continue;
+      origins.delete(key);
+      origin.close();
+    }
   }, SWEEP_MS);
   sweep.unref();
   return {
     send(target: UpstreamTarget, request: UpstreamRequest): Promise<UpstreamResponse> {
-      const origin = byTarget.get(target) ?? originOf(target);
+      if (closed)
+        return Promise.reject(new ProxyError("upstream_unreachable", { detail: "the data plane is closing" }));
+      const kept = byTarget.get(target);
+      const origin = kept === undefined || kept.closed ? originOf(target) : kept;
       return new Promise((resolve, reject) => {
         origin.send(request, { resolve, reject });
       });
     },
     open: (target, request) => openRaw(target, request, options),
     close() {
+      closed = true;
       clearInterval(sweep);
       for (const origin of origins.values()) origin.close();
       origins.clear();
@@ -61,22 +74,24 @@ export function createUpstream(options: UpstreamOptions): Upstream {
 
 function originKey(target: UpstreamTarget): string {
   const place = target.unixPath === "" ? `${target.host} ${target.port}` : `unix ${target.unixPath} ${target.host}`;
-  const { tls, tcp } = target;
-  return `${place}|${tcp === undefined ? "" : toJsonString(BackendTcpSchema, tcp)}|${tls === undefined ? "" : tlsKey(tls)}`;
+  const { tls, tcp, proxy } = target;
+  const socket = tcp === undefined ? "" : toJsonString(BackendTcpSchema, tcp);
+  return `${place}|${socket}|${proxy?.key ?? ""}|${tls === undefined ? "" : tlsKey(tls)}`;
 }
 
 class Origin {
   readonly #target: UpstreamTarget;
   readonly #settings: PoolSettings;
   #http1: Http1Pool | undefined;
+  #absolute: AbsolutePool | undefined;
   #http2: Http2Pool | undefined;
   #negotiation: Negotiation | undefined;
   #learned: "http1" | "http2" | undefined;
-  #closed = false;
+  closed = false;
 
   constructor(target: UpstreamTarget, settings: PoolSettings) {
     this.#target = target;
-    this.#settings = { ...settings, connectTimeoutMs: target.tcp?.connectTimeoutMs || settings.connectTimeoutMs };
+    this.#settings = settings;
   }
 
   send(request: UpstreamRequest, settle: Settle): void {
@@ -87,24 +102,34 @@ class Origin {
 
   sweep(nowMs: number): void {
     this.#http1?.sweep(nowMs);
+    this.#absolute?.sweep(nowMs);
     this.#http2?.sweep(nowMs);
     // What was learned holds while there are connections: an upstream may come back speaking another version.
     if (this.#http1?.empty !== false && this.#http2?.empty !== false) this.#learned = undefined;
   }
 
+  get empty(): boolean {
+    const pools = [this.#http1, this.#absolute, this.#http2];
+    return this.#negotiation === undefined && pools.every((pool) => pool?.empty !== false);
+  }
+
   close(): void {
-    this.#closed = true;
+    this.closed = true;
     this.#http1?.close();
+    this.#absolute?.close();
     this.#http2?.close();
     this.#negotiation?.close();
   }
 
   /** @returns undefined while nobody knows what the upstream speaks */
-  #poolFor({ version }: UpstreamRequest): Pool | undefined {
-    const { tls } = this.#target;
-    // A list of protocols that the user chose is offered as it is, whatever the version.
-    if (tls === undefined || (tls.alpn.length === 0 && version !== "negotiated")) return this.#pool(version);
-    return this.#learned === undefined ? undefined : this.#pool(this.#learned);
+  #poolFor({ version, upgrade }: UpstreamRequest): Pool | undefined {
+    const { tls, proxy } = this.#target;
+    if (tls !== undefined && version === "negotiated")
+      return this.#learned === undefined ? undefined : this.#pool(this.#learned);
+    // HTTP/2 and what comes after an upgrade are no requests that a proxy could pass on: they need a tunnel.
+    const handsOver = tls === undefined && version !== "http2" && upgrade === undefined;
+    if (proxy === undefined || proxy.alwaysTunnels || !handsOver) return this.#pool(version);
+    return (this.#absolute ??= new AbsolutePool(this.#target, proxy, this.#settings));
   }
 
   #pool(version: UpstreamRequest["version"]): Pool {
@@ -116,7 +141,7 @@ class Origin {
   #negotiate(request: UpstreamRequest, settle: Settle): void {
     this.#negotiation ??= new Negotiation(this.#target, this.#settings, (outcome) => {
       this.#negotiation = undefined;
-      if (outcome === undefined || this.#closed) return;
+      if (outcome === undefined || this.closed) return;
       this.#learned = outcome.version;
       this.#pool(outcome.version).adopt(outcome.socket);
     });

@@ -28,6 +28,8 @@ export interface ReachedProxy {
   readonly target: UpstreamTarget;
   /** Value of Proxy-Authorization. */
   readonly authorization: string | undefined;
+  /** Says that a connection is being made. @returns what the outcome is told; undefined: given up */
+  begin(): (healthy: boolean | undefined) => void;
 }
 
 /** Stands for a part that is not set, which no WeakMap takes. */

@@ -8,6 +8,7 @@ import { messageOf } from "../../lib/errors.ts";
 import { ProxyError } from "../errors.ts";
 import { keepAlive, keepaliveTimes } from "../keepalive.ts";
 import { requestTunnel } from "./connect-request.ts";
+import type { ForwardProxy } from "./connection.ts";
 import type { Resolver } from "./dns.ts";
 import { Race } from "./race.ts";
 import { tlsOptions } from "./tls.ts";
@@ -17,7 +18,11 @@ export interface DialSettings {
   readonly resolver: Resolver;
   /** From the look-up of the name to a usable connection, where the target says nothing else. */
   readonly connectTimeoutMs: number;
+  /** Where there is a proxy, the connection to it is what is wanted, and not a tunnel through it. */
+  readonly stopsAtProxy?: boolean | undefined;
 }
+
+const NOTHING = Buffer.alloc(0);
 
 /** Who asked for a connection. Told once, and not before `start` has returned; not at all after `cancel`. */
 export interface DialOwner {
@@ -33,6 +38,8 @@ export class Dial {
   readonly #owner: DialOwner;
   #timer: NodeJS.Timeout | undefined;
   #over = false;
+  #cancelled = false;
+  #giveUp: ((error: Error) => void) | undefined;
   /** What is open or being opened. */
   #race: Race | undefined;
   #socket: Socket | undefined;
@@ -53,9 +60,15 @@ export class Dial {
 
   cancel(): void {
     if (this.#over) return;
+    this.#cancelled = true;
+    this.#end();
+  }
+
+  #end(): void {
     this.#over = true;
     clearTimeout(this.#timer);
     this.#race?.cancel();
+    this.#giveUp?.(new Error("given up"));
     this.#socket?.destroy();
   }
 
@@ -65,7 +78,7 @@ export class Dial {
 
   #fail(error: ProxyError): void {
     if (this.#over) return;
-    this.cancel();
+    this.#end();
     this.#owner.failed(error);
   }
 
@@ -91,17 +104,31 @@ export class Dial {
       return tls === undefined ? socket : this.#secure(socket, tlsOptions(tls, host, this.#protocols));
     }
     if (target.unixPath !== "") throw new ProxyError("backend_invalid", { detail: "no proxy leads to a Unix socket" });
-    const { target: on, authorization } = proxy.reach();
-    const plain = await this.#connect(on);
-    // Whatever the proxy would like to speak: a tunnel is asked for in HTTP/1.1.
-    const via = on.tls === undefined ? plain : await this.#secure(plain, tlsOptions(on.tls, on.host, ["http/1.1"]));
-    const rest = await requestTunnel(via, authorityOf(target), authorization);
+    const { via, rest } = await this.#through(proxy);
     if (tls !== undefined) {
       if (rest.length > 0) throw new ProxyError("upstream_unreachable", { detail: "spoke before the handshake" });
       return this.#secure(via, tlsOptions(tls, host, this.#protocols));
     }
     if (rest.length > 0) via.unshift(rest);
     return via;
+  }
+
+  /** @returns a tunnel to the target, and what came out of it already */
+  async #through(proxy: ForwardProxy): Promise<{ readonly via: Socket; readonly rest: Buffer }> {
+    const { target: on, authorization, begin } = proxy.reach();
+    const done = begin();
+    let healthy = false;
+    try {
+      const plain = await this.#connect({ ...on, tcp: on.tcp ?? this.#target.tcp });
+      // Whatever the proxy would like to speak: a tunnel is asked for in HTTP/1.1.
+      const via = on.tls === undefined ? plain : await this.#secure(plain, tlsOptions(on.tls, on.host, ["http/1.1"]));
+      const { stopsAtProxy = false } = this.#settings;
+      const rest = stopsAtProxy ? NOTHING : await requestTunnel(via, authorityOf(this.#target), authorization);
+      healthy = true;
+      return { via, rest };
+    } finally {
+      done(healthy || !this.#cancelled ? healthy : undefined);
+    }
   }
 
   async #connect({ host, port, unixPath, tcp }: UpstreamTarget): Promise<Socket> {
@@ -111,6 +138,7 @@ export class Dial {
         : [{ path: unixPath }];
     if (this.#over) throw new ProxyError("connect_timeout");
     const socket = await new Promise<Socket>((resolve, reject) => {
+      this.#giveUp = reject;
       this.#race = new Race(places, { won: resolve, lost: (cause) => reject(unreachable(cause)) });
       this.#race.start();
     });

@@ -5,6 +5,7 @@ import type { Place } from "../../cel/places.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
 import type { Circumstances } from "./choice.ts";
+import type { Connection } from "./connection.ts";
 import type { EndpointRecord } from "./endpoint-record.ts";
 import type { Upstream, UpstreamTarget } from "./upstream.ts";
 
@@ -31,6 +32,8 @@ export interface BackendDeps extends MemberDeps {
     inline: BackendSettings | undefined,
     defaults?: BackendSettings,
   ) => BackendSettings;
+  /** How connections are made with such settings; the same object for the same ones. */
+  readonly connection: (settings: BackendSettings) => Connection;
   /** Resolves another backend's destination (custom.backendRef). @throws ProxyError backend_invalid, endpoint_unavailable */
   readonly destination: (backendKey: string) => UpstreamTarget;
 }

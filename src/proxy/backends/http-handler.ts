@@ -13,9 +13,8 @@ import { placeCredential } from "./auth.ts";
 import { SessionKey } from "./affinity.ts";
 import { Attempt } from "./attempt.ts";
 import type { Wish } from "./choice.ts";
-import { connectionOf } from "./connection.ts";
 import { EndpointState, type EndpointSet } from "./endpoints.ts";
-import type { BackendHandler, MemberDeps } from "./handler.ts";
+import type { BackendDeps, BackendHandler, MemberDeps } from "./handler.ts";
 import { HealthRule } from "./health.ts";
 import { isIP } from "node:net";
 import { versionFor } from "./version.ts";
@@ -34,15 +33,17 @@ export interface Destination {
   readonly rewritesHost: boolean;
 }
 
+type DestinationDeps = MemberDeps & Pick<BackendDeps, "connection">;
+
 /** One address or name. */
 export function staticDestination(
   { host, port, unixPath }: StaticBackend,
   settings: BackendSettings,
-  { record }: MemberDeps,
+  { record, connection }: DestinationDeps,
 ): Destination {
   const plain = host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
   const endpoint = new EndpointState(unixPath === "" ? plain : unixPath, port, record);
-  const target: UpstreamTarget = { ...connectionOf(settings), host: plain, port, unixPath };
+  const target: UpstreamTarget = { ...connection(settings), host: plain, port, unixPath };
   const named = unixPath === "" && isIP(plain) === 0;
   return {
     pick: () => endpoint,
@@ -58,9 +59,9 @@ export function serviceDestination(
   set: EndpointSet,
   { hostname, version }: ServiceBackend,
   settings: BackendSettings,
-  circumstances: MemberDeps,
+  circumstances: DestinationDeps,
 ): Destination {
-  const connection = connectionOf(settings);
+  const connection = circumstances.connection(settings);
   return {
     pick(wish) {
       const endpoint = set.pick(circumstances, wish);

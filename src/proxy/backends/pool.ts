@@ -14,8 +14,8 @@ export interface WaitingPlace {
 }
 
 export interface Settle {
-  readonly resolve: (response: UpstreamResponse) => void;
-  readonly reject: (error: Error) => void;
+  resolve(response: UpstreamResponse): void;
+  reject(error: Error): void;
 }
 
 export interface Pool {

@@ -16,12 +16,14 @@ import { ProxyError, type ProxyErrorCode } from "../errors.ts";
 import { createLlmHandler } from "../llm/handler.ts";
 import type { CompiledPolicy, PolicySet } from "../pipeline/policy-set.ts";
 import type { Circumstances } from "./choice.ts";
+import { connectionOf } from "./connection.ts";
 import type { EndpointRecord } from "./endpoint-record.ts";
 import { EndpointSet, type EndpointState, type Whereabouts } from "./endpoints.ts";
 import type { BackendDeps, BackendHandler } from "./handler.ts";
 import { createHttpHandler, serviceDestination, staticDestination, type Destination } from "./http-handler.ts";
 import { checkSettings, mergeSettings, settingsOfLevel, withClientCertificate } from "./settings.ts";
 import { RecordBook } from "./record-book.ts";
+import { Tunnels } from "./tunnels.ts";
 import type { Upstream, UpstreamTarget } from "./upstream.ts";
 
 /** One endpoint of a backend, for calls that no client's request takes there. */
@@ -84,6 +86,7 @@ export class BackendRegistry {
   readonly #endpoints = new Map<string, EndpointSet>();
   readonly #slots = new Map<string, BackendSlot>();
   readonly #slotsOf = new Map<string, Set<BackendSlot>>();
+  readonly #tunnels: Tunnels = new Tunnels((key) => this.callee(key));
   readonly #destinations = new Map<string, Reached>();
   readonly #records: RecordBook;
   readonly #whereabouts: Whereabouts;
@@ -237,6 +240,7 @@ export class BackendRegistry {
           ]),
         );
       },
+      connection: ({ tls, tcp, tunnel }) => connectionOf({ tls, tcp, proxy: this.#tunnels.of(tunnel) }),
       destination: (other) => this.callee(other).target,
     };
   }

@@ -14,7 +14,7 @@ import type { Uint64 } from "../../lib/uint64.ts";
 import { hashMember } from "../backends/affinity.ts";
 import { placeCredential } from "../backends/auth.ts";
 import type { Member } from "../backends/choice.ts";
-import { connectionOf } from "../backends/connection.ts";
+import { connectionOf, type Connection } from "../backends/connection.ts";
 import type { EndpointRecord } from "../backends/endpoint-record.ts";
 import type { BackendDeps } from "../backends/handler.ts";
 import { HealthRule } from "../backends/health.ts";
@@ -58,7 +58,7 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
   const defaults = tls ? create(BackendSettingsSchema, { tls: create(BackendTlsSchema) }) : undefined;
   const settings = deps.settings(node.name, node.settings, defaults);
   // The same object for every request, so that the client finds its pool at once.
-  const fixed = node.backend === "" ? ownTarget(node, provider, settings) : undefined;
+  const fixed = node.backend === "" ? ownTarget(node, provider, deps.connection(settings)) : undefined;
   return {
     node,
     provider,
@@ -90,14 +90,16 @@ function wireOf(provider: Provider, node: ProviderNode): Endpoint["wire"] {
 function backendTarget(node: ProviderNode, deps: BackendDeps, settings: BackendSettings): UpstreamTarget {
   if (node.backend === "") throw new ProxyError("backend_invalid", { detail: "the provider has no address" });
   const target = deps.destination(node.backend);
-  const { tls = settings.tls, tcp = settings.tcp } = target;
-  return tls === target.tls && tcp === target.tcp ? target : { ...target, ...connectionOf({ tls, tcp }) };
+  const own = deps.connection(settings);
+  const { tls = own.tls, tcp = own.tcp, proxy = own.proxy } = target;
+  if (tls === target.tls && tcp === target.tcp && proxy === target.proxy) return target;
+  return { ...target, ...connectionOf({ tls, tcp, proxy }) };
 }
 
 /** @returns undefined when the provider has no address */
-function ownTarget(node: ProviderNode, provider: Provider, settings: BackendSettings): UpstreamTarget | undefined {
+function ownTarget(node: ProviderNode, provider: Provider, connection: Connection): UpstreamTarget | undefined {
   const host = node.host === "" ? provider.defaultHost : node.host;
-  return host === "" ? undefined : { ...connectionOf(settings), host, port: portOf(node), unixPath: "" };
+  return host === "" ? undefined : { ...connection, host, port: portOf(node), unixPath: "" };
 }
 
 function portOf({ port }: ProviderNode): number {

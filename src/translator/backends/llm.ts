@@ -13,15 +13,15 @@ import {
 import { nameKey } from "../../api/refs.ts";
 import type { Readable } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
-import type { SecretReader } from "../secrets.ts";
 import type { ServiceView } from "../service.ts";
-import { translateSettings, within, type Report } from "./settings.ts";
+import { translateSettings, within, type Report, type SettingsContext } from "./settings.ts";
 import { withoutBrackets } from "./static.ts";
 
 export interface LlmContext {
   readonly namespace: string;
   readonly services: Readable<ServiceView>;
-  readonly secrets: SecretReader;
+  /** For the policies of a provider. */
+  readonly settings: SettingsContext;
   readonly read: Read;
   /** The backend cannot be sent. */
   readonly error: Report;
@@ -60,7 +60,7 @@ export function backendsOf(ai: AiBackend): string[] {
 
 function translateMember(member: NamedLLMProvider, context: LlmContext): Provider | undefined {
   const provider = translateProvider(member, member.name, context);
-  const settings = translateSettings(member.policies, context.secrets, within(context.warning, "policies"));
+  const settings = translateSettings(member.policies, context.settings, within(context.warning, "policies"));
   if (provider !== undefined && settings !== undefined) provider.settings = settings;
   return provider;
 }

@@ -6,6 +6,7 @@ import { create } from "@bufbuild/protobuf";
 import type { BackendFull } from "../../../generated/types/backend-policies.ts";
 import { BackendSettingsSchema, type BackendSettings } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Diagnostic } from "../diagnostics.ts";
+import type { ServiceReader } from "../policies/external-service.ts";
 import type { SecretReader } from "../secrets.ts";
 import { translateAuth } from "./auth.ts";
 import { translateHealth } from "./health.ts";
@@ -13,26 +14,34 @@ import { translateHttp } from "./http.ts";
 import { translateSessionAffinity } from "./session-affinity.ts";
 import { translateTcp } from "./tcp.ts";
 import { translateTls } from "./tls.ts";
+import { translateTunnel } from "./tunnel.ts";
 
 /** @param severity unset: as is usual in the place */
 export type Report = (path: string, message: string, severity?: Diagnostic["severity"]) => void;
 
 /** The members that are served here; every kind of block has them. */
-export type ServedBlock = Pick<BackendFull, "tcp" | "tls" | "http" | "auth" | "health" | "sessionAffinity">;
+export type ServedBlock = Pick<BackendFull, "tcp" | "tls" | "http" | "tunnel" | "auth" | "health" | "sessionAffinity">;
+
+export interface SettingsContext {
+  readonly secrets: SecretReader;
+  /** Learns which Backends the block needs. */
+  readonly services: ServiceReader;
+}
 
 /** @returns undefined when the block says nothing */
 export function translateSettings(
   block: ServedBlock | undefined,
-  secrets: SecretReader,
+  { secrets, services }: SettingsContext,
   report: Report,
 ): BackendSettings | undefined {
   if (block === undefined) return undefined;
-  const { tcp, tls, http, auth, health, sessionAffinity } = block;
+  const { tcp, tls, http, tunnel, auth, health, sessionAffinity } = block;
   const credential = auth === undefined ? undefined : translateAuth(auth, secrets, within(report, "auth"));
   const members = {
     ...(tcp === undefined ? {} : { tcp: translateTcp(tcp) }),
     ...(tls === undefined ? {} : { tls: translateTls(tls, secrets, within(report, "tls")) }),
     ...(http === undefined ? {} : { http: translateHttp(http) }),
+    ...(tunnel === undefined ? {} : { tunnel: translateTunnel(tunnel, services, within(report, "tunnel")) }),
     ...(credential === undefined ? {} : { auth: credential }),
     ...(health === undefined ? {} : { health: translateHealth(health, within(report, "health")) }),
     ...(sessionAffinity === undefined

@@ -13,18 +13,18 @@ import type { Resource } from "../../ir/resource.ts";
 import type { Readable } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
 import { watchReads } from "../../lib/unread.ts";
+import type { BackendCollections } from "../backend-refs.ts";
 import type { Diagnostic } from "../diagnostics.ts";
+import { ServiceReader } from "../policies/external-service.ts";
 import { irRef } from "../refs.ts";
 import { SecretReader, type SecretCollections } from "../secrets.ts";
 import type { ServiceView } from "../service.ts";
 import { unservedFields } from "../unserved.ts";
 import { backendsOf, translateLlm } from "./llm.ts";
-import { translateSettings, type Report } from "./settings.ts";
+import { translateSettings, type Report, type SettingsContext } from "./settings.ts";
 import { translateStatic } from "./static.ts";
 
-export interface BackendContext extends SecretCollections {
-  readonly services: Readable<ServiceView>;
-}
+export type BackendContext = SecretCollections & BackendCollections;
 
 export interface TranslatedBackend {
   readonly id: ObjectId;
@@ -56,14 +56,16 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
       });
   const { view, unread } = watchReads({ spec: backend.spec });
   const { spec } = view;
+  const needs = new ServiceReader(context, read, id.namespace);
+  const settingsContext = { secrets, services: needs };
   const { kind, uses = [] } = translateVariant(spec, {
     namespace: id.namespace,
     services: context.services,
-    secrets,
+    settings: settingsContext,
     read,
     reporter,
   });
-  const settings = translateSettings(spec.policies, secrets, reporter("error", "spec.policies"));
+  const settings = translateSettings(spec.policies, settingsContext, reporter("error", "spec.policies"));
   const isBroken = () => diagnostics.some(({ severity }) => severity === "error");
   // A translator that gave up has not read the rest either.
   const unserved = isBroken() ? [] : unservedFields("gwproxy.dev/GwBackend", unread(), []);
@@ -80,7 +82,7 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
     generation: backend.metadata.generation ?? 0,
     key,
     resource: broken ? undefined : resourceOf("Backend", message),
-    uses: broken ? [] : uses,
+    uses: broken ? [] : [...new Set([...uses, ...needs.uses])].sort(),
     sections: [
       ...(backend.spec.ai?.groups ?? []).flatMap((group) => group.providers.map((provider) => provider.name)),
       ...(backend.spec.mcp?.targets ?? []).map((target) => target.name),
@@ -92,7 +94,7 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
 interface VariantContext {
   readonly namespace: string;
   readonly services: Readable<ServiceView>;
-  readonly secrets: SecretReader;
+  readonly settings: SettingsContext;
   readonly read: Read;
   readonly reporter: (severity: Diagnostic["severity"], prefix: string) => Report;
 }

@@ -30,6 +30,8 @@ export interface PolicyContent {
   readonly frontend: FrontendSettings | undefined;
   /** Keys of Backends whose services it asks, sorted. */
   readonly uses: readonly string[];
+  /** Those among them that its `backend` block needs: wherever a backend that it governs is. */
+  readonly backendUses: readonly string[];
   /** What has to be fetched for it. */
   readonly keySets: readonly KeySetRequest[];
   readonly diagnostics: readonly Diagnostic[];
@@ -52,7 +54,8 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
   const context = { secrets, services, keySets, preRouting, report: within(report, "spec.traffic") };
   const units = traffic === undefined ? [] : UNIT_TRANSLATORS.flatMap((unit) => unit.translate(traffic, context) ?? []);
   const phase = preRouting ? Phase.PRE_ROUTING : Phase.POST_ROUTING;
-  const settings = translateSettings(backend, secrets, within(report, "spec.backend"));
+  const destinations = new ServiceReader(collections, read, id.namespace);
+  const settings = translateSettings(backend, { secrets, services: destinations }, within(report, "spec.backend"));
   const connections = translateFrontend(frontend, within(report, "spec.frontend"));
   const faults = diagnostics.map(({ path }) => path);
   const unserved = unservedFields("gwproxy.dev/GwPolicy", unread(), faults);
@@ -64,7 +67,8 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
     units: [...closed.slice(0, 1), ...units].map((unit) => create(TrafficUnitSchema, { unit })),
     backend: settings,
     frontend: connections,
-    uses: services.uses,
+    uses: [...new Set([...services.uses, ...destinations.uses])].sort(),
+    backendUses: destinations.uses,
     keySets: keySets.requests,
     diagnostics,
   };

@@ -38,21 +38,25 @@ export class ServiceReader {
     return [...this.#uses].sort();
   }
 
-  /** @param path of the block that holds the reference, relative to `spec.traffic` */
+  /** @param path of the block that holds the reference, as `report` takes it */
   resolve({ backendRef, url }: PolicyEndpoint, path: string, report: UnitContext["report"]): ExternalService {
-    if (backendRef === undefined) return this.#origin(url ?? "", path, report);
+    if (backendRef === undefined) return this.#origin(url ?? "", member(path, "url"), report);
     const from = { group: GWPROXY_GROUP, kind: "GwPolicy", namespace: this.#namespace, needsGrant: false };
     const found = resolveBackend(backendRef, from, this.#collections, this.#read);
-    if (typeof found !== "string") return unresolved(found.message, `${path}.backendRef`, report);
+    if (typeof found !== "string") return unresolved(found.message, member(path, "backendRef"), report);
     this.#uses.add(found);
     return create(ExternalServiceSchema, { place: { case: "backend", value: found } });
   }
 
   #origin(url: string, path: string, report: UnitContext["report"]): ExternalService {
     const value = parseOrigin(url);
-    if (value === undefined) return unresolved(`"${url}" is not an http or https URL`, `${path}.url`, report);
+    if (value === undefined) return unresolved(`"${url}" is not an http or https URL`, path, report);
     return create(ExternalServiceSchema, { place: { case: "origin", value } });
   }
+}
+
+function member(path: string, name: string): string {
+  return path === "" ? name : `${path}.${name}`;
 }
 
 function unresolved(reason: string, path: string, report: UnitContext["report"]): ExternalService {

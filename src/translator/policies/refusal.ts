@@ -17,6 +17,7 @@ export function refusalContent(): PolicyContent {
     backend: undefined,
     frontend: undefined,
     uses: [],
+    backendUses: [],
     keySets: [],
     diagnostics: [],
   };

@@ -16,6 +16,7 @@ import { environmentOf, type Place } from "../../../src/cel/places.ts";
 import type { Scope } from "../../../src/cel/scope.ts";
 import { createAuthority, createLeaf } from "../../../src/lib/x509.ts";
 import { createUpstream } from "../../../src/proxy/backends/client.ts";
+import { PLAIN } from "../../../src/proxy/backends/connection.ts";
 import { createResolver } from "../../../src/proxy/backends/dns.ts";
 import { createHttpHandler, staticDestination } from "../../../src/proxy/backends/http-handler.ts";
 import { Announced } from "../../../src/proxy/listeners/announced.ts";
@@ -101,7 +102,7 @@ async function serve(t: TestContext): Promise<Harness> {
   });
   const settings = create(BackendSettingsSchema);
   const address = create(StaticBackendSchema, { host: "127.0.0.1", port: upstreamPort });
-  const members = testMembers();
+  const members = { ...testMembers(), connection: () => PLAIN };
   const handler = createHttpHandler(staticDestination(address, settings, members), settings, { ...members, upstream });
   const backend = Promise.withResolvers<Values>();
   const log = Promise.withResolvers<Values>();

@@ -1,0 +1,90 @@
+/**
+ * The proxies that connections to upstreams go through (backend-policies.md 6): where one is, and what it is shown. Its own
+ * settings decide how it is reached; a proxy behind that proxy is left out.
+ */
+import { create, toJsonString } from "@bufbuild/protobuf";
+import {
+  BackendTlsSchema,
+  BackendTunnelSchema,
+  type BackendTunnel,
+  type Credential,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { HeaderList } from "../../lib/header-list.ts";
+import { ProxyError } from "../errors.ts";
+import { placeCredential } from "./auth.ts";
+import { connectionOf, PLAIN, type ForwardProxy, type ReachedProxy } from "./connection.ts";
+import type { Callee } from "./registry.ts";
+
+type FindCallee = (backendKey: string) => Callee;
+
+export class Tunnels {
+  readonly #callee: FindCallee;
+  readonly #known = new WeakMap<BackendTunnel, ForwardProxy>();
+
+  /** @param callee @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused */
+  constructor(callee: FindCallee) {
+    this.#callee = callee;
+  }
+
+  /** The same object for the same block. */
+  of(tunnel: BackendTunnel | undefined): ForwardProxy | undefined {
+    if (tunnel === undefined) return undefined;
+    let proxy = this.#known.get(tunnel);
+    if (proxy === undefined) this.#known.set(tunnel, (proxy = new TunnelProxy(tunnel, this.#callee)));
+    return proxy;
+  }
+}
+
+class TunnelProxy implements ForwardProxy {
+  readonly key: string;
+  readonly alwaysTunnels: boolean;
+  readonly #reach: () => ReachedProxy;
+
+  constructor(tunnel: BackendTunnel, callee: FindCallee) {
+    this.key = toJsonString(BackendTunnelSchema, tunnel);
+    this.alwaysTunnels = tunnel.alwaysTunnels;
+    this.#reach = reachOf(tunnel, callee);
+  }
+
+  reach(): ReachedProxy {
+    return this.#reach();
+  }
+}
+
+function reachOf({ proxy }: BackendTunnel, callee: FindCallee): () => ReachedProxy {
+  const { place, invalidReason = "no proxy" } = proxy ?? {};
+  switch (place?.case) {
+    case "backend": {
+      const key = place.value;
+      return () => {
+        const { target, auth, begin } = callee(key);
+        return { target: { ...target, proxy: undefined }, authorization: authorizationOf(auth), begin };
+      };
+    }
+    case "origin": {
+      const { host, port, tls } = place.value;
+      const connection = tls ? connectionOf({ tls: create(BackendTlsSchema) }) : PLAIN;
+      const reached: ReachedProxy = {
+        target: { ...connection, host, port, unixPath: "" },
+        authorization: undefined,
+        begin: () => () => undefined,
+      };
+      return () => reached;
+    }
+    case undefined:
+      return () => {
+        throw new ProxyError("backend_invalid", { detail: `tunnel: ${invalidReason}` });
+      };
+  }
+}
+
+/** A credential as a proxy is shown it: whatever header it is for, with that header's prefix. */
+function authorizationOf(auth: Credential | undefined): string | undefined {
+  if (auth === undefined) return undefined;
+  const location = auth.location?.location;
+  if (location !== undefined && location.case !== undefined && location.case !== "header")
+    throw new ProxyError("backend_invalid", { detail: `a proxy takes no credential in a ${location.case}` });
+  const headers = new HeaderList();
+  placeCredential(auth, headers, "/");
+  return headers.raw[1];
+}
