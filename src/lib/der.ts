@@ -68,3 +68,34 @@ export function explicit(tag: number, value: Buffer): Buffer {
 export function contextTag(tag: number, content: Buffer): Buffer {
   return encode(CONTEXT | tag, content);
 }
+
+export function nothing(): Buffer {
+  return encode(0x05, Buffer.alloc(0));
+}
+
+/** What a value holds, without its tag and length. @throws RangeError when there is less than its length says */
+export function contentOf(value: Buffer): Buffer {
+  const { start, end } = extent(value, 0);
+  return value.subarray(start, end);
+}
+
+/** The members of a constructed value, each whole. @throws RangeError when there is less than a length says */
+export function membersOf(value: Buffer): Buffer[] {
+  const content = contentOf(value);
+  const members: Buffer[] = [];
+  for (let at = 0; at < content.length;) {
+    const { end } = extent(content, at);
+    members.push(content.subarray(at, end));
+    at = end;
+  }
+  return members;
+}
+
+function extent(bytes: Buffer, at: number): { readonly start: number; readonly end: number } {
+  const first = bytes.readUInt8(at + 1);
+  const size = first < 0x80 ? 0 : first & 0x7f;
+  const start = at + 2 + size;
+  const end = start + (size === 0 ? first : bytes.readUIntBE(at + 2, size));
+  if (end > bytes.length) throw new RangeError("a value ends before its length");
+  return { start, end };
+}

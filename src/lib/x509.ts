@@ -13,9 +13,12 @@ import { isIP } from "node:net";
 import {
   bitString,
   boolean,
+  contentOf,
   contextTag,
   explicit,
   integer,
+  membersOf,
+  nothing,
   octetString,
   oid,
   sequence,
@@ -39,6 +42,7 @@ export interface Validity {
 const OID = {
   commonName: "2.5.4.3",
   ecdsaWithSha256: "1.2.840.10045.4.3.2",
+  rsaWithSha256: "1.2.840.113549.1.1.11",
   basicConstraints: "2.5.29.19",
   keyUsage: "2.5.29.15",
   extendedKeyUsage: "2.5.29.37",
@@ -65,19 +69,23 @@ export function createAuthority(commonName: string, validity: Validity): KeyPair
   return issue({ name, publicKey, validity, extensions }, { name, key: privateKey }, privateKey);
 }
 
-/** A server certificate for the given host names and IP addresses, signed by `authority`. */
+/**
+ * A server certificate for the given host names and IP addresses, signed by `authority`, which may be of another maker.
+ * @throws TypeError when the authority's key can neither sign by ECDSA nor by RSA
+ */
 export function createLeaf(authority: KeyPair, names: readonly string[], validity: Validity): KeyPair {
   const { privateKey, publicKey } = newKey();
   const issuer = new X509Certificate(authority.certificate);
+  const issuerKeyId = subjectKeyIdOf(issuer);
   const extensions = [
     extension(OID.basicConstraints, true, sequence()),
     extension(OID.keyUsage, true, bitString(USAGE_LEAF)),
     extension(OID.extendedKeyUsage, false, sequence(oid(OID.serverAuth))),
     extension(OID.subjectAltName, true, sequence(...names.map(generalName))),
     extension(OID.subjectKeyId, false, octetString(keyId(publicKey))),
-    extension(OID.authorityKeyId, false, sequence(contextTag(0, keyId(issuer.publicKey)))),
+    ...(issuerKeyId === undefined ? [] : [extension(OID.authorityKeyId, false, sequence(contextTag(0, issuerKeyId)))]),
   ];
-  const signer = { name: distinguishedName(commonNameOf(issuer)), key: createPrivateKey(authority.key) };
+  const signer = { name: subjectOf(issuer), key: createPrivateKey(authority.key) };
   // The name stands in the alternative names alone: a common name holds 64 characters at most, a host name 253.
   return issue({ name: sequence(), publicKey, validity, extensions }, signer, privateKey);
 }
@@ -90,7 +98,7 @@ interface Subject {
 }
 
 function issue(subject: Subject, signer: { name: Buffer; key: KeyObject }, privateKey: KeyObject): KeyPair {
-  const algorithm = sequence(oid(OID.ecdsaWithSha256));
+  const algorithm = signatureAlgorithm(signer.key);
   const body = sequence(
     explicit(0, integer(2)),
     integer(serialNumber()),
@@ -129,8 +137,42 @@ function distinguishedName(commonName: string): Buffer {
   return sequence(set(sequence(oid(OID.commonName), utf8(commonName))));
 }
 
-function commonNameOf(certificate: X509Certificate): string {
-  return /^CN=(.*)$/m.exec(certificate.subject)?.[1] ?? "";
+function signatureAlgorithm({ asymmetricKeyType }: KeyObject): Buffer {
+  if (asymmetricKeyType === "ec") return sequence(oid(OID.ecdsaWithSha256));
+  if (asymmetricKeyType === "rsa") return sequence(oid(OID.rsaWithSha256), nothing());
+  throw new TypeError(`a key of the type ${asymmetricKeyType} cannot sign certificates here; use EC or RSA`);
+}
+
+/** The name exactly as it stands in the certificate: a leaf whose issuer is spelled otherwise has none. */
+function subjectOf(certificate: X509Certificate): Buffer {
+  const subject = signedMembers(certificate)[SUBJECT];
+  if (subject === undefined) throw new TypeError("a certificate without a subject");
+  return subject;
+}
+
+/** RFC 5280 §4.2.1.2; undefined when the certificate has none. */
+function subjectKeyIdOf(certificate: X509Certificate): Buffer | undefined {
+  const wrapped = signedMembers(certificate).find((member) => member[0] === EXTENSIONS_TAG);
+  const [list] = wrapped === undefined ? [] : membersOf(wrapped);
+  const wanted = oid(OID.subjectKeyId);
+  for (const parts of (list === undefined ? [] : membersOf(list)).map(membersOf)) {
+    const value = parts.at(-1);
+    // The value is an octet string, and what it holds is one again.
+    if (parts[0]?.equals(wanted) === true && value !== undefined) return contentOf(contentOf(value));
+  }
+  return undefined;
+}
+
+const VERSION_TAG = 0xa0;
+const EXTENSIONS_TAG = 0xa3;
+/** Place behind the version: serial number, algorithm, issuer, validity, subject. */
+const SUBJECT = 4;
+
+/** The members of what is signed (RFC 5280 §4.1), without the version, which may be missing. */
+function signedMembers({ raw }: X509Certificate): Buffer[] {
+  const [body] = membersOf(raw);
+  const members = body === undefined ? [] : membersOf(body);
+  return members[0]?.[0] === VERSION_TAG ? members.slice(1) : members;
 }
 
 function generalName(name: string): Buffer {

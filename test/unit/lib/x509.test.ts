@@ -3,7 +3,10 @@ import { execFileSync } from "node:child_process";
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { test } from "node:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
 import { type TLSSocket, connect, createServer } from "node:tls";
 import { createAuthority, createLeaf } from "../../../src/lib/x509.ts";
 
@@ -55,6 +58,37 @@ test("a leaf names IPv4 and IPv6 addresses", () => {
   for (const address of ["127.0.0.1", "::1", "2001:db8:0:0:0:0:a:1", "::ffff:a00:1"])
     assert.equal(leaf.checkIP(address), address);
   assert.equal(leaf.checkIP("127.0.0.2"), undefined);
+});
+
+/** An authority as other programs make them: a name of several parts, and perhaps an RSA key. */
+function foreignAuthority(t: TestContext, algorithm: readonly string[]): { certificate: string; key: string } {
+  const folder = mkdtempSync(join(tmpdir(), "gwproxy-x509-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const [certificate, key] = [join(folder, "ca.crt"), join(folder, "ca.key")];
+  const subject = ["-subj", "/C=DE/O=Example, Inc./OU=Gateways/CN=ca"];
+  execFileSync("openssl", ["req", "-x509", "-nodes", ...algorithm, ...subject, "-keyout", key, "-out", certificate], {
+    stdio: "ignore",
+  });
+  return { certificate: readFileSync(certificate, "utf8"), key: readFileSync(key, "utf8") };
+}
+
+const FOREIGN: readonly (readonly string[])[] = [
+  ["-newkey", "rsa:2048"],
+  ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-384"],
+];
+
+for (const algorithm of FOREIGN) {
+  test(`a leaf of an authority that openssl made (${algorithm.join(" ")}) is accepted`, async (t) => {
+    const authority = foreignAuthority(t, algorithm);
+    const leaf = createLeaf(authority, ["localhost"], VALIDITY);
+    const socket = await handshake(authority.certificate, leaf.certificate, leaf.key, "localhost");
+    assert.equal(socket.authorized, true);
+  });
+}
+
+test("an authority whose key cannot sign here is refused with its type", (t) => {
+  const authority = foreignAuthority(t, ["-newkey", "ed25519"]);
+  assert.throws(() => createLeaf(authority, ["localhost"], VALIDITY), /type ed25519 .*use EC or RSA/);
 });
 
 test("openssl reads both certificates and verifies the chain strictly", (t) => {
