@@ -36,7 +36,8 @@ let controller: GwproxyProcess;
 before(async () => {
   const context = { after: (clean: () => void | Promise<void>) => void cleaning.unshift(clean) };
   server = await startCluster(context);
-  controller = await startController(context, server, await freePort(), await controllerKubeconfig(server));
+  const kubeconfig = await controllerKubeconfig(server);
+  controller = await startController(context, server, await freePort(), { kubeconfig });
 });
 
 after(async () => {

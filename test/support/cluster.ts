@@ -42,8 +42,8 @@ export async function startCluster(context: Pick<ProofContext, "after">): Promis
 export async function controllerKubeconfig(server: ApiServer): Promise<string> {
   await server.kubectl(["apply", "-f", join(import.meta.dirname, "../testbed/manifests/gwproxy.yaml")]);
   const token = await server.kubectl(["create", "token", "gwproxy", "-n", "gwproxy-system"]);
-  const config = JSON.parse(await readFile(server.kubeconfig, "utf8")) as { users: unknown };
-  config.users = [{ name: "admin", user: { token } }];
+  const config = JSON.parse(await readFile(server.kubeconfig, "utf8")) as { users: readonly { name: string }[] };
+  config.users = config.users.map(({ name }) => ({ name, user: { token } }));
   const path = join(server.directory, "controller.kubeconfig");
   await writeFile(path, JSON.stringify(config), { mode: 0o600 });
   return path;
@@ -54,11 +54,11 @@ export async function startController(
   context: Pick<ProofContext, "after">,
   server: ApiServer,
   xds: number,
-  kubeconfig: string = server.kubeconfig,
+  { kubeconfig = server.kubeconfig, more = [] }: { kubeconfig?: string; more?: readonly string[] } = {},
 ): Promise<GwproxyProcess> {
   const place = ["-k", kubeconfig, "--namespace", "gwproxy-system"];
   const addresses = ["--xds-address", `127.0.0.1:${xds}`, "--health-address", "127.0.0.1:0"];
-  const controller = startGwproxy(context, ["controller", ...place, ...addresses]);
+  const controller = startGwproxy(context, ["controller", ...place, ...addresses, ...more]);
   await controller.printed("serving data planes");
   return controller;
 }

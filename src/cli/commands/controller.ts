@@ -2,12 +2,16 @@
 import { type Command, Option } from "commander";
 import type { Terminal } from "../output.ts";
 import { addDeploymentOptions, type DeploymentOptions } from "./deployment-options.ts";
-import { type Address, addressOption, flag, logLevelOption } from "./options.ts";
+import { type Address, addressOption, flag, hostList, logLevelOption } from "./options.ts";
 
 export interface ControllerOptions extends DeploymentOptions {
   readonly kubeconfig: string | undefined;
   readonly xdsAddress: Address;
-  /** PEM files; both or none. None: data planes are served in plaintext. */
+  /** undefined: TLS where files are named, else plaintext. */
+  readonly xdsMode: "plaintext" | "tls" | "either" | undefined;
+  /** Names in the certificate beside those of the Service. */
+  readonly xdsTlsHosts: readonly string[];
+  /** PEM files; both or none. None: the Secret gwproxy-xds-cert, where the mode is not plaintext. */
   readonly xdsTlsCert: string | undefined;
   readonly xdsTlsKey: string | undefined;
   /** Whether a data plane must show a token; undefined: unless xDS stays on this machine. */
@@ -26,7 +30,11 @@ const EXAMPLES = `
 Examples:
   gwproxy controller
   gwproxy controller --kubeconfig ~/.kube/config --xds-address 127.0.0.1:9978
+  gwproxy controller --xds-mode tls
   gwproxy controller --xds-tls-cert tls.crt --xds-tls-key tls.key
+
+With --xds-mode tls the authority that signs its certificate is kept in the Secret gwproxy-xds-cert and made when there is
+none; --xds-tls-cert names files instead.
 `;
 
 const XDS_AUTH =
@@ -39,7 +47,21 @@ export function addControllerCommand(program: Command, _terminal: Terminal): voi
     .description("watch a cluster, translate, write status and serve data planes")
     .option("-k, --kubeconfig <file>", "kubeconfig; default: KUBECONFIG, ~/.kube/config or the pod's own account")
     .addOption(addressOption("--xds-address <host:port>", "where data planes connect", "0.0.0.0:9978"))
-    .option("--xds-tls-cert <file>", "PEM certificate for data planes, leaf first; default: plaintext")
+    .addOption(
+      new Option(
+        "--xds-mode <mode>",
+        "plaintext, tls, or either on one port; default: plaintext unless files are named",
+      )
+        .choices(["plaintext", "tls", "either"])
+        .env("GWPROXY_XDS_MODE"),
+    )
+    .addOption(
+      new Option("--xds-tls-hosts <names>", "names in the certificate beside those of the Service, with commas")
+        .argParser(hostList)
+        .default([], "none")
+        .env("GWPROXY_ADDITIONAL_XDS_TLS_HOSTS"),
+    )
+    .option("--xds-tls-cert <file>", `PEM certificate for data planes, leaf first; default: made from the Secret`)
     .option("--xds-tls-key <file>", "PEM key of the certificate")
     .addOption(new Option("--xds-auth <true|false>", XDS_AUTH).argParser(flag).env("GWPROXY_XDS_AUTH"))
     .addOption(addressOption("--health-address <host:port>", "/readyz and /healthz", "0.0.0.0:9093"))
@@ -70,6 +92,8 @@ export function addControllerCommand(program: Command, _terminal: Terminal): voi
     .action(async (options: ControllerOptions, command: Command) => {
       if ((options.xdsTlsCert === undefined) !== (options.xdsTlsKey === undefined))
         command.error("error: --xds-tls-cert and --xds-tls-key belong together; set both or none");
+      if (options.xdsTlsCert !== undefined && options.xdsMode === "plaintext")
+        command.error("error: --xds-mode plaintext uses no --xds-tls-cert; leave one of them out");
       const { runController } = await import("../run/controller.ts");
       await runController(options);
     });

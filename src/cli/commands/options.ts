@@ -143,3 +143,12 @@ export function namespacedName(text: string): string {
   if (!/^[^/\s]+\/[^/\s]+$/.test(text)) throw new InvalidArgumentError(`"${text}" is not NAMESPACE/NAME`);
   return text;
 }
+
+/** "a.example.com, 10.0.0.1", or nothing */
+export function hostList(text: string): string[] {
+  if (text === "") return [];
+  const hosts = text.split(",").map((host) => host.trim());
+  const bad = hosts.find((host) => !/^[A-Za-z0-9.:_-]+$/.test(host));
+  if (bad !== undefined) throw new InvalidArgumentError(`"${bad}" is no host name`);
+  return hosts;
+}

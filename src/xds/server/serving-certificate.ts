@@ -1,0 +1,163 @@
+/**
+ * The certificate of the discovery server, from a Secret that all replicas share (spec controller 1): an authority of
+ * ours that is made when there is none, an authority of the operator, or a serving pair of the operator. A leaf of an
+ * authority lives for a day and is kept in memory alone.
+ */
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import type { Clock } from "../../lib/clock.ts";
+import { messageOf, SourceError } from "../../lib/errors.ts";
+import type { Logger } from "../../lib/log.ts";
+import { createAuthority, createLeaf, type KeyPair } from "../../lib/x509.ts";
+import type { ServerCertificate } from "./credentials.ts";
+
+/** The entries of the Secret, as PEM texts. */
+export type StoredEntries = Readonly<Record<string, string>>;
+
+export interface AuthorityStore {
+  /** How messages name it: "Secret namespace/name". */
+  readonly name: string;
+  /** @returns undefined when there is none */
+  read(): Promise<StoredEntries | undefined>;
+  /** @returns false when somebody else has made it meanwhile */
+  create(entries: StoredEntries): Promise<boolean>;
+}
+
+export interface ServingCertificate {
+  readonly certificate: ServerCertificate;
+  /** PEM of what data planes have to trust. */
+  readonly ca: string;
+}
+
+export interface ServingCertificateOptions {
+  readonly store: AuthorityStore;
+  /** Host names and IP addresses by which data planes call the server. */
+  readonly names: readonly string[];
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const HOUR_MS = 3_600_000;
+const AUTHORITY_MS = 3_650 * 24 * HOUR_MS;
+const LEAF_MS = 24 * HOUR_MS;
+const RENEW_BEFORE_MS = 12 * HOUR_MS;
+/** How soon a replica takes up what an operator, or another replica, has changed. */
+const TURN_MS = 60_000;
+/** Clocks of a cluster differ a little. */
+const BACKDATE_MS = 300_000;
+
+interface Authority {
+  readonly kind: "authority";
+  readonly pair: KeyPair;
+  readonly ca: string;
+}
+
+interface Served {
+  readonly kind: "served";
+  readonly serving: ServingCertificate;
+}
+
+export class ServingCertificates {
+  readonly #options: ServingCertificateOptions;
+  #use: ((serving: ServingCertificate) => void) | undefined;
+  #current: { readonly from: string; readonly serving: ServingCertificate; readonly renewAtMs: number } | undefined;
+  #cancel: () => void = () => {};
+  #isStopped = false;
+
+  constructor(options: ServingCertificateOptions) {
+    this.#options = options;
+  }
+
+  /** Reads the Secret, or makes it. @throws what the store throws, and SourceError for a Secret that cannot be used */
+  async start(): Promise<ServingCertificate> {
+    const serving = await this.#turn();
+    this.#plan();
+    return serving;
+  }
+
+  /** `use` gets each later certificate. */
+  onChange(use: (serving: ServingCertificate) => void): void {
+    this.#use = use;
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancel();
+  }
+
+  #plan(): void {
+    if (this.#isStopped) return;
+    this.#cancel = this.#options.clock.after(TURN_MS, () => {
+      void this.#turn()
+        .catch((error: unknown) => {
+          // The certificate that is in use serves on, and the next turn tries again.
+          this.#options.log.warn("the certificate for data planes could not be renewed", { error: messageOf(error) });
+        })
+        .then(() => this.#plan());
+    });
+  }
+
+  async #turn(): Promise<ServingCertificate> {
+    const { store, names, clock } = this.#options;
+    const entries = await this.#read();
+    const now = clock.now();
+    const from = JSON.stringify(entries);
+    const before = this.#current;
+    if (before !== undefined && before.from === from && now < before.renewAtMs) return before.serving;
+    const material = interpret(entries, store.name);
+    const serving = material.kind === "served" ? material.serving : sign(material, names, now, store.name);
+    const renewAtMs = material.kind === "served" ? Number.POSITIVE_INFINITY : now + LEAF_MS - RENEW_BEFORE_MS;
+    this.#current = { from, serving, renewAtMs };
+    if (before !== undefined && !this.#isStopped) this.#use?.(serving);
+    return serving;
+  }
+
+  async #read(): Promise<StoredEntries> {
+    const { store, clock, log } = this.#options;
+    const stored = await store.read();
+    if (stored !== undefined) return stored;
+    const made = createAuthority("gwproxy discovery", span(clock.now(), AUTHORITY_MS));
+    const entries = { "ca.crt": made.certificate, "ca.key": made.key };
+    if (await store.create(entries)) {
+      log.info("an authority for discovery was made", { in: store.name });
+      return entries;
+    }
+    const others = await store.read();
+    if (others === undefined) throw new SourceError(`${store.name} was made and deleted at the same time`);
+    return others;
+  }
+}
+
+/** @throws SourceError that names the entries and never their content */
+function interpret(entries: StoredEntries, name: string): Authority | Served {
+  const { "ca.crt": ca = "", "ca.key": caKey = "", "tls.crt": certificate = "", "tls.key": key = "" } = entries;
+  if (ca !== "" && caKey !== "") return { kind: "authority", pair: checked(ca, caKey, "ca", name), ca };
+  if (certificate === "" || key === "")
+    throw new SourceError(`${name} needs ca.crt and ca.key, or tls.crt and tls.key; delete it to have one made`);
+  const pair = checked(certificate, key, "tls", name);
+  if (new X509Certificate(certificate).ca) return { kind: "authority", pair, ca: certificate };
+  if (ca === "") throw new SourceError(`${name} holds a serving pair in tls.crt, so ca.crt must say who signed it`);
+  return { kind: "served", serving: { certificate: pair, ca } };
+}
+
+function checked(certificate: string, key: string, entry: "ca" | "tls", name: string): KeyPair {
+  let belongs: boolean;
+  try {
+    belongs = new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));
+  } catch {
+    // What the parser says may repeat the text.
+    throw new SourceError(`${name}: ${entry}.crt and ${entry}.key are no PEM certificate and key`);
+  }
+  if (!belongs) throw new SourceError(`${name}: ${entry}.key is not the key of ${entry}.crt`);
+  return { certificate, key };
+}
+
+function sign({ pair, ca }: Authority, names: readonly string[], now: number, name: string): ServingCertificate {
+  const { validToDate } = new X509Certificate(pair.certificate);
+  if (validToDate.getTime() <= now)
+    throw new SourceError(`${name}: the authority has expired; replace it, or delete the Secret to have one made`);
+  return { certificate: createLeaf(pair, names, span(now, LEAF_MS)), ca };
+}
+
+function span(now: number, lifeMs: number): { notBefore: Date; notAfter: Date } {
+  return { notBefore: new Date(now - BACKDATE_MS), notAfter: new Date(now + lifeMs) };
+}
