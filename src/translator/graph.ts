@@ -16,6 +16,7 @@ import { deepEqual } from "../lib/deep-equal.ts";
 import { Graph, type Read } from "../lib/collections/graph.ts";
 import type { ReadableGroups } from "../lib/collections/groups.ts";
 import { declareBackendTls } from "./backend-tls/declare.ts";
+import { declareDestinationReach } from "./destination-reach.ts";
 import { translateBackend } from "./backends/translate.ts";
 import type { WantedDocument } from "../sources/remote/documents.ts";
 import { addressesOf, translateEndpoints } from "./endpoints.ts";
@@ -29,10 +30,10 @@ import type { Sent } from "./outbox.ts";
 import { translateContent, type PolicyContent } from "./policies/content.ts";
 import { readableTargets, refusalContent } from "./policies/refusal.ts";
 import { gatewaysOfTargets, resolveTargets, type TargetResolution } from "./policies/target.ts";
-import { gatewaysByUse, union, type BackendReach, type ServiceReach } from "./reach.ts";
+import { gatewaysByUse, type ServiceReach } from "./reach.ts";
 import { irRef } from "./refs.ts";
 import { declarePlacements, type Placement } from "./placement.ts";
-import { indexBackendPolicies, policiesOn, type GovernedBackend } from "./policies-on-backends.ts";
+import { indexBackendPolicies } from "./policies-on-backends.ts";
 import type { KeySetRequest } from "./remote-key-set.ts";
 import { declareRouteKind } from "./route-kind.ts";
 import { translateGrpcRoute } from "./routes/grpc.ts";
@@ -250,37 +251,21 @@ type Wanted = readonly WantedDocument[] | undefined;
 type Contents = ReturnType<typeof declareContents>;
 
 function declareDestinations(graph: Graph, inputs: Inputs, context: Routing & Contents) {
-  const { services, routes, policyReach, secrets, slicesByService, referable } = context;
+  const { services, routes, policyReach, secrets, slicesByService, referable, contents, policiesByBackend } = context;
   const byPolicies = policyReach.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
   const callers: ReadableGroups[] = [...routes.map((kind) => kind.gatewaysByBackend), byPolicies];
-  const gatewaysOf = (groups: readonly ReadableGroups[], key: string, read: Read): string[] =>
-    union(groups.map((each) => read.members(each, key)));
   const backends = graph.derive("backends", inputs.backends, (_key, backend, read) =>
     translateBackend(backend, { ...secrets, ...referable }, read),
   );
-  const usesOfPolicies = (kind: GovernedBackend["kind"], object: KubeObject | undefined, read: Read): string[] =>
-    usedBy({ kind, object, read }, context);
-  const backendUsers = graph.derive("backend users", backends, (name, { key, uses }, read): BackendReach => ({
-    gateways: gatewaysOf(callers, key, read),
-    uses: union([uses, usesOfPolicies("GwBackend", read.get(inputs.backends, name), read)]),
-  }));
-  const byBackends = backendUsers.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
-  const serviceUsers = graph.derive("service users", services, (name, { ports }, read): BackendReach | undefined => {
-    const uses = usesOfPolicies("Service", read.get(inputs.services, name), read);
-    if (uses.length === 0) return undefined;
-    return { gateways: union(ports.map(({ key }) => gatewaysOf([...callers, byBackends], key, read))), uses };
-  });
-  const byServices = serviceUsers.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
-  const users = [...callers, byBackends, byServices];
-  const backendReach = graph.derive("backend reach", backends, (_key, { key, uses }, read): BackendReach => ({
-    gateways: gatewaysOf(users, key, read),
-    uses,
-  }));
-  const serviceReach = graph.derive(
-    "service reach",
+  const { backendReach, serviceReach } = declareDestinationReach(graph, {
+    backends,
     services,
-    (_key, { ports }, read): ServiceReach => new Map(ports.map(({ key }) => [key, gatewaysOf(users, key, read)])),
-  );
+    backendObjects: inputs.backends,
+    serviceObjects: inputs.services,
+    callers,
+    contents,
+    policiesByBackend,
+  });
   const sent = [
     send(graph, "sent backends", backends, (key, { resource }, read) =>
       resource === undefined ? [] : sentTo(read.get(backendReach, key)?.gateways, [resource]),
@@ -300,17 +285,6 @@ function declareDestinations(graph: Graph, inputs: Inputs, context: Routing & Co
     }),
   };
   return { backends, backendReach, serviceReach, sent, facts };
-}
-
-/** The Backends that policies on a destination need wherever it is. */
-function usedBy(
-  { kind, object, read }: { kind: GovernedBackend["kind"]; object: KubeObject | undefined; read: Read },
-  { contents, policiesByBackend }: Contents,
-): string[] {
-  if (object === undefined) return [];
-  const { namespace = "", name, labels = {} } = object.metadata;
-  const policies = policiesOn({ kind, namespace, name, section: undefined, labels }, policiesByBackend, read);
-  return union(policies.map(({ key }) => read.get(contents, key)?.backendUses ?? []));
 }
 
 function declareModels(graph: Graph, inputs: Inputs, context: Routing) {
