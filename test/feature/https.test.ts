@@ -79,7 +79,14 @@ test("the server name chooses the certificate, and the upstream learns that the 
   const answer = await ask(port, "a.test");
   assert.equal(echoed(answer.body).headers["x-forwarded-proto"], "https");
   assert.equal((await ask(port, "x.b.test")).status, 200);
-  await assert.rejects(ask(port, "other.test"), REFUSED);
+});
+
+test("a name that no listener has is refused with an alert that says so", async (t) => {
+  const { port } = await serve(t, [gateway(LISTENERS), secret("a", "a.test")]);
+  await assert.rejects(ask(port, "other.test"), /unrecognized name/);
+  await assert.rejects(ask(port, ""), /unrecognized name/);
+  // A listener whose certificate is missing has the name all the same.
+  await assert.rejects(ask(port, "x.b.test"), /handshake failure/);
 });
 
 test("a request for a host of another listener is misdirected, and one for no listener is not found", async (t) => {

@@ -168,9 +168,9 @@ function acceptByName(parts: AcceptorParts, layer: TlsLayer): (socket: Socket) =
       socket,
       helloOf,
       (hello) => {
-        if (hello === "invalid") socket.destroy();
-        else if (tls().find(hello.serverName)?.passthrough === true) takeBytes(socket, hello.serverName, parts);
-        else layer.accept(socket);
+        const serverName = hello === "invalid" ? "" : hello.serverName.toLowerCase();
+        if (hello !== "invalid" && tls().find(serverName)?.passthrough === true) takeBytes(socket, serverName, parts);
+        else layer.acceptHello(socket, hello);
       },
       tls().handshakeTimeoutMs,
     );

@@ -18,7 +18,6 @@ export function bindTls(
     clients: strictest(listeners),
     handshakeTimeoutMs: frontend?.handshakeTimeoutMs || HANDSHAKE_TIMEOUT_MS,
     choice: tlsChoice(undefined, frontend),
-    differs: listeners.some(({ message }) => message.tls?.choice !== undefined),
     protocols: frontend?.alpn.length ? frontend.alpn : undefined,
   };
 }

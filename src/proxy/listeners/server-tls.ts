@@ -16,6 +16,7 @@ import { ConfigError, messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import { helloOf, type Hello } from "./client-hello.ts";
 import { lookAhead } from "./first-bytes.ts";
+import { ALERT, refuseHandshake } from "./tls-alert.ts";
 import { tlsChoice, type TlsChoiceOptions } from "./tls-choice.ts";
 
 /** Whether clients have to show a certificate that is trusted. */
@@ -27,7 +28,8 @@ export interface ServerTls {
   /** What the context was made of. */
   readonly options: SecureContextOptions | undefined;
   readonly clients: ClientCertificates;
-  readonly choice: TlsChoiceOptions;
+  /** undefined: it does not choose for itself. */
+  readonly choice: TlsChoiceOptions | undefined;
   /** The handshake is the backend's. */
   readonly passthrough: boolean;
 }
@@ -40,8 +42,6 @@ export interface BindTls {
   readonly handshakeTimeoutMs: number;
   /** Of listeners that do not choose for themselves. */
   readonly choice: TlsChoiceOptions;
-  /** Some listener chooses for itself. */
-  readonly differs: boolean;
   /** The preferred one first; undefined: those of the engines. */
   readonly protocols: readonly string[] | undefined;
 }
@@ -64,12 +64,13 @@ export function compileServerTls(message: ListenerTls, frontend?: FrontendTls): 
 function compile(message: ListenerTls, frontend: FrontendTls | undefined): ServerTls {
   const { certificatePem, privateKeyPem, clientValidation, passthrough } = message;
   const clients = clientValidation === undefined ? "ignored" : clientValidation.optional ? "optional" : "required";
-  const choice = tlsChoice(message.choice, frontend);
+  const chosen = tlsChoice(message.choice, frontend);
+  const choice = message.choice === undefined ? undefined : chosen;
   if (certificatePem === "") return { context: undefined, options: undefined, clients, choice, passthrough };
   const options: SecureContextOptions = {
     cert: certificatePem,
     key: privateKeyPem,
-    ...choice,
+    ...chosen,
     // An empty list, not an absent one: absent would mean the system roots.
     ca: clientValidation === undefined || clientValidation.caPem === "" ? [] : clientValidation.caPem,
   };
@@ -100,14 +101,28 @@ export class TlsLayer {
 
   accept(socket: Socket): void {
     const tls = this.#options.tls();
-    if (!tls.differs) this.#shake(socket, tls, tls.choice);
-    else lookAhead(socket, helloOf, (hello) => this.#byName(socket, tls, hello), tls.handshakeTimeoutMs);
+    lookAhead(socket, helloOf, (hello) => this.acceptHello(socket, hello), tls.handshakeTimeoutMs);
   }
 
-  /** What a context is chosen for by SNICallback comes too late for versions, suites and groups. */
-  #byName(socket: Socket, tls: BindTls, hello: Exclude<Hello, "incomplete">): void {
-    if (hello === "invalid") socket.destroy();
-    else this.#shake(socket, tls, tls.find(hello.serverName.toLowerCase())?.choice ?? tls.choice);
+  /**
+   * SNICallback comes too late for versions, suites and groups, and cannot say which alert a client gets.
+   * @param hello that was looked at; the socket is paused and holds its bytes
+   */
+  acceptHello(socket: Socket, hello: Exclude<Hello, "incomplete">): void {
+    if (hello === "invalid") {
+      socket.destroy();
+      return;
+    }
+    const tls = this.#options.tls();
+    const listener = tls.find(hello.serverName.toLowerCase());
+    if (listener?.context !== undefined) this.#shake(socket, tls, listener.choice ?? tls.choice);
+    else this.#refuse(socket, hello.serverName, listener !== undefined);
+  }
+
+  #refuse(socket: Socket, serverName: string, isKnown: boolean): void {
+    const reason = isKnown ? "no usable certificate" : "no listener of this name";
+    this.#options.log.debug("handshake refused", { peer: socket.remoteAddress ?? "", server_name: serverName, reason });
+    refuseHandshake(socket, isKnown ? ALERT.handshakeFailure : ALERT.unrecognizedName);
   }
 
   #shake(socket: Socket, tls: BindTls, choice: TlsChoiceOptions): void {
