@@ -128,7 +128,7 @@ export class Binds {
     const { accept } = acceptor;
     const reusePort = this.#options.sharesPorts;
     const engines = [http1, http2];
-    const socket = await openBindSocket({ address: bindAddress, port, reusePort, frontend, accept, engines });
+    const socket = await openBindSocket({ address: bindAddress, port, reusePort, frontend, accept, engines, log });
     return { message, socket, acceptor };
   }
 }

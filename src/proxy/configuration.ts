@@ -11,6 +11,7 @@ import type { BackendRegistry, ByteDestination } from "./backends/registry.ts";
 import { checkSettings } from "./backends/settings.ts";
 import { ProxyError } from "./errors.ts";
 import { checkFrontend, FrontendSet } from "./frontends.ts";
+import { gatewayOf, placeOf } from "./listener-place.ts";
 import { bindTls } from "./listeners/bind-tls.ts";
 import type { Frontend } from "./listeners/frontend.ts";
 import { compileServerTls, type BindTls, type ServerTls } from "./listeners/server-tls.ts";
@@ -31,6 +32,8 @@ export interface ConfigurationOptions {
   readonly log: Logger;
   readonly policies: PolicySet;
   readonly backends: BackendRegistry;
+  /** Where no policy names others. */
+  readonly trustedProxies: readonly string[];
 }
 
 type Refusals = { readonly type: Resource["type"]; readonly key: string; readonly reason: string }[];
@@ -62,7 +65,7 @@ export class Configuration {
 
   constructor(options: ConfigurationOptions) {
     this.#options = options;
-    this.#frontends = new FrontendSet(options.policies);
+    this.#frontends = new FrontendSet(options);
   }
 
   /** How a Bind takes connections; the same object until a policy changes. */
@@ -389,12 +392,4 @@ const RANK: Readonly<Record<Resource["type"], number>> = {
 
 function inOrder(resources: readonly Resource[]): Resource[] {
   return [...resources].sort((a, b) => RANK[a.type] - RANK[b.type]);
-}
-
-function placeOf(bind: string, { gateway, name }: Listener): HttpExchange["listener"] {
-  return { bind, gateway: gateway?.name ?? "", namespace: gateway?.namespace ?? "", name };
-}
-
-function gatewayOf({ gateway }: Listener): string {
-  return `${gateway?.namespace ?? ""}/${gateway?.name ?? ""}`;
 }

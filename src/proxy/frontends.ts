@@ -25,11 +25,17 @@ interface Made {
 
 export class FrontendSet {
   readonly #policies: Expressions & Pick<PolicySet, "at">;
+  readonly #trustedProxies: readonly string[];
   readonly #made = new Map<string, Made>();
   #version = 0;
 
-  constructor(policies: Expressions & Pick<PolicySet, "at">) {
-    this.#policies = policies;
+  /** @param options `trustedProxies`: where no policy names others */
+  constructor(options: {
+    readonly policies: Expressions & Pick<PolicySet, "at">;
+    readonly trustedProxies: readonly string[];
+  }) {
+    this.#policies = options.policies;
+    this.#trustedProxies = options.trustedProxies;
   }
 
   /** The same object until a policy that speaks about it changes. @param bind "port/namespace/gateway" */
@@ -59,6 +65,7 @@ export class FrontendSet {
       all.find((settings) => settings[member] !== undefined)?.[member];
     const rules = all.flatMap(({ networkAuthorization }) => networkAuthorization?.rules ?? []);
     return compileFrontend({
+      trustedProxies: this.#trustedProxies,
       keepalive: first("keepalive"),
       tls: first("tls"),
       http: first("http"),

@@ -32,6 +32,8 @@ export interface ProxyOptions {
   readonly ports?: (bindPort: number) => number;
   /** `env.podName` of expressions; by default the name of the host, which in Kubernetes is the pod's. */
   readonly podName?: string;
+  /** Addresses and ranges whose X-Forwarded headers are kept where no policy names others. */
+  readonly trustedProxies?: readonly string[];
   readonly nowMs?: () => number;
   readonly connectTimeoutMs?: number;
   /** What counts once for several threads; without it this one is alone. */
@@ -102,7 +104,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     random: options.random ?? Math.random,
     nowMs,
   });
-  const configuration = new Configuration({ log, policies, backends });
+  const configuration = new Configuration({ log, policies, backends, trustedProxies: options.trustedProxies ?? [] });
   options.telemetry?.metrics?.gauge("endpoint_health", "Health of an endpoint, 0 to 1.", () =>
     backends.dump().map(({ backend, endpoint, health }) => ({ labels: { backend, endpoint }, value: health })),
   );

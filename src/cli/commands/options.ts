@@ -1,5 +1,6 @@
 /** Options that several commands share, and the parsers that refuse a bad value with a sentence. */
-import { availableParallelism } from "node:os";
+import { isIP } from "node:net";
+import { availableParallelism, networkInterfaces } from "node:os";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../lib/duration.ts";
 import { parseLogFilter } from "../../lib/log.ts";
@@ -10,6 +11,8 @@ const MAX_WORKERS = MAX_THREADS - 1;
 
 export interface DataPlaneOptions {
   readonly bindAddress: string;
+  /** Addresses and ranges. */
+  readonly trustedProxies: readonly string[];
   readonly adminAddress: Address;
   readonly metricsAddress: Address;
   readonly readinessAddress: Address;
@@ -28,7 +31,13 @@ export interface Address {
 
 export function addDataPlaneOptions(command: Command): Command {
   return command
-    .option("--bind-address <ip>", "address that listeners bind", "0.0.0.0")
+    .option("--bind-address <ip>", "address that listeners bind; by default all of both families", everyAddress())
+    .addOption(
+      new Option("--trusted-proxies <ranges>", "whose X-Forwarded headers are kept where no policy says otherwise")
+        .argParser(ranges)
+        .default([], "none")
+        .env("TRUSTED_PROXIES"),
+    )
     .addOption(
       addressOption("--admin-address <host:port>", "admin server; keep it on loopback", "127.0.0.1:15000").env(
         "ADMIN_ADDR",
@@ -60,6 +69,25 @@ export function addDataPlaneOptions(command: Command): Command {
         "TERMINATION_GRACE_PERIOD_SECONDS",
       ),
     );
+}
+
+/** "::" also takes what comes over IPv4, where the system has both. */
+function everyAddress(): string {
+  const hasIPv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ family }) => family === "IPv6"));
+  return hasIPv6 ? "::" : "0.0.0.0";
+}
+
+/** "10.0.0.0/8,192.0.2.1" */
+function ranges(text: string): string[] {
+  const list = text.split(",").map((each) => each.trim());
+  for (const each of list) {
+    const [address = "", bits, ...more] = each.split("/");
+    const version = isIP(address);
+    const fits = bits === undefined || (/^[0-9]{1,3}$/.test(bits) && Number(bits) <= (version === 6 ? 128 : 32));
+    if (version === 0 || !fits || more.length > 0)
+      throw new InvalidArgumentError(`"${each}" is neither an address nor a range such as 10.0.0.0/8`);
+  }
+  return list;
 }
 
 /**

@@ -76,6 +76,7 @@ function serve(options: DataPlaneOptions, { log, filter }: ProcessLog, metrics: 
   const podName = process.env["POD_NAME"];
   const shared = {
     bindAddress: options.bindAddress,
+    trustedProxies: options.trustedProxies,
     log: log.child("proxy"),
     ...(podName === undefined ? {} : { podName }),
     whereabouts: { node: process.env["NODE_NAME"] ?? "", zone: process.env["NODE_ZONE"] ?? "" },

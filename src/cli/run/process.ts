@@ -1,4 +1,5 @@
 /** What every long-running command needs of its process: a log and the word to stop. */
+import { isIPv6 } from "node:net";
 import { createLogger, type LogFilter, type Logger, parseLogFilter } from "../../lib/log.ts";
 
 export interface ProcessLog {
@@ -22,4 +23,9 @@ export function stopSignal(): Promise<void> {
       });
     }
   });
+}
+
+/** "127.0.0.1:80", "[::]:80" */
+export function hostAndPort(host: string, port: number): string {
+  return `${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }

@@ -4,7 +4,7 @@ import { createXdsClient } from "../../xds/client/connection.ts";
 import type { ProxyOptions } from "../commands/proxy.ts";
 import type { Terminal } from "../output.ts";
 import { startDataPlane } from "./data-plane.ts";
-import { createProcessLog, stopSignal } from "./process.ts";
+import { createProcessLog, hostAndPort, stopSignal } from "./process.ts";
 import { checkConfigFile } from "./proxy-config.ts";
 import { readCaFile } from "./tls-files.ts";
 
@@ -32,7 +32,9 @@ export async function runProxy(options: ProxyOptions, terminal: Terminal): Promi
   await Promise.race([client.ready, stopped]);
   plane.pending.delete("configuration");
   for (const listener of plane.proxy.listeners()) {
-    terminal.out(`listening on ${options.bindAddress}:${listener.boundPort} for Gateway ${options.gateway}\n`);
+    terminal.out(
+      `listening on ${hostAndPort(options.bindAddress, listener.boundPort)} for Gateway ${options.gateway}\n`,
+    );
   }
   await stopped;
   await plane.stop();

@@ -9,7 +9,7 @@ import type { Terminal } from "../output.ts";
 import { startDataPlane } from "./data-plane.ts";
 import { createEmbedded } from "./embedded.ts";
 import { createManifestSource } from "./manifests.ts";
-import { createProcessLog, stopSignal } from "./process.ts";
+import { createProcessLog, hostAndPort, stopSignal } from "./process.ts";
 import { changedNames, problemLine, rowOf } from "./report.ts";
 
 export async function runUp(options: UpOptions, terminal: Terminal): Promise<void> {
@@ -78,7 +78,7 @@ function createReporter(form: "text" | "json", terminal: Terminal): Reporter {
     terminal.out(form === "json" ? `${JSON.stringify(event)}\n` : `${text}\n`);
   return {
     listening({ address, boundPort, gateway }) {
-      say(`listening on ${address}:${boundPort} for Gateway ${gateway}`, {
+      say(`listening on ${hostAndPort(address, boundPort)} for Gateway ${gateway}`, {
         event: "listening",
         address,
         port: boundPort,

@@ -97,11 +97,11 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
   if (upgrade === undefined ? head.canUpgrade && !connect : !head.canUpgrade)
     throw new ProxyError("upgrade_unsupported");
   const requestId = found.requestId ?? randomUUID();
-  const scheme = peer.serverName === undefined ? "http" : "https";
+  const scheme = schemeOf(peer);
   raw[1] = host;
   const forwardedFor = found.forwardedFor === undefined ? peer.address : `${found.forwardedFor}, ${peer.address}`;
   raw.push("x-forwarded-for", forwardedFor);
-  pushForwarding(raw, found.forwarding, scheme, host);
+  pushForwarding(raw, found.forwarding, peer, host);
   raw.push("x-request-id", requestId);
   if (found.trailers) raw.push("te", "trailers");
   const length = found.contentLength === undefined ? undefined : Number(found.contentLength);
@@ -132,16 +132,23 @@ function isHost(text: string): boolean {
   return whole !== undefined && (address === undefined || isIPv6(address)) && Number(port) <= LARGEST_PORT;
 }
 
+function schemeOf({ serverName }: Peer): "http" | "https" {
+  return serverName === undefined ? "http" : "https";
+}
+
 /** What a trusted peer said is kept, and told where it said nothing. */
-function pushForwarding(raw: string[], said: readonly string[] | undefined, scheme: string, host: string): void {
+function pushForwarding(raw: string[], said: readonly string[] | undefined, peer: Peer, host: string): void {
+  const scheme = schemeOf(peer);
+  const { localPort: port } = peer;
   if (said === undefined || said.length === 0) {
-    raw.push("x-forwarded-proto", scheme, "x-forwarded-host", host);
+    raw.push("x-forwarded-proto", scheme, "x-forwarded-host", host, "x-forwarded-port", port);
     return;
   }
   raw.push(...said);
   const names = said.filter((_text, at) => at % 2 === 0);
   if (!names.includes("x-forwarded-proto")) raw.push("x-forwarded-proto", scheme);
   if (!names.includes("x-forwarded-host")) raw.push("x-forwarded-host", host);
+  if (!names.includes("x-forwarded-port")) raw.push("x-forwarded-port", port);
 }
 
 export function arrivalOf(head: Head, body: Body): Arrival {
@@ -266,7 +273,7 @@ export function refusedArrival({ method, version }: RequestHead, source: Peer, b
     method,
     target: "/",
     host: "",
-    scheme: serverName === undefined ? "http" : "https",
+    scheme: schemeOf(source),
     version,
     headers: new HeaderList(),
     body: null,

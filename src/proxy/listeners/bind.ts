@@ -1,6 +1,7 @@
 /** One socket of a Gateway. In: connections. Out: each in the hands of whoever serves it. A change of configuration never ends one. */
 import { createServer, type Server, type Socket } from "node:net";
 import { keepAlive } from "../keepalive.ts";
+import type { Logger } from "../../lib/log.ts";
 import type { Engine } from "./engine.ts";
 import type { Frontend } from "./frontend.ts";
 
@@ -13,6 +14,7 @@ export interface BindOptions {
   readonly frontend: () => Frontend;
   readonly accept: (socket: Socket) => void;
   readonly engines: readonly Engine[];
+  readonly log: Logger;
 }
 
 export interface BindSocket {
@@ -51,6 +53,10 @@ export async function openBindSocket(options: BindOptions): Promise<BindSocket> 
     for (const engine of engines) engine.drain();
   };
   await listen(server, options);
+  // A system without file descriptors or memory recovers; whoever has connections keeps them, and accepting goes on.
+  server.on("error", (error) =>
+    options.log.warn("connection not accepted", { port: options.port, reason: error.message }),
+  );
   const bound = server.address();
   if (bound === null || typeof bound === "string") throw new Error("listener without a port");
   return {

@@ -67,6 +67,8 @@ export interface FrontendParts extends Pick<Frontend, "closed" | "refusal" | "pr
   readonly tls: FrontendTls | undefined;
   readonly http: FrontendHttp | undefined;
   readonly connect: ConnectMode | undefined;
+  /** Where `http` names none. */
+  readonly trustedProxies: readonly string[];
 }
 
 export function compileFrontend(parts: FrontendParts): Frontend {
@@ -83,7 +85,7 @@ export function compileFrontend(parts: FrontendParts): Frontend {
     http2: compileHttp2(http),
     bodyLimitBytes: http?.maxBufferBytes || BODY_LIMIT_BYTES,
     maxConnectionMs: http?.maxConnectionMs || undefined,
-    trusts: compileTrust(http?.trustedProxies ?? []),
+    trusts: compileTrust(http?.trustedProxies.length ? http.trustedProxies : parts.trustedProxies),
     connect: connect === ConnectMode.ROUTE ? "route" : connect === ConnectMode.TUNNEL ? "tunnel" : "deny",
     proxyProtocol,
     closed,

@@ -39,6 +39,8 @@ export class Peer implements Scope {
   readonly ends: Ends;
   /** What it says about its own clients is believed. */
   readonly trusted: boolean;
+  /** As text, for the headers of every request. */
+  readonly localPort: string;
   readonly #env: Env;
   #source: unknown;
   #destination: unknown;
@@ -46,6 +48,7 @@ export class Peer implements Scope {
   constructor(ends: Ends, env: Env, trusted: boolean) {
     this.ends = ends;
     this.trusted = trusted;
+    this.localPort = String(ends.localPort);
     this.#env = env;
   }
 

@@ -13,6 +13,7 @@ export function refuseSocket(socket: Socket, error: ProxyError): void {
   socket.on("error", ignore);
   socket.write(
     `HTTP/1.1 ${status} ${reason}\r\ncontent-type: text/plain; charset=utf-8\r\nx-request-id: ${randomUUID()}\r\n` +
+      `date: ${new Date().toUTCString()}\r\n` +
       `content-length: ${text.length}\r\nconnection: close\r\n\r\n${text}`,
     "latin1",
   );

@@ -59,6 +59,7 @@ const accessLog = createAccessLog({
 });
 const proxy = createProxy({
   bindAddress: settings.bindAddress,
+  trustedProxies: settings.trustedProxies,
   log: log.child("proxy"),
   ...(settings.podName === undefined ? {} : { podName: settings.podName }),
   ...(settings.whereabouts === undefined ? {} : { whereabouts: settings.whereabouts }),

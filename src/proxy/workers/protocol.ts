@@ -14,6 +14,7 @@ export interface WorkerSettings {
   readonly shared: SharedBuffers;
   readonly bindAddress: string;
   readonly podName: string | undefined;
+  readonly trustedProxies: readonly string[];
   readonly whereabouts: Whereabouts | undefined;
   readonly version: string;
   /** As printLogFilter prints it. */

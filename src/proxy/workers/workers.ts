@@ -29,6 +29,7 @@ export interface WorkersOptions {
   readonly write: (lines: string) => Promise<void>;
   readonly ports?: (bindPort: number) => number;
   readonly podName?: string;
+  readonly trustedProxies?: readonly string[];
   readonly whereabouts?: Whereabouts;
   readonly metrics?: Metrics;
   readonly clock?: Clock;
@@ -82,6 +83,7 @@ class WorkerPool implements Workers {
           shared,
           bindAddress,
           podName: options.podName,
+          trustedProxies: options.trustedProxies ?? [],
           whereabouts: options.whereabouts,
           version: options.version,
           logFilter: printLogFilter(options.filter),

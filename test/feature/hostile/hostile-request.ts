@@ -17,7 +17,7 @@ export interface HostileRequest {
 export function sent(line: string, fields = "", framing = "", body = ""): string {
   return (
     `${line} HTTP/1.1\r\nhost: a\r\n${fields}x-forwarded-for: 127.0.0.1\r\nx-forwarded-proto: http\r\n` +
-    `x-forwarded-host: a\r\nx-request-id: *\r\n${framing}\r\n${body}`
+    `x-forwarded-host: a\r\nx-forwarded-port: *\r\nx-request-id: *\r\n${framing}\r\n${body}`
   );
 }
 

@@ -120,6 +120,7 @@ async function serve(t: TestContext): Promise<Harness> {
     http: undefined,
     proxyProtocol: undefined,
     connect: undefined,
+    trustedProxies: [],
     refusal: () => undefined,
     closed: false,
   });
