@@ -8,6 +8,8 @@ set -euo pipefail
 NODE_ADDRESS=10.88.0.1
 # Services, load balancers: nothing has these addresses, kube-proxy's rules take the packets.
 VIRTUAL="10.96.0.0/16 10.89.0.0/16"
+# More than a small machine has: pods of tests ask for far more than they use, and have to run all the same.
+PROCESSORS=32
 CONTROLLERS="cpu cpuacct cpuset memory devices freezer blkio pids"
 
 remove_groups() { # FILE that names them
@@ -47,6 +49,14 @@ enter() {
   exec unshare --net --mount --cgroup --pid --fork --mount-proc --kill-child=SIGKILL bash "$0" "$directory" inside
 }
 
+# What kubelet counts. They have no place in a core, so that it confines nothing to them. Pods see the real ones.
+pretend_processors() {
+  local number
+  mount -t tmpfs tmpfs /sys/devices/system/node
+  mount -t tmpfs tmpfs /sys/devices/system/cpu
+  for ((number = 0; number < PROCESSORS; number++)); do mkdir "/sys/devices/system/cpu/cpu$number"; done
+}
+
 inside() {
   local controller range line
   mount --make-rshared /
@@ -58,6 +68,7 @@ inside() {
   done
   mkdir /sys/fs/cgroup/systemd
   mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd
+  pretend_processors
   # Kubelet and the network plugins insist on these two places.
   mkdir -p /var/lib/kubelet /var/lib/cni "$directory/kubelet" "$directory/cni-state"
   mount --bind "$directory/kubelet" /var/lib/kubelet
