@@ -93,12 +93,12 @@ function ranges(text: string): string[] {
 /**
  * A thread for each core that this process may use, in the main thread alone where it is one. Only some systems deal
  * connections of one port out to several threads.
- * @param limit CPU_LIMIT: cores, as Kubernetes writes quantities
+ * @param limit CPU_LIMIT: cores, as Kubernetes writes quantities; for a pod without a limit it says what the node counts
  */
 export function usualWorkers(limit: string | undefined, cores: number, platform: string): number {
   if (platform !== "linux") return 1;
   const allowed = limit === undefined ? undefined : parseCpu(limit);
-  return Math.max(1, Math.min(allowed === undefined ? cores : Math.ceil(allowed), MAX_WORKERS));
+  return Math.max(1, Math.min(Math.ceil(allowed ?? cores), cores, MAX_WORKERS));
 }
 
 /** "2", "1500m"; 0 means that there is none. */
