@@ -7,15 +7,15 @@
 import { objectId, objectKey, type KubeObject, type ObjectId } from "../api/object.ts";
 import { nameKey } from "../api/refs.ts";
 import { messageOf } from "../lib/errors.ts";
-import { createKeyedQueue } from "../lib/keyed-queue.ts";
+import { createKeyedQueue, type KeyedQueue } from "../lib/keyed-queue.ts";
 import type { Logger } from "../lib/log.ts";
 import type { Placement } from "../translator/placement.ts";
 import type { TranslatorEvent } from "../translator/translator.ts";
 import { addressesOf, type ServiceAddress } from "./addresses.ts";
 import { carryOut, planChanges, type Plan } from "./apply.ts";
-import { createChildren } from "./children.ts";
+import { createChildren, type Children } from "./children.ts";
 import type { ObjectClient } from "./client.ts";
-import { createComparison } from "./compare.ts";
+import { createComparison, type Comparison } from "./compare.ts";
 import { servicePorts, type DeployerSettings } from "./context.ts";
 import { sessionSecretName } from "./objects/session-key.ts";
 import { ownerOf } from "./prune.ts";
@@ -37,149 +37,165 @@ export interface DeploymentState {
   readonly failure: string | undefined;
 }
 
-export interface Deployer {
-  /** How Gateways ("namespace/name") are to be deployed from now on; undefined: no longer. */
-  place(placements: ReadonlyMap<string, Placement | undefined>): void;
-  /** Objects of the cluster were seen; those that are no part of a data plane are passed over. */
-  observe(events: readonly TranslatorEvent[]): void;
-  /** Changes what all data planes have in common. */
-  configure(settings: DeployerSettings): void;
-  /** From now on this process writes; until then it only watches. */
-  lead(): void;
-  /** Somebody else writes from now on. */
-  follow(): void;
-  state(gateway: string): DeploymentState;
-  /** Resolves when nothing is left to be done. */
-  idle(): Promise<void>;
-  stop(): Promise<void>;
-}
-
 const CONCURRENT_GATEWAYS = 4;
+const RETRY_MS = { initial: 500, max: 10_000 } as const;
 
-export function createDeployer(options: DeployerOptions): Deployer {
-  const { client, log, onState, retryMs = { initial: 500, max: 10_000 } } = options;
-  const children = createChildren();
-  const comparison = createComparison();
-  const placements = new Map<string, Placement>();
-  const failures = new Map<string, string>();
+/** Gateways are named "namespace/name". */
+export class Deployer {
+  readonly #options: DeployerOptions;
+  readonly #queue: KeyedQueue<undefined>;
+  readonly #children: Children = createChildren();
+  readonly #comparison: Comparison = createComparison();
+  readonly #placements = new Map<string, Placement>();
+  readonly #failures = new Map<string, string>();
   /** Gateways of which something was seen while they were being worked on. */
-  const unsure = new Set<string>();
-  let { settings } = options;
-  let isLeading = false;
+  readonly #unsure = new Set<string>();
+  #settings: DeployerSettings;
+  #isLeading = false;
 
-  const queue = createKeyedQueue<undefined>({
-    concurrency: CONCURRENT_GATEWAYS,
-    retryMs,
-    work: async (key) => {
-      unsure.delete(key);
-      await deploy(key);
-      fail(key, undefined);
-      if (unsure.delete(key)) setImmediate(check, key);
-    },
-    onFailure(key, error, retryInMs) {
-      log.warn("a Gateway could not be deployed", { gateway: key, error: messageOf(error), retryInMs });
-      fail(key, messageOf(error));
-    },
-  });
-
-  function fail(key: string, failure: string | undefined): void {
-    if (failures.get(key) === failure) return;
-    if (failure === undefined) failures.delete(key);
-    else failures.set(key, failure);
-    tell(key);
+  constructor(options: DeployerOptions) {
+    this.#options = options;
+    this.#settings = options.settings;
+    this.#queue = createKeyedQueue<undefined>({
+      concurrency: CONCURRENT_GATEWAYS,
+      retryMs: options.retryMs ?? RETRY_MS,
+      work: (key) => this.#work(key),
+      onFailure: (key, error, retryInMs) => {
+        const message = messageOf(error);
+        options.log.warn("a Gateway could not be deployed", { gateway: key, error: message, retryInMs });
+        this.#fail(key, message);
+      },
+    });
   }
 
-  function tell(key: string): void {
-    const placement = placements.get(key);
-    if (placement !== undefined) onState(placement.gateway);
+  /** How Gateways are to be deployed from now on; undefined: no longer. */
+  place(placements: ReadonlyMap<string, Placement | undefined>): void {
+    for (const [key, placement] of placements) {
+      if (placement === undefined) this.#forget(key);
+      else {
+        this.#placements.set(key, placement);
+        if (this.#isLeading) this.#queue.put(key, undefined);
+      }
+    }
   }
 
-  function planFor(placement: Placement, sessionKey: string): Plan {
-    const ports = servicePorts(placement, settings);
-    const wanted = render({ placement, settings, ports, sessionKey });
-    return planChanges(wanted, children.of(nameKey(placement.gateway)), placement.uid, comparison);
+  /** Objects of the cluster were seen; those that are no part of a data plane are passed over. */
+  observe(events: readonly TranslatorEvent[]): void {
+    const touched = new Set<string>();
+    for (const event of events) {
+      if (event.type !== "set" && event.type !== "delete") continue;
+      const id = event.type === "set" ? objectId(event.object) : event.id;
+      if (event.type === "delete") this.#comparison.forget(objectKey(id));
+      const gateways = event.type === "set" ? this.#children.set(event.object) : this.#children.delete(objectKey(id));
+      for (const gateway of gateways) {
+        touched.add(gateway);
+        if (id.kind === "Service") this.#tell(gateway);
+      }
+    }
+    for (const gateway of touched) this.#check(gateway);
   }
 
-  function knownSecret({ namespace, name }: ObjectId): KubeObject | undefined {
-    const id = { group: "", kind: "Secret", namespace, name: sessionSecretName(name) };
-    return children.of(nameKey({ namespace, name })).get(objectKey(id));
+  /** Changes what all data planes have in common. */
+  configure(settings: DeployerSettings): void {
+    this.#settings = settings;
+    if (this.#isLeading) this.#deployAll();
   }
 
-  async function deploy(key: string): Promise<void> {
-    const placement = placements.get(key);
-    if (!isLeading || placement === undefined || isRefused(placement)) return;
-    const { gateway } = placement;
-    if (servicePorts(placement, settings).length === 0) return;
-    const plan = planFor(placement, await findSessionKey(client, gateway, knownSecret(gateway)));
-    await carryOut(plan, client, comparison, (object) => void children.set(object));
+  /** From now on this process writes; until then it only watches. */
+  lead(): void {
+    this.#isLeading = true;
+    this.#deployAll();
+  }
+
+  /** Somebody else writes from now on. */
+  follow(): void {
+    this.#isLeading = false;
+    this.#failures.clear();
+  }
+
+  state(gateway: string): DeploymentState {
+    const uid = this.#placements.get(gateway)?.uid;
+    const own = [...this.#children.of(gateway).values()].filter(
+      (child) => child.kind === "Service" && ownerOf(child)?.uid === uid,
+    );
+    return { addresses: own.flatMap(addressesOf), failure: this.#failures.get(gateway) };
+  }
+
+  /** Resolves when nothing is left to be done. */
+  idle(): Promise<void> {
+    return this.#queue.idle();
+  }
+
+  stop(): Promise<void> {
+    return this.#queue.stop();
+  }
+
+  #deployAll(): void {
+    for (const key of this.#placements.keys()) this.#queue.put(key, undefined);
+  }
+
+  #forget(key: string): void {
+    this.#placements.delete(key);
+    this.#failures.delete(key);
+    this.#queue.forget(key);
+  }
+
+  async #work(key: string): Promise<void> {
+    this.#unsure.delete(key);
+    await this.#deploy(key);
+    this.#fail(key, undefined);
+    if (this.#unsure.delete(key)) setImmediate(() => this.#check(key));
+  }
+
+  async #deploy(key: string): Promise<void> {
+    const placement = this.#wanted(key);
+    if (placement === undefined) return;
+    const { client } = this.#options;
+    const plan = this.#plan(placement, await findSessionKey(client, placement.gateway, this.#secretOf(placement)));
+    await carryOut(plan, client, this.#comparison, (object) => void this.#children.set(object));
   }
 
   /** Whether what was seen is still what should be; if not, it is mended. */
-  function check(key: string): void {
-    const placement = placements.get(key);
-    if (!isLeading || placement === undefined || isRefused(placement)) return;
-    if (queue.has(key)) return void unsure.add(key);
-    if (servicePorts(placement, settings).length === 0) return;
-    const secret = knownSecret(placement.gateway);
+  #check(key: string): void {
+    const placement = this.#wanted(key);
+    if (placement === undefined) return;
+    if (this.#queue.has(key)) return void this.#unsure.add(key);
+    const secret = this.#secretOf(placement);
     const sessionKey = secret === undefined ? undefined : sessionKeyOf(secret);
-    const plan = sessionKey === undefined ? undefined : planFor(placement, sessionKey);
+    const plan = sessionKey === undefined ? undefined : this.#plan(placement, sessionKey);
     if (plan?.apply.length === 0 && plan.remove.length === 0) return;
-    queue.putLater(key, undefined);
+    this.#queue.putLater(key, undefined);
   }
 
-  function deployAll(): void {
-    for (const key of placements.keys()) queue.put(key, undefined);
+  /** How the Gateway is to be deployed, unless nothing is to be done for it. */
+  #wanted(key: string): Placement | undefined {
+    const placement = this.#isLeading ? this.#placements.get(key) : undefined;
+    if (placement === undefined || placement.fault !== undefined || placement.addressFault !== undefined)
+      return undefined;
+    return servicePorts(placement, this.#settings).length === 0 ? undefined : placement;
   }
 
-  return {
-    place(changes) {
-      for (const [key, placement] of changes) {
-        if (placement === undefined) {
-          placements.delete(key);
-          failures.delete(key);
-          queue.forget(key);
-          continue;
-        }
-        placements.set(key, placement);
-        if (isLeading) queue.put(key, undefined);
-      }
-    },
-    observe(events) {
-      const touched = new Set<string>();
-      for (const event of events) {
-        if (event.type !== "set" && event.type !== "delete") continue;
-        const id = event.type === "set" ? objectId(event.object) : event.id;
-        const gateways = event.type === "set" ? children.set(event.object) : children.delete(objectKey(id));
-        for (const gateway of gateways) {
-          touched.add(gateway);
-          if (id.kind === "Service") tell(gateway);
-        }
-      }
-      for (const gateway of touched) check(gateway);
-    },
-    configure(next) {
-      settings = next;
-      if (isLeading) deployAll();
-    },
-    lead() {
-      isLeading = true;
-      deployAll();
-    },
-    follow() {
-      isLeading = false;
-      failures.clear();
-    },
-    state(gateway) {
-      const own = [...children.of(gateway).values()].filter(
-        (child) => child.kind === "Service" && ownerOf(child)?.uid === placements.get(gateway)?.uid,
-      );
-      return { addresses: own.flatMap(addressesOf), failure: failures.get(gateway) };
-    },
-    idle: () => queue.idle(),
-    stop: () => queue.stop(),
-  };
-}
+  #plan(placement: Placement, sessionKey: string): Plan {
+    const ports = servicePorts(placement, this.#settings);
+    const wanted = render({ placement, settings: this.#settings, ports, sessionKey });
+    return planChanges(wanted, this.#children.of(nameKey(placement.gateway)), placement.uid, this.#comparison);
+  }
 
-function isRefused({ fault, addressFault }: Placement): boolean {
-  return fault !== undefined || addressFault !== undefined;
+  #secretOf({ gateway }: Placement): KubeObject | undefined {
+    const { namespace, name } = gateway;
+    const id = { group: "", kind: "Secret", namespace, name: sessionSecretName(name) };
+    return this.#children.of(nameKey(gateway)).get(objectKey(id));
+  }
+
+  #fail(key: string, failure: string | undefined): void {
+    if (this.#failures.get(key) === failure) return;
+    if (failure === undefined) this.#failures.delete(key);
+    else this.#failures.set(key, failure);
+    this.#tell(key);
+  }
+
+  #tell(key: string): void {
+    const placement = this.#placements.get(key);
+    if (placement !== undefined) this.#options.onState(placement.gateway);
+  }
 }

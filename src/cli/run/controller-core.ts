@@ -3,7 +3,7 @@
  * replicas translate, the one that leads writes.
  */
 import type { ObjectId } from "../../api/object.ts";
-import { createDeployer, type DeploymentState } from "../../deployer/deployer.ts";
+import { Deployer, type DeploymentState } from "../../deployer/deployer.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { KubernetesClient } from "../../sources/kubernetes/client.ts";
 import { createDocumentStore } from "../../sources/kubernetes/document-store.ts";
@@ -53,7 +53,7 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
   const status = createStatusWriter({ client: statusClient, log: log.child("status") });
   status.pause();
   const translator = createTranslator({ controllerName, implicitClass: undefined });
-  const deployer = createDeployer({
+  const deployer = new Deployer({
     client: createKubernetesObjectClient(rim),
     log: log.child("deployer"),
     settings: deployerSettings(options, parts.tls),

@@ -93,6 +93,8 @@ function environment({ placement, settings }: RenderContext): object[] {
     { name: "TERMINATION_GRACE_PERIOD_SECONDS", value: String(STANDARD_SHUTDOWN.max) },
     { name: "CONNECTION_MIN_TERMINATION_DEADLINE", value: `${STANDARD_SHUTDOWN.min}s` },
     field("NODE_NAME", "spec.nodeName"),
+    // Of nodes to pods, clusters copy it from Kubernetes 1.35 on; elsewhere it is empty.
+    field("NODE_ZONE", "metadata.labels['topology.kubernetes.io/zone']"),
     field("POD_NAMESPACE", "metadata.namespace"),
     field("POD_NAME", "metadata.name"),
     field("NAMESPACE", "metadata.namespace"),

@@ -1,0 +1,260 @@
+/** When the deployer writes and when it does not, against a cluster in memory that defaults and versions as a server does. */
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import { objectId, objectKey, type KubeObject, type ObjectId } from "../../../src/api/object.ts";
+import type { ObjectClient } from "../../../src/deployer/client.ts";
+import { createComparison } from "../../../src/deployer/compare.ts";
+import type { DeployerSettings, Manifest, OwnerReference } from "../../../src/deployer/context.ts";
+import { Deployer } from "../../../src/deployer/deployer.ts";
+import type { Placement } from "../../../src/translator/placement.ts";
+import type { TranslatorEvent } from "../../../src/translator/translator.ts";
+import { recordingLog } from "../../support/silent-log.ts";
+
+const SETTINGS: DeployerSettings = {
+  image: "ghcr.io/gwproxy/proxy:1.2.3",
+  version: "1.2.3",
+  xdsAddress: "http://gwproxy.gwproxy-system.svc:9978",
+  xdsCa: undefined,
+  noListenersPort: 0,
+};
+
+function placementOf(ports: readonly number[], more: Partial<Placement> = {}): Placement {
+  return {
+    gateway: { group: "gateway.networking.k8s.io", kind: "Gateway", namespace: "default", name: "gw" },
+    uid: "uid-of-gw",
+    className: "gwproxy",
+    ports,
+    labels: {},
+    annotations: {},
+    address: undefined,
+    fault: undefined,
+    addressFault: undefined,
+    ...more,
+  };
+}
+
+/** Objects by key, with a log of what was written. */
+class MemoryCluster implements ObjectClient {
+  readonly objects = new Map<string, KubeObject>();
+  readonly writes: string[] = [];
+  /** What the next applications of a kind answer with. */
+  refuse: { readonly kind: string; readonly message: string } | undefined;
+  /** Hears of each change, as a watch would. */
+  watch: (event: TranslatorEvent) => void = () => undefined;
+  #version = 0;
+
+  apply(manifest: Manifest): Promise<KubeObject> {
+    if (this.refuse?.kind === manifest.kind) return Promise.reject(new Error(this.refuse.message));
+    this.writes.push(`apply ${manifest.kind} ${manifest.metadata.name}`);
+    return Promise.resolve(this.put(manifest));
+  }
+
+  read(id: ObjectId): Promise<KubeObject | undefined> {
+    return Promise.resolve(this.objects.get(objectKey(id)));
+  }
+
+  remove(object: KubeObject): Promise<void> {
+    this.writes.push(`delete ${object.kind} ${object.metadata.name}`);
+    this.take(objectId(object));
+    return Promise.resolve();
+  }
+
+  /** A server adds fields of its own. */
+  put(object: KubeObject): KubeObject {
+    const { name, namespace = "" } = object.metadata;
+    const key = objectKey(objectId(object));
+    const uid = this.objects.get(key)?.metadata.uid ?? `uid-${++this.#version}`;
+    const metadata = { ...object.metadata, name, namespace, uid, resourceVersion: String(++this.#version) };
+    const stored = { ...object, metadata, status: {} };
+    this.objects.set(key, stored);
+    this.watch({ type: "set", object: stored });
+    return stored;
+  }
+
+  take(id: ObjectId): void {
+    this.objects.delete(objectKey(id));
+    this.watch({ type: "delete", id });
+  }
+
+  find(kind: string, name: string): KubeObject {
+    const found = [...this.objects.values()].find((one) => one.kind === kind && one.metadata.name === name);
+    assert.ok(found !== undefined, `there is no ${kind} ${name}`);
+    return found;
+  }
+}
+
+interface Bench {
+  readonly cluster: MemoryCluster;
+  readonly deployer: Deployer;
+  /** Called when the state of the Gateway is another one. */
+  onState: () => void;
+  place(placement: Placement | undefined): Promise<void>;
+  /** Resolves when nothing is waiting, and takes what was written until then. */
+  written(): Promise<string[]>;
+}
+
+function bench(t: TestContext, settings: DeployerSettings = SETTINGS): Bench {
+  const cluster = new MemoryCluster();
+  const deployer = new Deployer({
+    client: cluster,
+    log: recordingLog().log,
+    settings,
+    onState: () => made.onState(),
+    retryMs: { initial: 1, max: 2 },
+  });
+  cluster.watch = (event) => deployer.observe([event]);
+  t.after(() => deployer.stop());
+  const written = async (): Promise<string[]> => {
+    await deployer.idle();
+    // What was seen during a write is looked at again after it.
+    await new Promise(setImmediate);
+    await deployer.idle();
+    return cluster.writes.splice(0);
+  };
+  const made: Bench = {
+    cluster,
+    deployer,
+    onState: () => undefined,
+    written,
+    async place(placement) {
+      deployer.place(new Map([["default/gw", placement]]));
+      await deployer.idle();
+    },
+  };
+  return made;
+}
+
+const ALL = [
+  "apply ServiceAccount gw",
+  "apply ConfigMap gw",
+  "apply Secret gw-session-key",
+  "apply Service gw",
+  "apply Deployment gw",
+];
+
+test("everything is applied once, in the order in which pods need it, and only what changes again", async (t) => {
+  const { deployer, place, written } = bench(t);
+  deployer.lead();
+  await place(placementOf([80]));
+  assert.deepEqual(await written(), ALL);
+  await place(placementOf([80], { className: "gwproxy" }));
+  assert.deepEqual(await written(), []);
+  await place(placementOf([80, 81]));
+  assert.deepEqual(await written(), ["apply Service gw"]);
+});
+
+test("a replica that does not lead only watches, and finds everything done when it does", async (t) => {
+  const leader = bench(t);
+  leader.deployer.lead();
+  await leader.place(placementOf([80]));
+  await leader.written();
+  const { cluster, deployer, place, written } = bench(t);
+  await place(placementOf([80]));
+  for (const object of leader.cluster.objects.values()) cluster.put(object);
+  assert.deepEqual(await written(), []);
+  deployer.lead();
+  assert.deepEqual(await written(), [], "what the other replica applied is as it should be");
+  deployer.follow();
+  await place(placementOf([81]));
+  assert.deepEqual(await written(), []);
+});
+
+test("what is no longer wanted is deleted, and only what this Gateway controls", async (t) => {
+  const { cluster, deployer, place, written } = bench(t, { ...SETTINGS, xdsCa: "PEM" });
+  deployer.lead();
+  await place(placementOf([80]));
+  assert.ok((await written()).includes("apply ConfigMap gw-xds-ca"));
+  const owned = cluster.find("ConfigMap", "gw-xds-ca");
+  const ownerReferences = [{ ...ownerOf(owned), uid: "uid-of-an-earlier-gw" }];
+  cluster.put({
+    ...owned,
+    metadata: { ...owned.metadata, name: "left-behind", ownerReferences } as Manifest["metadata"],
+  });
+  deployer.configure(SETTINGS);
+  const writes = await written();
+  assert.deepEqual(
+    writes.filter((write) => write.startsWith("delete")),
+    ["delete ConfigMap gw-xds-ca"],
+  );
+});
+
+function ownerOf(object: KubeObject): OwnerReference {
+  const [owner] = (object as Manifest).metadata.ownerReferences; // it was applied as a manifest
+  assert.ok(owner !== undefined);
+  return owner;
+}
+
+test("a Gateway that is not accepted, or has no port, is left as it is", async (t) => {
+  const { deployer, place, written } = bench(t);
+  deployer.lead();
+  const fault = { reason: "InvalidParameters", message: "no" } as const;
+  await place(placementOf([80], { fault }));
+  await place(placementOf([80], { addressFault: fault }));
+  await place(placementOf([]));
+  await place(placementOf([15_021]));
+  assert.deepEqual(await written(), []);
+  deployer.configure({ ...SETTINGS, noListenersPort: 443 });
+  assert.deepEqual(await written(), ALL);
+  await place(undefined);
+  assert.deepEqual(await written(), [], "the garbage collector takes what a Gateway leaves behind");
+});
+
+test("a failure is told, tried again, and forgotten when it is over", async (t) => {
+  const made = bench(t);
+  const { cluster, deployer, place, written } = made;
+  deployer.lead();
+  cluster.refuse = { kind: "Service", message: "no quota is left" };
+  const failed = new Promise<void>((resolve) => {
+    made.onState = () => {
+      if (deployer.state("default/gw").failure !== undefined) resolve();
+    };
+  });
+  deployer.place(new Map([["default/gw", placementOf([80])]]));
+  await failed;
+  assert.equal(deployer.state("default/gw").failure, "no quota is left");
+  cluster.refuse = undefined;
+  assert.deepEqual((await written()).slice(-2), ALL.slice(-2));
+  assert.equal(deployer.state("default/gw").failure, undefined);
+  await place(undefined);
+});
+
+test("a session key that is there stays, also when nothing was seen of it", async (t) => {
+  const { cluster, deployer, place } = bench(t);
+  cluster.watch = () => undefined;
+  const key = "ab".repeat(32);
+  const data = { key: Buffer.from(key).toString("base64") };
+  const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "gw-session-key", namespace: "default" }, data };
+  cluster.put(secret);
+  deployer.lead();
+  await place(placementOf([80]));
+  const stored = cluster.find("Secret", "gw-session-key") as KubeObject & { data: { key: string } };
+  assert.equal(Buffer.from(stored.data.key, "base64").toString(), key);
+});
+
+test("the Service of an earlier Gateway of the same name gives no address", async (t) => {
+  const { cluster, deployer, place } = bench(t);
+  deployer.lead();
+  await place(placementOf([80]));
+  const service = cluster.find("Service", "gw");
+  cluster.put({ ...service, spec: { clusterIP: "10.0.0.1" } } as KubeObject);
+  assert.deepEqual(deployer.state("default/gw").addresses, [{ type: "IPAddress", value: "10.0.0.1" }]);
+  deployer.place(new Map([["default/gw", placementOf([80], { uid: "made-anew" })]]));
+  assert.deepEqual(deployer.state("default/gw").addresses, []);
+  await deployer.idle();
+});
+
+test("a value that the server writes in its own way is not applied for ever", () => {
+  const comparison = createComparison();
+  const metadata = { name: "a", namespace: "b", labels: {}, annotations: {}, ownerReferences: [] };
+  const wanted: Manifest = {
+    apiVersion: "v1",
+    kind: "Thing",
+    metadata,
+    spec: { cpu: "1000m", list: [{ name: "x", a: 1 }] },
+  };
+  const stored = { ...wanted, spec: { cpu: "1", list: [{ name: "other" }, { name: "x", a: 1, b: 2 }] } };
+  assert.equal(comparison.isCurrent(wanted, stored), false);
+  comparison.remember(wanted, stored);
+  assert.equal(comparison.isCurrent(wanted, stored), true);
+  assert.equal(comparison.isCurrent(wanted, { ...stored, spec: { ...stored.spec, cpu: "2" } } as KubeObject), false);
+});
