@@ -118,7 +118,7 @@ export class Binds {
     const engine = { bind, env, announced, log, frontend, stage: configuration.stageOf(bind), onFinished };
     const http1 = createHttp1(engine);
     const http2 = createHttp2(engine);
-    const choose = (visit: TcpVisit): ByteDestination => configuration.bytesOf(bind, visit);
+    const choose = (visit: TcpVisit): ByteDestination => configuration.bytesOf(message, visit);
     const tcp = new TcpEngine({ log, bind, upstream, choose, onFinished: this.#options.onConnectionFinished });
     const tls = (): ReturnType<Configuration["tlsOf"]> => configuration.tlsOf(bind);
     // Keys are "port/namespace/gateway".

@@ -115,7 +115,7 @@ export class Configuration {
    * Where a connection goes that is passed on as bytes; what is found on the way is noted.
    * @throws ProxyError listener_not_found, route_not_found, backend_invalid, endpoint_unavailable, policy_refused
    */
-  bytesOf(bind: string, visit: TcpVisit): ByteDestination {
+  bytesOf({ key: bind, port }: Bind, visit: TcpVisit): ByteDestination {
     const { serverName } = visit;
     const listener = this.#hosts.get(bind)?.find(serverName);
     if (listener === undefined) throw new ProxyError("listener_not_found");
@@ -124,7 +124,7 @@ export class Configuration {
     const { route, pick } = this.#tcp.find(listener.message.key, serverName);
     const { namespace = "", name = "", kind = "" } = route.object ?? {};
     visit.route = { namespace, name, kind, rule: "0" };
-    return this.#options.backends.byteDestination(pick());
+    return this.#options.backends.byteDestination(pick(), { host: `${serverName}:${port}`, scheme: "https" });
   }
 
   /** @throws ProxyError listener_not_found; misdirected when the handshake chose another listener than the request */

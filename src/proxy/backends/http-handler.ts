@@ -20,10 +20,13 @@ import { isIP } from "node:net";
 import { versionFor } from "./version.ts";
 import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "./upstream.ts";
 
+/** Where a request itself wants to go: an authority, with the port unless it is that of the scheme. */
+export type Asked = Pick<Exchange, "host" | "scheme">;
+
 /** Where the requests of one backend go. */
 export interface Destination {
-  /** @throws ProxyError endpoint_unavailable */
-  pick(wish?: Wish): EndpointState;
+  /** @throws ProxyError endpoint_unavailable; request_invalid, backend_invalid for one that goes where it is asked to */
+  pick(wish?: Wish, asked?: Asked): EndpointState;
   target(endpoint: EndpointState): UpstreamTarget;
   /** Its name for a Host header; undefined: it has none. */
   readonly hostname: string | undefined;
@@ -33,7 +36,7 @@ export interface Destination {
   readonly rewritesHost: boolean;
 }
 
-type DestinationDeps = MemberDeps & Pick<BackendDeps, "connection">;
+export type DestinationDeps = MemberDeps & Pick<BackendDeps, "connection">;
 
 /** One address or name. */
 export function staticDestination(
@@ -112,7 +115,7 @@ export function createHttpHandler(
   return function http(exchange) {
     if (session !== undefined) return callOfSession(exchange, session, destination, send);
     const { tried } = exchange;
-    const endpoint = destination.pick(tried === undefined ? undefined : { affinity: undefined, tried });
+    const endpoint = destination.pick(tried === undefined ? undefined : { affinity: undefined, tried }, exchange);
     tried?.push(endpoint);
     return send(exchange, endpoint);
   };
@@ -139,7 +142,7 @@ async function callOfSession(
   const key = session.of(exchange);
   const affinity = key instanceof Promise ? await key : key;
   const { tried } = exchange;
-  const endpoint = destination.pick({ affinity, tried });
+  const endpoint = destination.pick({ affinity, tried }, exchange);
   tried?.push(endpoint);
   return send(exchange, endpoint);
 }

@@ -20,7 +20,14 @@ import { connectionOf } from "./connection.ts";
 import type { EndpointRecord } from "./endpoint-record.ts";
 import { EndpointSet, type EndpointState, type Whereabouts } from "./endpoints.ts";
 import type { BackendDeps, BackendHandler } from "./handler.ts";
-import { createHttpHandler, serviceDestination, staticDestination, type Destination } from "./http-handler.ts";
+import {
+  createHttpHandler,
+  serviceDestination,
+  staticDestination,
+  type Asked,
+  type Destination,
+} from "./http-handler.ts";
+import { dynamicDestination } from "./dynamic.ts";
 import { checkSettings, mergeSettings, settingsOfLevel, withClientCertificate } from "./settings.ts";
 import { RecordBook } from "./record-book.ts";
 import { Tunnels } from "./tunnels.ts";
@@ -211,6 +218,8 @@ export class BackendRegistry {
         return staticDestination(kind.value, settings, deps);
       case "service":
         return serviceDestination(this.endpointsOf(message.key), kind.value, settings, deps);
+      case "dynamic":
+        return dynamicDestination(settings, deps);
       case "ai":
       case undefined:
         throw new ProxyError("backend_invalid", { detail: `${message.key} is no plain destination` });
@@ -261,10 +270,10 @@ export class BackendRegistry {
     return { target: destination.target(endpoint), authority, auth, begin: () => beginCall(endpoint) };
   }
 
-  /** As `callee`, for whoever passes bytes on. */
-  byteDestination(key: string): ByteDestination {
+  /** As `callee`, for whoever passes bytes on. @throws ProxyError request_invalid too */
+  byteDestination(key: string, asked: Asked): ByteDestination {
     const { destination } = this.#reach(key);
-    const endpoint = destination.pick();
+    const endpoint = destination.pick(undefined, asked);
     return { target: destination.target(endpoint), name: endpoint.name, record: endpoint.record };
   }
 
@@ -324,6 +333,7 @@ function authorityOf({ kind }: Backend): string {
       const name = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
       return unixPath === "" ? `${name}:${port}` : "localhost";
     }
+    case "dynamic":
     case "ai":
     case undefined:
       return "";

@@ -5,7 +5,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { GwBackend, GwBackendSpec } from "../../../generated/types/backend.ts";
 import type { GwBackendSpecKind } from "../../../generated/unions.ts";
-import { BackendSchema, type Backend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { BackendSchema, DynamicBackendSchema, type Backend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { objectId, type ObjectId } from "../../api/object.ts";
 import { resourceOf } from "../../ir/encode.ts";
 import { backendKey } from "../../ir/keys.ts";
@@ -117,7 +117,7 @@ const VARIANTS: {
     return { kind: { case: "ai", value }, uses: backendsOf(value) };
   },
   a2a: (_variant, context) => unserved("a2a", context),
-  dynamicForwardProxy: (_variant, context) => unserved("dynamicForwardProxy", context),
+  dynamicForwardProxy: () => ({ kind: { case: "dynamic", value: create(DynamicBackendSchema) } }),
   cloudA: (_variant, context) => unserved("cloudA", context),
   mcp: (_variant, context) => unserved("mcp", context),
 };

@@ -1,0 +1,47 @@
+/**
+ * Wherever the request wants to go (backend.md 4): its authority as it stands after every policy, or the server name of a
+ * connection. Nothing is kept away: who may go where is said by authorization in front of it.
+ */
+import { HttpVersion, type BackendSettings } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { RecentMap } from "../../lib/recent-map.ts";
+import { ProxyError } from "../errors.ts";
+import { EndpointState } from "./endpoints.ts";
+import type { Asked, Destination, DestinationDeps } from "./http-handler.ts";
+
+const AUTHORITY = /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:/?#@[\]\\%]+))(?::([0-9]{1,5}))?$/;
+const DEFAULT_PORTS = { http: 80, https: 443 };
+const MAX_PORT = 65_535;
+/** Clients choose the names: no more of them are kept for the next request. */
+const KEPT = 1_024;
+
+export function dynamicDestination(settings: BackendSettings, { record, connection }: DestinationDeps): Destination {
+  const way = connection(settings);
+  const endpoints = new RecentMap<string, EndpointState>(KEPT);
+  // One for all places: there is no choice among them, and no bound on how many there are.
+  const shared = record("any");
+  const recordOf = (): typeof shared => shared;
+  return {
+    pick(_wish, asked) {
+      if (asked === undefined) throw new ProxyError("backend_invalid", { detail: "nobody says where to go" });
+      const key = `${asked.scheme} ${asked.host}`;
+      let endpoint = endpoints.get(key);
+      if (endpoint === undefined) {
+        endpoints.set(key, (endpoint = new EndpointState(...placeOf(asked), recordOf)));
+      }
+      return endpoint;
+    },
+    target: (endpoint) => endpoint.target(way, ""),
+    hostname: undefined,
+    version: HttpVersion.UNSPECIFIED,
+    rewritesHost: false,
+  };
+}
+
+/** @throws ProxyError request_invalid */
+function placeOf({ host: authority, scheme }: Asked): [string, number] {
+  const [, six, host = six, digits] = AUTHORITY.exec(authority) ?? [];
+  const port = digits === undefined ? DEFAULT_PORTS[scheme] : Number(digits);
+  if (host === undefined || port < 1 || port > MAX_PORT)
+    throw new ProxyError("request_invalid", { detail: "the request names no place to go to" });
+  return [host.toLowerCase(), port];
+}
