@@ -1,0 +1,36 @@
+/** What tests use of `ws`, which ships no types of its own. */
+declare module "ws" {
+  import type { EventEmitter } from "node:events";
+
+  export interface ConnectOptions {
+    readonly ca?: string;
+    readonly servername?: string;
+    readonly perMessageDeflate?: boolean;
+    readonly headers?: Readonly<Record<string, string>>;
+  }
+
+  /** Events: open, message (data, isBinary), close (code, reason), ping, pong, error. */
+  export class WebSocket extends EventEmitter {
+    constructor(url: string, protocols: readonly string[], options: ConnectOptions);
+    readonly protocol: string;
+    /** The extensions that were agreed on. */
+    readonly extensions: string;
+    send(data: string | Buffer, options?: { readonly binary?: boolean; readonly fin?: boolean }): void;
+    ping(data: Buffer): void;
+    close(code: number, reason: string): void;
+    terminate(): void;
+  }
+
+  export class WebSocketServer extends EventEmitter {
+    constructor(options: {
+      readonly host: string;
+      readonly port: number;
+      readonly maxPayload?: number;
+      readonly perMessageDeflate?: boolean | { readonly threshold: number };
+      readonly handleProtocols?: (offered: ReadonlySet<string>) => string | false;
+    });
+    readonly clients: ReadonlySet<WebSocket>;
+    address(): { readonly port: number };
+    close(): void;
+  }
+}
