@@ -73,7 +73,7 @@ export async function startCluster(main: string): Promise<ChurnForm> {
     await defineGatewayKinds(server);
     await defineOurKinds(server);
     const follow = ["-k", server.kubeconfig, "--xds-address", `127.0.0.1:${XDS_PORT}`];
-    const health = ["--health-address", `127.0.0.1:${HEALTH_PORT}`];
+    const health = ["--health-address", `127.0.0.1:${HEALTH_PORT}`, "--metrics-address", "127.0.0.1:0"];
     const controller = [inspected(CONTROLLER_INSPECTOR), main, "controller", ...follow, ...health];
     processes.push({
       name: "controller",

@@ -3,6 +3,8 @@
  * TLS by the authority that the controller made. And two replicas of the controller, of which one writes.
  */
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -104,11 +106,12 @@ function manifests(port: number): object[] {
 test("a data plane starts from what its Deployment says, and one replica of the controller writes", async (t) => {
   const context = contextOf(t);
   const server = await startCluster(context);
-  const [xds = 0, port = 0, later = 0, ...own] = await freePorts(6);
+  const [xds = 0, port = 0, later = 0, measured = 0, ...own] = await freePorts(7);
   const kubeconfig = await controllerKubeconfig(server);
   const reach = ["--xds-service-host", "127.0.0.1", "--xds-service-port", String(xds)];
   const more = ["--xds-mode", "tls", "--xds-auth", "true", ...reach];
-  const first = await startController(context, server, xds, { kubeconfig, more });
+  const metrics = ["--metrics-address", `127.0.0.1:${measured}`];
+  const first = await startController(context, server, xds, { kubeconfig, more: [...more, ...metrics] });
   const apply = (object: object): Promise<string> => server.kubectl(["apply", "-f", "-"], JSON.stringify(object));
   for (const object of manifests(port)) await apply(object);
   const programmed = (name: string): Promise<string> =>
@@ -124,6 +127,27 @@ test("a data plane starts from what its Deployment says, and one replica of the 
     assert.equal((await call(`http://127.0.0.1:${readiness}/healthz/ready`)).status, 200);
     assert.equal((await call(`http://127.0.0.1:${metrics}/metrics`)).status, 200);
     assert.doesNotMatch(plane.output(), /[0-9a-f]{64}|PRIVATE KEY/);
+  });
+
+  await t.test("what it refuses is counted, and told as an Event on its Gateway", async () => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    context.after(() => void taken.close());
+    await once(taken, "listening");
+    const { port: second } = taken.address() as AddressInfo; // a TCP server has a port
+    const listeners = [port, second].map((at) => ({ name: `l${at}`, port: at, protocol: "HTTP" }));
+    const [gateway] = manifests(port);
+    await apply({ ...gateway, spec: { gatewayClassName: "gwproxy", listeners } });
+    const written = await eventually(async () => {
+      const selector = "--field-selector=reason=GwProxyNack,involvedObject.name=gw,type=Warning";
+      const { items } = await get<{ items: { message: string }[] }>(server, "events", selector);
+      assert.ok(items.length > 0);
+      return items;
+    });
+    assert.match(written[0]?.message ?? "", new RegExp(`^a data plane refused Bind ${second}/default/gw: `));
+    const { body } = await call(`http://127.0.0.1:${measured}/metrics`);
+    assert.match(body, /^gwproxy_controller_xds_rejects_total{gateway="default\/gw",type="Bind"} 1$/m);
+    assert.match(body, /^gwproxy_controller_xds_connections{gateway="default\/gw"} 1$/m);
+    assert.match(body, /^gwproxy_controller_leader 1$/m);
   });
 
   await t.test("a second replica only watches, until the first one is gone", async () => {

@@ -44,6 +44,8 @@ async function startQuickstart(context: Pick<ProofContext, "after">): Promise<Qu
     tls.key,
     "--xds-auth",
     "true",
+    "--metrics-address",
+    "127.0.0.1:0",
     "--health-address",
     `127.0.0.1:${health}`,
   ];

@@ -73,7 +73,14 @@ test("the parts of the package for clusters load as well", async (context) => {
   const contexts = [{ name: "c", context: { cluster: "c", user: "u" } }];
   const config = { apiVersion: "v1", kind: "Config", clusters: [cluster], contexts, "current-context": "c" };
   writeFileSync(kubeconfig, JSON.stringify({ ...config, users: [{ name: "u", user: {} }] }));
-  const addresses = ["--xds-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0"];
+  const addresses = [
+    "--xds-address",
+    "127.0.0.1:0",
+    "--health-address",
+    "127.0.0.1:0",
+    "--metrics-address",
+    "127.0.0.1:0",
+  ];
   const controller = startGwproxy(context, ["controller", "-k", kubeconfig, ...addresses], {}, bin);
   // It keeps trying: what it says of the server proves that client and discovery server are there.
   await controller.printed(/ECONNREFUSED/);

@@ -57,7 +57,14 @@ export async function startController(
   { kubeconfig = server.kubeconfig, more = [] }: { kubeconfig?: string; more?: readonly string[] } = {},
 ): Promise<GwproxyProcess> {
   const place = ["-k", kubeconfig, "--namespace", "gwproxy-system"];
-  const addresses = ["--xds-address", `127.0.0.1:${xds}`, "--health-address", "127.0.0.1:0"];
+  const addresses = [
+    "--xds-address",
+    `127.0.0.1:${xds}`,
+    "--health-address",
+    "127.0.0.1:0",
+    "--metrics-address",
+    "127.0.0.1:0",
+  ];
   const controller = startGwproxy(context, ["controller", ...place, ...addresses, ...more]);
   await controller.printed("serving data planes");
   return controller;

@@ -17,6 +17,7 @@ export interface ControllerOptions extends DeploymentOptions {
   /** Whether a data plane must show a token; undefined: unless xDS stays on this machine. */
   readonly xdsAuth: boolean | undefined;
   readonly healthAddress: Address;
+  readonly metricsAddress: Address;
   readonly controllerName: string;
   readonly className: string;
   /** Its own: where the lease and fetched key sets are kept. */
@@ -65,6 +66,7 @@ export function addControllerCommand(program: Command, _terminal: Terminal): voi
     .option("--xds-tls-key <file>", "PEM key of the certificate")
     .addOption(new Option("--xds-auth <true|false>", XDS_AUTH).argParser(flag).env("GWPROXY_XDS_AUTH"))
     .addOption(addressOption("--health-address <host:port>", "/readyz and /healthz", "0.0.0.0:9093"))
+    .addOption(addressOption("--metrics-address <host:port>", "Prometheus metrics", "0.0.0.0:9092"))
     .addOption(
       new Option("--controller-name <name>", "controllerName of the GatewayClasses that are ours")
         .default("gwproxy.dev/gwproxy")

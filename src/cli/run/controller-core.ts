@@ -30,6 +30,7 @@ export interface ControllerCore {
   trust(ca: string | undefined): void;
   readonly feed: ResourceFeed;
   readonly answers: StatusFeed["answers"];
+  readonly isLeader: () => boolean;
   /** Ends what is fetched, before the source is stopped. */
   stopFetching(): void;
   stop(): Promise<void>;
@@ -43,6 +44,8 @@ export interface ControllerCoreOptions {
   /** Set where discovery is served over TLS. */
   readonly tls: { readonly ca: string | undefined } | undefined;
   readonly log: Logger;
+  /** How long a batch of events took. */
+  readonly translated: (seconds: number) => void;
 }
 
 export async function createControllerCore(parts: ControllerCoreOptions): Promise<ControllerCore> {
@@ -73,8 +76,10 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
   const ownClass = createOwnClass(client, { name: className, controllerName, log });
 
   function apply(events: readonly TranslatorEvent[]): void {
+    const began = performance.now();
     for (const event of events) if (event.type === "delete") status.forget(event.id);
     const step = translator.apply(events);
+    parts.translated((performance.now() - began) / 1_000);
     feed.publish(step);
     deployer.place(step.placements);
     deployer.observe(events);
@@ -87,9 +92,12 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
     if (step.documents !== undefined) keySets.want(step.documents);
   }
 
+  let leads = false;
   return {
     apply,
+    isLeader: () => leads,
     lead(isLeader) {
+      leads = isLeader;
       ownClass.lead(isLeader);
       if (isLeader) {
         status.resume();

@@ -4,19 +4,25 @@
  * and a refusal becomes a condition.
  */
 import { createServer } from "node:http";
+import { startMetricsServer } from "../../admin/server.ts";
 import { FatalError } from "../../lib/errors.ts";
-import { createKubernetesClient } from "../../sources/kubernetes/client.ts";
-import { createKubernetesSource } from "../../sources/kubernetes/kubernetes-source.ts";
+import type { Logger } from "../../lib/log.ts";
+import { createKubernetesClient, type KubernetesClient } from "../../sources/kubernetes/client.ts";
+import { createEventRecorder } from "../../sources/kubernetes/events.ts";
+import { createKubernetesSource, type KubernetesSource } from "../../sources/kubernetes/kubernetes-source.ts";
 import { DEPLOYED_KINDS, OWN_KINDS, STANDARD_KINDS } from "../../sources/kubernetes/kinds.ts";
 import { reviewToken } from "../../sources/kubernetes/token-review.ts";
-import { createXdsServer } from "../../xds/server/discovery.ts";
+import { type ControllerMetrics, createControllerMetrics } from "../../telemetry/controller-metrics.ts";
+import { createXdsServer, type XdsServer } from "../../xds/server/discovery.ts";
 import type { Address } from "../commands/options.ts";
 import type { ControllerOptions } from "../commands/controller.ts";
-import { createControllerCore } from "./controller-core.ts";
+import { VERSION } from "../version.ts";
+import { type ControllerCore, createControllerCore } from "./controller-core.ts";
 import { createLeadership } from "./leadership.ts";
 import { createProcessLog, stopSignal } from "./process.ts";
+import { reportRefusals } from "./refusals.ts";
 import { authorizeByToken } from "./stream-authorization.ts";
-import { openXdsSecret, readXdsFiles } from "./xds-tls.ts";
+import { openXdsSecret, readXdsFiles, type XdsTls } from "./xds-tls.ts";
 
 const KINDS = [...STANDARD_KINDS, ...OWN_KINDS, ...DEPLOYED_KINDS];
 
@@ -27,7 +33,14 @@ export async function runController(options: ControllerOptions): Promise<void> {
   const tls = files ?? (await openXdsSecret(options, client, log.child("xds")));
   const source = createKubernetesSource({ client, kinds: KINDS, log: log.child("source") });
   const current: typeof source.current = (id) => source.current(id);
-  const core = await createControllerCore({ options, client, kinds: KINDS, current, tls, log });
+  const metrics = createControllerMetrics({
+    version: VERSION,
+    isLeader: () => core.isLeader(),
+    connected: () => xds.connections(),
+    memoryBytes: () => process.memoryUsage.rss(),
+  });
+  const { translated } = metrics;
+  const core = await createControllerCore({ options, client, kinds: KINDS, current, tls, log, translated });
   const leadership = createLeadership({
     client,
     namespace: options.namespace,
@@ -35,15 +48,7 @@ export async function runController(options: ControllerOptions): Promise<void> {
     log: log.child("leader"),
     onChange: (isLeader) => core.lead(isLeader),
   });
-  const mustAuthorize = options.xdsAuth ?? !isLoopback(options.xdsAddress.host);
-  const authorize = authorizeByToken((token, audience) => reviewToken(client, token, audience));
-  const xds = createXdsServer({
-    log: log.child("xds"),
-    feed: core.feed,
-    ...core.answers,
-    ...(mustAuthorize ? { authorize } : {}),
-    ...(tls === undefined ? {} : { tls: tls.certificate, alsoPlaintext: options.xdsMode === "either" }),
-  });
+  const xds = createDiscovery({ options, client, core, tls, metrics, current, log });
   tls?.onChange(({ certificate, ca }) => {
     xds.replaceCertificate(certificate);
     core.trust(ca);
@@ -53,6 +58,10 @@ export async function runController(options: ControllerOptions): Promise<void> {
   leadership.start();
   let synced = false;
   const health = await startHealthServer(options.healthAddress, () => synced);
+  const measured = await startMetricsServer({
+    address: options.metricsAddress,
+    render: () => Promise.resolve(metrics.print()),
+  });
   const started = source.start({
     apply: (events) => core.apply(events),
     report: (problems) => problems.forEach(({ message }) => log.warn(message)),
@@ -67,8 +76,35 @@ export async function runController(options: ControllerOptions): Promise<void> {
   await source.stop();
   await xds.stop();
   await core.stop();
-  await leadership.stop();
+  await Promise.all([leadership.stop(), measured.close()]);
   health.close();
+}
+
+interface DiscoveryParts {
+  readonly options: ControllerOptions;
+  readonly client: KubernetesClient;
+  readonly core: ControllerCore;
+  readonly tls: XdsTls | undefined;
+  readonly metrics: ControllerMetrics;
+  readonly current: KubernetesSource["current"];
+  readonly log: Logger;
+}
+
+function createDiscovery({ options, client, core, tls, metrics, current, log }: DiscoveryParts): XdsServer {
+  const mustAuthorize = options.xdsAuth ?? !isLoopback(options.xdsAddress.host);
+  const authorize = authorizeByToken((token, audience) => reviewToken(client, token, audience));
+  const events = createEventRecorder({ client, component: "gwproxy-controller", log: log.child("events") });
+  return createXdsServer({
+    log: log.child("xds"),
+    feed: core.feed,
+    ...core.answers,
+    onNack(gateway, refused, stream) {
+      core.answers.onNack(gateway, refused, stream);
+      reportRefusals({ metrics, events, current }, gateway, refused);
+    },
+    ...(mustAuthorize ? { authorize } : {}),
+    ...(tls === undefined ? {} : { tls: tls.certificate, alsoPlaintext: options.xdsMode === "either" }),
+  });
 }
 
 function isLoopback(host: string): boolean {

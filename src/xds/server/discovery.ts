@@ -70,6 +70,8 @@ export interface XdsServer {
   replaceCertificate(certificate: ServerCertificate): void;
   /** How many data planes of a Gateway ("namespace/name") are connected. */
   connected(gateway: string): number;
+  /** The same for each Gateway that has any. */
+  connections(): Iterable<readonly [gateway: string, dataPlanes: number]>;
   stop(): void;
 }
 
@@ -98,6 +100,7 @@ export function createXdsServer(options: XdsServerOptions): XdsServer {
       credentials.replace(certificate);
     },
     connected: (gateway) => connections.get(gateway) ?? 0,
+    connections: () => connections.entries(),
     stop() {
       either?.close();
       server.forceShutdown();
