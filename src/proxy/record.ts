@@ -3,8 +3,9 @@ import type { AccessLog, AccessRecord } from "../telemetry/access-log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { PROXY_ERRORS, type ProxyErrorCode } from "./errors.ts";
 import type { Outcome } from "./pipeline/exchange.ts";
+import { isGrpc } from "./pipeline/grpc.ts";
 import type { HttpExchange } from "./pipeline/http-exchange.ts";
-import { pathOf } from "./pipeline/roots.ts";
+import { grpcStatusOf, pathOf } from "./pipeline/roots.ts";
 import { readLlm } from "./record-llm.ts";
 
 export interface Telemetry {
@@ -58,13 +59,25 @@ function fieldsOf(
     "http.path": pathOf(exchange.originalTarget),
     "http.version": exchange.version,
     "http.status": more.status,
+    "grpc.status": grpcStatus(exchange),
     protocol: backend?.protocol,
     ...more.llm,
     ...(exchange.logFields === undefined ? {} : Object.fromEntries(exchange.logFields)),
+    "retry.attempt": retries(exchange),
     error: exchange.error === undefined ? undefined : describe(exchange.error),
     reason: more.reason === "Upstream" ? undefined : more.reason,
     duration: `${Math.round(outcome.durationMs)}ms`,
   };
+}
+
+/** The trailers win. */
+function grpcStatus({ requestHeaders, reply, replyTrailers: trailers }: HttpExchange): number | undefined {
+  if (reply === undefined || !isGrpc(requestHeaders)) return undefined;
+  return grpcStatusOf({ status: reply.status, headers: reply.headers, trailers, body: null, bodyPrefix: null });
+}
+
+function retries({ tried }: HttpExchange): number | undefined {
+  return tried === undefined || tried.length < 2 ? undefined : tried.length - 1;
 }
 
 /** For operators: what a client is not told. */

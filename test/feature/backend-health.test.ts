@@ -1,6 +1,9 @@
 /** `health` through real sockets: on a Service, on the groups of a model backend, and on one provider of a group. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { request, type IncomingMessage } from "node:http";
 import { test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { EndpointDump } from "../../src/proxy/backends/registry.ts";
 import { documents, GATEWAY, route, routePolicy, startGateway, type TestGateway } from "../support/gateway.ts";
 import { call, type Answer } from "../support/http.ts";
@@ -282,4 +285,36 @@ spec:
   first.answer = answer("first", 200);
   clock.now += 60_000;
   assert.deepEqual(await serve(), [200, "first", 2]);
+});
+
+test("a client that sends slowly, or goes away, says nothing about the endpoint", async (t) => {
+  const context = contextOf(t);
+  const [only] = (await startReplicas(context, "only")) as [Replica];
+  const gateway = await startGateway(
+    context,
+    documents(
+      GATEWAY,
+      replicaService([only]),
+      servicePolicy(`{health: {unhealthyCondition: 'response.code == 504', eviction: {duration: 1h}}}`),
+      routePolicy("limit", "web", "  traffic: {timeouts: {request: 100ms}}"),
+    ),
+  );
+  const failures = async () =>
+    (await gateway.proxy.state()).endpoints.map(({ consecutiveFailures }) => consecutiveFailures);
+  const slow = request(gateway.url(), { method: "POST", agent: false });
+  slow.on("error", () => undefined);
+  slow.write("half of it");
+  const [answer] = (await once(slow, "response")) as [IncomingMessage];
+  assert.equal(answer.statusCode, 504);
+  slow.destroy();
+  assert.deepEqual(await failures(), [0]);
+  only.answer = () => undefined;
+  const gone = request(gateway.url(), { agent: false });
+  gone.on("error", () => undefined);
+  const { hits } = only;
+  gone.end();
+  while (only.hits === hits) await nextTurn();
+  gone.destroy();
+  assert.equal((await call(gateway.url())).status, 504);
+  assert.deepEqual(await failures(), [1], "the second one waited for the endpoint");
 });

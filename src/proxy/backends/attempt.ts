@@ -85,12 +85,19 @@ export class Attempt {
 
   /** No answer came, or none that can be used. */
   failed(error: unknown): void {
-    if (error instanceof ProxyError && COUNTED.has(error.code)) {
+    if (error instanceof ProxyError && COUNTED.has(error.code) && !this.#isForClient(error.code)) {
       const { status, headers } = printError(error, this.#grpc);
       const answer = { status, headers, body: null, bodyPrefix: null };
       this.#judge(this.#rule.condition === undefined || this.#isUnhealthy(answer));
     }
     this.#close();
+  }
+
+  /** Whoever sends slowly must not put members out of rotation: time that ran out meanwhile says nothing about them. */
+  #isForClient(code: ProxyErrorCode): boolean {
+    if (code !== "request_timeout" && code !== "backend_timeout") return false;
+    const { requestBody } = this.#exchange;
+    return requestBody !== null && !Buffer.isBuffer(requestBody) && requestBody.isComplete === false;
   }
 
   /** The answer is thrown away for another attempt. */

@@ -44,15 +44,20 @@ export class Bucket<T extends Member> {
     this.#sums = sumsOf(this.#drawable);
   }
 
-  /** Two draws with replacement; undefined when a member was hit that may not serve, or there is none. */
-  drawFast({ random, nowMs }: Circumstances): T | undefined {
+  /** Two draws with replacement: the better one; undefined when there is nobody to draw. */
+  draw(random: () => number): T | undefined {
     const one = this.#draw(random());
-    if (one === undefined) return undefined;
-    // A single member is drawn twice.
-    const other = this.#drawable.length === 1 ? one : (this.#draw(random()) as T); // there is one
-    const now = nowMs();
-    if (one.record.isEvicted(now) || other.record.isEvicted(now)) return undefined;
-    return better(one, other);
+    if (one === undefined || this.#drawable.length === 1) return one;
+    return better(one, this.#draw(random()) as T); // there is one
+  }
+
+  /** The same; undefined when a member was hit that may be out of rotation. */
+  drawInRotation(random: () => number): T | undefined {
+    const one = this.#draw(random());
+    if (one === undefined || one.record.mayBeEvicted) return undefined;
+    if (this.#drawable.length === 1) return one;
+    const other = this.#draw(random()) as T; // there is one
+    return other.record.mayBeEvicted ? undefined : better(one, other);
   }
 
   #draw(random: number): T | undefined {
@@ -71,7 +76,7 @@ export function choose<T extends Member>(
   const { affinity, tried } = wish;
   if (affinity === undefined && tried === undefined) {
     // Draws among all that hit members in rotation alone are draws among those.
-    const found = buckets[0]?.drawFast(circumstances);
+    const found = buckets[0]?.drawInRotation(circumstances.random);
     if (found !== undefined) return found;
   }
   const now = circumstances.nowMs();
@@ -94,7 +99,7 @@ function among<T extends Member>(
   for (const { members } of buckets) {
     const able = members.filter((member) => member.capacity > 0 && may(member));
     if (able.length === 0) continue;
-    return affinity === undefined ? new Bucket(able).drawFast(circumstances) : preferred(able, affinity);
+    return affinity === undefined ? new Bucket(able).draw(circumstances.random) : preferred(able, affinity);
   }
   return undefined;
 }

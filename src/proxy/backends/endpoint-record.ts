@@ -68,6 +68,11 @@ export class EndpointRecord {
     return this.health / (1 + this.latencySeconds * (1 + PENDING_WEIGHT * this.pending));
   }
 
+  /** Without a look at the clock: false when it is surely in rotation. */
+  get mayBeEvicted(): boolean {
+    return (this.#count(EVICTIONS) & 1) !== 0;
+  }
+
   /** @param nowMs of a clock that all threads share; whoever looks first after the time is over puts the endpoint back into rotation */
   isEvicted(nowMs: number): boolean {
     const evictions = this.#count(EVICTIONS);

@@ -11,6 +11,8 @@ export interface BodyStream {
   destroy(error?: Error): void;
   /** The whole body, when all of it has already arrived; `read` is then not called. */
   whole?(): Buffer | undefined;
+  /** Whether all of it has arrived; unset: nobody knows. */
+  readonly isComplete?: boolean;
 }
 
 export interface BodySink {

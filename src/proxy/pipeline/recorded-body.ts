@@ -100,6 +100,10 @@ class Pass implements BodyStream {
     this.#record = record;
   }
 
+  get isComplete(): boolean {
+    return this.#record.isComplete;
+  }
+
   read(sink: BodySink): void {
     this.#sink = sink;
     this.#record.flow(this);
