@@ -4,6 +4,7 @@
  */
 import type { Bind } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { ApplyResult } from "../ir/resource.ts";
+import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import type { ByteDestination } from "./backends/registry.ts";
@@ -15,10 +16,12 @@ import type { EngineOptions } from "./listeners/engine.ts";
 import type { Frontend } from "./listeners/frontend.ts";
 import { createHttp1 } from "./listeners/http1.ts";
 import { createHttp2 } from "./listeners/http2.ts";
+import { SecuredConnections } from "./listeners/secured.ts";
 import { TcpEngine, type TcpOptions, type TcpVisit } from "./listeners/tcp.ts";
 
 export interface BindsOptions {
   readonly log: Logger;
+  readonly clock: Clock;
   readonly bindAddress: string;
   readonly podName: string;
   readonly configuration: Configuration;
@@ -43,6 +46,7 @@ interface OpenBind {
   readonly message: Bind;
   readonly socket: BindSocket;
   readonly acceptor: Acceptor;
+  readonly secured: SecuredConnections;
 }
 
 export class Binds {
@@ -66,6 +70,7 @@ export class Binds {
       this.#draining.add(socket);
       void socket.drain().then(() => this.#draining.delete(socket));
     }
+    for (const [key, { secured }] of this.#open) secured.review(this.#options.configuration.tlsOf(key));
     const refused: ApplyResult["refused"][number][] = [];
     for (const bind of wanted.values()) {
       if (this.#open.has(bind.key) || this.#stopped) continue;
@@ -101,7 +106,6 @@ export class Binds {
   close(): void {
     this.#stopped = true;
     for (const socket of this.#all()) socket.close();
-    this.#open.clear();
   }
 
   #all(): BindSocket[] {
@@ -109,13 +113,14 @@ export class Binds {
   }
 
   async #openBind(message: Bind): Promise<OpenBind> {
-    const { log, bindAddress, podName, configuration, upstream, onFinished } = this.#options;
+    const { log, clock, bindAddress, podName, configuration, upstream, onFinished } = this.#options;
     const { key: bind, gateway } = message;
     const port = await this.#options.portOf(message);
     const env = { podName, namespace: gateway?.namespace ?? "", gateway: gateway?.name ?? "" };
     const frontend = (): Frontend => configuration.frontendOf(bind);
     const announced = new Announced();
-    const engine = { bind, env, announced, log, frontend, stage: configuration.stageOf(bind), onFinished };
+    const secured = new SecuredConnections();
+    const engine = { bind, env, announced, log, clock, frontend, stage: configuration.stageOf(bind), onFinished };
     const http1 = createHttp1(engine);
     const http2 = createHttp2(engine);
     const choose = (visit: TcpVisit): ByteDestination => configuration.bytesOf(message, visit);
@@ -124,11 +129,12 @@ export class Binds {
     // Keys are "port/namespace/gateway".
     const bindOf = (other: number): Acceptor | undefined =>
       this.#open.get(`${other}${bind.slice(bind.indexOf("/"))}`)?.acceptor;
-    const acceptor = acceptorOf(message.protocol, { log, env, announced, frontend, tls, http1, http2, tcp, bindOf });
+    const parts = { log, env, announced, frontend, tls, secured, http1, http2, tcp, bindOf };
+    const acceptor = acceptorOf(message.protocol, parts);
     const { accept } = acceptor;
     const reusePort = this.#options.sharesPorts;
     const engines = [http1, http2];
     const socket = await openBindSocket({ address: bindAddress, port, reusePort, frontend, accept, engines, log });
-    return { message, socket, acceptor };
+    return { message, socket, acceptor, secured };
   }
 }

@@ -105,7 +105,7 @@ export class Configuration {
     if (tls === undefined) {
       const hosts = this.#hosts.get(bind);
       const all = [...this.#listeners.values()].filter(({ message }) => message.bind === bind);
-      tls = bindTls(all, (name) => hosts?.find(name)?.tls, this.frontendOf(bind).tls);
+      tls = bindTls(all, (name) => hosts?.find(name), this.frontendOf(bind).tls);
       this.#tls.set(bind, tls);
     }
     return tls;

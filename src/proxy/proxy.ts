@@ -8,6 +8,7 @@ import type { Expression } from "../cel/expression.ts";
 import { environmentOf, type Place } from "../cel/places.ts";
 import type { ApplyResult, Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { Bind } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { type Clock, systemClock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import { monotonicMs } from "../lib/monotonic.ts";
@@ -35,6 +36,8 @@ export interface ProxyOptions {
   /** Addresses and ranges whose X-Forwarded headers are kept where no policy names others. */
   readonly trustedProxies?: readonly string[];
   readonly nowMs?: () => number;
+  /** For what waits: the end of connections. */
+  readonly clock?: Clock;
   readonly connectTimeoutMs?: number;
   /** What counts once for several threads; without it this one is alone. */
   readonly shared?: SharedState;
@@ -110,6 +113,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   );
   const binds = new Binds({
     log,
+    clock: options.clock ?? systemClock,
     bindAddress: options.bindAddress,
     podName: options.podName ?? hostname(),
     configuration,

@@ -24,14 +24,14 @@ export interface DataPlane {
 interface Serving {
   readonly proxy: Proxy;
   filterChanged(): void;
-  /** Hands over what is still to be logged. */
-  flush(): void;
+  /** Ends everything, and logs what there is to say about it. */
+  end(): Promise<void>;
 }
 
 export async function startDataPlane(options: DataPlaneOptions, processLog: ProcessLog): Promise<DataPlane> {
   const { log, filter } = processLog;
   const metrics = createMetrics(VERSION);
-  const { proxy, filterChanged, flush } = serve(options, processLog, metrics);
+  const { proxy, filterChanged, end } = serve(options, processLog, metrics);
   const pending = new Set(["configuration"]);
   const shutdown = createShutdown({
     proxy,
@@ -64,8 +64,7 @@ export async function startDataPlane(options: DataPlaneOptions, processLog: Proc
     pending,
     async stop() {
       await shutdown.over();
-      flush();
-      proxy.close();
+      await end();
       await Promise.all(servers.map((server) => server.close()));
     },
   };
@@ -84,7 +83,7 @@ function serve(options: DataPlaneOptions, { log, filter }: ProcessLog, metrics: 
   if (options.workers > 1) {
     const { workers: count } = options;
     const proxy = createWorkers({ ...shared, count, version: VERSION, filter, metrics, write: writeToStderr });
-    return { proxy, filterChanged: () => proxy.filterChanged(), flush: () => undefined };
+    return { proxy, filterChanged: () => proxy.filterChanged(), end: () => proxy.end() };
   }
   const accessLog = createAccessLog({
     write: (lines) => process.stderr.write(lines),
@@ -92,7 +91,14 @@ function serve(options: DataPlaneOptions, { log, filter }: ProcessLog, metrics: 
     enabled: () => isEnabled(filter, "request", "info"),
   });
   const proxy = createProxy({ ...shared, telemetry: { metrics, accessLog } });
-  return { proxy, filterChanged: () => undefined, flush: () => accessLog.close() };
+  const end = async (): Promise<void> => {
+    proxy.close();
+    await proxy.drain();
+    // What was on the sockets hears of their end a turn later.
+    await new Promise(setImmediate);
+    accessLog.close();
+  };
+  return { proxy, filterChanged: () => undefined, end };
 }
 
 /** Resolves when stderr has room for more. */

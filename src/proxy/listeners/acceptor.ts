@@ -16,6 +16,7 @@ import { peerOf, type Env, type Peer } from "./peer.ts";
 import { takeByPreface } from "./preface.ts";
 import { readProxyHeader } from "./proxy-header.ts";
 import { refuseSocket } from "./refuse-socket.ts";
+import type { SecuredConnections } from "./secured.ts";
 import { TlsLayer, type BindTls } from "./server-tls.ts";
 import type { TcpEngine } from "./tcp.ts";
 
@@ -27,6 +28,7 @@ export interface AcceptorParts {
   readonly frontend: () => Frontend;
   /** Asked for every connection. */
   readonly tls: () => BindTls;
+  readonly secured: SecuredConnections;
   readonly http1: Engine;
   readonly http2: Engine;
   readonly tcp: TcpEngine;
@@ -127,7 +129,8 @@ function unwrapperOf(protocol: Protocol, parts: AcceptorParts): (socket: Socket)
       };
     case Protocol.HTTPS: {
       const onSecure = (socket: TLSSocket): void => {
-        if (isAdmitted(socket, parts)) (socket.alpnProtocol === "h2" ? http2 : http1).take(socket);
+        if (!isAdmitted(socket, parts)) return;
+        parts.secured.add(socket, (socket.alpnProtocol === "h2" ? http2 : http1).take(socket), tls());
       };
       const layer = new TlsLayer({ log, tls, protocols: ["h2", "http/1.1"], onSecure });
       return (socket) => layer.accept(socket);

@@ -10,11 +10,19 @@ interface Placed {
 
 export function bindTls(
   listeners: readonly Placed[],
-  find: BindTls["find"],
+  find: (name: string) => Placed | undefined,
   frontend: FrontendTls | undefined,
 ): BindTls {
+  const settings = new Map<Listener, string>();
   return {
-    find,
+    find: (name) => find(name)?.tls,
+    settingsOf(name) {
+      const message = find(name)?.message;
+      if (message?.tls === undefined) return undefined;
+      let text = settings.get(message);
+      if (text === undefined) settings.set(message, (text = settingsText(message, frontend)));
+      return text;
+    },
     clients: strictest(listeners),
     handshakeTimeoutMs: frontend?.handshakeTimeoutMs || HANDSHAKE_TIMEOUT_MS,
     choice: tlsChoice(undefined, frontend),
@@ -26,4 +34,8 @@ export function bindTls(
 function strictest(listeners: readonly Placed[]): ClientCertificates {
   const modes = new Set(listeners.map(({ tls }) => tls?.clients));
   return modes.has("required") ? "required" : modes.has("optional") ? "optional" : "ignored";
+}
+
+function settingsText({ key, hostname, tls }: Listener, frontend: FrontendTls | undefined): string {
+  return JSON.stringify([key, hostname, { ...tls, certificatePem: "", privateKeyPem: "" }, frontend]);
 }

@@ -1,5 +1,6 @@
 /** What speaks a protocol on connections that are handed to it, and what the engines have in common. */
 import type { Socket } from "node:net";
+import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { Outcome } from "../pipeline/exchange.ts";
 import type { HttpExchange } from "../pipeline/http-exchange.ts";
@@ -8,9 +9,15 @@ import type { Announced } from "./announced.ts";
 import type { Frontend } from "./frontend.ts";
 import type { Env } from "./peer.ts";
 
+/** One connection. */
+export interface Served {
+  /** Tells the client to end it; it ends with the answers under way, and soon without one. */
+  retire(): void;
+}
+
 export interface Engine {
   /** @param socket plain, or a TLSSocket whose handshake is over */
-  take(socket: Socket): void;
+  take(socket: Socket): Served;
   /** From now on each connection is told to end with the answers that are under way, as are those that are still taken. */
   announce(): void;
   /** Announces, and ends those that are idle. */
@@ -24,6 +31,7 @@ export interface EngineOptions {
   readonly env: Env;
   readonly announced: Announced;
   readonly log: Logger;
+  readonly clock: Clock;
   /** Asked for every connection. */
   readonly frontend: () => Frontend;
   /** Where every request enters; asked anew for each. */

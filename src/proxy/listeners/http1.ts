@@ -8,7 +8,7 @@ import type { Logger } from "../../lib/log.ts";
 import type { ProxyError } from "../errors.ts";
 import type { Outcome } from "../pipeline/exchange.ts";
 import { isOffer, type RequestHead } from "./arrival.ts";
-import type { Engine, EngineOptions } from "./engine.ts";
+import type { Engine, EngineOptions, Served } from "./engine.ts";
 import type { Frontend, Http1Settings } from "./frontend.ts";
 import { Http1UpgradeWire } from "./http1-upgrade.ts";
 import { Http1Wire } from "./http1-wire.ts";
@@ -19,6 +19,7 @@ import { receive, type Host, type Visit } from "./visit.ts";
 
 const MAX_HEADER_BYTES = 65_536;
 const CHECK_INTERVAL_MS = 1_000;
+const RETIRED_IDLE_MS = 5_000;
 
 export function createHttp1(options: EngineOptions): Engine {
   const state: State = { draining: false, connections: new WeakMap() };
@@ -31,7 +32,9 @@ export function createHttp1(options: EngineOptions): Engine {
         newest?.retire();
         newest = new SettledServer(frontend, state, servers);
       }
-      newest.take(socket, new Connection(socket, options, frontend, state));
+      const connection = new Connection(socket, options, frontend, state);
+      newest.take(socket, connection);
+      return connection;
     },
     announce() {
       state.draining = true;
@@ -136,7 +139,7 @@ interface Pending {
 const MAX_PENDING = 100;
 const MAX_PENDING_BYTES = 65_536;
 
-class Connection implements Host {
+class Connection implements Host, Served {
   readonly #socket: Socket;
   readonly #peer: Peer;
   readonly #options: EngineOptions;
@@ -176,6 +179,12 @@ class Connection implements Host {
 
   get draining(): boolean {
     return this.#isLast || this.#state.draining;
+  }
+
+  /** An idle client may be about to ask: it gets its answer, which says that it was the last, if it asks soon. */
+  retire(): void {
+    this.#isLast = true;
+    this.#socket.once("close", this.#options.clock.after(RETIRED_IDLE_MS, this.#growOld.bind(this)));
   }
 
   /** Ends with the answer that is under way, which says so; at once without one. */

@@ -16,6 +16,7 @@ import type { Outcome } from "../pipeline/exchange.ts";
 import type { RequestHead } from "./arrival.ts";
 import { Calm } from "./calm.ts";
 import type { Engine, EngineOptions } from "./engine.ts";
+import { Farewell } from "./farewell.ts";
 import type { Frontend } from "./frontend.ts";
 import { Http2UpgradeWire, upgradeHead } from "./http2-upgrade.ts";
 import { Http2Wire } from "./http2-wire.ts";
@@ -29,19 +30,22 @@ const MAX_STREAMS = 200;
 const IDLE_TIMEOUT_MS = 600_000;
 
 export function createHttp2(options: EngineOptions): Engine {
-  const state: State = { draining: false, sessions: new Set() };
+  const state: State = { draining: false, farewells: new Map(), arriving: undefined };
   let frontend: Frontend | undefined;
   let server: Http2Server | undefined;
   const announce = (): void => {
     state.draining = true;
-    for (const session of state.sessions) session.close();
+    for (const farewell of state.farewells.values()) farewell.begin();
   };
   return {
     take(socket) {
       const now = options.frontend();
       // A server holds the settings of its sessions; those that are open keep the server that they began with.
       if (server === undefined || frontend !== now) server = createServerFor((frontend = now), options, state);
+      state.arriving = socket;
+      // The session is made in this turn.
       server.emit("connection", socket);
+      return { retire: () => state.farewells.get(socket)?.begin() };
     },
     announce,
     drain: announce,
@@ -50,12 +54,13 @@ export function createHttp2(options: EngineOptions): Engine {
 
 interface State {
   draining: boolean;
-  readonly sessions: Set<ServerHttp2Session>;
+  readonly farewells: Map<Socket, Farewell>;
+  /** What the next session reads and writes. */
+  arriving: Socket | undefined;
 }
 
 function createServerFor(frontend: Frontend, options: EngineOptions, state: State): Http2Server {
   const { http2, maxConnectionMs } = frontend;
-  const { sessions } = state;
   const server = createServer({
     settings: {
       initialWindowSize: http2.windowBytes,
@@ -73,11 +78,14 @@ function createServerFor(frontend: Frontend, options: EngineOptions, state: Stat
     streamResetRate: 500,
   });
   server.on("session", (session) => {
-    sessions.add(session);
-    const age = maxConnectionMs === undefined ? undefined : setTimeout(() => session.close(), maxConnectionMs);
+    // Only `take` makes sessions.
+    const socket = state.arriving as Socket;
+    const farewell = new Farewell(session, socket, options.clock);
+    state.farewells.set(socket, farewell);
+    const age = maxConnectionMs === undefined ? undefined : setTimeout(() => farewell.begin(), maxConnectionMs);
     const pinger = http2.pingIntervalMs === undefined ? undefined : new Pinger(session, http2.pingIntervalMs, http2);
     session.on("close", () => {
-      sessions.delete(session);
+      state.farewells.delete(socket);
       clearTimeout(age);
       pinger?.stop();
     });
@@ -90,7 +98,7 @@ function createServerFor(frontend: Frontend, options: EngineOptions, state: Stat
     const idle = connection.idleFrame.bind(connection);
     session.on("ping", idle);
     session.on("remoteSettings", idle);
-    if (state.draining) session.close();
+    if (state.draining) farewell.begin();
   });
   return server;
 }

@@ -38,6 +38,8 @@ export interface ServerTls {
 export interface BindTls {
   /** @param name in lower case; "" when the client sent none */
   find(name: string): ServerTls | undefined;
+  /** All that a handshake with the name agrees on, its listener included, but for the certificate. */
+  settingsOf(name: string): string | undefined;
   readonly clients: ClientCertificates;
   readonly handshakeTimeoutMs: number;
   /** Of listeners that do not choose for themselves. */

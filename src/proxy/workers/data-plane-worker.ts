@@ -41,7 +41,14 @@ const main = new Channel<MainProtocol, WorkerProtocol>(parentPort, {
   },
   async drain() {
     await proxy.drain();
-    accessLog.flush();
+  },
+  async end() {
+    proxy.close();
+    await proxy.drain();
+    // What was on the sockets hears of their end a turn later.
+    await new Promise(setImmediate);
+    accessLog.close();
+    await main.ask("lines", "");
   },
 });
 const log = createLogger(filter, (line) => void main.ask("lines", line));

@@ -45,6 +45,8 @@ export interface WorkerProtocol {
   readonly announce: { readonly ask: undefined; readonly answer: undefined };
   /** Stops accepting; answered when the last connection is gone. */
   readonly drain: { readonly ask: undefined; readonly answer: undefined };
+  /** Cuts what is left off; answered when everything about it is handed over. */
+  readonly end: { readonly ask: undefined; readonly answer: undefined };
 }
 
 export interface Collected {

@@ -36,11 +36,14 @@ export interface WorkersOptions {
 }
 
 export interface Workers extends Proxy {
+  /** Ends everything, and waits a little for what there is to log about it. */
+  end(): Promise<void>;
   filterChanged(): void;
   /** Those that serve at the moment. */
   readonly threads: ReadonlySet<WorkerThread>;
 }
 
+const FLUSH_MS = 5_000;
 const FIRST_WAIT_MS = 50;
 const LONGEST_WAIT_MS = 10_000;
 /** After so long a life a death is no crash loop. */
@@ -142,6 +145,13 @@ class WorkerPool implements Workers {
   async drain(): Promise<void> {
     this.#stopped = true;
     await this.#askAll((thread) => thread.channel.ask("drain", undefined));
+  }
+
+  async end(): Promise<void> {
+    this.#stopped = true;
+    const late = new Promise<void>((resolve) => void this.#clock.after(FLUSH_MS, resolve));
+    await Promise.race([this.#askAll((thread) => thread.channel.ask("end", undefined)), late]);
+    this.close();
   }
 
   close(): void {

@@ -25,6 +25,7 @@ import { createHttp1 } from "../../../src/proxy/listeners/http1.ts";
 import { createHttp2 } from "../../../src/proxy/listeners/http2.ts";
 import type { StageEnd } from "../../../src/proxy/pipeline/run.ts";
 import { sendHttp2 } from "../../support/http2.ts";
+import { systemClock } from "../../../src/lib/clock.ts";
 import { recordingLog } from "../../support/silent-log.ts";
 import { createSelfSigned, validNow } from "../../support/tls-upstream.ts";
 import { EXPECTED, NOT_YET, askAll, leavesOf, reasonOf } from "../../support/variable-table.ts";
@@ -129,6 +130,7 @@ async function serve(t: TestContext): Promise<Harness> {
     env: { podName: String(EXPECTED["env.podName"]?.is), namespace: "default", gateway: "gw" },
     announced: new Announced(),
     log: recordingLog().log,
+    clock: systemClock,
     frontend: () => frontend,
     stage: { chain: [], end, captureBytes: 0 },
     onFinished(exchange: Scope) {

@@ -38,7 +38,7 @@ test("log lines of all threads come whole", async (t) => {
   const clients = await connections(t, plane.port);
   for (let round = 0; round < 10; round++) for (const { socket } of clients) socket.write(REQUEST);
   await Promise.all(clients.map((client) => client.until(/(?:HTTP\/1\.1 200[^]*?hello){11}/)));
-  await plane.workers.drain();
+  await plane.workers.end();
   const lines = plane.written.join("").trimEnd().split("\n");
   assert.equal(lines.length, clients.length * 11);
   for (const line of lines) assert.equal((JSON.parse(line) as { scope: string }).scope, "request");
