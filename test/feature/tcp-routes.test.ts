@@ -1,8 +1,10 @@
 /** TCPRoute and TLSRoute from manifests to bytes: connections go where the objects say, and follow a change. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { request } from "node:https";
 import { connect } from "node:net";
 import { test } from "node:test";
+import tls from "node:tls";
 import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
 import { startEcho } from "../support/echo.ts";
 import { documents, pemObject, startGateway, staticBackend } from "../support/gateway.ts";
@@ -78,6 +80,14 @@ test("a TLSRoute passes the handshake on, and a TCPRoute behind our own handshak
   const portOf = (port: number) => Number(new URL(gateway.url(port)).port);
   assert.match(await ask(portOf(8443), secure.authority), /"serverName":"localhost"/);
   assert.match(await ask(portOf(9443), authority.certificate), /"url":"\/"/);
+});
+
+test("a TLS client whose name no listener has is cut off without an alert", async (t) => {
+  const gateway = await startGateway(contextOf(t), GATEWAY);
+  const port = Number(new URL(gateway.url(8443)).port);
+  const socket = tls.connect({ host: "127.0.0.1", port, servername: "other.test" });
+  const [error] = (await once(socket, "error")) as [NodeJS.ErrnoException]; // as the event is declared
+  assert.equal(error.code, "ECONNRESET");
 });
 
 test("a connection that no route takes is closed without a byte", async (t) => {

@@ -132,12 +132,12 @@ function unwrapperOf(protocol: Protocol, parts: AcceptorParts): (socket: Socket)
         if (!isAdmitted(socket, parts)) return;
         parts.secured.add(socket, (socket.alpnProtocol === "h2" ? http2 : http1).take(socket), tls());
       };
-      const layer = new TlsLayer({ log, tls, protocols: ["h2", "http/1.1"], onSecure });
+      const layer = new TlsLayer({ log, tls, protocols: ["h2", "http/1.1"], alerts: true, onSecure });
       return (socket) => layer.accept(socket);
     }
     case Protocol.TLS: {
       const onSecure = (socket: TLSSocket): void => takeBytes(socket, socket.servername || "", parts);
-      return acceptByName(parts, new TlsLayer({ log, tls, protocols: [], onSecure }));
+      return acceptByName(parts, new TlsLayer({ log, tls, protocols: [], alerts: false, onSecure }));
     }
     case Protocol.TCP:
       return (socket) => takeBytes(socket, "", parts);

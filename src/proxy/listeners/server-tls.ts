@@ -88,6 +88,8 @@ export interface TlsLayerOptions {
   /** Asked for every connection. */
   readonly tls: () => BindTls;
   readonly protocols: readonly string[];
+  /** Whether a client that gets no handshake hears why. Routes of bytes say nothing: the Gateway API wants the end alone. */
+  readonly alerts: boolean;
   readonly onSecure: (socket: TLSSocket) => void;
 }
 
@@ -124,7 +126,8 @@ export class TlsLayer {
   #refuse(socket: Socket, serverName: string, isKnown: boolean): void {
     const reason = isKnown ? "no usable certificate" : "no listener of this name";
     this.#options.log.debug("handshake refused", { peer: socket.remoteAddress ?? "", server_name: serverName, reason });
-    refuseHandshake(socket, isKnown ? ALERT.handshakeFailure : ALERT.unrecognizedName);
+    if (this.#options.alerts) refuseHandshake(socket, isKnown ? ALERT.handshakeFailure : ALERT.unrecognizedName);
+    else socket.destroy();
   }
 
   #shake(socket: Socket, tls: BindTls, choice: TlsChoiceOptions): void {

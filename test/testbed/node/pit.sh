@@ -6,7 +6,7 @@
 set -euo pipefail
 
 NODE_ADDRESS=10.88.0.1
-# Services, load balancers: nothing has these addresses, kube-proxy's rules take the packets.
+# Services, load balancers: what kube-proxy does not take is refused at once, as a closed port of the node is.
 VIRTUAL="10.96.0.0/16 10.89.0.0/16"
 # More than a small machine has: pods of tests ask for far more than they use, and have to run all the same.
 PROCESSORS=32
@@ -75,7 +75,7 @@ inside() {
   mount --bind "$directory/cni-state" /var/lib/cni
   ip link set lo up
   ip addr add "$NODE_ADDRESS/32" dev lo
-  for range in $VIRTUAL; do ip route add "$range" dev lo src "$NODE_ADDRESS"; done
+  for range in $VIRTUAL; do ip route add local "$range" dev lo src "$NODE_ADDRESS"; done
   sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.route_localnet=1
   echo ready
   while IFS= read -r line; do eval "$line" </dev/null & done
