@@ -2,8 +2,6 @@
  * The way out to upstreams: per target a pool of HTTP/1.1 connections, one of HTTP/2 connections, or both. Where the
  * handshake decides (ALPN), one connection asks and the other requests wait for what it learns.
  */
-import { toJsonString } from "@bufbuild/protobuf";
-import { BackendTcpSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ProxyError } from "../errors.ts";
 import { AbsolutePool } from "./absolute-form.ts";
 import type { Resolver } from "./dns.ts";
@@ -12,7 +10,7 @@ import { Http2Pool } from "./http2.ts";
 import { Negotiation } from "./negotiation.ts";
 import type { Pool, PoolSettings, Settle } from "./pool.ts";
 import { openRaw } from "./raw-call.ts";
-import { tlsKey } from "./tls.ts";
+import { targetKey } from "./target-key.ts";
 import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "./upstream.ts";
 
 export interface UpstreamOptions {
@@ -35,7 +33,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   };
   let closed = false;
   const originOf = (target: UpstreamTarget): Origin => {
-    const key = originKey(target);
+    const key = targetKey(target);
     let origin = origins.get(key);
     if (origin === undefined) origins.set(key, (origin = new Origin(target, settings)));
     byTarget.set(target, origin);
@@ -70,13 +68,6 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       origins.clear();
     },
   };
-}
-
-function originKey(target: UpstreamTarget): string {
-  const place = target.unixPath === "" ? `${target.host} ${target.port}` : `unix ${target.unixPath} ${target.host}`;
-  const { tls, tcp, proxy } = target;
-  const socket = tcp === undefined ? "" : toJsonString(BackendTcpSchema, tcp);
-  return `${place}|${socket}|${proxy?.key ?? ""}|${tls === undefined ? "" : tlsKey(tls)}`;
 }
 
 class Origin {

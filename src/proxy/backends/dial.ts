@@ -3,13 +3,13 @@
  * of time holds for all of it. Out: a socket that can be used at once; or an error.
  */
 import { isIP, type Socket, type SocketConnectOpts } from "node:net";
-import { connect as connectTls } from "node:tls";
 import { messageOf } from "../../lib/errors.ts";
 import { ProxyError } from "../errors.ts";
 import { keepAlive, keepaliveTimes } from "../keepalive.ts";
 import { requestTunnel } from "./connect-request.ts";
 import type { ForwardProxy } from "./connection.ts";
 import type { Resolver } from "./dns.ts";
+import { handshake, unreachable } from "./handshake.ts";
 import { Race } from "./race.ts";
 import { tlsOptions } from "./tls.ts";
 import type { UpstreamTarget } from "./upstream.ts";
@@ -101,13 +101,13 @@ export class Dial {
     const { tls, host, proxy } = target;
     if (proxy === undefined) {
       const socket = await this.#connect(target);
-      return tls === undefined ? socket : this.#secure(socket, tlsOptions(tls, host, this.#protocols));
+      return tls === undefined ? socket : handshake(socket, tlsOptions(tls, host, this.#protocols));
     }
     if (target.unixPath !== "") throw new ProxyError("backend_invalid", { detail: "no proxy leads to a Unix socket" });
     const { via, rest } = await this.#through(proxy);
     if (tls !== undefined) {
       if (rest.length > 0) throw new ProxyError("upstream_unreachable", { detail: "spoke before the handshake" });
-      return this.#secure(via, tlsOptions(tls, host, this.#protocols));
+      return handshake(via, tlsOptions(tls, host, this.#protocols));
     }
     if (rest.length > 0) via.unshift(rest);
     return via;
@@ -121,7 +121,7 @@ export class Dial {
     try {
       const plain = await this.#connect({ ...on, tcp: on.tcp ?? this.#target.tcp });
       // Whatever the proxy would like to speak: a tunnel is asked for in HTTP/1.1.
-      const via = on.tls === undefined ? plain : await this.#secure(plain, tlsOptions(on.tls, on.host, ["http/1.1"]));
+      const via = on.tls === undefined ? plain : await handshake(plain, tlsOptions(on.tls, on.host, ["http/1.1"]));
       const { stopsAtProxy = false } = this.#settings;
       const rest = stopsAtProxy ? NOTHING : await requestTunnel(via, authorityOf(this.#target), authorization);
       healthy = true;
@@ -156,23 +156,6 @@ export class Dial {
       throw new ProxyError("upstream_unreachable", { detail, cause });
     }
   }
-
-  #secure(socket: Socket, options: ReturnType<typeof tlsOptions>): Promise<Socket> {
-    return new Promise((resolve, reject) => {
-      const secured = connectTls({ ...options, socket });
-      this.#socket = secured;
-      let failure: Error | undefined;
-      const keep = (error: Error): void => void (failure ??= error);
-      const close = (): void => reject(unreachable(failure ?? new Error("closed during the handshake")));
-      secured.on("error", keep);
-      secured.on("close", close);
-      secured.once("secureConnect", () => {
-        secured.off("error", keep);
-        secured.off("close", close);
-        resolve(secured);
-      });
-    });
-  }
 }
 
 /** The destination as it is named to a proxy: never looked up here. */
@@ -183,8 +166,4 @@ export function authorityOf({ host, port }: Pick<UpstreamTarget, "host" | "port"
 function protocolOf(socket: Socket): string | undefined {
   const { alpnProtocol } = socket as Socket & { readonly alpnProtocol?: string | false | null };
   return typeof alpnProtocol === "string" ? alpnProtocol : undefined;
-}
-
-function unreachable(cause: Error): ProxyError {
-  return new ProxyError("upstream_unreachable", { detail: messageOf(cause), cause });
 }

@@ -39,6 +39,7 @@ export interface Callee {
   /** The name of the service in requests, with its port. */
   readonly authority: string;
   readonly auth: BackendSettings["auth"];
+  readonly http: BackendSettings["http"];
   /** Says that a call begins. @returns what its end is told: whether the service did well; undefined: no one can say */
   begin(): (healthy: boolean | undefined) => void;
 }
@@ -265,9 +266,9 @@ export class BackendRegistry {
    * @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused
    */
   callee(key: string): Callee {
-    const { destination, authority, auth } = this.#reach(key);
+    const { destination, authority, auth, http } = this.#reach(key);
     const endpoint = destination.pick();
-    return { target: destination.target(endpoint), authority, auth, begin: () => beginCall(endpoint) };
+    return { target: destination.target(endpoint), authority, auth, http, begin: () => beginCall(endpoint) };
   }
 
   /** As `callee`, for whoever passes bytes on. @throws ProxyError request_invalid too */
@@ -287,7 +288,10 @@ export class BackendRegistry {
       const deps = this.#deps(message, []);
       const settings = kind.case === "ai" ? create(BackendSettingsSchema) : deps.settings("", undefined);
       const destination = this.#destination(message, settings, deps);
-      this.#destinations.set(key, (known = { destination, authority: authorityOf(message), auth: settings.auth }));
+      this.#destinations.set(
+        key,
+        (known = { destination, authority: authorityOf(message), auth: settings.auth, http: settings.http }),
+      );
     }
     return known;
   }

@@ -58,6 +58,8 @@ export interface CalloutSink<Message> {
 }
 
 export interface CalloutStream<Message> {
+  /** How long the service may owe an answer, from its own settings; undefined: they say nothing. */
+  readonly patienceMs: number | undefined;
   /** @returns false to wait for `drain` */
   send(message: Message): boolean;
   /** Resolves when there is a connection, or when it is clear that there will be none; then the sink hears why. */

@@ -22,7 +22,8 @@ import { HeaderList } from "../../lib/header-list.ts";
 import { placeCredential } from "../backends/auth.ts";
 import { connectionOf, PLAIN } from "../backends/connection.ts";
 import type { Callee } from "../backends/registry.ts";
-import type { Upstream } from "../backends/upstream.ts";
+import type { Upstream, UpstreamVersion } from "../backends/upstream.ts";
+import { fixedVersion } from "../backends/version.ts";
 import { ProxyError } from "../errors.ts";
 import {
   CalloutError,
@@ -35,7 +36,7 @@ import {
 } from "./callout.ts";
 import { callUnary, openStream } from "./grpc-call.ts";
 import { GrpcChannels, MAX_IN_FLIGHT, type GrpcChannel } from "./grpc-channels.ts";
-import { callHttp } from "./http-call.ts";
+import { callHttp, failedCall } from "./http-call.ts";
 
 export interface CalloutsOptions {
   readonly upstream: Upstream;
@@ -50,7 +51,7 @@ export interface Callouts {
   close(): void;
 }
 
-/** What the brief gives an HTTP call; a gRPC call that hangs is no better. */
+/** Where the service's own settings say nothing. A gRPC call that hangs is no better than one over HTTP. */
 const CALL_TIMEOUT_MS = 2_000;
 /** Beyond the body itself: headers, attributes, metadata. */
 const MESSAGE_OVERHEAD_BYTES = 1_048_576;
@@ -85,8 +86,9 @@ class ServiceCallout implements Callout {
     message: MessageShape<I>,
     caller: Caller,
   ): Promise<MessageShape<O>> {
-    const { channel, metadata, begin } = this.#reach();
-    const call = { metadata, timeoutMs: CALL_TIMEOUT_MS, caller, settle: begin() };
+    const { channel, metadata, http, begin } = this.#reach();
+    const timeoutMs = http?.requestTimeoutMs || CALL_TIMEOUT_MS;
+    const call = { metadata, timeoutMs, caller, settle: begin() };
     // The method's own schema decoded the answer.
     return (await callUnary(channel, definitionOf(method), message, call)) as MessageShape<O>;
   }
@@ -96,21 +98,22 @@ class ServiceCallout implements Callout {
     sink: CalloutSink<MessageShape<O>>,
     caller: Caller,
   ): CalloutStream<MessageShape<I>> {
-    const { channel, metadata, begin } = this.#reach();
+    const { channel, metadata, http, begin } = this.#reach();
     // The method's own schema decodes what the sink gets.
     const untyped = sink as CalloutSink<Message>;
-    return openStream(channel, definitionOf(method), untyped, { metadata, caller, settle: begin() });
+    const patienceMs = http?.requestTimeoutMs || undefined;
+    return openStream(channel, definitionOf(method), untyped, { metadata, caller, patienceMs, settle: begin() });
   }
 
   async http(request: CalloutRequest, caller: Caller): Promise<CalloutAnswer> {
     const { upstream, bodyLimitBytes } = this.#options;
-    const { target, authority, auth, begin } = this.#find();
+    const { target, authority, auth, http, begin } = this.#find();
     if (this.#inFlight >= MAX_IN_FLIGHT) throw new CalloutError(`more than ${MAX_IN_FLIGHT} calls in flight`);
     const headers = new HeaderList(["host", request.authority ?? authority, ...request.headers.raw]);
     const { method, body } = request;
     const path = auth === undefined ? request.path : placeCredential(auth, headers, request.path);
-    const deadlineAtMs = performance.now() + CALL_TIMEOUT_MS;
-    const version = "negotiated" as const;
+    const deadlineAtMs = performance.now() + (http?.requestTimeoutMs || CALL_TIMEOUT_MS);
+    const version: UpstreamVersion = fixedVersion(http?.version) ?? "negotiated";
     const call = {
       version,
       method,
@@ -137,9 +140,13 @@ class ServiceCallout implements Callout {
     }
   }
 
-  #reach(): { channel: GrpcChannel; metadata: Metadata; begin: Callee["begin"] } {
-    const { target, authority, auth, begin } = this.#find();
-    return { channel: this.#channels.channel(target, authority), metadata: metadataOf(auth), begin };
+  #reach(): Pick<Callee, "http" | "begin"> & { readonly channel: GrpcChannel; readonly metadata: Metadata } {
+    const { target, authority, auth, http, begin } = this.#find();
+    try {
+      return { channel: this.#channels.channel(target, authority), metadata: metadataOf(auth), http, begin };
+    } catch (error) {
+      throw error instanceof ProxyError ? failedCall(error) : error;
+    }
   }
 }
 
@@ -166,6 +173,7 @@ function finderOf(place: ExternalService["place"] | undefined, { callee }: Callo
         target,
         authority: authorityOf(host, port, tls),
         auth: undefined,
+        http: undefined,
         begin: () => () => undefined,
       };
       return () => found;

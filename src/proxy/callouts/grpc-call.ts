@@ -61,9 +61,9 @@ export function openStream(
   channel: GrpcChannel,
   method: Method,
   sink: CalloutSink<Message>,
-  options: CallOptions,
+  options: CallOptions & { readonly patienceMs: number | undefined },
 ): CalloutStream<Message> {
-  const { metadata, caller, settle } = options;
+  const { metadata, caller, patienceMs, settle } = options;
   const client = channel.begin();
   const call: ClientDuplexStream<Message, Message> = client.makeBidiStreamRequest(
     method.path,
@@ -107,6 +107,7 @@ export function openStream(
     },
   });
   return {
+    patienceMs,
     send: (message) => over || call.write(message),
     connected: () =>
       Promise.race([

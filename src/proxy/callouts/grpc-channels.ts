@@ -2,12 +2,13 @@
  * gRPC connections to external services: one channel per target, reused by every policy, reconnected by the library.
  * Bounded: calls in flight, size of a message, time to notice that a peer is dead.
  */
-import { Client, credentials, type ChannelOptions } from "@grpc/grpc-js";
+import { Client, type ChannelOptions } from "@grpc/grpc-js";
 import { isIP } from "node:net";
-import { tlsKey } from "../backends/tls.ts";
+import type { ReachedProxy } from "../backends/connection.ts";
+import { targetKey } from "../backends/target-key.ts";
 import type { UpstreamTarget } from "../backends/upstream.ts";
 import { CalloutError } from "./callout.ts";
-import { TlsCredentials } from "./grpc-credentials.ts";
+import { WayCredentials } from "./grpc-credentials.ts";
 
 /** Calls to one service that may wait for its answer at the same time. */
 export const MAX_IN_FLIGHT = 4096;
@@ -32,15 +33,20 @@ export class GrpcChannels {
 
   /** @param authority what the service is called in the requests */
   channel(target: UpstreamTarget, authority: string): GrpcChannel {
+    // The proxy is chosen anew for each call: its endpoints come and go.
+    if (target.proxy !== undefined) return this.#keyed(target, target.proxy.reach(), authority);
     let channel = this.#byTarget.get(target);
-    if (channel === undefined || channel.closed) {
-      const key = keyOf(target, authority);
-      channel = this.#channels.get(key);
-      if (channel === undefined) {
-        channel = new GrpcChannel(target, authority, this.#maxMessageBytes);
-        this.#channels.set(key, channel);
-      }
-      this.#byTarget.set(target, channel);
+    if (channel === undefined || channel.closed)
+      this.#byTarget.set(target, (channel = this.#keyed(target, undefined, authority)));
+    return channel;
+  }
+
+  #keyed(target: UpstreamTarget, proxy: ReachedProxy | undefined, authority: string): GrpcChannel {
+    const key = keyOf(target, proxy, authority);
+    let channel = this.#channels.get(key);
+    if (channel === undefined) {
+      channel = new GrpcChannel({ target, proxy, authority }, this.#maxMessageBytes);
+      this.#channels.set(key, channel);
     }
     return channel;
   }
@@ -61,6 +67,13 @@ export class GrpcChannels {
   }
 }
 
+interface Way {
+  readonly target: UpstreamTarget;
+  readonly proxy: ReachedProxy | undefined;
+  /** What the service is called in the requests. */
+  readonly authority: string;
+}
+
 export class GrpcChannel {
   closed = false;
   readonly #open: () => Client;
@@ -69,11 +82,10 @@ export class GrpcChannel {
   #timeouts = 0;
   #usedAtMs = performance.now();
 
-  constructor(target: UpstreamTarget, authority: string, maxMessageBytes: number) {
+  constructor({ target, proxy, authority }: Way, maxMessageBytes: number) {
     const options = optionsOf(authority, maxMessageBytes);
-    const { tls } = target;
-    const security = tls === undefined ? credentials.createInsecure() : new TlsCredentials(tls, target.host);
-    this.#open = () => new Client(addressOf(target), security, options);
+    const security = new WayCredentials(target, proxy);
+    this.#open = () => new Client(addressOf(proxy?.target ?? target), security, options);
     this.#client = this.#open();
   }
 
@@ -105,8 +117,9 @@ export class GrpcChannel {
   }
 }
 
-function keyOf({ host, port, unixPath, tls }: UpstreamTarget, authority: string): string {
-  return `${unixPath === "" ? `${host} ${port}` : unixPath} ${authority} ${tls === undefined ? "" : tlsKey(tls)}`;
+function keyOf(target: UpstreamTarget, proxy: ReachedProxy | undefined, authority: string): string {
+  const via = proxy === undefined ? "" : `${targetKey(proxy.target)} ${proxy.authorization ?? ""}`;
+  return `${targetKey(target)} ${via} ${authority}`;
 }
 
 function addressOf({ host, port, unixPath }: UpstreamTarget): string {

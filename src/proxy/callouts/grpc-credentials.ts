@@ -1,26 +1,34 @@
 /**
- * TLS of a gRPC channel as a BackendTls message wants it. The library's own credentials send an address as a server
- * name, which RFC 6066 forbids, and check names in their own way; here the handshake is the one of every other client.
+ * The way of a gRPC channel beyond the connection that the library makes: through a proxy, and TLS as a BackendTls message
+ * wants it. The library's own credentials send an address as a server name, which RFC 6066 forbids, and check names in
+ * their own way; here the handshake is the one of every other client.
  */
 import type { Socket } from "node:net";
-import { connect } from "node:tls";
 import { CallCredentials, ChannelCredentials, type experimental } from "@grpc/grpc-js";
-import type { BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { requestTunnel } from "../backends/connect-request.ts";
+import type { ReachedProxy } from "../backends/connection.ts";
+import { authorityOf } from "../backends/dial.ts";
+import { handshake } from "../backends/handshake.ts";
 import { tlsOptions } from "../backends/tls.ts";
+import type { UpstreamTarget } from "../backends/upstream.ts";
+import { ProxyError } from "../errors.ts";
+import { keepAlive, keepaliveTimes } from "../keepalive.ts";
 
-export class TlsCredentials extends ChannelCredentials {
-  readonly #tls: BackendTls;
-  readonly #host: string;
+const PROTOCOLS = ["h2"];
 
-  /** @param host name or address that the connection goes to */
-  constructor(tls: BackendTls, host: string) {
+export class WayCredentials extends ChannelCredentials {
+  readonly #target: UpstreamTarget;
+  readonly #proxy: ReachedProxy | undefined;
+
+  /** @param proxy that the library connects to in place of the target */
+  constructor(target: UpstreamTarget, proxy: ReachedProxy | undefined) {
     super();
-    this.#tls = tls;
-    this.#host = host;
+    this.#target = target;
+    this.#proxy = proxy;
   }
 
   override _isSecure(): boolean {
-    return true;
+    return this.#target.tls !== undefined;
   }
 
   override _equals(other: ChannelCredentials): boolean {
@@ -33,18 +41,40 @@ export class TlsCredentials extends ChannelCredentials {
     callCredentials: CallCredentials = CallCredentials.createEmpty(),
   ): experimental.SecureConnector {
     return {
-      connect: (socket) => this.#handshake(socket),
+      connect: (socket) => this.#connect(socket),
       waitForReady: () => Promise.resolve(),
       getCallCredentials: () => callCredentials,
       destroy: () => undefined,
     };
   }
 
-  #handshake(socket: Socket): Promise<experimental.SecureConnectResult> {
-    return new Promise((resolve, reject) => {
-      const secured = connect({ ...tlsOptions(this.#tls, this.#host), ALPNProtocols: ["h2"], socket });
-      secured.once("secureConnect", () => resolve({ socket: secured, secure: true }));
-      secured.once("error", reject);
-    });
+  async #connect(socket: Socket): Promise<experimental.SecureConnectResult> {
+    const { tcp, tls } = this.#target;
+    keepAlive(socket, keepaliveTimes(tcp?.keepalive));
+    const limitMs = tcp?.connectTimeoutMs ?? 0;
+    const timer = limitMs === 0 ? undefined : setTimeout(giveUp, limitMs, socket);
+    try {
+      const via = this.#proxy === undefined ? socket : await this.#through(socket, this.#proxy);
+      if (tls === undefined) return { socket: via, secure: false };
+      const options = { ...tlsOptions(tls, this.#target.host), ALPNProtocols: PROTOCOLS };
+      return { socket: await handshake(via, options), secure: true };
+    } finally {
+      clearTimeout(timer);
+    }
   }
+
+  async #through(socket: Socket, { target, authorization }: ReachedProxy): Promise<Socket> {
+    const options = target.tls === undefined ? undefined : tlsOptions(target.tls, target.host, ["http/1.1"]);
+    const via = options === undefined ? socket : await handshake(socket, options);
+    const rest = await requestTunnel(via, authorityOf(this.#target), authorization);
+    if (rest.length === 0) return via;
+    if (this.#target.tls !== undefined)
+      throw new ProxyError("upstream_unreachable", { detail: "spoke before the handshake" });
+    via.unshift(rest);
+    return via;
+  }
+}
+
+function giveUp(socket: Socket): void {
+  socket.destroy(new Error("connect timeout"));
 }

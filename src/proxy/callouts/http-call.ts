@@ -22,10 +22,14 @@ export async function callHttp(
       body: body === null ? Buffer.alloc(0) : await readWhole(body, limitBytes),
     };
   } catch (error) {
-    if (error instanceof ProxyError && error.code !== "request_timeout")
-      throw new CalloutError(`${error.message}: ${error.detail ?? error.code}`, { cause: error });
-    throw error;
+    throw error instanceof ProxyError && error.code !== "request_timeout" ? failedCall(error) : error;
   }
+}
+
+/** A way that is closed on purpose is no failure of the service, and no failure mode opens it. */
+export function failedCall(error: ProxyError): CalloutError {
+  const misconfigured = error.code === "backend_invalid" || error.code === "policy_refused";
+  return new CalloutError(`${error.message}: ${error.detail ?? error.code}`, { cause: error, misconfigured });
 }
 
 async function readWhole(body: BodyStream, limitBytes: number): Promise<Buffer> {

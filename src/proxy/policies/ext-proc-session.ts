@@ -40,7 +40,7 @@ interface Waiter {
   reject(error: Error): void;
 }
 
-/** A processor that owes an answer is given up after so long without a word. */
+/** A processor that owes an answer is given up after so long without a word, where its own settings say nothing. */
 const SILENCE_MS = 5_000;
 
 export class ProcSession implements CalloutSink<ProcessingResponse> {
@@ -158,8 +158,9 @@ export class ProcSession implements CalloutSink<ProcessingResponse> {
   owe(change: 1 | -1): void {
     this.#owed += change;
     clearTimeout(this.#timer);
-    if (this.#owed > 0 && !this.#over)
-      this.#timer = setTimeout(() => this.fail(new CalloutError("the processor does not answer")), SILENCE_MS);
+    if (this.#owed === 0 || this.#over) return;
+    const giveUp = (): void => this.fail(new CalloutError("the processor does not answer"));
+    this.#timer = setTimeout(giveUp, this.#stream.patienceMs ?? SILENCE_MS);
   }
 
   pause(): void {

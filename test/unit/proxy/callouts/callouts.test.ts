@@ -51,6 +51,7 @@ function open(
     callee: () => ({
       authority: "auth.example:9000",
       auth: undefined,
+      http: undefined,
       begin: () => (healthy) => {
         samples.push(healthy);
         first.resolve();
