@@ -5,6 +5,7 @@
  */
 import { createServer } from "node:http";
 import { startMetricsServer } from "../../admin/server.ts";
+import { collectWhenIdle } from "../../lib/collect-when-idle.ts";
 import { FatalError } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import { createKubernetesClient, type KubernetesClient } from "../../sources/kubernetes/client.ts";
@@ -67,6 +68,7 @@ export async function runController(options: ControllerOptions): Promise<void> {
     report: (problems) => problems.forEach(({ message }) => log.warn(message)),
   });
   await Promise.race([started, stopped]);
+  collectWhenIdle();
   synced = true;
   const port = await xds.listen(options.xdsAddress);
   log.info("serving data planes", { address: `${options.xdsAddress.host}:${port}`, server: client.server });

@@ -1,5 +1,6 @@
 /** `gwproxy proxy`: a controller's resources to traffic. */
 import { readFile } from "node:fs/promises";
+import { collectWhenIdle } from "../../lib/collect-when-idle.ts";
 import { createXdsClient } from "../../xds/client/connection.ts";
 import type { ProxyOptions } from "../commands/proxy.ts";
 import type { Terminal } from "../output.ts";
@@ -30,6 +31,7 @@ export async function runProxy(options: ProxyOptions, terminal: Terminal): Promi
   const stopped = stopSignal();
   client.start();
   await Promise.race([client.ready, stopped]);
+  collectWhenIdle();
   plane.pending.delete("configuration");
   for (const listener of plane.proxy.listeners()) {
     terminal.out(

@@ -1,5 +1,6 @@
 /** `gwproxy up`: the directory source, the translator and the data plane in one process, and what they have to say. */
 import type { ApplyResult, ResourceUpdate } from "../../ir/resource.ts";
+import { collectWhenIdle } from "../../lib/collect-when-idle.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { SourceProblem } from "../../sources/source.ts";
 import { createTranslator } from "../../translator/translate.ts";
@@ -56,6 +57,7 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
 
   const stopped = stopSignal();
   await embedded.start();
+  collectWhenIdle();
   plane.pending.delete("configuration");
   if (listening.size === 0) reporter.idle();
   await stopped;

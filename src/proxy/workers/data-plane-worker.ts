@@ -3,6 +3,7 @@
  * share; log lines and counts for the main thread.
  */
 import { parentPort, workerData } from "node:worker_threads";
+import { collectWhenIdle } from "../../lib/collect-when-idle.ts";
 import { createLogger, isEnabled, parseLogFilter } from "../../lib/log.ts";
 import { createAccessLog } from "../../telemetry/access-log.ts";
 import { createMetrics } from "../../telemetry/metrics.ts";
@@ -27,9 +28,12 @@ if (parentPort === null) throw new Error("this is a thread of gwproxy, not a pro
 // Made by WorkerThread.
 const settings = workerData as WorkerSettings;
 const filter = parseLogFilter(settings.logFilter) ?? { level: "info" as const, modules: new Map() };
+let isFirst = true;
 const main = new Channel<MainProtocol, WorkerProtocol>(parentPort, {
   async apply(update) {
     const { refused } = await proxy.apply(decodeUpdate(update));
+    if (isFirst) collectWhenIdle();
+    isFirst = false;
     return { refused, listeners: proxy.listeners() };
   },
   collect,
