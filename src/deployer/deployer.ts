@@ -151,14 +151,20 @@ export class Deployer {
     const placement = this.#wanted(key);
     if (placement === undefined) return;
     const { client } = this.#options;
+    if (placement.isForeign) return this.#withdraw(placement);
     const plan = this.#plan(placement, await findSessionKey(client, placement.gateway, this.#secretOf(placement)));
     await carryOut(plan, client, this.#comparison, (object) => void this.#children.set(object));
+  }
+
+  async #withdraw({ gateway, uid }: Placement): Promise<void> {
+    const plan = planChanges([], this.#children.of(nameKey(gateway)), uid, this.#comparison);
+    await carryOut(plan, this.#options.client, this.#comparison, () => undefined);
   }
 
   /** Whether what was seen is still what should be; if not, it is mended. */
   #check(key: string): void {
     const placement = this.#wanted(key);
-    if (placement === undefined) return;
+    if (placement === undefined || placement.isForeign) return;
     if (this.#queue.has(key)) return void this.#unsure.add(key);
     const secret = this.#secretOf(placement);
     const sessionKey = secret === undefined ? undefined : sessionKeyOf(secret);
@@ -172,7 +178,8 @@ export class Deployer {
     const placement = this.#isLeading ? this.#placements.get(key) : undefined;
     if (placement === undefined || placement.fault !== undefined || placement.addressFault !== undefined)
       return undefined;
-    return servicePorts(placement, this.#settings).length === 0 ? undefined : placement;
+    const hasPort = placement.isForeign || servicePorts(placement, this.#settings).length > 0;
+    return hasPort ? placement : undefined;
   }
 
   #plan(placement: Placement, sessionKey: string): Plan {

@@ -1,4 +1,8 @@
-/** Which objects of a Gateway are no longer part of its data plane. Only what a Gateway's controller owns is ever deleted. */
+/**
+ * Which objects of a Gateway are no longer part of its data plane. Nothing is deleted but what the Gateway controls and
+ * what bears our label: other programs make objects for Gateways too.
+ */
+import { MANAGED_BY, MANAGED_BY_LABEL } from "../api/data-plane.ts";
 import { objectId, objectKey, type KubeObject, type ObjectMeta } from "../api/object.ts";
 import { GATEWAY_GROUP, nameKey } from "../api/refs.ts";
 import type { Manifest } from "./context.ts";
@@ -32,6 +36,9 @@ export function ownerOf({ metadata }: KubeObject): Owner | undefined {
 /** @param children objects that a Gateway of this name controls */
 export function superfluous(children: Iterable<KubeObject>, wanted: readonly Manifest[], uid: string): KubeObject[] {
   const kept = new Set(wanted.map((manifest) => objectKey(objectId(manifest))));
-  // What an earlier Gateway of that name left behind is for the garbage collector.
-  return [...children].filter((child) => ownerOf(child)?.uid === uid && !kept.has(objectKey(objectId(child))));
+  return [...children].filter((child) => {
+    const isOurs = child.metadata.labels?.[MANAGED_BY_LABEL] === MANAGED_BY;
+    // What an earlier Gateway of that name left behind is for the garbage collector.
+    return isOurs && ownerOf(child)?.uid === uid && !kept.has(objectKey(objectId(child)));
+  });
 }

@@ -107,7 +107,7 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
     return translateGateway(gateway, setsOfGateway(gateway, sets, read), { secrets, grants, read });
   });
   const { parameters } = inputs;
-  const placements = declarePlacements(graph, gateways, { gateways: inputs.gateways, parameters });
+  const placements = declarePlacements(graph, { gateways: inputs.gateways, parameters, views: gateways, classes });
   const listenerSets = graph.derive("listener set views", inputs.listenerSets, (_key, set, read) => {
     const gateway = read.get(gateways, gatewayOfSet(set) ?? "");
     return gateway?.sets.find(({ id }) => deepEqual(id, objectId(set)));

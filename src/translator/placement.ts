@@ -5,10 +5,10 @@
  */
 import type { Gateway, GatewaySpecAddress } from "../../generated/types/gateway-api/gateway.ts";
 import { Reason } from "../api/conditions.ts";
-import type { ObjectId } from "../api/object.ts";
+import { objectId, type ObjectId } from "../api/object.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from "../api/refs.ts";
 import type { Collection, Readable } from "../lib/collections/collection.ts";
-import type { Graph } from "../lib/collections/graph.ts";
+import type { Graph, Input } from "../lib/collections/graph.ts";
 import { isIpAddress } from "../lib/ip-bytes.ts";
 import type { Fault, GatewayView } from "./gateway.ts";
 
@@ -17,6 +17,8 @@ export interface Placement {
   /** Tells it from an earlier Gateway of that name; "" where objects come from files. */
   readonly uid: string;
   readonly className: string;
+  /** Its class is another controller's: what was made for it is to go. */
+  readonly isForeign: boolean;
   /** Where clients connect: ascending, each once. */
   readonly ports: readonly number[];
   /** Of everything that is made for it. */
@@ -33,22 +35,37 @@ export interface Placement {
 /** "gateway.networking.k8s.io/gateway-name" and its siblings say who made an object; a Gateway cannot say it otherwise. */
 const MANAGED_KEYS = `${GATEWAY_GROUP}/`;
 
+interface PlacementInputs {
+  readonly gateways: Input<Gateway>;
+  readonly parameters: Readable<unknown>;
+  /** Those of ours. */
+  readonly views: Readable<GatewayView>;
+  /** Names of controllers, by class. */
+  readonly classes: Readable<string>;
+}
+
 export function declarePlacements(
   graph: Graph,
-  gateways: Collection<GatewayView>,
-  objects: { readonly gateways: Readable<Gateway>; readonly parameters: Readable<unknown> },
+  { gateways, parameters, views, classes }: PlacementInputs,
 ): Collection<Placement> {
-  return graph.derive("placements", gateways, (key, view, read) => {
-    const gateway = read.get(objects.gateways, key);
-    if (gateway === undefined) return undefined;
-    const hasParameters = (name: string): boolean => read.get(objects.parameters, name) !== undefined;
-    return placementOf(gateway, view, hasParameters);
+  return graph.derive("placements", gateways, (key, gateway, read) => {
+    const view = read.get(views, key);
+    const hasParameters = (name: string): boolean => read.get(parameters, name) !== undefined;
+    if (view !== undefined) return placementOf(gateway, view, hasParameters);
+    // A class that is missing may only be gone for a moment, and says nothing of whose its Gateways are.
+    return read.get(classes, gateway.spec.gatewayClassName) === undefined ? undefined : foreignPlacement(gateway);
   });
+}
+
+function foreignPlacement(gateway: Gateway): Placement {
+  const view = { id: objectId(gateway), listeners: [], sets: [] };
+  // What is wrong with it is for the other controller to say.
+  return { ...placementOf(gateway, view, () => true), isForeign: true, fault: undefined, addressFault: undefined };
 }
 
 function placementOf(
   { metadata, spec }: Gateway,
-  { id, listeners, sets }: GatewayView,
+  { id, listeners, sets }: Pick<GatewayView, "id" | "listeners" | "sets">,
   hasParameters: (key: string) => boolean,
 ): Placement {
   const serving = [...listeners, ...sets.flatMap((set) => set.listeners)].filter(({ fault }) => fault === undefined);
@@ -58,6 +75,7 @@ function placementOf(
     gateway: id,
     uid: metadata.uid ?? "",
     className: spec.gatewayClassName,
+    isForeign: false,
     ports: [...new Set(serving.map(({ port }) => port))].sort((a, b) => a - b),
     labels: withoutManaged(infrastructure.labels),
     annotations: withoutManaged(infrastructure.annotations),

@@ -1,6 +1,7 @@
 /** When the deployer writes and when it does not, against a cluster in memory that defaults and versions as a server does. */
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
+import { MANAGED_BY_LABEL } from "../../../src/api/data-plane.ts";
 import { objectId, objectKey, type KubeObject, type ObjectId } from "../../../src/api/object.ts";
 import type { ObjectClient } from "../../../src/deployer/client.ts";
 import { createComparison } from "../../../src/deployer/compare.ts";
@@ -23,6 +24,7 @@ function placementOf(ports: readonly number[], more: Partial<Placement> = {}): P
     gateway: { group: "gateway.networking.k8s.io", kind: "Gateway", namespace: "default", name: "gw" },
     uid: "uid-of-gw",
     className: "gwproxy",
+    isForeign: false,
     ports,
     labels: {},
     annotations: {},
@@ -183,6 +185,18 @@ function ownerOf(object: KubeObject): OwnerReference {
   assert.ok(owner !== undefined);
   return owner;
 }
+
+test("a Gateway that another controller has taken over loses what was made for it, and nothing else", async (t) => {
+  const { cluster, deployer, place, written } = bench(t);
+  deployer.lead();
+  await place(placementOf([80]));
+  await written();
+  const service = cluster.find("Service", "gw");
+  const labels = { [MANAGED_BY_LABEL]: "somebody" };
+  cluster.put({ ...service, metadata: { ...service.metadata, name: "theirs", labels } });
+  await place(placementOf([], { isForeign: true }));
+  assert.deepEqual((await written()).toSorted(), ALL.map((write) => write.replace("apply", "delete")).toSorted());
+});
 
 test("a Gateway that is not accepted, or has no port, is left as it is", async (t) => {
   const { deployer, place, written } = bench(t);

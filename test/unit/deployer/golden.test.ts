@@ -52,7 +52,8 @@ function settingsOf(input: string): DeployerSettings {
 }
 
 function printed(placement: Placement, settings: DeployerSettings): unknown {
-  const { fault, addressFault } = placement;
+  const { fault, addressFault, isForeign } = placement;
+  if (isForeign) return "another controller's";
   if (fault !== undefined) return `not accepted: ${fault.reason}: ${fault.message}`;
   if (addressFault !== undefined) return `not deployed: ${addressFault.reason}: ${addressFault.message}`;
   const ports = servicePorts(placement, settings);
