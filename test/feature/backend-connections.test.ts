@@ -40,7 +40,7 @@ for (const place of BLOCK_PLACES) {
       const block = "tcp: {connectTimeout: 200ms}, tls: {insecureSkipVerify: All}";
       const gateway = await serve(context, place, { port: silent.port, block, traffic: "retry: {attempts: 1}" });
       const { status, body } = await call(gateway.url());
-      assert.deepEqual([status, body, connections], [504, "connect timeout", 2]);
+      assert.deepEqual([status, body, connections], [504, "upstream call timeout", 2]);
     },
   );
 
@@ -91,7 +91,7 @@ for (const place of BLOCK_PLACES) {
       const block = "http: {requestTimeout: 200ms}";
       const gateway = await serve(context, place, { port, block, traffic: "retry: {attempts: 1}" });
       const { status, body } = await call(`${gateway.url()}/slow/1`);
-      assert.deepEqual([status, body, seen.length], [504, "backend timeout", 2]);
+      assert.deepEqual([status, body, seen.length], [504, "upstream call timeout", 2]);
       assert.equal((await call(gateway.url())).status, 200);
     },
   );

@@ -101,7 +101,7 @@ prove([], "a name without an address gives 503, and is served soon after it has 
   const port = await startUpstreams(context, ["127.0.0.1"]);
   const { gateway, server } = await serve(context, port);
   const answer = await call(gateway.url());
-  assert.deepEqual([answer.status, answer.body], [503, "upstream connection failed"]);
+  assert.deepEqual([answer.status, answer.body], [503, "upstream call failed"]);
   assert.equal((await call(gateway.url())).status, 503);
   assert.equal(server.asked.length, 2, "the second request was answered from memory");
   server.zone.set("web.test", { addresses: ["127.0.0.1"], ttl: 60 });

@@ -234,7 +234,7 @@ test("the caller's deadline holds at the gateway: DEADLINE_EXCEEDED, without a c
 test("what the gateway says itself comes as a gRPC status", async (t) => {
   const { client } = await setUp(t, { port: await deadPort() });
   const { error } = await ask(client, "hello");
-  assert.deepEqual([error?.code, error?.details], [status.UNAVAILABLE, "upstream connection failed"]);
+  assert.deepEqual([error?.code, error?.details], [status.UNAVAILABLE, "upstream call failed"]);
   const denied = await setUp(t, {
     policies: [
       routePolicy("deny", "echo", `  traffic: {authorization: {action: Deny, policy: {matchExpressions: ["true"]}}}`),

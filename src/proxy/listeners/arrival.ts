@@ -266,8 +266,8 @@ function invalid(detail: string): ProxyError {
   return new ProxyError("request_invalid", { detail });
 }
 
-/** What can be said about a request whose head was refused: nothing of it is kept but the method. */
-export function refusedArrival({ method, version }: RequestHead, source: Peer, bind: string): Arrival {
+/** What can be said about a request whose head was refused: its method, and whether it wants its refusal as gRPC. */
+export function refusedArrival({ method, version, fields }: RequestHead, source: Peer, bind: string): Arrival {
   const { serverName } = source;
   return {
     method,
@@ -275,7 +275,7 @@ export function refusedArrival({ method, version }: RequestHead, source: Peer, b
     host: "",
     scheme: schemeOf(source),
     version,
-    headers: new HeaderList(),
+    headers: new HeaderList(contentTypeOf(fields)),
     body: null,
     contentLength: undefined,
     requestId: randomUUID(),
@@ -286,4 +286,10 @@ export function refusedArrival({ method, version }: RequestHead, source: Peer, b
     bind,
     proxyAuthorization: undefined,
   };
+}
+
+function contentTypeOf(fields: readonly string[]): string[] {
+  for (let at = 0; at < fields.length; at += 2)
+    if (fields[at]?.toLowerCase() === "content-type") return ["content-type", fields[at + 1] as string];
+  return [];
 }

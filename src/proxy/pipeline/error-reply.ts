@@ -23,7 +23,19 @@ export function printError(error: ProxyError, grpc: boolean): Reply {
     "grpc-status",
     String(PROXY_ERRORS[error.code].grpc),
     "grpc-message",
-    encodeURIComponent(error.text),
+    messageOf(error.text),
   ]);
   return { status: 200, headers, body: null, upstream: false };
+}
+
+const PERCENT = 0x25;
+
+/** Every byte that is no printable ASCII, and "%", in percent form (gRPC over HTTP/2, "Status-Message"). */
+function messageOf(text: string): string {
+  let out = "";
+  for (const byte of Buffer.from(text, "utf8")) {
+    const isPlain = byte >= 0x20 && byte <= 0x7e && byte !== PERCENT;
+    out += isPlain ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  }
+  return out;
 }

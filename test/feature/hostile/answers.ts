@@ -1,9 +1,9 @@
 /**
- * Answers that an upstream must not send, or that mean to be read twice (RFC 9112 11.1). The client gets a 502, an answer
+ * Answers that an upstream must not send, or that mean to be read twice (RFC 9112 11.1). The client gets a 503, an answer
  * that visibly breaks off, or the answer that was meant; what is left over reaches nobody.
  */
 
-/** "refused": 502. "cut": the head and perhaps more, and then the end of the connection. Otherwise status and body. */
+/** "refused": 503. "cut": the head and perhaps more, and then the end of the connection. Otherwise status and body. */
 type Outcome = "refused" | "lost" | "cut" | readonly [status: number, body: string];
 
 export interface HostileAnswer {

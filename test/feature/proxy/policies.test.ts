@@ -193,7 +193,7 @@ test("response policies see the errors of the data plane too", async () => {
     policy("route", { targets: [ON_ROUTE], units: [back("route")] }),
   ]);
   try {
-    assert.equal(await answer(plane.url), "500 no valid backend back=route");
+    assert.equal(await answer(plane.url), "500 no valid backends back=route");
   } finally {
     plane.proxy.close();
   }

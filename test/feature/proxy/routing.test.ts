@@ -115,7 +115,7 @@ test("weights divide the traffic, and an invalid backend answers 500 for its sha
       const response = await fetch(plane.url);
       const body = await response.text();
       if (response.status === 200) counts.good++;
-      else assert.equal(`${response.status} ${body}`, "500 no valid backend");
+      else assert.equal(`${response.status} ${body}`, "500 no valid backends");
       if (response.status !== 200) counts.bad++;
     }
     assert.ok(counts.good > 50 && counts.bad > 50, JSON.stringify(counts));
@@ -131,7 +131,7 @@ test("a service is served by its ready endpoints, and new endpoints need nothing
   const rule = { matches: prefix("/"), backends: [{ weight: 1, backend: key }] };
   const plane = await startDataPlane([listener(), route("r", [rule]), serviceBackend(key, 80)]);
   try {
-    assert.match(await get(plane.port, "/"), /^HTTP\/1\.1 503 [^]*no healthy endpoint$/);
+    assert.match(await get(plane.port, "/"), /^HTTP\/1\.1 503 [^]*no healthy backends$/);
     await plane.set(endpoints(key, [one.port]));
     assert.match(await get(plane.port, "/"), /one a\.example \/$/);
     await plane.set(endpoints(key, [one.port, two.port]));
@@ -169,9 +169,9 @@ test("nobody there is 503, gRPC clients read it in their own form", async () => 
   await gone.close();
   const plane = await startDataPlane([listener(), route("r", [to("b")]), staticBackend("b", gone.port)]);
   try {
-    assert.match(await get(plane.port, "/"), /^HTTP\/1\.1 503 [^]*upstream connection failed$/);
+    assert.match(await get(plane.port, "/"), /^HTTP\/1\.1 503 [^]*upstream call failed$/);
     const grpc = await get(plane.port, "/", { "Content-Type": "application/grpc+proto" });
-    assert.match(grpc, /^HTTP\/1\.1 200 [^]*grpc-status: 14\r\ngrpc-message: upstream%20connection%20failed\r\n/);
+    assert.match(grpc, /^HTTP\/1\.1 200 [^]*grpc-status: 14\r\ngrpc-message: upstream call failed\r\n/);
   } finally {
     plane.proxy.close();
   }
@@ -189,7 +189,7 @@ test("a deadline answers 504 before the head and cuts after it", async () => {
   const plane = await startDataPlane([listener(), route("r", rules), staticBackend("b", upstream.port)]);
   try {
     assert.match(await get(plane.port, "/route"), /^HTTP\/1\.1 504 [^]*request timeout$/);
-    assert.match(await get(plane.port, "/backend"), /^HTTP\/1\.1 504 [^]*backend timeout$/);
+    assert.match(await get(plane.port, "/backend"), /^HTTP\/1\.1 504 [^]*upstream call timeout$/);
     const late = await get(plane.port, "/late");
     assert.match(late, /200 OK[^]*part/);
     assert.doesNotMatch(late, /0\r\n\r\n$/);
