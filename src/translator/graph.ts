@@ -35,6 +35,7 @@ import { irRef } from "./refs.ts";
 import { declarePlacements, type Placement } from "./placement.ts";
 import { indexBackendPolicies } from "./policies-on-backends.ts";
 import type { KeySetRequest } from "./remote-key-set.ts";
+import { declareAttachments, declareClaims, declareRivals } from "./rival-routes.ts";
 import { declareRouteKind } from "./route-kind.ts";
 import { translateGrpcRoute } from "./routes/grpc.ts";
 import { translateHttpRoute } from "./routes/http.ts";
@@ -116,28 +117,35 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
   const allListenerSets: Readable<KubeObject> = inputs.listenerSets;
   const attach = { gateways, allGateways, listenerSets, allListenerSets, namespaces: inputs.namespaces };
   const referable = { services, backends: backendNames, grants };
-  const shared = { attach, backends: referable };
+  const httpClaims = declareClaims(graph, { kind: "HTTPRoute", input: inputs.httpRoutes, attach });
+  const grpcClaims = declareClaims(graph, { kind: "GRPCRoute", input: inputs.grpcRoutes, attach });
+  const losses = declareRivals(graph, gateways, [httpClaims, grpcClaims]);
+  const shared = { backends: referable };
   const http = declareRouteKind<HTTPRoute>(graph, {
     kind: "HTTPRoute",
     input: inputs.httpRoutes,
+    attachments: declareAttachments(graph, httpClaims, losses),
     translate: translateHttpRoute,
     ...shared,
   });
   const grpc = declareRouteKind<GRPCRoute>(graph, {
     kind: "GRPCRoute",
     input: inputs.grpcRoutes,
+    attachments: declareAttachments(graph, grpcClaims, losses),
     translate: translateGrpcRoute,
     ...shared,
   });
   const tcp = declareRouteKind<TCPRoute>(graph, {
     kind: "TCPRoute",
     input: inputs.tcpRoutes,
+    attachments: declareClaims(graph, { kind: "TCPRoute", input: inputs.tcpRoutes, attach }).parents,
     translate: translateTcpRoute,
     ...shared,
   });
   const tls = declareRouteKind<TLSRoute>(graph, {
     kind: "TLSRoute",
     input: inputs.tlsRoutes,
+    attachments: declareClaims(graph, { kind: "TLSRoute", input: inputs.tlsRoutes, attach }).parents,
     translate: translateTcpRoute,
     ...shared,
   });

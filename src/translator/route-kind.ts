@@ -4,18 +4,20 @@ import { objectId } from "../api/object.ts";
 import type { Collection } from "../lib/collections/collection.ts";
 import type { ReadableGroups } from "../lib/collections/groups.ts";
 import type { Graph, Input, Read } from "../lib/collections/graph.ts";
-import { attachRoute, type AttachableRoute, type AttachContext, type ParentView } from "./attach.ts";
+import type { AttachableRoute, ParentView } from "./attach.ts";
 import type { BackendCollections } from "./backend-refs.ts";
 import type { RouteFacts, StatusFacts } from "./facts.ts";
 import { gatewaysByUse, reachOfRoute, type RouteReach } from "./reach.ts";
 import type { TranslatedRoute } from "./routes/route.ts";
 import { send, sentTo } from "./send.ts";
 import type { Sent } from "./outbox.ts";
+import { groupByListener } from "./rival-routes.ts";
 
 export interface RouteKindOptions<R extends object> {
   readonly kind: RouteFacts["kind"];
   readonly input: Input<R>;
-  readonly attach: AttachContext;
+  /** Where each route attaches. */
+  readonly attachments: Collection<readonly ParentView[]>;
   readonly backends: BackendCollections;
   translate(route: R, parents: readonly ParentView[], context: BackendCollections, read: Read): TranslatedRoute;
 }
@@ -33,11 +35,8 @@ export interface RouteKind {
 
 export function declareRouteKind<R extends AttachableRoute & KubeObject>(
   graph: Graph,
-  { kind, input, attach, backends, translate }: RouteKindOptions<R>,
+  { kind, input, attachments, backends, translate }: RouteKindOptions<R>,
 ): RouteKind {
-  const attachments = graph.derive(`${kind} attachments`, input, (_key, route, read): readonly ParentView[] =>
-    attachRoute(route, kind, attach, read),
-  );
   const routes = graph.derive(`${kind} translations`, input, (key, route, read) =>
     translate(route, read.get(attachments, key) ?? [], backends, read),
   );
@@ -47,9 +46,7 @@ export function declareRouteKind<R extends AttachableRoute & KubeObject>(
   });
   return {
     attachments,
-    byListener: attachments.groups((parents, member) =>
-      parents.flatMap(({ listeners }) => listeners.map(({ key: group }) => ({ group, member }))),
-    ),
+    byListener: groupByListener(attachments),
     reach,
     gatewaysByBackend: reach.groups(({ backends: named, gateways }) => gatewaysByUse(named, gateways)),
     sent: send(graph, `sent ${kind}`, routes, (key, { resource }, read) =>
