@@ -16,6 +16,7 @@ import { deepEqual } from "../lib/deep-equal.ts";
 import { Graph, type Read } from "../lib/collections/graph.ts";
 import type { ReadableGroups } from "../lib/collections/groups.ts";
 import { declareBackendTls } from "./backend-tls/declare.ts";
+import { targetNames } from "./backend-tls/targets.ts";
 import { declareDestinationReach } from "./destination-reach.ts";
 import { translateBackend } from "./backends/translate.ts";
 import type { WantedDocument } from "../sources/remote/documents.ts";
@@ -224,6 +225,7 @@ function declareContents(
     backendObjects: inputs.backends,
     serviceObjects: inputs.services,
     policiesByBackend: indexBackendPolicies(inputs.policies),
+    tlsPoliciesByTarget: inputs.backendTlsPolicies.index(targetNames),
   };
   const contents = graph.derive("policy contents", inputs.policies, (_key, policy, read) =>
     translateContent(policy, { ...secrets, ...referable, ...keySets }, read),

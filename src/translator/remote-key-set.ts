@@ -4,17 +4,20 @@
  */
 import { create, toJsonString } from "@bufbuild/protobuf";
 import type { GwBackend } from "../../generated/types/backend.ts";
+import type { BackendTLSPolicy } from "../../generated/types/gateway-api/backendtlspolicy.ts";
 import type { GwPolicy } from "../../generated/types/policy.ts";
 import type { RemoteJwks } from "../../generated/types/traffic-authentication.ts";
 import { BackendTlsSchema, type BackendTls, type JwtKey } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Service } from "../api/core.ts";
 import { GWPROXY_GROUP, nameKey } from "../api/refs.ts";
-import type { Readable, ReadableIndex } from "../lib/collections/collection.ts";
+import type { Entry, Readable, ReadableIndex } from "../lib/collections/collection.ts";
 import type { Read } from "../lib/collections/graph.ts";
 import { parseDuration } from "../lib/duration.ts";
 import { sha256, toHex } from "../lib/sha256.ts";
 import type { Document, DocumentAddress } from "../sources/remote/documents.ts";
 import { resolveBackend, type BackendCollections } from "./backend-refs.ts";
+import { translateTlsPolicy } from "./backend-tls/content.ts";
+import { tlsPolicyOn } from "./backend-tls/targets.ts";
 import { translateTls } from "./backends/tls.ts";
 import { withoutBrackets } from "./backends/static.ts";
 import { parseKeySet } from "./key-set.ts";
@@ -37,10 +40,12 @@ export interface KeySetCollections extends SecretCollections, BackendCollections
   readonly serviceObjects: Readable<Service>;
   /** Policies with a `backend` block, as indexBackendPolicies lists them. */
   readonly policiesByBackend: ReadableIndex<GwPolicy>;
+  /** As targetNames lists them. */
+  readonly tlsPoliciesByTarget: ReadableIndex<BackendTLSPolicy>;
 }
 
 interface Server extends GovernedBackend {
-  readonly inline: { readonly tls?: NonNullable<GwPolicy["spec"]["backend"]>["tls"] } | undefined;
+  readonly inline: GwPolicy["spec"]["backend"];
   /** As a URL spells it. */
   readonly host: string;
   readonly port: number;
@@ -85,7 +90,13 @@ export class KeySetReader {
     if (backendRef === undefined) return requestForUrl(url ?? "", cacheMs);
     const server = this.#server(backendRef);
     if (typeof server === "string") return server;
-    const tls = this.#tlsOf(server);
+    const policies = policiesOn(server, this.#collections.policiesByBackend, this.#read);
+    // To fetch past the proxy that was meant to stand between would be worse than no keys.
+    if (
+      [server.inline, ...policies.map(({ value }) => value.spec.backend)].some((block) => block?.tunnel !== undefined)
+    )
+      return `${server.kind} ${server.namespace}/${server.name} cannot serve keys: they are not fetched through a tunnel`;
+    const tls = this.#tlsOf(server, policies);
     const path = (jwksPath ?? "").replace(/^\/*/, "/");
     return requestOf(`${server.host}:${server.port}${path}`, tls, cacheMs, server.place);
   }
@@ -112,17 +123,22 @@ export class KeySetReader {
     return { kind: "Service", ...target, ...own, inline: undefined };
   }
 
-  /** The block of the GwBackend itself, then the policies on it: of its port before those of all, the older one first. */
-  #tlsOf(server: Server): BackendTls | undefined {
-    const { namespace } = server;
+  /** The block of the GwBackend itself, then the policies on it, then the BackendTLSPolicies. */
+  #tlsOf(server: Server, policies: readonly Entry<GwPolicy>[]): BackendTls | undefined {
+    const { kind, namespace, name, section = "" } = server;
     const secrets = new SecretReader(this.#collections, this.#read, namespace);
     // What is wrong with these settings is reported on their own object.
     const translate = (block: Server["inline"]): BackendTls | undefined =>
       block?.tls === undefined ? undefined : translateTls(block.tls, secrets, () => undefined);
     const inline = translate(server.inline);
     if (inline !== undefined) return inline;
-    const ranked = policiesOn(server, this.#collections.policiesByBackend, this.#read);
-    return translate(ranked.find(({ value }) => value.spec.backend?.tls !== undefined)?.value.spec.backend);
+    const attached = policies.find(({ value }) => value.spec.backend?.tls !== undefined);
+    if (attached !== undefined) return translate(attached.value.spec.backend);
+    const service = this.#read.get(this.#collections.services, nameKey({ namespace, name }));
+    const port = kind === "Service" ? service?.ports.find((each) => String(each.port) === section) : undefined;
+    const ports = [section, port?.name ?? ""].filter((one) => one !== "");
+    const policy = tlsPolicyOn({ kind, namespace, name, ports }, this.#collections.tlsPoliciesByTarget, this.#read);
+    return policy === undefined ? undefined : translateTlsPolicy(policy, this.#collections, this.#read).tls;
   }
 }
 

@@ -7,6 +7,7 @@ import {
   route,
   routePolicy,
   startGateway,
+  pemObject,
   staticBackend,
   type TestGateway,
 } from "../support/gateway.ts";
@@ -117,6 +118,74 @@ spec:
     await gateway.until(() => passes(gateway, issuer));
   },
 );
+
+prove([], "a BackendTLSPolicy holds for the port of a Service, and is beaten by a GwPolicy", async (context) => {
+  const issuer = await createIssuer(NAME);
+  const server = await startKeyServer(context, { path: PATH, body: keySet(issuer.jwk) }, ["keys.test"]);
+  const service = `
+apiVersion: v1
+kind: Service
+metadata: {name: keys}
+spec: {ports: [{name: https, port: 443}, {name: other, port: 80}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: keys-1, labels: {kubernetes.io/service-name: keys}}
+addressType: IPv4
+ports: [{name: https, port: ${server.port}}, {name: other, port: 9}]
+endpoints: [{addresses: [127.0.0.1]}]
+`;
+  const tlsPolicy = (name: string, section: string, hostname: string): string => `
+apiVersion: gateway.networking.k8s.io/v1
+kind: BackendTLSPolicy
+metadata: {name: ${name}}
+spec:
+  targetRefs: [{group: "", kind: Service, name: keys${section}}]
+  validation: {hostname: ${hostname}, caCertificateRefs: [{group: "", kind: ConfigMap, name: authority}]}
+`;
+  const objects = [
+    pemObject("ConfigMap", "authority", { "ca.crt": server.authority }),
+    service,
+    tlsPolicy("whole", "", "elsewhere.test"),
+    tlsPolicy("port", ", sectionName: https", "keys.test"),
+  ];
+  const remote = `{backendRef: {name: keys, port: 443}, jwksPath: ${PATH}}`;
+  const gateway = await guard(context, remote, ...objects);
+  await gateway.until(() => passes(gateway, issuer));
+  const stronger = `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwPolicy
+metadata: {name: stronger}
+spec:
+  targetRefs: [{group: "", kind: Service, name: keys}]
+  backend: {tls: {}}
+`;
+  const strict = await guard(context, remote, ...objects, stronger);
+  await strict.until(() => Promise.resolve(/certificate/.test(strict.translator.diagnostics()[0]?.message ?? "")));
+  assert.equal(await passes(strict, issuer), false);
+});
+
+prove([], "keys are not fetched past a proxy that is meant to stand between", async (context) => {
+  const issuer = await createIssuer(NAME);
+  const server = await startKeyServer(context, { path: PATH, body: keySet(issuer.jwk) });
+  const remote = `{backendRef: {group: gwproxy.dev, kind: GwBackend, name: keys}, jwksPath: ${PATH}}`;
+  const tunnel = "tunnel: {url: 'http://127.0.0.1:9'}";
+  const inline = `${staticBackend("keys", server.port).trimEnd()}\n  policies: {${tunnel}}\n`;
+  const attached = `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwPolicy
+metadata: {name: through}
+spec:
+  targetRefs: [{group: gwproxy.dev, kind: GwBackend, name: keys}]
+  backend: {${tunnel}}
+`;
+  for (const objects of [[inline], [staticBackend("keys", server.port), attached]]) {
+    const gateway = await guard(context, remote, ...objects);
+    assert.equal(await passes(gateway, issuer), false);
+    assert.match(gateway.translator.diagnostics()[0]?.message ?? "", /not fetched through a tunnel/);
+  }
+  assert.deepEqual(server.asked, []);
+});
 
 prove(
   `${REMOTE}.cacheDuration`,

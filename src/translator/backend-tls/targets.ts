@@ -58,6 +58,28 @@ export function resolveTlsTargets(policy: BackendTLSPolicy, context: TlsTargetCo
   };
 }
 
+export interface TlsServer {
+  readonly kind: "Service" | "GwBackend";
+  readonly namespace: string;
+  readonly name: string;
+  /** What may name the port that is meant: its name and its number. */
+  readonly ports: readonly string[];
+}
+
+/** The policy that governs one port of a server; one that names the port beats one that names the whole, then the oldest. */
+export function tlsPolicyOn(
+  { kind, namespace, name, ports }: TlsServer,
+  policiesByTarget: ReadableIndex<BackendTLSPolicy>,
+  read: Read,
+): BackendTLSPolicy | undefined {
+  const ref = { group: kind === "Service" ? "" : GWPROXY_GROUP, kind, name };
+  const claims = read.byIndex(policiesByTarget, nameOf(ref, namespace)).toSorted(byAge);
+  const sections = (policy: BackendTLSPolicy): (string | undefined)[] =>
+    policy.spec.targetRefs.filter((one) => isSame(one, ref)).map(({ sectionName }) => sectionName);
+  const ofPort = claims.find(({ value }) => sections(value).some((one) => one !== undefined && ports.includes(one)));
+  return (ofPort ?? claims.find(({ value }) => sections(value).includes(undefined)))?.value;
+}
+
 interface Place {
   readonly ref: TargetRef;
   readonly namespace: string;
