@@ -1,12 +1,16 @@
 /** static backends through real sockets: a host and port, or a Unix socket. */
 import assert from "node:assert/strict";
+import { createServer as createHttpServer } from "node:http";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { echoed, startEcho } from "../support/echo.ts";
-import { documents, GATEWAY, route, startGateway, staticBackend } from "../support/gateway.ts";
+import { documents, GATEWAY, pemObject, route, routePolicy, startGateway, staticBackend } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
 import { prove } from "../support/prove.ts";
+import { createSelfSigned } from "../support/tls-upstream.ts";
 
 function backend(name: string, address: string): string {
   return `
@@ -68,6 +72,81 @@ prove(
     assert.equal(answer.headers["x-upstream"], "socket");
     assert.deepEqual([echoed(answer.body).body, echoed(answer.body).headers["host"]], ["hello", "client.test"]);
     assert.equal((await call(`${gateway.url()}/silent`)).status, 503);
+  },
+);
+
+prove(
+  ["GwBackend spec.static.unixPath", "GwBackend spec.policies.tls.sni"],
+  "TLS goes through a Unix socket too, under the name that sni gives",
+  async (context) => {
+    const folder = mkdtempSync(join(tmpdir(), "gwproxy-socket-"));
+    context.after(() => rmSync(folder, { recursive: true, force: true }));
+    const unixPath = join(folder, "upstream.sock");
+    const { certificate, key } = createSelfSigned("inner", "DNS:inner.test");
+    const server = createServer({ cert: certificate, key }, (_request, response) => void response.end("inside"));
+    await new Promise<void>((resolve) => server.listen(unixPath, resolve));
+    context.after(() => void (server.closeAllConnections(), server.close()));
+    const block = (sni: string) => `policies: {tls: {${sni}caCertificateRefs: [{name: trusted}]}}`;
+    const gateway = await startGateway(
+      context,
+      documents(
+        GATEWAY,
+        pemObject("ConfigMap", "trusted", { "ca.crt": certificate }),
+        backend("named", `{unixPath: ${unixPath}}, ${block("sni: inner.test, ")}`),
+        route("named", "named", "/named"),
+        backend("nameless", `{unixPath: ${unixPath}}, ${block("")}`),
+        route("nameless", "nameless", "/nameless"),
+      ),
+    );
+    const answer = await call(`${gateway.url()}/named`);
+    assert.deepEqual([answer.status, answer.body], [200, "inside"]);
+    assert.equal((await call(`${gateway.url()}/nameless`)).status, 503);
+  },
+);
+
+prove(
+  "GwBackend spec.static.host",
+  "an IPv6 address is dialled with and without brackets, and keeps the client's Host",
+  async (context) => {
+    const server = createHttpServer((request, response) => void response.end(request.headers.host));
+    await new Promise<void>((resolve) => server.listen(0, "::1", resolve));
+    context.after(() => void (server.closeAllConnections(), server.close()));
+    const { port } = server.address() as AddressInfo; // a TCP server's address is one
+    const objects = ["::1", "[::1]"].map((host, at) =>
+      documents(backend(`six-${at}`, `{host: "${host}", port: ${port}}`), route(`six-${at}`, `six-${at}`, `/${at}`)),
+    );
+    const gateway = await startGateway(context, documents(GATEWAY, ...objects));
+    for (const path of ["/0", "/1"]) {
+      const answer = await call(gateway.url() + path, { headers: { host: "client.test" } });
+      assert.deepEqual([answer.status, answer.body], [200, "client.test"], path);
+    }
+  },
+);
+
+prove(
+  [],
+  "the name of a host replaces the client's, unless a policy keeps it; an address does where a policy says so",
+  async (context) => {
+    const echo = await startEcho(context);
+    const keeps = "  traffic: {hostRewrite: {mode: None}}";
+    const takes = "  traffic: {hostRewrite: {mode: Auto}}";
+    const gateway = await startGateway(
+      context,
+      documents(
+        GATEWAY,
+        backend("named", `{host: localhost, port: ${echo.port}}`),
+        route("auto", "named", "/auto"),
+        route("kept", "named", "/kept"),
+        routePolicy("kept", "kept", keeps),
+        backend("address", `{host: 127.0.0.1, port: ${echo.port}}`),
+        route("taken", "address", "/taken"),
+        routePolicy("taken", "taken", takes),
+      ),
+    );
+    const hosts: unknown[] = [];
+    for (const path of ["/auto", "/kept", "/taken"])
+      hosts.push(echoed((await call(gateway.url() + path, { headers: { host: "client.test" } })).body).headers["host"]);
+    assert.deepEqual(hosts, ["localhost", "client.test", "127.0.0.1"]);
   },
 );
 

@@ -21,7 +21,7 @@ export interface UpstreamOptions {
 }
 
 const IDLE_TIMEOUT_MS = 90_000;
-const SWEEP_MS = 10_000;
+const LONGEST_SWEEP_MS = 10_000;
 
 export function createUpstream(options: UpstreamOptions): Upstream {
   const origins = new Map<string, Origin>();
@@ -39,16 +39,19 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     byTarget.set(target, origin);
     return origin;
   };
-  const sweep = setInterval(() => {
-    const now = performance.now();
-    for (const [key, origin] of origins) {
-      origin.sweep(now);
-      // Pods come and go: what nobody is connected to is not kept.
-      if (!origin.empty) continue;
-      origins.delete(key);
-      origin.close();
-    }
-  }, SWEEP_MS);
+  const sweep = setInterval(
+    () => {
+      const now = performance.now();
+      for (const [key, origin] of origins) {
+        origin.sweep(now);
+        // Pods come and go: what nobody is connected to is not kept.
+        if (!origin.empty) continue;
+        origins.delete(key);
+        origin.close();
+      }
+    },
+    Math.min(LONGEST_SWEEP_MS, settings.idleTimeoutMs),
+  );
   sweep.unref();
   return {
     send(target: UpstreamTarget, request: UpstreamRequest): Promise<UpstreamResponse> {

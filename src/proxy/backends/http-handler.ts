@@ -47,13 +47,14 @@ export function staticDestination(
   const plain = host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
   const endpoint = new EndpointState(unixPath === "" ? plain : unixPath, port, record);
   const target: UpstreamTarget = { ...connection(settings), host: plain, port, unixPath };
-  const named = unixPath === "" && isIP(plain) === 0;
+  const family = isIP(plain);
+  const spelled = family === 6 ? `[${plain}]` : plain;
   return {
     pick: () => endpoint,
     target: () => target,
-    hostname: named ? plain : undefined,
+    hostname: unixPath === "" ? spelled : undefined,
     version: HttpVersion.UNSPECIFIED,
-    rewritesHost: true,
+    rewritesHost: family === 0,
   };
 }
 
