@@ -45,8 +45,9 @@ export function packImages(root: string, images: readonly Image[], out: string):
     });
     writeFileSync(join(folder, "manifest.json"), JSON.stringify(manifest));
     // Whole, or not there: an interrupted run leaves no archive that looks finished.
-    tar(folder, [...manifest.map(({ Config: name }) => name), digest, "manifest.json"], `${out}.unfinished`);
-    renameSync(`${out}.unfinished`, out);
+    const unfinished = `${out}.${process.pid}`;
+    tar(folder, [...manifest.map(({ Config: name }) => name), digest, "manifest.json"], unfinished);
+    renameSync(unfinished, out);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

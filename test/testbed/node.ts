@@ -21,6 +21,8 @@ export interface Node {
   readonly pit: Pit;
   /** Runs kubectl. @returns what it printed. @throws with its messages when it fails. */
   kubectl(args: readonly string[], stdin?: string): Promise<string>;
+  /** A command line of the machine outside that runs kubectl in there, without its arguments. */
+  readonly enter: string;
   /** Makes the images of an archive known to the node. */
   importImages(archive: string): Promise<void>;
   stop(): Promise<void>;
@@ -65,7 +67,8 @@ async function startIn(pit: Pit, binaries: string): Promise<Node> {
   await holds("there is an account for pods", () => kubectl(["get", "serviceaccount", "default"]));
   await holds("the node has said hello", () => kubectl(["get", "node", NODE_NAME]));
   await kubectl(["wait", "--for=condition=Ready", `node/${NODE_NAME}`, `--timeout=${READY_WITHIN_MS}ms`]);
-  return { kubeconfig, pit, kubectl, importImages, stop: () => pit.close() };
+  const enter = `nsenter --target ${pit.process} --net ${join(binaries, "kubectl")} --kubeconfig ${kubeconfig}`;
+  return { kubeconfig, pit, kubectl, enter, importImages, stop: () => pit.close() };
 }
 
 async function holds(what: string, check: () => Promise<unknown>): Promise<void> {
@@ -83,7 +86,6 @@ async function holds(what: string, check: () => Promise<unknown>): Promise<void>
 
 if (import.meta.main) {
   const node = await startNode();
-  const enter = `nsenter --target ${node.pit.process} --net`;
-  process.stdout.write(`export KUBECONFIG=${node.kubeconfig}\n${enter} kubectl get pods -A\n`);
+  process.stdout.write(`${node.enter} get pods -A\n`);
   process.stderr.write("Ctrl-C stops it and removes everything\n");
 }

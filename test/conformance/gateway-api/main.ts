@@ -56,7 +56,7 @@ async function conform(): Promise<boolean> {
     const succeeded = await runSuite(node, { only: options.run, report, log: options.log, onVerdict });
     say(`${counts.PASS} passed, ${counts.FAIL} failed, ${counts.SKIP} of features that are not claimed`);
     if (report !== undefined && succeeded) await publish(report);
-    if (options.keep) await looking(node.pit.process, node.kubeconfig);
+    if (options.keep) await looking(node.enter);
     return succeeded && counts.PASS > 0;
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -74,9 +74,7 @@ async function publish(report: string): Promise<void> {
   process.stdout.write(`the report has changed: ${REPORT}\n`);
 }
 
-function looking(target: string, kubeconfig: string): Promise<void> {
-  process.stdout.write(
-    `KUBECONFIG=${kubeconfig} nsenter --target ${target} --net kubectl get pods -A\nCtrl-C ends it\n`,
-  );
+function looking(enter: string): Promise<void> {
+  process.stdout.write(`${enter} get pods -A\nCtrl-C ends it\n`);
   return new Promise((resolve) => process.once("SIGINT", resolve));
 }
