@@ -10,6 +10,7 @@ import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
 import {
   documents,
   GATEWAY,
+  gatewayOf,
   gatewayPolicy,
   pemObject,
   route,
@@ -38,19 +39,15 @@ const SERVER = createLeaf(AUTHORITY, ["a.test"], validNow());
 const CLIENT = createSelfSigned("cart", "DNS:cart.test,URI:spiffe://mesh.test/ns/shop/sa/cart,IP:10.1.2.3");
 const ISSUER = await createIssuer("https://issuer.test");
 
-const SECURE_GATEWAY = `
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: gw}
-spec:
-  gatewayClassName: gwproxy
-  listeners:
-    - {name: a, port: 8443, protocol: HTTPS, hostname: a.test, tls: {certificateRefs: [{name: a}]}}
+const SECURE_GATEWAY = gatewayOf(
+  ["{name: a, port: 8443, protocol: HTTPS, hostname: a.test, tls: {certificateRefs: [{name: a}]}}"],
+  `
   tls:
     frontend:
       default:
         validation: {mode: AllowInsecureFallback, caCertificateRefs: [{group: "", kind: ConfigMap, name: clients}]}
-`;
+`,
+);
 
 const OBJECTS = [
   SECURE_GATEWAY,

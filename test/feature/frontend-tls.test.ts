@@ -4,7 +4,15 @@ import { connect as connectPlain } from "node:net";
 import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
 import { startEcho } from "../support/echo.ts";
-import { documents, pemObject, route, startGateway, staticBackend, type TestGateway } from "../support/gateway.ts";
+import {
+  documents,
+  gatewayOf,
+  pemObject,
+  route,
+  startGateway,
+  staticBackend,
+  type TestGateway,
+} from "../support/gateway.ts";
 import { gatewayRef, policy } from "../support/policy-places.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 import { validNow } from "../support/tls-upstream.ts";
@@ -13,18 +21,12 @@ const AUTHORITY = createAuthority("test", validNow());
 const LEAF = createLeaf(AUTHORITY, ["a.test"], validNow());
 const SECRET = pemObject("Secret", "a", { "tls.crt": LEAF.certificate, "tls.key": LEAF.key });
 
-function gatewayWith(options = ""): string {
+function listenerOf(name: string, members: string, options = ""): string {
   const more = options === "" ? "" : `, options: {${options}}`;
-  return `
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: gw}
-spec:
-  gatewayClassName: gwproxy
-  listeners:
-    - {name: https, port: 8443, protocol: HTTPS, tls: {certificateRefs: [{name: a}]${more}}}
-`;
+  return `{name: ${name}, port: 8443, protocol: HTTPS${members}, tls: {certificateRefs: [{name: a}]${more}}}`;
 }
+
+const gatewayWith = (options = ""): string => gatewayOf([listenerOf("https", "", options)]);
 
 interface Served {
   readonly gateway: TestGateway;
@@ -138,12 +140,10 @@ prove([], "the options of a listener win over the policy", async (context) => {
 
 prove([], "each listener of a port has its own options, chosen by the server name", async (context) => {
   const echo = await startEcho(context);
-  const listener = (name: string, options: string) =>
-    `    - {name: ${name}, port: 8443, protocol: HTTPS, hostname: ${name}.test, tls: {certificateRefs: [{name: a}]${options}}}`;
-  const both = gatewayWith().replace(
-    /    - \{.*\}/,
-    [listener("a", ""), listener("b", ", options: {gwproxy.dev/max-protocol-version: '1.2'}")].join("\n"),
-  );
+  const both = gatewayOf([
+    listenerOf("a", ", hostname: a.test"),
+    listenerOf("b", ", hostname: b.test", "gwproxy.dev/max-protocol-version: '1.2'"),
+  ]);
   const gateway = await startGateway(
     context,
     documents(both, SECRET, staticBackend("web", echo.port), route("web", "web")),

@@ -5,7 +5,15 @@ import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { test, type TestContext } from "node:test";
 import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
 import { echoed, startEcho } from "../support/echo.ts";
-import { documents, pemObject, route, startGateway, staticBackend, type TestGateway } from "../support/gateway.ts";
+import {
+  documents,
+  gatewayOf,
+  pemObject,
+  route,
+  startGateway,
+  staticBackend,
+  type TestGateway,
+} from "../support/gateway.ts";
 import { call } from "../support/http.ts";
 import { connectHttp2, sendHttp2 } from "../support/http2.ts";
 import { contextOf } from "../support/prove.ts";
@@ -18,20 +26,6 @@ const AUTHORITY = createAuthority("test", validNow());
 function secret(name: string, ...hosts: readonly string[]): string {
   const { certificate, key } = createLeaf(AUTHORITY, hosts, validNow());
   return pemObject("Secret", name, { "tls.crt": certificate, "tls.key": key });
-}
-
-/** @param listeners flow YAML @param more of the Gateway's spec, indented by two */
-function gateway(listeners: readonly string[], more = ""): string {
-  return `
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: gw}
-spec:
-  gatewayClassName: gwproxy
-  listeners:
-${listeners.map((listener) => `    - ${listener}`).join("\n")}
-${more}
-`;
 }
 
 const https = (name: string, hostname: string, certificate: string) =>
@@ -74,7 +68,7 @@ function ask(
 }
 
 test("the server name chooses the certificate, and the upstream learns that the client came by https", async (t) => {
-  const { port } = await serve(t, [gateway(LISTENERS), secret("a", "a.test"), secret("b", "*.b.test")]);
+  const { port } = await serve(t, [gatewayOf(LISTENERS), secret("a", "a.test"), secret("b", "*.b.test")]);
   // The client verifies the name, so an answer proves the certificate.
   const answer = await ask(port, "a.test");
   assert.equal(echoed(answer.body).headers["x-forwarded-proto"], "https");
@@ -82,7 +76,7 @@ test("the server name chooses the certificate, and the upstream learns that the 
 });
 
 test("a name that no listener has is refused with an alert that says so", async (t) => {
-  const { port } = await serve(t, [gateway(LISTENERS), secret("a", "a.test")]);
+  const { port } = await serve(t, [gatewayOf(LISTENERS), secret("a", "a.test")]);
   await assert.rejects(ask(port, "other.test"), /unrecognized name/);
   await assert.rejects(ask(port, ""), /unrecognized name/);
   // A listener whose certificate is missing has the name all the same.
@@ -90,25 +84,25 @@ test("a name that no listener has is refused with an alert that says so", async 
 });
 
 test("a request for a host of another listener is misdirected, and one for no listener is not found", async (t) => {
-  const { port } = await serve(t, [gateway(LISTENERS), secret("a", "a.test"), secret("b", "*.b.test")]);
+  const { port } = await serve(t, [gatewayOf(LISTENERS), secret("a", "a.test"), secret("b", "*.b.test")]);
   assert.equal((await ask(port, "a.test", { host: "x.b.test" })).status, 421);
   assert.equal((await ask(port, "x.b.test", { host: "y.b.test" })).status, 200);
   assert.equal((await ask(port, "a.test", { host: "other.test" })).status, 404);
 });
 
 test("plain text on a TLS port is refused, and without a server name only a listener for all hosts answers", async (t) => {
-  const any = [gateway([...LISTENERS, https("any", "", "any")]), secret("a", "a.test"), secret("b", "*.b.test")];
+  const any = [gatewayOf([...LISTENERS, https("any", "", "any")]), secret("a", "a.test"), secret("b", "*.b.test")];
   const { port } = await serve(t, [...any, secret("any", "127.0.0.1")]);
   await assert.rejects(call(`http://127.0.0.1:${port}/`), REFUSED);
   assert.equal((await ask(port, "", { host: "any.test" })).status, 200);
-  const named = await serve(t, [gateway(LISTENERS), secret("a", "a.test"), secret("b", "*.b.test")]);
+  const named = await serve(t, [gatewayOf(LISTENERS), secret("a", "a.test"), secret("b", "*.b.test")]);
   await assert.rejects(ask(named.port, "", { host: "a.test" }), REFUSED);
 });
 
 test("a listener without its Secret fails handshakes until the Secret is there, and never speaks plain text", async (t) => {
   const echo = await startEcho(contextOf(t));
   const context = contextOf(t);
-  const rest = [gateway(LISTENERS), secret("b", "*.b.test"), staticBackend("web", echo.port), route("web", "web")];
+  const rest = [gatewayOf(LISTENERS), secret("b", "*.b.test"), staticBackend("web", echo.port), route("web", "web")];
   const started = await startGateway(context, documents(...rest));
   const port = Number(new URL(started.url(8443)).port);
   await assert.rejects(ask(port, "a.test"), REFUSED);
@@ -119,7 +113,7 @@ test("a listener without its Secret fails handshakes until the Secret is there, 
 });
 
 test("a renewed certificate is shown to new connections, and those that are open go on", async (t) => {
-  const rest = [gateway(LISTENERS), secret("b", "*.b.test")];
+  const rest = [gatewayOf(LISTENERS), secret("b", "*.b.test")];
   const { gateway: started, port } = await serve(t, [...rest, secret("a", "a.test")]);
   const open = await secured(t, port, "a.test");
   const before = open.getPeerCertificate().fingerprint256;
@@ -141,7 +135,7 @@ test("clients have to show a certificate that is trusted, unless the fallback le
   const refs = `caCertificateRefs: [{group: "", kind: ConfigMap, name: clients}]`;
   const start = (validation: string) =>
     serve(t, [
-      gateway(LISTENERS, `  tls: {frontend: {default: {validation: {${validation}}}}}`),
+      gatewayOf(LISTENERS, `  tls: {frontend: {default: {validation: {${validation}}}}}`),
       secret("a", "a.test"),
       secret("b", "*.b.test"),
       clients,
@@ -167,7 +161,7 @@ function secured(t: TestContext, port: number, servername: string): Promise<TLSS
 }
 
 test("HTTP/2 is spoken where the handshake agreed on it, and a stream for another listener is misdirected", async (t) => {
-  const { port } = await serve(t, [gateway(LISTENERS), secret("a", "a.test"), secret("b", "*.b.test")]);
+  const { port } = await serve(t, [gatewayOf(LISTENERS), secret("a", "a.test"), secret("b", "*.b.test")]);
   const options = { ca: AUTHORITY.certificate, servername: "a.test" };
   const session = await connectHttp2(`https://127.0.0.1:${port}`, options);
   t.after(() => void session.destroy());

@@ -7,22 +7,16 @@ import { test } from "node:test";
 import tls from "node:tls";
 import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
 import { startEcho } from "../support/echo.ts";
-import { documents, pemObject, startGateway, staticBackend } from "../support/gateway.ts";
+import { documents, gatewayOf, pemObject, startGateway, staticBackend } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
 import { contextOf } from "../support/prove.ts";
 import { startTlsUpstream, validNow } from "../support/tls-upstream.ts";
 
-const GATEWAY = `
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: gw}
-spec:
-  gatewayClassName: gwproxy
-  listeners:
-    - {name: tcp, port: 5432, protocol: TCP}
-    - {name: pass, port: 8443, protocol: TLS, hostname: localhost, tls: {mode: Passthrough}}
-    - {name: end, port: 9443, protocol: TLS, tls: {certificateRefs: [{name: own}]}}
-`;
+const GATEWAY = gatewayOf([
+  "{name: tcp, port: 5432, protocol: TCP}",
+  "{name: pass, port: 8443, protocol: TLS, hostname: localhost, tls: {mode: Passthrough}}",
+  "{name: end, port: 9443, protocol: TLS, tls: {certificateRefs: [{name: own}]}}",
+]);
 
 /** A route of the kind to the GwBackend of the same name. */
 function route(kind: string, name: string, listener: string, hostnames = ""): string {

@@ -30,15 +30,20 @@ export interface TestGateway {
 }
 
 /** Manifests that most tests start from: one Gateway `gw` with the listener `http` on port 8080. */
-export const GATEWAY = `
+export const GATEWAY: string = gatewayOf(["{name: http, port: 8080, protocol: HTTP}"]);
+
+/** A Gateway `gw`. @param listeners flow YAML of each @param more of its spec, indented by two */
+export function gatewayOf(listeners: readonly string[], more = ""): string {
+  return `
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {name: gw}
 spec:
   gatewayClassName: gwproxy
   listeners:
-    - {name: http, port: 8080, protocol: HTTP}
-`;
+${listeners.map((listener) => `    - ${listener}`).join("\n")}
+${more}`;
+}
 
 /** A route \`name\` for everything (or a path prefix) to the GwBackend \`backend\`. */
 export function route(name: string, backend: string, prefix = "/"): string {
