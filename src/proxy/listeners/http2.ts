@@ -25,7 +25,9 @@ import { peerOf, type Peer } from "./peer.ts";
 import { Pinger } from "./pinger.ts";
 import { receive, type Host, type Visit } from "./visit.ts";
 
-const MAX_FIELDS = 100;
+/** What a field counts for beside its text (RFC 9113 6.5.2). */
+const FIELD_BYTES = 32;
+const MAX_PAIRS = 65_536;
 const MAX_STREAMS = 200;
 const IDLE_TIMEOUT_MS = 600_000;
 
@@ -73,6 +75,8 @@ function createServerFor(frontend: Frontend, options: EngineOptions, state: Stat
     // A client may not keep the parser busy with frames that lead to nothing.
     maxSessionInvalidFrames: 100,
     maxSessionRejectedStreams: 100,
+    // The limit is on bytes, of which each field counts for 32 at least.
+    maxHeaderListPairs: Math.min(Math.ceil(http2.maxHeaderBytes / FIELD_BYTES), MAX_PAIRS),
     // calm.ts looks at what was answered too; this is for what comes faster than it is told.
     streamResetBurst: 2_000,
     streamResetRate: 500,
@@ -202,7 +206,7 @@ function headOf(
     isBodyless: more.isBodyless,
     canUpgrade: false,
     canConnect: more.canConnect,
-    maxFields: MAX_FIELDS,
+    maxFields: Infinity,
     keepsCase: false,
     maxFieldBytes: more.maxFieldBytes,
   };
