@@ -63,6 +63,8 @@ class WorkerPool implements Workers {
   readonly #start: (thread: number) => WorkerThread;
   /** What is in force, by type and key. */
   readonly #resources = new Map<string, Resource>();
+  /** Port by Bind, of those in force: not looked up among thousands of routes with every update. */
+  #ports: ReadonlyMap<string, number> = new Map();
   /** Threads of all kinds, those that do not serve yet too. */
   readonly #all = new Set<WorkerThread>();
   #listeners: readonly OpenListener[] = [];
@@ -217,7 +219,8 @@ class WorkerPool implements Workers {
 
   async #apply(update: ResourceUpdate): Promise<ApplyResult> {
     const asked = new Set(this.threads);
-    this.#desk.expect(this.#portsAfter(update));
+    const ports = this.#portsAfter(update);
+    this.#desk.expect(ports);
     const answers = await this.#applyAll(encodeUpdate(update.set, update.removed), asked);
     if (asked.size > 0 && answers.length === 0) return { refused: refuseAll(update) };
     const refused = new Map(
@@ -226,6 +229,7 @@ class WorkerPool implements Workers {
     const split = [...refused.keys()].filter((name) => !answers.every((answer) => names(answer).has(name)));
     await this.#restore(split);
     this.#desk.settled();
+    this.#ports = ports;
     for (const entry of update.removed) if (!refused.has(nameOf(entry))) this.#resources.delete(nameOf(entry));
     for (const entry of update.set)
       // A port that cannot be opened is tried again with every update.
@@ -249,15 +253,11 @@ class WorkerPool implements Workers {
     if (former.length > 0) await this.#applyAll(encodeUpdate(former, []));
   }
 
-  /** Port by Bind, once the update is in force. */
-  #portsAfter(update: ResourceUpdate): Map<string, number> {
-    const ports = new Map<string, number>();
-    const add = (resource: Resource): void => {
-      if (resource.type === "Bind") ports.set(resource.key, resource.message.port);
-    };
-    for (const resource of this.#resources.values()) add(resource);
-    for (const { type, key } of update.removed) if (type === "Bind") ports.delete(key);
-    for (const resource of update.set) add(resource);
+  /** Once the update is in force. A Bind is never refused for good: its port is tried again. */
+  #portsAfter({ set, removed }: ResourceUpdate): ReadonlyMap<string, number> {
+    const ports = new Map(this.#ports);
+    for (const { type, key } of removed) if (type === "Bind") ports.delete(key);
+    for (const resource of set) if (resource.type === "Bind") ports.set(resource.key, resource.message.port);
     return ports;
   }
 }
