@@ -12,7 +12,8 @@ export interface Contender {
   peakMiB: number;
 }
 
-const IDLE_MS = 1_000;
+/** After a start a process may still put itself in order. */
+const IDLE_MS = 2_000;
 
 /** @param folder of its own, made here. @returns the reason in words when the peer cannot take part */
 export async function enter(peer: Peer, folder: string): Promise<Contender | string> {

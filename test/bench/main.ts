@@ -129,7 +129,7 @@ async function compare(options: Options, tools: Tools, folder: string, results: 
       process.stderr.write(`round ${round}\n`);
       await runRound(options, tools, contenders, results);
     }
-    for (const { peer, startMs, idleMiB, peakMiB } of columns) {
+    for (const { peer, startMs, idleMiB, peakMiB } of contenders) {
       if (options.special.has("startup")) results.startMs.set(peer.name, startMs);
       if (options.special.has("startup")) results.idleMiB.set(peer.name, idleMiB);
       if (peakMiB > 0) results.peakMiB.set(peer.name, peakMiB);

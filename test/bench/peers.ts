@@ -1,6 +1,7 @@
 /** The gateways that are compared: how each is found or installed, how it is started, and what it can do. */
 import { execFile } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Command } from "./process.ts";
@@ -65,7 +66,7 @@ const gwproxy: Peer = {
     "added-latency": { path: `/openai${CHAT}` },
     "first-chunk": { path: `/openai${CHAT}` },
   },
-  prepare: (folder) => upWith(folder, GWPROXY_PORT, ["backends", "routes", "policies"]),
+  prepare: (folder) => upWith(folder, GWPROXY_PORT, { files: ["backends", "routes", "policies"] }),
 };
 
 /** The same program with so many routes of one host, asked for the last of them. */
@@ -79,13 +80,29 @@ function withRoutes(row: RowName, port: number, routes: number): Peer {
     targets: { [row]: { path: `/plain/${routes - 1}` } },
     prepare(folder) {
       const all = Array.from({ length: routes }, (_, at) => JSON.stringify(routeTo(`plain-${at}`, `/plain/${at}`)));
-      return upWith(folder, port, ["backends"], all.join("\n---\n"));
+      return upWith(folder, port, { files: ["backends"], more: all.join("\n---\n") });
     },
   };
 }
 
-/** @param files of config/ @param more manifests */
-async function upWith(folder: string, port: number, files: readonly string[], more = ""): Promise<Command> {
+/** As users start it: a thread for each core. */
+const threads: Peer = {
+  name: "get-threads",
+  column: gwproxy.name,
+  port: 18_127,
+  probe: "/plain",
+  startLimitMs: 60_000,
+  targets: { "get-threads": { path: "/plain" } },
+  prepare: (folder) =>
+    upWith(folder, 18_127, { files: ["backends", "routes", "policies"], threads: availableParallelism() }),
+};
+
+/** @param what files of config/, more manifests; one thread unless told otherwise, as the peers have one */
+async function upWith(
+  folder: string,
+  port: number,
+  { files, more = "", threads: count = 1 }: { files: readonly string[]; more?: string; threads?: number },
+): Promise<Command> {
   const config = join(folder, "config");
   mkdirSync(config);
   for (const file of files) cpSync(join(HERE, "config", `${file}.yaml`), join(config, `${file}.yaml`));
@@ -94,7 +111,8 @@ async function upWith(folder: string, port: number, files: readonly string[], mo
   if (more !== "") writeFileSync(join(config, "more.yaml"), more);
   const own = ["--admin-address", "--metrics-address", "--readiness-address"].flatMap((flag) => [flag, "127.0.0.1:0"]);
   const main = await buildPackage();
-  const args = [main, "up", "-f", config, "--bind-address", "127.0.0.1", "--log-level", "warn", ...own];
+  const quiet = ["--bind-address", "127.0.0.1", "--log-level", "warn", "--workers", String(count)];
+  const args = [main, "up", "-f", config, ...quiet, ...own];
   return { file: process.execPath, args };
 }
 
@@ -210,6 +228,7 @@ export const PEERS: readonly Peer[] = [gwproxy, nginx, envoy, portkey, litellm];
 export const VARIANTS: readonly Peer[] = [
   withRoutes("few-routes", 18_108, 10),
   withRoutes("many-routes", 18_109, 10_000),
+  threads,
 ];
 
 /** Nothing in between: what latencies are counted from. */

@@ -46,16 +46,22 @@ export function valueOf({ loads }: Results, row: Row, column: string): number | 
 
 export function loadTables(results: Results, rows: readonly Row[], columns: readonly string[], rounds: number): string {
   const line = (row: Row): string[] => [row.title, ...columns.map((column) => cell(valueOf(results, row, column)))];
-  const own = rows.filter(({ measure }) => measure === "processor").map(line);
+  const loaded = rows.filter(({ measure }) => measure === "processor").map(line);
   const latencies = rows.filter(({ measure }) => measure !== "processor").map(line);
   const { startMs, idleMiB, peakMiB } = results;
+  const of = (figures: ReadonlyMap<string, readonly number[]>, name: string): string =>
+    figure(median(figures.get(name) ?? []));
+  const own = columns.map((column) => (column === "gwproxy" ? "get-threads" : ""));
   const other = [
-    ["start to first answer, ms", ...columns.map((column) => figure(median(startMs.get(column) ?? [])))],
-    ["memory idle, MiB", ...columns.map((column) => figure(median(idleMiB.get(column) ?? [])))],
+    ["start to first answer, ms", ...columns.map((column) => of(startMs, column))],
+    ["the same with a thread for each core", ...own.map((name) => of(startMs, name))],
+    ["memory idle, MiB", ...columns.map((column) => of(idleMiB, column))],
+    ["the same with a thread for each core", ...own.map((name) => of(idleMiB, name))],
     ["memory peak, MiB", ...columns.map((column) => figure(peakMiB.get(column)))],
+    ["the same with a thread for each core", ...own.map((name) => figure(peakMiB.get(name)))],
   ];
   return [
-    printTable([`CPU-µs per request, median of ${rounds}`, ...columns], own),
+    printTable([`CPU-µs per request, median of ${rounds}`, ...columns], loaded),
     printTable(["added, ms", ...columns], latencies),
     printTable(["process", ...columns], other),
   ].join("\n");

@@ -6,6 +6,7 @@ export type RowName =
   | "mib"
   | "few-routes"
   | "many-routes"
+  | "get-threads"
   | "chat"
   | "chat-policies"
   | "chat-stream"
@@ -39,6 +40,7 @@ export const ROWS: readonly Row[] = [
   { name: "get-policies", title: "the same with key, authorization, limits", ...GET },
   { name: "few-routes", title: "GET, 10 routes", ...GET },
   { name: "many-routes", title: "GET, 10,000 routes", ...GET },
+  { name: "get-threads", title: "GET, a thread for each core", ...GET },
   { name: "mib", title: "GET, 1 MiB answer", ...GET },
   { name: "chat", title: "chat JSON, key injected", ...CHAT },
   { name: "chat-policies", title: "the same with key, authorization, limits", ...CHAT },
