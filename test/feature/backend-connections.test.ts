@@ -1,9 +1,18 @@
 /** `tcp` and `http` of a backend block, set inline on a GwBackend and by a GwPolicy, through real sockets. */
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { BLOCK_PLACES, type BlockPlace } from "../support/block-places.ts";
 import { echoed, startEcho } from "../support/echo.ts";
-import { documents, GATEWAY, route, routePolicy, startGateway, type TestGateway } from "../support/gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  route,
+  routePolicy,
+  startGateway,
+  staticBackend,
+  type TestGateway,
+} from "../support/gateway.ts";
 import { call } from "../support/http.ts";
 import { connectHttp2, sendHttp2 } from "../support/http2.ts";
 import { startHttp2Upstream } from "../support/http2-upstream.ts";
@@ -113,3 +122,44 @@ for (const place of BLOCK_PLACES) {
     assert.ok((await cutAfterMs.promise) < 2_500);
   });
 }
+
+prove([], "the strongest level that has a block supplies all of it", async (context) => {
+  const { port } = await startEcho(context);
+  const [inline, attached] = BLOCK_PLACES as readonly [BlockPlace, BlockPlace];
+  const everywhere = policy("all", { refs: gatewayRef(), says: "backend: {http: {version: HTTP2}}" });
+  for (const place of [inline, attached]) {
+    const objects = place.objects("web", `static: {host: 127.0.0.1, port: ${port}}`, "http: {requestTimeout: 5s}");
+    const web = documents(GATEWAY, route("web", "web"), objects);
+    const gateway = await startGateway(context, documents(web, everywhere));
+    // The upstream speaks HTTP/1.1 alone: of the Gateway's block nothing is left.
+    assert.equal((await call(gateway.url())).status, 200, place.kind);
+    await gateway.change(documents(GATEWAY, route("web", "web"), staticBackend("web", port), everywhere));
+    assert.equal((await call(gateway.url())).status, 503, place.kind);
+  }
+});
+
+prove([], "a changed block is for new connections: what is under way goes on", async (context) => {
+  const first = Promise.withResolvers<ServerResponse>();
+  const ports: (number | undefined)[] = [];
+  const server = createServer((request, response) => {
+    ports.push(request.socket.remotePort);
+    if (request.url === "/held") first.resolve(response);
+    else response.end("fine");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  context.after(() => void (server.closeAllConnections(), server.close()));
+  const { port } = server.address() as AddressInfo; // a TCP server's address is one
+  const [inline] = BLOCK_PLACES as readonly [BlockPlace];
+  const objects = (block: string): string =>
+    documents(GATEWAY, route("web", "web"), inline.objects("web", `static: {host: 127.0.0.1, port: ${port}}`, block));
+  const gateway = await startGateway(context, objects("tcp: {keepalive: {time: 50s}}"));
+  assert.equal((await call(gateway.url())).body, "fine");
+  const held = call(`${gateway.url()}/held`);
+  const response = await first.promise;
+  await gateway.change(objects("tcp: {keepalive: {time: 60s}}"));
+  assert.equal((await call(gateway.url())).body, "fine");
+  response.end("late");
+  assert.equal((await held).body, "late");
+  assert.equal(ports[0], ports[1], "the second request took the connection of the first");
+  assert.notEqual(ports[1], ports[2]);
+});

@@ -1,6 +1,9 @@
 /** dynamicForwardProxy through real sockets: requests go where they say, connections where their server name says. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
 import { request } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
 import { test } from "node:test";
 import { createSelfSigned, startTlsUpstream } from "../support/tls-upstream.ts";
 import { rawClient } from "../support/data-plane.ts";
@@ -137,15 +140,34 @@ spec:
   await assert.rejects(ask(""));
 });
 
-test("a backend replaced by another kind in one update is followed by the next request", async (t) => {
+test("a backend replaced by another kind is followed by the next request, and its connections end", async (t) => {
   const context = contextOf(t);
-  const [fixed, asked] = [await startEcho(context, { tag: "fixed" }), await startEcho(context, { tag: "asked" })];
+  const asked = await startEcho(context, { tag: "asked" });
+  const sockets: Socket[] = [];
+  const held = Promise.withResolvers<ServerResponse>();
+  const fixed = createServer((request, response) => {
+    if (request.url === "/held") held.resolve(response);
+    else response.end("fixed");
+  });
+  fixed.on("connection", (socket) => void sockets.push(socket));
+  await new Promise<void>((resolve) => fixed.listen(0, "127.0.0.1", resolve));
+  context.after(() => void (fixed.closeAllConnections(), fixed.close()));
+  const { port } = fixed.address() as AddressInfo; // a TCP server's address is one
   const objects = (backend: string): string => documents(GATEWAY, route("any", "any"), backend);
-  const gateway = await startGateway(context, objects(staticBackend("any", fixed.port)));
+  const gateway = await startGateway(context, objects(staticBackend("any", port)));
   const host = `127.0.0.1:${asked.port}`;
-  assert.equal((await askFor(gateway, host)).headers["x-upstream"], "fixed");
+  const inFlight = askFor(gateway, host, "/held");
+  const response = await held.promise;
+  assert.equal((await askFor(gateway, host)).body, "fixed");
+  assert.equal(sockets.length, 2);
   await gateway.change(objects(anywhere()));
   assert.equal((await askFor(gateway, host)).headers["x-upstream"], "asked");
-  await gateway.change(objects(staticBackend("any", fixed.port)));
-  assert.equal((await askFor(gateway, host)).headers["x-upstream"], "fixed");
+  const closed = sockets.map((socket) => (socket.destroyed ? undefined : once(socket, "close")));
+  await closed[1];
+  assert.equal(sockets[0]?.destroyed, false, "a request is under way on it");
+  response.end("late");
+  assert.equal((await inFlight).body, "late");
+  await closed[0];
+  await gateway.change(objects(staticBackend("any", port)));
+  assert.equal((await askFor(gateway, host)).body, "fixed");
 });

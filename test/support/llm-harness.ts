@@ -146,6 +146,7 @@ export function fakeUpstream(answer: (sent: Sent) => UpstreamResponse): Upstream
       return answer({ target, request });
     },
     open: () => Promise.reject(new ProxyError("upstream_unreachable")),
+    retire: () => undefined,
     close: () => undefined,
   };
 }

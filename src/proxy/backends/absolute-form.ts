@@ -40,6 +40,10 @@ export class AbsolutePool implements Pool {
     throw new Error("no handshake leads to plain HTTP");
   }
 
+  drain(): void {
+    this.#pool.drain();
+  }
+
   sweep(nowMs: number): void {
     this.#pool.sweep(nowMs);
   }

@@ -64,6 +64,9 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       });
     },
     open: (target, request) => openRaw(target, request, options),
+    retire(place) {
+      for (const origin of origins.values()) if (origin.isAt(place)) origin.drain();
+    },
     close() {
       closed = true;
       clearInterval(sweep);
@@ -92,6 +95,16 @@ class Origin {
     const pool = this.#poolFor(request);
     if (pool === undefined) this.#negotiate(request, settle);
     else pool.send(request, settle);
+  }
+
+  isAt({ host, port, unixPath }: Pick<UpstreamTarget, "host" | "port" | "unixPath">): boolean {
+    const target = this.#target;
+    return target.host === host && target.port === port && target.unixPath === unixPath;
+  }
+
+  drain(): void {
+    for (const pool of [this.#http1, this.#absolute, this.#http2]) pool?.drain();
+    this.#learned = undefined;
   }
 
   sweep(nowMs: number): void {

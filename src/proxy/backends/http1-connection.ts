@@ -17,6 +17,8 @@ export interface ConnectionOwner {
 export class Http1Connection implements ResponseEvents {
   readonly socket: Socket;
   idleSinceMs = 0;
+  /** It ends with the call that it serves. */
+  retired = false;
   readonly #owner: ConnectionOwner;
   readonly #parser: ResponseParser;
   #call: Http1Call | undefined;

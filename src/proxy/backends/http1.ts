@@ -68,7 +68,7 @@ export class Http1Pool implements Pool, Dialer, ConnectionOwner {
 
   release(connection: Http1Connection): void {
     connection.idleSinceMs = performance.now();
-    if (this.#closed) connection.discard();
+    if (this.#closed || connection.retired) connection.discard();
     else this.#idle.push(connection);
   }
 
@@ -76,6 +76,11 @@ export class Http1Pool implements Pool, Dialer, ConnectionOwner {
     this.#all.delete(connection);
     const at = this.#idle.lastIndexOf(connection);
     if (at >= 0) this.#idle.splice(at, 1);
+  }
+
+  drain(): void {
+    for (const connection of this.#idle.slice()) connection.discard();
+    for (const connection of this.#all) connection.retired = true;
   }
 
   sweep(nowMs: number): void {

@@ -76,6 +76,10 @@ export class Http2Pool implements Pool, StreamSource, SessionOwner {
     this.#all.delete(connection);
   }
 
+  drain(): void {
+    for (const connection of this.#all) connection.close();
+  }
+
   sweep(nowMs: number): void {
     for (const connection of this.#all) {
       const idle = connection.active === 0 && nowMs - connection.idleSinceMs >= this.#settings.idleTimeoutMs;

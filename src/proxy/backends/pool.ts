@@ -24,6 +24,8 @@ export interface Pool {
   send(request: UpstreamRequest, settle: Settle): void;
   /** Takes over a socket whose handshake is done. */
   adopt(socket: Socket): void;
+  /** What is open takes no new call: it ends now if it is idle, else with its calls. */
+  drain(): void;
   /** Closes what was idle for too long. */
   sweep(nowMs: number): void;
   close(): void;

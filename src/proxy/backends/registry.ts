@@ -132,8 +132,11 @@ export class BackendRegistry {
     checkSettings(message.settings);
     if (message.kind.case === undefined) throw new ConfigError("backend of a kind unknown to this version");
     this.#trial(message);
+    const { kind } = this.#backends.get(message.key) ?? {};
     this.#backends.set(message.key, message);
     this.rebuild(message.key);
+    // Connections of what it was before end (backend.md 1).
+    if (kind?.case === "static" && message.kind.case !== "static") this.#options.upstream.retire(kind.value);
   }
 
   remove(key: string): void {

@@ -53,5 +53,7 @@ export interface Upstream {
     target: UpstreamTarget,
     request: Pick<UpstreamRequest, "deadlineAtMs" | "timeoutCode" | "abort">,
   ): Promise<Socket>;
+  /** Connections to that place take no new request: idle ones end now, the others with what they are used for. */
+  retire(place: Pick<UpstreamTarget, "host" | "port" | "unixPath">): void;
   close(): void;
 }
