@@ -131,16 +131,16 @@ class Origin {
   /** @returns undefined while nobody knows what the upstream speaks */
   #poolFor({ version, upgrade }: UpstreamRequest): Pool | undefined {
     const { tls, proxy } = this.#target;
-    if (tls !== undefined && version === "negotiated")
-      return this.#learned === undefined ? undefined : this.#pool(this.#learned);
+    const asks = tls === undefined ? version === "http2_if_spoken" && proxy === undefined : version === "negotiated";
+    if (asks) return this.#learned === undefined ? undefined : this.#pool(this.#learned);
     // HTTP/2 and what comes after an upgrade are no requests that a proxy could pass on: they need a tunnel.
-    const handsOver = tls === undefined && version !== "http2" && upgrade === undefined;
+    const handsOver = tls === undefined && !isHttp2(version) && upgrade === undefined;
     if (proxy === undefined || proxy.alwaysTunnels || !handsOver) return this.#pool(version);
     return (this.#absolute ??= new AbsolutePool(this.#target, proxy, this.#settings));
   }
 
   #pool(version: UpstreamRequest["version"]): Pool {
-    return version === "http2"
+    return isHttp2(version)
       ? (this.#http2 ??= new Http2Pool(this.#target, this.#settings))
       : (this.#http1 ??= new Http1Pool(this.#target, this.#settings));
   }
@@ -150,8 +150,12 @@ class Origin {
       this.#negotiation = undefined;
       if (outcome === undefined || this.closed) return;
       this.#learned = outcome.version;
-      this.#pool(outcome.version).adopt(outcome.socket);
+      if (outcome.socket !== undefined) this.#pool(outcome.version).adopt(outcome.socket);
     });
     this.#negotiation.wait(request, settle, this);
   }
+}
+
+function isHttp2(version: UpstreamRequest["version"]): boolean {
+  return version === "http2" || version === "http2_if_spoken";
 }

@@ -1,6 +1,7 @@
 /**
- * Learns from one TLS handshake which version of HTTP an upstream speaks (ALPN, RFC 7301). Requests that came meanwhile
- * wait, each no longer than its deadline, and are then sent on their way.
+ * Learns from one connection which version of HTTP an upstream speaks: by its TLS handshake (ALPN, RFC 7301), on plain text
+ * by how it takes the first words of HTTP/2. Requests that came meanwhile wait, each no longer than its deadline, and are
+ * then sent on their way.
  */
 import type { Socket } from "node:net";
 import { ProxyError } from "../errors.ts";
@@ -8,14 +9,15 @@ import type { Abortable } from "../pipeline/exchange.ts";
 import { startDeadline } from "./deadline.ts";
 import { Dial, type DialOwner } from "./dial.ts";
 import type { PoolSettings, Settle } from "./pool.ts";
+import { PrefaceProbe } from "./preface-probe.ts";
 import type { UpstreamRequest, UpstreamTarget } from "./upstream.ts";
 
 const PROTOCOLS = ["h2", "http/1.1"];
 
 export interface Negotiated {
   readonly version: "http1" | "http2";
-  /** Its handshake is over; nobody else listens to it. */
-  readonly socket: Socket;
+  /** Its handshake is over; nobody else listens to it. Undefined: the asking used it up. */
+  readonly socket: Socket | undefined;
 }
 
 /** Where a request goes when it is known how. */
@@ -27,10 +29,13 @@ export class Negotiation implements DialOwner {
   readonly #dial: Dial;
   readonly #done: (outcome: Negotiated | undefined) => void;
   readonly #waiting: WaitingRequest[] = [];
+  readonly #isPlain: boolean;
+  #probe: PrefaceProbe | undefined;
 
   /** @param done called once, before those who wait are sent on; undefined: no connection */
   constructor(target: UpstreamTarget, settings: PoolSettings, done: (outcome: Negotiated | undefined) => void) {
     this.#done = done;
+    this.#isPlain = target.tls === undefined;
     this.#dial = new Dial(target, PROTOCOLS, settings, this);
     this.#dial.start();
   }
@@ -42,7 +47,12 @@ export class Negotiation implements DialOwner {
   }
 
   ready(socket: Socket, protocol: string | undefined): void {
-    this.#done({ version: protocol === "h2" ? "http2" : "http1", socket });
+    if (this.#isPlain) this.#probe = new PrefaceProbe(socket, (speaksHttp2) => this.#learned(speaksHttp2, undefined));
+    else this.#learned(protocol === "h2", socket);
+  }
+
+  #learned(speaksHttp2: boolean, socket: Socket | undefined): void {
+    this.#done({ version: speaksHttp2 ? "http2" : "http1", socket });
     for (const waiting of this.#waiting) waiting.proceed();
   }
 
@@ -53,6 +63,7 @@ export class Negotiation implements DialOwner {
 
   close(): void {
     this.#dial.cancel();
+    this.#probe?.cancel();
     this.failed(new ProxyError("upstream_unreachable", { detail: "the data plane is closing" }));
   }
 }

@@ -13,8 +13,8 @@ export interface UpstreamTarget extends Connection {
   readonly unixPath: string;
 }
 
-/** `negotiated`: what the TLS handshake says, HTTP/1.1 on plain text. */
-export type UpstreamVersion = "http1" | "http2" | "negotiated";
+/** `negotiated`: what the TLS handshake says, HTTP/1.1 on plain text. `http2_if_spoken`: on plain text, else HTTP/1.1. */
+export type UpstreamVersion = "http1" | "http2" | "http2_if_spoken" | "negotiated";
 
 export interface UpstreamRequest {
   readonly version: UpstreamVersion;

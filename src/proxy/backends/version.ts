@@ -14,7 +14,8 @@ export function versionFor(
   if (configured !== undefined) return configured;
   if (grpc) return "http2";
   if (tls) return "negotiated";
-  return exchange.originalScheme === "http" && exchange.version === "HTTP/2" ? "http2" : "http1";
+  // The client's own version is a guess about the upstream: one that refuses it is spoken to in the older one.
+  return exchange.originalScheme === "http" && exchange.version === "HTTP/2" ? "http2_if_spoken" : "http1";
 }
 
 /** @returns undefined where the configuration leaves it open */
