@@ -24,6 +24,7 @@ export const Reason = {
   UnsupportedProtocol: "UnsupportedProtocol",
   HostnameConflict: "HostnameConflict",
   ProtocolConflict: "ProtocolConflict",
+  BindModeConflict: "BindModeConflict",
   NoConflicts: "NoConflicts",
   InvalidRouteKinds: "InvalidRouteKinds",
   InvalidCertificateRef: "InvalidCertificateRef",

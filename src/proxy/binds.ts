@@ -11,7 +11,7 @@ import type { ByteDestination } from "./backends/registry.ts";
 import type { Configuration } from "./configuration.ts";
 import { acceptorOf, type Acceptor } from "./listeners/acceptor.ts";
 import { Announced } from "./listeners/announced.ts";
-import { openBindSocket, type BindSocket } from "./listeners/bind.ts";
+import { openBindSocket, withoutSocket, type BindSocket } from "./listeners/bind.ts";
 import type { EngineOptions } from "./listeners/engine.ts";
 import type { Frontend } from "./listeners/frontend.ts";
 import { createHttp1 } from "./listeners/http1.ts";
@@ -65,7 +65,8 @@ export class Binds {
     const wanted = this.#options.configuration.binds();
     for (const [key, { socket, message }] of this.#open) {
       const now = wanted.get(key);
-      if (now?.port === message.port && now.protocol === message.protocol) continue;
+      const { port, protocol, internal } = message;
+      if (now?.port === port && now.protocol === protocol && now.internal === internal) continue;
       this.#open.delete(key);
       this.#draining.add(socket);
       void socket.drain().then(() => this.#draining.delete(socket));
@@ -85,7 +86,8 @@ export class Binds {
   }
 
   listeners(): OpenListener[] {
-    return [...this.#open.values()].map(({ message, socket }) => ({
+    const open = [...this.#open.values()].filter(({ message }) => !message.internal);
+    return open.map(({ message, socket }) => ({
       bind: message.key,
       gateway: `${message.gateway?.namespace ?? ""}/${message.gateway?.name ?? ""}`,
       port: message.port,
@@ -115,7 +117,7 @@ export class Binds {
   async #openBind(message: Bind): Promise<OpenBind> {
     const { log, clock, bindAddress, podName, configuration, upstream, onFinished } = this.#options;
     const { key: bind, gateway } = message;
-    const port = await this.#options.portOf(message);
+    const port = message.internal ? 0 : await this.#options.portOf(message);
     const env = { podName, namespace: gateway?.namespace ?? "", gateway: gateway?.name ?? "" };
     const frontend = (): Frontend => configuration.frontendOf(bind);
     const announced = new Announced();
@@ -134,7 +136,8 @@ export class Binds {
     const { accept } = acceptor;
     const reusePort = this.#options.sharesPorts;
     const engines = [http1, http2];
-    const socket = await openBindSocket({ address: bindAddress, port, reusePort, frontend, accept, engines, log });
+    const open = { address: bindAddress, port, reusePort, frontend, accept, engines, log };
+    const socket = message.internal ? withoutSocket(engines) : await openBindSocket(open);
     return { message, socket, acceptor, secured };
   }
 }

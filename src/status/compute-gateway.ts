@@ -9,6 +9,12 @@ import type { Fault, ListenerView } from "../translator/gateway.ts";
 import { conditionsAt, refusedBy, type DeploymentState, type Make, type StatusContext } from "./condition.ts";
 import type { DesiredCondition, DesiredListener, DesiredStatus } from "./desired.ts";
 
+const CONFLICTS: ReadonlySet<Reason> = new Set([
+  Reason.HostnameConflict,
+  Reason.ProtocolConflict,
+  Reason.BindModeConflict,
+]);
+
 export function computeGateway(facts: GatewayFacts, { refusal, deployment }: StatusContext): DesiredStatus {
   const { id, generation, listeners, attached, attachedListenerSets, client, admitsUnverifiedClients } = facts;
   const make = conditionsAt(generation);
@@ -132,7 +138,7 @@ function computeListener(
   const { name, supportedKinds, fault, tlsFault, kindFault } = listener;
   const refused = refusalOf(listener);
   const refFault = tlsFault ?? kindFault;
-  const conflict = fault?.reason === Reason.HostnameConflict || fault?.reason === Reason.ProtocolConflict;
+  const conflict = fault !== undefined && CONFLICTS.has(fault.reason);
   const programmed = (): DesiredCondition => {
     if (fault !== undefined)
       return make(Condition.Programmed, false, conflict ? fault.reason : Reason.Invalid, fault.message);

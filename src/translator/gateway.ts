@@ -17,6 +17,7 @@ import { resourceOf } from "../ir/encode.ts";
 import { bindKey, gatewayKey, listenerKey, setListenerKey } from "../ir/keys.ts";
 import type { Resource } from "../ir/resource.ts";
 import { admitsUnverifiedClients, translateGatewayClient } from "./gateway-client.ts";
+import { internalPorts } from "./internal-ports.ts";
 import type { LabelSelector } from "./labels.ts";
 import type { JoiningSet } from "./listener-set.ts";
 import { translateListenerTls, type TlsContext } from "./listener-tls.ts";
@@ -39,6 +40,8 @@ export interface ListenerView {
   /** Key of its Bind. */
   readonly bind: string;
   readonly port: number;
+  /** Its port has no socket. */
+  readonly internal: boolean;
   readonly protocol: string;
   /** Empty: any host. */
   readonly hostname: string;
@@ -65,6 +68,8 @@ export interface GatewayView {
   /** "namespace/name" */
   readonly key: string;
   readonly generation: number;
+  /** Why it is not accepted as a whole. */
+  readonly fault: Fault | undefined;
   /** Its own; those of its ListenerSets are theirs. */
   readonly listeners: readonly ListenerView[];
   readonly sets: readonly ListenerSetView[];
@@ -104,20 +109,31 @@ interface Owner {
   /** The Gateway itself, or one of its ListenerSets. */
   readonly id: ObjectId;
   readonly keyOf: (section: string) => string;
+  /** Ports of its listeners that get no socket. */
+  readonly internal: ReadonlySet<number>;
+}
+
+/** Who has a port, or a host on it. */
+interface Taken {
+  readonly name: string;
+  readonly protocol: string;
+  readonly internal: boolean;
 }
 
 /** @param sets those that name the Gateway, in order of precedence */
 export function translateGateway(gateway: Gateway, sets: readonly JoiningSet[], context: TlsContext): GatewayView {
   const id = objectId(gateway);
   const key = gatewayKey(id.namespace, id.name);
-  const taken = new Map<string, Listener>();
+  const taken = new Map<string, Taken>();
   const translate = (listeners: readonly Listener[], owner: Owner): TranslatedListener[] =>
     listeners.map((listener) => translateListener(listener, owner, taken, context));
-  const own = translate(gateway.spec.listeners ?? [], { gateway, id, keyOf: (name) => listenerKey(key, name) });
+  const { ports: internal, fault } = internalPorts(gateway);
+  const keyOf = (name: string): string => listenerKey(key, name);
+  const own = translate(gateway.spec.listeners ?? [], { gateway, id, keyOf, internal });
   const joined = sets.map(({ set, allowed }) => {
     const setId = objectId(set);
-    const keyOf = (name: string): string => setListenerKey(key, nameKey(setId), name);
-    const listeners = translate(allowed ? set.spec.listeners : [], { gateway, id: setId, keyOf });
+    const owner = { gateway, id: setId, keyOf: (name: string) => setListenerKey(key, nameKey(setId), name) };
+    const listeners = translate(allowed ? set.spec.listeners : [], { ...owner, internal: new Set() });
     return { id: setId, generation: set.metadata.generation ?? 0, gateway: key, allowed, listeners };
   });
   const client = translateGatewayClient(gateway, context);
@@ -127,6 +143,7 @@ export function translateGateway(gateway: Gateway, sets: readonly JoiningSet[], 
     generation: gateway.metadata.generation ?? 0,
     client: client && { fault: client.fault },
     admitsUnverifiedClients: admitsUnverifiedClients(gateway),
+    fault,
     listeners: viewsOf(own),
     sets: joined.map(({ listeners, ...set }) => ({ ...set, listeners: viewsOf(listeners) })),
     resources: [
@@ -143,7 +160,7 @@ function viewsOf(listeners: readonly TranslatedListener[]): ListenerView[] {
 function translateListener(
   listener: Listener,
   owner: Owner,
-  taken: Map<string, Listener>,
+  taken: Map<string, Taken>,
   context: TlsContext,
 ): TranslatedListener {
   const speaksTls = listener.protocol === "HTTPS" || listener.protocol === "TLS";
@@ -154,10 +171,11 @@ function translateListener(
 
 function viewListener(
   listener: Listener,
-  { gateway, keyOf }: Owner,
-  taken: Map<string, Listener>,
+  { gateway, keyOf, internal }: Owner,
+  taken: Map<string, Taken>,
 ): Omit<ListenerView, "tlsFault" | "trustFault"> {
   const hostname = (listener.hostname ?? "").toLowerCase();
+  const place = { name: listener.name, protocol: listener.protocol, internal: internal.has(listener.port) };
   const { kinds, fault: kindFault } = supportedKinds(listener);
   const namespaces = listener.allowedRoutes?.namespaces;
   return {
@@ -165,6 +183,7 @@ function viewListener(
     key: keyOf(listener.name),
     bind: bindKey(listener.port, nameKey(objectId(gateway))),
     port: listener.port,
+    internal: place.internal,
     protocol: listener.protocol,
     hostname,
     supportedKinds: kinds,
@@ -172,7 +191,7 @@ function viewListener(
       from: namespaces?.from ?? "Same",
       ...(namespaces?.selector === undefined ? {} : { selector: namespaces.selector }),
     },
-    fault: protocolFault(listener) ?? conflict(listener, hostname, taken),
+    fault: protocolFault(listener) ?? conflict(place, listener.port, hostname, taken),
     kindFault,
   };
 }
@@ -184,25 +203,25 @@ function protocolFault({ protocol }: Listener): Fault | undefined {
 }
 
 /** The earlier listener keeps the port and host; only the later one loses. */
-function conflict(listener: Listener, hostname: string, taken: Map<string, Listener>): Fault | undefined {
-  const first = taken.get(String(listener.port));
-  if (first !== undefined && first.protocol !== listener.protocol)
-    return {
-      reason: Reason.ProtocolConflict,
-      message: `port ${listener.port} speaks ${first.protocol} for listener ${first.name}`,
-    };
-  const place = `${listener.port} ${hostname}`;
-  const owner = taken.get(place)?.name;
+function conflict(one: Taken, port: number, hostname: string, taken: Map<string, Taken>): Fault | undefined {
+  const first = taken.get(String(port)) ?? one;
+  if (first.protocol !== one.protocol) {
+    const message = `port ${port} speaks ${first.protocol} for listener ${first.name}`;
+    return { reason: Reason.ProtocolConflict, message };
+  }
+  if (first.internal !== one.internal) {
+    const message = `port ${port} is ${first.internal ? "internal" : "public"} for listener ${first.name}`;
+    return { reason: Reason.BindModeConflict, message };
+  }
+  const place = `${port} ${hostname}`;
+  const owner = taken.get(place);
   if (owner === undefined) {
-    taken.set(String(listener.port), first ?? listener);
-    taken.set(place, listener);
+    taken.set(String(port), first);
+    taken.set(place, one);
     return undefined;
   }
   const host = hostname === "" ? "any hostname" : `hostname ${hostname}`;
-  return {
-    reason: Reason.HostnameConflict,
-    message: `port ${listener.port} with ${host} belongs to listener ${owner}`,
-  };
+  return { reason: Reason.HostnameConflict, message: `port ${port} with ${host} belongs to listener ${owner.name}` };
 }
 
 function supportedKinds(listener: Listener): { kinds: RouteKind[]; fault: Fault | undefined } {
@@ -231,10 +250,14 @@ function isSame(asked: { readonly group?: string; readonly kind: string }, { gro
 function resourcesOf(id: ObjectId, gateway: string, listeners: readonly TranslatedListener[]): Resource[] {
   const serving = listeners.filter(({ view }) => view.fault === undefined);
   // Listeners of one port speak one protocol: others are in conflict and do not serve.
-  const ports = new Map(serving.map(({ view }) => [view.port, wireOf(view.protocol)]));
-  const binds = [...ports].map(([port, protocol]) =>
-    resourceOf("Bind", create(BindSchema, { key: bindKey(port, gateway), gateway: irRef(id), port, protocol })),
-  );
+  const ports = new Map(serving.map(({ view }) => [view.port, view]));
+  const binds = [...ports].map(([port, { protocol, internal }]) => {
+    const key = bindKey(port, gateway);
+    return resourceOf(
+      "Bind",
+      create(BindSchema, { key, gateway: irRef(id), port, protocol: wireOf(protocol), internal }),
+    );
+  });
   const rest = serving.map(({ view: { key, bind, name, hostname, protocol }, tls, set }) =>
     resourceOf(
       "Listener",

@@ -58,17 +58,18 @@ export function declarePlacements(
 }
 
 function foreignPlacement(gateway: Gateway): Placement {
-  const view = { id: objectId(gateway), listeners: [], sets: [] };
+  const view = { id: objectId(gateway), listeners: [], sets: [], fault: undefined };
   // What is wrong with it is for the other controller to say.
   return { ...placementOf(gateway, view, () => true), isForeign: true, fault: undefined, addressFault: undefined };
 }
 
 function placementOf(
   { metadata, spec }: Gateway,
-  { id, listeners, sets }: Pick<GatewayView, "id" | "listeners" | "sets">,
+  { id, listeners, sets, fault: viewFault }: Pick<GatewayView, "id" | "listeners" | "sets" | "fault">,
   hasParameters: (key: string) => boolean,
 ): Placement {
-  const serving = [...listeners, ...sets.flatMap((set) => set.listeners)].filter(({ fault }) => fault === undefined);
+  const all = [...listeners, ...sets.flatMap((set) => set.listeners)];
+  const serving = all.filter((listener) => listener.fault === undefined && !listener.internal);
   const { addresses = [], infrastructure = {} } = spec;
   const { fault, addressFault } = addressFaults(addresses);
   return {
@@ -80,7 +81,7 @@ function placementOf(
     labels: withoutManaged(infrastructure.labels),
     annotations: withoutManaged(infrastructure.annotations),
     address: addresses.find(({ value = "" }) => value !== "")?.value,
-    fault: fault ?? parametersFault(infrastructure.parametersRef, id.namespace, hasParameters),
+    fault: viewFault ?? fault ?? parametersFault(infrastructure.parametersRef, id.namespace, hasParameters),
     addressFault,
   };
 }

@@ -79,6 +79,23 @@ export async function openBindSocket(options: BindOptions): Promise<BindSocket> 
   };
 }
 
+/**
+ * An internal Bind: its connections come through the tunnel of another one, which counts them as its own until they end.
+ */
+export function withoutSocket(engines: readonly Engine[]): BindSocket {
+  const drain = (): void => {
+    for (const engine of engines) engine.drain();
+  };
+  return {
+    boundPort: 0,
+    announce() {
+      for (const engine of engines) engine.announce();
+    },
+    drain: () => Promise.resolve(drain()),
+    close: drain,
+  };
+}
+
 function listen(server: Server, { address, port, reusePort }: BindOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);

@@ -150,6 +150,7 @@ const listener = (name: string, port: number) => ({
   bind: `${port}/default/main`,
   port,
   hostname: "",
+  internal: false,
   supportedKinds: [],
   namespaces: { from: "Same" },
   protocol: "HTTP",
