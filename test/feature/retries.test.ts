@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { createServer, request, type IncomingMessage } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { test, type TestContext } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { startHttp2Upstream } from "../support/http2-upstream.ts";
 import { connectHttp2, sendHttp2 } from "../support/http2.ts";
 import { documents, GATEWAY, routePolicy, startGateway, withTraffic, type TestGateway } from "../support/gateway.ts";
@@ -190,4 +191,82 @@ test("a gRPC call whose status the condition names is made again, and the status
   assert.deepEqual(await healthOf(), [0.3 + 0.7 * 0.7]);
   await sendHttp2(session, head, { body: "hello" });
   assert.deepEqual(await healthOf(), [0.7 * (0.3 + 0.7 * 0.7)]);
+});
+
+test("an endpoint that takes too long is left for another one; time that runs out for the whole request ends it", async (t) => {
+  const [slow, good] = (await startReplicas(contextOf(t), "slow", "good")) as [Replica, Replica];
+  slow.answer = () => undefined;
+  const gateway = await behindService(t, [slow, good], "{retry: {attempts: 1}}");
+  await gateway.change(
+    documents(
+      GATEWAY,
+      replicaService([slow, good]).replace("{name: rule,", "{name: rule, timeouts: {backendRequest: 200ms},"),
+      routePolicy("again", "web", "  traffic: {retry: {attempts: 1}}"),
+    ),
+  );
+  while (slow.hits < 2) assert.equal((await call(gateway.url())).status, 200);
+  await gateway.change(
+    documents(
+      GATEWAY,
+      replicaService([slow]),
+      routePolicy("again", "web", "  traffic: {retry: {attempts: 3}, timeouts: {request: 200ms}}"),
+    ),
+  );
+  const { hits } = slow;
+  const answer = await call(gateway.url());
+  assert.deepEqual([answer.status, answer.body, slow.hits - hits], [504, "request timeout", 1]);
+});
+
+test("a body that is cut by the limit of an attempt is not made again, and counts against the endpoint", async (t) => {
+  const [only] = (await startReplicas(contextOf(t), "only")) as [Replica];
+  only.answer = (_request, response) => void response.writeHead(200).write("half of it");
+  const gateway = await startGateway(
+    contextOf(t),
+    documents(
+      GATEWAY,
+      replicaService([only]).replace("{name: rule,", "{name: rule, timeouts: {backendRequest: 200ms},"),
+      routePolicy("again", "web", "  traffic: {retry: {attempts: 3}}"),
+    ),
+  );
+  await assert.rejects(call(gateway.url()));
+  const dump = async () => (await gateway.proxy.state()).endpoints[0];
+  // The client sees the cut before the gateway has seen the end of its connection.
+  while ((await dump())?.pendingRequests !== 0) await nextTurn();
+  assert.deepEqual([only.hits, (await dump())?.health], [1, 0.7]);
+});
+
+test("without a policy a POST is sent once, and with one the policies of the route run once", async (t) => {
+  const [only] = (await startReplicas(contextOf(t), "only")) as [Replica];
+  only.answer = (incoming) => void incoming.socket.destroy();
+  const once = await behindService(t, [only], "{timeouts: {request: 10s}}");
+  assert.equal((await call(once.url(), { method: "POST", body: "x" })).status, 503);
+  assert.equal(only.hits, 1);
+  only.answer = (_request, response) => void response.writeHead(only.hits % 3 === 1 ? 200 : 503).end();
+  const limit = `rateLimit: {local: [{requests: 2, unit: Hours}]}`;
+  const limited = await behindService(t, [only], `{retry: {attempts: 2, codes: [503]}, ${limit}}`);
+  const statuses = [];
+  for (let asked = 0; asked < 3; asked++) statuses.push((await call(limited.url())).status);
+  assert.deepEqual([statuses, only.hits], [[200, 200, 429], 7]);
+});
+
+test("an upstream whose name has no address may be asked again, and health hears of it", async (t) => {
+  const manifests = documents(
+    GATEWAY,
+    `apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: web}
+spec:
+  static: {host: nobody.invalid, port: 80}`,
+    `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: web}
+spec:
+  parentRefs: [{name: gw}]
+  rules: [{name: rule, backendRefs: [{group: gwproxy.dev, kind: GwBackend, name: web}]}]`,
+    routePolicy("again", "web", "  traffic: {retry: {attempts: 2}}"),
+  );
+  const gateway = await startGateway(contextOf(t), manifests);
+  assert.equal((await call(gateway.url())).status, 503);
+  const [dump] = (await gateway.proxy.state()).endpoints;
+  assert.deepEqual([dump?.totalRequests, dump?.consecutiveFailures], [3, 3]);
 });
