@@ -8,11 +8,15 @@ import { documents, GATEWAY, route, startGateway, type TestGateway } from "../su
 import { call } from "../support/http.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 
-/** Answers at each address, all on one port, with its own address, and ends the connection: each request opens one. */
-async function startUpstreams(context: ProofContext, addresses: readonly string[]): Promise<number> {
+/** Answers at each address, all on one port, with its own address. By default each request opens a connection. */
+async function startUpstreams(
+  context: ProofContext,
+  addresses: readonly string[],
+  connection: "close" | "keep-alive" = "close",
+): Promise<number> {
   let port = 0;
   for (const address of addresses) {
-    const server = createServer((_request, response) => void response.setHeader("connection", "close").end(address));
+    const server = createServer((_request, response) => void response.setHeader("connection", connection).end(address));
     await new Promise<void>((resolve) => server.listen(port, address, resolve));
     port = (server.address() as AddressInfo).port; // a TCP server's address is one
     context.after(() => void (server.closeAllConnections(), server.close()));
@@ -75,6 +79,18 @@ prove([], "a name in use is looked up again in the background, and a failure kee
   await server.askedTimes("web.test", 6);
   assert.equal(await address(gateway), "127.0.0.2");
   await server.askedTimes("web.test", 8);
+  assert.equal(await address(gateway), "127.0.0.2");
+});
+
+prove([], "requests leave an address that the name gave up, whatever connections there are to it", async (context) => {
+  const addresses = ["127.0.0.1", "127.0.0.2"];
+  const port = await startUpstreams(context, addresses, "keep-alive");
+  const { gateway, server } = await serve(context, port);
+  server.zone.set("web.test", { addresses: ["127.0.0.1"], ttl: 1 });
+  assert.equal(await address(gateway), "127.0.0.1");
+  assert.equal(await address(gateway), "127.0.0.1");
+  server.zone.set("web.test", { addresses: ["127.0.0.2"], ttl: 1 });
+  while ((await address(gateway)) === "127.0.0.1") await server.askedTimes("web.test", server.asked.length + 1);
   assert.equal(await address(gateway), "127.0.0.2");
 });
 

@@ -8,6 +8,8 @@ import { createLookup, type FoundAddresses, type Lookup } from "./lookup.ts";
 export interface Resolver {
   /** @returns addresses in the order of trying, each time another one first; at once when known. Rejects when there is none. */
   addresses(host: string): readonly string[] | Promise<readonly string[]>;
+  /** What connections may go on to; undefined while nobody knows. To ask is to use the name: it is looked up again. */
+  known(host: string): ReadonlySet<string> | undefined;
   close(): void;
 }
 
@@ -31,6 +33,7 @@ export function createResolver(options: ResolverOptions = {}): Resolver {
   const names = new Names(options.lookup ?? createLookup(), nowMs);
   return {
     addresses: (host) => (isIP(host) === 0 ? names.addresses(host) : [host]),
+    known: (host) => names.known(host),
     close: () => names.close(),
   };
 }
@@ -47,12 +50,18 @@ class Names {
   }
 
   addresses(host: string): readonly string[] | Promise<readonly string[]> {
+    return this.#entry(host)?.addresses() ?? Promise.reject(new Error("too many names are in use"));
+  }
+
+  known(host: string): ReadonlySet<string> | undefined {
+    return this.#entry(host)?.known();
+  }
+
+  /** @returns undefined when there is no room for one more */
+  #entry(host: string): Entry | undefined {
     let entry = this.#entries.get(host);
-    if (entry === undefined) {
-      if (this.#entries.size >= MAX_NAMES) return Promise.reject(new Error("too many names are in use"));
-      this.#entries.set(host, (entry = new Entry(this, host)));
-    }
-    return entry.addresses();
+    if (entry === undefined && this.#entries.size < MAX_NAMES) this.#entries.set(host, (entry = new Entry(this, host)));
+    return entry;
   }
 
   forget(host: string): void {
@@ -69,6 +78,7 @@ class Entry {
   readonly #names: Names;
   readonly #host: string;
   #found: readonly string[] = [];
+  #set: ReadonlySet<string> | undefined;
   #next = 0;
   #used = false;
   #failures = 0;
@@ -91,6 +101,13 @@ class Entry {
       if (this.#found.length === 0) throw this.#error;
       return this.#rotated();
     });
+  }
+
+  known(): ReadonlySet<string> | undefined {
+    this.#used = true;
+    if (this.#set === undefined && this.#asking === undefined && this.#names.nowMs() >= this.#dueMs)
+      void this.#refresh();
+    return this.#set;
   }
 
   close(): void {
@@ -130,6 +147,7 @@ class Entry {
     this.#failures = 0;
     // Connections in rotation begin where they were: a refresh must not send them all to the first address.
     this.#found = addresses;
+    this.#set = addresses.length === 0 ? undefined : new Set(addresses);
     if (addresses.length === 0) this.#error = new Error("the name has no address");
     this.#again(Math.min(Math.max(ttlMs, SHORTEST_MS), LONGEST_MS));
   }

@@ -16,6 +16,8 @@ export interface ConnectionOwner {
 
 export class Http1Connection implements ResponseEvents {
   readonly socket: Socket;
+  /** Where it leads; "" for a Unix socket. */
+  readonly address: string;
   idleSinceMs = 0;
   /** It ends with the call that it serves. */
   retired = false;
@@ -30,6 +32,7 @@ export class Http1Connection implements ResponseEvents {
   constructor(owner: ConnectionOwner, socket: Socket) {
     this.#owner = owner;
     this.socket = socket;
+    this.address = socket.remoteAddress ?? "";
     this.#parser = new ResponseParser(this);
     socket.on("data", (chunk: Buffer) => this.#onBytes(chunk));
     socket.on("drain", () => this.#call?.onDrain());

@@ -7,7 +7,7 @@ import { ProxyError } from "../errors.ts";
 import { Dial, type DialOwner } from "./dial.ts";
 import { Http1Call, type Dialer } from "./http1-call.ts";
 import { Http1Connection, type ConnectionOwner } from "./http1-connection.ts";
-import type { Pool, PoolSettings, Settle, WaitingPlace } from "./pool.ts";
+import { nameOf, type Pool, type PoolSettings, type Settle, type WaitingPlace } from "./pool.ts";
 import type { UpstreamRequest, UpstreamTarget } from "./upstream.ts";
 
 const PROTOCOLS = ["http/1.1"];
@@ -16,6 +16,7 @@ const CLOSING = "the data plane is closing";
 export class Http1Pool implements Pool, Dialer, ConnectionOwner {
   readonly #target: UpstreamTarget;
   readonly #settings: PoolSettings;
+  readonly #name: string | undefined;
   readonly #idle: Http1Connection[] = [];
   readonly #all = new Set<Http1Connection>();
   readonly #dials = new Set<CallDial>();
@@ -25,6 +26,7 @@ export class Http1Pool implements Pool, Dialer, ConnectionOwner {
   constructor(target: UpstreamTarget, settings: PoolSettings) {
     this.#target = target;
     this.#settings = settings;
+    this.#name = nameOf(target);
   }
 
   get empty(): boolean {
@@ -94,7 +96,12 @@ export class Http1Pool implements Pool, Dialer, ConnectionOwner {
   }
 
   #take(): Http1Connection | undefined {
-    for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
+    if (this.#idle.length === 0) return undefined;
+    const current = this.#name === undefined ? undefined : this.#settings.resolver.known(this.#name);
+    for (let at = this.#idle.length - 1; at >= 0; at--) {
+      const idle = this.#idle[at];
+      if (idle === undefined || current?.has(idle.address) === false) continue;
+      this.#idle.splice(at, 1);
       if (idle.keepAliveSeconds === undefined || !this.#expired(idle, performance.now())) return idle;
       idle.discard();
     }

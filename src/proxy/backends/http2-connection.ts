@@ -36,6 +36,8 @@ export class Http2Connection {
   /** Calls that use it. */
   active = 0;
   idleSinceMs = 0;
+  /** Where it leads; "" for a Unix socket. */
+  readonly address: string;
   readonly #owner: SessionOwner;
   readonly #socket: Socket;
   readonly #session: ClientHttp2Session;
@@ -49,6 +51,7 @@ export class Http2Connection {
   constructor(owner: SessionOwner, socket: Socket, scheme: "http" | "https") {
     this.#owner = owner;
     this.#socket = socket;
+    this.address = socket.remoteAddress ?? "";
     socket.on("error", this.#keepError.bind(this));
     socket.on("close", this.#onGone.bind(this));
     const options: SessionOptions = {

@@ -7,7 +7,7 @@ import { ProxyError } from "../errors.ts";
 import { Dial, type DialOwner } from "./dial.ts";
 import { Http2Call, type StreamSource } from "./http2-call.ts";
 import { Http2Connection, type SessionOwner } from "./http2-connection.ts";
-import type { Pool, PoolSettings, Settle, WaitingPlace } from "./pool.ts";
+import { nameOf, type Pool, type PoolSettings, type Settle, type WaitingPlace } from "./pool.ts";
 import type { UpstreamRequest, UpstreamTarget } from "./upstream.ts";
 
 const PROTOCOLS = ["h2"];
@@ -19,6 +19,7 @@ export class Http2Pool implements Pool, StreamSource, SessionOwner {
   readonly scheme: "http" | "https";
   readonly #target: UpstreamTarget;
   readonly #settings: PoolSettings;
+  readonly #name: string | undefined;
   readonly #usable: Http2Connection[] = [];
   readonly #all = new Set<Http2Connection>();
   readonly #dials = new Set<SharedDial>();
@@ -27,6 +28,7 @@ export class Http2Pool implements Pool, StreamSource, SessionOwner {
   constructor(target: UpstreamTarget, settings: PoolSettings) {
     this.#target = target;
     this.#settings = settings;
+    this.#name = nameOf(target);
     this.scheme = target.tls === undefined ? "http" : "https";
   }
 
@@ -43,7 +45,7 @@ export class Http2Pool implements Pool, StreamSource, SessionOwner {
   }
 
   connect(call: Http2Call, fresh: boolean): WaitingPlace | undefined {
-    const usable = fresh ? undefined : this.#usable.findLast(hasRoom);
+    const usable = fresh ? undefined : this.#findUsable();
     if (usable !== undefined) {
       call.attach(usable);
       return undefined;
@@ -57,6 +59,16 @@ export class Http2Pool implements Pool, StreamSource, SessionOwner {
     this.#dials.add(dial);
     dial.start(this.#target, this.#settings);
     return dial;
+  }
+
+  #findUsable(): Http2Connection | undefined {
+    if (this.#usable.length === 0) return undefined;
+    const current = this.#name === undefined ? undefined : this.#settings.resolver.known(this.#name);
+    for (let at = this.#usable.length - 1; at >= 0; at--) {
+      const connection = this.#usable[at];
+      if (connection?.hasRoom === true && current?.has(connection.address) !== false) return connection;
+    }
+    return undefined;
   }
 
   /** The dial is over. @param socket that it opened for its calls */
@@ -101,10 +113,6 @@ export class Http2Pool implements Pool, StreamSource, SessionOwner {
     if (this.#closed) connection.discard();
     return connection;
   }
-}
-
-function hasRoom(connection: Http2Connection): boolean {
-  return connection.hasRoom;
 }
 
 /** Opens a connection for several calls, each of which may be over before. */

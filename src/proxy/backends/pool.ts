@@ -1,7 +1,7 @@
 /** What the pools of connections to one target have in common, whatever protocol they speak. */
-import type { Socket } from "node:net";
+import { isIP, type Socket } from "node:net";
 import type { DialSettings } from "./dial.ts";
-import type { UpstreamRequest, UpstreamResponse } from "./upstream.ts";
+import type { UpstreamRequest, UpstreamResponse, UpstreamTarget } from "./upstream.ts";
 
 export interface PoolSettings extends DialSettings {
   readonly idleTimeoutMs: number;
@@ -11,6 +11,14 @@ export interface PoolSettings extends DialSettings {
 export interface WaitingPlace {
   /** The call is over. */
   leave(call: object): void;
+}
+
+/**
+ * The name whose addresses decide where connections may lead: one that it gave up takes no new call, though connections to
+ * it stay for a while in case it comes back. undefined: there is none, or it is the business of a proxy.
+ */
+export function nameOf({ host, unixPath, proxy }: UpstreamTarget): string | undefined {
+  return unixPath !== "" || proxy !== undefined || isIP(host) !== 0 ? undefined : host;
 }
 
 export interface Settle {

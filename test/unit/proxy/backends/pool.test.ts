@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { once } from "node:events";
+import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { test, type TestContext } from "node:test";
 import { BackendTcpSchema, BackendTlsSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -12,6 +13,7 @@ import { PLAIN } from "../../../../src/proxy/backends/connection.ts";
 import { createResolver } from "../../../../src/proxy/backends/dns.ts";
 import { targetKey } from "../../../../src/proxy/backends/target-key.ts";
 import type { Upstream, UpstreamTarget } from "../../../../src/proxy/backends/upstream.ts";
+import { createSelfSigned } from "../../../support/tls-upstream.ts";
 
 interface Setup {
   readonly upstream: Upstream;
@@ -104,6 +106,28 @@ test("a request that finds its connection closed is sent again, once, unless it 
   assert.equal(await send(setup), "1", "the second one died with the first connection");
   await assert.rejects(send(setup, "POST"), { code: "upstream_broken" });
   assert.equal(requests, 4);
+});
+
+test("connections to a name over TLS are reused too", async (t) => {
+  const { certificate, key } = createSelfSigned("local", "DNS:localhost");
+  let connections = 0;
+  const server = createSecureServer({ cert: certificate, key }, (_request, response) => void response.end("fine"));
+  server.on("secureConnection", () => connections++);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const resolver = createResolver({ lookup: () => Promise.resolve({ addresses: ["127.0.0.1"], ttlMs: 60_000 }) });
+  const upstream = createUpstream({ resolver, connectTimeoutMs: 5_000 });
+  t.after(() => {
+    upstream.close();
+    resolver.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo; // a TCP server's address is one
+  const tls = create(BackendTlsSchema, { caPem: certificate });
+  const target = { ...PLAIN, host: "localhost", port, unixPath: "", tls };
+  for (let at = 0; at < 3; at++) assert.equal(await send({ upstream, target }), "fine");
+  assert.equal(connections, 1);
 });
 
 test("targets share connections when they are reached in the same way, and only then", () => {
