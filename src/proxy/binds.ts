@@ -7,6 +7,7 @@ import type { ApplyResult } from "../ir/resource.ts";
 import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
+import type { ConnectionMeter } from "../telemetry/metrics.ts";
 import type { ByteDestination } from "./backends/registry.ts";
 import type { Configuration } from "./configuration.ts";
 import { acceptorOf, type Acceptor } from "./listeners/acceptor.ts";
@@ -28,6 +29,7 @@ export interface BindsOptions {
   readonly upstream: TcpOptions["upstream"];
   readonly onFinished: EngineOptions["onFinished"];
   readonly onConnectionFinished: TcpOptions["onFinished"];
+  readonly meterOf: (bind: Bind) => ConnectionMeter | undefined;
   /** The port to open for a Bind; 0 lets the system choose. Rejects when it may not be opened. */
   readonly portOf: (bind: Bind) => number | Promise<number>;
   /** Several threads open the same ports. */
@@ -136,7 +138,8 @@ export class Binds {
     const { accept } = acceptor;
     const reusePort = this.#options.sharesPorts;
     const engines = [http1, http2];
-    const open = { address: bindAddress, port, reusePort, frontend, accept, engines, log };
+    const meter = this.#options.meterOf(message);
+    const open = { address: bindAddress, port, reusePort, frontend, accept, engines, log, meter };
     const socket = message.internal ? withoutSocket(engines) : await openBindSocket(open);
     return { message, socket, acceptor, secured };
   }

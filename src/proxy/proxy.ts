@@ -22,7 +22,7 @@ import { createCallouts } from "./callouts/callouts.ts";
 import { Configuration } from "./configuration.ts";
 import { BODY_LIMIT_BYTES } from "./pipeline/body.ts";
 import { PolicySet } from "./pipeline/policy-set.ts";
-import { createConnectionRecorder } from "./record-connection.ts";
+import { createConnectionRecorder, meterOf } from "./record-connection.ts";
 import { createRecorder, type Telemetry } from "./record.ts";
 import { allocateShared, openShared, type SharedState } from "./workers/shared-state.ts";
 
@@ -120,6 +120,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     upstream,
     onFinished: createRecorder(options.telemetry),
     onConnectionFinished: createConnectionRecorder(options.telemetry),
+    meterOf: (bind) => meterOf(options.telemetry, bind),
     portOf: options.portOf ?? ((bind) => options.ports?.(bind.port) ?? bind.port),
     sharesPorts: options.portOf !== undefined,
   });

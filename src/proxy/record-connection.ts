@@ -1,4 +1,6 @@
-/** What is remembered of a finished connection of bytes: one access-log record (observability.md 1.1). */
+/** What is remembered of connections: one access-log record of each that carried bytes (observability.md 1.1), and counts of all. */
+import { Protocol, type Bind } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { ConnectionMeter } from "../telemetry/metrics.ts";
 import { PROXY_ERRORS } from "./errors.ts";
 import type { TcpVisit } from "./listeners/tcp.ts";
 import { describe, type Telemetry } from "./record.ts";
@@ -22,4 +24,21 @@ export function createConnectionRecorder(telemetry: Telemetry | undefined): (vis
       duration: `${Math.round(performance.now() - visit.startedAtMs)}ms`,
     });
   };
+}
+
+const PROTOCOLS: ReadonlyMap<Protocol, string> = new Map([
+  [Protocol.HTTP, "http"],
+  [Protocol.HTTPS, "https"],
+  [Protocol.TCP, "tcp"],
+  [Protocol.TLS, "tls"],
+]);
+
+/** Counts the connections of a Bind; undefined: nobody wants to know. */
+export function meterOf(telemetry: Telemetry | undefined, bind: Bind): ConnectionMeter | undefined {
+  const { key, gateway, protocol } = bind;
+  return telemetry?.metrics?.connections({
+    bind: key,
+    gateway: `${gateway?.namespace ?? ""}/${gateway?.name ?? ""}`,
+    protocol: PROTOCOLS.get(protocol) ?? "unknown",
+  });
 }

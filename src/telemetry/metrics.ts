@@ -27,7 +27,16 @@ export interface LlmSample {
   readonly tokens: Readonly<Record<TokenType, number | undefined>>;
 }
 
+/** Counts the connections of one place. */
+export interface ConnectionMeter {
+  opened(): void;
+  /** Called once for each that was opened. */
+  closed(receivedBytes: number, sentBytes: number): void;
+}
+
 export interface Metrics {
+  /** @param protocol http, https, tcp or tls */
+  connections(place: { readonly bind: string; readonly gateway: string; readonly protocol: string }): ConnectionMeter;
   request(sample: RequestSample): void;
   /** Gauges that someone else knows are read when asked for. */
   gauge(name: string, help: string, read: () => Iterable<{ labels: Record<string, string>; value: number }>): void;
@@ -83,8 +92,23 @@ export function createMetrics(version: string): Metrics {
     G,
   );
   const replaced = registry.counter("thread_restarts_total", "Threads that died and were replaced.", []);
+  const TCP = ["bind", "gateway", "listener", "protocol"];
+  const connections = registry.counter("downstream_connections_total", "Connections of clients taken.", TCP);
+  const received = registry.counter("downstream_received_bytes_total", "Bytes that clients sent.", TCP);
+  const sent = registry.counter("downstream_sent_bytes_total", "Bytes that clients were sent.", TCP);
   const bounded = createBound();
   return {
+    connections({ bind, gateway, protocol }) {
+      // Which listener a connection is for shows with its requests.
+      const labels = [bind, gateway, "unknown", protocol];
+      return {
+        opened: () => connections.add(labels, 1),
+        closed(receivedBytes, sentBytes) {
+          received.add(labels, receivedBytes);
+          sent.add(labels, sentBytes);
+        },
+      };
+    },
     request(sample) {
       const method = METHODS.has(sample.method) ? sample.method : "other";
       const place = [sample.bind, sample.gateway, sample.listener, sample.route, sample.routeRule];

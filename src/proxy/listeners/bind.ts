@@ -1,5 +1,6 @@
 /** One socket of a Gateway. In: connections. Out: each in the hands of whoever serves it. A change of configuration never ends one. */
 import { createServer, type Server, type Socket } from "node:net";
+import type { ConnectionMeter } from "../../telemetry/metrics.ts";
 import { keepAlive } from "../keepalive.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { Engine } from "./engine.ts";
@@ -15,6 +16,7 @@ export interface BindOptions {
   readonly accept: (socket: Socket) => void;
   readonly engines: readonly Engine[];
   readonly log: Logger;
+  readonly meter?: ConnectionMeter | undefined;
 }
 
 export interface BindSocket {
@@ -31,7 +33,7 @@ const BACKLOG = 4096;
 
 /** @throws the listen error (EADDRINUSE, EACCES) */
 export async function openBindSocket(options: BindOptions): Promise<BindSocket> {
-  const { accept, engines, frontend } = options;
+  const { accept, engines, frontend, meter } = options;
   const connections = new Set<Socket>();
   const empty = Promise.withResolvers<void>();
   let draining = false;
@@ -43,8 +45,10 @@ export async function openBindSocket(options: BindOptions): Promise<BindSocket> 
   server.on("connection", (socket) => {
     keepAlive(socket, frontend().keepalive);
     connections.add(socket);
+    meter?.opened();
     socket.on("close", () => {
       connections.delete(socket);
+      meter?.closed(socket.bytesRead, socket.bytesWritten);
       if (draining && connections.size === 0) empty.resolve();
     });
     accept(socket);
