@@ -2,6 +2,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import {
   status,
+  type Client,
   type ClientDuplexStream,
   type Metadata,
   type MethodDefinition,
@@ -61,68 +62,111 @@ export function openStream(
   channel: GrpcChannel,
   method: Method,
   sink: CalloutSink<Message>,
-  options: CallOptions & { readonly patienceMs: number | undefined },
+  options: StreamOptions,
 ): CalloutStream<Message> {
-  const { metadata, caller, patienceMs, settle } = options;
-  const client = channel.begin();
-  const call: ClientDuplexStream<Message, Message> = client.makeBidiStreamRequest(
-    method.path,
-    method.requestSerialize,
-    method.responseDeserialize,
-    metadata,
-    {},
-  );
-  const ended = Promise.withResolvers<void>();
-  let over = false;
-  let healthy: boolean | undefined;
-  let failed: ServiceError | undefined;
-  const finish = (error: Error | undefined): void => {
-    if (over) return;
-    over = true;
-    ended.resolve();
-    sink.close(error);
-  };
-  call.on("data", (message: Message) => {
-    healthy = true;
-    if (!over) sink.message(message);
-  });
-  call.on("drain", () => {
-    if (!over) sink.drain();
-  });
-  call.on("error", (error: ServiceError) => {
-    failed = error;
-    if (!over) healthy = false;
-    finish(failure(error));
-  });
-  call.on("end", () => undefined);
-  call.on("status", ({ code }: { code: status }) => {
-    channel.done(outcomeOf(failed));
-    settle(healthy);
-    if (code === status.OK) finish(undefined);
-  });
-  caller.onAbort({
-    abort(error) {
-      finish(error);
-      call.cancel();
-    },
-  });
-  return {
-    patienceMs,
-    send: (message) => over || call.write(message),
-    connected: () =>
-      Promise.race([
-        ended.promise,
-        new Promise<void>((resolve) => client.waitForReady(Date.now() + CONNECT_TIMEOUT_MS, () => resolve())),
-      ]),
-    pause: () => void call.pause(),
-    resume: () => void call.resume(),
-    end: () => void call.end(),
-    cancel() {
-      over = true;
-      ended.resolve();
-      call.cancel();
-    },
-  };
+  const stream = new GrpcStream(channel, method, sink, options);
+  options.caller.onAbort(stream);
+  return stream;
+}
+
+type StreamOptions = CallOptions & { readonly patienceMs: number | undefined };
+
+class GrpcStream implements CalloutStream<Message> {
+  readonly patienceMs: number | undefined;
+  readonly #channel: GrpcChannel;
+  readonly #client: Client;
+  readonly #call: ClientDuplexStream<Message, Message>;
+  readonly #sink: CalloutSink<Message>;
+  readonly #settle: CallOptions["settle"];
+  readonly #ended = Promise.withResolvers<void>();
+  #over = false;
+  #healthy: boolean | undefined;
+  #failed: ServiceError | undefined;
+
+  // oxlint-disable-next-line max-params -- as its only caller has them
+  constructor(channel: GrpcChannel, method: Method, sink: CalloutSink<Message>, options: StreamOptions) {
+    this.patienceMs = options.patienceMs;
+    this.#channel = channel;
+    this.#sink = sink;
+    this.#settle = options.settle;
+    this.#client = channel.begin();
+    const call = this.#client.makeBidiStreamRequest(
+      method.path,
+      method.requestSerialize,
+      method.responseDeserialize,
+      options.metadata,
+      {},
+    );
+    call.on("data", this.#received.bind(this));
+    call.on("drain", this.#drained.bind(this));
+    call.on("error", this.#broke.bind(this));
+    call.on("status", this.#finished.bind(this));
+    this.#call = call;
+  }
+
+  send(message: Message): boolean {
+    return this.#over || this.#call.write(message);
+  }
+
+  async connected(): Promise<void> {
+    const ready = Promise.withResolvers<void>();
+    // Whether it is ready or will not be: the sink hears of the second.
+    this.#client.waitForReady(Date.now() + CONNECT_TIMEOUT_MS, ready.resolve.bind(undefined, undefined));
+    await Promise.race([this.#ended.promise, ready.promise]);
+  }
+
+  pause(): void {
+    this.#call.pause();
+  }
+
+  resume(): void {
+    this.#call.resume();
+  }
+
+  end(): void {
+    this.#call.end();
+  }
+
+  cancel(): void {
+    this.#over = true;
+    this.#ended.resolve();
+    this.#call.cancel();
+  }
+
+  /** The exchange was given up. */
+  abort(error: Error): void {
+    this.#close(error);
+    this.#call.cancel();
+  }
+
+  #received(message: Message): void {
+    this.#healthy = true;
+    if (!this.#over) this.#sink.message(message);
+  }
+
+  #drained(): void {
+    if (!this.#over) this.#sink.drain();
+  }
+
+  #broke(error: ServiceError): void {
+    this.#failed = error;
+    if (!this.#over) this.#healthy = false;
+    this.#close(failure(error));
+  }
+
+  /** The last of the call, whatever its end. */
+  #finished({ code }: { readonly code: status }): void {
+    this.#channel.done(outcomeOf(this.#failed));
+    this.#settle(this.#healthy);
+    if (code === status.OK) this.#close(undefined);
+  }
+
+  #close(error: Error | undefined): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#ended.resolve();
+    this.#sink.close(error);
+  }
 }
 
 function outcomeOf(error: ServiceError | null | undefined): "answered" | "failed" | "timeout" {

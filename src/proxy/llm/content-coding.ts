@@ -5,11 +5,13 @@
 import { promisify } from "node:util";
 import zlib from "node:zlib";
 import { ProxyError } from "../errors.ts";
-import type { BodyStream } from "../pipeline/body.ts";
+import type { BodySink, BodyStream } from "../pipeline/body.ts";
+
+type Decoder = zlib.Gunzip | zlib.Inflate | zlib.BrotliDecompress | zlib.ZstdDecompress;
 
 interface Coding {
   readonly whole: (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
-  readonly flow: () => zlib.Gunzip | zlib.Inflate | zlib.BrotliDecompress | zlib.ZstdDecompress;
+  readonly flow: () => Decoder;
 }
 
 const GZIP: Coding = { whole: promisify(zlib.gunzip), flow: () => zlib.createGunzip() };
@@ -40,45 +42,78 @@ export async function unpack(bytes: Buffer, coding: Coding, limitBytes: number):
 
 /** Unpacks a flow as it comes. Output pauses with the reader, and input pauses with the output. */
 export function unpackStream(source: BodyStream, coding: Coding): BodyStream {
-  const decoder = coding.flow();
-  let over = false;
-  return {
-    read(sink) {
-      let trailers: readonly string[] = [];
-      const fail = (error: Error): void => {
-        if (over) return;
-        over = true;
-        decoder.destroy();
-        sink.error(error);
-      };
-      decoder.on("data", (chunk: Buffer) => {
-        if (!over && !sink.data(chunk)) decoder.pause();
-      });
-      decoder.on("drain", () => source.resume());
-      decoder.on("end", () => {
-        if (over) return;
-        over = true;
-        sink.end(trailers);
-      });
-      decoder.on("error", (cause: Error) => {
-        source.destroy(cause);
-        fail(new ProxyError("response_invalid", { detail: "broken content coding", cause }));
-      });
-      source.read({
-        data: (chunk) => over || decoder.write(chunk),
-        end(last) {
-          trailers = last;
-          decoder.end();
-        },
-        error: fail,
-      });
-    },
-    resume: () => void decoder.resume(),
-    destroy(error) {
-      if (over) return;
-      over = true;
-      decoder.destroy();
-      source.destroy(error);
-    },
-  };
+  return new UnpackedStream(source, coding.flow());
+}
+
+class UnpackedStream implements BodyStream, BodySink {
+  readonly #source: BodyStream;
+  readonly #decoder: Decoder;
+  #sink: BodySink | undefined;
+  #trailers: readonly string[] = [];
+  #over = false;
+
+  constructor(source: BodyStream, decoder: Decoder) {
+    this.#source = source;
+    this.#decoder = decoder;
+  }
+
+  read(sink: BodySink): void {
+    this.#sink = sink;
+    const decoder = this.#decoder;
+    decoder.on("data", this.#unpacked.bind(this));
+    decoder.on("drain", this.#drained.bind(this));
+    decoder.on("end", this.#ended.bind(this));
+    decoder.on("error", this.#broken.bind(this));
+    this.#source.read(this);
+  }
+
+  resume(): void {
+    this.#decoder.resume();
+  }
+
+  destroy(error?: Error): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#decoder.destroy();
+    this.#source.destroy(error);
+  }
+
+  // What is packed arrives.
+
+  data(chunk: Buffer): boolean {
+    return this.#over || this.#decoder.write(chunk);
+  }
+
+  end(trailers: readonly string[]): void {
+    this.#trailers = trailers;
+    this.#decoder.end();
+  }
+
+  error(error: Error): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#decoder.destroy();
+    this.#sink?.error(error);
+  }
+
+  // What was packed comes out.
+
+  #unpacked(chunk: Buffer): void {
+    if (!this.#over && this.#sink?.data(chunk) === false) this.#decoder.pause();
+  }
+
+  #drained(): void {
+    this.#source.resume();
+  }
+
+  #ended(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#sink?.end(this.#trailers);
+  }
+
+  #broken(cause: Error): void {
+    this.#source.destroy(cause);
+    this.error(new ProxyError("response_invalid", { detail: "broken content coding", cause }));
+  }
 }
