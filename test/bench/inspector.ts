@@ -1,11 +1,11 @@
-/** What a process of Node keeps on its heap, asked over its inspector after a full collection. */
+/** What a process of Node keeps on its heaps, asked over its inspector after a full collection of each thread. */
 
 /** Command line of a process that can be asked. */
 export function inspected(port: number): string {
   return `--inspect=127.0.0.1:${port}`;
 }
 
-/** MiB of objects that are still reachable, of the main thread. */
+/** MiB of objects that are still reachable, in all threads together. */
 export async function heapMiB(port: number): Promise<number> {
   const answer = await fetch(`http://127.0.0.1:${port}/json/list`);
   const [target] = (await answer.json()) as { readonly webSocketDebuggerUrl: string }[]; // as Node's inspector writes it
@@ -16,38 +16,80 @@ export async function heapMiB(port: number): Promise<number> {
       socket.addEventListener("open", resolve);
       socket.addEventListener("error", () => reject(new Error(`the inspector at port ${port} does not answer`)));
     });
-    const ask = asker(socket);
-    await ask("HeapProfiler.enable");
-    // Finalizers of the first collection free what the second one finds.
-    await ask("HeapProfiler.collectGarbage");
-    await ask("HeapProfiler.collectGarbage");
-    const { usedSize } = await ask("Runtime.getHeapUsage");
-    if (usedSize === undefined) throw new TypeError("the inspector does not say how much is used");
-    return usedSize / 1024 / 1024;
+    const inspector = new Inspector(socket);
+    let bytes = await usedAfterCollection((method) => inspector.ask(method));
+    for (const worker of await inspector.workers())
+      bytes += await usedAfterCollection((method) => inspector.askWorker(worker, method));
+    return bytes / 1024 / 1024;
   } finally {
     socket.close();
   }
 }
 
-interface Reply {
-  readonly id?: number;
-  readonly result?: { readonly usedSize?: number };
+type Ask = (method: string) => Promise<Result>;
+
+async function usedAfterCollection(ask: Ask): Promise<number> {
+  await ask("HeapProfiler.enable");
+  // Finalizers of the first collection free what the second one finds.
+  await ask("HeapProfiler.collectGarbage");
+  await ask("HeapProfiler.collectGarbage");
+  const { usedSize } = await ask("Runtime.getHeapUsage");
+  if (usedSize === undefined) throw new TypeError("the inspector does not say how much is used");
+  return usedSize;
 }
 
-type Ask = (method: string) => Promise<NonNullable<Reply["result"]>>;
+interface Result {
+  readonly usedSize?: number;
+}
 
-function asker(socket: WebSocket): Ask {
-  let last = 0;
-  return (method) =>
-    new Promise((resolve) => {
-      const id = ++last;
-      const hear = ({ data }: MessageEvent): void => {
-        const reply = JSON.parse(String(data)) as Reply; // the protocol of the inspector
-        if (reply.id !== id) return;
-        socket.removeEventListener("message", hear);
-        resolve(reply.result ?? {});
-      };
-      socket.addEventListener("message", hear);
-      socket.send(JSON.stringify({ id, method }));
-    });
+/** As far as it is read here. */
+interface Message {
+  readonly id?: number;
+  readonly result?: Result;
+  readonly method?: string;
+  readonly params?: { readonly sessionId?: string; readonly message?: string };
+}
+
+/** Answers of workers come wrapped into events of the main thread. */
+class Inspector {
+  readonly #socket: WebSocket;
+  readonly #waiting = new Map<string, (result: Result) => void>();
+  readonly #workers: string[] = [];
+  #last = 0;
+
+  constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.addEventListener("message", ({ data }) => this.#hear("", String(data)));
+  }
+
+  ask(method: string, params: object = {}): Promise<Result> {
+    const id = ++this.#last;
+    this.#socket.send(JSON.stringify({ id, method, params }));
+    return this.#answered("", id);
+  }
+
+  async workers(): Promise<readonly string[]> {
+    // Those that live are named before the answer comes.
+    await this.ask("NodeWorker.enable", { waitForDebuggerOnStart: false });
+    return this.#workers;
+  }
+
+  askWorker(worker: string, method: string): Promise<Result> {
+    const id = ++this.#last;
+    const message = JSON.stringify({ id, method, params: {} });
+    void this.ask("NodeWorker.sendMessageToWorker", { sessionId: worker, message });
+    return this.#answered(worker, id);
+  }
+
+  #answered(session: string, id: number): Promise<Result> {
+    return new Promise((resolve) => this.#waiting.set(`${session} ${id}`, resolve));
+  }
+
+  #hear(session: string, text: string): void {
+    const { id, result, method, params } = JSON.parse(text) as Message; // the protocol of the inspector
+    if (method === "NodeWorker.attachedToWorker") this.#workers.push(params?.sessionId ?? "");
+    if (method === "NodeWorker.receivedMessageFromWorker") this.#hear(params?.sessionId ?? "", params?.message ?? "{}");
+    this.#waiting.get(`${session} ${id}`)?.(result ?? {});
+    this.#waiting.delete(`${session} ${id}`);
+  }
 }
