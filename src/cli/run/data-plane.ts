@@ -2,8 +2,7 @@
 import { startAdminServer, startMetricsServer, startReadinessServer } from "../../admin/server.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { isEnabled, printLogFilter } from "../../lib/log.ts";
-import { createProxy, type Proxy } from "../../proxy/proxy.ts";
-import { createWorkers } from "../../proxy/workers/workers.ts";
+import type { Proxy } from "../../proxy/proxy.ts";
 import { createAccessLog } from "../../telemetry/access-log.ts";
 import { createMetrics, type Metrics } from "../../telemetry/metrics.ts";
 import type { DataPlaneOptions } from "../commands/options.ts";
@@ -31,7 +30,7 @@ interface Serving {
 export async function startDataPlane(options: DataPlaneOptions, processLog: ProcessLog): Promise<DataPlane> {
   const { log, filter } = processLog;
   const metrics = createMetrics(VERSION);
-  const { proxy, filterChanged, end } = serve(options, processLog, metrics);
+  const { proxy, filterChanged, end } = await serve(options, processLog, metrics);
   const pending = new Set(["configuration"]);
   const shutdown = createShutdown({
     proxy,
@@ -70,8 +69,11 @@ export async function startDataPlane(options: DataPlaneOptions, processLog: Proc
   };
 }
 
-/** With one thread everything is in this one: another would only cost memory. */
-function serve(options: DataPlaneOptions, { log, filter }: ProcessLog, metrics: Metrics): Serving {
+/**
+ * With one thread everything is in this one: another would only cost memory. With several this one serves nothing, and does
+ * not load what serves.
+ */
+async function serve(options: DataPlaneOptions, { log, filter }: ProcessLog, metrics: Metrics): Promise<Serving> {
   const podName = process.env["POD_NAME"];
   const shared = {
     bindAddress: options.bindAddress,
@@ -82,6 +84,7 @@ function serve(options: DataPlaneOptions, { log, filter }: ProcessLog, metrics: 
   };
   if (options.workers > 1) {
     const { workers: count } = options;
+    const { createWorkers } = await import("../../proxy/workers/workers.ts");
     const proxy = createWorkers({ ...shared, count, version: VERSION, filter, metrics, write: writeToStderr });
     return { proxy, filterChanged: () => proxy.filterChanged(), end: () => proxy.end() };
   }
@@ -90,6 +93,7 @@ function serve(options: DataPlaneOptions, { log, filter }: ProcessLog, metrics: 
     onReady: (resume) => void process.stderr.once("drain", resume),
     enabled: () => isEnabled(filter, "request", "info"),
   });
+  const { createProxy } = await import("../../proxy/proxy.ts");
   const proxy = createProxy({ ...shared, telemetry: { metrics, accessLog } });
   const end = async (): Promise<void> => {
     proxy.close();

@@ -43,6 +43,8 @@ export interface Workers extends Proxy {
   readonly threads: ReadonlySet<WorkerThread>;
 }
 
+/** For a thread that is busy; what it has counted is added when it comes. */
+const REFRESH_MS = 1_000;
 const FLUSH_MS = 5_000;
 const FIRST_WAIT_MS = 50;
 const LONGEST_WAIT_MS = 10_000;
@@ -129,10 +131,17 @@ class WorkerPool implements Workers {
   }
 
   async refresh(): Promise<void> {
-    const answers = await this.#askAll((thread) => thread.channel.ask("collect", undefined));
-    for (const { counted } of answers) this.#options.metrics?.add(counted);
+    await this.#within(
+      REFRESH_MS,
+      this.#askAll((thread) => this.#collect(thread)),
+    );
+  }
+
+  async #collect(thread: WorkerThread): Promise<void> {
+    const { counted, endpoints } = await thread.channel.ask("collect", undefined);
+    this.#options.metrics?.add(counted);
     // What is known of endpoints is in shared memory: each worker tells the same.
-    this.#endpoints = answers[0]?.endpoints ?? this.#endpoints;
+    this.#endpoints = endpoints;
   }
 
   filterChanged(): void {
@@ -151,9 +160,18 @@ class WorkerPool implements Workers {
 
   async end(): Promise<void> {
     this.#stopped = true;
-    const late = new Promise<void>((resolve) => void this.#clock.after(FLUSH_MS, resolve));
-    await Promise.race([this.#askAll((thread) => thread.channel.ask("end", undefined)), late]);
+    await this.#within(
+      FLUSH_MS,
+      this.#askAll((thread) => thread.channel.ask("end", undefined)),
+    );
     this.close();
+  }
+
+  async #within(ms: number, work: Promise<unknown>): Promise<void> {
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#clock.after(ms, resolve);
+    await Promise.race([work, late]);
+    cancel();
   }
 
   close(): void {

@@ -4,8 +4,21 @@ import { once } from "node:events";
 import { test } from "node:test";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { LimitKind, type TrafficUnitSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { EndpointDump } from "../../../src/proxy/backends/registry.ts";
 import type { Resource } from "../../../src/ir/resource.ts";
-import { bind, BIND, listener, policy, prefix, rawClient, route, staticBackend, to } from "../../support/data-plane.ts";
+import {
+  bind,
+  BIND,
+  endpoints,
+  listener,
+  policy,
+  prefix,
+  rawClient,
+  route,
+  serviceBackend,
+  staticBackend,
+  to,
+} from "../../support/data-plane.ts";
 import { freePort } from "../../support/free-ports.ts";
 import { call } from "../../support/http.ts";
 import { startUpstream } from "../../support/upstream.ts";
@@ -90,6 +103,38 @@ test("a thread that dies loses its own connections alone, and its successor serv
   for (const client of others) assert.match(client.text(), /^HTTP\/1\.1 404/);
   await plane.workers.refresh();
   assert.match(plane.metrics.print(), /^gwproxy_thread_restarts_total 1$/m);
+});
+
+test("calls in flight and failures of an endpoint are counted for all threads, without those of a dead one", async (t) => {
+  const waiting: (() => void)[] = [];
+  const upstream = await startUpstream((request, response) => {
+    if (request.url === "/slow") waiting.push(() => response.end("late"));
+    else response.writeHead(500).end("hello");
+  });
+  t.after(() => upstream.close());
+  const service = serviceBackend("backend/default/b", 80);
+  const ports = endpoints("backend/default/b", [upstream.port]);
+  const plane = await startWorkers(t, [listener(), route("r", [to("b")]), service, ports]);
+  const record = async (): Promise<EndpointDump | undefined> => (await plane.workers.state()).endpoints[0];
+  const clients = await connections(t, plane.port);
+  assert.equal((await record())?.consecutiveFailures, clients.length);
+  const alive = new Set(clients);
+  for (const client of clients) {
+    client.socket.on("close", () => alive.delete(client));
+    client.socket.write("GET /slow HTTP/1.1\r\nhost: a.test\r\n\r\n");
+  }
+  while (waiting.length < clients.length) await new Promise(setImmediate);
+  assert.equal((await record())?.pendingRequests, clients.length);
+  const victim = oneOf(plane.workers);
+  victim.kill();
+  await plane.logged("a thread died and is replaced");
+  const survivors = (await record())?.pendingRequests ?? 0;
+  assert.ok(survivors > 0 && survivors < clients.length, String(survivors));
+  for (const end of waiting) end();
+  await Promise.all(clients.map((client) => Promise.race([client.until(/late/), client.closed()])));
+  assert.equal(alive.size, survivors);
+  // A thread writes the answer before it is done with it.
+  while ((await record())?.pendingRequests !== 0) await new Promise(setImmediate);
 });
 
 test("threads that keep dying are replaced ever more slowly", async (t) => {
