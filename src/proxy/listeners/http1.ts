@@ -135,7 +135,7 @@ interface Pending {
   readonly waits: boolean;
 }
 
-/** Beyond either, answers end: what a client sends ahead is held in memory. */
+/** Beyond either the connection ends: what a client sends ahead is held in memory. */
 const MAX_PENDING = 100;
 const MAX_PENDING_BYTES = 65_536;
 
@@ -239,7 +239,8 @@ class Connection implements Host, Served {
       this.#pendingBytes += request.rawHeaders.reduce((sum, text) => sum + text.length, 0);
       if (this.#pending.length < MAX_PENDING && this.#pendingBytes <= MAX_PENDING_BYTES)
         this.#pending.push({ request, response, waits });
-      else this.#isLast = true;
+      // Reading no further would also mean not to notice when the client leaves.
+      else this.#socket.destroy();
     }
   }
 

@@ -1,11 +1,12 @@
 /** Versions, cipher suites and groups of a handshake with clients, in the words of the library. */
+import { constants } from "node:crypto";
 import type { SecureContextOptions } from "node:tls";
 import type { FrontendTls, TlsChoice } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../lib/errors.ts";
 
 export type TlsChoiceOptions = Pick<
   SecureContextOptions,
-  "minVersion" | "maxVersion" | "ciphers" | "ecdhCurve" | "honorCipherOrder"
+  "minVersion" | "maxVersion" | "ciphers" | "ecdhCurve" | "honorCipherOrder" | "secureOptions"
 >;
 
 /**
@@ -25,6 +26,8 @@ export function tlsChoice(own: TlsChoice | undefined, frontend: FrontendTls | un
   return {
     minVersion: minVersion === "1.3" ? "TLSv1.3" : "TLSv1.2",
     maxVersion: maxVersion === "1.3" ? "TLSv1.3" : "TLSv1.2",
+    // A client that shakes hands again costs us far more than itself, and could change who it is in the middle of HTTP.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ...(suites.length === 0 ? {} : { ciphers: suites.map(suiteName).join(":"), honorCipherOrder: true }),
     ...(keyExchangeGroups.length === 0 ? {} : { ecdhCurve: keyExchangeGroups.map(groupName).join(":") }),
   };
