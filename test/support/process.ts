@@ -6,6 +6,7 @@ import type { ProofContext } from "./prove.ts";
 const BIN = join(import.meta.dirname, "../../bin/gwproxy.mjs");
 
 export interface GwproxyProcess {
+  readonly pid: number;
   /** Everything printed so far, stdout and stderr in order of arrival. */
   output(): string;
   /** Resolves when stdout or stderr holds the text; rejects when the process ends before. */
@@ -39,6 +40,7 @@ export function startGwproxy(
   };
   context.after(() => kill("SIGKILL"));
   return {
+    pid: child.pid ?? 0,
     output: () => text,
     exited,
     kill,
