@@ -64,7 +64,7 @@ test("HTTP/2 announces its limits, and a head within them may have many fields",
   const session = await connectHttp2(url);
   t.after(() => void session.destroy());
   const many = Object.fromEntries(Array.from({ length: 300 }, (_none, at) => [`x-${at}`, "1"]));
-  assert.equal((await sendHttp2(session, { ":path": "/", ...many })).status, 503);
+  assert.equal((await sendHttp2(session, { ":path": "/", ...many })).status, 200);
   const { initialWindowSize, maxConcurrentStreams, maxFrameSize, maxHeaderListSize } = session.remoteSettings;
   assert.deepEqual(
     [initialWindowSize, maxConcurrentStreams, maxFrameSize, maxHeaderListSize],
@@ -72,7 +72,7 @@ test("HTTP/2 announces its limits, and a head within them may have many fields",
   );
   assert.equal(session.state.remoteWindowSize, 16_777_216);
   await assert.rejects(sendHttp2(session, { ":path": "/", x: "y".repeat(16_384) }));
-  assert.deepEqual(requests, []);
+  assert.equal(requests.length, 1);
 });
 
 test("a client of HTTP/1.0 gets a length or the end of the connection, and never chunks", async (t) => {
