@@ -14,6 +14,7 @@ export interface BackendCollections {
   /** Every GwBackend that exists. */
   readonly backends: Readable<unknown>;
   readonly grants: ReadableIndex<ReferenceGrant>;
+  readonly grantMode: GrantMode;
 }
 
 /** As a Gateway API route or a policy spells it. */
@@ -29,14 +30,19 @@ export interface Referrer {
   readonly group: string;
   readonly kind: string;
   readonly namespace: string;
-  /** Whether another namespace has to allow the reference. */
-  readonly needsGrant: boolean;
+}
+
+/** Whose references into another namespace that namespace has to allow: those of routes, of policies too, or nobody's. */
+export type GrantMode = "route-and-policy" | "route" | "none";
+
+function needsGrant({ kind }: Referrer, mode: GrantMode): boolean {
+  return kind === "GwPolicy" ? mode === "route-and-policy" : mode !== "none";
 }
 
 export function resolveBackend(
   ref: BackendReference,
   from: Referrer,
-  { services, backends, grants }: BackendCollections,
+  { services, backends, grants, grantMode }: BackendCollections,
   read: Read,
 ): string | Fault {
   // A GwBackend brings its own port: one that is named beside it says nothing, and is no field that is not served.
@@ -51,7 +57,7 @@ export function resolveBackend(
   const isService = target.group === "" && target.kind === "Service";
   if (!isService && !(target.group === GWPROXY_GROUP && target.kind === "GwBackend"))
     return { reason: Reason.InvalidKind, message: `${text}: this kind cannot be a backend` };
-  if (from.needsGrant && !isGranted({ from, to: target }, grants, read))
+  if (needsGrant(from, grantMode) && !isGranted({ from, to: target }, grants, read))
     return {
       reason: Reason.RefNotPermitted,
       message: `${text}: namespace ${target.namespace} has no ReferenceGrant for an ${from.kind} from ${from.namespace}`,

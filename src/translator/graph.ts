@@ -87,7 +87,8 @@ export function declareGraph(options: TranslatorOptions): TranslatorGraph {
   };
 }
 
-function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicitClass }: TranslatorOptions) {
+function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions) {
+  const { controllerName, implicitClass, grantMode = "route" } = options;
   const services = graph.derive("service views", inputs.services, (_key, service) => viewService(service));
   const backendNames = graph.derive("backend names", inputs.backends, () => true);
   const secrets = {
@@ -117,7 +118,7 @@ function declareRouting(graph: Graph, inputs: Inputs, { controllerName, implicit
   const allGateways: Readable<KubeObject> = inputs.gateways;
   const allListenerSets: Readable<KubeObject> = inputs.listenerSets;
   const attach = { gateways, allGateways, listenerSets, allListenerSets, namespaces: inputs.namespaces };
-  const referable = { services, backends: backendNames, grants };
+  const referable = { services, backends: backendNames, grants, grantMode };
   const httpClaims = declareClaims(graph, { kind: "HTTPRoute", input: inputs.httpRoutes, attach });
   const grpcClaims = declareClaims(graph, { kind: "GRPCRoute", input: inputs.grpcRoutes, attach });
   const losses = declareRivals(graph, gateways, [httpClaims, grpcClaims]);

@@ -102,7 +102,7 @@ export class KeySetReader {
   }
 
   #server(ref: NonNullable<RemoteJwks["backendRef"]>): Server | string {
-    const from = { group: GWPROXY_GROUP, kind: "GwPolicy", namespace: this.#namespace, needsGrant: false };
+    const from = { group: GWPROXY_GROUP, kind: "GwPolicy", namespace: this.#namespace };
     const { serviceObjects, backendObjects } = this.#collections;
     const found = resolveBackend(ref, from, this.#collections, this.#read);
     if (typeof found !== "string") return found.message;

@@ -5,6 +5,7 @@
 import type { KubeObject, ObjectId } from "../api/object.ts";
 import type { Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { Document, WantedDocument } from "../sources/remote/documents.ts";
+import type { GrantMode } from "./backend-refs.ts";
 import type { Diagnostic } from "./diagnostics.ts";
 import type { StatusFacts } from "./facts.ts";
 import type { Placement } from "./placement.ts";
@@ -21,6 +22,8 @@ export interface TranslatorOptions {
   readonly controllerName: string;
   /** Files: the class `gwproxy` exists without an object. */
   readonly implicitClass: string | undefined;
+  /** Default: route. */
+  readonly grantMode?: GrantMode;
 }
 
 /** What one batch of events changed. Empty lists mean that nothing on the wire moved. */

@@ -20,6 +20,7 @@ export interface ControllerOptions extends DeploymentOptions {
   readonly metricsAddress: Address;
   readonly controllerName: string;
   readonly className: string;
+  readonly backendRefGrantMode: "route-and-policy" | "route" | "none";
   /** Its own: where the lease and fetched key sets are kept. */
   readonly namespace: string;
   /** Write without asking other replicas. */
@@ -76,6 +77,12 @@ export function addControllerCommand(program: Command, _terminal: Terminal): voi
       new Option("--class-name <name>", "GatewayClass that is created when it is missing")
         .default("gwproxy")
         .env("GWPROXY_CLASS_NAME"),
+    )
+    .addOption(
+      new Option("--backend-ref-grant-mode <mode>", "whose references into other namespaces need a ReferenceGrant")
+        .choices(["route-and-policy", "route", "none"])
+        .default("route")
+        .env("GWPROXY_BACKEND_REF_GRANT_MODE"),
     )
     .addOption(
       new Option("--namespace <name>", "namespace of the controller: of its lease and its stored key sets")

@@ -55,7 +55,11 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
   const statusClient = createKubernetesStatusClient({ ...rim, current });
   const status = createStatusWriter({ client: statusClient, log: log.child("status") });
   status.pause();
-  const translator = createTranslator({ controllerName, implicitClass: undefined });
+  const translator = createTranslator({
+    controllerName,
+    implicitClass: undefined,
+    grantMode: options.backendRefGrantMode,
+  });
   const deployer = new Deployer({
     client: createKubernetesObjectClient(rim),
     log: log.child("deployer"),

@@ -41,7 +41,7 @@ export class ServiceReader {
   /** @param path of the block that holds the reference, as `report` takes it */
   resolve({ backendRef, url }: PolicyEndpoint, path: string, report: UnitContext["report"]): ExternalService {
     if (backendRef === undefined) return this.#origin(url ?? "", member(path, "url"), report);
-    const from = { group: GWPROXY_GROUP, kind: "GwPolicy", namespace: this.#namespace, needsGrant: false };
+    const from = { group: GWPROXY_GROUP, kind: "GwPolicy", namespace: this.#namespace };
     const found = resolveBackend(backendRef, from, this.#collections, this.#read);
     if (typeof found !== "string") return unresolved(found.message, member(path, "backendRef"), report);
     this.#uses.add(found);

@@ -115,7 +115,7 @@ function filterPlace(place: FilterPlace["place"], context: RuleContext): FilterP
 
 function resolve(ref: BackendReference, context: RuleContext): string | Fault {
   const { kind, namespace, read } = context;
-  return resolveBackend(ref, { group: GATEWAY_GROUP, kind, namespace, needsGrant: true }, context, read);
+  return resolveBackend(ref, { group: GATEWAY_GROUP, kind, namespace }, context, read);
 }
 
 function translateBackendRef(ref: HTTPBackendRef, path: string, context: RuleContext): WeightedBackend {

@@ -28,7 +28,7 @@ export function translateTcpRoute(
 ): TranslatedRoute {
   const id = objectId(route);
   const faults: RouteFault[] = [];
-  const from = { group: GATEWAY_GROUP, kind: id.kind, namespace: id.namespace, needsGrant: true };
+  const from = { group: GATEWAY_GROUP, kind: id.kind, namespace: id.namespace };
   const backends = route.spec.rules.flatMap((rule, ruleAt) =>
     rule.backendRefs.map((ref, at): WeightedBackend => {
       const target = resolveBackend(ref, from, context, read);

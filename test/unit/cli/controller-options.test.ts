@@ -1,0 +1,33 @@
+/** Settings of the controller that come in variables: what cannot be read stops the start, by name. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Command, CommanderError } from "commander";
+import { addControllerCommand } from "../../../src/cli/commands/controller.ts";
+
+const UNREADABLE: readonly [string, string, RegExp][] = [
+  ["GWPROXY_LOG_LEVEL", "loud", /is not a log filter/],
+  ["GWPROXY_XDS_MODE", "sometimes", /Allowed choices are plaintext, tls, either/],
+  ["GWPROXY_XDS_AUTH", "yes", /is neither true nor false/],
+  ["GWPROXY_XDS_SERVICE_NAME", "", /must not be empty/],
+  ["GWPROXY_XDS_SERVICE_PORT", "0", /is not a port that can be reached/],
+  ["GWPROXY_XDS_SERVICE_PORT", "70000", /is not a port/],
+  ["GWPROXY_ADDITIONAL_XDS_TLS_HOSTS", "a.example.com,b c", /"b c" is no host name/],
+  ["GWPROXY_PROXY_IMAGE_REPOSITORY", "", /must not be empty/],
+  ["GWPROXY_NO_LISTENERS_DUMMY_PORT", "-1", /is not a port/],
+  ["GWPROXY_BACKEND_REF_GRANT_MODE", "all", /Allowed choices are route-and-policy, route, none/],
+  ["GWPROXY_DISABLE_LEADER_ELECTION", "1", /is neither true nor false/],
+];
+
+for (const [name, value, sentence] of UNREADABLE) {
+  test(`${name}=${JSON.stringify(value)} stops the start`, async (t) => {
+    t.after(() => delete process.env[name]);
+    process.env[name] = value;
+    let said = "";
+    const terminal = { isColoured: false, out: () => undefined, err: (text: string) => void (said += text) };
+    const program = new Command().exitOverride().configureOutput({ writeErr: terminal.err });
+    addControllerCommand(program, terminal);
+    await assert.rejects(program.parseAsync(["node", "gwproxy", "controller"]), CommanderError);
+    assert.match(said, sentence);
+    assert.ok(said.includes(name), said);
+  });
+}
