@@ -62,13 +62,15 @@ export class Attempt {
 
   /** The head of the answer is here. Its headers are looked at now: policies may change them on their way. */
   answered({ status, headers, body }: AnswerHead, captured: Captured = NOT_CAPTURED): void {
-    const { condition } = this.#rule;
     if (this.#latencyMs === undefined) this.#headed();
+    const { condition } = this.#rule;
+    if (condition === undefined && status >= 500) return this.#judge(true);
+    const isLast = isComplete(body);
+    if (condition === undefined && isLast && !this.#grpc) return this.#judge(false);
     this.#hintMs = condition === undefined ? undefined : rateLimitHintMs(status, headers, Date.now());
     const kept = condition === undefined ? headers : headers.clone();
     this.#answer = { status, headers: kept, body: captured.body, bodyPrefix: captured.prefix };
-    if (condition === undefined && status >= 500) this.#judge(true);
-    else if (isComplete(body)) this.#judge(this.#isUnhealthy(this.#answer));
+    if (isLast) this.#judge(this.#isUnhealthy(this.#answer));
   }
 
   async answeredWithBody(reply: { readonly status: number; readonly headers: HeaderList; body: Body }): Promise<void> {
