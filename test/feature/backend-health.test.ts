@@ -241,6 +241,10 @@ test("a hint of the upstream is how long it stays out, and without one or a back
   assert.equal(await scene.hitsOfBad(MANY), 0);
   scene.clock.now += 1;
   await scene.hitBad();
+  scene.bad.answer = (_request, response) => response.writeHead(429, { "retry-after": "999999999999999" }).end("{}");
+  scene.clock.now += 200_000;
+  await scene.hitBad();
+  assert.match(String((await scene.dumpOfBad()).evictedUntil), /^\+275760-/, "as late as a date can be");
 });
 
 test("the first group serves until all of it is out, and again when it is back", async (t) => {

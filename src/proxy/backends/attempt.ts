@@ -36,6 +36,7 @@ export class Attempt {
   readonly #record: EndpointRecord;
   readonly #rule: HealthRule;
   readonly #grpc: boolean;
+  #behind: EndpointRecord | undefined;
   readonly #startedAtMs: number = performance.now();
   #latencyMs: number | undefined;
   #hintMs: number | undefined;
@@ -53,6 +54,12 @@ export class Attempt {
     exchange.calledAtMs ??= this.#startedAtMs;
     exchange.attempt = this;
     exchange.onDone(this.#end.bind(this));
+  }
+
+  /** Of the same call: an endpoint behind the member. It keeps a score; only the member is put out of rotation. */
+  alsoTell(record: EndpointRecord): void {
+    this.#behind = record;
+    record.begin();
   }
 
   /** The verdict needs the body of the answer. */
@@ -123,6 +130,7 @@ export class Attempt {
     // What comes later belongs to nobody.
     this.#judged = true;
     this.#record.end();
+    this.#behind?.end();
   }
 
   #isUnhealthy(answer: AnswerFacts): boolean {
@@ -136,6 +144,9 @@ export class Attempt {
     this.#judged = true;
     if (unhealthy) this.#rule.recordUnhealthy(this.#record, this.#hintMs, this.#exchange.retry?.backoffMs ?? 0);
     else this.#record.recordHealthy((this.#latencyMs ?? 0) / 1000);
+    if (this.#behind === undefined) return;
+    if (unhealthy) this.#behind.recordUnhealthy();
+    else this.#behind.recordHealthy((this.#latencyMs ?? 0) / 1000);
   }
 }
 

@@ -46,7 +46,7 @@ export class EndpointRecord {
   }
 
   get total(): number {
-    return this.#count(TOTAL);
+    return this.#count(TOTAL) >>> 0;
   }
 
   /** In a row. */

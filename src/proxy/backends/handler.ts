@@ -19,6 +19,12 @@ export interface MemberDeps extends Circumstances {
   readonly record: (name: string) => EndpointRecord;
 }
 
+/** Where a call goes, and who hears how it went besides the member that makes it; undefined: nobody. */
+export interface Spot {
+  readonly target: UpstreamTarget;
+  readonly record: EndpointRecord | undefined;
+}
+
 /** What a backend may ask of the process and of the place it is compiled for. */
 export interface BackendDeps extends MemberDeps {
   readonly log: Logger;
@@ -34,6 +40,6 @@ export interface BackendDeps extends MemberDeps {
   ) => BackendSettings;
   /** How connections are made with such settings; the same object for the same ones. */
   readonly connection: (settings: BackendSettings) => Connection;
-  /** Resolves another backend's destination (custom.backendRef). @throws ProxyError backend_invalid, endpoint_unavailable */
-  readonly destination: (backendKey: string) => UpstreamTarget;
+  /** An endpoint of another backend (custom.backendRef). @throws ProxyError backend_invalid, endpoint_unavailable */
+  readonly destination: (backendKey: string) => Spot;
 }

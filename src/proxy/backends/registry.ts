@@ -19,7 +19,7 @@ import type { Circumstances } from "./choice.ts";
 import { connectionOf } from "./connection.ts";
 import type { EndpointRecord } from "./endpoint-record.ts";
 import { EndpointSet, type EndpointState, type Whereabouts } from "./endpoints.ts";
-import type { BackendDeps, BackendHandler } from "./handler.ts";
+import type { BackendDeps, BackendHandler, Spot } from "./handler.ts";
 import {
   createHttpHandler,
   serviceDestination,
@@ -51,6 +51,9 @@ export interface ByteDestination {
   readonly name: string;
   readonly record: Pick<EndpointRecord, "begin" | "end" | "recordHealthy" | "recordUnhealthy">;
 }
+
+/** The last time that a Date can be. */
+const LATEST_MS = 8.64e15;
 
 export interface BackendSlot {
   readonly id: string;
@@ -254,7 +257,7 @@ export class BackendRegistry {
         );
       },
       connection: ({ tls, tcp, tunnel }) => connectionOf({ tls, tcp, proxy: this.#tunnels.of(tunnel) }),
-      destination: (other) => this.callee(other).target,
+      destination: (other) => this.#spotOf(other),
     };
   }
 
@@ -272,6 +275,12 @@ export class BackendRegistry {
     const { destination, authority, auth, http } = this.#reach(key);
     const endpoint = destination.pick();
     return { target: destination.target(endpoint), authority, auth, http, begin: () => beginCall(endpoint) };
+  }
+
+  #spotOf(key: string): Spot {
+    const { destination } = this.#reach(key);
+    const endpoint = destination.pick();
+    return { target: destination.target(endpoint), record: endpoint.record };
   }
 
   /** As `callee`, for whoever passes bytes on. @throws ProxyError request_invalid too */
@@ -326,8 +335,13 @@ function dumpOf(backend: string, endpoint: string, record: EndpointRecord, nowMs
     totalRequests: record.total,
     consecutiveFailures: record.failures,
     timesEjected: record.evictions,
-    evictedUntil: evictedUntilMs === undefined ? null : new Date(Date.now() + evictedUntilMs - nowMs).toISOString(),
+    evictedUntil: evictedUntilMs === undefined ? null : timeIn(evictedUntilMs - nowMs),
   };
+}
+
+/** RFC 3339. An upstream may have asked for more time than dates can hold. */
+function timeIn(ms: number): string {
+  return new Date(Math.min(Date.now() + ms, LATEST_MS)).toISOString();
 }
 
 /** What a service is called in requests that are made for it and not for a client. */

@@ -16,7 +16,7 @@ import { placeCredential } from "../backends/auth.ts";
 import type { Member } from "../backends/choice.ts";
 import { connectionOf, type Connection } from "../backends/connection.ts";
 import type { EndpointRecord } from "../backends/endpoint-record.ts";
-import type { BackendDeps } from "../backends/handler.ts";
+import type { BackendDeps, Spot } from "../backends/handler.ts";
 import { HealthRule } from "../backends/health.ts";
 import type { UpstreamTarget } from "../backends/upstream.ts";
 import { ProxyError } from "../errors.ts";
@@ -43,7 +43,7 @@ export interface Endpoint extends Member {
   /** What goes to the provider; undefined when it cannot serve a chat completions client. */
   readonly wire: { readonly format: Format; readonly converter: Converter | undefined } | undefined;
   /** @throws ProxyError backend_invalid, endpoint_unavailable */
-  target(): UpstreamTarget;
+  spot(): Spot;
   /** Path and headers of a request of this exchange. */
   address(exchange: Exchange): { path: string; headers: HeaderList };
 }
@@ -68,7 +68,7 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
     hash: hashMember(node.name),
     limits: settings.http,
     wire,
-    target: () => fixed ?? backendTarget(node, deps, settings),
+    spot: () => (fixed === undefined ? spotBehind(node, deps, settings) : { target: fixed, record: undefined }),
     address(exchange) {
       const headers = forwardedHeaders(exchange.requestHeaders);
       headers.raw.unshift("host", authorityOf(node, provider, settings, exchange));
@@ -87,13 +87,13 @@ function wireOf(provider: Provider, node: ProviderNode): Endpoint["wire"] {
   return supported.includes("Messages") ? { format: messages, converter: completionsToMessages } : undefined;
 }
 
-function backendTarget(node: ProviderNode, deps: BackendDeps, settings: BackendSettings): UpstreamTarget {
+function spotBehind(node: ProviderNode, deps: BackendDeps, settings: BackendSettings): Spot {
   if (node.backend === "") throw new ProxyError("backend_invalid", { detail: "the provider has no address" });
-  const target = deps.destination(node.backend);
+  const { target, record } = deps.destination(node.backend);
   const own = deps.connection(settings);
   const { tls = own.tls, tcp = own.tcp, proxy = own.proxy } = target;
-  if (tls === target.tls && tcp === target.tcp && proxy === target.proxy) return target;
-  return { ...target, ...connectionOf({ tls, tcp, proxy }) };
+  if (tls === target.tls && tcp === target.tcp && proxy === target.proxy) return { target, record };
+  return { target: { ...target, ...connectionOf({ tls, tcp, proxy }) }, record };
 }
 
 /** @returns undefined when the provider has no address */

@@ -79,9 +79,10 @@ function printRequest(
 
 async function send({ endpoint, body, context }: Call, exchange: Exchange, upstream: Upstream): Promise<Reply> {
   const { path, headers } = endpoint.address(exchange);
-  const target = endpoint.target();
+  const { target, record } = endpoint.spot();
   const { limits } = endpoint;
   const attempt = new Attempt(exchange, endpoint.record, endpoint.rule, false);
+  if (record !== undefined) attempt.alsoTell(record);
   try {
     const response = await upstream.send(target, {
       version: fixedVersion(limits?.version) ?? "negotiated",

@@ -20,6 +20,7 @@ import {
   type ProviderInit,
   type Sent,
 } from "../../../support/llm-harness.ts";
+import { testMembers } from "../../../support/members.ts";
 
 const MESSAGE = {
   id: "1",
@@ -58,10 +59,12 @@ const CUSTOM: ProviderInit = { key: "custom", identity: "custom", backend: "serv
 test("a provider behind another destination is sent there, anew for each call, with the client's authority", async () => {
   const asked: string[] = [];
   const target = { ...PLAIN, host: "127.0.0.9", port: 8000, unixPath: "" };
-  const destination = (key: string) => (asked.push(key), target);
+  const record = testMembers().record("endpoint");
+  const destination = (key: string) => (asked.push(key), { target, record });
   const { sent } = await run({ ...CUSTOM, formats: [{ type: "Completions" }] }, answer({}), { destination });
   assert.deepEqual(asked, [CUSTOM.backend]);
   assert.deepEqual(sent.target, target);
+  assert.deepEqual([record.total, record.pending, record.health], [1, 1, 1], "its endpoint hears of the call");
   assert.equal(sent.request.headers.get("host"), "gateway.test");
 });
 
@@ -70,7 +73,10 @@ test("TLS of the destination itself is kept, and its absence filled by the setti
   const fromSettings = create(BackendTlsSchema, { sni: "settings.test" });
   const sni = async (tls: typeof own | undefined): Promise<string | undefined> => {
     const deps: Partial<BackendDeps> = {
-      destination: () => ({ ...PLAIN, host: "127.0.0.9", port: 8000, unixPath: "", tls }),
+      destination: () => ({
+        target: { ...PLAIN, host: "127.0.0.9", port: 8000, unixPath: "", tls },
+        record: undefined,
+      }),
       settings: () => ({ $typeName: "gwproxy.config.v1.BackendSettings", tls: fromSettings }),
     };
     return (await run({ ...CUSTOM, formats: [{ type: "Completions" }] }, answer({}), deps)).sent.target.tls?.sni;
