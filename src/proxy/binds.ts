@@ -56,6 +56,7 @@ export class Binds {
   readonly #open = new Map<string, OpenBind>();
   /** Sockets of removed Binds whose last connections are still served. */
   readonly #draining = new Set<BindSocket>();
+  #announces = false;
   #stopped = false;
 
   constructor(options: BindsOptions) {
@@ -78,7 +79,10 @@ export class Binds {
     for (const bind of wanted.values()) {
       if (this.#open.has(bind.key) || this.#stopped) continue;
       try {
-        this.#open.set(bind.key, await this.#openBind(bind));
+        const opened = await this.#openBind(bind);
+        if (this.#announces) opened.socket.announce();
+        if (this.#stopped) opened.socket.close();
+        else this.#open.set(bind.key, opened);
       } catch (error) {
         const reason = `port ${bind.port} cannot be opened: ${messageOf(error)}`;
         refused.push({ type: "Bind", key: bind.key, reason });
@@ -98,6 +102,7 @@ export class Binds {
   }
 
   announce(): void {
+    this.#announces = true;
     for (const socket of this.#all()) socket.announce();
   }
 

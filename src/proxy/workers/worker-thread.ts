@@ -1,6 +1,5 @@
 /** One worker, as the main thread sees it: a thread with a channel, until it ends. */
 import { Worker } from "node:worker_threads";
-import { messageOf } from "../../lib/errors.ts";
 import { Channel, type Handlers } from "./channel.ts";
 import type { MainProtocol, WorkerProtocol, WorkerSettings } from "./protocol.ts";
 
@@ -30,7 +29,8 @@ export class WorkerThread {
     // Who waits for it hears of it; nobody has to.
     ready.promise.catch(() => undefined);
     let reason = "";
-    worker.on("error", (error) => (reason = messageOf(error)));
+    // Nobody else will see where it was.
+    worker.on("error", (error) => (reason = error instanceof Error ? (error.stack ?? error.message) : String(error)));
     worker.on("exit", (code) => {
       const text = reason === "" ? `the thread ended with ${code}` : reason;
       ready.reject(new Error(text));

@@ -72,6 +72,7 @@ class WorkerPool implements Workers {
   #listeners: readonly OpenListener[] = [];
   #endpoints: readonly EndpointDump[] = [];
   #queue: Promise<unknown>;
+  #announces = false;
   #stopped = false;
 
   constructor(options: WorkersOptions) {
@@ -150,6 +151,7 @@ class WorkerPool implements Workers {
   }
 
   announce(): void {
+    this.#announces = true;
     void this.#askAll((thread) => thread.channel.ask("announce", undefined));
   }
 
@@ -213,6 +215,9 @@ class WorkerPool implements Workers {
 
   /** Gives a thread all that is in force, so that it serves. */
   async #join(thread: WorkerThread): Promise<void> {
+    // Before it opens anything: it may be the successor of one that died while the others end.
+    if (this.#announces) await thread.channel.ask("announce", undefined);
+    if (this.#stopped) throw new Error("the data plane ends");
     const { refused, listeners } = await thread.channel.ask("apply", encodeUpdate(this.#resources.values(), []));
     for (const { type, key, reason } of refused)
       this.#log.error("a thread refuses what others serve", { thread: thread.number, type, key, reason });

@@ -137,6 +137,31 @@ test("calls in flight and failures of an endpoint are counted for all threads, w
   while ((await record())?.pendingRequests !== 0) await new Promise(setImmediate);
 });
 
+test("a change that no thread survives is refused, and their successors serve what was there before", async (t) => {
+  const upstream = await startUpstream((_request, response) => response.end("hello"));
+  t.after(() => upstream.close());
+  const plane = await startWorkers(t, [listener(), route("r", [to("b")]), staticBackend("b", upstream.port)]);
+  const change = plane.workers.apply({ set: [route("r", [])], removed: [] });
+  for (const thread of plane.workers.threads) thread.kill();
+  assert.deepEqual((await change).refused, [
+    { type: "HttpRoute", key: "httproute/default/r", reason: "no thread survived the change" },
+  ]);
+  while (plane.workers.threads.size < 2) await new Promise(setImmediate);
+  for (const client of await connections(t, plane.port)) assert.match(client.text(), /^HTTP\/1\.1 200/);
+});
+
+test("a successor that comes while the data plane ends is told so too", async (t) => {
+  const upstream = await startUpstream((_request, response) => response.end("hello"));
+  t.after(() => upstream.close());
+  const plane = await startWorkers(t, [listener(), route("r", [to("b")]), staticBackend("b", upstream.port)]);
+  plane.workers.announce();
+  const victims = [...plane.workers.threads];
+  for (const victim of victims) victim.kill();
+  await Promise.all(victims.map(({ ended }) => ended));
+  while (plane.workers.threads.size < 2) await new Promise(setImmediate);
+  for (const client of await connections(t, plane.port)) assert.match(await client.closed(), /connection: close/);
+});
+
 test("threads that keep dying are replaced ever more slowly", async (t) => {
   const clock = testClock();
   const plane = await startWorkers(t, [], { count: 1, clock });
