@@ -12,6 +12,7 @@ import {
   staticBackend,
   type TestGateway,
 } from "../support/gateway.ts";
+import { rawClient } from "../support/data-plane.ts";
 import { call } from "../support/http.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 import {
@@ -239,4 +240,44 @@ prove([], "a block whose authority is missing answers 500 on a GwBackend and 503
     PLACES.map(async (place) => (await call(`${(await serve(context, place, upstream)(block)).url()}/lost`)).status),
   );
   assert.deepEqual(statuses, [500, 503]);
+});
+
+prove(
+  [],
+  "what is offered narrows to the version that is fixed, and a list of the user's stays as it is",
+  async (context) => {
+    const upstream = await startTlsUpstream(context, ["127.0.0.1"]);
+    const trusted = pemObject("ConfigMap", "trusted", { "ca.crt": upstream.authority });
+    const backend = (name: string, alpn: string, http: string): string => {
+      const block = `  policies: {tls: {${alpn}${TRUST}}${http}}\n`;
+      return documents(`${staticBackend(name, upstream.port).trimEnd()}\n${block}`, route(name, name, `/${name}`));
+    };
+    const gateway = await startGateway(
+      context,
+      documents(
+        GATEWAY,
+        trusted,
+        backend("open", "", ""),
+        backend("fixed", "", ", http: {version: HTTP1}"),
+        backend("listed", "alpnProtocols: [http/1.1, custom], ", ", http: {version: HTTP1}"),
+        backend("both", "alpnProtocols: [h2, http/1.1], ", ""),
+      ),
+    );
+    assert.deepEqual((await handshake(gateway, "open")).protocols, ["h2", "http/1.1"]);
+    assert.deepEqual((await handshake(gateway, "fixed")).protocols, ["http/1.1"]);
+    assert.deepEqual((await handshake(gateway, "listed")).protocols, ["http/1.1", "custom"]);
+    assert.deepEqual((await handshake(gateway, "both")).protocols, ["h2", "http/1.1"]);
+  },
+);
+
+prove([], "a request to leave HTTP never offers a version that has no way to", async (context) => {
+  const upstream = await startTlsUpstream(context, ["127.0.0.1"]);
+  const trusted = pemObject("ConfigMap", "trusted", { "ca.crt": upstream.authority });
+  const block = `  policies: {tls: {alpnProtocols: [h2, http/1.1], ${TRUST}}}\n`;
+  const web = `${staticBackend("web", upstream.port).trimEnd()}\n${block}`;
+  const gateway = await startGateway(context, documents(GATEWAY, trusted, web, route("web", "web")));
+  const head = "GET / HTTP/1.1\r\nhost: a.test\r\nconnection: upgrade\r\nupgrade: custom\r\n\r\n";
+  const client = rawClient(Number(new URL(gateway.url()).port), head);
+  context.after(() => void client.socket.destroy());
+  await client.until(/"protocols":\["http\/1.1"\]/);
 });
