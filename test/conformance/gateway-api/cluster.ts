@@ -1,7 +1,5 @@
 /** A cluster as a user has it after the installation: the Gateway API's kinds, ours, and the controller with our images. */
 import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { defineOurKinds } from "../../support/cluster.ts";
@@ -44,12 +42,7 @@ export async function startConformanceCluster(say: (step: string) => void): Prom
 }
 
 async function importOurImages(node: Node): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), "gwproxy-images-"));
-  try {
-    const archive = join(folder, "images.tar");
-    await promisify(execFile)(process.execPath, [join(ROOT, "codegen/image.ts"), archive]);
-    await node.importImages(archive);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  const archive = join(node.pit.directory, "images.tar");
+  await promisify(execFile)(process.execPath, [join(ROOT, "codegen/image.ts"), archive]);
+  await node.importImages(archive);
 }

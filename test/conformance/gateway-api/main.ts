@@ -2,8 +2,7 @@
  * `make conformance`: the official Gateway API conformance suite, unmodified, against what users get: our images, deployed
  * by our controller on a real node that lives as long as the run. Writes the report. Exits with 1 when a test fails.
  */
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { VERSION } from "../../../src/cli/version.ts";
@@ -44,10 +43,9 @@ async function conform(): Promise<boolean> {
   };
   await mkdir(dirname(options.log), { recursive: true });
   const node = await startConformanceCluster(say);
-  const folder = await mkdtemp(join(tmpdir(), "gwproxy-conformance-"));
   try {
     say(`running the suite, its output is in ${options.log}`);
-    const report = options.run === undefined ? join(folder, "report.yaml") : undefined;
+    const report = options.run === undefined ? join(node.pit.directory, "report.yaml") : undefined;
     const counts: Record<Verdict["result"], number> = { PASS: 0, FAIL: 0, SKIP: 0 };
     const onVerdict = ({ test, result, seconds }: Verdict): void => {
       counts[result]++;
@@ -59,7 +57,6 @@ async function conform(): Promise<boolean> {
     if (options.keep) await looking(node.enter);
     return succeeded && counts.PASS > 0;
   } finally {
-    await rm(folder, { recursive: true, force: true });
     await node.stop();
   }
 }
