@@ -60,13 +60,28 @@ export function hashKey(value: unknown): Uint64 | undefined {
   return xxh3(bytes, KEY_SEED);
 }
 
-/** Whether the key prefers the first to the second. */
-export function prefers(key: Uint64, first: Ranked, second: Ranked): boolean {
-  mix(key, first.hash);
-  const [firstHigh, firstLow] = [high, low];
-  mix(key, second.hash);
-  if (first.capacity === second.capacity) return firstHigh > high || (firstHigh === high && firstLow > low);
-  return first.capacity / -Math.log(unit(firstHigh, firstLow)) > second.capacity / -Math.log(unit(high, low));
+/** The member that the key prefers to all others. */
+export function favourite<T extends Ranked>(key: Uint64, members: readonly [T, ...T[]]): T {
+  let [best] = members;
+  mix(key, best.hash);
+  let bestHigh = high;
+  let bestLow = low;
+  for (const member of members) {
+    mix(key, member.hash);
+    const wins =
+      member.capacity === best.capacity
+        ? high > bestHigh || (high === bestHigh && low > bestLow)
+        : rank(member.capacity, high, low) > rank(best.capacity, bestHigh, bestLow);
+    if (!wins) continue;
+    best = member;
+    bestHigh = high;
+    bestLow = low;
+  }
+  return best;
+}
+
+function rank(capacity: number, h: number, l: number): number {
+  return capacity / -Math.log(unit(h, l));
 }
 
 /** Both hashes through the finaliser of SplitMix64. */

@@ -4,7 +4,7 @@
  * says which members it prefers. Members that are out of rotation serve when all are.
  */
 import type { Uint64 } from "../../lib/uint64.ts";
-import { prefers } from "./affinity.ts";
+import { favourite } from "./affinity.ts";
 import type { EndpointRecord } from "./endpoint-record.ts";
 
 export interface Member {
@@ -98,8 +98,8 @@ function among<T extends Member>(
 ): T | undefined {
   for (const { members } of buckets) {
     const able = members.filter((member) => member.capacity > 0 && may(member));
-    if (able.length === 0) continue;
-    return affinity === undefined ? new Bucket(able).draw(circumstances.random) : preferred(able, affinity);
+    if (!isFilled(able)) continue;
+    return affinity === undefined ? new Bucket(able).draw(circumstances.random) : favourite(affinity, able);
   }
   return undefined;
 }
@@ -116,14 +116,14 @@ function leastBad<T extends Member>(
     const able = members.filter(({ capacity }) => capacity > 0);
     const fresh = able.filter(untried);
     const candidates = fresh.length === 0 ? able : fresh;
-    if (candidates.length === 0) continue;
-    return affinity === undefined ? candidates.reduce(better) : preferred(candidates, affinity);
+    if (!isFilled(candidates)) continue;
+    return affinity === undefined ? candidates.reduce(better) : favourite(affinity, candidates);
   }
   return undefined;
 }
 
-function preferred<T extends Member>(members: readonly T[], key: Uint64): T {
-  return members.reduce((best, member) => (prefers(key, member, best) ? member : best));
+function isFilled<T>(list: readonly T[]): list is readonly [T, ...T[]] {
+  return list.length > 0;
 }
 
 function better<T extends Member>(one: T, other: T): T {

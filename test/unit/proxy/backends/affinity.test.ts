@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as uint64 from "../../../../src/lib/uint64.ts";
-import { hashKey, hashMember, mix, prefers, SessionKey } from "../../../../src/proxy/backends/affinity.ts";
+import { favourite, hashKey, hashMember, mix, SessionKey } from "../../../../src/proxy/backends/affinity.ts";
 import { makeExchange } from "../../../support/exchange.ts";
 import { testMembers } from "../../../support/members.ts";
 
@@ -28,12 +28,27 @@ test("text and bytes are keys, what is empty or anything else is none", () => {
   for (const value of ["", new Uint8Array(), 7n, true, null, undefined, ["a"]]) assert.equal(hashKey(value), undefined);
 });
 
-test("of equal members the greater number wins, whichever way round they are asked", () => {
+test("the preferred one is the same in whatever order members are listed", () => {
   const key = hashKey("alice");
   assert.ok(key);
-  const members = ["a", "b", "c", "d"].map((name) => ({ capacity: 1, hash: hashMember(name) }));
-  for (const one of members)
-    for (const other of members) if (one !== other) assert.notEqual(prefers(key, one, other), prefers(key, other, one));
+  for (const capacities of [
+    [1, 1, 1],
+    [1, 2, 5],
+  ]) {
+    const [a, b, c] = ["a", "b", "c"].map((name, at) => ({
+      name,
+      capacity: capacities[at] ?? 1,
+      hash: hashMember(name),
+    }));
+    assert.ok(a && b && c);
+    const names: string[] = [
+      favourite(key, [a, b, c]),
+      favourite(key, [c, b, a]),
+      favourite(key, [b, c, a]),
+      favourite(key, [b, a, c]),
+    ].map(({ name }) => name);
+    assert.equal(new Set(names).size, 1, names.join());
+  }
 });
 
 test("the key of a session is what its expression yields; one that fails is none, and the body is read when it is asked for", async () => {
