@@ -48,6 +48,8 @@ test: install testbed ## Run the tests: unit, feature and against a real API ser
 	$(MAKE) fields-check
 
 test-slow: install testbed ## The slow lane, which needs root, Java and Maven too: the whole ledger, Keycloak, a node, sieges, 2,000 generated objects of each kind, 40,000 expressions, conformance
+	bash test/testbed/build.sh node
+	bash test/testbed/build.sh conformance
 	node test/fields/main.ts --check --all
 	node --import tsx --test --test-timeout=600000 'test/slow/**/*.test.ts'
 	GWPROXY_OBJECTS=2000 node --import tsx --test test/cluster/properties.test.ts
