@@ -2,6 +2,7 @@
  * Which listeners a route attaches to: parentRefs, sections and ports, allowed kinds and namespaces, hostnames.
  * One result per parent object; several references to one Gateway are added up.
  */
+import { matchesSelector } from "../api/label-selector.ts";
 import { Reason } from "../api/conditions.ts";
 import type { KubeObject } from "../api/object.ts";
 import { describeRef, GATEWAY_GROUP, nameKey } from "../api/refs.ts";
@@ -9,7 +10,6 @@ import type { Readable } from "../lib/collections/collection.ts";
 import type { Read } from "../lib/collections/graph.ts";
 import type { Fault, GatewayView, ListenerSetView, ListenerView } from "./gateway.ts";
 import { intersectHostnames } from "./hostname.ts";
-import { matchesSelector } from "./labels.ts";
 
 export interface ParentView {
   /** "namespace/name" of the Gateway. */

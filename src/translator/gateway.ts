@@ -11,6 +11,7 @@ import {
   type ListenerTls,
 } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Reason } from "../api/conditions.ts";
+import type { LabelSelector } from "../api/label-selector.ts";
 import { objectId, type ObjectId } from "../api/object.ts";
 import { GATEWAY_GROUP, nameKey } from "../api/refs.ts";
 import { resourceOf } from "../ir/encode.ts";
@@ -18,7 +19,6 @@ import { bindKey, gatewayKey, listenerKey, setListenerKey } from "../ir/keys.ts"
 import type { Resource } from "../ir/resource.ts";
 import { admitsUnverifiedClients, translateGatewayClient } from "./gateway-client.ts";
 import { internalPorts } from "./internal-ports.ts";
-import type { LabelSelector } from "./labels.ts";
 import type { JoiningSet } from "./listener-set.ts";
 import { translateListenerTls, type TlsContext } from "./listener-tls.ts";
 import { irRef } from "./refs.ts";

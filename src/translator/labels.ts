@@ -1,34 +1,10 @@
-/** Label selectors, and an index that finds the objects of a namespace by their labels without reading the others. */
+/** An index that finds the objects of a namespace by their labels without reading the others. */
+import { hasLabels, type Labels } from "../api/label-selector.ts";
 import type { Collection, Index, ReadableIndex } from "../lib/collections/collection.ts";
 import type { Read } from "../lib/collections/graph.ts";
 
-export type Labels = Readonly<Record<string, string>>;
-
 interface Labelled {
   readonly metadata: { readonly namespace?: string; readonly labels?: Labels };
-}
-
-/** metav1.LabelSelector; an empty one selects everything. */
-export interface LabelSelector {
-  readonly matchLabels?: Labels;
-  readonly matchExpressions?: readonly {
-    readonly key: string;
-    readonly operator: string;
-    readonly values?: readonly string[];
-  }[];
-}
-
-export function matchesSelector(selector: LabelSelector | undefined, labels: Labels): boolean {
-  if (selector === undefined) return false;
-  if (!hasLabels(selector.matchLabels ?? {}, labels)) return false;
-  return (selector.matchExpressions ?? []).every(({ key, operator, values = [] }) => {
-    const value = labels[key];
-    if (operator === "In") return value !== undefined && values.includes(value);
-    if (operator === "NotIn") return value === undefined || !values.includes(value);
-    if (operator === "Exists") return value !== undefined;
-    // An unknown operator selects nothing: opening a listener by mistake is the worse error.
-    return operator === "DoesNotExist" && value === undefined;
-  });
 }
 
 export function indexByLabels<V extends Labelled>(collection: Collection<V>): Index<V> {
@@ -50,10 +26,6 @@ export function selectByLabels<V extends Labelled>(
     .byIndex(index, first === undefined ? namespace : labelValue(namespace, first))
     .map((entry) => entry.value)
     .filter((value) => hasLabels(wanted, value.metadata.labels ?? {}));
-}
-
-function hasLabels(wanted: Labels, labels: Labels): boolean {
-  return Object.entries(wanted).every(([name, value]) => labels[name] === value);
 }
 
 function labelValue(namespace: string, [name, value]: readonly [string, string]): string {

@@ -3,10 +3,11 @@
  * what is not UTF-8, or empty, counts as missing. Messages name objects and entries, never values.
  */
 import type { LocalSecretRef } from "../../generated/types/common.ts";
+import type { Labels } from "../api/label-selector.ts";
 import type { ConfigMap, Secret } from "../api/core.ts";
 import type { Readable, ReadableIndex } from "../lib/collections/collection.ts";
 import type { Read } from "../lib/collections/graph.ts";
-import { selectByLabels, type Labels } from "./labels.ts";
+import { selectByLabels } from "./labels.ts";
 
 /** Entry name → text; undefined for an entry that is not text. */
 export type Entries = ReadonlyMap<string, string | undefined>;

@@ -1,7 +1,9 @@
 /** `gwproxy controller`: watches a cluster, writes status and serves data planes. */
 import { type Command, Option } from "commander";
+import type { LabelSelector } from "../../api/label-selector.ts";
 import type { Terminal } from "../output.ts";
 import { addDeploymentOptions, type DeploymentOptions } from "./deployment-options.ts";
+import { selectorList } from "./selector-list.ts";
 import { type Address, addressOption, flag, hostList, logLevelOption } from "./options.ts";
 
 export interface ControllerOptions extends DeploymentOptions {
@@ -20,6 +22,8 @@ export interface ControllerOptions extends DeploymentOptions {
   readonly metricsAddress: Address;
   readonly controllerName: string;
   readonly className: string;
+  /** Namespaces that count; none: all of them. */
+  readonly discoveryNamespaceSelectors: readonly LabelSelector[];
   readonly backendRefGrantMode: "route-and-policy" | "route" | "none";
   /** Its own: where the lease and fetched key sets are kept. */
   readonly namespace: string;
@@ -77,6 +81,15 @@ export function addControllerCommand(program: Command, _terminal: Terminal): voi
       new Option("--class-name <name>", "GatewayClass that is created when it is missing")
         .default("gwproxy")
         .env("GWPROXY_CLASS_NAME"),
+    )
+    .addOption(
+      new Option(
+        "--discovery-namespace-selectors <json>",
+        'list of label selectors: only namespaces that one of them chooses count, such as [{"matchLabels":{"team":"a"}}]',
+      )
+        .argParser(selectorList)
+        .default([], "all namespaces")
+        .env("GWPROXY_DISCOVERY_NAMESPACE_SELECTORS"),
     )
     .addOption(
       new Option("--backend-ref-grant-mode <mode>", "whose references into other namespaces need a ReferenceGrant")

@@ -12,6 +12,8 @@ import { createKubernetesClient, type KubernetesClient } from "../../sources/kub
 import { createEventRecorder } from "../../sources/kubernetes/events.ts";
 import { createKubernetesSource, type KubernetesSource } from "../../sources/kubernetes/kubernetes-source.ts";
 import { DEPLOYED_KINDS, OWN_KINDS, STANDARD_KINDS } from "../../sources/kubernetes/kinds.ts";
+import { filterNamespaces } from "../../sources/kubernetes/namespace-filter.ts";
+import type { SourceSink } from "../../sources/source.ts";
 import { reviewToken } from "../../sources/kubernetes/token-review.ts";
 import { type ControllerMetrics, createControllerMetrics } from "../../telemetry/controller-metrics.ts";
 import { createXdsServer, type XdsServer } from "../../xds/server/discovery.ts";
@@ -63,10 +65,11 @@ export async function runController(options: ControllerOptions): Promise<void> {
     address: options.metricsAddress,
     render: () => Promise.resolve(metrics.print()),
   });
-  const started = source.start({
+  const sink: SourceSink = {
     apply: (events) => core.apply(events),
     report: (problems) => problems.forEach(({ message }) => log.warn(message)),
-  });
+  };
+  const started = source.start(filterNamespaces(sink, options.discoveryNamespaceSelectors));
   await Promise.race([started, stopped]);
   collectWhenIdle();
   synced = true;

@@ -14,6 +14,15 @@ const UNREADABLE: readonly [string, string, RegExp][] = [
   ["GWPROXY_ADDITIONAL_XDS_TLS_HOSTS", "a.example.com,b c", /"b c" is no host name/],
   ["GWPROXY_PROXY_IMAGE_REPOSITORY", "", /must not be empty/],
   ["GWPROXY_NO_LISTENERS_DUMMY_PORT", "-1", /is not a port/],
+  ["GWPROXY_DISCOVERY_NAMESPACE_SELECTORS", "team=a", /it is not JSON/],
+  ["GWPROXY_DISCOVERY_NAMESPACE_SELECTORS", '{"matchLabels":{}}', /a list is needed/],
+  ["GWPROXY_DISCOVERY_NAMESPACE_SELECTORS", '[{"labels":{"team":"a"}}]', /\[0\]: labels is not known/],
+  ["GWPROXY_DISCOVERY_NAMESPACE_SELECTORS", '[{"matchLabels":{"team":1}}]', /must be a map of texts/],
+  [
+    "GWPROXY_DISCOVERY_NAMESPACE_SELECTORS",
+    '[{},{"matchExpressions":[{"key":"team","operator":"Is","values":["a"]}]}]',
+    /\[1\]: matchExpressions\[0\] needs a key, an operator \(In, NotIn, Exists, DoesNotExist\)/,
+  ],
   ["GWPROXY_BACKEND_REF_GRANT_MODE", "all", /Allowed choices are route-and-policy, route, none/],
   ["GWPROXY_DISABLE_LEADER_ELECTION", "1", /is neither true nor false/],
 ];
