@@ -124,7 +124,8 @@ export class Configuration {
     const { route, pick } = this.#tcp.find(listener.message.key, serverName);
     const { namespace = "", name = "", kind = "" } = route.object ?? {};
     visit.route = { namespace, name, kind, rule: "0" };
-    return this.#options.backends.byteDestination(pick(), { host: `${serverName}:${port}`, scheme: "https" });
+    const asked = { host: `${serverName}:${port}`, scheme: "https" } as const;
+    return this.#options.backends.byteDestination(pick(), asked, this.#levels(listener.message));
   }
 
   /** @throws ProxyError listener_not_found; misdirected when the handshake chose another listener than the request */

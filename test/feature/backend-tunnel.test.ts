@@ -10,6 +10,7 @@ import { startForwardProxy, type ForwardProxy } from "../support/forward-proxy.t
 import {
   documents,
   GATEWAY,
+  gatewayPolicy,
   pemObject,
   route,
   routePolicy,
@@ -342,6 +343,27 @@ spec:
   context.after(() => void client.socket.destroy());
   await client.until(/hello again/);
   assert.deepEqual(proxy.asked, [`CONNECT ${FAR}:${greeter.port}`]);
+});
+
+prove([], "what a Gateway says of backends holds for the bytes of its TCPRoutes", async (context) => {
+  const echo = await startEcho(context);
+  const proxy = await startForwardProxy(context);
+  const tcp = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {name: web}
+spec:
+  parentRefs: [{name: gw}]
+  rules: [{backendRefs: [{group: gwproxy.dev, kind: GwBackend, name: web}]}]
+`;
+  const listener = GATEWAY.replace("protocol: HTTP", "protocol: TCP");
+  const objects = documents(listener, tcp, staticBackend("web", echo.port), proxyBackend(proxy.port));
+  const gateway = await startGateway(context, documents(objects, gatewayPolicy("way", `  backend: {${THROUGH}}`)));
+  assert.equal((await call(gateway.url())).status, 200);
+  assert.deepEqual(proxy.asked, [`CONNECT 127.0.0.1:${echo.port}`]);
+  await gateway.change(objects);
+  assert.equal((await call(gateway.url())).status, 200);
+  assert.equal(proxy.asked.length, 1);
 });
 
 prove([], "a proxy that does not exist closes the way: 500", async (context) => {

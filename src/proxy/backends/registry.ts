@@ -98,7 +98,8 @@ export class BackendRegistry {
   readonly #slots = new Map<string, BackendSlot>();
   readonly #slotsOf = new Map<string, Set<BackendSlot>>();
   readonly #tunnels: Tunnels = new Tunnels((key) => this.callee(key));
-  readonly #destinations = new Map<string, Reached>();
+  /** By the key of the backend, then by the place. */
+  readonly #destinations = new Map<string, Map<string, Reached>>();
   readonly #records: RecordBook;
   readonly #whereabouts: Whereabouts;
 
@@ -110,8 +111,8 @@ export class BackendRegistry {
 
   /** The slot for a backend in one place; `release` gives it back. @param levels outer levels, least specific first */
   acquire(backendKey: string, levels: readonly (readonly CompiledPolicy[])[]): BackendSlot {
-    const outer = levels.map((level) => level.filter(({ backend }) => backend !== undefined));
-    const id = [backendKey, ...outer.map((level) => level.map((policy) => policy.id).join(" "))].join("|");
+    const outer = aboutBackends(levels);
+    const id = `${backendKey}|${placeId(outer)}`;
     let slot = this.#slots.get(id);
     if (slot === undefined) {
       slot = { id, backendKey, outer, ...this.#build(backendKey, outer), users: 0 };
@@ -283,30 +284,43 @@ export class BackendRegistry {
     return { target: destination.target(endpoint), record: endpoint.record };
   }
 
-  /** As `callee`, for whoever passes bytes on. @throws ProxyError request_invalid too */
-  byteDestination(key: string, asked: Asked): ByteDestination {
-    const { destination } = this.#reach(key);
+  /** As `callee`, for whoever passes bytes on. @param levels as for `acquire` @throws ProxyError request_invalid too */
+  byteDestination(key: string, asked: Asked, levels: readonly (readonly CompiledPolicy[])[]): ByteDestination {
+    const { destination } = this.#reach(key, aboutBackends(levels));
     const endpoint = destination.pick(undefined, asked);
     return { target: destination.target(endpoint), name: endpoint.name, record: endpoint.record };
   }
 
-  #reach(key: string): Reached {
+  #reach(key: string, outer: BackendSlot["outer"] = NOWHERE): Reached {
     const message = this.#backends.get(key);
     if (message === undefined) throw new ProxyError("backend_invalid", { detail: `${key} does not exist` });
-    let known = this.#destinations.get(key);
+    let places = this.#destinations.get(key);
+    if (places === undefined || places.size > MAX_PLACES) this.#destinations.set(key, (places = new Map()));
+    const id = placeId(outer);
+    let known = places.get(id);
     if (known === undefined) {
       this.#refuseIfClosed(key, "");
       const { kind } = message;
-      const deps = this.#deps(message, []);
+      const deps = this.#deps(message, outer);
       const settings = kind.case === "ai" ? create(BackendSettingsSchema) : deps.settings("", undefined);
       const destination = this.#destination(message, settings, deps);
-      this.#destinations.set(
-        key,
-        (known = { destination, authority: authorityOf(message), auth: settings.auth, http: settings.http }),
-      );
+      known = { destination, authority: authorityOf(message), auth: settings.auth, http: settings.http };
+      places.set(id, known);
     }
     return known;
   }
+}
+
+const NOWHERE: BackendSlot["outer"] = [];
+/** Places whose policies have changed are not told apart from those in force: all are forgotten at some time. */
+const MAX_PLACES = 64;
+
+function aboutBackends(levels: readonly (readonly CompiledPolicy[])[]): BackendSlot["outer"] {
+  return levels.map((level) => level.filter(({ backend }) => backend !== undefined));
+}
+
+function placeId(outer: BackendSlot["outer"]): string {
+  return outer.map((level) => level.map(({ id }) => id).join(" ")).join("|");
 }
 
 /** A backend where no request of a client takes calls. */
