@@ -15,12 +15,16 @@ import {
   prefix,
   rawClient,
   route,
+  type Rule,
   serviceBackend,
   staticBackend,
   to,
 } from "../../support/data-plane.ts";
+import { startEcho } from "../../support/echo.ts";
 import { freePort } from "../../support/free-ports.ts";
 import { call } from "../../support/http.ts";
+import { contextOf } from "../../support/prove.ts";
+import { startSteadyLoad } from "../../support/steady-load.ts";
 import { startUpstream } from "../../support/upstream.ts";
 import { testClock } from "../../support/test-clock.ts";
 import { connections, oneOf, startWorkers } from "../../support/workers.ts";
@@ -225,6 +229,32 @@ test("a resource that does not compile is refused once, and its last good versio
   assert.equal(resources.find(({ type }) => type === "Policy")?.version, limit(3).version);
   const clients = await connections(t, plane.port);
   assert.equal(clients.filter((client) => client.text().startsWith("HTTP/1.1 200")).length, 3);
+});
+
+test("a change that is acknowledged serves in every thread, and costs the other routes nothing", async (t) => {
+  const context = contextOf(t);
+  const [left, right] = await Promise.all([startEcho(context, { tag: "left" }), startEcho(context, { tag: "right" })]);
+  const only = (path: string, backend: string): Rule => to(backend, { matches: prefix(path) });
+  const plane = await startWorkers(t, [
+    listener(),
+    staticBackend("left", left.port),
+    staticBackend("right", right.port),
+    route("steady", [only("/left", "left"), only("/right", "right")]),
+  ]);
+  const promised = ["left", "right"].map((upstream) => ({ path: `/${upstream}`, upstream }));
+  const load = startSteadyLoad(plane.url, promised, 12);
+  t.after(async () => void (await load.stop()));
+  for (let version = 1; version <= 25; version++) {
+    const upstream = version % 2 === 0 ? "left" : "right";
+    await plane.set(route("changing", [only(`/changing/${version}`, upstream)]));
+    const answers = await Promise.all(Array.from({ length: 8 }, () => call(`${plane.url}/changing/${version}`)));
+    assert.deepEqual(
+      new Set(answers.map(({ status, headers }) => `${status} ${headers["x-upstream"]}`)),
+      new Set([`200 ${upstream}`]),
+    );
+    await load.turned();
+  }
+  assert.equal((await load.stop()).opened, 12, "a change closed a connection");
 });
 
 test("a Bind that goes is closed in all threads, with the answers under way", async (t) => {
