@@ -5,7 +5,15 @@ import { request, type IncomingMessage } from "node:http";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { EndpointDump } from "../../src/proxy/backends/registry.ts";
-import { documents, GATEWAY, route, routePolicy, startGateway, type TestGateway } from "../support/gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  gatewayPolicy,
+  route,
+  routePolicy,
+  startGateway,
+  type TestGateway,
+} from "../support/gateway.ts";
 import { call, type Answer } from "../support/http.ts";
 import { contextOf, prove, type ProofContext } from "../support/prove.ts";
 import { replicaService, servicePolicy, startReplicas, type Replica } from "../support/replicas.ts";
@@ -321,4 +329,22 @@ test("a client that sends slowly, or goes away, says nothing about the endpoint"
   gone.destroy();
   assert.equal((await call(gateway.url())).status, 504);
   assert.deepEqual(await failures(), [1], "the second one waited for the endpoint");
+});
+
+test("the strongest level that says anything about health says all of it", async (t) => {
+  const strict = `{${CONDITION}, eviction: {duration: 1h}}`;
+  const levels = [
+    routePolicy("of-the-route", "web", `  backend: {health: ${strict}}`),
+    gatewayPolicy("of-the-gateway", `  backend: {health: ${strict}}`),
+  ];
+  for (const weaker of levels)
+    for (const stronger of [[], [servicePolicy("{health: {eviction: {duration: 1h}}}")]]) {
+      const place = {
+        ...SERVICE,
+        manifests: (replicas: readonly Replica[]) => [replicaService(replicas), weaker, ...stronger],
+      };
+      const scene = await stage(contextOf(t), place, "");
+      await scene.hitBad();
+      assert.equal((await scene.dumpOfBad()).timesEjected, stronger.length === 0 ? 1 : 0);
+    }
 });
