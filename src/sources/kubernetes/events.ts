@@ -27,10 +27,13 @@ export interface EventOptions {
 const MAX_MESSAGE_LENGTH = 1024;
 /** Events that are remembered, so that they are counted and not made again. */
 const MAX_REMEMBERED = 1000;
+/** A data plane that refuses without end must not fill the memory: what comes on top is left to status and log. */
+const MAX_WAITING = 100;
 
 export function createEventRecorder({ client, component, log, now = () => new Date() }: EventOptions): EventRecorder {
   const counts = new RecentMap<string, number>(MAX_REMEMBERED);
   let last: Promise<unknown> = Promise.resolve();
+  let waiting = 0;
 
   async function write(object: KubeObject, reason: string, message: string): Promise<void> {
     const { name, namespace = "default", uid } = object.metadata;
@@ -74,11 +77,14 @@ export function createEventRecorder({ client, component, log, now = () => new Da
 
   return {
     warn(object, reason, message) {
+      if (waiting >= MAX_WAITING) return log.debug("too many events are waiting to be written", { reason });
+      waiting++;
       const text = message.slice(0, MAX_MESSAGE_LENGTH);
       // One after the other: a data plane that refuses a thousand resources must not open a thousand requests.
       last = last
         .then(() => write(object, reason, text))
-        .catch((error: unknown) => log.warn("an event could not be written", { reason, error: messageOf(error) }));
+        .catch((error: unknown) => log.warn("an event could not be written", { reason, error: messageOf(error) }))
+        .finally(() => waiting--);
     },
   };
 }
