@@ -109,6 +109,20 @@ test("a thread that dies loses its own connections alone, and its successor serv
   assert.match(plane.metrics.print(), /^gwproxy_thread_restarts_total 1$/m);
 });
 
+test("an endpoint that one thread puts out of rotation is out for all of them", async (t) => {
+  const bad = await startUpstream((_request, response) => response.writeHead(418).end("bad"));
+  const good = await startUpstream((_request, response) => response.end("good"));
+  t.after(() => Promise.all([bad.close(), good.close()]));
+  const health = { unhealthyCondition: "response.code == 418", eviction: { durationMs: 3_600_000 } };
+  const service = serviceBackend("backend/default/b", 80, undefined, { health });
+  const ports = endpoints("backend/default/b", [bad.port, good.port]);
+  const plane = await startWorkers(t, [listener(), route("r", [to("b")]), service, ports]);
+  while (bad.requests.length === 0) await call(plane.url);
+  const clients = await connections(t, plane.port);
+  for (const client of clients) assert.match(client.text(), /^HTTP\/1\.1 200/);
+  assert.equal(bad.requests.length, 1);
+});
+
 test("calls in flight and failures of an endpoint are counted for all threads, without those of a dead one", async (t) => {
   const waiting: (() => void)[] = [];
   const upstream = await startUpstream((request, response) => {
