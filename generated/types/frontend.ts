@@ -46,7 +46,7 @@ export interface Frontend {
 
 /** What happens to CONNECT. */
 export interface FrontendConnect {
-  /** Deny refuses it. Route opens a tunnel to the backend of the route that matches. Tunnel takes what comes through as a new connection to the listener of the named port. */
+  /** Deny refuses it. Route opens a tunnel to the backend of the route that matches. Tunnel wants each connection to begin with a CONNECT of HTTP/1.1, and takes what comes through as a new connection to the named port of the same Gateway; anything else is refused. */
   readonly mode: ("Deny" | "Route" | "Tunnel");
 }
 

@@ -118,6 +118,17 @@ prove(
   },
 );
 
+prove([], "the largest sizes of the protocol are taken, and what is larger is cut to them", async (context) => {
+  const sizes =
+    "http2WindowSize: 4Gi, http2ConnectionWindowSize: 4Gi, http2FrameSize: 16777215, http2MaxHeaderSize: 4Gi";
+  const { url } = await serve(context, `http: {${sizes}}`);
+  const session = await connectHttp2(url);
+  context.after(() => void session.destroy());
+  assert.equal((await sendHttp2(session, NOWHERE)).status, 404);
+  const { initialWindowSize, maxFrameSize, maxHeaderListSize } = session.remoteSettings;
+  assert.deepEqual([initialWindowSize, maxFrameSize, maxHeaderListSize], [2_147_483_647, 16_777_215, 4_294_967_295]);
+});
+
 prove(http("http2ConnectionWindowSize"), "all streams together have the window that was set", async (context) => {
   const { url } = await serve(context, "http: {http2ConnectionWindowSize: 1Mi}");
   const session = await connectHttp2(url);
