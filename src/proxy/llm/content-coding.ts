@@ -1,6 +1,6 @@
 /**
  * Content codings (RFC 9110 §8.4.1): what arrives packed is unpacked before it is read, never into more bytes than the
- * limit, so that a small packed body cannot fill the memory.
+ * limit, and not into many times as many (proxying.md 13), so that a small packed body cannot fill the memory.
  */
 import { promisify } from "node:util";
 import zlib from "node:zlib";
@@ -23,6 +23,15 @@ const CODINGS: Readonly<Record<string, Coding>> = {
   zstd: { whole: promisify(zlib.zstdDecompress), flow: () => zlib.createZstdDecompress() },
 };
 
+/** Up to here any ratio is taken; beyond it only what packed text can have. */
+const ANY_RATIO_BYTES = 1_048_576;
+const MAX_RATIO = 200;
+
+/** @returns how many bytes so many packed ones may become */
+function fairBytes(packedBytes: number): number {
+  return Math.max(ANY_RATIO_BYTES, packedBytes * MAX_RATIO);
+}
+
 /** @param header value of Content-Encoding @returns null: nothing to decode; undefined: a coding not known here */
 export function codingOf(header: string | undefined): Coding | null | undefined {
   const name = (header ?? "").trim().toLowerCase();
@@ -30,17 +39,17 @@ export function codingOf(header: string | undefined): Coding | null | undefined 
   return Object.hasOwn(CODINGS, name) ? CODINGS[name] : undefined;
 }
 
-/** @returns undefined when the result would be larger than the limit @throws zlib's error when the bytes are broken */
+/** @returns undefined when the result would be larger than the limit, or than such bytes may become @throws zlib's error when the bytes are broken */
 export async function unpack(bytes: Buffer, coding: Coding, limitBytes: number): Promise<Buffer | undefined> {
   try {
-    return await coding.whole(bytes, { maxOutputLength: limitBytes });
+    return await coding.whole(bytes, { maxOutputLength: Math.min(limitBytes, fairBytes(bytes.length)) });
   } catch (error) {
     if (error instanceof RangeError) return undefined;
     throw error;
   }
 }
 
-/** Unpacks a flow as it comes. Output pauses with the reader, and input pauses with the output. */
+/** Unpacks a flow as it comes; one that becomes too much ends with response_too_large. Output pauses with the reader, and input pauses with the output. */
 export function unpackStream(source: BodyStream, coding: Coding): BodyStream {
   return new UnpackedStream(source, coding.flow());
 }
@@ -51,6 +60,8 @@ class UnpackedStream implements BodyStream, BodySink {
   #sink: BodySink | undefined;
   #trailers: readonly string[] = [];
   #over = false;
+  #packedBytes = 0;
+  #bytes = 0;
 
   constructor(source: BodyStream, decoder: Decoder) {
     this.#source = source;
@@ -81,6 +92,7 @@ class UnpackedStream implements BodyStream, BodySink {
   // What is packed arrives.
 
   data(chunk: Buffer): boolean {
+    this.#packedBytes += chunk.length;
     return this.#over || this.#decoder.write(chunk);
   }
 
@@ -99,7 +111,13 @@ class UnpackedStream implements BodyStream, BodySink {
   // What was packed comes out.
 
   #unpacked(chunk: Buffer): void {
-    if (!this.#over && this.#sink?.data(chunk) === false) this.#decoder.pause();
+    if (this.#over) return;
+    this.#bytes += chunk.length;
+    if (this.#bytes > fairBytes(this.#packedBytes)) {
+      const error = new ProxyError("response_too_large", { detail: "packed too well" });
+      this.#source.destroy(error);
+      this.error(error);
+    } else if (this.#sink?.data(chunk) === false) this.#decoder.pause();
   }
 
   #drained(): void {
