@@ -3,7 +3,7 @@
  * Bind the stage that a request enters. Everything here is synchronous, so a request sees a state before or after an
  * update and never one in between; a request in flight keeps the functions it started with.
  */
-import type { Bind, HttpRoute, Listener } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Bind, HttpRoute } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError, isGwError, messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import type { ApplyResult, Resource, ResourceUpdate } from "../ir/resource.ts";
@@ -11,20 +11,14 @@ import type { BackendRegistry, ByteDestination } from "./backends/registry.ts";
 import { checkSettings } from "./backends/settings.ts";
 import { ProxyError } from "./errors.ts";
 import { checkFrontend, FrontendSet } from "./frontends.ts";
-import { gatewayOf, placeOf } from "./listener-place.ts";
-import { bindTls } from "./listeners/bind-tls.ts";
+import { placeOf } from "./listener-place.ts";
+import { ListenerTable } from "./listener-table.ts";
 import type { Frontend } from "./listeners/frontend.ts";
-import { compileServerTls, type BindTls, type ServerTls } from "./listeners/server-tls.ts";
+import { compileServerTls, type BindTls } from "./listeners/server-tls.ts";
 import type { TcpVisit } from "./listeners/tcp.ts";
-import { bindRule, type BoundRule } from "./pipeline/bind-rule.ts";
-import { compose } from "./pipeline/compose.ts";
-import type { CompiledPolicy, PolicySet } from "./pipeline/policy-set.ts";
-import type { HttpExchange } from "./pipeline/http-exchange.ts";
-import { pathOf } from "./pipeline/roots.ts";
+import type { PolicySet } from "./pipeline/policy-set.ts";
 import type { Stage } from "./pipeline/run.ts";
-import { HostMap, hostOf } from "./router/host.ts";
-import { ListenerRouter } from "./router/listener-router.ts";
-import type { Candidate } from "./router/precedence.ts";
+import { RouteTable } from "./route-table.ts";
 import { TcpRouter } from "./router/tcp-router.ts";
 import { compileRoute, refusingRoute, type CompiledRoute } from "./router/route.ts";
 
@@ -38,34 +32,27 @@ export interface ConfigurationOptions {
 
 type Refusals = { readonly type: Resource["type"]; readonly key: string; readonly reason: string }[];
 
-interface PlacedListener {
-  readonly message: Listener;
-  readonly router: ListenerRouter<BoundRule>;
-  readonly tls: ServerTls | undefined;
-  stage: Stage;
-}
-
-interface PlacedRoute {
-  readonly route: CompiledRoute;
-  /** Per listener, so that each can be taken back. */
-  readonly bound: Map<string, readonly BoundRule[]>;
+/** What is to be placed anew at the end of an update. */
+interface Dirty {
+  readonly listeners: Set<string>;
+  readonly routes: Set<string>;
 }
 
 export class Configuration {
   readonly #options: ConfigurationOptions;
   readonly #resources = new Map<string, Resource>();
   readonly #binds = new Map<string, Bind>();
-  readonly #listeners = new Map<string, PlacedListener>();
-  readonly #routes = new Map<string, PlacedRoute>();
-  readonly #routesOfListener = new Map<string, Set<string>>();
-  readonly #hosts = new Map<string, HostMap<PlacedListener>>();
-  readonly #tls = new Map<string, BindTls>();
   readonly #tcp = new TcpRouter();
   readonly #frontends: FrontendSet;
+  readonly #listeners: ListenerTable;
+  readonly #routes: RouteTable;
 
   constructor(options: ConfigurationOptions) {
     this.#options = options;
+    const { policies, backends } = options;
     this.#frontends = new FrontendSet(options);
+    this.#listeners = new ListenerTable({ policies, frontends: this.#frontends });
+    this.#routes = new RouteTable({ policies, backends, listeners: this.#listeners });
   }
 
   /** How a Bind takes connections; the same object until a policy changes. */
@@ -92,7 +79,7 @@ export class Configuration {
         const { bodyLimitBytes } = this.frontendOf(bind);
         exchange.requestLimitBytes = bodyLimitBytes;
         exchange.responseLimitBytes = bodyLimitBytes;
-        const listener = this.#listenerFor(bind, exchange);
+        const listener = this.#listeners.findFor(bind, exchange);
         exchange.listener = placeOf(bind, listener.message);
         return run.enter(listener.stage);
       },
@@ -101,14 +88,7 @@ export class Configuration {
 
   /** Certificates of a Bind; the same object until one of its listeners changes. */
   tlsOf(bind: string): BindTls {
-    let tls = this.#tls.get(bind);
-    if (tls === undefined) {
-      const hosts = this.#hosts.get(bind);
-      const all = [...this.#listeners.values()].filter(({ message }) => message.bind === bind);
-      tls = bindTls(all, (name) => hosts?.find(name), this.frontendOf(bind).tls);
-      this.#tls.set(bind, tls);
-    }
-    return tls;
+    return this.#listeners.tlsOf(bind);
   }
 
   /**
@@ -117,7 +97,7 @@ export class Configuration {
    */
   bytesOf({ key: bind, port }: Bind, visit: TcpVisit): ByteDestination {
     const { serverName } = visit;
-    const listener = this.#hosts.get(bind)?.find(serverName);
+    const listener = this.#listeners.find(bind, serverName);
     if (listener === undefined) throw new ProxyError("listener_not_found");
     visit.listener = placeOf(bind, listener.message);
     if (this.frontendOf(bind).closed) throw new ProxyError("policy_refused");
@@ -128,31 +108,20 @@ export class Configuration {
     return this.#options.backends.byteDestination(pick(), asked, this.#levels(listener.message));
   }
 
-  /** @throws ProxyError listener_not_found; misdirected when the handshake chose another listener than the request */
-  #listenerFor(bind: string, { originalHost, serverName }: HttpExchange): PlacedListener {
-    const hosts = this.#hosts.get(bind);
-    const listener = hosts?.find(hostOf(originalHost));
-    if (listener === undefined) throw new ProxyError("listener_not_found");
-    if (serverName !== undefined && hosts?.find(serverName.toLowerCase()) !== listener)
-      throw new ProxyError("misdirected", { detail: `${serverName} was asked for, ${originalHost} is meant` });
-    return listener;
-  }
-
   apply(update: ResourceUpdate): ApplyResult["refused"] {
     const refused: Refusals = [];
-    const listeners = new Set<string>();
-    const routes = new Set<string>();
+    const dirty: Dirty = { listeners: new Set(), routes: new Set() };
     for (const { type, key } of update.removed)
-      this.#attempt(refused, { type, key }, () => this.#remove(type, key, { listeners, routes }));
+      this.#attempt(refused, { type, key }, () => this.#remove(type, key, dirty));
     for (const resource of inOrder(update.set)) {
       const { type, key } = resource;
-      this.#attempt(refused, { type, key }, () => this.#set(resource, { listeners, routes }));
+      this.#attempt(refused, { type, key }, () => this.#set(resource, dirty));
     }
-    for (const key of listeners) {
+    for (const key of dirty.listeners) {
       this.#placeListener(key);
-      for (const route of this.#routesOfListener.get(key) ?? []) routes.add(route);
+      for (const route of this.#routes.ofListener(key)) dirty.routes.add(route);
     }
-    for (const key of routes) this.#attempt(refused, { type: "HttpRoute", key }, () => this.#placeRoute(key));
+    for (const key of dirty.routes) this.#attempt(refused, { type: "HttpRoute", key }, () => this.#routes.place(key));
     return refused;
   }
 
@@ -166,7 +135,7 @@ export class Configuration {
     }
   }
 
-  #set(resource: Resource, dirty: { listeners: Set<string>; routes: Set<string> }): void {
+  #set(resource: Resource, dirty: Dirty): void {
     const { key } = resource;
     const { backends } = this.#options;
     switch (resource.type) {
@@ -175,7 +144,7 @@ export class Configuration {
         break;
       case "Listener":
         if (resource.message.tls !== undefined) compileServerTls(resource.message.tls);
-        this.#unhost(key);
+        this.#listeners.withdraw(key);
         dirty.listeners.add(key);
         break;
       case "HttpRoute":
@@ -197,29 +166,22 @@ export class Configuration {
     this.#resources.set(`${resource.type} ${key}`, resource);
   }
 
-  #setRoute(message: HttpRoute, dirty: { routes: Set<string> }): void {
+  #setRoute(message: HttpRoute, dirty: Dirty): void {
     const { key } = message;
     try {
-      this.#takeRoute(key, compileRoute(message), dirty);
+      this.#takeRoute(compileRoute(message), dirty);
     } catch (error) {
-      if (!this.#resources.has(`HttpRoute ${key}`))
-        this.#takeRoute(key, refusingRoute(message, messageOf(error)), dirty);
+      if (!this.#resources.has(`HttpRoute ${key}`)) this.#takeRoute(refusingRoute(message, messageOf(error)), dirty);
       throw error;
     }
   }
 
-  #takeRoute(key: string, route: CompiledRoute, dirty: { routes: Set<string> }): void {
-    this.#unplace(key);
-    this.#routes.set(key, { route, bound: new Map() });
-    for (const { listener } of route.message.parents)
-      this.#routesOfListener.set(listener, (this.#routesOfListener.get(listener) ?? new Set()).add(key));
-    dirty.routes.add(key);
+  #takeRoute(route: CompiledRoute, dirty: Dirty): void {
+    this.#routes.put(route);
+    dirty.routes.add(route.message.key);
   }
 
-  #setPolicy(
-    resource: Extract<Resource, { type: "Policy" }>,
-    dirty: { listeners: Set<string>; routes: Set<string> },
-  ): void {
+  #setPolicy(resource: Extract<Resource, { type: "Policy" }>, dirty: Dirty): void {
     const { policies } = this.#options;
     const { message, version } = resource;
     try {
@@ -234,7 +196,7 @@ export class Configuration {
     }
   }
 
-  #remove(type: Resource["type"], key: string, dirty: { listeners: Set<string>; routes: Set<string> }): void {
+  #remove(type: Resource["type"], key: string, dirty: Dirty): void {
     const { backends, policies } = this.#options;
     this.#resources.delete(`${type} ${key}`);
     switch (type) {
@@ -242,12 +204,11 @@ export class Configuration {
         this.#binds.delete(key);
         break;
       case "Listener":
-        this.#unhost(key);
+        this.#listeners.withdraw(key);
         dirty.listeners.add(key);
         break;
       case "HttpRoute":
-        this.#unplace(key);
-        this.#routes.delete(key);
+        this.#routes.remove(key);
         break;
       case "TcpRoute":
         this.#tcp.remove(key);
@@ -264,17 +225,17 @@ export class Configuration {
     }
   }
 
-  #policyTouched(targets: readonly string[], dirty: { listeners: Set<string>; routes: Set<string> }): void {
+  #policyTouched(targets: readonly string[], dirty: Dirty): void {
     this.#frontends.changed();
     for (const target of targets) {
       const colon = target.indexOf(":");
       const name = target.slice(colon + 1).split("#", 1)[0] as string;
       switch (target.slice(0, colon)) {
         case "gateway":
-          for (const [key, { message }] of this.#listeners) if (gatewayOf(message) === name) dirty.listeners.add(key);
+          for (const key of this.#listeners.keysOfGateway(name)) dirty.listeners.add(key);
           break;
         case "bind":
-          for (const [key, { message }] of this.#listeners) if (message.bind === name) dirty.listeners.add(key);
+          for (const key of this.#listeners.keysOfBind(name)) dirty.listeners.add(key);
           break;
         case "listener":
           dirty.listeners.add(name);
@@ -290,94 +251,8 @@ export class Configuration {
 
   #placeListener(key: string): void {
     const resource = this.#resources.get(`Listener ${key}`);
-    if (resource?.type !== "Listener") {
-      this.#listeners.delete(key);
-      return;
-    }
-    const { message } = resource;
-    const router = this.#listeners.get(key)?.router ?? new ListenerRouter<BoundRule>();
-    const { policies } = this.#options;
-    const chain = compose(policies, this.#levels(message), true);
-    const placed: PlacedListener = {
-      message,
-      router,
-      tls: message.tls === undefined ? undefined : compileServerTls(message.tls, this.frontendOf(message.bind).tls),
-      stage: {
-        chain: chain.middlewares,
-        captureBytes: chain.captureBytes,
-        end: (exchange, run) => {
-          const found = router.find(hostOf(exchange.host), pathOf(exchange.target), exchange);
-          if (found === undefined) throw new ProxyError("route_not_found");
-          const { rule, match } = found;
-          exchange.route = rule.info;
-          exchange.backendTimeoutMs = rule.backendTimeoutMs;
-          exchange.matchedPrefix = match.path.kind === "prefix" ? match.path.text : undefined;
-          return run.enter(rule.stage);
-        },
-      },
-    };
-    this.#listeners.set(key, placed);
-    this.#tls.delete(message.bind);
-    let hosts = this.#hosts.get(message.bind);
-    if (hosts === undefined) this.#hosts.set(message.bind, (hosts = new HostMap()));
-    hosts.set(message.hostname, placed);
-  }
-
-  #unhost(key: string): void {
-    const old = this.#listeners.get(key);
-    if (old !== undefined) this.#tls.delete(old.message.bind);
-    const hosts = old === undefined ? undefined : this.#hosts.get(old.message.bind);
-    if (old !== undefined && hosts?.get(old.message.hostname) === old) hosts.set(old.message.hostname, undefined);
-  }
-
-  #levels(listener: Listener): (readonly CompiledPolicy[])[] {
-    const { policies } = this.#options;
-    const gateway = gatewayOf(listener);
-    const { bind, key } = listener;
-    return [policies.at(`gateway:${gateway}`), policies.at(`bind:${bind}`), policies.at(`listener:${key}`)];
-  }
-
-  #placeRoute(key: string): void {
-    const placed = this.#routes.get(key);
-    if (placed === undefined) return;
-    const { message, rules, name } = placed.route;
-    const before = [...placed.bound.values()].flat();
-    placed.bound.clear();
-    for (const parent of message.parents) {
-      const listener = this.#listeners.get(parent.listener);
-      if (listener === undefined) continue;
-      const bound = rules.map((rule) => this.#bind(rule, key, listener.message));
-      placed.bound.set(parent.listener, bound);
-      const candidates = rules.flatMap((rule, ruleIndex) =>
-        rule.matches.map((match, matchIndex): Candidate<BoundRule> => {
-          const { createdAtMs } = message;
-          // One bound rule was made per rule, in order.
-          return { match, createdAtMs, routeName: name, ruleIndex, matchIndex, rule: bound[ruleIndex] as BoundRule };
-        }),
-      );
-      listener.router.put(key, parent.hostnames, candidates);
-    }
-    this.#release(before);
-  }
-
-  #bind(rule: CompiledRoute["rules"][number], routeKey: string, listener: Listener): BoundRule {
-    const { policies, backends } = this.#options;
-    const own = rule.message.name === "" ? [] : policies.at(`route:${routeKey}#${rule.message.name}`);
-    const levels = [...this.#levels(listener), policies.at(`route:${routeKey}`), own];
-    return bindRule(rule, { policies, backends, routeKey, levels });
-  }
-
-  #unplace(key: string): void {
-    const placed = this.#routes.get(key);
-    if (placed === undefined) return;
-    for (const listener of placed.bound.keys()) this.#listeners.get(listener)?.router.remove(key);
-    for (const { listener } of placed.route.message.parents) this.#routesOfListener.get(listener)?.delete(key);
-    this.#release([...placed.bound.values()].flat());
-    placed.bound.clear();
-  }
-
-  #release(rules: readonly BoundRule[]): void {
-    for (const { slots } of rules) for (const slot of slots) this.#options.backends.release(slot);
+    if (resource?.type === "Listener") this.#listeners.place(resource.message);
+    else this.#listeners.remove(key);
   }
 }
 
