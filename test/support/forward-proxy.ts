@@ -10,6 +10,8 @@ export interface ForwardProxy {
   readonly asked: string[];
   /** Values of Proxy-Authorization, one for each of those; "" for none. */
   readonly shown: string[];
+  /** All connections, below TLS where there is any: to it, and from it to upstreams. */
+  readonly sockets: ReadonlySet<Socket>;
   /** The whole answer to the next CONNECTs, in place of a tunnel. */
   refusal: string | undefined;
 }
@@ -47,7 +49,7 @@ export async function startForwardProxy(
   };
   const server =
     pair === undefined ? createServer(pass) : createSecureServer({ cert: pair.certificate, key: pair.key }, pass);
-  const proxy: ForwardProxy = { port: 0, asked, shown, refusal: undefined };
+  const proxy: ForwardProxy = { port: 0, asked, shown, sockets, refusal: undefined };
   server.on("connect", (request: IncomingMessage, client: Socket) => {
     note(request);
     client.on("error", () => client.destroy());
@@ -66,7 +68,10 @@ export async function startForwardProxy(
     sockets.add(upstream);
     client.on("close", () => upstream.destroy());
   });
-  server.on("connection", (socket: Socket) => void sockets.add(socket));
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.on("error", () => socket.destroy());
+  });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   context.after(() => {
     server.close();

@@ -87,12 +87,22 @@ export class Dial {
       // Owners are told after they have asked, never while they do.
       await Promise.resolve();
       const socket = await this.#open();
-      if (this.#over) return;
-      this.#over = true;
-      clearTimeout(this.#timer);
-      this.#owner.ready(socket, protocolOf(socket));
+      // Nobody would hear it close once more.
+      if (socket.destroyed) throw unreachable(new Error("closed by the upstream"));
+      if (!this.#over) this.#hand(socket);
     } catch (error) {
       this.#fail(error instanceof ProxyError ? error : new ProxyError("internal", { cause: error }));
+    }
+  }
+
+  #hand(socket: Socket): void {
+    this.#over = true;
+    clearTimeout(this.#timer);
+    try {
+      this.#owner.ready(socket, protocolOf(socket));
+    } catch (cause) {
+      socket.destroy();
+      this.#owner.failed(new ProxyError("internal", { cause }));
     }
   }
 

@@ -6,6 +6,8 @@ import { ProxyError } from "../errors.ts";
 
 /** @returns a socket whose events nobody hears @throws ProxyError upstream_unreachable */
 export function handshake(socket: Socket, options: ConnectionOptions): Promise<TLSSocket> {
+  // What goes wrong below ends what is above, and is told there; here it would end the process.
+  socket.on("error", ignore);
   return new Promise((resolve, reject) => {
     const secured = connect({ ...options, socket });
     let failure: Error | undefined;
@@ -20,6 +22,8 @@ export function handshake(socket: Socket, options: ConnectionOptions): Promise<T
     });
   });
 }
+
+function ignore(): void {}
 
 export function unreachable(cause: Error): ProxyError {
   return new ProxyError("upstream_unreachable", { detail: messageOf(cause), cause });

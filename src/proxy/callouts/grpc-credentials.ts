@@ -76,5 +76,5 @@ export class WayCredentials extends ChannelCredentials {
 }
 
 function giveUp(socket: Socket): void {
-  socket.destroy(new Error("connect timeout"));
+  socket.destroy();
 }
