@@ -105,7 +105,7 @@ export class Configuration {
     const { namespace = "", name = "", kind = "" } = route.object ?? {};
     visit.route = { namespace, name, kind, rule: "0" };
     const asked = { host: `${serverName}:${port}`, scheme: "https" } as const;
-    return this.#options.backends.byteDestination(pick(), asked, this.#levels(listener.message));
+    return this.#options.backends.byteDestination(pick(), asked, this.#listeners.levels(listener.message));
   }
 
   apply(update: ResourceUpdate): ApplyResult["refused"] {
