@@ -113,12 +113,14 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
       }
       return socket.write(chunk);
     }
-    socket.cork();
+    // Until the turn is over: a client that sends a packet full of tiny chunks gets one write out of us, not one for each.
+    if (socket.writableCorked === 0) {
+      socket.cork();
+      process.nextTick(uncork, socket);
+    }
     socket.write(`${chunk.length.toString(16)}\r\n`, "latin1");
     socket.write(chunk);
-    const more = socket.write("\r\n", "latin1");
-    socket.uncork();
-    return more;
+    return socket.write("\r\n", "latin1");
   }
 
   end(trailers: readonly string[]): void {
@@ -267,4 +269,8 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
     this.#stopSending();
     this.#queue = [];
   }
+}
+
+function uncork(socket: Socket): void {
+  socket.uncork();
 }
