@@ -18,6 +18,7 @@ import { Calm } from "./calm.ts";
 import type { Engine, EngineOptions } from "./engine.ts";
 import { Farewell } from "./farewell.ts";
 import type { Frontend } from "./frontend.ts";
+import { Hoard } from "./hoard.ts";
 import { Http2UpgradeWire, upgradeHead } from "./http2-upgrade.ts";
 import { Http2Wire } from "./http2-wire.ts";
 import { IncomingBody, type BodySource } from "./incoming-body.ts";
@@ -110,6 +111,7 @@ function createServerFor(frontend: Frontend, options: EngineOptions, state: Stat
 class Connection implements Host {
   readonly #session: ServerHttp2Session;
   readonly #calm = new Calm(performance.now());
+  readonly #hoard: Hoard;
   readonly #peer: Peer;
   readonly #options: EngineOptions;
   readonly #maxHeaderBytes: number;
@@ -118,6 +120,7 @@ class Connection implements Host {
 
   constructor(session: ServerHttp2Session, options: EngineOptions, frontend: Frontend, state: State) {
     this.#session = session;
+    this.#hoard = new Hoard(this.#keep.bind(this, false));
     // The socket of a session is a proxy that lets addresses through; it is one of ours.
     this.#peer = peerOf(session.socket as Socket, options, frontend);
     this.#canConnect = frontend.connect === "route";
@@ -149,6 +152,7 @@ class Connection implements Host {
     const head = connects && typeof protocol === "string" ? upgradeHead(plain, protocol) : plain;
     const waits = headers.expect?.toLowerCase() === "100-continue";
     const makeBody = (): IncomingBody => new IncomingBody(new Http2BodySource(stream, waits));
+    if (!isBodyless) this.#hoard.watch(stream);
     const wire = connects ? new Http2UpgradeWire(stream) : new Http2Wire(stream);
     const visit = receive({ host: this, head, peer: this.#peer, makeBody, wire, options: this.#options });
     // A reset shows as "aborted" at once; as "close" only when everything that was sent has been read.
@@ -164,6 +168,10 @@ class Connection implements Host {
     visit.exchange.finish(outcome);
     this.#options.onFinished(visit.exchange, outcome);
     this.#keep(outcome.clientGone ? this.#calm.reset(performance.now()) : this.#calm.answered(performance.now()));
+  }
+
+  ended(): void {
+    this.#hoard.stop();
   }
 
   /** A PING or SETTINGS: it makes us answer, and leads to nothing. */

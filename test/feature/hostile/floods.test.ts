@@ -32,6 +32,7 @@ async function stage(t: TestContext): Promise<Stage> {
   const hanging: ServerResponse[] = [];
   const upstream = await startUpstream((request, response) => {
     if (request.url === "/hang") hanging.push(response);
+    else if (request.url === "/deaf") request.socket.pause();
     else response.end(request.url === "/big" ? Buffer.alloc(4_194_304, 97) : "served");
   });
   t.after(() => upstream.close());
@@ -95,6 +96,19 @@ test("a client that cancels much but uses more keeps its connection", async (t) 
   }
   made.send(headers(1_001, get("/")));
   assert.ok((await made.until(({ type, stream }) => type === FRAME.headers && stream === 1_001)) !== undefined);
+});
+
+test("a body in more pieces than it is worth is not kept", async (t) => {
+  const { port } = await stage(t);
+  const made = client(t, port);
+  // The windows are those of the settings once these are acknowledged.
+  await made.until(({ type }) => type === FRAME.windowUpdate);
+  // Nobody reads it: the upstream has stopped.
+  const piece = Buffer.concat(Array.from({ length: 1_000 }, () => frame(FRAME.data, 0, 1, "a")));
+  made.send(headers(1, [":method", "POST", ":scheme", "http", ":authority", "a", ":path", "/deaf"], 0));
+  for (let at = 0; at < 600 && made.socket.writable; at++) made.send(piece);
+  assert.equal(await endedWith(made), ENHANCE_YOUR_CALM);
+  await isServed(port);
 });
 
 test("pings and settings without end are no conversation", async (t) => {
