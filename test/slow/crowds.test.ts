@@ -57,14 +57,13 @@ for (const { kind, count, maxKb } of CROWDS)
   test(`${count} idle connections (${kind}) cost little, and the others are served`, async (t) => {
     const gateway = await besiege(t);
     const before = gateway.residentMb();
-    const leaving = crowd(t, kind === "tls" ? gateway.securePort : gateway.port, count, kind);
-    await gateway.serving(leaving);
+    let leave = async (): Promise<void> => undefined;
+    const port = kind === "tls" ? gateway.securePort : gateway.port;
+    const served = await gateway.serving(async () => (leave = await crowd(t, port, count, kind)));
     const each = ((gateway.residentMb() - before) * 1024) / count;
-    t.diagnostic(`${count} idle connections (${kind}): ${each.toFixed(1)} KiB each`);
+    t.diagnostic(`${count} idle connections (${kind}): ${each.toFixed(1)} KiB each, ${served}`);
     assert.ok(each < maxKb, `${each} KiB for each connection`);
-    await (
-      await leaving
-    )();
+    await leave();
     gateway.isSound();
   });
 
@@ -78,11 +77,11 @@ test("heads that never end are ended, and so are refused clients that stay", asy
   }, 200);
   t.after(() => clearInterval(drips));
   const refused = sockets(t, gateway.port, 500, "GET / HTTP/1.1\r\nX-A : 1\r\n\r\n");
-  await gateway.serving(allEnd([...slow, ...refused]));
+  const served = await gateway.serving(() => allEnd([...slow, ...refused]));
   // Their side of the connection is still open; ours is not kept for them.
   await eventually(async () => assert.ok(gateway.openFiles() < files + 50));
   const grown = gateway.residentMb() - before;
-  t.diagnostic(`1,500 slow or refused connections: ${grown.toFixed(0)} MiB`);
+  t.diagnostic(`1,500 slow or refused connections: ${grown.toFixed(0)} MiB, ${served}`);
   assert.ok(grown < 150);
   gateway.isSound();
 });
@@ -98,9 +97,9 @@ test("bodies that trickle hold nobody up", async (t) => {
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   };
-  await gateway.serving(trickle());
+  const served = await gateway.serving(() => trickle());
   const grown = gateway.residentMb() - before;
-  t.diagnostic(`500 trickling bodies: ${grown.toFixed(0)} MiB`);
+  t.diagnostic(`500 trickling bodies: ${grown.toFixed(0)} MiB, ${served}`);
   assert.ok(grown < 150);
   gateway.isSound();
 });
@@ -116,10 +115,10 @@ test("clients that do not read what they asked for hold back the upstream and no
   const path = (name: string) => [":method", "GET", ":scheme", "http", ":authority", "a.test", ":path", name];
   for (const { send } of sessions) for (let at = 0; at < 50; at++) send(headers(2 * at + 1, path("/big")));
   const headed = sessions.map(({ until }) => until(({ type, stream }) => type === FRAME.headers && stream === 99));
-  await gateway.serving(Promise.all(headed));
+  const served = await gateway.serving(() => Promise.all(headed));
   const grown = gateway.residentMb() - before;
   const asked = (1_200 * BIG_BYTES) / 1_048_576;
-  t.diagnostic(`1,200 answers of 16 MiB that nobody reads: ${grown.toFixed(0)} of ${asked} MiB`);
+  t.diagnostic(`1,200 answers of 16 MiB that nobody reads: ${grown.toFixed(0)} of ${asked} MiB, ${served}`);
   assert.ok(grown < 1_000);
   const wide = Buffer.from([0x7f, 0, 0, 0]);
   const [first] = sessions;
@@ -137,9 +136,9 @@ test("handshakes that are begun and left are ended", async (t) => {
   const hello = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03";
   const half = sockets(t, gateway.securePort, 500, hello);
   const silent = sockets(t, gateway.securePort, 500, "");
-  await gateway.serving(allEnd([...half, ...silent]));
+  const served = await gateway.serving(() => allEnd([...half, ...silent]));
   const grown = gateway.residentMb() - before;
-  t.diagnostic(`1,000 handshakes left half-way: ${grown.toFixed(0)} MiB`);
+  t.diagnostic(`1,000 handshakes left half-way: ${grown.toFixed(0)} MiB, ${served}`);
   assert.ok(grown < 200);
   gateway.isSound();
 });

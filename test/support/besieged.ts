@@ -3,22 +3,25 @@
  * and what it has said. Its backend answers here.
  */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
 import { freePorts } from "./free-ports.ts";
-import { documents, gatewayPolicy, pemObject, route, staticBackend } from "./gateway.ts";
+import { documents, gatewayPolicy, pemObject, route, routePolicy, staticBackend } from "./gateway.ts";
 import { call } from "./http.ts";
 import { eventually, startGwproxy } from "./process.ts";
 import type { ProofContext } from "./prove.ts";
 import { validNow } from "./tls-upstream.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
+const HONEST = join(ROOT, "test/slow/honest.ts");
 const run = promisify(execFile);
 
 export interface Besieged {
@@ -29,8 +32,11 @@ export interface Besieged {
   residentMb(): number;
   /** Files and sockets that it holds open. */
   openFiles(): number;
-  /** Asks as an honest client does, over and over while `attack` is under way, and at least once behind it. */
-  serving(attack: Promise<unknown>): Promise<number>;
+  /**
+   * An honest client asks over and over from before the attack begins until it is over, and gets an answer each time.
+   * @returns how many, in words
+   */
+  serving(attack: () => Promise<unknown>): Promise<string>;
   /** It runs, and has not complained about itself. */
   isSound(): void;
 }
@@ -64,7 +70,7 @@ export async function besiege(context: Pick<ProofContext, "after">, frontend?: s
   const up = startGwproxy(context, args, {}, join(built, "bin/gwproxy.mjs"));
   await up.printed(`listening on 127.0.0.1:${securePort} for Gateway default/gw`);
   const ask = async (): Promise<void> => {
-    const { status, body } = await call(`http://127.0.0.1:${port}/honest`);
+    const { status, body } = await call(`http://127.0.0.1:${port}/through`);
     assert.deepEqual([status, body], [200, "served"]);
   };
   await eventually(ask);
@@ -74,16 +80,18 @@ export async function besiege(context: Pick<ProofContext, "after">, frontend?: s
     residentMb: () => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${up.pid}/status`, "utf8"))?.[1]) / 1024,
     openFiles: () => readdirSync(`/proc/${up.pid}/fd`).length,
     async serving(attack) {
-      let over = false;
-      const ended = attack.finally(() => (over = true));
-      let answers = 0;
-      while (!over || answers === 0) {
-        await ask();
-        answers++;
-      }
-      await ended;
+      const honest = spawn(process.execPath, [HONEST, String(port)], { stdio: ["pipe", "pipe", "inherit"] });
+      context.after(() => void honest.kill("SIGKILL"));
+      const said: string[] = [];
+      const lines = createInterface({ input: honest.stdout }).on("line", (line) => void said.push(line));
+      const ended = once(honest, "exit");
+      await Promise.race([once(lines, "line"), ended]);
+      await attack();
+      honest.stdin.end();
+      const [code] = (await ended) as [number | null]; // as the event is declared
+      assert.equal(code, 0, said.at(-1));
       await ask();
-      return answers + 1;
+      return said.at(-1) ?? "";
     },
     isSound() {
       assert.doesNotMatch(up.output(), /unhandled|uncaught|TypeError|RangeError|worker .*(?:died|exited|replaced)/i);
@@ -108,6 +116,9 @@ spec:
     pemObject("Secret", "a", { "tls.crt": certificate, "tls.key": key }),
     staticBackend("web", backend),
     route("web", "web"),
+    // What the honest client asks for, so that it waits for the gateway and not for a backend under attack.
+    route("honest", "web", "/honest"),
+    routePolicy("honest", "honest", "  traffic: {directResponse: {status: 200, body: served}}"),
     ...(frontend === undefined ? [] : [gatewayPolicy("front", `  frontend: ${frontend}`)]),
   );
 }
