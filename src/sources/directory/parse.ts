@@ -51,7 +51,8 @@ export function parseManifest(text: string): ParsedFile {
     faults: [],
   };
   const documents = parseDocuments(text, lines, parsed.faults);
-  for (const document of documents) {
+  const syntax = new Syntax(text, { documents, lines });
+  for (const [at, document] of documents.entries()) {
     const faults = faultsOf(document, text, lines);
     parsed.faults.push(...faults);
     const value = valueOf(document, text, lines);
@@ -64,12 +65,53 @@ export function parseManifest(text: string): ParsedFile {
     for (const { object, prefix } of expandList(value.plain)) {
       target.push({
         value: object,
-        locate: (path) => placeOf(document, [...prefix, ...splitPath(path)], lines),
-        mark: (path, about) => markOf({ document, text, lines }, { object, prefix }, splitPath(path), about),
+        locate: (path) => syntax.locate(at, [...prefix, ...splitPath(path)]),
+        mark: (path, about) => markOf(syntax.of(at), { object, prefix }, splitPath(path), about),
       });
     }
   }
   return parsed;
+}
+
+interface Parsed {
+  readonly documents: readonly Document.Parsed[];
+  readonly lines: LineCounter;
+}
+
+/**
+ * The documents of a text with their places. They take many times the memory of what they say and are asked for where
+ * something is wrong: so they may go, and are parsed again when they are missed.
+ */
+class Syntax {
+  readonly #text: string;
+  #parsed: WeakRef<Parsed>;
+
+  constructor(text: string, parsed: Parsed) {
+    this.#text = text;
+    this.#parsed = new WeakRef(parsed);
+  }
+
+  /** @param at place of the document in the text */
+  of(at: number): Text {
+    const { documents, lines } = this.#get();
+    const document = documents[at];
+    if (document === undefined) throw new RangeError(`the text has no document ${at}`);
+    return { document, text: this.#text, lines };
+  }
+
+  locate(at: number, path: readonly string[]): Place {
+    const { document, lines } = this.of(at);
+    return placeOf(document, path, lines);
+  }
+
+  #get(): Parsed {
+    const kept = this.#parsed.deref();
+    if (kept !== undefined) return kept;
+    const lines = new LineCounter();
+    const parsed = { documents: parseDocuments(this.#text, lines, []), lines };
+    this.#parsed = new WeakRef(parsed);
+    return parsed;
+  }
 }
 
 function parseDocuments(text: string, lineCounter: LineCounter, faults: ParseFault[]): Document.Parsed[] {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { Session } from "node:inspector/promises";
 import { test } from "node:test";
 import { normalise } from "../../../../src/sources/directory/normalise.ts";
 import { parseManifest } from "../../../../src/sources/directory/parse.ts";
@@ -67,6 +68,20 @@ test("a path that is not written down leads to its nearest ancestor, also throug
   assert.deepEqual(object?.locate("metadata.annotations.a.b/c"), { line: 3, column: 5 });
   assert.deepEqual(object?.locate("spec.rules[0].backendRefs[2].port"), { line: 6, column: 5 });
   assert.deepEqual(object?.locate("spec.missing"), { line: 4, column: 1 });
+});
+
+test("places are found again after the syntax tree was let go", async () => {
+  const { objects } = parseManifest("# first\nkind: A\n---\nkind: B\nspec:\n  a: [1, 2]\n");
+  const before = objects.map(({ locate, mark }) => [locate("spec.a[1]"), mark("spec.a[1]", "value")]);
+  const session = new Session();
+  session.connect();
+  await session.post("HeapProfiler.collectGarbage");
+  assert.deepEqual(before[1]?.[0], { line: 6, column: 10 });
+  assert.deepEqual(
+    objects.map(({ locate, mark }) => [locate("spec.a[1]"), mark("spec.a[1]", "value")]),
+    before,
+  );
+  session.disconnect();
 });
 
 test("aliases of aliases do not unfold without bound", () => {
