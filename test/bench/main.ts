@@ -47,6 +47,7 @@ async function main(): Promise<void> {
   const inProcess = ["expressions", "policies", "admission"].filter((name) => options.special.has(name)).length;
   if (options.rows.length === 0 && options.special.size === inProcess) return;
   const folder = mkdtempSync(join(tmpdir(), "gwproxy-bench-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const results = emptyResults();
   const mocks: Running[] = [];
   try {
@@ -58,7 +59,6 @@ async function main(): Promise<void> {
     report(options, results);
   } finally {
     for (const mock of mocks) await mock.stop();
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 

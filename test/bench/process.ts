@@ -22,6 +22,13 @@ export interface Running {
 
 const STOP_GRACE_MS = 5_000;
 
+/** A run that is interrupted leaves nothing behind that holds its ports. */
+const alive = new Set<ChildProcess>();
+process.once("exit", () => {
+  for (const child of alive) child.kill("SIGKILL");
+});
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
+
 /**
  * Starts a program and waits until `probe` is answered with 200.
  * Programs of others see nothing of this environment but what they need to run: whatever it holds is not for them.
@@ -35,6 +42,8 @@ export async function start(command: Command, probe: URL, limitMs: number): Prom
     env: { PATH: process.env["PATH"], HOME: command.cwd ?? "/nonexistent", LANG: "C.UTF-8", ...command.env },
     stdio: ["ignore", "ignore", "pipe"],
   });
+  alive.add(child);
+  child.once("exit", () => alive.delete(child));
   let output = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     output = (output + text).slice(-2_000);
