@@ -62,7 +62,7 @@ const NAMES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   ReferenceGrant: { "spec.from": "ReferenceGrantFrom", "spec.to": "ReferenceGrantTo" },
 };
 
-/** What is served besides the standard channel, by kind. Who has the standard CRDs cannot write it into a cluster. */
+/** What is served besides the standard channel, by kind (docs/adr/0009). Who has the standard CRDs cannot write it. */
 const EXPERIMENTAL_FIELDS: Readonly<Record<string, readonly string[]>> = { HTTPRoute: ["spec.rules.retry"] };
 
 /** The folder of the CRDs, downloaded if the cache does not hold them. */
