@@ -1,5 +1,6 @@
 /** AdmissionReview v1 ⇄ violations: what the API server asks before it stores an object, and what it is told. */
 import type { Violation } from "./violation.ts";
+import { isRecord } from "../lib/is-record.ts";
 
 export type ValidateObject = (object: unknown, old?: unknown) => readonly Violation[];
 
@@ -80,8 +81,4 @@ function refusal(title: string, errors: readonly Violation[]): NonNullable<Admis
 function lineOf({ path, message, suggestion }: Violation): string {
   const text = path === "" ? message : `${path}: ${message}`;
   return suggestion === "" ? text : `${text} (${suggestion})`;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -6,6 +6,7 @@ import { objectId, objectKey, type KubeObject } from "../api/object.ts";
 import { deepEqual } from "../lib/deep-equal.ts";
 import type { Manifest } from "./context.ts";
 import { DIGEST_ANNOTATION } from "./render.ts";
+import { isRecord } from "../lib/is-record.ts";
 
 /** The members by which items of a list are known, the more telling one first. */
 const ITEM_KEYS = ["mountPath", "uid", "containerPort", "name"] as const;
@@ -58,8 +59,4 @@ function projectItems(live: readonly unknown[], wanted: readonly unknown[]): rea
 
 function keyOf(item: unknown, key: string): unknown {
   return isRecord(item) ? item[key] : undefined;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

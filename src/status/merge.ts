@@ -4,6 +4,7 @@
  * PolicyStatus of the Gateway API (at most 16 ancestors).
  */
 import type { DesiredCondition, DesiredEntry } from "./desired.ts";
+import { compare } from "../lib/compare.ts";
 
 export interface Condition extends DesiredCondition {
   readonly lastTransitionTime: string;
@@ -112,8 +113,4 @@ export function refKey(ref: StatusEntry["ref"]): string {
 
 function cut(message: string): string {
   return message.length <= MAX_MESSAGE_LENGTH ? message : `${message.slice(0, MAX_MESSAGE_LENGTH - 1)}…`;
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -16,6 +16,7 @@ import {
 } from "./attach.ts";
 import type { GatewayView } from "./gateway.ts";
 import { intersectHostname } from "./hostname.ts";
+import { compare } from "../lib/compare.ts";
 
 /** The routes of one kind and where they would attach. */
 export interface Claims {
@@ -123,11 +124,6 @@ function decide(listener: string, contenders: readonly Contender[], losses: Reco
 
 function byAge(a: Contender, b: Contender): number {
   return compare(a.createdAt, b.createdAt) || compare(a.key, b.key) || compare(a.kind, b.kind);
-}
-
-function compare(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
 }
 
 function meet(some: readonly string[], others: readonly string[]): boolean {

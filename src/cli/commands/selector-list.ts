@@ -1,6 +1,7 @@
 /** Label selectors as JSON, for an option. Strict: one that is misread would choose other namespaces than were meant. */
 import { InvalidArgumentError } from "commander";
 import type { LabelSelector } from "../../api/label-selector.ts";
+import { isRecord } from "../../lib/is-record.ts";
 
 /** Operators, and whether they take values. */
 const OPERATORS: ReadonlyMap<unknown, boolean> = new Map([
@@ -52,8 +53,4 @@ function isExpression(value: unknown): boolean {
 
 function names(): string {
   return [...OPERATORS.keys()].join(", ");
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -17,7 +17,7 @@ import type { Place } from "../../cel/places.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import { POLICIES } from "../policies/index.ts";
 import type { Kept, Middleware, PolicyDeps } from "../policies/policy.ts";
-import { compare } from "../router/precedence.ts";
+import { compare } from "../../lib/compare.ts";
 import { compileUnit, type Unit } from "./units.ts";
 
 export interface CompiledUnit {

@@ -3,6 +3,7 @@
  * text, then method, header count, query count, age, name and the order in the route (Gateway API, HTTPRouteRule).
  */
 import type { CompiledMatch } from "./match.ts";
+import { compare } from "../../lib/compare.ts";
 
 /** One match of one rule of one route. */
 export interface Candidate<Rule> {
@@ -32,9 +33,4 @@ export function comparePrecedence<Rule>(a: Candidate<Rule>, b: Candidate<Rule>):
 
 function pathRank(match: CompiledMatch): number {
   return match.path.kind === "exact" ? 1 : 0;
-}
-
-export function compare<T extends string | bigint | number>(a: T, b: T): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
 }

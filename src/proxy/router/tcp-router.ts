@@ -3,7 +3,7 @@ import type { TcpRoute } from "../../../generated/proto/gwproxy/config/v1/ir_pb.
 import { createPicker } from "../backends/select.ts";
 import { ProxyError } from "../errors.ts";
 import { HostMap } from "./host.ts";
-import { compare } from "./precedence.ts";
+import { compare } from "../../lib/compare.ts";
 
 export interface Way {
   readonly route: TcpRoute;

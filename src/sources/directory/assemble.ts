@@ -7,6 +7,7 @@ import { type KubeObject, type ObjectId, objectKey } from "../../api/object.ts";
 import { deepEqual } from "../../lib/deep-equal.ts";
 import type { ObjectEvent, SourceProblem } from "../source.ts";
 import { type CheckedFile, type CheckedObject, type FileProblem, titleOf } from "./check.ts";
+import { compare } from "../../lib/compare.ts";
 
 type Held =
   | { readonly type: "set"; readonly id: ObjectId; readonly object: KubeObject }
@@ -135,13 +136,9 @@ function duplicateOf(second: CheckedObject, first: CheckedObject): FileProblem {
 }
 
 function byOrder(a: Claim, b: Claim): number {
-  return compareText(a.object.file, b.object.file) || a.at - b.at;
+  return compare(a.object.file, b.object.file) || a.at - b.at;
 }
 
 export function byPlace(a: SourceProblem, b: SourceProblem): number {
-  return compareText(a.file, b.file) || a.line - b.line || a.column - b.column;
-}
-
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b);
+  return compare(a.file, b.file) || a.line - b.line || a.column - b.column;
 }

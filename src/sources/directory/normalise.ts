@@ -5,6 +5,7 @@
 import type { KubeObject } from "../../api/object.ts";
 import { deepFreeze } from "../../lib/deep-freeze.ts";
 import { isClusterScoped } from "./scope.ts";
+import { isRecord } from "../../lib/is-record.ts";
 
 export type ApplyDefaults = <T>(groupKind: string, object: T) => T;
 
@@ -92,10 +93,6 @@ function mergeStringData(secret: Mutable): ObjectFault[] {
 
 function entries(value: unknown): [string, unknown][] {
   return isRecord(value) ? Object.entries(value) : [];
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isName(value: unknown): value is string {

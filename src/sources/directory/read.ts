@@ -5,6 +5,7 @@
 import { readFile, readdir, realpath, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { messageOf } from "../../lib/errors.ts";
+import { compare } from "../../lib/compare.ts";
 
 export interface SourceFile {
   /** As a reader knows it: the named path, or below it. */
@@ -121,9 +122,4 @@ export async function readManifest(path: string): Promise<string> {
 
 export function isMissing(error: unknown): boolean {
   return error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
-}
-
-/** By code units, so that the order is the same on every machine. */
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
