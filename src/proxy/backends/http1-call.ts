@@ -21,8 +21,16 @@ export interface Dialer {
   connect(call: Http1Call, fresh: boolean): WaitingPlace | undefined;
 }
 
+/** A flow that is told to pause still hands over what it has read. */
+interface EarlyBody {
+  readonly chunks: Buffer[];
+  /** It has ended. */
+  trailers?: readonly string[];
+}
+
 const QUEUE_BYTES = 65_536;
 const ONE_WRITE_BYTES = 65_536;
+
 export class Http1Call implements BodyStream, BodySink, Abortable {
   readonly request: UpstreamRequest;
   readonly #dialer: Dialer;
@@ -35,6 +43,10 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
   #sending: "none" | "flowing" | "complete" = "none";
   #chunked = false;
   #bodyLeft = 0;
+  /** Something of a flowing body has left, or its end. */
+  #bodySent = false;
+  /** What came of it while another connection was being opened. */
+  #early: EarlyBody | undefined;
   #headed = false;
   #over = false;
   #sink: BodySink | undefined;
@@ -92,19 +104,36 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
       this.#sending = "complete";
     } else {
       connection.socket.write(text, "latin1");
-      this.#chunked = framing < 0;
-      this.#bodyLeft = framing;
-      this.#sending = "flowing";
-      body.read(this);
+      if (this.#sending === "flowing") this.#catchUp(body);
+      else {
+        this.#chunked = framing < 0;
+        this.#bodyLeft = framing;
+        this.#sending = "flowing";
+        body.read(this);
+      }
     }
+  }
+
+  /** The request is sent again: its body flows already, though nothing of it has left. */
+  #catchUp(body: BodyStream): void {
+    const { chunks = [], trailers } = this.#early ?? {};
+    this.#early = undefined;
+    let more = true;
+    for (const chunk of chunks) more = this.data(chunk);
+    if (trailers !== undefined) this.end(trailers);
+    else if (more) body.resume();
   }
 
   // The request body arrives.
 
   data(chunk: Buffer): boolean {
+    if (this.#over || chunk.length === 0) return true;
     const socket = this.#connection?.socket;
-    if (socket === undefined || this.#over) return true;
-    if (chunk.length === 0) return true;
+    if (socket === undefined) {
+      (this.#early ??= { chunks: [] }).chunks.push(chunk);
+      return false;
+    }
+    this.#bodySent = true;
     if (!this.#chunked) {
       this.#bodyLeft -= chunk.length;
       if (this.#bodyLeft < 0) {
@@ -125,6 +154,11 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
 
   end(trailers: readonly string[]): void {
     if (this.#over) return;
+    if (this.#connection === undefined) {
+      (this.#early ??= { chunks: [] }).trailers = trailers;
+      return;
+    }
+    this.#bodySent = true;
     if (!this.#chunked && this.#bodyLeft !== 0) {
       this.fail(new ProxyError("request_invalid", { detail: "body shorter than content-length" }));
       return;
@@ -132,7 +166,7 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
     if (this.#chunked) {
       let text = "0\r\n";
       for (let at = 0; at < trailers.length; at += 2) text += `${trailers[at]}: ${trailers[at + 1]}\r\n`;
-      this.#connection?.socket.write(`${text}\r\n`, "latin1");
+      this.#connection.socket.write(`${text}\r\n`, "latin1");
     }
     this.#sending = "complete";
   }
@@ -205,11 +239,13 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
     this.fail(error);
   }
 
-  /** An upstream may close an idle connection just as we use it: what did no harm is sent again, once. */
+  /**
+   * An upstream may close an idle connection just as we use it: what did no harm is sent again, once (RFC 9110 9.2.2). A
+   * request whose body is still to come was never there in full, whatever its method; one without a body was.
+   */
   #mayRepeat(): boolean {
     const { body, method } = this.request;
-    if (body !== null && !Buffer.isBuffer(body)) return false;
-    return IDEMPOTENT.has(method);
+    return body === null || Buffer.isBuffer(body) ? IDEMPOTENT.has(method) : !this.#bodySent;
   }
 
   fail(error: Error): void {
@@ -219,6 +255,7 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
     this.#waiting?.leave(this);
     this.#connection?.discard();
     this.#connection = undefined;
+    this.#early = undefined;
     this.#stopSending();
     this.#queue = [];
     if (!this.#headed) this.#settle.reject(error);

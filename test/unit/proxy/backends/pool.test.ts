@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { once } from "node:events";
-import { createServer as createSecureServer } from "node:https";
+import { createServer as createSecureServer, type Server as SecureServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import { text } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
 import { BackendTcpSchema, BackendTlsSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
@@ -12,6 +13,7 @@ import { createUpstream } from "../../../../src/proxy/backends/client.ts";
 import { PLAIN } from "../../../../src/proxy/backends/connection.ts";
 import { createResolver } from "../../../../src/proxy/backends/dns.ts";
 import { targetKey } from "../../../../src/proxy/backends/target-key.ts";
+import type { Body, BodySink, BodyStream } from "../../../../src/proxy/pipeline/body.ts";
 import type { Upstream, UpstreamTarget } from "../../../../src/proxy/backends/upstream.ts";
 import { createSelfSigned } from "../../../support/tls-upstream.ts";
 
@@ -44,18 +46,23 @@ async function open(t: TestContext, answer: Answer, idleTimeoutMs?: number): Pro
 }
 
 /** @returns what the answer says, once it is there in full */
-async function send({ upstream, target }: Pick<Setup, "upstream" | "target">, method = "GET"): Promise<string> {
+async function send(
+  { upstream, target }: Pick<Setup, "upstream" | "target">,
+  method = "GET",
+  requestBody: Body = null,
+): Promise<string> {
   const headers = new HeaderList(["host", "a.test"]);
   const limits = { deadlineAtMs: undefined, timeoutCode: "request_timeout" as const };
-  const answer = await upstream.send(target, { version: "http1", method, path: "/", headers, body: null, ...limits });
+  const request = { version: "http1" as const, method, path: "/", headers, body: requestBody, ...limits };
+  const answer = await upstream.send(target, request);
   return new Promise((resolve, reject) => {
-    let text = "";
+    let received = "";
     const { body } = answer;
-    if (body === null || Buffer.isBuffer(body)) resolve(text);
+    if (body === null || Buffer.isBuffer(body)) resolve(received);
     else
       body.read({
-        data: (chunk) => ((text += chunk.toString()), true),
-        end: () => resolve(text),
+        data: (chunk) => ((received += chunk.toString()), true),
+        end: () => resolve(received),
         error: reject,
       });
   });
@@ -108,10 +115,98 @@ test("a request that finds its connection closed is sent again, once, unless it 
   assert.equal(requests, 4);
 });
 
+test("a request whose body was still to come is sent again whatever its method, with all of the body", async (t) => {
+  const body = new HandMade();
+  let died = 0;
+  const setup = await openSecure(t, (request, response) => {
+    if (request.method === "POST" && died++ === 0) request.socket.destroy();
+    else void answerWithBody(request, response);
+  });
+  setup.server.on("connection", () => {
+    if (died === 0) return;
+    // There is no handshake yet, so that the body finds no connection.
+    assert.equal(body.sink?.data(Buffer.from("early,")), false, "nothing more is wanted meanwhile");
+  });
+  body.onResume = () => {
+    body.sink?.data(Buffer.from("late"));
+    body.sink?.end([]);
+  };
+  assert.equal(await send(setup), "GET ");
+  assert.equal(await send(setup, "POST", body), "POST early,late");
+  assert.equal(setup.connections(), 2);
+});
+
+test("a body that ends while a connection is opened for it is sent in full", async (t) => {
+  const body = new HandMade();
+  let died = 0;
+  const setup = await openSecure(t, (request, response) => {
+    if (request.method === "POST" && died++ === 0) request.socket.destroy();
+    else void answerWithBody(request, response);
+  });
+  setup.server.on("connection", () => {
+    if (died === 0) return;
+    body.sink?.data(Buffer.from("all of it"));
+    body.sink?.end([]);
+  });
+  assert.equal(await send(setup), "GET ");
+  assert.equal(await send(setup, "POST", body), "POST all of it");
+});
+
+test("a request of which some of the body has left is not sent again", async (t) => {
+  for (const method of ["POST", "PUT"]) {
+    const body = new HandMade();
+    body.onRead = () => void body.sink?.data(Buffer.from("some"));
+    let requests = 0;
+    const setup = await openSecure(t, (request, response) => {
+      if (++requests > 1) request.socket.destroy();
+      else response.end("fine");
+    });
+    assert.equal(await send(setup), "fine");
+    await assert.rejects(send(setup, method, body), { code: "upstream_broken" });
+    assert.equal(requests, 2);
+  }
+});
+
 test("connections to a name over TLS are reused too", async (t) => {
+  const setup = await openSecure(t, (_request, response) => void response.end("fine"));
+  for (let at = 0; at < 3; at++) assert.equal(await send(setup), "fine");
+  assert.equal(setup.connections(), 1);
+});
+
+async function answerWithBody(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  response.end(`${request.method} ${await text(request)}`);
+}
+
+/** A body that comes when the test says so. */
+class HandMade implements BodyStream {
+  sink: BodySink | undefined;
+  onRead: () => void = () => undefined;
+  onResume: () => void = () => undefined;
+
+  read(sink: BodySink): void {
+    this.sink = sink;
+    this.onRead();
+  }
+
+  resume(): void {
+    this.onResume();
+  }
+
+  destroy(): void {
+    this.sink = undefined;
+  }
+}
+
+interface SecureSetup extends Pick<Setup, "upstream" | "target"> {
+  readonly server: SecureServer;
+  /** How many handshakes there were. */
+  connections(): number;
+}
+
+async function openSecure(t: TestContext, answer: Answer): Promise<SecureSetup> {
   const { certificate, key } = createSelfSigned("local", "DNS:localhost");
   let connections = 0;
-  const server = createSecureServer({ cert: certificate, key }, (_request, response) => void response.end("fine"));
+  const server = createSecureServer({ cert: certificate, key }, answer);
   server.on("secureConnection", () => connections++);
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -126,9 +221,8 @@ test("connections to a name over TLS are reused too", async (t) => {
   const { port } = server.address() as AddressInfo; // a TCP server's address is one
   const tls = create(BackendTlsSchema, { caPem: certificate });
   const target = { ...PLAIN, host: "localhost", port, unixPath: "", tls };
-  for (let at = 0; at < 3; at++) assert.equal(await send({ upstream, target }), "fine");
-  assert.equal(connections, 1);
-});
+  return { upstream, target, server, connections: () => connections };
+}
 
 test("targets share connections when they are reached in the same way, and only then", () => {
   const target: UpstreamTarget = { ...PLAIN, host: "a.test", port: 443, unixPath: "" };
