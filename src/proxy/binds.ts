@@ -133,7 +133,8 @@ export class Binds {
     const http1 = createHttp1(engine);
     const http2 = createHttp2(engine);
     const choose = (visit: TcpVisit): ByteDestination => configuration.bytesOf(message, visit);
-    const tcp = new TcpEngine({ log, bind, upstream, choose, onFinished: this.#options.onConnectionFinished });
+    const reports = (): Frontend["reports"] => frontend().reports;
+    const tcp = new TcpEngine({ log, bind, upstream, choose, reports, onFinished: this.#options.onConnectionFinished });
     const tls = (): ReturnType<Configuration["tlsOf"]> => configuration.tlsOf(bind);
     // Keys are "port/namespace/gateway".
     const bindOf = (other: number): Acceptor | undefined =>

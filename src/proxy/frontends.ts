@@ -6,8 +6,12 @@ import type { FrontendSettings } from "../../generated/proto/gwproxy/config/v1/i
 import { checkTls, compileFrontend, type Frontend } from "./listeners/frontend.ts";
 import type { PolicySet } from "./pipeline/policy-set.ts";
 import { compileRules } from "./policies/authorization-rules.ts";
+import { compileReports } from "./reports/reports.ts";
 
 type Expressions = Pick<PolicySet, "expression">;
+
+/** The most specific policy that has one supplies all of it. */
+type Exclusive = Exclude<Extract<keyof FrontendSettings, string>, `$${string}` | "networkAuthorization">;
 
 /** @throws ConfigError for what no connection can be taken with */
 export function checkFrontend(settings: FrontendSettings | undefined, policies: Expressions): void {
@@ -61,8 +65,8 @@ export class FrontendSet {
   }
 
   #compile(all: readonly FrontendSettings[], closed: boolean): Frontend {
-    const first = <K extends "keepalive" | "tls" | "http" | "proxyProtocol" | "connect">(member: K) =>
-      all.find((settings) => settings[member] !== undefined)?.[member];
+    const first = <K extends Exclusive>(member: K) => all.find((settings) => settings[member] !== undefined)?.[member];
+    const expression: Expressions["expression"] = (source, place) => this.#policies.expression(source, place);
     const rules = all.flatMap(({ networkAuthorization }) => networkAuthorization?.rules ?? []);
     return compileFrontend({
       trustedProxies: this.#trustedProxies,
@@ -71,7 +75,11 @@ export class FrontendSet {
       http: first("http"),
       connect: first("connect")?.mode,
       proxyProtocol: first("proxyProtocol"),
-      refusal: compileRules(rules, (source) => this.#policies.expression(source, "connection")),
+      refusal: compileRules(rules, (source) => expression(source, "connection")),
+      reports: compileReports(
+        { accessLog: first("accessLog"), tracing: first("tracing"), metrics: first("metrics") },
+        { expression },
+      ),
       closed,
     });
   }

@@ -8,7 +8,7 @@ import { describe, type Telemetry } from "./record.ts";
 export function createConnectionRecorder(telemetry: Telemetry | undefined): (visit: TcpVisit) => void {
   const { accessLog } = telemetry ?? {};
   return (visit) => {
-    if (accessLog?.enabled !== true) return;
+    if (accessLog?.enabled !== true || !visit.reports.accessLog.wants(visit.peer)) return;
     const { listener, route, peer, error } = visit;
     accessLog.write({
       gateway: listener.gateway === "" ? undefined : `${listener.namespace}/${listener.gateway}`,

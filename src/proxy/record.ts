@@ -36,7 +36,7 @@ export function createRecorder(telemetry: Telemetry | undefined): (exchange: Htt
       responseBytes: outcome.responseBytes,
       llm,
     });
-    if (accessLog?.enabled !== true) return;
+    if (accessLog?.enabled !== true || !exchange.reports.accessLog.wants(exchange)) return;
     accessLog.write(fieldsOf(exchange, outcome, { reason, status, llm: llm?.fields }));
   };
 }

@@ -15,6 +15,7 @@ import type { Scope } from "../../cel/scope.ts";
 import { ConfigError, messageOf } from "../../lib/errors.ts";
 import { keepaliveTimes, type KeepaliveTimes } from "../keepalive.ts";
 import { BODY_LIMIT_BYTES } from "../pipeline/body.ts";
+import type { Reports } from "../reports/reports.ts";
 import { tlsChoice } from "./tls-choice.ts";
 
 export interface Http1Settings {
@@ -47,6 +48,8 @@ export interface Frontend {
   readonly http2: Http2Settings;
   /** Of a body, held in memory where nothing more special is said. */
   readonly bodyLimitBytes: number;
+  /** What is reported about requests and connections. */
+  readonly reports: Reports;
   /** After that much time a connection of HTTP ends, with what is under way. */
   readonly maxConnectionMs: number | undefined;
   /** Whether what a peer says about its own clients is believed. */
@@ -62,7 +65,7 @@ const IDLE_TIMEOUT_MS = 600_000;
 const LARGEST_WINDOW = 2_147_483_647;
 
 /** What the policies of a Bind say, merged. */
-export interface FrontendParts extends Pick<Frontend, "closed" | "refusal" | "proxyProtocol"> {
+export interface FrontendParts extends Pick<Frontend, "closed" | "refusal" | "proxyProtocol" | "reports"> {
   readonly keepalive: Keepalive | undefined;
   readonly tls: FrontendTls | undefined;
   readonly http: FrontendHttp | undefined;
@@ -90,6 +93,7 @@ export function compileFrontend(parts: FrontendParts): Frontend {
     proxyProtocol,
     closed,
     refusal,
+    reports: parts.reports,
   };
 }
 

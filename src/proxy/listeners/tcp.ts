@@ -10,6 +10,7 @@ import type { ByteDestination } from "../backends/registry.ts";
 import type { Upstream } from "../backends/upstream.ts";
 import { ProxyError } from "../errors.ts";
 import type { Abortable, Exchange } from "../pipeline/exchange.ts";
+import type { Reports } from "../reports/reports.ts";
 import { Joint } from "./joint.ts";
 import type { Peer } from "./peer.ts";
 
@@ -19,12 +20,15 @@ export interface TcpOptions {
   readonly upstream: Pick<Upstream, "open">;
   /** Where the bytes go; the listener, the route and the backend are noted as they are found. @throws ProxyError */
   readonly choose: (visit: TcpVisit) => ByteDestination;
+  /** What is reported about a connection that comes now. */
+  readonly reports: () => Reports;
   readonly onFinished: (visit: TcpVisit) => void;
 }
 
 /** One connection and what is known about it, for the log. */
 export class TcpVisit {
   readonly peer: Peer;
+  readonly reports: Reports;
   readonly startedAtMs: number = performance.now();
   listener: Exchange["listener"];
   route: Exchange["route"] = undefined;
@@ -37,8 +41,9 @@ export class TcpVisit {
   receivedBytes = 0;
   sentBytes = 0;
 
-  constructor(peer: Peer, bind: string) {
+  constructor(peer: Peer, bind: string, reports: Reports) {
     this.peer = peer;
+    this.reports = reports;
     this.listener = { bind, gateway: "", namespace: "", name: "" };
   }
 
@@ -57,8 +62,8 @@ export class TcpEngine {
 
   /** @param socket paused; what was read of it is back in it */
   async take(socket: Socket, peer: Peer): Promise<void> {
-    const { choose, log, bind, onFinished } = this.#options;
-    const visit = new TcpVisit(peer, bind);
+    const { choose, log, bind, reports, onFinished } = this.#options;
+    const visit = new TcpVisit(peer, bind, reports());
     socket.on("error", ignore);
     try {
       await this.#connect(socket, choose(visit), visit);

@@ -36,7 +36,8 @@ interface Reception {
 }
 
 /** Looks at the head of a request and sends it on its way, or refuses it. */
-export function receive({ host, head, peer, makeBody, wire, options: { bind, stage } }: Reception): Visit {
+export function receive({ host, head, peer, makeBody, wire, options }: Reception): Visit {
+  const { bind, stage, frontend } = options;
   let visit: Visit;
   let refusal: unknown;
   try {
@@ -47,6 +48,7 @@ export function receive({ host, head, peer, makeBody, wire, options: { bind, sta
     visit = new Visit(host, new HttpExchange(refusedArrival(head, peer, bind)), wire, null);
     refusal = error;
   }
+  visit.exchange.reports = frontend().reports;
   host.entered(visit);
   if (refusal === undefined) visit.run(stage);
   else visit.send(errorReply(visit.exchange, refusal), true);

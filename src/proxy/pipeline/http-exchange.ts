@@ -2,6 +2,7 @@
 import type { Scope } from "../../cel/scope.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
+import { PLAIN_REPORTS, type Reports } from "../reports/reports.ts";
 import { BODY_LIMIT_BYTES, type Body } from "./body.ts";
 import { holdStart } from "./buffering.ts";
 import type { Abortable, Exchange, Outcome, Reply, TokenGate } from "./exchange.ts";
@@ -62,6 +63,8 @@ export class HttpExchange implements Exchange {
   readonly tokenGates: TokenGate[] = [];
   target: string;
   listener: ListenerInfo;
+  /** What its Bind reports about it. */
+  reports: Reports = PLAIN_REPORTS;
   route: RouteInfo | undefined = undefined;
   backend: Exchange["backend"] = undefined;
   /** "address:port" that was called. */

@@ -56,7 +56,7 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
   const phase = preRouting ? Phase.PRE_ROUTING : Phase.POST_ROUTING;
   const destinations = new ServiceReader(collections, read, id.namespace);
   const settings = translateSettings(backend, { secrets, services: destinations }, within(report, "spec.backend"));
-  const connections = translateFrontend(frontend, within(report, "spec.frontend"));
+  const connections = translateFrontend(frontend, { services, report: within(report, "spec.frontend") });
   const faults = diagnostics.map(({ path }) => path);
   const unserved = unservedFields("gwproxy.dev/GwPolicy", unread(), faults);
   for (const { path, message } of unserved) report(path, message);

@@ -9,6 +9,7 @@ interface Pattern {
 
 const TRAFFIC = patternsOf("traffic");
 const BACKEND = patternsOf("backend");
+const FRONTEND = patternsOf("frontend");
 
 function patternsOf(section: string): readonly Pattern[] {
   return (EXPRESSIONS["gwproxy.dev/GwPolicy"] ?? [])
@@ -36,6 +37,11 @@ export function placeOfTraffic(path: string): Place {
  */
 export function placeOfBackend(path: string): Place {
   return placeIn(BACKEND, path);
+}
+
+/** @param path relative to `spec.frontend` @throws Error when no expression stands there */
+export function placeOfFrontend(path: string): Place {
+  return placeIn(FRONTEND, path);
 }
 
 function placeIn(patterns: readonly Pattern[], path: string): Place {

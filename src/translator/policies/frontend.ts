@@ -1,7 +1,4 @@
-/**
- * `frontend` of a GwPolicy: how a Gateway takes connections. What it reports about them (access log, tracing, metrics) is
- * not read here, and so named as not served.
- */
+/** `frontend` of a GwPolicy: how a Gateway takes connections, and what it reports about them. */
 import { create, isFieldSet } from "@bufbuild/protobuf";
 import type {
   Frontend,
@@ -25,9 +22,9 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { timerMs } from "../../lib/duration.ts";
 import { parseByteSize } from "../../lib/quantity.ts";
-import type { Report } from "../backends/settings.ts";
 import { translateKeepalive } from "../backends/tcp.ts";
 import { translateAuthorization } from "./authorization.ts";
+import { translateAccessLog, translateMetrics, translateTracing, type ReportsContext } from "./reports.ts";
 
 const CONNECT_MODES: Readonly<Record<FrontendConnect["mode"], ConnectMode>> = {
   Deny: ConnectMode.DENY,
@@ -35,10 +32,10 @@ const CONNECT_MODES: Readonly<Record<FrontendConnect["mode"], ConnectMode>> = {
   Tunnel: ConnectMode.TUNNEL,
 };
 
-/** @param report paths are relative to `spec.frontend` @returns undefined when it says nothing that is served */
-export function translateFrontend(block: Frontend | undefined, report: Report): FrontendSettings | undefined {
+/** @returns undefined when it says nothing that is served */
+export function translateFrontend(block: Frontend | undefined, context: ReportsContext): FrontendSettings | undefined {
   if (block === undefined) return undefined;
-  const { tcp, tls, http, proxyProtocol, networkAuthorization } = block;
+  const { tcp, tls, http, proxyProtocol, networkAuthorization, accessLog, tracing, metrics } = block;
   const message = create(FrontendSettingsSchema, {
     ...(tcp?.keepalive === undefined ? {} : { keepalive: translateKeepalive(tcp.keepalive) }),
     ...(tls === undefined ? {} : { tls: translateTls(tls) }),
@@ -50,10 +47,13 @@ export function translateFrontend(block: Frontend | undefined, report: Report): 
           networkAuthorization: translateAuthorization(
             networkAuthorization,
             "networkAuthorization",
-            { report },
+            context,
             "connection",
           ),
         }),
+    ...(accessLog === undefined ? {} : { accessLog: translateAccessLog(accessLog, context) }),
+    ...(tracing === undefined ? {} : { tracing: translateTracing(tracing, context) }),
+    ...(metrics === undefined ? {} : { metrics: translateMetrics(metrics, context) }),
   });
   if (block.connect !== undefined) message.connect = create(ConnectSchema, { mode: CONNECT_MODES[block.connect.mode] });
   const isEmpty = FrontendSettingsSchema.fields.every((field) => !isFieldSet(message, field));

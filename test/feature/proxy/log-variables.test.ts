@@ -26,6 +26,7 @@ import { createHttp2 } from "../../../src/proxy/listeners/http2.ts";
 import type { StageEnd } from "../../../src/proxy/pipeline/run.ts";
 import { sendHttp2 } from "../../support/http2.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
+import { PLAIN_REPORTS } from "../../../src/proxy/reports/reports.ts";
 import { recordingLog } from "../../support/silent-log.ts";
 import { createSelfSigned, validNow } from "../../support/tls-upstream.ts";
 import { EXPECTED, NOT_YET, askAll, leavesOf, reasonOf } from "../../support/variable-table.ts";
@@ -123,6 +124,7 @@ async function serve(t: TestContext): Promise<Harness> {
     connect: undefined,
     trustedProxies: [],
     refusal: () => undefined,
+    reports: PLAIN_REPORTS,
     closed: false,
   });
   const options = {
