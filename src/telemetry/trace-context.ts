@@ -9,11 +9,10 @@ export interface TraceParent {
   readonly traceId: string;
   /** 16 digits, of the caller's span. */
   readonly spanId: string;
-  /** Those that are known: SAMPLED, and RANDOM of level 2. */
+  /** Those that are known: sampled, and random of level 2. */
   readonly flags: number;
 }
 
-export const SAMPLED = 0x01;
 /** Reserved ones are zero when they are sent on. */
 const KNOWN_FLAGS = 0x03;
 /** Of a header of version 00; a later one may go on after a dash. */
