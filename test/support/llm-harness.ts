@@ -154,6 +154,7 @@ export function fakeUpstream(answer: (sent: Sent) => UpstreamResponse): Upstream
 export function testDeps(upstream: Upstream): BackendDeps {
   return {
     ...testMembers(),
+    owner: "backend/test",
     log: createLogger({ level: "off", modules: new Map() }, () => undefined),
     upstream,
     settings: (_section, inline, defaults): BackendSettings =>

@@ -37,6 +37,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     let origin = origins.get(key);
     if (origin === undefined) origins.set(key, (origin = new Origin(target, settings)));
     byTarget.set(target, origin);
+    if (target.owner !== undefined) origin.owners.add(target.owner);
     return origin;
   };
   const sweep = setInterval(
@@ -64,8 +65,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       });
     },
     open: (target, request) => openRaw(target, request, options),
-    retire(place) {
-      for (const origin of origins.values()) if (origin.isAt(place)) origin.drain();
+    retire(owner) {
+      for (const origin of origins.values()) if (origin.owners.delete(owner)) origin.drain();
     },
     close() {
       closed = true;
@@ -84,6 +85,8 @@ class Origin {
   #http2: Http2Pool | undefined;
   #negotiation: Negotiation | undefined;
   #learned: "http1" | "http2" | undefined;
+  /** Backends that it was used for, of which two may lead to one place. */
+  readonly owners = new Set<string>();
   closed = false;
 
   constructor(target: UpstreamTarget, settings: PoolSettings) {
@@ -95,11 +98,6 @@ class Origin {
     const pool = this.#poolFor(request);
     if (pool === undefined) this.#negotiate(request, settle);
     else pool.send(request, settle);
-  }
-
-  isAt({ host, port, unixPath }: Pick<UpstreamTarget, "host" | "port" | "unixPath">): boolean {
-    const target = this.#target;
-    return target.host === host && target.port === port && target.unixPath === unixPath;
   }
 
   drain(): void {

@@ -14,7 +14,10 @@ const MAX_PORT = 65_535;
 /** Clients choose the names: no more of them are kept for the next request. */
 const KEPT = 1_024;
 
-export function dynamicDestination(settings: BackendSettings, { record, connection }: DestinationDeps): Destination {
+export function dynamicDestination(
+  settings: BackendSettings,
+  { record, connection, owner }: DestinationDeps,
+): Destination {
   const way = connection(settings);
   const endpoints = new RecentMap<string, EndpointState>(KEPT);
   // One for all places: there is no choice among them, and no bound on how many there are.
@@ -30,7 +33,7 @@ export function dynamicDestination(settings: BackendSettings, { record, connecti
       }
       return endpoint;
     },
-    target: (endpoint) => endpoint.target(way, ""),
+    target: (endpoint) => endpoint.target(way, "", owner),
     hostname: undefined,
     version: HttpVersion.UNSPECIFIED,
     rewritesHost: false,

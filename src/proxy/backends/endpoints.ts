@@ -38,12 +38,12 @@ export class EndpointState implements Member {
   }
 
   /** One target object per way to connect, so that the client finds its pool at once. */
-  target(connection: Connection, host: string): UpstreamTarget {
+  target(connection: Connection, host: string, owner?: string): UpstreamTarget {
     let target = this.#targets.get(connection);
     if (target === undefined) {
       const { tls } = connection;
       const sni = tls !== undefined && tls.sni === "" && host !== "" ? { ...tls, sni: host } : tls;
-      target = { ...connection, host: this.address, port: this.port, unixPath: "", tls: sni };
+      target = { ...connection, host: this.address, port: this.port, unixPath: "", tls: sni, owner };
       if (this.#targets.size > 64) this.#targets.clear();
       this.#targets.set(connection, target);
     }

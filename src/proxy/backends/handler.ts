@@ -27,6 +27,8 @@ export interface Spot {
 
 /** What a backend may ask of the process and of the place it is compiled for. */
 export interface BackendDeps extends MemberDeps {
+  /** Key of the backend. */
+  readonly owner: string;
   readonly log: Logger;
   readonly upstream: Upstream;
   /**

@@ -36,17 +36,17 @@ export interface Destination {
   readonly rewritesHost: boolean;
 }
 
-export type DestinationDeps = MemberDeps & Pick<BackendDeps, "connection">;
+export type DestinationDeps = MemberDeps & Pick<BackendDeps, "connection" | "owner">;
 
 /** One address or name. */
 export function staticDestination(
   { host, port, unixPath }: StaticBackend,
   settings: BackendSettings,
-  { record, connection }: DestinationDeps,
+  { record, connection, owner }: DestinationDeps,
 ): Destination {
   const plain = host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
   const endpoint = new EndpointState(unixPath === "" ? plain : unixPath, port, record);
-  const target: UpstreamTarget = { ...connection(settings), host: plain, port, unixPath };
+  const target: UpstreamTarget = { ...connection(settings), host: plain, port, unixPath, owner };
   const family = isIP(plain);
   const spelled = family === 6 ? `[${plain}]` : plain;
   return {

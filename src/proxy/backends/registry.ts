@@ -140,7 +140,7 @@ export class BackendRegistry {
     this.#backends.set(message.key, message);
     this.rebuild(message.key);
     // Connections of what it was before end (backend.md 1).
-    if (kind?.case === "static" && message.kind.case !== "static") this.#options.upstream.retire(kind.value);
+    if (kind !== undefined && kind.case !== message.kind.case) this.#options.upstream.retire(message.key);
   }
 
   remove(key: string): void {
@@ -238,6 +238,7 @@ export class BackendRegistry {
     const { log, upstream, policies, expression, random, nowMs } = this.#options;
     const { key } = message;
     return {
+      owner: key,
       expression,
       random,
       nowMs,

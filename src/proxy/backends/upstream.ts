@@ -11,6 +11,8 @@ export interface UpstreamTarget extends Connection {
   readonly port: number;
   /** Takes the place of host and port when not "". */
   readonly unixPath: string;
+  /** Key of the backend that the connections are made for; unset: they outlive any change of it. No part of what is shared. */
+  readonly owner?: string | undefined;
 }
 
 /** `negotiated`: what the TLS handshake says, HTTP/1.1 on plain text. `http2_if_spoken`: on plain text, else HTTP/1.1. */
@@ -53,7 +55,7 @@ export interface Upstream {
     target: UpstreamTarget,
     request: Pick<UpstreamRequest, "deadlineAtMs" | "timeoutCode" | "abort">,
   ): Promise<Socket>;
-  /** Connections to that place take no new request: idle ones end now, the others with what they are used for. */
-  retire(place: Pick<UpstreamTarget, "host" | "port" | "unixPath">): void;
+  /** Connections made for that backend take no new request: idle ones end now, the others with what they are used for. */
+  retire(owner: string): void;
   close(): void;
 }

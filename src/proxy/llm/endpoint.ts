@@ -14,7 +14,7 @@ import type { Uint64 } from "../../lib/uint64.ts";
 import { hashMember } from "../backends/affinity.ts";
 import { placeCredential } from "../backends/auth.ts";
 import type { Member } from "../backends/choice.ts";
-import { connectionOf, type Connection } from "../backends/connection.ts";
+import { connectionOf } from "../backends/connection.ts";
 import type { EndpointRecord } from "../backends/endpoint-record.ts";
 import type { BackendDeps, Spot } from "../backends/handler.ts";
 import { HealthRule } from "../backends/health.ts";
@@ -58,7 +58,7 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
   const defaults = tls ? create(BackendSettingsSchema, { tls: create(BackendTlsSchema) }) : undefined;
   const settings = deps.settings(node.name, node.settings, defaults);
   // The same object for every request, so that the client finds its pool at once.
-  const fixed = node.backend === "" ? ownTarget(node, provider, deps.connection(settings)) : undefined;
+  const fixed = node.backend === "" ? ownTarget(node, provider, settings, deps) : undefined;
   return {
     node,
     provider,
@@ -97,9 +97,14 @@ function spotBehind(node: ProviderNode, deps: BackendDeps, settings: BackendSett
 }
 
 /** @returns undefined when the provider has no address */
-function ownTarget(node: ProviderNode, provider: Provider, connection: Connection): UpstreamTarget | undefined {
+function ownTarget(
+  node: ProviderNode,
+  provider: Provider,
+  settings: BackendSettings,
+  { connection, owner }: BackendDeps,
+): UpstreamTarget | undefined {
   const host = node.host === "" ? provider.defaultHost : node.host;
-  return host === "" ? undefined : { ...connection, host, port: portOf(node), unixPath: "" };
+  return host === "" ? undefined : { ...connection(settings), host, port: portOf(node), unixPath: "", owner };
 }
 
 function portOf({ port }: ProviderNode): number {

@@ -104,7 +104,7 @@ async function serve(t: TestContext): Promise<Harness> {
   });
   const settings = create(BackendSettingsSchema);
   const address = create(StaticBackendSchema, { host: "127.0.0.1", port: upstreamPort });
-  const members = { ...testMembers(), connection: () => PLAIN };
+  const members = { ...testMembers(), connection: () => PLAIN, owner: "backend/test" };
   const handler = createHttpHandler(staticDestination(address, settings, members), settings, { ...members, upstream });
   const backend = Promise.withResolvers<Values>();
   const log = Promise.withResolvers<Values>();
