@@ -4,7 +4,7 @@ export interface ExpressionPlace {
   /** Names of fields; "*" is each item or value. */
   readonly path: readonly string[];
   /** What the expression can see. */
-  readonly environment: "connection" | "gateway" | "request" | "backend" | "llm" | "callout" | "mcp" | "response" | "log";
+  readonly environment: "process" | "connection" | "gateway" | "request" | "backend" | "llm" | "callout" | "mcp" | "response" | "log";
   /** A text of this other form is no expression. */
   readonly or?: "duration";
 }
@@ -83,9 +83,9 @@ export const EXPRESSIONS: Readonly<Record<string, readonly ExpressionPlace[]>> =
     { path: ["spec", "frontend", "accessLog", "otlp", "filter"], environment: "log" },
     { path: ["spec", "frontend", "accessLog", "otlp", "attributes", "add", "*", "expression"], environment: "log" },
     { path: ["spec", "frontend", "tracing", "attributes", "add", "*", "expression"], environment: "log" },
-    { path: ["spec", "frontend", "tracing", "resources", "*", "expression"], environment: "log" },
-    { path: ["spec", "frontend", "tracing", "randomSampling"], environment: "request" },
-    { path: ["spec", "frontend", "tracing", "clientSampling"], environment: "request" },
+    { path: ["spec", "frontend", "tracing", "resources", "*", "expression"], environment: "process" },
+    { path: ["spec", "frontend", "tracing", "randomSampling"], environment: "gateway" },
+    { path: ["spec", "frontend", "tracing", "clientSampling"], environment: "gateway" },
     { path: ["spec", "frontend", "tracing", "filter"], environment: "log" },
     { path: ["spec", "frontend", "metrics", "attributes", "add", "*", "expression"], environment: "log" },
     { path: ["spec", "traffic", "jwtAuthentication", "location", "expression"], environment: "request" },

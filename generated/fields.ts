@@ -74,6 +74,7 @@ export const FIELDS: Readonly<Record<string, readonly string[]>> = {
   OtlpEndpoint: ["protocol", "path", "backendRef", "url"],
   OtlpAccessLog: ["filter", "attributes", "protocol", "path", "backendRef", "url"],
   Tracing: ["attributes", "resources", "randomSampling", "clientSampling", "filter", "protocol", "path", "backendRef", "url"],
+  ResourceAttribute: ["name", "expression"],
   MetricLabels: ["attributes"],
   MetricAttributes: ["add"],
   PromptGuard: ["streaming", "request", "response"],

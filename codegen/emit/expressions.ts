@@ -39,7 +39,8 @@ function variables(): string[] {
   return [
     "## Variables",
     "",
-    "Places: `connection` before HTTP, `gateway` policies with `phase: PreRouting`, `request` all other policies of a",
+    "Places: `process` once, before any request, `connection` before HTTP, `gateway` policies with `phase: PreRouting` and what",
+    "decides whether a request is traced, `request` all other policies of a",
     "Gateway or a route, `backend` policies after a backend is chosen, `llm` policies on a parsed LLM request, `callout` the answer of a routing service, `mcp` authorization of tools,",
     "`response` after the answer's head, `log` when the answer has ended.",
     "",
@@ -51,7 +52,7 @@ function variables(): string[] {
 function placesText(places: readonly Place[]): string {
   const missing = PLACES.filter((place) => !places.includes(place));
   if (missing.length === 0) return "everywhere";
-  return missing.length === 1 ? `everywhere but ${missing[0]}` : places.join(", ");
+  return missing.length < 3 ? `everywhere but ${missing.join(" and ")}` : places.join(", ");
 }
 
 /** Every variable that has no fields of its own, with its type. */

@@ -239,6 +239,14 @@ export interface OtlpEndpoint {
   readonly url?: LongString;
 }
 
+/** An attribute of the gateway itself, whose value is the result of an expression. */
+export interface ResourceAttribute {
+  /** Name of the attribute. */
+  readonly name: ShortString;
+  /** An expression that yields its value. It sees nothing but `env`. */
+  readonly expression: CELExpression;
+}
+
 export type TlsVersion = ("1.2" | "1.3");
 
 /** Spans about requests, and where they are sent. */
@@ -246,7 +254,7 @@ export interface Tracing {
   /** Attributes of spans to leave out and to add. */
   readonly attributes?: LogAttributes;
   /** Attributes of the gateway itself. They are evaluated once. */
-  readonly resources?: readonly LogAttribute[];
+  readonly resources?: readonly ResourceAttribute[];
   /**
    * How many requests without a trace are traced. An expression that yields true, false, or a share from 0.0 to 1.0.
    * Default: none.

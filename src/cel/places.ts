@@ -5,8 +5,9 @@
 import { type Environment, REQUEST_ENVIRONMENT } from "./environment.ts";
 import type { CelType } from "./types.ts";
 
-/** The phases in which expressions of users run, in the order of a request. */
+/** The phases in which expressions of users run: once for the process, then in the order of a request. */
 export const PLACES = [
+  "process",
   "connection",
   "gateway",
   "request",
@@ -20,13 +21,15 @@ export const PLACES = [
 
 export type Place = (typeof PLACES)[number];
 
-const CONNECTION = ["source", "destination", "env"];
+const PROCESS = ["env"];
+const CONNECTION = ["source", "destination", ...PROCESS];
 const IDENTITY = ["jwt", "apiKey", "basicAuth", "extauthz", "extproc", "metadata"];
 const REQUEST = [...CONNECTION, "request", "proxy", ...IDENTITY];
 const BACKEND = [...REQUEST, "backend"];
 const RESPONSE = [...BACKEND, "response", "llm", "mcpGuardrails"];
 
 const ROOTS: Readonly<Record<Place, readonly string[]>> = {
+  process: PROCESS,
   connection: CONNECTION,
   gateway: REQUEST,
   request: REQUEST,

@@ -32,6 +32,7 @@ const TIMES = ["2026-01-02T03:04:05Z", "2026-01-02T03:04:05.678+02:00"];
 
 /** One of them compiles in each place; what exists only there is among them. */
 const EXPRESSIONS: Readonly<Record<Place, readonly string[]>> = {
+  process: ["env.podName", '"fixed"', 'env.gateway + "." + env.namespace'],
   connection: ["source.address", "env.gateway"],
   gateway: ["proxy.gateway.name"],
   request: ["request.path", "jwt.sub == 'a'", "true"],

@@ -6,8 +6,8 @@ import { PLACES, type Place, environmentOf } from "../../../src/cel/places.ts";
 
 /** Variable → the places that have it; everywhere else it must be refused. runtime/cel.md, section 3. */
 const WHERE: readonly (readonly [expression: string, places: readonly Place[]])[] = [
-  ["source.address", PLACES],
-  ["destination.port", PLACES],
+  ["source.address", PLACES.filter((place) => place !== "process")],
+  ["destination.port", PLACES.filter((place) => place !== "process")],
   ["env.gateway", PLACES],
   ["request.path", ["gateway", "request", "backend", "llm", "callout", "mcp", "response", "log"]],
   ["jwt.sub", ["gateway", "request", "backend", "llm", "callout", "mcp", "response", "log"]],

@@ -28,7 +28,7 @@ test("a value of the wrong shape names the keyword and what it must be", () => {
   });
   assert.throws(() => read("Spec: {type: object, x-gw-cel: nowhere}\n"), {
     message:
-      "a.yaml: Spec: x-gw-cel must be one of connection, gateway, request, backend, llm, callout, mcp, response, log",
+      "a.yaml: Spec: x-gw-cel must be one of process, connection, gateway, request, backend, llm, callout, mcp, response, log",
   });
 });
 
