@@ -104,7 +104,7 @@ export class Configuration {
     const { route, pick } = this.#tcp.find(listener.message.key, serverName);
     const { namespace = "", name = "", kind = "" } = route.object ?? {};
     visit.route = { namespace, name, kind, rule: "0" };
-    const asked = { host: `${serverName}:${port}`, scheme: "https" } as const;
+    const asked = { host: `${serverName}:${port}`, scheme: "https", client: visit.peer } as const;
     return this.#options.backends.byteDestination(pick(), asked, this.#listeners.levels(listener.message));
   }
 

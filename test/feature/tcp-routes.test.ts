@@ -1,8 +1,10 @@
 /** TCPRoute and TLSRoute from manifests to bytes: connections go where the objects say, and follow a change. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { get } from "node:http";
 import { request } from "node:https";
 import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import tls from "node:tls";
 import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
@@ -10,6 +12,7 @@ import { startEcho } from "../support/echo.ts";
 import { documents, gatewayOf, pemObject, startGateway, staticBackend } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
 import { contextOf } from "../support/prove.ts";
+import { endpointSlice, servicePolicy, startReplicas } from "../support/replicas.ts";
 import { startTlsUpstream, validNow } from "../support/tls-upstream.ts";
 
 const GATEWAY = gatewayOf([
@@ -53,6 +56,51 @@ test("bytes of a TCPRoute reach its backend, and another one after a change", as
   await gateway.change(objects(second.port));
   assert.equal((await call(gateway.url(5432))).headers["x-upstream"], "second");
 });
+
+test("connections of one client go to one endpoint where sessionAffinity says so, and anywhere else where it fails", async (t) => {
+  const context = contextOf(t);
+  const replicas = await startReplicas(context, "a", "b", "c", "d");
+  const slices = replicas.map(({ port }, at) => endpointSlice(`web-${at}`, port, "[{addresses: [127.0.0.1]}]"));
+  const objects = (source: string): string =>
+    documents(
+      gatewayOf(["{name: tcp, port: 5432, protocol: TCP}"]),
+      "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{name: http, port: 80}]}}",
+      ...slices,
+      `
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {name: web}
+spec:
+  parentRefs: [{name: gw, sectionName: tcp}]
+  rules: [{backendRefs: [{name: web, port: 80}]}]`,
+      servicePolicy(`{sessionAffinity: {source: '${source}'}}`),
+    );
+  const gateway = await startGateway(context, objects("source.address"));
+  const port = Number(new URL(gateway.url(5432)).port);
+  const served = async (client: number): Promise<ReadonlySet<string>> => {
+    const names = new Set<string>();
+    for (let times = 0; times < 12; times++) names.add(await askFrom(`127.0.0.${client}`, port));
+    return names;
+  };
+  const all = new Set<string>();
+  for (let client = 2; client < 18; client++) {
+    const names = await served(client);
+    assert.equal(names.size, 1, `client ${client} was at ${[...names].join(", ")}`);
+    for (const name of names) all.add(name);
+  }
+  assert.ok(all.size > 1);
+  // There is no request: the expression fails.
+  await gateway.change(objects("request.path"));
+  assert.ok((await served(2)).size > 1);
+});
+
+/** What the upstream says to one HTTP request on a connection of its own from that address. */
+function askFrom(localAddress: string, port: number): Promise<string> {
+  const options = { host: "127.0.0.1", port, localAddress, agent: false };
+  return new Promise((resolve, reject) => {
+    get(options, (response) => void text(response).then(resolve, reject)).on("error", reject);
+  });
+}
 
 test("a TLSRoute passes the handshake on, and a TCPRoute behind our own handshake gets plain bytes", async (t) => {
   const context = contextOf(t);

@@ -7,6 +7,7 @@ import type { SessionAffinity } from "../../../generated/proto/gwproxy/config/v1
 import { CelError } from "../../cel/errors.ts";
 import type { Expression } from "../../cel/expression.ts";
 import type { Place } from "../../cel/places.ts";
+import type { Scope } from "../../cel/scope.ts";
 import type { Exchange, MaybePromise } from "../pipeline/exchange.ts";
 import { high, low, multiply, set, xorShift, type Uint64 } from "../../lib/uint64.ts";
 import { xxh3 } from "../../lib/xxh3.ts";
@@ -19,7 +20,7 @@ export interface Ranked {
   readonly hash: Uint64;
 }
 
-/** What the requests of one session have in common. One whose expression fails or is empty belongs to none. */
+/** What the requests or connections of one session have in common. One whose expression fails or is empty belongs to none. */
 export class SessionKey {
   readonly #source: Expression;
 
@@ -31,14 +32,19 @@ export class SessionKey {
     return this.#source.reads.requestBody ? this.#withBody(exchange) : this.#evaluate(exchange);
   }
 
+  /** Of a connection of bytes, where expressions see its ends and nothing else. */
+  ofConnection(client: Scope): Uint64 | undefined {
+    return this.#evaluate(client);
+  }
+
   async #withBody(exchange: Exchange): Promise<Uint64 | undefined> {
     await exchange.bufferRequestBody(exchange.requestLimitBytes);
     return this.#evaluate(exchange);
   }
 
-  #evaluate(exchange: Exchange): Uint64 | undefined {
+  #evaluate(scope: Scope): Uint64 | undefined {
     try {
-      return hashKey(this.#source.evaluate(exchange));
+      return hashKey(this.#source.evaluate(scope));
     } catch (error) {
       if (error instanceof CelError) return undefined;
       throw error;

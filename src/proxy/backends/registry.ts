@@ -9,14 +9,17 @@ import {
   type BackendSettings,
   type Endpoints,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Scope } from "../../cel/scope.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { SharedSlots } from "../../lib/shared-slots.ts";
 import { ProxyError, type ProxyErrorCode } from "../errors.ts";
 import { createLlmHandler } from "../llm/handler.ts";
 import type { CompiledPolicy, PolicySet } from "../pipeline/policy-set.ts";
+import { SessionKey } from "./affinity.ts";
 import type { Circumstances } from "./choice.ts";
 import { connectionOf } from "./connection.ts";
+import { dumpOf, type EndpointDump } from "./endpoint-dump.ts";
 import type { EndpointRecord } from "./endpoint-record.ts";
 import { EndpointSet, type EndpointState, type Whereabouts } from "./endpoints.ts";
 import type { BackendDeps, BackendHandler, Spot } from "./handler.ts";
@@ -52,8 +55,10 @@ export interface ByteDestination {
   readonly record: Pick<EndpointRecord, "begin" | "end" | "recordHealthy" | "recordUnhealthy">;
 }
 
-/** The last time that a Date can be. */
-const LATEST_MS = 8.64e15;
+/** What is known of a connection of bytes before anybody is called for it. */
+export interface AskedByBytes extends Asked {
+  readonly client: Scope;
+}
 
 export interface BackendSlot {
   readonly id: string;
@@ -63,22 +68,6 @@ export interface BackendSlot {
   info: { readonly name: string; readonly type: string; readonly protocol: string };
   handler: BackendHandler;
   users: number;
-}
-
-export interface EndpointDump {
-  readonly backend: string;
-  /** Address and port, or the name of a provider. */
-  readonly endpoint: string;
-  readonly health: number;
-  /** Seconds. */
-  readonly requestLatency: number;
-  readonly pendingRequests: number;
-  readonly totalRequests: number;
-  /** In a row. */
-  readonly consecutiveFailures: number;
-  readonly timesEjected: number;
-  /** RFC 3339; null while it is in rotation. */
-  readonly evictedUntil: string | null;
 }
 
 export interface RegistryOptions extends Circumstances {
@@ -286,9 +275,14 @@ export class BackendRegistry {
   }
 
   /** As `callee`, for whoever passes bytes on. @param levels as for `acquire` @throws ProxyError request_invalid too */
-  byteDestination(key: string, asked: Asked, levels: readonly (readonly CompiledPolicy[])[]): ByteDestination {
-    const { destination } = this.#reach(key, aboutBackends(levels));
-    const endpoint = destination.pick(undefined, asked);
+  byteDestination(
+    key: string,
+    { client, ...asked }: AskedByBytes,
+    levels: readonly (readonly CompiledPolicy[])[],
+  ): ByteDestination {
+    const { destination, session } = this.#reach(key, aboutBackends(levels));
+    const affinity = session?.ofConnection(client);
+    const endpoint = destination.pick(affinity === undefined ? undefined : { affinity, tried: undefined }, asked);
     return { target: destination.target(endpoint), name: endpoint.name, record: endpoint.record };
   }
 
@@ -305,7 +299,9 @@ export class BackendRegistry {
       const deps = this.#deps(message, outer);
       const settings = kind.case === "ai" ? create(BackendSettingsSchema) : deps.settings("", undefined);
       const destination = this.#destination(message, settings, deps);
-      known = { destination, authority: authorityOf(message), auth: settings.auth, http: settings.http };
+      const { auth, http, sessionAffinity } = settings;
+      const session = sessionAffinity === undefined ? undefined : new SessionKey(sessionAffinity, deps.expression);
+      known = { destination, session, authority: authorityOf(message), auth, http };
       places.set(id, known);
     }
     return known;
@@ -327,6 +323,7 @@ function placeId(outer: BackendSlot["outer"]): string {
 /** A backend where no request of a client takes calls. */
 interface Reached extends Omit<Callee, "target" | "begin"> {
   readonly destination: Destination;
+  readonly session: SessionKey | undefined;
 }
 
 function beginCall({ record }: EndpointState): (healthy: boolean | undefined) => void {
@@ -337,26 +334,6 @@ function beginCall({ record }: EndpointState): (healthy: boolean | undefined) =>
     if (healthy === false) record.recordUnhealthy();
     record.end();
   };
-}
-
-function dumpOf(backend: string, endpoint: string, record: EndpointRecord, nowMs: number): EndpointDump {
-  const evictedUntilMs = record.evictedUntilMs(nowMs);
-  return {
-    backend,
-    endpoint,
-    health: record.health,
-    requestLatency: record.latencySeconds,
-    pendingRequests: record.pending,
-    totalRequests: record.total,
-    consecutiveFailures: record.failures,
-    timesEjected: record.evictions,
-    evictedUntil: evictedUntilMs === undefined ? null : timeIn(evictedUntilMs - nowMs),
-  };
-}
-
-/** RFC 3339. An upstream may have asked for more time than dates can hold. */
-function timeIn(ms: number): string {
-  return new Date(Math.min(Date.now() + ms, LATEST_MS)).toISOString();
 }
 
 /** What a service is called in requests that are made for it and not for a client. */

@@ -3,7 +3,7 @@ import { decodeMessage, encodeMessage } from "../../ir/encode.ts";
 import type { ApplyResult, Resource, ResourceType, ResourceUpdate } from "../../ir/resource.ts";
 import type { Counted } from "../../telemetry/registry.ts";
 import type { Whereabouts } from "../backends/endpoints.ts";
-import type { EndpointDump } from "../backends/registry.ts";
+import type { EndpointDump } from "../backends/endpoint-dump.ts";
 import type { OpenListener } from "../binds.ts";
 import type { SharedBuffers } from "./shared-state.ts";
 

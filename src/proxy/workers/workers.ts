@@ -10,7 +10,7 @@ import { messageOf } from "../../lib/errors.ts";
 import { type LogFilter, type Logger, printLogFilter } from "../../lib/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { Whereabouts } from "../backends/endpoints.ts";
-import type { EndpointDump } from "../backends/registry.ts";
+import type { EndpointDump } from "../backends/endpoint-dump.ts";
 import type { OpenListener } from "../binds.ts";
 import type { Proxy, ProxyState } from "../proxy.ts";
 import { PortDesk } from "./port-desk.ts";
