@@ -122,6 +122,7 @@ export class Configuration {
       for (const route of this.#routes.ofListener(key)) dirty.routes.add(route);
     }
     for (const key of dirty.routes) this.#attempt(refused, { type: "HttpRoute", key }, () => this.#routes.place(key));
+    this.#frontends.keep(this.#binds);
     return refused;
   }
 

@@ -64,6 +64,12 @@ export class FrontendSet {
     this.#version++;
   }
 
+  /** Forgets Binds that are gone. One that still serves its last connections is remembered once more until the next time. */
+  keep(binds: ReadonlyMap<string, unknown>): void {
+    if (this.#made.size <= binds.size) return;
+    for (const bind of this.#made.keys()) if (!binds.has(bind)) this.#made.delete(bind);
+  }
+
   #compile(all: readonly FrontendSettings[], closed: boolean): Frontend {
     const first = <K extends Exclusive>(member: K) => all.find((settings) => settings[member] !== undefined)?.[member];
     const expression: Expressions["expression"] = (source, place) => this.#policies.expression(source, place);

@@ -24,6 +24,13 @@ export interface PlacedListener {
   readonly stage: Stage;
 }
 
+/** Of one Bind that has any. */
+interface BoundListeners {
+  readonly hosts: HostMap<PlacedListener>;
+  /** Made when a handshake asks for it, until a listener changes. */
+  tls: BindTls | undefined;
+}
+
 export interface ListenerTableOptions {
   readonly policies: PolicySet;
   readonly frontends: FrontendSet;
@@ -33,8 +40,7 @@ export class ListenerTable {
   readonly #policies: PolicySet;
   readonly #frontends: FrontendSet;
   readonly #listeners = new Map<string, PlacedListener>();
-  readonly #hosts = new Map<string, HostMap<PlacedListener>>();
-  readonly #tls = new Map<string, BindTls>();
+  readonly #binds = new Map<string, BoundListeners>();
 
   constructor({ policies, frontends }: ListenerTableOptions) {
     this.#policies = policies;
@@ -56,12 +62,12 @@ export class ListenerTable {
 
   /** @param host in lower case, without a port */
   find(bind: string, host: string): PlacedListener | undefined {
-    return this.#hosts.get(bind)?.find(host);
+    return this.#binds.get(bind)?.hosts.find(host);
   }
 
   /** @throws ProxyError listener_not_found; misdirected when the handshake chose another listener than the request */
   findFor(bind: string, { originalHost, serverName }: HttpExchange): PlacedListener {
-    const hosts = this.#hosts.get(bind);
+    const hosts = this.#binds.get(bind)?.hosts;
     const listener = hosts?.find(hostOf(originalHost));
     if (listener === undefined) throw new ProxyError("listener_not_found");
     if (serverName !== undefined && hosts?.find(serverName.toLowerCase()) !== listener)
@@ -71,12 +77,12 @@ export class ListenerTable {
 
   /** Certificates of a Bind; the same object until one of its listeners changes. */
   tlsOf(bind: string): BindTls {
-    let tls = this.#tls.get(bind);
-    if (tls === undefined) {
-      const all = [...this.#listeners.values()].filter(({ message }) => message.bind === bind);
-      tls = bindTls(all, (name) => this.find(bind, name), this.#frontends.of(bind).tls);
-      this.#tls.set(bind, tls);
-    }
+    const bound = this.#binds.get(bind);
+    if (bound?.tls !== undefined) return bound.tls;
+    const all = [...this.#listeners.values()].filter(({ message }) => message.bind === bind);
+    const tls = bindTls(all, (name) => this.find(bind, name), this.#frontends.of(bind).tls);
+    // Connections of a Bind that is gone ask as well, and leave nothing behind.
+    if (bound !== undefined) bound.tls = tls;
     return tls;
   }
 
@@ -98,10 +104,10 @@ export class ListenerTable {
       stage: this.#stage(message, router),
     };
     this.#listeners.set(key, placed);
-    this.#tls.delete(bind);
-    let hosts = this.#hosts.get(bind);
-    if (hosts === undefined) this.#hosts.set(bind, (hosts = new HostMap()));
-    hosts.set(hostname, placed);
+    let bound = this.#binds.get(bind);
+    if (bound === undefined) this.#binds.set(bind, (bound = { hosts: new HostMap(), tls: undefined }));
+    bound.tls = undefined;
+    bound.hosts.set(hostname, placed);
   }
 
   /** Gives up the listener's host name, which another one may take in the same update. */
@@ -109,9 +115,11 @@ export class ListenerTable {
     const old = this.#listeners.get(key);
     if (old === undefined) return;
     const { bind, hostname } = old.message;
-    this.#tls.delete(bind);
-    const hosts = this.#hosts.get(bind);
-    if (hosts?.get(hostname) === old) hosts.set(hostname, undefined);
+    const bound = this.#binds.get(bind);
+    if (bound === undefined) return;
+    bound.tls = undefined;
+    if (bound.hosts.get(hostname) === old) bound.hosts.set(hostname, undefined);
+    if (bound.hosts.isEmpty) this.#binds.delete(bind);
   }
 
   /** After `withdraw`. */

@@ -14,6 +14,10 @@ export class HostMap<T> {
   readonly #wildcards = new Map<string, T>();
   #any: T | undefined;
 
+  get isEmpty(): boolean {
+    return this.#any === undefined && this.#exact.size === 0 && this.#wildcards.size === 0;
+  }
+
   get(pattern: string): T | undefined {
     if (pattern === "" || pattern === "*") return this.#any;
     const lower = pattern.toLowerCase();
