@@ -9,6 +9,7 @@ import { emitDefaults } from "./emit/defaults.ts";
 import { emitEditor } from "./emit/editor.ts";
 import { emitExpressions } from "./emit/expressions.ts";
 import { emitKinds } from "./emit/kinds.ts";
+import { emitMetricLabels } from "./emit/metric-labels.ts";
 import { emitFields, emitPaths } from "./emit/paths.ts";
 import { emitRules } from "./emit/rules.ts";
 import { emitRuntime } from "./emit/runtime.ts";
@@ -67,6 +68,7 @@ export async function generate(root: string): Promise<Map<string, string>> {
   files.set("generated/defaults.ts", emitDefaults(graph, roots));
   files.set("generated/fields.ts", emitFields(graph, objects));
   files.set("generated/kinds.ts", emitKinds(source.kinds, upstream));
+  files.set("generated/metric-labels.ts", emitMetricLabels());
   files.set("generated/runtime.ts", emitRuntime(`${root}src/lib/`));
   files.set("generated/words.ts", emitWords(own, source.kinds));
   files.set("generated/admission-policy.yaml", emitAdmissionPolicy(own, source.kinds));

@@ -8,6 +8,7 @@ import { getHeapSpaceStatistics, getHeapStatistics } from "node:v8";
 import { H3, HTTPError, getQuery, type H3Event } from "h3";
 import { toNodeHandler } from "h3/node";
 import { FatalError, messageOf } from "../lib/errors.ts";
+import { formatOf, MEDIA_TYPES, type MetricFormat } from "./metric-format.ts";
 import { parseLogFilter, printLogFilter, type LogFilter, type Logger } from "../lib/log.ts";
 
 /** Port 0 lets the system choose; host "" is every address. */
@@ -73,11 +74,15 @@ export async function startAdminServer(options: AdminOptions): Promise<RunningSe
 
 export async function startMetricsServer(options: {
   readonly address: ServerAddress;
-  readonly render: () => Promise<string>;
+  readonly render: (format: MetricFormat) => Promise<string>;
 }): Promise<RunningServer> {
   const app = new H3({ silent: true });
-  const metrics = async (): Promise<Response> =>
-    new Response(await options.render(), { headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" } });
+  const metrics = async ({ req }: H3Event): Promise<Response> => {
+    const format = formatOf(req.headers.get("accept") ?? "");
+    return new Response(await options.render(format), {
+      headers: { "content-type": MEDIA_TYPES[format], vary: "accept" },
+    });
+  };
   app.get("/metrics", metrics);
   app.get("/stats/prometheus", metrics);
   refuseOtherMethods(app, [

@@ -109,8 +109,8 @@ export function createProxy(options: ProxyOptions): Proxy {
     nowMs,
   });
   const configuration = new Configuration({ log, policies, backends, trustedProxies: options.trustedProxies ?? [] });
-  options.telemetry?.metrics?.gauge("endpoint_health", "Health of an endpoint, 0 to 1.", () =>
-    backends.dump().map(({ backend, endpoint, health }) => ({ labels: { backend, endpoint }, value: health })),
+  options.telemetry?.metrics?.reading("endpoint_health", () =>
+    backends.dump().map(({ backend, endpoint, health }) => ({ values: [backend, endpoint], value: health })),
   );
   const binds = new Binds({
     log,

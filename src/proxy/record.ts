@@ -7,6 +7,7 @@ import { isGrpc } from "./pipeline/grpc.ts";
 import type { HttpExchange } from "./pipeline/http-exchange.ts";
 import { grpcStatusOf, pathOf } from "./pipeline/roots.ts";
 import { readLlm } from "./record-llm.ts";
+import { sampleOf } from "./record-metrics.ts";
 
 export interface Telemetry {
   readonly accessLog?: AccessLog;
@@ -20,22 +21,7 @@ export function createRecorder(telemetry: Telemetry | undefined): (exchange: Htt
     const reason = reasonOf(exchange, outcome);
     const status = outcome.clientGone ? 499 : outcome.status;
     const llm = readLlm(exchange.root("llm"));
-    const { listener, route, backend } = exchange;
-    metrics?.request({
-      backend: backend?.name ?? "unknown",
-      protocol: backend?.protocol ?? "unknown",
-      method: exchange.method,
-      status,
-      reason,
-      bind: listener.bind,
-      gateway: listener.gateway === "" ? "unknown" : `${listener.namespace}/${listener.gateway}`,
-      listener: listener.name === "" ? "unknown" : listener.name,
-      route: route === undefined ? "unknown" : `${route.namespace}/${route.name}`,
-      routeRule: route?.rule ?? "unknown",
-      durationSeconds: outcome.durationMs / 1000,
-      responseBytes: outcome.responseBytes,
-      llm,
-    });
+    metrics?.request(sampleOf(exchange, outcome, { reason, status, llm }));
     if (accessLog?.enabled !== true || !exchange.reports.accessLog.wants(exchange)) return;
     accessLog.write(fieldsOf(exchange, outcome, { reason, status, llm: llm?.fields }));
   };

@@ -1,13 +1,13 @@
 /** The metrics of a controller, and their text form for Prometheus. Gateways are named "namespace/name". */
-import { createRegistry } from "./registry.ts";
+import type { MetricFormat } from "./exposition.ts";
+import { Registry } from "./registry.ts";
 
 export interface ControllerMetrics {
   /** One batch of events was taken in. */
   translated(seconds: number): void;
   /** A data plane refused a resource of this type. */
   refused(gateway: string, type: string): void;
-  /** Prometheus text 0.0.4. */
-  print(): string;
+  print(format: MetricFormat): string;
 }
 
 /** What others know, read when it is asked for. */
@@ -22,23 +22,32 @@ export interface ControllerGauges {
 const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
 
 export function createControllerMetrics(gauges: ControllerGauges): ControllerMetrics {
-  const registry = createRegistry("gwproxy_controller_");
-  registry.counter("build_info", "Build of this process.", ["tag"], "gauge").add([gauges.version], 1);
-  const single = (read: () => number) => () => [{ labels: {}, value: read() }];
-  registry.gauge(
-    "leader",
-    "Whether this replica writes.",
-    single(() => Number(gauges.isLeader())),
+  const registry = new Registry("gwproxy_controller_");
+  const gauge = (name: string, help: string, read: () => number): void =>
+    registry.reading(name, { type: "gauge", labels: [], help }, () => [{ values: [], value: read() }]);
+  registry.reading("build_info", { type: "gauge", labels: ["tag"], help: "Build of this process." }, () => [
+    { values: [gauges.version], value: 1 },
+  ]);
+  gauge("leader", "Whether this replica writes.", () => Number(gauges.isLeader()));
+  gauge("resident_memory_bytes", "Memory of this process.", gauges.memoryBytes);
+  const connected = { type: "gauge", labels: ["gateway"], help: "Data planes that are connected." } as const;
+  registry.reading("xds_connections", connected, () =>
+    Array.from(gauges.connected(), ([gateway, value]) => ({ values: [gateway], value })),
   );
-  registry.gauge("resident_memory_bytes", "Memory of this process.", single(gauges.memoryBytes));
-  registry.gauge("xds_connections", "Data planes that are connected.", () =>
-    [...gauges.connected()].map(([gateway, value]) => ({ labels: { gateway }, value })),
-  );
-  const rejects = registry.counter("xds_rejects_total", "Resources that a data plane refused.", ["gateway", "type"]);
-  const duration = registry.histogram("translation_duration_seconds", "From events to resources.", [], SECONDS);
+  const rejects = registry.group({
+    labels: ["gateway", "type"],
+    counters: { xds_rejects_total: "Resources that a data plane refused." },
+    histograms: {},
+  });
+  const translations = registry.group({
+    labels: [],
+    counters: {},
+    histograms: { translation_duration_seconds: { help: "From events to resources.", bounds: SECONDS } },
+  });
   return {
-    translated: (seconds) => duration.observe([], seconds),
-    refused: (gateway, type) => rejects.add([gateway, type], 1),
-    print: () => registry.print(),
+    translated: (seconds) =>
+      translations.histograms.translation_duration_seconds.observe(translations.row([]), seconds),
+    refused: (gateway, type) => rejects.counters.xds_rejects_total.add(rejects.row([gateway, type]), 1),
+    print: (format) => registry.print(format),
   };
 }

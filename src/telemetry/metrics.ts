@@ -1,5 +1,10 @@
-/** The metrics of a data plane (observability.md 2), and their text form for Prometheus. */
-import { createRegistry, type Counted, type Registry } from "./registry.ts";
+/** The metrics of a data plane (observability.md 2): what the request path tells, counted as metric-table.ts says. */
+import type { MetricFormat, Reading } from "./exposition.ts";
+import { METRICS, METRIC_PREFIX, READINGS, type MetricGroup, type ReadingName } from "./metric-table.ts";
+import { Registry, type Counted, type Group, type Readings } from "./registry.ts";
+import { Retirement } from "./retirement.ts";
+import { labelValue } from "./label-value.ts";
+import type { Row } from "./rows.ts";
 
 export interface RequestSample {
   readonly backend: string;
@@ -12,8 +17,16 @@ export interface RequestSample {
   readonly listener: string;
   readonly route: string;
   readonly routeRule: string;
+  /** Name and value of each label of `frontend.metrics`, as `customLabels` makes them. */
+  readonly extra: readonly string[];
   readonly durationSeconds: number;
+  /** From arrival to the first call of a backend; undefined: there was none. */
+  readonly requestProcessingSeconds: number | undefined;
+  /** From the head of the backend's answer to the end; undefined: there was none. */
+  readonly responseProcessingSeconds: number | undefined;
   readonly responseBytes: number;
+  /** Calls beyond the first. */
+  readonly retries: number;
   readonly llm?: LlmSample | undefined;
 }
 
@@ -27,6 +40,8 @@ export interface LlmSample {
   readonly tokens: Readonly<Record<TokenType, number | undefined>>;
 }
 
+type GroupOf<Spec> = Spec extends MetricGroup<infer C, infer H> ? Group<C, H> : never;
+
 /** Counts the connections of one place. */
 export interface ConnectionMeter {
   opened(): void;
@@ -38,114 +53,116 @@ export interface Metrics {
   /** @param protocol http, https, tcp or tls */
   connections(place: { readonly bind: string; readonly gateway: string; readonly protocol: string }): ConnectionMeter;
   request(sample: RequestSample): void;
-  /** Gauges that someone else knows are read when asked for. */
-  gauge(name: string, help: string, read: () => Iterable<{ labels: Record<string, string>; value: number }>): void;
+  /** What somebody else knows is read when it is asked for. */
+  reading(name: ReadingName, read: () => Iterable<Reading>): void;
+  /** Something that was to be reported is lost. @param way the log of the process, or a collector @param signal what it was */
+  dropped(way: "log" | "otlp", signal: string, count: number): void;
   /** A thread that served had to be replaced. */
   threadReplaced(): void;
   /** Everything counted since the last call, for `add` of the main thread's metrics. */
   take(): Counted;
   add(counted: Counted): void;
-  /** Prometheus text 0.0.4. */
-  print(): string;
+  /** What this thread alone knows, for `told` of the main thread's metrics. */
+  readings(): Readings;
+  /** @param readings undefined: the thread is no more */
+  told(thread: string, readings: Readings | undefined): void;
+  /** Forgets what was counted for routes and Binds that are gone for ten minutes. To be called every now and then. */
+  retire(present: { readonly routes: ReadonlySet<string>; readonly binds: ReadonlySet<string> }, nowMs: number): void;
+  print(format: MetricFormat): string;
 }
 
-const H = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80];
-const T = Array.from({ length: 14 }, (_, power) => 4 ** power);
-const G = Array.from({ length: 14 }, (_, power) => 0.01 * 2 ** power);
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]);
-const HTTP = [
-  "backend",
-  "protocol",
-  "method",
-  "status",
-  "reason",
-  "bind",
-  "gateway",
-  "listener",
-  "route",
-  "route_rule",
-];
-const GEN = ["gen_ai_operation_name", "gen_ai_system", "gen_ai_request_model", "gen_ai_response_model"];
-const RS = ["bind", "gateway", "listener", "route", "route_rule"];
+const PLACE_AT = METRICS.requests.labels.indexOf("bind");
 const FAILURES = new Set(["UpstreamFailure", "NoHealthyBackend", "Timeout"]);
 
 export function createMetrics(version: string): Metrics {
-  const registry: Registry = createRegistry("gwproxy_");
-  registry.counter("build_info", "Build of this process.", ["tag"], "gauge").add([version], 1);
-  const requests = registry.counter("requests_total", "Requests answered.", HTTP);
-  const bytes = registry.counter("response_bytes_total", "Bytes of answer bodies.", HTTP);
-  const failures = registry.counter("upstream_failures_total", "Requests that an upstream failed.", [
-    "backend",
-    "reason",
-  ]);
-  const duration = registry.histogram("request_duration_seconds", "From arrival to the last byte.", HTTP, H);
-  const tokens = registry.histogram(
-    "gen_ai_client_token_usage",
-    "Tokens per LLM request.",
-    ["gen_ai_token_type", ...GEN, ...RS],
-    T,
-  );
-  const generation = registry.histogram(
-    "gen_ai_server_request_duration",
-    "Duration of LLM requests.",
-    [...GEN, ...RS],
-    G,
-  );
-  const replaced = registry.counter("thread_restarts_total", "Threads that died and were replaced.", []);
-  const TCP = ["bind", "gateway", "listener", "protocol"];
-  const connections = registry.counter("downstream_connections_total", "Connections of clients taken.", TCP);
-  const received = registry.counter("downstream_received_bytes_total", "Bytes that clients sent.", TCP);
-  const sent = registry.counter("downstream_sent_bytes_total", "Bytes that clients were sent.", TCP);
-  const bounded = createBound();
+  const registry = new Registry(METRIC_PREFIX);
+  for (const [name, spec] of Object.entries(READINGS)) registry.reading(name, spec, () => []);
+  registry.reading("build_info", READINGS.build_info, () => [{ values: [version], value: 1 }]);
+  const request = createRequestCounts(registry);
+  const connections = registry.group(METRICS.connections);
+  const dropped = { log: registry.group(METRICS.logDropped), otlp: registry.group(METRICS.otlpDropped) };
+  const threads = registry.group(METRICS.threads);
+  const routes = new Retirement(registry, "route");
+  const binds = new Retirement(registry, "bind");
   return {
-    connections({ bind, gateway, protocol }) {
+    connections: ({ bind, gateway, protocol }) =>
       // Which listener a connection is for shows with its requests.
-      const labels = [bind, gateway, "unknown", protocol];
-      return {
-        opened: () => connections.add(labels, 1),
-        closed(receivedBytes, sentBytes) {
-          received.add(labels, receivedBytes);
-          sent.add(labels, sentBytes);
-        },
-      };
+      meterOf(connections, [bind, gateway, "unknown", protocol]),
+    request,
+    reading: (name, read) => registry.reading(name, READINGS[name], read),
+    dropped(way, signal, count) {
+      const { log, otlp } = dropped;
+      if (way === "log") log.counters.log_dropped_total.add(log.row([signal]), count);
+      else otlp.counters.otlp_dropped_total.add(otlp.row([signal]), count);
     },
-    request(sample) {
-      const method = METHODS.has(sample.method) ? sample.method : "other";
-      const place = [sample.bind, sample.gateway, sample.listener, sample.route, sample.routeRule];
-      const labels = [sample.backend, sample.protocol, method, String(sample.status), sample.reason, ...place];
-      requests.add(labels, 1);
-      bytes.add(labels, sample.responseBytes);
-      duration.observe(labels, sample.durationSeconds);
-      if (FAILURES.has(sample.reason)) failures.add([sample.backend, sample.reason], 1);
-      const { llm } = sample;
-      if (llm === undefined) return;
-      const model = bounded("request", llm.requestModel);
-      const gen = [llm.operation, llm.system, model, bounded("response", llm.responseModel), ...place];
-      generation.observe(gen, sample.durationSeconds);
-      for (const [type, count] of Object.entries(llm.tokens))
-        if (count !== undefined) tokens.observe([type, ...gen], count);
-    },
-    gauge: (name, help, read) => registry.gauge(name, help, read),
-    threadReplaced: () => replaced.add([], 1),
+    threadReplaced: () => threads.counters.thread_restarts_total.add(threads.row([]), 1),
     take: () => registry.take(),
     add: (counted) => registry.add(counted),
-    print: () => registry.print(),
+    readings: () => registry.readings(),
+    told: (thread, readings) => registry.told(thread, readings),
+    retire(present, nowMs) {
+      routes.review(present.routes, nowMs);
+      binds.review(present.binds, nowMs);
+    },
+    print: (format) => registry.print(format),
   };
 }
 
-const MAX_DISTINCT = 1000;
-const MAX_LENGTH = 128;
-
-/** Values that clients choose must not fill the memory: beyond a number of distinct ones they are "other". */
-function createBound(): (label: string, value: string) => string {
-  const seen = new Map<string, Set<string>>();
-  return (label, value) => {
-    let values = seen.get(label);
-    if (values === undefined) seen.set(label, (values = new Set()));
-    const cut = value.slice(0, MAX_LENGTH);
-    if (values.has(cut)) return cut;
-    if (values.size >= MAX_DISTINCT) return "other";
-    values.add(cut);
-    return cut;
+function meterOf({ row, counters }: GroupOf<typeof METRICS.connections>, labels: readonly string[]): ConnectionMeter {
+  return {
+    opened: () => counters.downstream_connections_total.add(row(labels), 1),
+    closed(receivedBytes, sentBytes) {
+      const counted = row(labels);
+      counters.downstream_received_bytes_total.add(counted, receivedBytes);
+      counters.downstream_sent_bytes_total.add(counted, sentBytes);
+    },
   };
+}
+
+function createRequestCounts(registry: Registry): (sample: RequestSample) => void {
+  const { row, counters, histograms } = registry.group(METRICS.requests);
+  const failures = registry.group(METRICS.failures);
+  const processing = registry.group(METRICS.processing);
+  const models = createModelCounts(registry);
+  // The place of a request is at the end of its labels, behind the reason.
+  const processingOf = ({ values }: Row): Row => processing.row([...values.slice(0, 2), ...values.slice(PLACE_AT)]);
+  return (sample) => {
+    const method = METHODS.has(sample.method) ? sample.method : "other";
+    const { backend, protocol, status, reason, bind, gateway, listener, route, routeRule, extra } = sample;
+    const labels = [backend, protocol, method, String(status), reason, bind, gateway, listener, route, routeRule];
+    if (extra.length > 0) labels.push(...extra);
+    const counted = row(labels);
+    counters.requests_total.add(counted, 1);
+    counters.response_bytes_total.add(counted, sample.responseBytes);
+    histograms.request_duration_seconds.observe(counted, sample.durationSeconds);
+    if (sample.retries > 0) counters.retries_total.add(counted, sample.retries);
+    if (FAILURES.has(reason)) failures.counters.upstream_failures_total.add(failures.row([backend, reason]), 1);
+    const { requestProcessingSeconds, responseProcessingSeconds, llm } = sample;
+    if (requestProcessingSeconds !== undefined) {
+      // Both have the same place: found with the one is the other.
+      const ours = (counted.partner ??= processingOf(counted));
+      processing.histograms.request_processing_seconds.observe(ours, requestProcessingSeconds);
+      if (responseProcessingSeconds !== undefined)
+        processing.histograms.response_processing_seconds.observe(ours, responseProcessingSeconds);
+    }
+    if (llm !== undefined) models(sample, llm);
+  };
+}
+
+function createModelCounts(registry: Registry): (sample: RequestSample, llm: LlmSample) => void {
+  const tokens = registry.group(METRICS.tokens);
+  const models = registry.group(METRICS.models);
+  return (sample, llm) => {
+    const model = [llm.operation, llm.system, labelValue(llm.requestModel), labelValue(llm.responseModel)];
+    const labels = [...model, ...placeOf(sample)];
+    models.histograms.gen_ai_server_request_duration.observe(models.row(labels), sample.durationSeconds);
+    for (const [type, count] of Object.entries(llm.tokens))
+      if (count !== undefined)
+        tokens.histograms.gen_ai_client_token_usage.observe(tokens.row([type, ...labels]), count);
+  };
+}
+
+function placeOf({ bind, gateway, listener, route, routeRule, extra }: RequestSample): string[] {
+  return [bind, gateway, listener, route, routeRule, ...extra];
 }

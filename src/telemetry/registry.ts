@@ -1,171 +1,196 @@
-/** Counters and histograms with labels, and their printing in the Prometheus text format 0.0.4. */
+/** Counters and histograms with labels, and what others know and tell when asked. Printed in the formats of Prometheus. */
+import {
+  printCounter,
+  printEnd,
+  printHead,
+  printHistogram,
+  printReading,
+  type MetricFormat,
+  type Reading,
+} from "./exposition.ts";
+import { LabelBounds } from "./label-bounds.ts";
+import { Rows, type CountedRow, type Row } from "./rows.ts";
+import type { HistogramSpec, MetricGroup, ReadingSpec } from "./metric-table.ts";
 
-export interface Counter {
-  /** @param labels values in the order of the label names */
-  add(labels: readonly string[], amount: number): void;
+/** Everything that is counted by one set of labels. */
+export interface Group<Counters extends string, Histograms extends string> {
+  /** @param values of the labels in their order, then name and value of each further label */
+  row(values: readonly string[]): Row;
+  readonly counters: Readonly<Record<Counters, Counter>>;
+  readonly histograms: Readonly<Record<Histograms, Histogram>>;
 }
 
-export interface Histogram {
-  observe(labels: readonly string[], value: number): void;
-}
+/** Plain data: what was counted, by the labels of its group. */
+export type Counted = readonly (readonly [labels: string, rows: readonly CountedRow[]])[];
 
-export interface Registry {
-  counter(name: string, help: string, labels: readonly string[], type?: "counter" | "gauge"): Counter;
-  histogram(name: string, help: string, labels: readonly string[], bounds: readonly number[]): Histogram;
-  gauge(name: string, help: string, read: () => Iterable<{ labels: Record<string, string>; value: number }>): void;
-  print(): string;
-  /** Everything counted since the last call, for `add` of another thread's registry with the same families. */
-  take(): Counted;
-  add(counted: Counted): void;
-}
+/** Plain data: what a thread knows, by the name of the metric. */
+export type Readings = readonly (readonly [name: string, readings: readonly Reading[]])[];
 
-/** Plain data: families by name, in each the series that moved. */
-export type Counted = readonly (readonly [family: string, series: readonly CountedSeries[]])[];
+export class Counter {
+  readonly at: number;
+  readonly bit: number;
 
-interface CountedSeries {
-  readonly key: string;
-  readonly labels: string;
-  readonly counts: readonly number[];
-  readonly sum: number;
-  readonly total: number;
-}
-
-interface Series {
-  readonly labels: string;
-  readonly counts: number[];
-  sum: number;
-  total: number;
-}
-
-/** Counters and histograms of one name. */
-class Family {
-  readonly all = new Map<string, Series>();
-  readonly #names: readonly string[];
-  readonly #size: number;
-
-  constructor(names: readonly string[], size: number) {
-    this.#names = names;
-    this.#size = size;
+  /** @param at of its number in a row @param rank among the metrics of its group */
+  constructor(at: number, rank: number) {
+    this.at = at;
+    this.bit = 1 << rank;
   }
 
-  find(values: readonly string[]): Series {
-    const key = keyOf(values);
-    let series = this.all.get(key);
-    if (series === undefined) {
-      const labels = this.#names.map((name, at) => `${name}="${escapeLabel(values[at] ?? "")}"`).join(",");
-      this.all.set(key, (series = this.#empty(labels)));
+  add(row: Row, amount: number): void {
+    row.numbers[this.at] = (row.numbers[this.at] ?? 0) + amount;
+    row.seen |= this.bit;
+  }
+}
+
+export class Histogram {
+  readonly bounds: readonly number[];
+  /** Of a count for each bound, then the sum, then the count of all. */
+  readonly at: number;
+  readonly bit: number;
+
+  constructor(at: number, rank: number, bounds: readonly number[]) {
+    this.at = at;
+    this.bit = 1 << rank;
+    this.bounds = bounds;
+  }
+
+  observe(row: Row, value: number): void {
+    const { at, bounds } = this;
+    const { numbers } = row;
+    const { length } = bounds;
+    let rank = 0;
+    while (rank < length && value > (bounds[rank] as number)) rank++; // within the bounds
+    if (rank < length) numbers[at + rank] = (numbers[at + rank] ?? 0) + 1;
+    numbers[at + length] = (numbers[at + length] ?? 0) + value;
+    numbers[at + length + 1] = (numbers[at + length + 1] ?? 0) + 1;
+    row.seen |= this.bit;
+  }
+}
+
+interface Known {
+  readonly spec: ReadingSpec;
+  read: () => Iterable<Reading>;
+}
+
+export class Registry {
+  readonly #prefix: string;
+  readonly #bounds = new LabelBounds();
+  readonly #groups = new Map<string, Rows>();
+  readonly #printers: ((format: MetricFormat) => string)[] = [];
+  readonly #known = new Map<string, Known>();
+  /** What other threads know, as they said last. */
+  readonly #told = new Map<string, ReadonlyMap<string, readonly Reading[]>>();
+
+  constructor(prefix: string) {
+    this.#prefix = prefix;
+  }
+
+  group<Counters extends string, Histograms extends string>(
+    spec: MetricGroup<Counters, Histograms>,
+  ): Group<Counters, Histograms> {
+    const { labels, clientChosen, counters, histograms } = spec;
+    const rows = new Rows(labels, clientChosen ?? [], this.#bounds);
+    this.#groups.set(labels.join(","), rows);
+    let rank = 0;
+    const counting = Object.entries<string>(counters).map(
+      ([name, help]) => [name, this.#counter(rows, { name, help, rank: rank++ })] as const,
+    );
+    const measuring = Object.entries<HistogramSpec>(histograms).map(([name, { help, bounds }]) => {
+      const histogram = new Histogram(rows.reserve(bounds.length + 2), rank++, bounds);
+      this.#printHistograms(rows, { name, help, histogram });
+      return [name, histogram] as const;
+    });
+    const group: Group<string, string> = {
+      row: rows.find.bind(rows),
+      counters: Object.fromEntries(counting),
+      histograms: Object.fromEntries(measuring),
+    };
+    // The names are those of the spec.
+    return group as Group<Counters, Histograms>;
+  }
+
+  /** Tells something that is known elsewhere whenever it is asked for; a later call of the same name replaces what is asked. */
+  reading(name: string, spec: ReadingSpec, read: () => Iterable<Reading>): void {
+    const known = this.#known.get(name);
+    if (known !== undefined) known.read = read;
+    else {
+      const added = { spec, read };
+      this.#known.set(name, added);
+      this.#printers.push((format) => this.#printReadings(name, added, format));
     }
-    return series;
   }
 
-  take(): CountedSeries[] {
-    const moved = [...this.all].map(([key, series]) => ({ key, ...series }));
-    this.all.clear();
-    return moved;
+  print(format: MetricFormat): string {
+    return this.#printers.map((print) => print(format)).join("") + printEnd(format);
   }
 
-  add(moved: readonly CountedSeries[]): void {
-    for (const { key, labels, counts, sum, total } of moved) {
-      let series = this.all.get(key);
-      if (series === undefined) this.all.set(key, (series = this.#empty(labels)));
-      for (const [at, count] of counts.entries()) series.counts[at] = (series.counts[at] ?? 0) + count;
-      series.sum += sum;
-      series.total += total;
-    }
+  /** Everything counted since the last call, for `add` of another thread's registry with the same groups. */
+  take(): Counted {
+    return Array.from(this.#groups, ([labels, rows]) => [labels, rows.take()] as const).filter(
+      ([, rows]) => rows.length > 0,
+    );
   }
 
-  #empty(labels: string): Series {
-    return { labels, counts: Array.from({ length: this.#size }, () => 0), sum: 0, total: 0 };
+  add(counted: Counted): void {
+    for (const [labels, rows] of counted) this.#groups.get(labels)?.add(rows);
+  }
+
+  /** What this thread knows a part of, for `told` of another thread's registry. */
+  readings(): Readings {
+    return [...this.#known]
+      .filter(([, { spec }]) => spec.ofThreads === true)
+      .map(([name, { read }]) => [name, [...read()]] as const);
+  }
+
+  /** @param readings undefined: the thread is no more */
+  told(thread: string, readings: Readings | undefined): void {
+    if (readings === undefined) this.#told.delete(thread);
+    else this.#told.set(thread, new Map(readings));
+  }
+
+  /** Forgets what was counted for such a value. */
+  forget(label: string, values: ReadonlySet<string>): void {
+    for (const rows of this.#groups.values()) rows.forget(label, values);
+  }
+
+  /** What a label stands for at the moment. */
+  valuesOf(label: string): Set<string> {
+    return new Set([...this.#groups.values()].flatMap((rows) => rows.valuesOf(label)));
+  }
+
+  #counter(rows: Rows, { name, help, rank }: { name: string; help: string; rank: number }): Counter {
+    const full = this.#prefix + name;
+    const counter = new Counter(rows.reserve(1), rank);
+    this.#printers.push((format) => {
+      const lines = rows.seen(counter.bit).map((row) => printCounter(full, rows.labels, row, counter.at));
+      return printHead(full, "counter", help, format) + lines.join("");
+    });
+    return counter;
+  }
+
+  #printHistograms(rows: Rows, { name, help, histogram }: { name: string; help: string; histogram: Histogram }): void {
+    const full = this.#prefix + name;
+    const { at, bounds, bit } = histogram;
+    this.#printers.push((format) => {
+      const lines = rows.seen(bit).map((row) => printHistogram(full, rows.labels, row, { at, bounds, format }));
+      return printHead(full, "histogram", help, format) + lines.join("");
+    });
+  }
+
+  #printReadings(name: string, { spec, read }: Known, format: MetricFormat): string {
+    const full = this.#prefix + name;
+    const others = Array.from(this.#told.values(), (told) => told.get(name) ?? []).flat();
+    const lines = sums([...read(), ...others]).map((reading) => printReading(full, spec.labels, reading));
+    return printHead(full, spec.type, spec.help, format) + lines.join("");
   }
 }
 
-/** Cannot occur in a label value that came over HTTP. */
-const SEPARATOR = "\u0000";
-
-export function createRegistry(prefix: string): Registry {
-  const printers: (() => string)[] = [];
-  const families = new Map<string, Family>();
-  const head = (name: string, help: string, type: string): string =>
-    `# HELP ${prefix}${name} ${help}\n# TYPE ${prefix}${name} ${type}\n`;
-  return {
-    counter(name, help, labels, type = "counter") {
-      const family = new Family(labels, 0);
-      // What does not count up is this process's own.
-      if (type === "counter") families.set(name, family);
-      printers.push(() => {
-        const lines = [...family.all.values()].map((series) => printCounter(`${prefix}${name}`, series));
-        return head(name, help, type) + lines.join("");
-      });
-      return {
-        add(values, amount) {
-          family.find(values).sum += amount;
-        },
-      };
-    },
-    histogram(name, help, labels, bounds) {
-      const family = new Family(labels, bounds.length);
-      families.set(name, family);
-      printers.push(
-        () =>
-          head(name, help, "histogram") +
-          [...family.all.values()].map((series) => printHistogram(`${prefix}${name}`, bounds, series)).join(""),
-      );
-      return {
-        observe(values, value) {
-          const series = family.find(values);
-          const at = bounds.findIndex((bound) => value <= bound);
-          if (at >= 0) series.counts[at] = (series.counts[at] ?? 0) + 1;
-          series.sum += value;
-          series.total++;
-        },
-      };
-    },
-    gauge(name, help, read) {
-      printers.push(() => head(name, help, "gauge") + printGauge(`${prefix}${name}`, read()));
-    },
-    print: () => printers.map((print) => print()).join(""),
-    take: () => [...families].map(([name, family]) => [name, family.take()] as const),
-    add(counted) {
-      for (const [name, moved] of counted) families.get(name)?.add(moved);
-    },
-  };
-}
-
-let latest: readonly string[] = [];
-let latestKey = "";
-
-/** A request is counted in several families with one array of labels: its key is built and hashed once. */
-function keyOf(values: readonly string[]): string {
-  if (values !== latest) {
-    latest = values;
-    latestKey = values.join(SEPARATOR);
+/** Threads that know parts of the same thing say it under the same labels. */
+function sums(readings: readonly Reading[]): Reading[] {
+  const byKey = new Map<string, Reading>();
+  for (const { values, value } of readings) {
+    const key = JSON.stringify(values);
+    byKey.set(key, { values, value: value + (byKey.get(key)?.value ?? 0) });
   }
-  return latestKey;
-}
-
-function printCounter(name: string, { labels, sum }: Series): string {
-  return `${name}${labels === "" ? "" : `{${labels}}`} ${sum}\n`;
-}
-
-function printGauge(name: string, values: Iterable<{ labels: Record<string, string>; value: number }>): string {
-  const lines = [...values].map(({ labels, value }) => {
-    const text = Object.entries(labels)
-      .map(([label, given]) => `${label}="${escapeLabel(given)}"`)
-      .join(",");
-    return `${name}${text === "" ? "" : `{${text}}`} ${value}\n`;
-  });
-  return lines.join("");
-}
-
-function printHistogram(name: string, bounds: readonly number[], { labels, counts, sum, total }: Series): string {
-  let below = 0;
-  const lines = bounds.map((bound, at) => {
-    below += counts[at] ?? 0;
-    return `${name}_bucket{${labels},le="${bound}"} ${below}\n`;
-  });
-  return `${lines.join("")}${name}_bucket{${labels},le="+Inf"} ${total}\n${name}_sum{${labels}} ${sum}\n${name}_count{${labels}} ${total}\n`;
-}
-
-function escapeLabel(value: string): string {
-  return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+  return [...byKey.values()];
 }

@@ -63,7 +63,7 @@ export async function runController(options: ControllerOptions): Promise<void> {
   const health = await startHealthServer(options.healthAddress, () => synced);
   const measured = await startMetricsServer({
     address: options.metricsAddress,
-    render: () => Promise.resolve(metrics.print()),
+    render: (format) => Promise.resolve(metrics.print(format)),
   });
   const sink: SourceSink = {
     apply: (events) => core.apply(events),

@@ -51,9 +51,9 @@ export async function startDataPlane(options: DataPlaneOptions, processLog: Proc
     }),
     await startMetricsServer({
       address: options.metricsAddress,
-      async render() {
+      async render(format) {
         await proxy.refresh();
-        return metrics.print();
+        return metrics.print(format);
       },
     }),
     await startReadinessServer({ address: options.readinessAddress, pending: () => [...pending] }),

@@ -89,7 +89,7 @@ function taken(): void {
 
 async function collect(): Promise<Collected> {
   const { endpoints } = await proxy.state();
-  return { counted: metrics.take(), endpoints };
+  return { counted: metrics.take(), readings: metrics.readings(), endpoints };
 }
 
 setInterval(() => void main.ask("counted", metrics.take()), COLLECT_INTERVAL_MS).unref();

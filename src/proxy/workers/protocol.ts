@@ -1,7 +1,7 @@
 /** What the main thread and its workers say to each other. Resources travel encoded; each worker compiles them for itself. */
 import { decodeMessage, encodeMessage } from "../../ir/encode.ts";
 import type { ApplyResult, Resource, ResourceType, ResourceUpdate } from "../../ir/resource.ts";
-import type { Counted } from "../../telemetry/registry.ts";
+import type { Counted, Readings } from "../../telemetry/registry.ts";
 import type { Whereabouts } from "../backends/endpoints.ts";
 import type { EndpointDump } from "../backends/endpoint-dump.ts";
 import type { OpenListener } from "../binds.ts";
@@ -51,6 +51,8 @@ export interface WorkerProtocol {
 
 export interface Collected {
   readonly counted: Counted;
+  /** What the thread alone knows. */
+  readonly readings: Readings;
   readonly endpoints: readonly EndpointDump[];
 }
 

@@ -102,8 +102,8 @@ class WorkerPool implements Workers {
           counted: (counted) => void metrics?.add(counted),
         },
       );
-    metrics?.gauge("endpoint_health", "Health of an endpoint, 0 to 1.", () =>
-      this.#endpoints.map(({ backend, endpoint, health }) => ({ labels: { backend, endpoint }, value: health })),
+    metrics?.reading("endpoint_health", () =>
+      this.#endpoints.map(({ backend, endpoint, health }) => ({ values: [backend, endpoint], value: health })),
     );
     const backoffs = Array.from({ length: count }, () =>
       createBackoff({ initialMs: FIRST_WAIT_MS, maxMs: LONGEST_WAIT_MS }),
@@ -139,8 +139,10 @@ class WorkerPool implements Workers {
   }
 
   async #collect(thread: WorkerThread): Promise<void> {
-    const { counted, endpoints } = await thread.channel.ask("collect", undefined);
+    const { counted, readings, endpoints } = await thread.channel.ask("collect", undefined);
     this.#options.metrics?.add(counted);
+    // One that died meanwhile knows nothing any more.
+    if (this.threads.has(thread)) this.#options.metrics?.told(String(thread.number), readings);
     // What is known of endpoints is in shared memory: each worker tells the same.
     this.#endpoints = endpoints;
   }
@@ -230,6 +232,7 @@ class WorkerPool implements Workers {
     this.threads.delete(thread);
     this.#shared.endpoints.forget(thread.number);
     this.#shared.buckets.forget(thread.number);
+    this.#options.metrics?.told(String(thread.number), undefined);
     if (this.#stopped) return;
     this.#options.metrics?.threadReplaced();
     if (this.#clock.now() - bornAtMs > STABLE_MS) backoff.reset();

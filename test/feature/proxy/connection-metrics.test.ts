@@ -50,7 +50,7 @@ async function serve(t: TestContext, ...resources: readonly Resource[]): Promise
     value(name, protocol) {
       const labels = `bind="${BIND}",gateway="default/gw",listener="unknown",protocol="${protocol}"`;
       const line = metrics
-        .print()
+        .print("prometheus")
         .split("\n")
         .find((each) => each.startsWith(`gwproxy_${name}{${labels}} `));
       return line === undefined ? undefined : Number(line.split(" ").at(-1));

@@ -39,12 +39,12 @@ test("several threads serve one port, and what they count is one account", async
   const plane = await startWorkers(t, [listener(), route("r", [to("b")]), staticBackend("b", upstream.port)]);
   const clients = await connections(t, plane.port);
   await plane.workers.refresh();
-  const text = plane.metrics.print();
+  const text = plane.metrics.print("prometheus");
   assert.match(text, new RegExp(`^gwproxy_requests_total\\{.*status="200".*\\} ${clients.length}$`, "m"));
   assert.match(text, new RegExp(`^gwproxy_request_duration_seconds_count\\{.*\\} ${clients.length}$`, "m"));
   // What is counted is handed over once.
   await plane.workers.refresh();
-  assert.equal(plane.metrics.print().split("requests_total{")[1], text.split("requests_total{")[1]);
+  assert.equal(plane.metrics.print("prometheus").split("requests_total{")[1], text.split("requests_total{")[1]);
   assert.match(text, /^gwproxy_build_info\{tag="test"\} 1$/m);
 });
 
@@ -106,7 +106,7 @@ test("a thread that dies loses its own connections alone, and its successor serv
   const others = await connections(t, plane.port);
   for (const client of others) assert.match(client.text(), /^HTTP\/1\.1 404/);
   await plane.workers.refresh();
-  assert.match(plane.metrics.print(), /^gwproxy_thread_restarts_total 1$/m);
+  assert.match(plane.metrics.print("prometheus"), /^gwproxy_thread_restarts_total 1$/m);
 });
 
 test("an endpoint that one thread puts out of rotation is out for all of them", async (t) => {

@@ -1,0 +1,244 @@
+/**
+ * Every metric of a data plane (observability.md 2): what it is called, what it counts, by what. The registry, the page
+ * docs/reference/metrics.md and the names that labels of users may not take are all made from this table.
+ */
+
+export const METRIC_PREFIX = "gwproxy_";
+
+/** Where a request was served. Metrics that have these have the labels of `frontend.metrics` too. */
+const PLACE = ["bind", "gateway", "listener", "route", "route_rule"];
+const CLIENT_CONNECTION = ["bind", "gateway", "listener", "protocol"];
+const MODEL = ["gen_ai_operation_name", "gen_ai_system", "gen_ai_request_model", "gen_ai_response_model"];
+
+/** One set of labels, and all that is counted by it. */
+export interface MetricGroup<Counters extends string = string, Histograms extends string = string> {
+  readonly labels: readonly string[];
+  /** Those whose values clients choose. */
+  readonly clientChosen?: readonly string[];
+  /** What each counts. */
+  readonly counters: Readonly<Record<Counters, string>>;
+  readonly histograms: Readonly<Record<Histograms, HistogramSpec>>;
+}
+
+export interface HistogramSpec {
+  readonly help: string;
+  /** Upper ends of the buckets, ascending, without infinity. */
+  readonly bounds: readonly number[];
+}
+
+/** What is not counted but known, and read when somebody asks. */
+export interface ReadingSpec {
+  readonly type: "counter" | "gauge";
+  readonly labels: readonly string[];
+  readonly help: string;
+  /** Every thread knows a part of it, or one of its own. */
+  readonly ofThreads?: boolean;
+}
+
+/** Seconds of requests. */
+const H = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80];
+/** Seconds until something is connected. */
+const C = [0.0005, 0.0015, 0.0043, 0.0126, 0.0368, 0.108, 0.316, 0.924, 2.71, 8];
+/** Seconds of our own work. */
+const P = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25];
+/** Tokens. */
+const T = Array.from({ length: 14 }, (_, power) => 4 ** power);
+/** Seconds of a model: whole answers, one token, the first token. */
+const G = Array.from({ length: 14 }, (_, power) => 0.01 * 2 ** power);
+const O = [0.001, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5];
+const F = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+
+interface MetricTable {
+  readonly requests: MetricGroup<
+    "requests_total" | "response_bytes_total" | "retries_total",
+    "request_duration_seconds"
+  >;
+  readonly processing: MetricGroup<never, "request_processing_seconds" | "response_processing_seconds">;
+  readonly tokens: MetricGroup<never, "gen_ai_client_token_usage">;
+  readonly models: MetricGroup<
+    never,
+    "gen_ai_server_request_duration" | "gen_ai_server_time_per_output_token" | "gen_ai_server_time_to_first_token"
+  >;
+  readonly connections: MetricGroup<
+    "downstream_connections_total" | "downstream_received_bytes_total" | "downstream_sent_bytes_total",
+    "tls_handshake_duration_seconds"
+  >;
+  readonly connects: MetricGroup<never, "upstream_connect_duration_seconds">;
+  readonly calls: MetricGroup<never, "upstream_call_duration_seconds">;
+  readonly failures: MetricGroup<"upstream_failures_total", never>;
+  readonly ejections: MetricGroup<"endpoint_ejections_total", never>;
+  readonly logDropped: MetricGroup<"log_dropped_total", never>;
+  readonly otlpDropped: MetricGroup<"otlp_dropped_total", never>;
+  readonly controllerStreams: MetricGroup<"xds_connection_terminations_total", never>;
+  readonly controllerMessages: MetricGroup<"xds_message_total" | "xds_message_bytes_total", never>;
+  readonly threads: MetricGroup<"thread_restarts_total", never>;
+}
+
+export const METRICS: MetricTable = {
+  requests: {
+    labels: ["backend", "protocol", "method", "status", "reason", ...PLACE],
+    counters: {
+      requests_total: "Requests answered.",
+      response_bytes_total: "Bytes of answer bodies.",
+      retries_total: "Calls of a backend that were made again, of all requests.",
+    },
+    histograms: { request_duration_seconds: { help: "From arrival to the last byte.", bounds: H } },
+  },
+  processing: {
+    labels: ["backend", "protocol", ...PLACE],
+    counters: {},
+    histograms: {
+      request_processing_seconds: { help: "From arrival to the first call of a backend.", bounds: P },
+      response_processing_seconds: { help: "From the head of the backend's answer to the last byte.", bounds: P },
+    },
+  },
+  tokens: {
+    labels: ["gen_ai_token_type", ...MODEL, ...PLACE],
+    clientChosen: ["gen_ai_request_model", "gen_ai_response_model"],
+    counters: {},
+    histograms: { gen_ai_client_token_usage: { help: "Tokens per LLM request.", bounds: T } },
+  },
+  models: {
+    labels: [...MODEL, ...PLACE],
+    clientChosen: ["gen_ai_request_model", "gen_ai_response_model"],
+    counters: {},
+    histograms: {
+      gen_ai_server_request_duration: { help: "Seconds of LLM requests.", bounds: G },
+      gen_ai_server_time_per_output_token: { help: "Seconds per token after the first one.", bounds: O },
+      gen_ai_server_time_to_first_token: { help: "Seconds until a stream brings its first token.", bounds: F },
+    },
+  },
+  connections: {
+    labels: CLIENT_CONNECTION,
+    counters: {
+      downstream_connections_total: "Connections of clients taken.",
+      downstream_received_bytes_total: "Bytes that clients sent.",
+      downstream_sent_bytes_total: "Bytes that clients were sent.",
+    },
+    histograms: { tls_handshake_duration_seconds: { help: "TLS handshakes with clients.", bounds: C } },
+  },
+  connects: {
+    labels: ["transport"],
+    counters: {},
+    histograms: {
+      upstream_connect_duration_seconds: { help: "From the look-up of a name to a usable connection.", bounds: C },
+    },
+  },
+  calls: {
+    labels: ["kind", "subtype"],
+    counters: {},
+    histograms: { upstream_call_duration_seconds: { help: "From a call to the head of its answer.", bounds: H } },
+  },
+  failures: {
+    labels: ["backend", "reason"],
+    counters: { upstream_failures_total: "Requests that an upstream failed." },
+    histograms: {},
+  },
+  ejections: {
+    labels: ["backend"],
+    counters: { endpoint_ejections_total: "Endpoints put out of rotation." },
+    histograms: {},
+  },
+  logDropped: {
+    labels: ["signal"],
+    counters: { log_dropped_total: "Lines that were given up because their reader did not keep up." },
+    histograms: {},
+  },
+  otlpDropped: {
+    labels: ["signal"],
+    counters: { otlp_dropped_total: "Records and spans that no collector took." },
+    histograms: {},
+  },
+  controllerStreams: {
+    labels: ["reason"],
+    counters: { xds_connection_terminations_total: "Streams of configuration that ended." },
+    histograms: {},
+  },
+  controllerMessages: {
+    labels: ["url"],
+    counters: {
+      xds_message_total: "Messages of the controller.",
+      xds_message_bytes_total: "Bytes of the messages of the controller.",
+    },
+    histograms: {},
+  },
+  threads: {
+    labels: [],
+    counters: { thread_restarts_total: "Threads that died and were replaced." },
+    histograms: {},
+  },
+};
+
+export type ReadingName =
+  | "build_info"
+  | "config_synchronized"
+  | "endpoint_health"
+  | "upstream_pool_connections"
+  | "nodejs_eventloop_lag_seconds"
+  | "nodejs_eventloop_lag_max_seconds"
+  | "nodejs_eventloop_utilization_ratio"
+  | "nodejs_heap_used_bytes"
+  | "nodejs_heap_total_bytes"
+  | "nodejs_external_memory_bytes"
+  | "nodejs_active_handles"
+  | "process_cpu_seconds_total"
+  | "process_resident_memory_bytes"
+  | "process_start_time_seconds";
+
+export const READINGS: Readonly<Record<ReadingName, ReadingSpec>> = {
+  build_info: { type: "gauge", labels: ["tag"], help: "Build of this process; always 1." },
+  config_synchronized: { type: "gauge", labels: [], help: "Whether the configuration in force is followed: 1 or 0." },
+  endpoint_health: { type: "gauge", labels: ["backend", "endpoint"], help: "Health of an endpoint, 0 to 1." },
+  upstream_pool_connections: {
+    type: "gauge",
+    labels: ["backend", "state"],
+    help: "Connections to a backend: active ones serve a request, idle ones wait for one.",
+    ofThreads: true,
+  },
+  nodejs_eventloop_lag_seconds: {
+    type: "gauge",
+    labels: ["thread"],
+    help: "How late the event loop was since the last reading, on average.",
+    ofThreads: true,
+  },
+  nodejs_eventloop_lag_max_seconds: {
+    type: "gauge",
+    labels: ["thread"],
+    help: "How late the event loop was since the last reading, at most.",
+    ofThreads: true,
+  },
+  nodejs_eventloop_utilization_ratio: {
+    type: "gauge",
+    labels: ["thread"],
+    help: "Share of the time since the last reading in which the event loop was busy.",
+    ofThreads: true,
+  },
+  nodejs_heap_used_bytes: { type: "gauge", labels: ["thread"], help: "Heap in use.", ofThreads: true },
+  nodejs_heap_total_bytes: { type: "gauge", labels: ["thread"], help: "Heap taken from the system.", ofThreads: true },
+  nodejs_external_memory_bytes: {
+    type: "gauge",
+    labels: ["thread"],
+    help: "Memory outside the heap that objects hold, buffers included.",
+    ofThreads: true,
+  },
+  nodejs_active_handles: { type: "gauge", labels: ["thread"], help: "Sockets, timers and the like.", ofThreads: true },
+  process_cpu_seconds_total: { type: "counter", labels: [], help: "CPU time of all threads." },
+  process_resident_memory_bytes: { type: "gauge", labels: [], help: "Memory that the process holds." },
+  process_start_time_seconds: { type: "gauge", labels: [], help: "Start of the process, in seconds since 1970." },
+};
+
+/** The table as its most general type, for those who walk it. */
+export const GROUPS: readonly MetricGroup[] = Object.values(METRICS);
+
+/** Labels are added to what has all of these. */
+export function isOfRequests({ labels }: MetricGroup): boolean {
+  return PLACE.every((label) => labels.includes(label));
+}
+
+/** Labels of Prometheus itself, and of metrics of requests that are still to come (guards, MCP): what is taken must not grow. */
+const RESERVED = ["le", "quantile", "phase", "action", "resource_type", "server", "resource"];
+
+/** What a label of a user may not be called, because a metric that it is added to has one of that name. */
+export function takenLabels(): readonly string[] {
+  return [...new Set([...GROUPS.filter(isOfRequests).flatMap(({ labels }) => labels), ...RESERVED])].sort();
+}

@@ -1,0 +1,126 @@
+/**
+ * What is counted by one set of labels: a row for each combination of values, with the numbers of all counters and
+ * histograms that share the labels, so that a request is looked up once. Values that clients choose are bounded.
+ */
+import { OTHER, type LabelBounds } from "./label-bounds.ts";
+import { SEPARATOR } from "./label-value.ts";
+
+/** Plain data: a row that moved. */
+export interface CountedRow {
+  readonly values: readonly string[];
+  readonly seen: number;
+  readonly numbers: readonly number[];
+}
+
+export class Row {
+  /** Of the labels in their order, then name and value of each further label. */
+  readonly values: readonly string[];
+  readonly numbers: number[];
+  /** One bit for each metric that has a number here. */
+  seen = 0;
+  /** The row of another group for the same request, once somebody has looked for it. */
+  partner: Row | undefined = undefined;
+  #text: string | undefined;
+
+  constructor(values: readonly string[], size: number) {
+    this.values = values;
+    this.numbers = Array.from({ length: size }, () => 0);
+  }
+
+  /** As they are printed. @param labels names of the first values */
+  text(labels: readonly string[]): string {
+    return (this.#text ??= labelText(labels, this.values));
+  }
+}
+
+/** Beyond as many, clients cannot make new ones. */
+const MAX_ROWS = 10_000;
+
+export class Rows {
+  readonly labels: readonly string[];
+  readonly all: Map<string, Row> = new Map();
+  readonly #bounds: LabelBounds;
+  /** Places of the values that clients choose; behind the last label all are. */
+  readonly #chosen: ReadonlySet<number>;
+  #size = 0;
+
+  constructor(labels: readonly string[], clientChosen: readonly string[], bounds: LabelBounds) {
+    this.labels = labels;
+    this.#bounds = bounds;
+    this.#chosen = new Set(clientChosen.map((label) => labels.indexOf(label)));
+  }
+
+  /** @returns where the numbers of one more metric begin in a row */
+  reserve(numbers: number): number {
+    const at = this.#size;
+    this.#size += numbers;
+    return at;
+  }
+
+  /** @param values as in a Row */
+  find(values: readonly string[]): Row {
+    return this.all.get(values.join(SEPARATOR)) ?? this.#admit(values);
+  }
+
+  take(): CountedRow[] {
+    const moved = Array.from(this.all.values(), ({ values, seen, numbers }) => ({ values, seen, numbers }));
+    this.all.clear();
+    return moved;
+  }
+
+  add(moved: readonly CountedRow[]): void {
+    for (const { values, seen, numbers } of moved) {
+      const row = this.find(values);
+      row.seen |= seen;
+      for (const [at, number] of numbers.entries()) row.numbers[at] = (row.numbers[at] ?? 0) + number;
+    }
+  }
+
+  /** Those that have a number of the metric. */
+  seen(bit: number): Row[] {
+    return [...this.all.values()].filter((row) => (row.seen & bit) !== 0);
+  }
+
+  /** What the label stands for in each row; nothing when it is none of them. */
+  valuesOf(label: string): string[] {
+    const at = this.labels.indexOf(label);
+    return at < 0 ? [] : Array.from(this.all.values(), ({ values }) => values[at] ?? "");
+  }
+
+  /** Forgets the rows with such a value of the label. */
+  forget(label: string, values: ReadonlySet<string>): void {
+    const at = this.labels.indexOf(label);
+    if (at < 0) return;
+    for (const [key, row] of this.all) if (values.has(row.values[at] ?? "")) this.all.delete(key);
+  }
+
+  #admit(values: readonly string[]): Row {
+    const bounded = this.#choose(values, (label, value) => this.#bounds.admit(label, value));
+    const known = this.all.get(bounded.join(SEPARATOR));
+    if (known !== undefined) return known;
+    const kept = this.all.size < MAX_ROWS ? bounded : this.#choose(values, () => OTHER);
+    const key = kept.join(SEPARATOR);
+    let row = this.all.get(key);
+    if (row === undefined) this.all.set(key, (row = new Row(kept, this.#size)));
+    return row;
+  }
+
+  /** With other values in place of those that clients have chosen. */
+  #choose(values: readonly string[], choose: (label: string, value: string) => string): string[] {
+    const { length } = this.labels;
+    return values.map((value, at) => {
+      if (at < length) return this.#chosen.has(at) ? choose(this.labels[at] ?? "", value) : value;
+      return (at - length) % 2 === 0 ? value : choose(values[at - 1] ?? "", value);
+    });
+  }
+}
+
+export function labelText(labels: readonly string[], values: readonly string[]): string {
+  const pairs = labels.map((label, at) => pair(label, values[at] ?? ""));
+  for (let at = labels.length; at < values.length; at += 2) pairs.push(pair(values[at] ?? "", values[at + 1] ?? ""));
+  return pairs.join(",");
+}
+
+function pair(label: string, value: string): string {
+  return `${label}="${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
+}

@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createMetrics, type LlmSample, type Metrics, type RequestSample } from "../../../src/telemetry/metrics.ts";
+import { parseExposition, type Sample } from "../../support/exposition.ts";
+
+const REQUEST: RequestSample = {
+  backend: "default/b",
+  protocol: "http",
+  method: "GET",
+  status: 200,
+  reason: "Upstream",
+  bind: "80/default/gw",
+  gateway: "default/gw",
+  listener: "http",
+  route: "default/r",
+  routeRule: "0",
+  extra: [],
+  durationSeconds: 0.003,
+  requestProcessingSeconds: 0.0002,
+  responseProcessingSeconds: 0.001,
+  responseBytes: 7,
+  retries: 0,
+};
+const PLACE = {
+  bind: "80/default/gw",
+  gateway: "default/gw",
+  listener: "http",
+  route: "default/r",
+  route_rule: "0",
+};
+const LLM: LlmSample = {
+  operation: "chat",
+  system: "llma",
+  requestModel: "m",
+  responseModel: "m-1",
+  tokens: { input: 5, output: 9, input_cache_read: undefined, input_cache_write: 0 },
+};
+
+function samples(metrics: Metrics, name: string): readonly Sample[] {
+  const families = parseExposition(metrics.print("prometheus"), "prometheus");
+  return [...families.values()].flatMap((family) =>
+    family.samples.filter((sample) => sample.name === `gwproxy_${name}`),
+  );
+}
+
+test("a request counts in every metric that is about it", () => {
+  const metrics = createMetrics("1.2.3");
+  metrics.request({ ...REQUEST, retries: 2 });
+  metrics.request({ ...REQUEST, method: "BREW" });
+  const labels = { backend: "default/b", protocol: "http", method: "GET", status: "200", reason: "Upstream", ...PLACE };
+  assert.deepEqual(samples(metrics, "requests_total"), [
+    { name: "gwproxy_requests_total", labels, value: 1 },
+    { name: "gwproxy_requests_total", labels: { ...labels, method: "other" }, value: 1 },
+  ]);
+  assert.deepEqual(samples(metrics, "retries_total"), [{ name: "gwproxy_retries_total", labels, value: 2 }]);
+  assert.deepEqual(
+    samples(metrics, "response_bytes_total").map(({ value }) => value),
+    [7, 7],
+  );
+  const [processing] = samples(metrics, "request_processing_seconds_sum");
+  assert.deepEqual(processing?.labels, { backend: "default/b", protocol: "http", ...PLACE });
+  assert.equal(processing?.value, 0.0004);
+  assert.equal(samples(metrics, "response_processing_seconds_count")[0]?.value, 2);
+  assert.deepEqual(samples(metrics, "build_info")[0]?.labels, { tag: "1.2.3" });
+});
+
+test("further labels are on everything about the request, its tokens too", () => {
+  const metrics = createMetrics("test");
+  metrics.request({ ...REQUEST, extra: ["tenant", "t1"], llm: LLM });
+  const all = ["requests_total", "request_processing_seconds_sum", "gen_ai_client_token_usage_sum"];
+  for (const name of [...all, "gen_ai_server_request_duration_sum", "retries_total"])
+    for (const { labels } of samples(metrics, name)) assert.equal(labels["tenant"], "t1", name);
+  assert.deepEqual(
+    samples(metrics, "gen_ai_client_token_usage_sum").map(({ labels, value }) => [labels["gen_ai_token_type"], value]),
+    [
+      ["input", 5],
+      ["output", 9],
+      ["input_cache_write", 0],
+    ],
+  );
+});
+
+test("a model's name that would break the text or the table does neither", () => {
+  const metrics = createMetrics("test");
+  metrics.request({ ...REQUEST, llm: { ...LLM, requestModel: 'a\u0000b"\ud800', responseModel: "" } });
+  const [tokens] = samples(metrics, "gen_ai_server_request_duration_count");
+  assert.equal(tokens?.labels["gen_ai_request_model"], 'a\ufffdb"\ufffd');
+  assert.equal(tokens?.labels["gen_ai_response_model"], "unknown");
+});
+
+test("what is lost is counted by what it was", () => {
+  const metrics = createMetrics("test");
+  metrics.dropped("log", "stdout", 3);
+  metrics.dropped("otlp", "traces", 2);
+  assert.deepEqual(samples(metrics, "log_dropped_total")[0], {
+    name: "gwproxy_log_dropped_total",
+    labels: { signal: "stdout" },
+    value: 3,
+  });
+  assert.equal(samples(metrics, "otlp_dropped_total")[0]?.value, 2);
+});
+
+test("series of a route or a Bind are forgotten ten minutes after it is gone", () => {
+  const metrics = createMetrics("test");
+  const present = (routes: string[], binds = ["80/default/gw"]) => ({ routes: new Set(routes), binds: new Set(binds) });
+  const counted = (): (string | undefined)[] => samples(metrics, "requests_total").map(({ labels }) => labels["route"]);
+  const MINUTE = 60_000;
+  for (const route of ["default/r", "default/gone", "default/back", "unknown"]) metrics.request({ ...REQUEST, route });
+  metrics.connections({ bind: "81/default/gw", gateway: "default/gw", protocol: "tcp" }).opened();
+  metrics.retire(present(["default/r"]), 0);
+  metrics.retire(present(["default/r", "default/back"]), 5 * MINUTE);
+  metrics.retire(present(["default/r"]), 9.9 * MINUTE);
+  assert.equal(counted().length, 4);
+  assert.equal(samples(metrics, "downstream_connections_total").length, 1);
+  metrics.retire(present(["default/r"]), 10 * MINUTE);
+  assert.deepEqual(counted(), ["default/r", "default/back", "unknown"]);
+  assert.equal(samples(metrics, "request_duration_seconds_count").length, 3);
+  assert.equal(samples(metrics, "request_processing_seconds_count").length, 3);
+  assert.equal(samples(metrics, "downstream_connections_total").length, 0);
+  metrics.retire(present(["default/r"]), 20 * MINUTE);
+  assert.deepEqual(counted(), ["default/r", "unknown"]);
+  // It counts from nothing when it is there again.
+  metrics.request({ ...REQUEST, route: "default/gone" });
+  assert.deepEqual(
+    samples(metrics, "requests_total").map(({ value }) => value),
+    [1, 1, 1],
+  );
+});
