@@ -39,9 +39,10 @@ verify: check ## Everything that must hold without running a test: generated fil
 	node codegen/main.ts --verify
 	node test/fields/main.ts --verify
 
-testbed: install ## Build what tests run against (etcd, kube-apiserver, kubectl, ratelimit, an ext server) into a cache outside the checkout
+testbed: install ## Build what tests run against (etcd, kube-apiserver, kubectl, ratelimit, an ext server, a collector) into a cache outside the checkout
 	bash test/testbed/build.sh kubernetes
 	bash test/testbed/build.sh services
+	bash test/testbed/build.sh telemetry
 
 test: install testbed ## Run the tests: unit, feature and against a real API server
 	node --import tsx --test --test-concurrency=2 --test-timeout=300000 $(TESTS)

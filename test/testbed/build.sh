@@ -2,10 +2,10 @@
 # build.sh [--print] [PART]: builds programs from Go modules into a cache outside the checkout and prints the folder that
 # holds them. What is there already is kept; --print only prints. Parts: kubernetes (the default: etcd, kube-apiserver,
 # kubectl), node (beside them: kube-controller-manager, kube-scheduler, kubelet, kube-proxy, pause), conformance (the
-# Gateway API suite and its echo server), services (ratelimit, redis, ext: what policies call) and protocols (h2spec and
-# the client and server of gRPC's interoperability cases). The cache of kubernetes and node is $GWPROXY_TESTBED, or a
-# folder named after the versions under ~/.cache; the others are named after their sums. Needs: go, and some minutes the
-# first time.
+# Gateway API suite and its echo server), services (ratelimit, redis, ext: what policies call), telemetry (an OpenTelemetry
+# collector) and protocols (h2spec and the client and server of gRPC's interoperability cases). The cache of kubernetes
+# and node is $GWPROXY_TESTBED, or a folder named after the versions under ~/.cache; the others are named after their
+# sums. Needs: go, and some minutes the first time.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -42,7 +42,7 @@ print_only=
 [ "${1:-}" != --print ] || { print_only=1; shift; }
 part=${1:-kubernetes}
 
-if [ "$part" = services ] || [ "$part" = conformance ] || [ "$part" = protocols ]; then
+if [[ " services telemetry conformance protocols " == *" $part "* ]]; then
   sums=$(find "$here/$part" -type f | LC_ALL=C sort | xargs cat | openssl dgst -sha256 -r | cut -c1-8)
   bin=${XDG_CACHE_HOME:-$HOME/.cache}/gwproxy-testbed/$part-$sums/bin
 fi
@@ -70,13 +70,16 @@ if [ -z "$print_only" ]; then
       build redis services "-s -w" ./redis
       build ext services "-s -w" ./ext
       ;;
+    telemetry)
+      build collector telemetry "-s -w" ./collector
+      ;;
     protocols)
       build h2spec protocols "-s -w" github.com/summerwind/h2spec/cmd/h2spec
       build grpc-client protocols "-s -w" google.golang.org/grpc/interop/client
       build grpc-server protocols "-s -w" google.golang.org/grpc/interop/server
       ;;
     *)
-      echo "build.sh: unknown part $part; there are kubernetes, node, conformance, services and protocols" >&2
+      echo "build.sh: unknown part $part; there are kubernetes, node, conformance, services, telemetry and protocols" >&2
       exit 2
       ;;
   esac
