@@ -134,7 +134,15 @@ export class Binds {
     const http2 = createHttp2(engine);
     const choose = (visit: TcpVisit): ByteDestination => configuration.bytesOf(message, visit);
     const reports = (): Frontend["reports"] => frontend().reports;
-    const tcp = new TcpEngine({ log, bind, upstream, choose, reports, onFinished: this.#options.onConnectionFinished });
+    const tcp = new TcpEngine({
+      log,
+      clock,
+      bind,
+      upstream,
+      choose,
+      reports,
+      onFinished: this.#options.onConnectionFinished,
+    });
     const tls = (): ReturnType<Configuration["tlsOf"]> => configuration.tlsOf(bind);
     // Keys are "port/namespace/gateway".
     const bindOf = (other: number): Acceptor | undefined =>

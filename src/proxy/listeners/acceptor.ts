@@ -9,7 +9,7 @@ import { ProxyError } from "../errors.ts";
 import type { Announced, Announcement } from "./announced.ts";
 import { helloOf } from "./client-hello.ts";
 import { readConnect } from "./connect-head.ts";
-import type { Engine } from "./engine.ts";
+import type { Engine, Served } from "./engine.ts";
 import type { Frontend } from "./frontend.ts";
 import { lookAhead } from "./first-bytes.ts";
 import { peerOf, type Env, type Peer } from "./peer.ts";
@@ -130,17 +130,18 @@ function unwrapperOf(protocol: Protocol, parts: AcceptorParts): (socket: Socket)
     case Protocol.HTTPS: {
       const onSecure = (socket: TLSSocket): void => {
         if (!isAdmitted(socket, parts)) return;
-        parts.secured.add(socket, (socket.alpnProtocol === "h2" ? http2 : http1).take(socket), tls());
+        const serverName = (socket.servername || "").toLowerCase();
+        parts.secured.add(socket, serverName, (socket.alpnProtocol === "h2" ? http2 : http1).take(socket), tls());
       };
       const layer = new TlsLayer({ log, tls, protocols: ["h2", "http/1.1"], alerts: true, onSecure });
       return (socket) => layer.accept(socket);
     }
     case Protocol.TLS: {
-      const onSecure = (socket: TLSSocket): void => takeBytes(socket, socket.servername || "", parts);
+      const onSecure = (socket: TLSSocket): void => takeSecured(socket, (socket.servername || "").toLowerCase(), parts);
       return acceptByName(parts, new TlsLayer({ log, tls, protocols: [], alerts: false, onSecure }));
     }
     case Protocol.TCP:
-      return (socket) => takeBytes(socket, "", parts);
+      return (socket) => void takeBytes(socket, "", parts);
     default:
       throw new ConfigError("a Bind of a protocol unknown to this version");
   }
@@ -158,9 +159,14 @@ function isAdmitted(
   return false;
 }
 
-function takeBytes(socket: Socket, serverName: string, parts: AcceptorParts): void {
+function takeBytes(socket: Socket, serverName: string, parts: AcceptorParts): Served | undefined {
   const peer = peerOf(socket, parts, parts.frontend(), serverName);
-  if (isAdmitted(socket, parts, peer)) void parts.tcp.take(socket, peer);
+  return isAdmitted(socket, parts, peer) ? parts.tcp.take(socket, peer) : undefined;
+}
+
+function takeSecured(socket: Socket, serverName: string, parts: AcceptorParts): void {
+  const served = takeBytes(socket, serverName, parts);
+  if (served !== undefined) parts.secured.add(socket, serverName, served, parts.tls());
 }
 
 /** The server name says whether the handshake is ours or the backend's. */
@@ -172,7 +178,7 @@ function acceptByName(parts: AcceptorParts, layer: TlsLayer): (socket: Socket) =
       helloOf,
       (hello) => {
         const serverName = hello === "invalid" ? "" : hello.serverName.toLowerCase();
-        if (hello !== "invalid" && tls().find(serverName)?.passthrough === true) takeBytes(socket, serverName, parts);
+        if (hello !== "invalid" && tls().find(serverName)?.passthrough === true) takeSecured(socket, serverName, parts);
         else layer.acceptHello(socket, hello);
       },
       tls().handshakeTimeoutMs,

@@ -44,6 +44,21 @@ export class Joint {
     if (upstream.destroyed) client.destroy();
   }
 
+  /** Nothing more is passed on; what was is still delivered, and each side hears the end. */
+  end(): void {
+    for (const side of [this.#client, this.#upstream]) {
+      side.unpipe();
+      // Until it ends as well, whatever it says.
+      side.resume();
+      side.end();
+    }
+    this.#halfClosed();
+  }
+
+  get isOver(): boolean {
+    return this.#open === 0;
+  }
+
   #countUp(chunk: Buffer): void {
     this.fromClient += chunk.length;
   }

@@ -1,8 +1,8 @@
 /**
- * The TLS connections of a Bind, each with what its handshake agreed on. Those of a listener whose settings or name have
+ * The TLS connections of a Bind, each with what its handshake agreed on; those too whose handshake is the backend's. Those of a listener whose settings or name have
  * changed end with the answers under way; another certificate is for new handshakes only (proxying.md 14).
  */
-import type { TLSSocket } from "node:tls";
+import type { Socket } from "node:net";
 import type { Served } from "./engine.ts";
 import type { BindTls } from "./server-tls.ts";
 
@@ -13,11 +13,11 @@ interface Secured {
 }
 
 export class SecuredConnections {
-  readonly #all = new Map<TLSSocket, Secured>();
+  readonly #all = new Map<Socket, Secured>();
   #reviewed: BindTls | undefined;
 
-  add(socket: TLSSocket, served: Served, tls: BindTls): void {
-    const serverName = (socket.servername || "").toLowerCase();
+  /** @param serverName that its listener was chosen by, in lower case; "" for none */
+  add(socket: Socket, serverName: string, served: Served, tls: BindTls): void {
     this.#all.set(socket, { served, serverName, settings: tls.settingsOf(serverName) });
     socket.on("close", () => this.#all.delete(socket));
   }

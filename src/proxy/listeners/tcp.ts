@@ -1,21 +1,25 @@
 /**
  * Bytes both ways between a client and a backend (TCPRoute, TLSRoute). In: a connection that may be taken. Out: what the client
  * says to the backend and back, each side's end passed on (joint.ts), and one record when both have ended. A drain waits
- * for them: they end by themselves, or with the sockets of the Bind at the maximum of the drain.
+ * for them: they end by themselves, or with the sockets of the Bind at the maximum of the drain. Nobody knows what the bytes
+ * mean, so that one which is to end (its listener has other TLS settings) does when nothing has been said for a while.
  */
 import type { Socket } from "node:net";
 import { messageOf } from "../../lib/errors.ts";
+import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { ByteDestination } from "../backends/registry.ts";
 import type { Upstream } from "../backends/upstream.ts";
 import { ProxyError } from "../errors.ts";
 import type { Abortable, Exchange } from "../pipeline/exchange.ts";
 import type { Reports } from "../reports/reports.ts";
+import type { Served } from "./engine.ts";
 import { Joint } from "./joint.ts";
 import type { Peer } from "./peer.ts";
 
 export interface TcpOptions {
   readonly log: Logger;
+  readonly clock: Clock;
   readonly bind: string;
   readonly upstream: Pick<Upstream, "open">;
   /** Where the bytes go; the listener, the route and the backend are noted as they are found. @throws ProxyError */
@@ -61,12 +65,18 @@ export class TcpEngine {
   }
 
   /** @param socket paused; what was read of it is back in it */
-  async take(socket: Socket, peer: Peer): Promise<void> {
+  take(socket: Socket, peer: Peer): Served {
+    const retirement = new Retirement(this.#options.clock);
+    void this.#take(socket, peer, retirement);
+    return retirement;
+  }
+
+  async #take(socket: Socket, peer: Peer, retirement: Retirement): Promise<void> {
     const { choose, log, bind, reports, onFinished } = this.#options;
     const visit = new TcpVisit(peer, bind, reports());
     socket.on("error", ignore);
     try {
-      await this.#connect(socket, choose(visit), visit);
+      retirement.joined(await this.#connect(socket, choose(visit), visit));
     } catch (error) {
       socket.destroy();
       if (error instanceof ClientGone) visit.clientGone = true;
@@ -78,7 +88,7 @@ export class TcpEngine {
     }
   }
 
-  async #connect(socket: Socket, { target, name, record }: ByteDestination, visit: TcpVisit): Promise<void> {
+  async #connect(socket: Socket, { target, name, record }: ByteDestination, visit: TcpVisit): Promise<Joint> {
     visit.endpoint = name;
     const startedMs = performance.now();
     const { open } = this.#options.upstream;
@@ -99,14 +109,50 @@ export class TcpEngine {
     upstream.on("error", (cause) => {
       visit.error ??= new ProxyError("upstream_broken", { detail: cause.message, cause });
     });
-    new Joint(socket, upstream, (joint) => {
+    const joint = new Joint(socket, upstream, ({ fromClient, fromUpstream }) => {
       record.end();
-      visit.receivedBytes = joint.fromClient;
-      visit.sentBytes = joint.fromUpstream;
+      visit.receivedBytes = fromClient;
+      visit.sentBytes = fromUpstream;
       this.#options.onFinished(visit);
-    }).start();
+    });
+    joint.start();
+    return joint;
   }
 }
+
+/** Ends a connection in its first pause after the word. */
+class Retirement implements Served {
+  readonly #clock: Clock;
+  #joint: Joint | undefined;
+  #wanted = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  joined(joint: Joint): void {
+    this.#joint = joint;
+    if (this.#wanted) this.#watch(joint);
+  }
+
+  retire(): void {
+    if (this.#wanted) return;
+    this.#wanted = true;
+    if (this.#joint !== undefined) this.#watch(this.#joint);
+  }
+
+  #watch(joint: Joint): void {
+    const { fromClient, fromUpstream, isOver } = joint;
+    if (isOver) return;
+    this.#clock.after(PAUSE_MS, () => {
+      if (joint.fromClient === fromClient && joint.fromUpstream === fromUpstream) joint.end();
+      else this.#watch(joint);
+    });
+  }
+}
+
+/** Longer than a question to a database waits for its answer as a rule. */
+const PAUSE_MS = 5_000;
 
 class ClientGone extends Error {}
 
