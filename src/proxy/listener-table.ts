@@ -142,7 +142,7 @@ export class ListenerTable {
         const { rule, match } = found;
         exchange.route = rule.info;
         exchange.backendTimeoutMs = rule.backendTimeoutMs;
-        exchange.matchedPrefix = match.path.kind === "prefix" ? match.path.text : undefined;
+        exchange.matchedPath = match.path;
         return run.enter(rule.stage);
       },
     };

@@ -96,7 +96,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     expression: lenientExpression,
     passwords,
     slots: shared.buckets,
-    callout: (service) => callouts.open(service),
+    callout: (service, subtype) => callouts.open(service, subtype),
   });
   const backends = new BackendRegistry({
     log,

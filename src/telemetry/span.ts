@@ -18,3 +18,9 @@ export interface Span {
   /** Set: it failed, with this message; "" without one. */
   readonly error: string | undefined;
 }
+
+/** @param atMs of performance.now() */
+export function unixNs(atMs: number): bigint {
+  // Whole microseconds: a double holds no more of the present time.
+  return BigInt(Math.round((performance.timeOrigin + atMs) * 1000)) * 1000n;
+}

@@ -54,6 +54,8 @@ export function makeExchange(parts: ExchangeParts = {}): TestExchange {
     requestLimitBytes: 1024,
     responseLimitBytes: 1024,
     connect: false,
+    outboundKind: "Primary",
+    trace: undefined,
     requestBody: parts.body ?? null,
     deadlineAtMs: undefined,
     backendTimeoutMs: undefined,

@@ -73,6 +73,8 @@ export class TestExchange implements Exchange {
   host = "gateway.test";
   scheme: Exchange["scheme"] = "http";
   readonly originalScheme = "http";
+  readonly outboundKind = "Primary";
+  readonly trace = undefined;
   readonly version = "1.1";
   readonly requestHeaders: HeaderList;
   readonly originalTarget = "/v1/chat/completions";

@@ -9,6 +9,7 @@ import type { Body } from "../pipeline/body.ts";
 import { captureBody, NOT_CAPTURED, type Captured } from "../pipeline/capture.ts";
 import { printError } from "../pipeline/error-reply.ts";
 import type { Exchange, Outcome } from "../pipeline/exchange.ts";
+import type { OutboundSpan } from "../reports/outbound-span.ts";
 import { grpcStatusOf, responseRoot, type AnswerFacts } from "../pipeline/roots.ts";
 import type { EndpointRecord } from "./endpoint-record.ts";
 import type { HealthRule } from "./health.ts";
@@ -32,6 +33,8 @@ export interface AnswerHead {
 }
 
 export class Attempt {
+  /** Of a call that is traced; it ends with the attempt. */
+  span: OutboundSpan | undefined = undefined;
   readonly #exchange: Exchange;
   readonly #record: EndpointRecord;
   readonly #rule: HealthRule;
@@ -70,6 +73,7 @@ export class Attempt {
   /** The head of the answer is here. Its headers are looked at now: policies may change them on their way. */
   answered({ status, headers, body }: AnswerHead, captured: Captured = NOT_CAPTURED): void {
     if (this.#latencyMs === undefined) this.#headed();
+    this.span?.answered(status);
     const { condition } = this.#rule;
     if (condition === undefined && status >= 500) return this.#judge(true);
     const isLast = isComplete(body);
@@ -94,6 +98,7 @@ export class Attempt {
 
   /** No answer came, or none that can be used. */
   failed(error: unknown): void {
+    this.span?.failed(error);
     if (error instanceof ProxyError && COUNTED.has(error.code) && !this.#isForClient(error.code)) {
       const { status, headers } = printError(error, this.#grpc);
       const answer = { status, headers, body: null, bodyPrefix: null };
@@ -116,12 +121,17 @@ export class Attempt {
   }
 
   #end({ clientGone, error }: Outcome): void {
+    if (this.span !== undefined && error !== undefined) this.#endedEarly(this.span, error);
     if (this.#answer !== undefined && !clientGone) {
       const trailers = this.#exchange.replyTrailers;
       const broke = this.#rule.condition === undefined && error === "upstream_broken";
       this.#judge(broke || this.#isUnhealthy(trailers === undefined ? this.#answer : { ...this.#answer, trailers }));
     }
     this.#close();
+  }
+
+  #endedEarly(span: OutboundSpan, error: string): void {
+    for (const code of COUNTED) if (code === error) span.broke(code);
   }
 
   #close(): void {
@@ -131,6 +141,7 @@ export class Attempt {
     this.#judged = true;
     this.#record.end();
     this.#behind?.end();
+    this.span?.end();
   }
 
   #isUnhealthy(answer: AnswerFacts): boolean {

@@ -35,6 +35,7 @@ export function dynamicDestination(
     },
     target: (endpoint) => endpoint.target(way, "", owner),
     hostname: undefined,
+    service: undefined,
     version: HttpVersion.UNSPECIFIED,
     rewritesHost: false,
   };

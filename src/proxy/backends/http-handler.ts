@@ -9,9 +9,11 @@ import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
 import { grpcTimeoutMs, isGrpc } from "../pipeline/grpc.ts";
+import type { RequestTrace } from "../reports/request-trace.ts";
 import { placeCredential } from "./auth.ts";
 import { SessionKey } from "./affinity.ts";
 import { Attempt } from "./attempt.ts";
+import { beginCallSpan, type CallHead } from "./call-span.ts";
 import type { Wish } from "./choice.ts";
 import { EndpointState, type EndpointSet } from "./endpoints.ts";
 import type { BackendDeps, BackendHandler, MemberDeps } from "./handler.ts";
@@ -30,6 +32,8 @@ export interface Destination {
   target(endpoint: EndpointState): UpstreamTarget;
   /** Its name for a Host header; undefined: it has none. */
   readonly hostname: string | undefined;
+  /** Its name with the port, for people; undefined: whatever is called. */
+  readonly service: string | undefined;
   /** What it says it speaks. */
   readonly version: HttpVersion;
   /** Whether the name replaces the client's Host where no policy chose (backend.md 2). */
@@ -53,6 +57,7 @@ export function staticDestination(
     pick: () => endpoint,
     target: () => target,
     hostname: unixPath === "" ? spelled : undefined,
+    service: unixPath === "" ? `${spelled}:${port}` : unixPath,
     version: HttpVersion.UNSPECIFIED,
     rewritesHost: family === 0,
   };
@@ -61,7 +66,7 @@ export function staticDestination(
 /** The ready endpoints of a Service port; its name is checked in certificates. */
 export function serviceDestination(
   set: EndpointSet,
-  { hostname, version }: ServiceBackend,
+  { hostname, port, version }: ServiceBackend,
   settings: BackendSettings,
   circumstances: DestinationDeps,
 ): Destination {
@@ -74,6 +79,7 @@ export function serviceDestination(
     },
     target: (endpoint) => endpoint.target(connection, hostname),
     hostname: hostname === "" ? undefined : hostname,
+    service: hostname === "" ? undefined : `${hostname}:${port}`,
     version,
     rewritesHost: false,
   };
@@ -90,9 +96,17 @@ export function createHttpHandler(
   const rule = new HealthRule(settings.health, deps);
   const session = sessionAffinity === undefined ? undefined : new SessionKey(sessionAffinity, deps.expression);
   const { upstream } = deps;
+  const traced: Trace = (attempt, trace, exchange, head) => {
+    const name = `${head.method} ${destination.service ?? exchange.endpoint}`;
+    attempt.span = beginCallSpan(trace, exchange, head, { subtype: "Http", name });
+  };
   const open: Send = (exchange, endpoint) => {
     exchange.endpoint = endpoint.name;
     const attempt = new Attempt(exchange, endpoint.record, rule, false);
+    const { method, host, trace } = exchange;
+    // Bytes have no fields that anybody could be told in.
+    if (trace !== undefined)
+      traced(attempt, trace, exchange, { method, path: "/", headers: new HeaderList(["host", host]) });
     return answerOf(
       exchange,
       attempt,
@@ -108,7 +122,8 @@ export function createHttpHandler(
     const attempt = new Attempt(exchange, endpoint.record, rule, grpc);
     const target = destination.target(endpoint);
     const version = versionFor(exchange, fixedVersion, { grpc, tls: target.tls !== undefined });
-    const { method, upgrade } = exchange;
+    const { method, upgrade, trace } = exchange;
+    if (trace !== undefined) traced(attempt, trace, exchange, { method, path, headers });
     const scheme = exchange.scheme === exchange.originalScheme ? undefined : exchange.scheme;
     const request = { ...limitOf(exchange, timeoutMs, grpc), version, scheme, method, path, headers, upgrade };
     return answerOf(exchange, attempt, upstream.send(target, request));
@@ -132,6 +147,7 @@ async function opened(
   return { status: 200, headers: new HeaderList(), body: null, tunnel: { protocol: "", stream } };
 }
 
+type Trace = (attempt: Attempt, trace: RequestTrace, exchange: Exchange, head: CallHead) => void;
 type Send = (exchange: Exchange, endpoint: EndpointState) => Promise<Reply>;
 
 async function callOfSession(

@@ -8,7 +8,10 @@ import type { HeaderList } from "../../lib/header-list.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
 
 /** The exchange that a call is made for: when it is given up, so is the call, with the same error. */
-export type Caller = Pick<Exchange, "onAbort">;
+export interface Caller extends Pick<Exchange, "onAbort"> {
+  /** Unset for calls that are made for no request: they are not traced. */
+  readonly trace?: Exchange["trace"];
+}
 
 export interface Callout {
   /** Path of the service's URL; "" when it has none. */
@@ -78,9 +81,19 @@ export class CalloutError extends GwError {
   readonly code = "callout_failed";
   /** The configuration is at fault and not the service: no failure mode lets anything pass. */
   readonly misconfigured: boolean;
+  /** What a call over gRPC ended with. */
+  readonly grpcStatus: number | undefined;
 
-  constructor(detail: string, options: { readonly cause?: unknown; readonly misconfigured?: boolean } = {}) {
+  constructor(
+    detail: string,
+    options: {
+      readonly cause?: unknown;
+      readonly misconfigured?: boolean;
+      readonly grpcStatus?: number | undefined;
+    } = {},
+  ) {
     super("external service failed", { detail, cause: options.cause });
     this.misconfigured = options.misconfigured ?? false;
+    this.grpcStatus = options.grpcStatus;
   }
 }

@@ -25,6 +25,10 @@ import type { Callee } from "../backends/registry.ts";
 import type { Upstream, UpstreamVersion } from "../backends/upstream.ts";
 import { fixedVersion } from "../backends/version.ts";
 import { ProxyError } from "../errors.ts";
+import { pathOf } from "../pipeline/roots.ts";
+import type { OutboundSubtype } from "../outbound.ts";
+import type { OutboundSpan } from "../reports/outbound-span.ts";
+import type { Carrier } from "../reports/request-trace.ts";
 import {
   CalloutError,
   type Callout,
@@ -34,7 +38,7 @@ import {
   type CalloutSink,
   type CalloutStream,
 } from "./callout.ts";
-import { callUnary, openStream } from "./grpc-call.ts";
+import { callUnary, endGrpcSpan, openStream } from "./grpc-call.ts";
 import { GrpcChannels, MAX_IN_FLIGHT, type GrpcChannel } from "./grpc-channels.ts";
 import { callHttp, failedCall } from "./http-call.ts";
 
@@ -47,7 +51,8 @@ export interface CalloutsOptions {
 }
 
 export interface Callouts {
-  open(service: ExternalService | undefined): Callout;
+  /** @param subtype what its calls are for */
+  open(service: ExternalService | undefined, subtype: OutboundSubtype): Callout;
   close(): void;
 }
 
@@ -59,7 +64,7 @@ const MESSAGE_OVERHEAD_BYTES = 1_048_576;
 export function createCallouts(options: CalloutsOptions): Callouts {
   const channels = new GrpcChannels(options.bodyLimitBytes + MESSAGE_OVERHEAD_BYTES);
   return {
-    open: (service) => new ServiceCallout(service, options, channels),
+    open: (service, subtype) => new ServiceCallout(service, subtype, { ...options, channels }),
     close: () => channels.close(),
   };
 }
@@ -67,17 +72,21 @@ export function createCallouts(options: CalloutsOptions): Callouts {
 class ServiceCallout implements Callout {
   readonly path: string;
   readonly invalidReason: string | undefined;
-  readonly #options: CalloutsOptions;
-  readonly #channels: GrpcChannels;
+  readonly #subtype: OutboundSubtype;
+  readonly #options: CalloutsOptions & { readonly channels: GrpcChannels };
   readonly #find: () => Callee;
   #inFlight = 0;
 
-  constructor(service: ExternalService | undefined, options: CalloutsOptions, channels: GrpcChannels) {
+  constructor(
+    service: ExternalService | undefined,
+    subtype: OutboundSubtype,
+    options: CalloutsOptions & { readonly channels: GrpcChannels },
+  ) {
     const place = service?.place;
     this.path = place?.case === "origin" ? place.value.path : "";
     this.invalidReason = place?.case === undefined ? (service?.invalidReason ?? "no service") : undefined;
+    this.#subtype = subtype;
     this.#options = options;
-    this.#channels = channels;
     this.#find = finderOf(place, options);
   }
 
@@ -88,9 +97,18 @@ class ServiceCallout implements Callout {
   ): Promise<MessageShape<O>> {
     const { channel, metadata, http, begin } = this.#reach();
     const timeoutMs = http?.requestTimeoutMs || CALL_TIMEOUT_MS;
+    const definition = definitionOf(method);
+    const span = this.#traced(caller, grpcName(definition.path), metadata);
     const call = { metadata, timeoutMs, caller, settle: begin() };
-    // The method's own schema decoded the answer.
-    return (await callUnary(channel, definitionOf(method), message, call)) as MessageShape<O>;
+    try {
+      const answer = await callUnary(channel, definition, message, call);
+      endGrpcSpan(span);
+      // The method's own schema decoded the answer.
+      return answer as MessageShape<O>;
+    } catch (error) {
+      endGrpcSpan(span, error);
+      throw error;
+    }
   }
 
   stream<I extends DescMessage, O extends DescMessage>(
@@ -102,7 +120,9 @@ class ServiceCallout implements Callout {
     // The method's own schema decodes what the sink gets.
     const untyped = sink as CalloutSink<Message>;
     const patienceMs = http?.requestTimeoutMs || undefined;
-    return openStream(channel, definitionOf(method), untyped, { metadata, caller, patienceMs, settle: begin() });
+    const definition = definitionOf(method);
+    const span = this.#traced(caller, grpcName(definition.path), metadata);
+    return openStream(channel, definition, untyped, { metadata, caller, patienceMs, settle: begin(), span });
   }
 
   async http(request: CalloutRequest, caller: Caller): Promise<CalloutAnswer> {
@@ -125,25 +145,36 @@ class ServiceCallout implements Callout {
       abort: caller,
     };
     const settle = begin();
+    const span = this.#traced(caller, `${method} ${withPort(authority, target.port)}`, headers);
+    span?.note("http.method", method);
+    span?.note("http.host", request.authority ?? authority);
+    span?.note("http.path", pathOf(path));
     let healthy: boolean | undefined;
     this.#inFlight++;
     try {
       const answer = await callHttp(upstream, target, call, bodyLimitBytes);
       healthy = answer.status < 500;
+      span?.answered(answer.status);
       return answer;
     } catch (error) {
+      span?.failed(error);
       if (error instanceof CalloutError) healthy = false;
       throw error;
     } finally {
       this.#inFlight--;
       settle(healthy);
+      span?.end();
     }
+  }
+
+  #traced({ trace }: Caller, name: string, carrier: Carrier): OutboundSpan | undefined {
+    return trace?.begin({ kind: "Policy", subtype: this.#subtype, name }, carrier);
   }
 
   #reach(): Pick<Callee, "http" | "begin"> & { readonly channel: GrpcChannel; readonly metadata: Metadata } {
     const { target, authority, auth, http, begin } = this.#find();
     try {
-      return { channel: this.#channels.channel(target, authority), metadata: metadataOf(auth), http, begin };
+      return { channel: this.#options.channels.channel(target, authority), metadata: metadataOf(auth), http, begin };
     } catch (error) {
       throw error instanceof ProxyError ? failedCall(error) : error;
     }
@@ -189,6 +220,16 @@ function finderOf(place: ExternalService["place"] | undefined, { callee }: Callo
 function authorityOf(host: string, port: number, tls: boolean): string {
   const name = host.includes(":") ? `[${host}]` : host;
   return port === (tls ? 443 : 80) ? name : `${name}:${port}`;
+}
+
+/** As spans name a service: always with the port. */
+function withPort(authority: string, port: number): string {
+  return /:\d+$/.test(authority) ? authority : `${authority}:${port}`;
+}
+
+/** Of a path "/package.Service/Method". */
+function grpcName(path: string): string {
+  return path.slice(1);
 }
 
 /** A credential as metadata of a call; one that belongs into a path has no place in gRPC. */

@@ -8,6 +8,7 @@ import {
   type MethodDefinition,
   type ServiceError,
 } from "@grpc/grpc-js";
+import type { OutboundSpan } from "../reports/outbound-span.ts";
 import { CalloutError, type Caller, type CalloutSink, type CalloutStream } from "./callout.ts";
 import type { GrpcChannel } from "./grpc-channels.ts";
 
@@ -69,7 +70,11 @@ export function openStream(
   return stream;
 }
 
-type StreamOptions = CallOptions & { readonly patienceMs: number | undefined };
+interface StreamOptions extends CallOptions {
+  readonly patienceMs: number | undefined;
+  /** Ends with the stream. */
+  readonly span: OutboundSpan | undefined;
+}
 
 class GrpcStream implements CalloutStream<Message> {
   readonly patienceMs: number | undefined;
@@ -78,6 +83,7 @@ class GrpcStream implements CalloutStream<Message> {
   readonly #call: ClientDuplexStream<Message, Message>;
   readonly #sink: CalloutSink<Message>;
   readonly #settle: CallOptions["settle"];
+  readonly #span: OutboundSpan | undefined;
   readonly #ended = Promise.withResolvers<void>();
   #over = false;
   #healthy: boolean | undefined;
@@ -89,6 +95,7 @@ class GrpcStream implements CalloutStream<Message> {
     this.#channel = channel;
     this.#sink = sink;
     this.#settle = options.settle;
+    this.#span = options.span;
     this.#client = channel.begin();
     const call = this.#client.makeBidiStreamRequest(
       method.path,
@@ -135,6 +142,7 @@ class GrpcStream implements CalloutStream<Message> {
 
   /** The exchange was given up. */
   abort(error: Error): void {
+    if (!this.#over) this.#span?.failed(error);
     this.#close(error);
     this.#call.cancel();
   }
@@ -150,14 +158,20 @@ class GrpcStream implements CalloutStream<Message> {
 
   #broke(error: ServiceError): void {
     this.#failed = error;
-    if (!this.#over) this.#healthy = false;
-    this.#close(failure(error));
+    const failed = failure(error);
+    if (!this.#over) {
+      this.#healthy = false;
+      endGrpcSpan(this.#span, failed);
+    }
+    this.#close(failed);
   }
 
   /** The last of the call, whatever its end. */
   #finished({ code }: { readonly code: status }): void {
     this.#channel.done(outcomeOf(this.#failed));
     this.#settle(this.#healthy);
+    this.#span?.note("grpc.status", BigInt(code));
+    this.#span?.end();
     if (code === status.OK) this.#close(undefined);
   }
 
@@ -169,6 +183,16 @@ class GrpcStream implements CalloutStream<Message> {
   }
 }
 
+/** @param error undefined: all went well */
+export function endGrpcSpan(span: OutboundSpan | undefined, error?: unknown): void {
+  if (span === undefined) return;
+  const code = error === undefined ? 0 : error instanceof CalloutError ? error.grpcStatus : undefined;
+  if (code !== undefined) span.note("grpc.status", BigInt(code));
+  if (error instanceof CalloutError && code !== undefined) span.broke(status[code] ?? String(code), error.detail);
+  else if (error !== undefined) span.failed(error);
+  span.end();
+}
+
 function outcomeOf(error: ServiceError | null | undefined): "answered" | "failed" | "timeout" {
   if (error === null || error === undefined) return "answered";
   return error.code === status.DEADLINE_EXCEEDED ? "timeout" : "failed";
@@ -176,5 +200,6 @@ function outcomeOf(error: ServiceError | null | undefined): "answered" | "failed
 
 function failure(error: ServiceError | null): CalloutError {
   if (error === null) return new CalloutError("the service closed the call without an answer");
-  return new CalloutError(`${status[error.code] ?? error.code}: ${error.details}`, { cause: error });
+  const { code, details } = error;
+  return new CalloutError(`${status[code] ?? code}: ${details}`, { cause: error, grpcStatus: code });
 }

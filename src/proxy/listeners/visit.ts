@@ -60,6 +60,13 @@ function begins({ protocol }: Tunnel, status: number): boolean {
   return protocol === "" ? status >= 200 && status < 300 : status === 101;
 }
 
+/** Its name is the reason that the log gives. */
+function clientClosed(): Error {
+  const error = new Error("client closed the connection");
+  error.name = "ClientClosed";
+  return error;
+}
+
 /** A body left unread after our answer: up to here it is cheaper to swallow it than to open a connection anew. */
 const SWALLOW_BYTES = 65_536;
 
@@ -156,7 +163,7 @@ export class Visit implements DeadlineWatcher {
     const timedOut = exchange.aborted;
     if (lost) {
       this.#writer.abandon();
-      exchange.abort(new Error("client closed the connection"));
+      exchange.abort(clientClosed());
     }
     const clientGone = lost && !timedOut && !this.#wire.ended && !this.#writer.broken;
     this.#host.finished(this, {

@@ -5,11 +5,14 @@
 import type { AiBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { SessionKey } from "../backends/affinity.ts";
 import { Attempt } from "../backends/attempt.ts";
+import { beginCallSpan, type CallHead } from "../backends/call-span.ts";
 import type { BackendDeps, BackendHandler } from "../backends/handler.ts";
 import type { Upstream, UpstreamRequest } from "../backends/upstream.ts";
 import { fixedVersion } from "../backends/version.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
+import type { OutboundSpan } from "../reports/outbound-span.ts";
+import type { RequestTrace } from "../reports/request-trace.ts";
 import { readAnswer, type AnswerContext } from "./answer.ts";
 import { compileEndpoint, type Endpoint } from "./endpoint.ts";
 import { completions } from "./formats/completions.ts";
@@ -45,7 +48,7 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
     const body = printRequest(endpoint, request, model, deps);
     const ledger = await openLedger(exchange, { requestModel: model, provider: node.identity, streaming });
     const context = { ...wire, ledger, limitBytes: exchange.responseLimitBytes };
-    return send({ endpoint, body, context }, exchange, deps.upstream);
+    return send({ endpoint, body, context, model }, exchange, deps.upstream);
   };
 }
 
@@ -54,7 +57,13 @@ interface Call {
   readonly endpoint: Endpoint;
   readonly body: Buffer;
   readonly context: AnswerContext;
+  /** As the provider is asked for it. */
+  readonly model: string;
 }
+
+/** Of everything that is sent here. */
+const OPERATION = "chat";
+const MAX_MODEL = 256;
 
 function printRequest(
   { provider, wire, node }: Endpoint,
@@ -77,12 +86,15 @@ function printRequest(
   return wire.format.print(converted.body);
 }
 
-async function send({ endpoint, body, context }: Call, exchange: Exchange, upstream: Upstream): Promise<Reply> {
+async function send(call: Call, exchange: Exchange, upstream: Upstream): Promise<Reply> {
+  const { endpoint, body, context } = call;
   const { path, headers } = endpoint.address(exchange);
   const { target, record } = endpoint.spot();
   const { limits } = endpoint;
   const attempt = new Attempt(exchange, endpoint.record, endpoint.rule, false);
   if (record !== undefined) attempt.alsoTell(record);
+  if (exchange.trace !== undefined)
+    attempt.span = spanOf(call, exchange.trace, exchange, { method: "POST", path, headers });
   try {
     const response = await upstream.send(target, {
       version: fixedVersion(limits?.version) ?? "negotiated",
@@ -101,6 +113,25 @@ async function send({ endpoint, body, context }: Call, exchange: Exchange, upstr
     attempt.failed(error);
     throw error;
   }
+}
+
+function spanOf(
+  { endpoint, model: asked }: Call,
+  trace: RequestTrace,
+  exchange: Exchange,
+  head: CallHead,
+): OutboundSpan | undefined {
+  // The client may have written it.
+  const model = asked.slice(0, MAX_MODEL);
+  return beginCallSpan(trace, exchange, head, {
+    subtype: "Llm",
+    name: `${OPERATION} ${model}`,
+    attributes: [
+      ["gen_ai.operation.name", OPERATION],
+      ["gen_ai.provider.name", endpoint.node.identity],
+      ["gen_ai.request.model", model],
+    ],
+  });
 }
 
 /** Whichever ends first: the request's own deadline or the limit of one attempt. */

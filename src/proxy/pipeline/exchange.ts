@@ -6,6 +6,8 @@ import type { Duplex } from "node:stream";
 import type { Scope } from "../../cel/scope.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { Member } from "../backends/choice.ts";
+import type { OutboundKind } from "../outbound.ts";
+import type { RequestTrace } from "../reports/request-trace.ts";
 import type { Body } from "./body.ts";
 
 export interface Exchange extends Scope {
@@ -51,6 +53,11 @@ export interface Exchange extends Scope {
   readonly originalTarget: string;
   /** The authority that the client asked for. */
   readonly originalHost: string;
+
+  /** What its calls of backends are: a mirrored request is an exchange of its own. */
+  readonly outboundKind: Exclude<OutboundKind, "Policy">;
+  /** Set while it is traced: whoever is called for it is told, and a span is kept of the call. */
+  readonly trace: RequestTrace | undefined;
 
   /** The protocols that the client wants to go on with, as it named them; unset: none. */
   readonly upgrade?: string | undefined;

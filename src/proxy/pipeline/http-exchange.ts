@@ -2,7 +2,9 @@
 import type { Scope } from "../../cel/scope.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
+import type { RequestTrace } from "../reports/request-trace.ts";
 import { PLAIN_REPORTS, type Reports } from "../reports/reports.ts";
+import type { PathMatch } from "../router/match.ts";
 import { BODY_LIMIT_BYTES, type Body } from "./body.ts";
 import { holdStart } from "./buffering.ts";
 import type { Abortable, Exchange, Outcome, Reply, TokenGate } from "./exchange.ts";
@@ -65,6 +67,8 @@ export class HttpExchange implements Exchange {
   listener: ListenerInfo;
   /** What its Bind reports about it. */
   reports: Reports = PLAIN_REPORTS;
+  outboundKind: Exchange["outboundKind"] = "Primary";
+  trace: RequestTrace | undefined = undefined;
   route: RouteInfo | undefined = undefined;
   backend: Exchange["backend"] = undefined;
   /** "address:port" that was called. */
@@ -73,8 +77,8 @@ export class HttpExchange implements Exchange {
   responseLimitBytes: number = BODY_LIMIT_BYTES;
   requestBody: Body;
   backendTimeoutMs: number | undefined = undefined;
-  /** The prefix that the chosen match covers: what ReplacePrefixMatch replaces. */
-  matchedPrefix: string | undefined = undefined;
+  /** Of the match that was chosen. */
+  matchedPath: PathMatch | undefined = undefined;
   /** The last error that the data plane itself answered with. */
   error: ProxyError | undefined = undefined;
   /** The answer as it went out, policies and all. */
@@ -147,6 +151,11 @@ export class HttpExchange implements Exchange {
   /** The queued headers if anyone queued one. */
   get queued(): HeaderList | undefined {
     return this.#queuedHeaders;
+  }
+
+  /** What ReplacePrefixMatch replaces. */
+  get matchedPrefix(): string | undefined {
+    return this.matchedPath?.kind === "prefix" ? this.matchedPath.text : undefined;
   }
 
   get logFields(): ReadonlyMap<string, string | number | boolean> | undefined {

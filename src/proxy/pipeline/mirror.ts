@@ -82,6 +82,8 @@ function copyOf(original: HttpExchange, body: Body): HttpExchange {
   copy.listener = listener;
   copy.route = original.route;
   copy.hostChoice = original.hostChoice;
+  copy.outboundKind = "Mirror";
+  copy.trace = original.trace;
   return copy;
 }
 

@@ -45,7 +45,7 @@ function compileCheck(spec: ExtAuth | undefined, deps: PolicyDeps): Compiled {
 }
 
 function compileAsk({ service, protocol }: ExtAuth, deps: PolicyDeps): Ask {
-  const callout = deps.callout(service);
+  const callout = deps.callout(service, "ExtAuthz");
   const { invalidReason } = callout;
   if (invalidReason !== undefined)
     return () => {

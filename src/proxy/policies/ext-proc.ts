@@ -66,7 +66,7 @@ function compileProcessor(spec: ExtProc | undefined, deps: PolicyDeps): Compiled
   const values = (expressions: Readonly<Record<string, string>>, place: Place): Values =>
     Object.entries(expressions).map(([name, source]) => [name, deps.expression(source, place)]);
   return {
-    service: deps.callout(spec.service),
+    service: deps.callout(spec.service, "ExtProc"),
     failOpen: spec.failOpen,
     modes: { request: compileMode(spec.request), response: compileMode(spec.response) },
     allowOverride: spec.allowModeOverride,

@@ -46,7 +46,7 @@ export const globalRateLimit: Policy<GlobalRateLimit> = {
 function compileLimit(branch: GlobalRateLimitBranch, deps: PolicyDeps): Compiled {
   const descriptors = branch.descriptors.map((descriptor) => compileDescriptor(descriptor, deps));
   return {
-    service: deps.callout(branch.service),
+    service: deps.callout(branch.service, "RateLimit"),
     domain: branch.domain,
     failOpen: branch.failOpen,
     log: deps.log,
@@ -132,8 +132,6 @@ function refuse(answer: RateLimitResponse, exchange: Exchange): Reply {
   return { status: error.status, headers: queuedHeaders.clone(), body, upstream: false };
 }
 
-const NOBODY: Caller = { onAbort: () => undefined };
-
 /** The token descriptors of one request: checked before it is sent, charged when its usage is known. */
 class TokenBudget implements TokenGate {
   readonly #limit: Compiled;
@@ -190,7 +188,8 @@ class TokenBudget implements TokenGate {
     this.#charged = [];
     if (messages.length === 0) return;
     // The client has its answer, or is gone: nobody waits, and nobody can be told.
-    call(this.#limit, messages, NOBODY).catch((error: unknown) => {
+    const caller: Caller = { onAbort: () => undefined, trace: this.#exchange.trace };
+    call(this.#limit, messages, caller).catch((error: unknown) => {
       const reason = error instanceof CalloutError ? error.detail : messageOf(error);
       this.#limit.log.warn("token usage was not charged", { domain: this.#limit.domain, reason });
     });

@@ -6,6 +6,7 @@ import type { Logger } from "../../lib/log.ts";
 import type { SharedSlots } from "../../lib/shared-slots.ts";
 import type { PasswordChecker } from "../../lib/password/checker.ts";
 import type { Callout } from "../callouts/callout.ts";
+import type { OutboundSubtype } from "../outbound.ts";
 import type { Exchange, MaybePromise, Next, Reply } from "../pipeline/exchange.ts";
 import type { PolicyName } from "../pipeline/order.ts";
 
@@ -46,8 +47,8 @@ export interface PolicyDeps {
   readonly keep: <T extends Kept>(key: string, create: () => T) => T;
   /** Memory for what must count once for all threads of the replica. */
   readonly slots: SharedSlots;
-  /** How to ask a service outside; one that could not be resolved says so in `invalidReason`. */
-  readonly callout: (service: ExternalService | undefined) => Callout;
+  /** How to ask a service outside, and what for; one that could not be resolved says so in `invalidReason`. */
+  readonly callout: (service: ExternalService | undefined, subtype: OutboundSubtype) => Callout;
   /** Key of the GwPolicy that owns this unit, for `keep` and log lines. */
   readonly owner: string;
 }

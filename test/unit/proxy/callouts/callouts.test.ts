@@ -79,7 +79,7 @@ const at = (port: number, tls?: MessageInitShape<typeof BackendTlsSchema>) => ({
 const BACKEND: ExternalService = create(ExternalServiceSchema, { place: { case: "backend", value: "backend/a/b" } });
 
 const check = (callouts: Callouts, caller: Caller = UNCALLED) =>
-  callouts.open(BACKEND).unary(Authorization.method.check, REQUEST, caller);
+  callouts.open(BACKEND, "ExtAuthz").unary(Authorization.method.check, REQUEST, caller);
 
 test("many calls share one connection, and each says how the service did", async (t) => {
   const server = await startAuthServer(t);
@@ -173,14 +173,14 @@ test("HTTP: an answer without an end, or larger than the limit, is a failure; a 
   for (const port of [long, cut, await deadPort()]) {
     const { callouts, health } = open(t, at(port));
     const request = { method: "GET", path: "/", authority: undefined, headers: new HeaderList(), body: null };
-    await assert.rejects(callouts.open(BACKEND).http(request, UNCALLED), CalloutError);
+    await assert.rejects(callouts.open(BACKEND, "ExtAuthz").http(request, UNCALLED), CalloutError);
     assert.deepEqual(health.samples, [false]);
   }
 });
 
 test("a service that could not be resolved says so and cannot be asked", async (t) => {
   const { callouts } = open(t, at(1));
-  const service = callouts.open(create(ExternalServiceSchema, { invalidReason: "not found" }));
+  const service = callouts.open(create(ExternalServiceSchema, { invalidReason: "not found" }), "ExtAuthz");
   assert.equal(service.invalidReason, "not found");
   await assert.rejects(
     service.unary(Authorization.method.check, REQUEST, UNCALLED),
