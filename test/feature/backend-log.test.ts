@@ -26,6 +26,7 @@ interface Logged {
 async function start(t: TestContext, port: number): Promise<Logged> {
   let written = "";
   const accessLog = createAccessLog({
+    format: "json",
     write: (lines) => {
       written += lines;
       return true;

@@ -87,7 +87,7 @@ for (const workers of ["1", "2"]) {
     for (const end of scene.waiting) end();
     assert.match(await busy.closed(), /connection: close\r\n[^]*late$/);
     assert.equal(await scene.process.exited, 0);
-    assert.equal(scene.process.output().match(/"scope":"request"/g)?.length, 2);
+    assert.equal(scene.process.output().match(/\tinfo\trequest /g)?.length, 2);
   });
 
   test(`at the maximum what is left is cut off, and the exit code is 0 (${workers} workers)`, async (t) => {
@@ -96,7 +96,7 @@ for (const workers of ["1", "2"]) {
     void scene.process.kill("SIGINT");
     assert.equal(await busy.closed(), "");
     assert.equal(await scene.process.exited, 0);
-    assert.match(scene.process.output(), /"scope":"request".*"reason":"ClientClosed"/);
+    assert.match(scene.process.output(), /\tinfo\trequest .* reason=ClientClosed /);
   });
 }
 

@@ -37,6 +37,8 @@ export async function startWorkers(
     log,
     filter: { level: "info", modules: new Map() },
     write: (text) => Promise.resolve(void written.push(text)),
+    writeAccessLog: (text) => Promise.resolve(void written.push(text)),
+    logFormat: "json",
     ports: () => 0,
     metrics,
     ...options,

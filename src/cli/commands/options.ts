@@ -4,6 +4,7 @@ import { availableParallelism, networkInterfaces } from "node:os";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../lib/duration.ts";
 import { parseLogFilter } from "../../lib/log.ts";
+import { LOG_FORMATS, type LogFormat } from "../../telemetry/log-lines.ts";
 import { MAX_THREADS } from "../../lib/shared-slots.ts";
 
 /** The main thread has a number of its own in the tables of shared memory. */
@@ -17,6 +18,7 @@ export interface DataPlaneOptions {
   readonly metricsAddress: Address;
   readonly readinessAddress: Address;
   readonly logLevel: string;
+  readonly logFormat: LogFormat;
   readonly workers: number;
   /** Seconds of proxying.md 14. */
   readonly drainMin: number | undefined;
@@ -48,6 +50,12 @@ export function addDataPlaneOptions(command: Command): Command {
       addressOption("--readiness-address <host:port>", "readiness probe", "0.0.0.0:15021").env("READINESS_ADDR"),
     )
     .addOption(logLevelOption().env("LOG_LEVEL"))
+    .addOption(
+      new Option("--log-format <form>", "lines of the access log, which go to stdout: text or json")
+        .argParser(choice(...LOG_FORMATS))
+        .default("text")
+        .env("LOG_FORMAT"),
+    )
     .addOption(
       new Option("--workers <n>", "threads that serve; default: one for each core, or CPU_LIMIT")
         .argParser(workers)

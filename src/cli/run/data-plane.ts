@@ -1,13 +1,14 @@
 /** What every process with a data plane runs beside its listeners: admin, metrics and readiness servers. */
 import { startAdminServer, startMetricsServer, startReadinessServer } from "../../admin/server.ts";
 import { systemClock } from "../../lib/clock.ts";
-import { isEnabled, printLogFilter } from "../../lib/log.ts";
+import { printLogFilter } from "../../lib/log.ts";
 import type { Proxy } from "../../proxy/proxy.ts";
-import { createAccessLog } from "../../telemetry/access-log.ts";
+import { createAccessLog, lineLevel } from "../../telemetry/access-log.ts";
 import { createMetrics, type Metrics } from "../../telemetry/metrics.ts";
 import type { DataPlaneOptions } from "../commands/options.ts";
 import { VERSION } from "../version.ts";
 import { configDump } from "./dump.ts";
+import { createLineOutput } from "./line-output.ts";
 import type { ProcessLog } from "./process.ts";
 import { createShutdown, drainTimes } from "./shutdown.ts";
 
@@ -82,16 +83,33 @@ async function serve(options: DataPlaneOptions, { log, filter }: ProcessLog, met
     ...(podName === undefined ? {} : { podName }),
     whereabouts: { node: process.env["NODE_NAME"] ?? "", zone: process.env["NODE_ZONE"] ?? "" },
   };
+  const onDropped = (): void => undefined;
+  const output = createLineOutput(process.stdout, log, onDropped);
   if (options.workers > 1) {
     const { workers: count } = options;
     const { createWorkers } = await import("../../proxy/workers/workers.ts");
-    const proxy = createWorkers({ ...shared, count, version: VERSION, filter, metrics, write: writeToStderr });
-    return { proxy, filterChanged: () => proxy.filterChanged(), end: () => proxy.end() };
+    const proxy = createWorkers({
+      ...shared,
+      count,
+      version: VERSION,
+      filter,
+      metrics,
+      logFormat: options.logFormat,
+      write: writeToStderr,
+      writeAccessLog: (lines) => output.written(lines),
+    });
+    const end = async (): Promise<void> => {
+      await proxy.end();
+      output.end();
+    };
+    return { proxy, filterChanged: () => proxy.filterChanged(), end };
   }
   const accessLog = createAccessLog({
-    write: (lines) => process.stderr.write(lines),
-    onReady: (resume) => void process.stderr.once("drain", resume),
-    enabled: () => isEnabled(filter, "request", "info"),
+    format: options.logFormat,
+    write: (lines) => output.write(lines),
+    onReady: (resume) => output.onRoom(resume),
+    onDropped,
+    level: () => lineLevel(filter),
   });
   const { createProxy } = await import("../../proxy/proxy.ts");
   const proxy = createProxy({ ...shared, telemetry: { metrics, accessLog } });
@@ -101,6 +119,7 @@ async function serve(options: DataPlaneOptions, { log, filter }: ProcessLog, met
     // What was on the sockets hears of their end a turn later.
     await new Promise(setImmediate);
     accessLog.close();
+    output.end();
   };
   return { proxy, filterChanged: () => undefined, end };
 }

@@ -4,8 +4,8 @@
  */
 import { parentPort, workerData } from "node:worker_threads";
 import { collectWhenIdle } from "../../lib/collect-when-idle.ts";
-import { createLogger, isEnabled, parseLogFilter } from "../../lib/log.ts";
-import { createAccessLog } from "../../telemetry/access-log.ts";
+import { createLogger, parseLogFilter } from "../../lib/log.ts";
+import { createAccessLog, lineLevel } from "../../telemetry/access-log.ts";
 import { createMetrics } from "../../telemetry/metrics.ts";
 import { createProxy } from "../proxy.ts";
 import { Channel } from "./channel.ts";
@@ -52,7 +52,7 @@ const main = new Channel<MainProtocol, WorkerProtocol>(parentPort, {
     // What was on the sockets hears of their end a turn later.
     await new Promise(setImmediate);
     accessLog.close();
-    await main.ask("lines", "");
+    await main.ask("accessLines", "");
   },
 });
 const log = createLogger(filter, (line) => void main.ask("lines", line));
@@ -60,13 +60,14 @@ const metrics = createMetrics(settings.version);
 let batches = 0;
 let resume: (() => void) | undefined;
 const accessLog = createAccessLog({
+  format: settings.logFormat,
   write(lines) {
     batches++;
-    void main.ask("lines", lines).then(taken);
+    void main.ask("accessLines", lines).then(taken);
     return batches < MAX_BATCHES;
   },
   onReady: (call) => (resume = call),
-  enabled: () => isEnabled(filter, "request", "info"),
+  level: () => lineLevel(filter),
 });
 const proxy = createProxy({
   bindAddress: settings.bindAddress,

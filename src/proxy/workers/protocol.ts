@@ -1,6 +1,7 @@
 /** What the main thread and its workers say to each other. Resources travel encoded; each worker compiles them for itself. */
 import { decodeMessage, encodeMessage } from "../../ir/encode.ts";
 import type { ApplyResult, Resource, ResourceType, ResourceUpdate } from "../../ir/resource.ts";
+import type { LogFormat } from "../../telemetry/log-lines.ts";
 import type { Counted, Readings } from "../../telemetry/registry.ts";
 import type { Whereabouts } from "../backends/endpoints.ts";
 import type { EndpointDump } from "../backends/endpoint-dump.ts";
@@ -19,6 +20,8 @@ export interface WorkerSettings {
   readonly version: string;
   /** As printLogFilter prints it. */
   readonly logFilter: string;
+  /** Of the access log. */
+  readonly logFormat: LogFormat;
 }
 
 export interface EncodedUpdate {
@@ -64,6 +67,8 @@ export interface MainProtocol {
   readonly port: { readonly ask: { readonly bind: string; readonly port: number }; readonly answer: number };
   /** Whole lines for stderr; answered when there is room for more. */
   readonly lines: { readonly ask: string; readonly answer: undefined };
+  /** The same of the access log. */
+  readonly accessLines: { readonly ask: string; readonly answer: undefined };
   readonly counted: { readonly ask: Counted; readonly answer: undefined };
 }
 

@@ -1,16 +1,19 @@
 /** What limits and health must know of the whole replica: memory that the main thread makes and every worker opens. */
 import { allocateSlots, SharedSlots } from "../../lib/shared-slots.ts";
+import { allocateIds, Ids } from "../reports/ids.ts";
 
 /** Can be handed to another thread. */
 export interface SharedBuffers {
   readonly endpoints: SharedArrayBuffer;
   readonly buckets: SharedArrayBuffer;
+  readonly ids: SharedArrayBuffer;
 }
 
 /** Two tables, because clients choose the keys of rate limits and must not crowd out endpoints. */
 export interface SharedState {
   readonly endpoints: SharedSlots;
   readonly buckets: SharedSlots;
+  readonly ids: Ids;
 }
 
 /** Address space; memory is used only for slots that were ever claimed. */
@@ -18,10 +21,14 @@ const ENDPOINTS = 65_536;
 const BUCKETS = 131_072;
 
 export function allocateShared(threads: number): SharedBuffers {
-  return { endpoints: allocateSlots(ENDPOINTS, threads), buckets: allocateSlots(BUCKETS, threads) };
+  return { endpoints: allocateSlots(ENDPOINTS, threads), buckets: allocateSlots(BUCKETS, threads), ids: allocateIds() };
 }
 
 /** @param thread number of this thread, which no other living one has */
-export function openShared({ endpoints, buckets }: SharedBuffers, thread: number): SharedState {
-  return { endpoints: new SharedSlots(endpoints, thread), buckets: new SharedSlots(buckets, thread) };
+export function openShared({ endpoints, buckets, ids }: SharedBuffers, thread: number): SharedState {
+  return {
+    endpoints: new SharedSlots(endpoints, thread),
+    buckets: new SharedSlots(buckets, thread),
+    ids: new Ids(ids),
+  };
 }

@@ -8,6 +8,7 @@ import { type Backoff, createBackoff } from "../../lib/backoff.ts";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { type LogFilter, type Logger, printLogFilter } from "../../lib/log.ts";
+import type { LogFormat } from "../../telemetry/log-lines.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { Whereabouts } from "../backends/endpoints.ts";
 import type { EndpointDump } from "../backends/endpoint-dump.ts";
@@ -27,6 +28,9 @@ export interface WorkersOptions {
   readonly filter: LogFilter;
   /** Takes whole lines of the workers. @returns when there is room for more */
   readonly write: (lines: string) => Promise<void>;
+  /** The same for lines of the access log. */
+  readonly writeAccessLog: (lines: string) => Promise<void>;
+  readonly logFormat: LogFormat;
   readonly ports?: (bindPort: number) => number;
   readonly podName?: string;
   readonly trustedProxies?: readonly string[];
@@ -95,10 +99,12 @@ class WorkerPool implements Workers {
           whereabouts: options.whereabouts,
           version: options.version,
           logFilter: printLogFilter(options.filter),
+          logFormat: options.logFormat,
         },
         {
           port: ({ bind, port }) => this.#desk.portOf(bind, port),
           lines: async (text) => void (await options.write(text)),
+          accessLines: async (text) => void (await options.writeAccessLog(text)),
           counted: (counted) => void metrics?.add(counted),
         },
       );

@@ -20,7 +20,13 @@ import {
   Status_StatusCode,
   StatusSchema,
 } from "../../../generated/proto/opentelemetry/proto/trace/v1/trace_pb.ts";
-import type { Attribute, AttributeValue } from "../attributes.ts";
+import {
+  isListValue,
+  type Attribute,
+  type AttributeListValue,
+  type AttributeMapValue,
+  type AttributeValue,
+} from "../attributes.ts";
 import type { Span } from "../span.ts";
 import type { LogHead } from "./sinks.ts";
 import { WireWriter } from "./wire-writer.ts";
@@ -129,20 +135,27 @@ function writeAttribute(writer: WireWriter, field: number, name: string, value: 
 }
 
 // oxlint-disable-next-line max-params -- as protobuf has them: an object of each would be made for every attribute
-function writeMember(writer: WireWriter, field: number, name: string, value: AttributeValue, depth: number): void {
+function writeMember(
+  writer: WireWriter,
+  field: number,
+  name: string,
+  value: AttributeValue | null,
+  depth: number,
+): void {
   const start = writer.open(field);
   writer.string(KEY, name);
   writeValue(writer, VALUE, value, depth);
   writer.close(start);
 }
 
-function writeValue(writer: WireWriter, field: number, value: AttributeValue, depth: number): void {
+/** A null is a value that says nothing of its kind. */
+function writeValue(writer: WireWriter, field: number, value: AttributeValue | null, depth: number): void {
   const start = writer.open(field);
   if (typeof value === "string") writer.string(STRING, value);
   else if (typeof value === "bigint") writeInteger(writer, value);
   else if (typeof value === "number") writer.double(DOUBLE, value);
   else if (typeof value === "boolean") writer.varint(BOOL, value ? 1 : 0);
-  else if (depth < DEEPEST) writeNested(writer, value, depth + 1);
+  else if (value !== null && depth < DEEPEST) writeNested(writer, value, depth + 1);
   writer.close(start);
 }
 
@@ -153,12 +166,8 @@ function writeInteger(writer: WireWriter, value: bigint): void {
   else writer.int64(INT, value);
 }
 
-function writeNested(
-  writer: WireWriter,
-  value: readonly AttributeValue[] | ReadonlyMap<string, AttributeValue>,
-  depth: number,
-): void {
-  if (value instanceof Map) {
+function writeNested(writer: WireWriter, value: AttributeListValue | AttributeMapValue, depth: number): void {
+  if (!isListValue(value)) {
     const start = writer.open(MEMBERS);
     for (const [name, item] of value) writeMember(writer, MEMBER, name, item, depth);
     writer.close(start);

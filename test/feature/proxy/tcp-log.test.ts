@@ -13,7 +13,7 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { resourceOf } from "../../../src/ir/encode.ts";
 import type { Resource } from "../../../src/ir/resource.ts";
-import { createAccessLog, type AccessRecord } from "../../../src/telemetry/access-log.ts";
+import { createAccessLog } from "../../../src/telemetry/access-log.ts";
 import { BIND, startDataPlane, staticBackend } from "../../support/data-plane.ts";
 
 const GATEWAY = create(ObjectRefSchema, { kind: "Gateway", namespace: "default", name: "gw" });
@@ -34,19 +34,22 @@ const ROUTE = resourceOf(
   }),
 );
 
+type Line = Readonly<Record<string, unknown>>;
+
 interface Logged {
   readonly port: number;
   /** The next line. */
-  line(): Promise<AccessRecord>;
+  line(): Promise<Line>;
 }
 
 async function logged(t: TestContext, ...resources: readonly Resource[]): Promise<Logged> {
-  const lines: AccessRecord[] = [];
+  const lines: Line[] = [];
   let next = Promise.withResolvers<void>();
   const accessLog = createAccessLog({
+    format: "json",
     delayMs: 0,
     write(text) {
-      for (const line of text.trimEnd().split("\n")) lines.push(JSON.parse(line) as AccessRecord);
+      for (const line of text.trimEnd().split("\n")) lines.push(JSON.parse(line) as Line);
       next.resolve();
       next = Promise.withResolvers();
       return true;

@@ -1,0 +1,257 @@
+/**
+ * The fields that reports of requests and connections have by default, in their order (observability.md 1.2): the names
+ * of both presets, and where each value comes from. A field without a value is left out of its report.
+ */
+import type { AttributeValue } from "../../telemetry/attributes.ts";
+import type { Facts, HttpFacts } from "./facts.ts";
+import { integerOf, type LlmFacts } from "./llm-facts.ts";
+import { queryOf } from "./query.ts";
+
+export interface Column {
+  readonly name: string;
+  read(facts: Facts): AttributeValue | undefined;
+}
+
+export interface Field {
+  readonly legacy: readonly Column[];
+  /** Of the preset `Otel`; a value may be spread over two. */
+  readonly otel: readonly Column[];
+  /** Only where everything is logged. */
+  readonly debug?: true;
+  /** For the reference. */
+  readonly about: string;
+}
+
+type Read = (facts: Facts) => AttributeValue | undefined;
+
+/** One value under the names of the two presets. */
+function field(legacy: string, otel: string, about: string, read: Read): Field {
+  return { legacy: [{ name: legacy, read }], otel: [{ name: otel, read }], about };
+}
+
+/** One that has no name of its own in OpenTelemetry. */
+function same(name: string, about: string, read: Read): Field {
+  return field(name, name, about, read);
+}
+
+function ofHttp(read: (http: HttpFacts) => AttributeValue | undefined): Read {
+  return ({ http }) => (http === undefined ? undefined : read(http));
+}
+
+function ofLlm(read: (llm: LlmFacts) => AttributeValue | undefined): Read {
+  return ({ http }) => (http?.llm === undefined ? undefined : read(http.llm));
+}
+
+const endpointHost: Read = ({ endpoint }) => (endpoint === undefined ? undefined : splitEndpoint(endpoint).host);
+const endpointPort: Read = ({ endpoint }) => (endpoint === undefined ? undefined : splitEndpoint(endpoint).port);
+
+export const FIELDS: readonly Field[] = [
+  {
+    ...field("connection.id", "gwp.connection.id", "counted within the process", ({ connectionId }) => connectionId),
+    debug: true,
+  },
+  {
+    ...field(
+      "request.id",
+      "gwp.request.id",
+      "counted within the process",
+      ofHttp(({ requestId }) => requestId),
+    ),
+    debug: true,
+  },
+  field("gateway", "gwp.gateway", "namespace and name", ({ listener }) =>
+    listener.gateway === "" ? undefined : `${listener.namespace}/${listener.gateway}`,
+  ),
+  field("listener", "gwp.listener", "its name", ({ listener }) => textOf(listener.name)),
+  field("route_rule", "gwp.route.rule", "name of the rule, or its place", ({ route }) => route?.rule),
+  field("route", "gwp.route", "namespace and name", ({ route }) =>
+    route === undefined ? undefined : `${route.namespace}/${route.name}`,
+  ),
+  {
+    legacy: [{ name: "endpoint", read: ({ endpoint }) => endpoint }],
+    otel: [
+      { name: "server.address", read: endpointHost },
+      { name: "server.port", read: endpointPort },
+    ],
+    about: "what was called last",
+  },
+  {
+    legacy: [{ name: "src.addr", read: ({ client: { address, port } }) => `${address}:${port}` }],
+    otel: [
+      { name: "client.address", read: ({ client }) => client.address },
+      { name: "client.port", read: ({ client }) => BigInt(client.port) },
+    ],
+    about: "the client, as a PROXY header names it where one is read",
+  },
+  field("src.identity", "gwp.client.identity", "SPIFFE id of the client's certificate", ({ spiffeId }) => spiffeId),
+  field(
+    "http.method",
+    "http.request.method",
+    "",
+    ofHttp(({ method }) => method),
+  ),
+  field(
+    "http.host",
+    "gwp.request.host",
+    "the authority as received",
+    ofHttp(({ host }) => textOf(host)),
+  ),
+  {
+    legacy: [{ name: "http.path", read: ofHttp(({ target }) => pathOf(target)) }],
+    otel: [
+      { name: "url.path", read: ofHttp(({ target }) => pathOf(target)) },
+      { name: "url.query", read: ofHttp(({ target }) => queryOf(target)) },
+    ],
+    about: "as received; parameters that carry secrets read `REDACTED` in the query",
+  },
+  {
+    legacy: [
+      { name: "http.version", read: ofHttp(({ version }) => (version === "HTTP/2" ? "HTTP/2.0" : textOf(version))) },
+    ],
+    otel: [
+      { name: "network.protocol.name", read: ofHttp(() => "http") },
+      { name: "network.protocol.version", read: ofHttp(({ version }) => textOf(version.replace("HTTP/", ""))) },
+    ],
+    about: "`HTTP/1.1`, `HTTP/2.0`; OpenTelemetry has `http` with `1.1` or `2`",
+  },
+  field(
+    "http.status",
+    "http.response.status_code",
+    "499 when the client went away first",
+    ofHttp(({ status }) => BigInt(status)),
+  ),
+  field(
+    "grpc.status",
+    "rpc.grpc.status_code",
+    "that of the trailers before that of the head",
+    ofHttp(({ grpcStatus }) => integerOf(grpcStatus)),
+  ),
+  {
+    legacy: [{ name: "tls.sni", read: ({ http, serverName }) => (http === undefined ? serverName : undefined) }],
+    otel: [{ name: "tls.server.name", read: ({ serverName }) => serverName }],
+    about: "name in the TLS handshake; the legacy form has it for connections alone",
+  },
+  field(
+    "trace.id",
+    "trace_id",
+    "",
+    ofHttp(({ trace }) => trace?.traceId),
+  ),
+  field(
+    "span.id",
+    "span_id",
+    "",
+    ofHttp(({ trace }) => trace?.spanId),
+  ),
+  field(
+    "jwt.sub",
+    "enduser.id",
+    "claim of the token that was let in",
+    ofHttp(({ jwtSubject }) => jwtSubject),
+  ),
+  field("protocol", "gwp.protocol", "of the backend: `http`, `llm`, `tcp`", ({ protocol }) => protocol),
+  same(
+    "gen_ai.operation.name",
+    "`chat`",
+    ofLlm(({ operation }) => operation),
+  ),
+  llmText("gen_ai.provider.name", "provider"),
+  llmText("gen_ai.request.model", "requestModel"),
+  llmText("gen_ai.response.model", "responseModel"),
+  llmCount("gen_ai.usage.input_tokens", "inputTokens", "cached ones included"),
+  llmCount("gen_ai.usage.cache_creation.input_tokens", "cacheCreationInputTokens"),
+  llmCount("gen_ai.usage.cache_read.input_tokens", "cachedInputTokens"),
+  llmCount("gen_ai.usage.output_tokens", "outputTokens"),
+  llmCount("gen_ai.usage.reasoning_tokens", "reasoningTokens"),
+  same(
+    "gwp.ai.time_to_first_token",
+    "seconds; streams alone",
+    ofLlm((llm) => llm.seconds("timeToFirstToken")),
+  ),
+  same(
+    "gwp.ai.time_per_output_token",
+    "seconds; streams alone",
+    ofLlm((llm) => llm.seconds("timePerOutputToken")),
+  ),
+  llmNumber("gen_ai.request.temperature", "temperature"),
+  llmNumber("gen_ai.request.top_p", "top_p"),
+  llmInteger("gen_ai.request.max_tokens", "max_tokens"),
+  llmNumber("gen_ai.request.frequency_penalty", "frequency_penalty"),
+  llmNumber("gen_ai.request.presence_penalty", "presence_penalty"),
+  llmInteger("gen_ai.request.seed", "seed"),
+  field(
+    "retry.attempt",
+    "http.request.resend_count",
+    "how often it was tried again",
+    ofHttp(({ retries }) => (retries === 0 ? undefined : BigInt(retries))),
+  ),
+  field("error", "error.message", "what went wrong, for operators", ({ error }) => error),
+  field("reason", "error.type", "who ended it, where that was not the backend", ({ reason }) => reason),
+  {
+    legacy: [{ name: "duration", read: ({ durationMs }) => `${Math.round(durationMs)}ms` }],
+    otel: [{ name: "gwp.duration_ms", read: ({ durationMs }) => Math.round(durationMs * 1000) / 1000 }],
+    about: "until the end of the body",
+  },
+];
+
+function llmText(name: string, from: string): Field {
+  return same(
+    name,
+    `\`llm.${from}\``,
+    ofLlm((llm) => llm.text(from)),
+  );
+}
+
+function llmCount(name: string, from: string, more = ""): Field {
+  return same(
+    name,
+    more === "" ? `\`llm.${from}\`` : `\`llm.${from}\`, ${more}`,
+    ofLlm((llm) => llm.count(from)),
+  );
+}
+
+function llmNumber(name: string, param: string): Field {
+  return same(
+    name,
+    `\`llm.params.${param}\``,
+    ofLlm((llm) => {
+      const value = llm.param(param);
+      return typeof value === "number" ? value : undefined;
+    }),
+  );
+}
+
+function llmInteger(name: string, param: string): Field {
+  return same(
+    name,
+    `\`llm.params.${param}\``,
+    ofLlm((llm) => integerOf(llm.param(param))),
+  );
+}
+
+/**
+ * What a span carries: the legacy fields without the error, which is its status, and the names of OpenTelemetry where
+ * they differ.
+ */
+export function spanColumns(): readonly Column[] {
+  const columns = FIELDS.filter(({ debug }) => debug === undefined).flatMap(({ legacy, otel }) => {
+    const names = new Set(legacy.map(({ name }) => name));
+    return [...legacy, ...otel.filter(({ name }) => !names.has(name))];
+  });
+  return columns.filter(({ name }) => name !== "error" && name !== "error.message");
+}
+
+function textOf(text: string): string | undefined {
+  return text === "" ? undefined : text;
+}
+
+function pathOf(target: string): string {
+  const query = target.indexOf("?");
+  return query < 0 ? target : target.slice(0, query);
+}
+
+/** The path of a socket has no port. */
+function splitEndpoint(endpoint: string): { host: string; port: bigint | undefined } {
+  const [, host, port] = /^\[?([^/]*?)\]?:(\d{1,5})$/.exec(endpoint) ?? [];
+  return port === undefined ? { host: endpoint, port: undefined } : { host: host as string, port: BigInt(port) }; // both groups matched
+}

@@ -1,0 +1,68 @@
+/** What is known of an LLM request when it is over, read from its `llm` root (runtime/cel.md 3.6): for fields and for token counts. */
+import { Duration } from "../../cel/values.ts";
+import { isRecord } from "../../lib/is-record.ts";
+import type { LlmSample } from "../../telemetry/metrics.ts";
+
+export class LlmFacts {
+  /** Of gen_ai.operation.name: the only one that is served. */
+  readonly operation = "chat";
+  readonly #root: Record<string, unknown>;
+
+  constructor(root: Record<string, unknown>) {
+    this.#root = root;
+  }
+
+  /** @returns undefined when the request was none of an LLM's */
+  static of(root: unknown): LlmFacts | undefined {
+    return isRecord(root) ? new LlmFacts(root) : undefined;
+  }
+
+  text(name: string): string | undefined {
+    const value = own(this.#root, name);
+    return typeof value === "string" ? value : undefined;
+  }
+
+  count(name: string): bigint | undefined {
+    return integerOf(own(this.#root, name));
+  }
+
+  seconds(name: string): number | undefined {
+    const value = own(this.#root, name);
+    return value instanceof Duration ? value.seconds + value.nanos / 1e9 : undefined;
+  }
+
+  /** A setting of the request, as `llm.params` has it. */
+  param(name: string): unknown {
+    const params = own(this.#root, "params");
+    return isRecord(params) ? own(params, name) : undefined;
+  }
+
+  get sample(): LlmSample {
+    const tokens = (name: string): number | undefined => {
+      const count = this.count(name);
+      return count === undefined ? undefined : Number(count);
+    };
+    return {
+      operation: this.operation,
+      system: this.text("provider") ?? "unknown",
+      requestModel: this.text("requestModel") ?? "unknown",
+      responseModel: this.text("responseModel") ?? "unknown",
+      tokens: {
+        input: tokens("inputTokens"),
+        output: tokens("outputTokens"),
+        input_cache_read: tokens("cachedInputTokens"),
+        input_cache_write: tokens("cacheCreationInputTokens"),
+      },
+    };
+  }
+}
+
+/** @returns undefined for what is no whole number */
+export function integerOf(value: unknown): bigint | undefined {
+  if (typeof value === "bigint") return value;
+  return typeof value === "number" && Number.isSafeInteger(value) ? BigInt(value) : undefined;
+}
+
+function own(record: Record<string, unknown>, name: string): unknown {
+  return Object.hasOwn(record, name) ? record[name] : undefined;
+}

@@ -1,0 +1,65 @@
+/**
+ * The query of a request for a report. Parameters that are known to carry secrets keep their names alone, as the
+ * semantic conventions of OpenTelemetry want it of `url.query`; credentials that a policy reads from a parameter of
+ * another name are for `attributes.remove`.
+ */
+
+const SECRET_PARAMETERS: ReadonlySet<string> = new Set([
+  // Signed URLs, as the semantic conventions list them.
+  "awsaccesskeyid",
+  "signature",
+  "sig",
+  "x-goog-signature",
+  "x-amz-signature",
+  "x-amz-security-token",
+  "x-amz-credential",
+  // RFC 6750 2.3, RFC 6749, OpenID Connect, and what services commonly call theirs.
+  "access_token",
+  "refresh_token",
+  "id_token",
+  "token",
+  "jwt",
+  "code",
+  "client_secret",
+  "client_assertion",
+  "assertion",
+  "secret",
+  "password",
+  "passwd",
+  "pwd",
+  "auth",
+  "authorization",
+  "key",
+  "api_key",
+  "api-key",
+  "apikey",
+  "subscription-key",
+  "x-api-key",
+]);
+
+/** @returns undefined when there is none */
+export function queryOf(target: string): string | undefined {
+  const at = target.indexOf("?");
+  if (at < 0 || at === target.length - 1) return undefined;
+  return target
+    .slice(at + 1)
+    .split("&")
+    .map(withoutSecret)
+    .join("&");
+}
+
+function withoutSecret(parameter: string): string {
+  const at = parameter.indexOf("=");
+  if (at < 0) return parameter;
+  const name = parameter.slice(0, at);
+  return SECRET_PARAMETERS.has(decoded(name).toLowerCase()) ? `${name}=REDACTED` : parameter;
+}
+
+/** A name that is not encoded correctly stands for itself. */
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name.replaceAll("+", " "));
+  } catch {
+    return name;
+  }
+}
