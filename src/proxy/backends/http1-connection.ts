@@ -5,6 +5,7 @@ import type { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
 import type { Http1Call } from "./http1-call.ts";
 import { ResponseParser, type Expected, type ResponseEvents } from "./http1-response.ts";
+import { lendTo, type LentReader } from "./lent-reads.ts";
 
 /** The pool's side of a connection. */
 export interface ConnectionOwner {
@@ -14,7 +15,7 @@ export interface ConnectionOwner {
   forget(connection: Http1Connection): void;
 }
 
-export class Http1Connection implements ResponseEvents {
+export class Http1Connection implements ResponseEvents, LentReader {
   readonly socket: Socket;
   /** Where it leads; "" for a Unix socket. */
   readonly address: string;
@@ -34,7 +35,7 @@ export class Http1Connection implements ResponseEvents {
     this.socket = socket;
     this.address = socket.remoteAddress ?? "";
     this.#parser = new ResponseParser(this);
-    socket.on("data", (chunk: Buffer) => this.#onBytes(chunk));
+    if (!lendTo(socket, this)) socket.on("data", (chunk: Buffer) => this.#onBytes(chunk, false));
     socket.on("drain", () => this.#call?.onDrain());
     socket.on("end", () => this.#onEof());
     socket.on("error", (error) => {
@@ -65,6 +66,10 @@ export class Http1Connection implements ResponseEvents {
     this.#drop();
   }
 
+  onLent(bytes: Buffer): void {
+    this.#onBytes(bytes, true);
+  }
+
   onHead(status: number, headers: HeaderList, bodyFollows: boolean): void {
     this.#call?.onHead(status, headers, bodyFollows);
   }
@@ -80,6 +85,7 @@ export class Http1Connection implements ResponseEvents {
     this.#gone = true;
     this.#owner.forget(this);
     this.socket.pause();
+    lendTo(this.socket, undefined);
     if (rest.length > 0) this.socket.unshift(rest);
     if (call === undefined) this.socket.destroy();
     else call.onSwitch(protocol, headers, this.socket);
@@ -97,14 +103,14 @@ export class Http1Connection implements ResponseEvents {
     }
   }
 
-  #onBytes(chunk: Buffer): void {
+  #onBytes(chunk: Buffer, lent: boolean): void {
     if (this.#gone) return;
     if (this.#call === undefined) {
       this.#drop();
       return;
     }
     try {
-      this.#parser.feed(chunk);
+      this.#parser.feed(chunk, lent);
     } catch (error) {
       const known = error instanceof ProxyError ? error : new ProxyError("internal", { cause: error });
       this.#break(known);

@@ -69,6 +69,7 @@ export class ResponseParser {
   #mayUpgrade = false;
   #keepsCase = false;
   #trailers: string[] = [];
+  #lent = false;
 
   constructor(events: ResponseEvents) {
     this.#events = events;
@@ -86,19 +87,25 @@ export class ResponseParser {
     return this.#state !== STATE.head || this.#rest !== undefined || this.#interim > 0;
   }
 
-  /** @throws ProxyError response_invalid */
-  feed(chunk: Buffer): void {
+  /**
+   * @param chunk written to: the data of several chunks is moved together
+   * @param lent it is valid only during the call
+   * @throws ProxyError response_invalid
+   */
+  feed(chunk: Buffer, lent: boolean): void {
     let bytes = chunk;
+    this.#lent = lent;
     if (this.#rest !== undefined) {
       bytes = Buffer.concat([this.#rest, chunk]);
       this.#rest = undefined;
+      this.#lent = false;
     }
     let at = 0;
     while (this.#state === STATE.head) {
       const next = this.#head(bytes, at);
       if (next < 0) {
         if (bytes.length - at > MAX_HEAD_BYTES) throw invalid("header block too large");
-        if (at < bytes.length) this.#rest = at === 0 ? bytes : bytes.subarray(at);
+        if (at < bytes.length) this.#rest = this.#piece(bytes, at, bytes.length);
         return;
       }
       at = next;
@@ -132,7 +139,7 @@ export class ResponseParser {
     const headers = this.#fields(text, lineEnd + 2, framing);
     if (status === 101 && this.#mayUpgrade) {
       this.#state = STATE.switched;
-      this.#events.onSwitch(framing.upgrade, headers, bytes.subarray(end + 4));
+      this.#events.onSwitch(framing.upgrade, headers, this.#piece(bytes, end + 4, bytes.length));
       return bytes.length;
     }
     if (status < 200) {
@@ -218,12 +225,12 @@ export class ResponseParser {
       case STATE.idle:
         throw invalid("bytes after the end of the response");
       case STATE.untilClose:
-        this.#events.onData(start === 0 ? bytes : bytes.subarray(start));
+        this.#events.onData(this.#piece(bytes, start, bytes.length));
         return;
       case STATE.length: {
         const end = Math.min(bytes.length, start + this.#left);
         this.#left -= end - start;
-        this.#events.onData(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end));
+        this.#events.onData(this.#piece(bytes, start, end));
         if (this.#left > 0) return;
         this.#finish(end === bytes.length && !this.#close);
         return;
@@ -235,28 +242,36 @@ export class ResponseParser {
 
   /** Hands over the data of all chunks in one read as one piece: fewer writes for bursts of small events. */
   #chunks(bytes: Buffer, start: number): void {
-    let first: Buffer | undefined;
-    let more: Buffer[] | undefined;
+    let from = 0;
+    let to = 0;
     let at = start;
     let next = start;
     while ((next = this.#chunkStep(bytes, at)) >= 0) {
-      if (this.#state === STATE.chunkEnd || this.#state === STATE.chunk) {
-        const from = this.#dataFrom;
-        if (next > from) {
-          const piece = bytes.subarray(from, next);
-          if (first === undefined) first = piece;
-          else (more ??= [first]).push(piece);
-        }
+      const data = this.#dataFrom;
+      if (next > data) {
+        if (to === 0) from = data;
+        // Behind what is there: a view of each chunk would cost more than all the rest.
+        else bytes.copyWithin(to, data, next);
+        to = to === 0 ? next : to + next - data;
       }
       at = next;
       if (this.#state === STATE.idle || at === bytes.length) break;
     }
     const ended = this.#state === STATE.idle;
-    if (!ended && at < bytes.length) this.#rest = at === 0 ? bytes : bytes.subarray(at);
-    if (first !== undefined) this.#events.onData(more === undefined ? first : Buffer.concat(more));
+    if (!ended && at < bytes.length) this.#rest = this.#piece(bytes, at, bytes.length);
+    if (to > from) this.#events.onData(this.#piece(bytes, from, to));
     if (ended) this.#events.onEnd(this.#trailers, at === bytes.length && !this.#close);
   }
 
+  /** Of what was fed: a copy where that was lent. */
+  #piece(bytes: Buffer, from: number, to: number): Buffer {
+    if (!this.#lent) return from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to);
+    const piece = Buffer.allocUnsafe(to - from);
+    bytes.copy(piece, 0, from, to);
+    return piece;
+  }
+
+  /** Where the data of the element begins that was taken last; behind its end where it has none. */
   #dataFrom = 0;
 
   /** Takes one element. @returns the position behind it, or -1 when more bytes are needed */
@@ -283,14 +298,14 @@ export class ResponseParser {
   }
 
   #size(bytes: Buffer, start: number): number {
-    const end = bytes.indexOf(10, start);
+    let at = start;
+    let size = 0;
+    for (let digit = hex(bytes[at]); digit >= 0; digit = hex(bytes[++at])) size = size * 16 + digit;
+    const end = bytes[at] === 13 && bytes[at + 1] === 10 ? at + 1 : bytes.indexOf(10, start);
     if (end < 0) {
       if (bytes.length - start > MAX_CHUNK_LINE) throw invalid("chunk size line too long");
       return -1;
     }
-    let at = start;
-    let size = 0;
-    for (let digit = hex(bytes[at]); digit >= 0; digit = hex(bytes[++at])) size = size * 16 + digit;
     if (at === start || at - start > 12 || end - start > MAX_CHUNK_LINE || bytes[end - 1] !== 13)
       throw invalid("malformed chunk size");
     // Extensions are allowed and ignored, but they must be extensions, and hold no control characters.

@@ -3,6 +3,7 @@
  * failed or has been silent for a while, and the first connection wins.
  */
 import { connect, type Socket, type SocketConnectOpts } from "node:net";
+import { Loan } from "./lent-reads.ts";
 
 /** Told once, unless the race is called off. */
 export interface RaceOwner {
@@ -79,7 +80,9 @@ class Try {
 
   constructor(race: Race, place: SocketConnectOpts) {
     this.#race = race;
-    this.socket = connect(place);
+    const loan = new Loan();
+    this.socket = connect({ ...place, onread: loan });
+    loan.belongTo(this.socket);
     this.socket.on("connect", this.#onConnect);
     this.socket.on("error", this.#onError);
   }
