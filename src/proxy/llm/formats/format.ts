@@ -29,11 +29,11 @@ export interface Format {
 /**
  * True when the data of an event may hold a non-null member `usage`. A key can be written with escapes
  * (`"us\u0061ge"`), so data with a unicode escape counts as well; nothing else can hide the word.
+ * @param data as latin1
  */
-export function mayCarryUsage(data: Buffer): boolean {
+export function mayCarryUsage(data: string): boolean {
   for (let at = data.indexOf("usage"); at !== -1; at = data.indexOf("usage", at + 5)) {
-    const rest = data.toString("latin1", at + 5, at + 11);
-    if (rest !== '":null') return true;
+    if (!data.startsWith('":null', at + 5)) return true;
   }
-  return data.indexOf("\\u") !== -1;
+  return data.includes("\\u");
 }

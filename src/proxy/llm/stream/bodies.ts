@@ -36,7 +36,7 @@ class ScannedStream implements BodyStream, BodySink {
   constructor(source: BodyStream, context: StreamContext) {
     this.#source = source;
     this.#context = context;
-    this.#parser = new SseParser(context.maxEventBytes, (_name, data) => this.#event(data));
+    this.#parser = new SseParser(context.maxEventBytes, (data) => this.#event(data));
   }
 
   read(sink: BodySink): void {
@@ -80,9 +80,10 @@ class ScannedStream implements BodyStream, BodySink {
     }
   }
 
-  #event(data: Buffer): void {
+  /** @param data as latin1, here and below */
+  #event(data: string): void {
     if (this.#facts.model !== undefined && !mayCarryUsage(data)) return;
-    const event = parseObject(data);
+    const event = parseObject(Buffer.from(data, "latin1"));
     if (event !== undefined) this.#context.format.stream(event, this.#facts);
   }
 
@@ -115,7 +116,7 @@ class TranslatedStream implements BodyStream, BodySink {
     this.#source = source;
     this.#context = context;
     this.#converter = converter;
-    this.#parser = new SseParser(context.maxEventBytes, (_name, data) => this.#event(data));
+    this.#parser = new SseParser(context.maxEventBytes, (data) => this.#event(data));
   }
 
   read(sink: BodySink): void {
@@ -169,20 +170,19 @@ class TranslatedStream implements BodyStream, BodySink {
     this.#sink?.end([]);
   }
 
-  #event(data: Buffer): void {
-    const text = data.toString("latin1");
-    this.#output += this.#repetition.answer(text) ?? this.#convert(data, text);
+  #event(data: string): void {
+    this.#output += this.#repetition.answer(data) ?? this.#convert(data);
   }
 
-  #convert(data: Buffer, text: string): string {
-    const event = parseObject(data);
+  #convert(data: string): string {
+    const event = parseObject(Buffer.from(data, "latin1"));
     if (event === undefined)
       throw new ProxyError("response_invalid", { detail: "an event of the stream is not a JSON object" });
     const learned = this.#context.format.stream(event, this.#facts);
     if (learned) this.#context.ledger.record(this.#facts);
     let output = "";
     for (const item of this.#converter.event(event)) output += `data: ${JSON.stringify(item)}\n\n`;
-    this.#repetition.learn(learned ? undefined : this.#converter.textOf(event), text, output);
+    this.#repetition.learn(learned ? undefined : this.#converter.textOf(event), data, output);
     return output;
   }
 
