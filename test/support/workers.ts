@@ -1,8 +1,7 @@
 /** A data plane of several threads for one test, as `gwproxy up --workers` makes it. */
 import type { Resource } from "../../src/ir/resource.ts";
-import type { Clock } from "../../src/lib/clock.ts";
 import type { WorkerThread } from "../../src/proxy/workers/worker-thread.ts";
-import { createWorkers, type Workers } from "../../src/proxy/workers/workers.ts";
+import { createWorkers, type Workers, type WorkersOptions } from "../../src/proxy/workers/workers.ts";
 import { createMetrics, type Metrics } from "../../src/telemetry/metrics.ts";
 import { bind, rawClient, type RawClient } from "./data-plane.ts";
 import type { ProofContext } from "./prove.ts";
@@ -25,7 +24,7 @@ export interface WorkersPlane {
 export async function startWorkers(
   context: Pick<ProofContext, "after">,
   resources: Resource[],
-  options: { readonly count?: number; readonly clock?: Clock; readonly ports?: (bindPort: number) => number } = {},
+  options: Partial<Pick<WorkersOptions, "count" | "clock" | "ports" | "stuckAfterMs">> = {},
 ): Promise<WorkersPlane> {
   const { log, lines } = recordingLog();
   const written: string[] = [];
@@ -41,6 +40,8 @@ export async function startWorkers(
     logFormat: "json",
     ports: () => 0,
     metrics,
+    // A clock of a test's own says nothing about how long threads take.
+    ...(options.clock === undefined ? {} : { stuckAfterMs: 0 }),
     ...options,
   });
   context.after(() => workers.close());

@@ -20,6 +20,8 @@ export interface DataPlaneOptions {
   readonly logLevel: string;
   readonly logFormat: LogFormat;
   readonly workers: number;
+  /** Seconds. */
+  readonly threadTimeout: number;
   /** Seconds of proxying.md 14. */
   readonly drainMin: number | undefined;
   readonly drainMax: number | undefined;
@@ -61,6 +63,11 @@ export function addDataPlaneOptions(command: Command): Command {
         .argParser(workers)
         .default(usualWorkers(process.env["CPU_LIMIT"], availableParallelism(), process.platform), "cores")
         .env("WORKERS"),
+    )
+    .addOption(
+      secondsOption("--thread-timeout <seconds>", "a thread that does not come round for so long is replaced; 0: never")
+        .default(30)
+        .env("THREAD_TIMEOUT"),
     )
     .addOption(
       secondsOption("--drain-min <seconds>", "after the word to stop, connections are accepted so long (0)").env(

@@ -86,11 +86,13 @@ async function serve(options: DataPlaneOptions, { log, filter }: ProcessLog, met
   const onDropped = (): void => undefined;
   const output = createLineOutput(process.stdout, log, onDropped);
   if (options.workers > 1) {
-    const { workers: count } = options;
+    const { workers: count, threadTimeout } = options;
+    const stuckAfterMs = threadTimeout * 1000;
     const { createWorkers } = await import("../../proxy/workers/workers.ts");
     const proxy = createWorkers({
       ...shared,
       count,
+      stuckAfterMs,
       version: VERSION,
       filter,
       metrics,

@@ -17,6 +17,7 @@ import {
   type WorkerSettings,
 } from "./protocol.ts";
 import { openShared } from "./shared-state.ts";
+import { startBeating } from "./watchdog.ts";
 
 /** What a crash may lose of the counts. */
 const COLLECT_INTERVAL_MS = 1_000;
@@ -28,6 +29,7 @@ if (parentPort === null) throw new Error("this is a thread of gwproxy, not a pro
 // Made by WorkerThread.
 const settings = workerData as WorkerSettings;
 const filter = parseLogFilter(settings.logFilter) ?? { level: "info" as const, modules: new Map() };
+startBeating(settings.shared.beats, settings.thread);
 let isFirst = true;
 const main = new Channel<MainProtocol, WorkerProtocol>(parentPort, {
   async apply(update) {

@@ -1,12 +1,14 @@
 /** What limits and health must know of the whole replica: memory that the main thread makes and every worker opens. */
 import { allocateSlots, SharedSlots } from "../../lib/shared-slots.ts";
 import { allocateIds, Ids } from "../reports/ids.ts";
+import { allocateBeats } from "./watchdog.ts";
 
 /** Can be handed to another thread. */
 export interface SharedBuffers {
   readonly endpoints: SharedArrayBuffer;
   readonly buckets: SharedArrayBuffer;
   readonly ids: SharedArrayBuffer;
+  readonly beats: SharedArrayBuffer;
 }
 
 /** Two tables, because clients choose the keys of rate limits and must not crowd out endpoints. */
@@ -21,7 +23,12 @@ const ENDPOINTS = 65_536;
 const BUCKETS = 131_072;
 
 export function allocateShared(threads: number): SharedBuffers {
-  return { endpoints: allocateSlots(ENDPOINTS, threads), buckets: allocateSlots(BUCKETS, threads), ids: allocateIds() };
+  return {
+    endpoints: allocateSlots(ENDPOINTS, threads),
+    buckets: allocateSlots(BUCKETS, threads),
+    ids: allocateIds(),
+    beats: allocateBeats(threads),
+  };
 }
 
 /** @param thread number of this thread, which no other living one has */

@@ -11,6 +11,7 @@ export class WorkerThread {
   readonly ended: Promise<string>;
   readonly channel: Channel<WorkerProtocol, MainProtocol>;
   readonly #worker: Worker;
+  #reason: string | undefined;
 
   constructor(settings: WorkerSettings, handlers: Omit<Handlers<MainProtocol>, "ready">) {
     this.number = settings.thread;
@@ -28,19 +29,21 @@ export class WorkerThread {
     this.ended = ended.promise;
     // Who waits for it hears of it; nobody has to.
     ready.promise.catch(() => undefined);
-    let reason = "";
     // Nobody else will see where it was.
-    worker.on("error", (error) => (reason = error instanceof Error ? (error.stack ?? error.message) : String(error)));
+    worker.on("error", (error) => {
+      this.#reason ??= error instanceof Error ? (error.stack ?? error.message) : String(error);
+    });
     worker.on("exit", (code) => {
-      const text = reason === "" ? `the thread ended with ${code}` : reason;
+      const text = this.#reason ?? `the thread ended with ${code}`;
       ready.reject(new Error(text));
       this.channel.end(text);
       ended.resolve(text);
     });
   }
 
-  /** Ends the thread as a fault in it would: at once, wherever it is. */
-  kill(): void {
+  /** Ends the thread as a fault in it would: at once, wherever it is. @param reason that `ended` tells */
+  kill(reason?: string): void {
+    this.#reason ??= reason;
     void this.#worker.terminate();
   }
 }

@@ -1,7 +1,7 @@
 /**
  * A data plane of several threads. The main thread knows the resources and hands them over; each worker opens the same
  * ports, and the system deals connections out among them. An update is acknowledged when all workers have it; what one of
- * them refuses is refused. A worker that dies takes its own connections with it and is replaced.
+ * them refuses is refused. A worker that dies takes its own connections with it and is replaced; so is one that is stuck.
  */
 import type { ApplyResult, Resource, ResourceUpdate } from "../../ir/resource.ts";
 import { type Backoff, createBackoff } from "../../lib/backoff.ts";
@@ -17,6 +17,7 @@ import type { Proxy, ProxyState } from "../proxy.ts";
 import { PortDesk } from "./port-desk.ts";
 import { encodeUpdate, type EncodedUpdate } from "./protocol.ts";
 import { allocateShared, openShared, type SharedState } from "./shared-state.ts";
+import { BEAT_MS, Watchdog } from "./watchdog.ts";
 import { WorkerThread } from "./worker-thread.ts";
 
 export interface WorkersOptions {
@@ -37,6 +38,8 @@ export interface WorkersOptions {
   readonly whereabouts?: Whereabouts;
   readonly metrics?: Metrics;
   readonly clock?: Clock;
+  /** A thread that does not come round for so long is replaced; 0: never. */
+  readonly stuckAfterMs?: number;
 }
 
 export interface Workers extends Proxy {
@@ -54,6 +57,7 @@ const FIRST_WAIT_MS = 50;
 const LONGEST_WAIT_MS = 10_000;
 /** After so long a life a death is no crash loop. */
 const STABLE_MS = 60_000;
+const STUCK_AFTER_MS = 30_000;
 
 export function createWorkers(options: WorkersOptions): Workers {
   return new WorkerPool(options);
@@ -66,6 +70,7 @@ class WorkerPool implements Workers {
   readonly #log: Logger;
   readonly #desk: PortDesk;
   readonly #shared: SharedState;
+  readonly #watchdog: Watchdog;
   readonly #start: (thread: number) => WorkerThread;
   /** What is in force, by type and key. */
   readonly #resources = new Map<string, Resource>();
@@ -88,6 +93,7 @@ class WorkerPool implements Workers {
     // The main thread has the last number: it serves nothing, and takes back what the dead held.
     const shared = allocateShared(count + 1);
     this.#shared = openShared(shared, count);
+    this.#watchdog = new Watchdog(shared.beats, options.stuckAfterMs ?? STUCK_AFTER_MS);
     this.#start = (thread) =>
       new WorkerThread(
         {
@@ -116,6 +122,17 @@ class WorkerPool implements Workers {
     );
     // The first update waits for all of them.
     this.#queue = Promise.all(backoffs.map((backoff, thread) => this.#begin(thread, backoff, (join) => join())));
+    if (this.#watchdog.isOn) this.#watch();
+  }
+
+  /** The next look is due when this one is over: looks that were missed are not made up for. */
+  #watch(): void {
+    this.#clock.after(BEAT_MS, () => {
+      if (this.#stopped) return;
+      for (const thread of this.#all)
+        if (this.#watchdog.isStuck(thread.number)) thread.kill("it was busy with one thing for too long");
+      this.#watch();
+    });
   }
 
   apply(update: ResourceUpdate): Promise<ApplyResult> {
@@ -208,6 +225,7 @@ class WorkerPool implements Workers {
     backoff: Backoff,
     turn: (join: () => Promise<void>) => Promise<void> = (join) => this.#inTurn(join),
   ): Promise<void> {
+    this.#watchdog.born(number);
     const thread = this.#start(number);
     const bornAtMs = this.#clock.now();
     this.#all.add(thread);
