@@ -147,7 +147,7 @@ export class Binds {
     // Keys are "port/namespace/gateway".
     const bindOf = (other: number): Acceptor | undefined =>
       this.#open.get(`${other}${bind.slice(bind.indexOf("/"))}`)?.acceptor;
-    const parts = { log, env, announced, frontend, tls, secured, http1, http2, tcp, bindOf };
+    const parts = { log, clock, env, announced, frontend, tls, secured, http1, http2, tcp, bindOf };
     const acceptor = acceptorOf(message.protocol, parts);
     const { accept } = acceptor;
     const reusePort = this.#options.sharesPorts;

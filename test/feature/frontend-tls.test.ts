@@ -1,7 +1,10 @@
 /** `frontend.tls` of a GwPolicy and the TLS options of listeners: what handshakes agree on, and which ones fail. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { connect as connectPlain } from "node:net";
+import { Duplex } from "node:stream";
 import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
+import type { Clock } from "../../src/lib/clock.ts";
 import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
 import { startEcho } from "../support/echo.ts";
 import {
@@ -15,6 +18,7 @@ import {
 } from "../support/gateway.ts";
 import { gatewayRef, policy } from "../support/policy-places.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
+import { testClock } from "../support/test-clock.ts";
 import { validNow } from "../support/tls-upstream.ts";
 
 const AUTHORITY = createAuthority("test", validNow());
@@ -34,11 +38,16 @@ interface Served {
 }
 
 /** @param tls flow YAML of `frontend.tls` */
-async function serve(context: ProofContext, tls: string, options = ""): Promise<Served> {
+async function serve(
+  context: ProofContext,
+  tls: string,
+  options = "",
+  settings: { readonly clock?: Clock } = {},
+): Promise<Served> {
   const echo = await startEcho(context);
   const said = tls === "" ? [] : [policy("p", { refs: gatewayRef(), says: `frontend: {tls: {${tls}}}` })];
   const rest = [gatewayWith(options), SECRET, staticBackend("web", echo.port), route("web", "web"), ...said];
-  const gateway = await startGateway(context, documents(...rest));
+  const gateway = await startGateway(context, documents(...rest), settings);
   assert.deepEqual(gateway.problems(), []);
   return { gateway, port: Number(new URL(gateway.url(8443)).port) };
 }
@@ -130,6 +139,44 @@ prove(field("handshakeTimeout"), "a client that does not begin its handshake is 
   });
   assert.ok(performance.now() - startedMs >= 150);
 });
+
+prove([], "the limit is one for the whole handshake, and ends with it", async (context) => {
+  const clock = testClock();
+  const { port } = await serve(context, "handshakeTimeout: 60s", "", { clock });
+  const late = connectPlain(port, "127.0.0.1");
+  context.after(() => void late.destroy());
+  const hello = await clientHello();
+  late.write(hello.subarray(0, 100));
+  const open = connect({ host: "127.0.0.1", port, servername: "a.test", ca: AUTHORITY.certificate });
+  context.after(() => void open.destroy());
+  await once(open, "secureConnect");
+  await clock.advance(59_999);
+  late.write(hello.subarray(100));
+  // The first half of the handshake is done.
+  await once(late, "data");
+  const closed = once(late, "close");
+  await clock.advance(1);
+  await closed;
+  await clock.advance(120_000);
+  open.write("GET / HTTP/1.1\r\nhost: a.test\r\n\r\n");
+  assert.match(String(await once(open, "data")), /^HTTP\/1\.1 200/);
+});
+
+/** What a client says first. */
+async function clientHello(): Promise<Buffer> {
+  const { promise, resolve } = Promise.withResolvers<Buffer>();
+  const wire = new Duplex({
+    read: () => undefined,
+    write(chunk: Buffer, _encoding, done) {
+      resolve(chunk);
+      done();
+    },
+  });
+  connect({ socket: wire, servername: "a.test" }).on("error", () => undefined);
+  const hello = await promise;
+  wire.destroy();
+  return hello;
+}
 
 prove([], "the options of a listener win over the policy", async (context) => {
   const options = `gwproxy.dev/max-protocol-version: '1.3', gwproxy.dev/cipher-suites: 'TLS13_AES_128_GCM_SHA256'`;

@@ -4,10 +4,10 @@ import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { Protocol, type ProxyProtocol } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../lib/errors.ts";
+import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/log.ts";
 import { ProxyError } from "../errors.ts";
 import type { Announced, Announcement } from "./announced.ts";
-import { helloOf } from "./client-hello.ts";
 import { readConnect } from "./connect-head.ts";
 import type { Engine, Served } from "./engine.ts";
 import type { Frontend } from "./frontend.ts";
@@ -22,6 +22,7 @@ import type { TcpEngine } from "./tcp.ts";
 
 export interface AcceptorParts {
   readonly log: Logger;
+  readonly clock: Clock;
   readonly env: Env;
   readonly announced: Announced;
   /** Asked for every connection. */
@@ -121,7 +122,7 @@ function takeHeader(
 }
 
 function unwrapperOf(protocol: Protocol, parts: AcceptorParts): (socket: Socket) => void {
-  const { log, tls, frontend, http1, http2 } = parts;
+  const { log, clock, tls, frontend, http1, http2 } = parts;
   switch (protocol) {
     case Protocol.HTTP:
       return (socket) => {
@@ -133,12 +134,13 @@ function unwrapperOf(protocol: Protocol, parts: AcceptorParts): (socket: Socket)
         const serverName = (socket.servername || "").toLowerCase();
         parts.secured.add(socket, serverName, (socket.alpnProtocol === "h2" ? http2 : http1).take(socket), tls());
       };
-      const layer = new TlsLayer({ log, tls, protocols: ["h2", "http/1.1"], alerts: true, onSecure });
+      const layer = new TlsLayer({ log, clock, tls, protocols: ["h2", "http/1.1"], alerts: true, onSecure });
       return (socket) => layer.accept(socket);
     }
     case Protocol.TLS: {
       const onSecure = (socket: TLSSocket): void => takeSecured(socket, (socket.servername || "").toLowerCase(), parts);
-      return acceptByName(parts, new TlsLayer({ log, tls, protocols: [], alerts: false, onSecure }));
+      const layer = new TlsLayer({ log, clock, tls, protocols: [], alerts: false, onSecure });
+      return (socket) => layer.accept(socket, (serverName) => passOn(socket, serverName, parts));
     }
     case Protocol.TCP:
       return (socket) => void takeBytes(socket, "", parts);
@@ -169,18 +171,9 @@ function takeSecured(socket: Socket, serverName: string, parts: AcceptorParts): 
   if (served !== undefined) parts.secured.add(socket, serverName, served, parts.tls());
 }
 
-/** The server name says whether the handshake is ours or the backend's. */
-function acceptByName(parts: AcceptorParts, layer: TlsLayer): (socket: Socket) => void {
-  const { tls } = parts;
-  return (socket) =>
-    lookAhead(
-      socket,
-      helloOf,
-      (hello) => {
-        const serverName = hello === "invalid" ? "" : hello.serverName.toLowerCase();
-        if (hello !== "invalid" && tls().find(serverName)?.passthrough === true) takeSecured(socket, serverName, parts);
-        else layer.acceptHello(socket, hello);
-      },
-      tls().handshakeTimeoutMs,
-    );
+/** The server name says whether the handshake is ours or the backend's. @returns whether it is the backend's */
+function passOn(socket: Socket, serverName: string, parts: AcceptorParts): boolean {
+  if (parts.tls().find(serverName)?.passthrough !== true) return false;
+  takeSecured(socket, serverName, parts);
+  return true;
 }

@@ -34,6 +34,7 @@ export class Announced {
   }
 }
 
-function keyOf({ remoteAddress = "", remotePort = 0 }: Socket): string {
+/** Of a client among those of one Bind. */
+export function keyOf({ remoteAddress = "", remotePort = 0 }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }

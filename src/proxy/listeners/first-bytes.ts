@@ -4,16 +4,16 @@ import type { Socket } from "node:net";
 /**
  * @param judge of everything that has arrived; undefined: more is needed @param take called once, with the verdict; the socket is
  * paused and holds its bytes again
- * @param timeoutMs ends a connection that says too little
+ * @param timeoutMs ends a connection that says too little; undefined: somebody else does
  */
 export function lookAhead<V>(
   socket: Socket,
   judge: (start: Buffer) => V | undefined,
   take: (verdict: V) => void,
-  timeoutMs: number,
+  timeoutMs: number | undefined,
 ): void {
   let start: Buffer | undefined;
-  const timer = setTimeout(() => socket.destroy(), timeoutMs);
+  const timer = timeoutMs === undefined ? undefined : setTimeout(() => socket.destroy(), timeoutMs);
   const onData = (chunk: Buffer): void => {
     start = start === undefined ? chunk : Buffer.concat([start, chunk]);
     const verdict = judge(start);
@@ -29,5 +29,5 @@ export function lookAhead<V>(
   // Somebody may have looked before.
   if (socket.isPaused()) socket.resume();
   socket.on("data", onData).on("end", onEnd).on("error", onEnd);
-  socket.on("close", () => clearTimeout(timer));
+  if (timer !== undefined) socket.on("close", () => clearTimeout(timer));
 }

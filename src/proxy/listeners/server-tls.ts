@@ -12,10 +12,12 @@ import {
   type TLSSocket,
 } from "node:tls";
 import type { FrontendTls, ListenerTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Clock } from "../../lib/clock.ts";
 import { ConfigError, messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import { helloOf, type Hello } from "./client-hello.ts";
 import { lookAhead } from "./first-bytes.ts";
+import { HandshakeLimits } from "./handshake-limits.ts";
 import { ALERT, refuseHandshake } from "./tls-alert.ts";
 import { tlsChoice, type TlsChoiceOptions } from "./tls-choice.ts";
 
@@ -85,6 +87,7 @@ function compile(message: ListenerTls, frontend: FrontendTls | undefined): Serve
 
 export interface TlsLayerOptions {
   readonly log: Logger;
+  readonly clock: Clock;
   /** Asked for every connection. */
   readonly tls: () => BindTls;
   readonly protocols: readonly string[];
@@ -97,22 +100,34 @@ export interface TlsLayerOptions {
 export class TlsLayer {
   readonly #options: TlsLayerOptions;
   #tls: BindTls | undefined;
+  readonly #limits: HandshakeLimits;
   readonly #servers = new Map<TlsChoiceOptions, Server>();
 
   constructor(options: TlsLayerOptions) {
     this.#options = options;
+    this.#limits = new HandshakeLimits(options.clock);
   }
 
-  accept(socket: Socket): void {
-    const tls = this.#options.tls();
-    lookAhead(socket, helloOf, (hello) => this.acceptHello(socket, hello), tls.handshakeTimeoutMs);
+  /** @param passOn asked with the server name in lower case, "" for none: whether it took the socket, whose handshake is not ours */
+  accept(socket: Socket, passOn?: (serverName: string) => boolean): void {
+    this.#limits.begin(socket, this.#options.tls().handshakeTimeoutMs);
+    lookAhead(
+      socket,
+      helloOf,
+      (hello) => {
+        const serverName = hello === "invalid" ? undefined : hello.serverName.toLowerCase();
+        if (serverName !== undefined && passOn?.(serverName) === true) this.#limits.end(socket);
+        else this.#acceptHello(socket, hello);
+      },
+      undefined,
+    );
   }
 
   /**
    * SNICallback comes too late for versions, suites and groups, and cannot say which alert a client gets.
    * @param hello that was looked at; the socket is paused and holds its bytes
    */
-  acceptHello(socket: Socket, hello: Exclude<Hello, "incomplete">): void {
+  #acceptHello(socket: Socket, hello: Exclude<Hello, "incomplete">): void {
     if (hello === "invalid") {
       socket.destroy();
       return;
@@ -140,6 +155,7 @@ export class TlsLayer {
 
   #createServer(tls: BindTls, choice: TlsChoiceOptions): Server {
     const { log, onSecure } = this.#options;
+    const limits = this.#limits;
     // What is not ours to speak is not ours to agree on.
     const protocols = this.#options.protocols.length === 0 ? [] : (tls.protocols ?? this.#options.protocols);
     const server = createServer({
@@ -159,7 +175,10 @@ export class TlsLayer {
       log.debug("handshake failed", { peer: socket.remoteAddress ?? "", reason: messageOf(error) });
       socket.destroy();
     });
-    server.on("secureConnection", onSecure);
+    server.on("secureConnection", (socket) => {
+      limits.end(socket);
+      onSecure(socket);
+    });
     return server;
   }
 }
