@@ -83,6 +83,7 @@ export function makeExchange(parts: ExchangeParts = {}): TestExchange {
     addLogField(name, value) {
       logFields.set(name, value);
     },
+    addSecretParameter: () => undefined,
     onAbort: () => undefined,
     onDone: () => undefined,
   };

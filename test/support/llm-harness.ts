@@ -116,6 +116,7 @@ export class TestExchange implements Exchange {
   }
 
   addLogField(): void {}
+  addSecretParameter(): void {}
 
   onAbort(): void {}
 

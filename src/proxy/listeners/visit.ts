@@ -48,7 +48,9 @@ export function receive({ host, head, peer, makeBody, wire, options }: Reception
     visit = new Visit(host, new HttpExchange(refusedArrival(head, peer, bind)), wire, null);
     refusal = error;
   }
-  visit.exchange.reports = frontend().reports;
+  const { reports } = frontend();
+  visit.exchange.reports = reports;
+  if (reports.reads.requestBody) visit.exchange.watchRequest();
   host.entered(visit);
   if (refusal === undefined) visit.run(stage);
   else visit.send(errorReply(visit.exchange, refusal), true);
@@ -109,6 +111,7 @@ export class Visit implements DeadlineWatcher {
         this.#join(reply, reply.tunnel);
         return;
       }
+      if (this.exchange.reports.reads.responseBody) this.exchange.watchReply(reply);
       this.#writer.write(reply, close || this.#mustClose());
     } catch (error) {
       this.#host.log.error("answer cannot be written", { error: messageOf(error) });

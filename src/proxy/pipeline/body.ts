@@ -12,7 +12,7 @@ export interface BodyStream {
   /** The whole body, when all of it has already arrived; `read` is then not called. */
   whole?(): Buffer | undefined;
   /** Whether all of it has arrived; unset: nobody knows. */
-  readonly isComplete?: boolean;
+  readonly isComplete?: boolean | undefined;
 }
 
 export interface BodySink {

@@ -101,6 +101,9 @@ export interface Exchange extends Scope {
   /** One more field of the access-log line. Never a secret. */
   addLogField(name: string, value: string | number | boolean): void;
 
+  /** A parameter of the query that holds a credential: reports show its name alone. */
+  addSecretParameter(name: string): void;
+
   /** Stops work in progress when the client goes away or the deadline passes; at once if that has happened. */
   onAbort(target: Abortable): void;
 

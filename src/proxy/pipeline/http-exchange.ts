@@ -8,6 +8,7 @@ import type { PathMatch } from "../router/match.ts";
 import { BODY_LIMIT_BYTES, type Body } from "./body.ts";
 import { holdStart } from "./buffering.ts";
 import type { Abortable, Exchange, Outcome, Reply, TokenGate } from "./exchange.ts";
+import { WatchedBody } from "./watched-body.ts";
 import { proxyRoot, requestRoot, responseRoot } from "./roots.ts";
 
 export interface Arrival {
@@ -90,6 +91,9 @@ export class HttpExchange implements Exchange {
   endedAtMs: number | undefined = undefined;
   /** What was captured of a request body that is too large to hold. */
   bodyPrefix: Buffer | undefined = undefined;
+  /** Copies of what passes, for reports that read it. */
+  requestWatch: WatchedBody | undefined = undefined;
+  replyWatch: WatchedBody | undefined = undefined;
   hostChoice: Exchange["hostChoice"] = undefined;
   retry: Exchange["retry"] = undefined;
   tried: Exchange["tried"] = undefined;
@@ -101,6 +105,7 @@ export class HttpExchange implements Exchange {
   #queuedHeaders: HeaderList | undefined;
   #roots: Map<string, unknown> | undefined;
   #logFields: Map<string, string | number | boolean> | undefined;
+  #secretParameters: Set<string> | undefined;
   #deadlineAtMs: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #abortable: Abortable | undefined;
@@ -166,6 +171,15 @@ export class HttpExchange implements Exchange {
     (this.#logFields ??= new Map()).set(name, value);
   }
 
+  /** Names of parameters of the query that hold credentials. */
+  get secretParameters(): ReadonlySet<string> | undefined {
+    return this.#secretParameters;
+  }
+
+  addSecretParameter(name: string): void {
+    (this.#secretParameters ??= new Set()).add(name);
+  }
+
   root(name: string): unknown {
     const set = this.#roots?.get(name);
     if (set !== undefined) return set;
@@ -192,10 +206,39 @@ export class HttpExchange implements Exchange {
     return value;
   }
 
-  /** For those who look when all is over: nobody held the body for them. */
+  /** For those who look when all is over. */
   #answer({ status, headers, body }: Reply): Parameters<typeof responseRoot>[0] {
-    const whole = Buffer.isBuffer(body) ? body : null;
-    return { status, headers, trailers: this.replyTrailers, body: whole, bodyPrefix: whole };
+    const answer = { status, headers, trailers: this.replyTrailers };
+    const { replyWatch: watch } = this;
+    if (watch !== undefined) return { ...answer, body: watch.body, bodyPrefix: watch.prefix };
+    if (body !== null && !Buffer.isBuffer(body)) return { ...answer, body: null, bodyPrefix: null };
+    const whole = body ?? Buffer.alloc(0);
+    const fits = whole.length <= this.responseLimitBytes;
+    return { ...answer, body: fits ? whole : null, bodyPrefix: whole.subarray(0, this.responseLimitBytes) };
+  }
+
+  /** Copies the request body while it passes, where a report reads it. */
+  watchRequest(): void {
+    const body = this.requestBody;
+    if (body === null || Buffer.isBuffer(body)) return;
+    this.requestWatch = new WatchedBody(body, this.#requestLimit.bind(this));
+    this.requestBody = this.requestWatch;
+  }
+
+  /** The same of the answer as it goes out. */
+  watchReply(reply: Reply): void {
+    const { body } = reply;
+    if (body === null || Buffer.isBuffer(body)) return;
+    this.replyWatch = new WatchedBody(body, this.#replyLimit.bind(this));
+    reply.body = this.replyWatch;
+  }
+
+  #requestLimit(): number {
+    return this.requestLimitBytes;
+  }
+
+  #replyLimit(): number {
+    return this.responseLimitBytes;
   }
 
   /** False when the data plane made the answer itself. */

@@ -20,8 +20,9 @@ const REQUEST = readers<HttpExchange>({
   version: ({ version }) => version,
   headers: ({ requestHeaders }) => new HeaderView(requestHeaders),
   // null: it was not captured, or is larger than may be held.
-  body: ({ requestBody }) => wholeOf(requestBody),
-  bodyPrefix: ({ requestBody, bodyPrefix }) => wholeOf(requestBody) ?? bodyPrefix ?? null,
+  body: ({ requestBody, requestWatch }) => wholeOf(requestBody) ?? requestWatch?.body ?? null,
+  bodyPrefix: ({ requestBody, bodyPrefix, requestWatch }) =>
+    wholeOf(requestBody) ?? bodyPrefix ?? requestWatch?.prefix ?? null,
   startTime: ({ startedAt }) => startedAt,
   endTime: ({ endedAtMs }) => (endedAtMs === undefined ? undefined : new Date(performance.timeOrigin + endedAtMs)),
 });

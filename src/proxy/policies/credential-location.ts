@@ -81,7 +81,10 @@ function inQuery(name: string): CompiledLocation {
     parameter.includes("=") ? decodeForm(parameter.slice(parameter.indexOf("=") + 1)) : "";
   return {
     forProxy: false,
-    read: ({ target }) => only(parametersOf(target).filter(isNamed).map(valueOf)),
+    read(exchange) {
+      exchange.addSecretParameter(name);
+      return only(parametersOf(exchange.target).filter(isNamed).map(valueOf));
+    },
     // The other parameters keep their bytes: an upstream may have signed them.
     strip(exchange) {
       const kept = parametersOf(exchange.target).filter((parameter) => !isNamed(parameter));

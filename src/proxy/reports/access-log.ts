@@ -1,7 +1,5 @@
 /** `accessLog` of a Bind: which requests get a line, and what stands in it (observability.md 1). */
 import type { AccessLog } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { Reads } from "../../cel/expression.ts";
-import { READS_NOTHING, unionOfReads } from "../../cel/reads.ts";
 import type { Scope } from "../../cel/scope.ts";
 import type { AttributeSink } from "../../telemetry/attributes.ts";
 import { holds } from "../policies/expression-support.ts";
@@ -11,8 +9,6 @@ import { FIELDS, type Column } from "./fields.ts";
 import type { ReportDeps } from "./reports.ts";
 
 export interface LogReport {
-  /** By the filter and by what is added. */
-  readonly reads: Reads;
   /** Whether what is over gets a line. */
   wants(scope: Scope): boolean;
   /** Its fields in their order, each name once. @param debug those too that stand in a line only then */
@@ -22,40 +18,31 @@ export interface LogReport {
 /** What is left to say of a policy that sends its lines elsewhere, too. */
 export type LogSpec = Pick<AccessLog, "otelNames" | "filter" | "attributes">;
 
-export function compileLogReport({ otelNames, filter, attributes: spec }: LogSpec, deps: ReportDeps): LogReport {
-  const attributes = compileAttributes(spec, (source) => deps.expression(source, "log"));
-  const { wants, reads } = compileFilter(filter, deps);
-  return new CompiledLog(otelNames ? "otel" : "legacy", attributes, {
-    wants,
-    reads: unionOfReads([reads, attributes.reads]),
-  });
+export function compileLogReport({ otelNames, filter, attributes }: LogSpec, deps: ReportDeps): LogReport {
+  const compiled = compileAttributes(attributes, (source) => deps.expression(source, "log"));
+  return new CompiledLog(otelNames ? "otel" : "legacy", compiled, compileFilter(filter, deps));
 }
 
-export interface Filter {
-  readonly reads: Reads;
-  readonly wants: (scope: Scope) => boolean;
-}
+type Filter = (scope: Scope) => boolean;
 
-const NO_FILTER: Filter = { reads: READS_NOTHING, wants: () => true };
+const everything: Filter = () => true;
 
 /** Only `true` lets something through; an expression that fails does not. @param source empty: everything */
 export function compileFilter(source: string, { expression }: ReportDeps): Filter {
-  if (source === "") return NO_FILTER;
+  if (source === "") return everything;
   const filter = expression(source, "log");
-  return { reads: filter.reads, wants: (scope) => holds(filter, scope) };
+  return (scope) => holds(filter, scope);
 }
 
 class CompiledLog implements LogReport {
-  readonly reads: Reads;
-  readonly wants: (scope: Scope) => boolean;
+  readonly wants: Filter;
   readonly #columns: readonly Column[];
   readonly #allColumns: readonly Column[];
   readonly #hidden: CompiledAttributes["hidden"];
   readonly #added: CompiledAttributes["added"];
 
-  constructor(preset: "legacy" | "otel", { hidden, added }: CompiledAttributes, { wants, reads }: Filter) {
+  constructor(preset: "legacy" | "otel", { hidden, added }: CompiledAttributes, wants: Filter) {
     this.wants = wants;
-    this.reads = reads;
     this.#hidden = hidden;
     this.#added = added;
     const shown = ({ name }: Column): boolean => !hidden.has(name);
@@ -81,8 +68,4 @@ class CompiledLog implements LogReport {
 }
 
 /** Nobody said anything. */
-export const EVERYTHING: LogReport = new CompiledLog(
-  "legacy",
-  { hidden: new Set(), reads: READS_NOTHING, added: undefined },
-  NO_FILTER,
-);
+export const EVERYTHING: LogReport = new CompiledLog("legacy", { hidden: new Set(), added: undefined }, everything);

@@ -3,8 +3,7 @@
  * whose expression fails or gives null is dropped; a flattened result becomes one pair per entry (runtime/cel.md 4).
  */
 import type { NamedExpression, ReportAttributes } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { Expression, Reads } from "../../cel/expression.ts";
-import { unionOfReads } from "../../cel/reads.ts";
+import type { Expression } from "../../cel/expression.ts";
 import type { Scope } from "../../cel/scope.ts";
 import { scalarText } from "../../cel/text.ts";
 import { Flattened } from "../../cel/values.ts";
@@ -15,7 +14,6 @@ import { lengthOf, toAttribute } from "./attribute-value.ts";
 export interface CompiledAttributes {
   /** Names of default fields that have no place in the report: removed, or replaced. */
   readonly hidden: ReadonlySet<string>;
-  readonly reads: Reads;
   /** What is added, by name in its order; undefined: nothing ever is. */
   readonly added: ((scope: Scope) => ReadonlyMap<string, AttributeValue>) | undefined;
 }
@@ -32,7 +30,6 @@ export function compileAttributes(
   const named = compileNamed(add, compile);
   return {
     hidden: new Set([...remove, ...add.map(({ name }) => name)]),
-    reads: unionOfReads(named.map(({ expression }) => expression.reads)),
     added: named.length === 0 ? undefined : (scope) => evaluateNamed(named, scope),
   };
 }

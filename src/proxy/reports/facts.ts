@@ -36,6 +36,8 @@ export interface HttpFacts {
   readonly host: string;
   /** Path and query as received. */
   readonly target: string;
+  /** Parameters of the query that a policy has read a credential from. */
+  readonly secretParameters: ReadonlySet<string> | undefined;
   /** "HTTP/1.1", "HTTP/2" */
   readonly version: string;
   readonly status: number;

@@ -100,7 +100,7 @@ export const FIELDS: readonly Field[] = [
     legacy: [{ name: "http.path", read: ofHttp(({ target }) => pathOf(target)) }],
     otel: [
       { name: "url.path", read: ofHttp(({ target }) => pathOf(target)) },
-      { name: "url.query", read: ofHttp(({ target }) => queryOf(target)) },
+      { name: "url.query", read: ofHttp(({ target, secretParameters }) => queryOf(target, secretParameters)) },
     ],
     about: "as received; parameters that carry secrets read `REDACTED` in the query",
   },
@@ -252,6 +252,7 @@ function pathOf(target: string): string {
 
 /** The path of a socket has no port. */
 function splitEndpoint(endpoint: string): { host: string; port: bigint | undefined } {
+  if (endpoint.startsWith("/")) return { host: endpoint.replace(/:0$/, ""), port: undefined };
   const [, host, port] = /^\[?([^/]*?)\]?:(\d{1,5})$/.exec(endpoint) ?? [];
   return port === undefined ? { host: endpoint, port: undefined } : { host: host as string, port: BigInt(port) }; // both groups matched
 }

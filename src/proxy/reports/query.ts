@@ -1,7 +1,6 @@
 /**
- * The query of a request for a report. Parameters that are known to carry secrets keep their names alone, as the
- * semantic conventions of OpenTelemetry want it of `url.query`; credentials that a policy reads from a parameter of
- * another name are for `attributes.remove`.
+ * The query of a request for a report. Parameters that are known to carry secrets, and those that a policy has read a
+ * credential from, keep their names alone, as the semantic conventions of OpenTelemetry want it of `url.query`.
  */
 
 const SECRET_PARAMETERS: ReadonlySet<string> = new Set([
@@ -37,22 +36,26 @@ const SECRET_PARAMETERS: ReadonlySet<string> = new Set([
   "x-api-key",
 ]);
 
-/** @returns undefined when there is none */
-export function queryOf(target: string): string | undefined {
+const NONE: ReadonlySet<string> = new Set();
+
+/** @param credentials names as policies have them @returns undefined when there is none */
+export function queryOf(target: string, credentials: ReadonlySet<string> = NONE): string | undefined {
   const at = target.indexOf("?");
   if (at < 0 || at === target.length - 1) return undefined;
   return target
     .slice(at + 1)
     .split("&")
-    .map(withoutSecret)
+    .map((parameter) => withoutSecret(parameter, credentials))
     .join("&");
 }
 
-function withoutSecret(parameter: string): string {
+function withoutSecret(parameter: string, credentials: ReadonlySet<string>): string {
   const at = parameter.indexOf("=");
   if (at < 0) return parameter;
   const name = parameter.slice(0, at);
-  return SECRET_PARAMETERS.has(decoded(name).toLowerCase()) ? `${name}=REDACTED` : parameter;
+  const plain = decoded(name);
+  const isSecret = credentials.has(plain) || SECRET_PARAMETERS.has(plain.toLowerCase());
+  return isSecret ? `${name}=REDACTED` : parameter;
 }
 
 /** A name that is not encoded correctly stands for itself. */

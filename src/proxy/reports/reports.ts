@@ -3,12 +3,15 @@
  * merged settings. Out: an object that every exchange of the Bind carries. Expressions run when all is over, in place "log".
  */
 import type { AccessLog, MetricLabels, Tracing } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { Expression } from "../../cel/expression.ts";
+import type { Expression, Reads } from "../../cel/expression.ts";
 import type { Place } from "../../cel/places.ts";
+import { READS_NOTHING, unionOfReads } from "../../cel/reads.ts";
 import { compileLogReport, EVERYTHING, type LogReport } from "./access-log.ts";
 import { compileLabels, type MetricLabel } from "./labels.ts";
 
 export interface Reports {
+  /** By whatever runs when all is over: what has to be kept until then. */
+  readonly reads: Reads;
   readonly accessLog: LogReport;
   /** More labels of the metrics about a request. */
   readonly labels: readonly MetricLabel[];
@@ -27,12 +30,22 @@ export interface ReportDeps {
 }
 
 /** Where no policy speaks: every request is logged, and nothing more. */
-export const PLAIN_REPORTS: Reports = { accessLog: EVERYTHING, labels: [] };
+export const PLAIN_REPORTS: Reports = { reads: READS_NOTHING, accessLog: EVERYTHING, labels: [] };
 
 export function compileReports({ accessLog, metrics }: ReportParts, deps: ReportDeps): Reports {
   if (accessLog === undefined && metrics === undefined) return PLAIN_REPORTS;
-  return {
-    accessLog: accessLog === undefined ? EVERYTHING : compileLogReport(accessLog, deps),
-    labels: metrics === undefined ? [] : compileLabels(metrics, deps),
+  const late: Reads[] = [];
+  const collecting: ReportDeps = {
+    ...deps,
+    expression(source, place) {
+      const expression = deps.expression(source, place);
+      if (place === "log") late.push(expression.reads);
+      return expression;
+    },
   };
+  const parts = {
+    accessLog: accessLog === undefined ? EVERYTHING : compileLogReport(accessLog, collecting),
+    labels: metrics === undefined ? [] : compileLabels(metrics, collecting),
+  };
+  return { ...parts, reads: unionOfReads(late) };
 }

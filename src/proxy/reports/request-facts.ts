@@ -100,6 +100,10 @@ export class RequestFacts implements Facts, HttpFacts {
     return this.#exchange.originalTarget;
   }
 
+  get secretParameters(): HttpFacts["secretParameters"] {
+    return this.#exchange.secretParameters;
+  }
+
   get version(): string {
     return this.#exchange.version;
   }
