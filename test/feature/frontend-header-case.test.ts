@@ -67,6 +67,33 @@ prove(FIELD, "names of fields leave as they came, both ways", async (context) =>
     assert.ok(answer.split("\r\n").includes(line), `${line} is not in ${answer}`);
 });
 
+const CHUNKED_REQUEST =
+  "POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX-Check-SUM: 1\r\nCookie: no\r\n\r\n";
+const CHUNKED_ANSWER =
+  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX-Answer-SUM: 1\r\nSet-Cookie: no\r\n\r\n";
+
+for (const [how, policies, request, answer] of [
+  ["as they came", [PRESERVE], "X-Check-SUM: 1", "X-Answer-SUM: 1"],
+  ["in lower case without the setting", [], "x-check-sum: 1", "x-answer-sum: 1"],
+] as const)
+  prove([], `fields behind a body leave ${how}`, async (context) => {
+    let text = "";
+    const upstream = await startRawUpstream((socket) => {
+      socket.on("data", (chunk: Buffer) => {
+        text += chunk.toString("latin1");
+        if (text.endsWith("\r\n\r\n") && text.includes("\r\n0\r\n")) socket.write(CHUNKED_ANSWER);
+      });
+    });
+    context.after(() => upstream.close());
+    const rest = [GATEWAY, staticBackend("web", upstream.port), route("web", "web"), ...policies];
+    const gateway = await startGateway(context, documents(...rest));
+    const client = rawClient(Number(new URL(gateway.url()).port), CHUNKED_REQUEST);
+    context.after(() => void client.socket.destroy());
+    const [, trailers] = await client.until(/\r\n0\r\n([^]*?)\r\n\r\n/);
+    assert.equal(trailers, answer);
+    assert.equal(/\r\n0\r\n([^]*?)\r\n\r\n/.exec(text)?.[1], request);
+  });
+
 prove([], "without the setting names leave in lower case", async (context) => {
   const { port, heads } = await serve(context, ANSWER);
   const answer = await ask(context, port, REQUEST);
@@ -118,14 +145,17 @@ prove([], "towards HTTP/2 names are lower-case, on either side", async (context)
   const seen: string[] = [];
   const upstream = await startHttp2Upstream(context, (incoming, fields) => {
     seen.push(...Object.keys(fields));
-    incoming.respond({ ":status": 200, "x-answer": "1" });
-    incoming.end();
+    incoming.on("trailers", (trailers: object) => seen.push(...Object.keys(trailers)));
+    incoming.resume().on("end", () => {
+      incoming.respond({ ":status": 200, "x-answer": "1" });
+      incoming.end();
+    });
   });
   const rest = [GATEWAY, staticBackend("web", upstream.port), route("web", "web"), PRESERVE];
   const grpc = await startGateway(context, documents(...rest));
-  const fields = "Host: a.test\r\nContent-Type: application/grpc\r\nX-MiXed: 1\r\nContent-Length: 0";
+  const fields = "Host: a.test\r\nContent-Type: application/grpc\r\nX-MiXed: 1\r\nTransfer-Encoding: chunked";
   const port = Number(new URL(grpc.url()).port);
-  const answer = await ask(context, port, `POST / HTTP/1.1\r\n${fields}\r\n\r\n`);
+  const answer = await ask(context, port, `POST / HTTP/1.1\r\n${fields}\r\n\r\n0\r\nX-Check-SUM: 1\r\n\r\n`);
   assert.match(answer, /^HTTP\/1\.1 200 [^]*x-answer: 1\r\n/);
-  assert.ok(seen.includes("x-mixed") && seen.includes("content-type"));
+  for (const name of ["x-mixed", "content-type", "x-check-sum"]) assert.ok(seen.includes(name), seen.join());
 });

@@ -336,7 +336,7 @@ export class ResponseParser {
     const value = trimmed(text, colon + 1, text.length);
     if (field === undefined || !isFieldValue(value)) throw invalid("malformed trailer");
     if (this.#trailers.length >= MAX_FIELDS * 2) throw invalid("too many trailers");
-    if (isTrailer(field)) this.#trailers.push(field.name, value);
+    if (isTrailer(field)) this.#trailers.push(this.#keepsCase ? text.slice(0, colon) : field.name, value);
     return end + 1;
   }
 

@@ -63,7 +63,7 @@ export function responseFields(raw: readonly string[]): string[] {
 export function trailerFields(raw: readonly string[]): Record<string, string | string[]> {
   const fields: Record<string, string | string[]> = {};
   for (let at = 0; at < raw.length; at += 2) {
-    const name = raw[at] as string;
+    const name = (raw[at] as string).toLowerCase();
     const value = raw[at + 1] as string;
     const before = fields[name];
     fields[name] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value];

@@ -211,7 +211,8 @@ class Connection implements Host, Served {
 
   upgrade(request: IncomingMessage, socket: Socket, first: Buffer): void {
     const wire = new Http1UpgradeWire(request, socket, first);
-    const makeBody = (): IncomingBody => new IncomingBody(new Http1BodySource(request, undefined));
+    const { keepsCase } = this.#settings;
+    const makeBody = (): IncomingBody => new IncomingBody(new Http1BodySource(request, keepsCase, undefined));
     receive({ host: this, head: this.#head(request, true), peer: this.#peer, makeBody, wire, options: this.#options });
   }
 
@@ -246,7 +247,9 @@ class Connection implements Host, Served {
 
   #receive(request: IncomingMessage, response: ServerResponse, waits: boolean): void {
     const head = this.#head(request, false);
-    const makeBody = (): IncomingBody => new IncomingBody(new Http1BodySource(request, waits ? response : undefined));
+    const { keepsCase } = this.#settings;
+    const waiting = waits ? response : undefined;
+    const makeBody = (): IncomingBody => new IncomingBody(new Http1BodySource(request, keepsCase, waiting));
     receive({ host: this, head, peer: this.#peer, makeBody, wire: new Http1Wire(response), options: this.#options });
   }
 
@@ -309,11 +312,13 @@ function readAgain(
 
 class Http1BodySource implements BodySource {
   readonly stream: IncomingMessage;
+  readonly keepsCase: boolean;
   /** Present while the client waits for "100 Continue". */
   #waiting: ServerResponse | undefined;
 
-  constructor(request: IncomingMessage, waiting: ServerResponse | undefined) {
+  constructor(request: IncomingMessage, keepsCase: boolean, waiting: ServerResponse | undefined) {
     this.stream = request;
+    this.keepsCase = keepsCase;
     this.#waiting = waiting;
   }
 

@@ -223,6 +223,7 @@ function headOf(
 class Http2BodySource implements BodySource {
   readonly stream: ServerHttp2Stream;
   trailers: readonly string[] = [];
+  readonly keepsCase = false;
   #waits: boolean;
 
   constructor(stream: ServerHttp2Stream, waits: boolean) {

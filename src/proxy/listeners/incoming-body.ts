@@ -10,6 +10,8 @@ export interface BodySource {
   readonly isComplete: boolean;
   /** Alternating names and values, once it is complete. */
   readonly trailers: readonly string[];
+  /** Their names stay as they were written. */
+  readonly keepsCase: boolean;
   /** Somebody reads it: a client that waits for "100 Continue" is told to go on, and no other. */
   wanted(): void;
 }
@@ -57,7 +59,7 @@ export class IncomingBody implements BodyStream {
   #end(): void {
     const sink = this.#sink;
     this.#sink = undefined;
-    sink?.end(forwardableTrailers(this.#source.trailers));
+    sink?.end(forwardableTrailers(this.#source.trailers, this.#source.keepsCase));
   }
 
   #fail(error: Error): void {

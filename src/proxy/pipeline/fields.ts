@@ -170,12 +170,13 @@ export function isTrailer({ name, role }: Field): boolean {
   return role === ROLE.plain && !NEVER_TRAILERS.has(name);
 }
 
-/** A copy without what may only stand in the head; names in lower case. */
-export function forwardableTrailers(raw: readonly string[]): string[] {
+/** A copy without what may only stand in the head; names in lower case, unless they are to stay as they are. */
+export function forwardableTrailers(raw: readonly string[], keepsCase = false): string[] {
   const out: string[] = [];
   for (let at = 0; at < raw.length; at += 2) {
     const field = fieldOf(raw[at] as string);
-    if (field !== undefined && isTrailer(field)) out.push(field.name, raw[at + 1] as string);
+    if (field === undefined || !isTrailer(field)) continue;
+    out.push(keepsCase ? (raw[at] as string) : field.name, raw[at + 1] as string);
   }
   return out;
 }
