@@ -32,7 +32,8 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
   return async function llm(exchange) {
     if (exchange.connect) throw new ProxyError("backend_unfit", { detail: "CONNECT to a model" });
     const { tried } = exchange;
-    const endpoint = groups.select(deps, { affinity: await session?.of(exchange), tried });
+    const affinity = session === undefined ? undefined : await session.of(exchange);
+    const endpoint = groups.select(deps, { affinity, tried });
     if (endpoint === undefined) throw new ProxyError("backend_invalid", { detail: "no provider is configured" });
     tried?.push(endpoint);
     const { node, wire } = endpoint;

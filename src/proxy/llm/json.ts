@@ -14,11 +14,12 @@ export class JsonError extends Error {}
 /** @throws JsonError when the bytes are not UTF-8, nest too deep or are not JSON */
 export function parseJson(bytes: Buffer): Json {
   if (!isUtf8(bytes)) throw new JsonError("not UTF-8");
-  // Each level takes two bytes at least, in whatever is JSON.
-  if (bytes.length > 2 * MAX_JSON_DEPTH && depthOf(bytes) > MAX_JSON_DEPTH) throw new JsonError("nested too deep");
+  const text = bytes.toString("utf8");
+  // Each level takes two characters at least, in whatever is JSON.
+  if (text.length > 2 * MAX_JSON_DEPTH && depthOf(text) > MAX_JSON_DEPTH) throw new JsonError("nested too deep");
   try {
     // JSON.parse yields exactly the Json union.
-    return JSON.parse(bytes.toString("utf8")) as Json;
+    return JSON.parse(text) as Json;
   } catch (cause) {
     throw new JsonError("not JSON", { cause });
   }
@@ -55,26 +56,26 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /** Brackets outside of strings; malformed text may give any number, JSON.parse refuses it anyway. */
-function depthOf(bytes: Buffer): number {
+function depthOf(text: string): number {
   let depth = 0;
   let deepest = 0;
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at];
-    if (byte === QUOTE) at = endOfString(bytes, at + 1);
-    else if (byte === 0x7b || byte === 0x5b) {
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at + 1);
+    else if (code === 0x7b || code === 0x5b) {
       if (++depth > deepest) deepest = depth;
-    } else if (byte === 0x7d || byte === 0x5d) depth--;
+    } else if (code === 0x7d || code === 0x5d) depth--;
   }
   return deepest;
 }
 
 /** Index of the closing quote: a quote after an even run of backslashes. */
-function endOfString(bytes: Buffer, from: number): number {
+function endOfString(text: string, from: number): number {
   for (let at = from; ;) {
-    const quote = bytes.indexOf(QUOTE, at);
-    if (quote === -1) return bytes.length;
+    const quote = text.indexOf('"', at);
+    if (quote === -1) return text.length;
     let slashes = 0;
-    while (quote - 1 - slashes >= from && bytes[quote - 1 - slashes] === BACKSLASH) slashes++;
+    while (quote - 1 - slashes >= from && text.charCodeAt(quote - 1 - slashes) === BACKSLASH) slashes++;
     if (slashes % 2 === 0) return quote;
     at = quote + 1;
   }

@@ -71,10 +71,8 @@ export async function openLedger(exchange: Exchange, request: LlmRequestFacts): 
 }
 
 function rootOf(request: LlmRequestFacts, { model, usage }: Facts): Record<string, unknown> {
-  const root: Record<string, unknown> = { ...request };
+  const root: Record<string, unknown> = { ...request, ...usage };
   if (model !== undefined) root["responseModel"] = model;
-  if (usage === undefined) return root;
-  for (const [name, count] of Object.entries(usage)) root[name] = count;
-  root["totalTokens"] = usage.inputTokens + usage.outputTokens;
+  if (usage !== undefined) root["totalTokens"] = usage.inputTokens + usage.outputTokens;
   return root;
 }

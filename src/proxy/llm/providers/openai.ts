@@ -14,5 +14,6 @@ export const openai: Provider = {
 function moveMaxTokens(body: JsonObject): void {
   if (stringOf(body["model"])?.startsWith("gpt-") !== true || body["max_tokens"] === undefined) return;
   body["max_completion_tokens"] ??= body["max_tokens"];
-  delete body["max_tokens"];
+  // Not printed then; an object that lost a member is slow to print.
+  body["max_tokens"] = undefined;
 }
