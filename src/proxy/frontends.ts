@@ -5,6 +5,7 @@
 import type { FrontendSettings } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { checkTls, compileFrontend, type Frontend } from "./listeners/frontend.ts";
 import type { PolicySet } from "./pipeline/policy-set.ts";
+import { checkLabels } from "./reports/labels.ts";
 import { compileRules } from "./policies/authorization-rules.ts";
 import { compileReports } from "./reports/reports.ts";
 
@@ -16,6 +17,7 @@ type Exclusive = Exclude<Extract<keyof FrontendSettings, string>, `$${string}` |
 /** @throws ConfigError for what no connection can be taken with */
 export function checkFrontend(settings: FrontendSettings | undefined, policies: Expressions): void {
   checkTls(settings?.tls);
+  checkLabels(settings?.metrics);
   compileRules(settings?.networkAuthorization?.rules ?? [], (source) => policies.expression(source, "connection"));
 }
 

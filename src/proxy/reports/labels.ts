@@ -5,8 +5,14 @@ import { CelError } from "../../cel/errors.ts";
 import type { Expression } from "../../cel/expression.ts";
 import type { Scope } from "../../cel/scope.ts";
 import { scalarText } from "../../cel/text.ts";
+import { ConfigError } from "../../lib/errors.ts";
+import { takenLabels } from "../../telemetry/metric-table.ts";
 import { labelValue, UNKNOWN } from "../../telemetry/label-value.ts";
 import type { ReportDeps } from "./reports.ts";
+
+/** As the controller spells them; two underscores begin names of Prometheus itself. */
+const LABEL_NAME = /^(?!__)[a-zA-Z_][a-zA-Z0-9_]*$/;
+const TAKEN: ReadonlySet<string> = new Set(takenLabels());
 
 export interface MetricLabel {
   readonly name: string;
@@ -15,6 +21,13 @@ export interface MetricLabel {
 
 export function compileLabels({ add }: MetricLabels, { expression }: ReportDeps): readonly MetricLabel[] {
   return add.map(({ name, expression: source }) => ({ name, value: expression(source, "log") }));
+}
+
+/** @throws ConfigError for a name that would make the text of the metrics unreadable */
+export function checkLabels(labels: MetricLabels | undefined): void {
+  for (const { name } of labels?.add ?? [])
+    if (!LABEL_NAME.test(name) || TAKEN.has(name))
+      throw new ConfigError(`${JSON.stringify(name)} is no label of metrics`);
 }
 
 const NONE: readonly string[] = [];

@@ -27,6 +27,7 @@ import {
 import type { Report } from "../backends/settings.ts";
 import { placeOfFrontend } from "./expression-place.ts";
 import type { ServiceReader } from "./external-service.ts";
+import { LabelNames } from "./metric-labels.ts";
 import { checkExpression } from "./unit.ts";
 
 export interface ReportsContext {
@@ -73,7 +74,15 @@ export function translateTracing(block: ApiTracing, context: ReportsContext): Tr
 }
 
 export function translateMetrics({ attributes }: ApiLabels, context: ReportsContext): MetricLabels {
-  return create(MetricLabelsSchema, { add: named(attributes.add, "metrics.attributes.add", context) });
+  const path = "metrics.attributes.add";
+  const names = new LabelNames();
+  const add = named(attributes.add, path, context).flatMap(({ name, expression: value }, at) => {
+    const taken = names.take(name);
+    if ("spelled" in taken) return [create(NamedExpressionSchema, { name: taken.spelled, expression: value })];
+    context.report(`${path}[${at}].name`, taken.fault);
+    return [];
+  });
+  return create(MetricLabelsSchema, { add });
 }
 
 function endpointOf(endpoint: ApiEndpoint, path: string, usual: string, context: ReportsContext): OtlpEndpoint {
