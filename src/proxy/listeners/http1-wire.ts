@@ -42,12 +42,21 @@ export class Http1Wire implements Wire {
 
   write(chunk: Buffer): boolean {
     const response = this.#response;
-    const more =
-      chunk.length < SMALL_CHUNK_BYTES ? response.write(chunk.toString("latin1"), "latin1") : response.write(chunk);
+    const more = chunk.length < SMALL_CHUNK_BYTES ? this.#writeText(chunk.toString("latin1")) : response.write(chunk);
     if (!more && !this.#isWaiting) {
       this.#isWaiting = true;
       response.once("drain", this.#drained.bind(this));
     }
+    return more;
+  }
+
+  #writeText(text: string): boolean {
+    const response = this.#response;
+    if (!response.chunkedEncoding) return response.write(text, "latin1");
+    // node makes four pieces of a chunk, text and bytes in turn, and joins them again at each write.
+    response.chunkedEncoding = false;
+    const more = response.write(`${text.length.toString(16)}\r\n${text}\r\n`, "latin1");
+    response.chunkedEncoding = true;
     return more;
   }
 
