@@ -18,7 +18,7 @@ export function serviceDefinition(service: DescService): ServiceDefinition {
 }
 
 /** How one method is addressed and how its messages become bytes. */
-export function methodDefinition(method: DescMethod): MethodDefinition<Message, Message> {
+export function methodDefinition(method: DescMethod): MethodDefinition<Message | Encoded, Message> {
   const request = codec(method.input);
   const response = codec(method.output);
   return {
@@ -32,15 +32,18 @@ export function methodDefinition(method: DescMethod): MethodDefinition<Message, 
   };
 }
 
+/** A message that is bytes already. */
+export type Encoded = Uint8Array;
+
 interface Codec {
-  serialize(message: Message): Buffer;
+  serialize(message: Message | Encoded): Buffer;
   deserialize(bytes: Buffer): Message;
 }
 
 function codec(schema: DescMessage): Codec {
   return {
     serialize(message) {
-      const bytes = toBinary(schema, message);
+      const bytes = message instanceof Uint8Array ? message : toBinary(schema, message);
       // A view on the same memory: grpc-js wants a Buffer and does not need a copy.
       return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     },

@@ -18,6 +18,7 @@ import { compileServerTls, type BindTls } from "./listeners/server-tls.ts";
 import type { TcpVisit } from "./listeners/tcp.ts";
 import type { PolicySet } from "./pipeline/policy-set.ts";
 import type { Stage } from "./pipeline/run.ts";
+import type { Exporters } from "./reports/exporters.ts";
 import { RouteTable } from "./route-table.ts";
 import { TcpRouter } from "./router/tcp-router.ts";
 import { compileRoute, refusingRoute, type CompiledRoute } from "./router/route.ts";
@@ -26,6 +27,7 @@ export interface ConfigurationOptions {
   readonly log: Logger;
   readonly policies: PolicySet;
   readonly backends: BackendRegistry;
+  readonly exporters: Exporters;
   /** Where no policy names others. */
   readonly trustedProxies: readonly string[];
 }

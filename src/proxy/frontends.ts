@@ -7,6 +7,7 @@ import { checkTls, compileFrontend, type Frontend } from "./listeners/frontend.t
 import type { PolicySet } from "./pipeline/policy-set.ts";
 import { checkLabels } from "./reports/labels.ts";
 import { compileRules } from "./policies/authorization-rules.ts";
+import type { Exporters } from "./reports/exporters.ts";
 import { compileReports } from "./reports/reports.ts";
 
 type Expressions = Pick<PolicySet, "expression">;
@@ -31,6 +32,7 @@ interface Made {
 
 export class FrontendSet {
   readonly #policies: Expressions & Pick<PolicySet, "at">;
+  readonly #exporters: Exporters;
   readonly #trustedProxies: readonly string[];
   readonly #made = new Map<string, Made>();
   #version = 0;
@@ -38,9 +40,11 @@ export class FrontendSet {
   /** @param options `trustedProxies`: where no policy names others */
   constructor(options: {
     readonly policies: Expressions & Pick<PolicySet, "at">;
+    readonly exporters: Exporters;
     readonly trustedProxies: readonly string[];
   }) {
     this.#policies = options.policies;
+    this.#exporters = options.exporters;
     this.#trustedProxies = options.trustedProxies;
   }
 
@@ -86,7 +90,7 @@ export class FrontendSet {
       refusal: compileRules(rules, (source) => expression(source, "connection")),
       reports: compileReports(
         { accessLog: first("accessLog"), tracing: first("tracing"), metrics: first("metrics") },
-        { expression },
+        { expression, exporters: this.#exporters },
       ),
       closed,
     });

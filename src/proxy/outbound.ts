@@ -3,4 +3,4 @@
 /** The request itself, a question of a policy about it, or a copy of it. */
 export type OutboundKind = "Primary" | "Policy" | "Mirror";
 
-export type OutboundSubtype = "Http" | "Llm" | "ExtAuthz" | "ExtProc" | "RateLimit";
+export type OutboundSubtype = "Http" | "Llm" | "ExtAuthz" | "ExtProc" | "RateLimit" | "Otlp";

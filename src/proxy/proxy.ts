@@ -13,6 +13,7 @@ import { messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import { monotonicMs } from "../lib/monotonic.ts";
 import { createPasswordChecker } from "../lib/password/checker.ts";
+import { resourceOf, type Resource as Reporter } from "../telemetry/otlp/resource.ts";
 import { createUpstream } from "./backends/client.ts";
 import { createResolver } from "./backends/dns.ts";
 import type { Whereabouts } from "./backends/endpoints.ts";
@@ -25,6 +26,7 @@ import { BODY_LIMIT_BYTES } from "./pipeline/body.ts";
 import { PolicySet } from "./pipeline/policy-set.ts";
 import { createConnectionRecorder, meterOf } from "./record-connection.ts";
 import { createRecorder, type Telemetry } from "./record.ts";
+import { Exporters } from "./reports/exporters.ts";
 import { allocateShared, openShared, type SharedState } from "./workers/shared-state.ts";
 
 export interface ProxyOptions {
@@ -48,6 +50,8 @@ export interface ProxyOptions {
   readonly whereabouts?: Whereabouts;
   /** In [0, 1). */
   readonly random?: () => number;
+  /** Attributes of this data plane in what it exports; by default its name alone. */
+  readonly resource?: Reporter;
   /** Access log and metrics; without it nothing is recorded. */
   readonly telemetry?: Telemetry;
 }
@@ -70,6 +74,8 @@ export interface Proxy {
   announce(): void;
   /** Announces, stops accepting; resolves when every connection is gone. */
   drain(): Promise<void>;
+  /** Cuts what is left off, hands over what there is to report about it, and ends everything; takes five seconds at most. */
+  end(): Promise<void>;
   /** Ends everything now. */
   close(): void;
 }
@@ -108,13 +114,22 @@ export function createProxy(options: ProxyOptions): Proxy {
     random: options.random ?? Math.random,
     nowMs,
   });
-  const configuration = new Configuration({ log, policies, backends, trustedProxies: options.trustedProxies ?? [] });
+  const clock = options.clock ?? systemClock;
+  const exporters = new Exporters({
+    log: log.child("otlp"),
+    clock,
+    callouts,
+    resource: options.resource ?? resourceOf({}, ""),
+    onDropped: (signal, records) => options.telemetry?.metrics?.dropped("otlp", signal, records),
+  });
+  const { trustedProxies = [] } = options;
+  const configuration = new Configuration({ log, policies, backends, exporters, trustedProxies });
   options.telemetry?.metrics?.reading("endpoint_health", () =>
     backends.dump().map(({ backend, endpoint, health }) => ({ values: [backend, endpoint], value: health })),
   );
   const binds = new Binds({
     log,
-    clock: options.clock ?? systemClock,
+    clock,
     bindAddress: options.bindAddress,
     podName: options.podName ?? hostname(),
     configuration,
@@ -153,6 +168,14 @@ export function createProxy(options: ProxyOptions): Proxy {
     refresh: () => Promise.resolve(),
     announce: () => binds.announce(),
     drain: () => binds.drain(),
+    async end() {
+      binds.close();
+      await binds.drain();
+      // What was on the sockets hears of their end a turn later.
+      await new Promise(setImmediate);
+      await exporters.flush();
+      close();
+    },
     close,
   };
 }

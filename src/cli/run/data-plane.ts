@@ -4,6 +4,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { printLogFilter } from "../../lib/log.ts";
 import type { Proxy } from "../../proxy/proxy.ts";
 import { createAccessLog, lineLevel } from "../../telemetry/access-log.ts";
+import { resourceOf } from "../../telemetry/otlp/resource.ts";
 import { createMetrics, type Metrics } from "../../telemetry/metrics.ts";
 import type { DataPlaneOptions } from "../commands/options.ts";
 import { VERSION } from "../version.ts";
@@ -80,6 +81,7 @@ async function serve(options: DataPlaneOptions, { log, filter }: ProcessLog, met
     bindAddress: options.bindAddress,
     trustedProxies: options.trustedProxies,
     log: log.child("proxy"),
+    resource: resourceOf(process.env, VERSION),
     ...(podName === undefined ? {} : { podName }),
     whereabouts: { node: process.env["NODE_NAME"] ?? "", zone: process.env["NODE_ZONE"] ?? "" },
   };
@@ -116,10 +118,7 @@ async function serve(options: DataPlaneOptions, { log, filter }: ProcessLog, met
   const { createProxy } = await import("../../proxy/proxy.ts");
   const proxy = createProxy({ ...shared, telemetry: { metrics, accessLog } });
   const end = async (): Promise<void> => {
-    proxy.close();
-    await proxy.drain();
-    // What was on the sockets hears of their end a turn later.
-    await new Promise(setImmediate);
+    await proxy.end();
     accessLog.close();
     output.end();
   };

@@ -21,8 +21,8 @@ export function rateLimitHintMs(status: number, headers: HeaderList, nowMs: numb
   );
 }
 
-/** Seconds or a date (RFC 9110 10.2.3). */
-function retryAfterMs(text: string | undefined, nowMs: number): number | undefined {
+/** Seconds or a date (RFC 9110 10.2.3). @param nowMs since 1970 @returns milliseconds from now */
+export function retryAfterMs(text: string | undefined, nowMs: number): number | undefined {
   const seconds = numberOf(text);
   if (seconds !== undefined) return positive(seconds * 1000);
   // Every form of a date in HTTP begins with the name of a day.

@@ -4,6 +4,7 @@
  */
 import type { DescMessage, DescMethodBiDiStreaming, DescMethodUnary, MessageShape } from "@bufbuild/protobuf";
 import { GwError } from "../../lib/errors.ts";
+import type { Encoded } from "../../lib/grpc.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
 
@@ -21,7 +22,7 @@ export interface Callout {
   /** @throws CalloutError; what the exchange was aborted with */
   unary<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
-    message: MessageShape<I>,
+    message: MessageShape<I> | Encoded,
     caller: Caller,
   ): Promise<MessageShape<O>>;
   /** Opens a stream; failures arrive at the sink. @throws CalloutError when it cannot even be opened */

@@ -17,7 +17,7 @@ import {
   type BackendSettings,
   type ExternalService,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { methodDefinition } from "../../lib/grpc.ts";
+import { methodDefinition, type Encoded } from "../../lib/grpc.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import { placeCredential } from "../backends/auth.ts";
 import { connectionOf, PLAIN } from "../backends/connection.ts";
@@ -51,8 +51,8 @@ export interface CalloutsOptions {
 }
 
 export interface Callouts {
-  /** @param subtype what its calls are for */
-  open(service: ExternalService | undefined, subtype: OutboundSubtype): Callout;
+  /** @param subtype what its calls are for @param timeoutMs for an answer, where the service's own settings say nothing */
+  open(service: ExternalService | undefined, subtype: OutboundSubtype, timeoutMs?: number): Callout;
   close(): void;
 }
 
@@ -64,24 +64,26 @@ const MESSAGE_OVERHEAD_BYTES = 1_048_576;
 export function createCallouts(options: CalloutsOptions): Callouts {
   const channels = new GrpcChannels(options.bodyLimitBytes + MESSAGE_OVERHEAD_BYTES);
   return {
-    open: (service, subtype) => new ServiceCallout(service, subtype, { ...options, channels }),
+    open: (service, subtype, timeoutMs = CALL_TIMEOUT_MS) =>
+      new ServiceCallout(service, subtype, { ...options, channels, timeoutMs }),
     close: () => channels.close(),
   };
+}
+
+interface ServiceOptions extends CalloutsOptions {
+  readonly channels: GrpcChannels;
+  readonly timeoutMs: number;
 }
 
 class ServiceCallout implements Callout {
   readonly path: string;
   readonly invalidReason: string | undefined;
   readonly #subtype: OutboundSubtype;
-  readonly #options: CalloutsOptions & { readonly channels: GrpcChannels };
+  readonly #options: ServiceOptions;
   readonly #find: () => Callee;
   #inFlight = 0;
 
-  constructor(
-    service: ExternalService | undefined,
-    subtype: OutboundSubtype,
-    options: CalloutsOptions & { readonly channels: GrpcChannels },
-  ) {
+  constructor(service: ExternalService | undefined, subtype: OutboundSubtype, options: ServiceOptions) {
     const place = service?.place;
     this.path = place?.case === "origin" ? place.value.path : "";
     this.invalidReason = place?.case === undefined ? (service?.invalidReason ?? "no service") : undefined;
@@ -92,11 +94,11 @@ class ServiceCallout implements Callout {
 
   async unary<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
-    message: MessageShape<I>,
+    message: MessageShape<I> | Encoded,
     caller: Caller,
   ): Promise<MessageShape<O>> {
     const { channel, metadata, http, begin } = this.#reach();
-    const timeoutMs = http?.requestTimeoutMs || CALL_TIMEOUT_MS;
+    const timeoutMs = http?.requestTimeoutMs || this.#options.timeoutMs;
     const definition = definitionOf(method);
     const span = this.#traced(caller, grpcName(definition.path), metadata);
     const call = { metadata, timeoutMs, caller, settle: begin() };
@@ -132,7 +134,7 @@ class ServiceCallout implements Callout {
     const headers = new HeaderList(["host", request.authority ?? authority, ...request.headers.raw]);
     const { method, body } = request;
     const path = auth === undefined ? request.path : placeCredential(auth, headers, request.path);
-    const deadlineAtMs = performance.now() + (http?.requestTimeoutMs || CALL_TIMEOUT_MS);
+    const deadlineAtMs = performance.now() + (http?.requestTimeoutMs || this.#options.timeoutMs);
     const version: UpstreamVersion = fixedVersion(http?.version) ?? "negotiated";
     const call = {
       version,

@@ -9,10 +9,11 @@ import {
   type ServiceError,
 } from "@grpc/grpc-js";
 import type { OutboundSpan } from "../reports/outbound-span.ts";
+import type { Encoded } from "../../lib/grpc.ts";
 import { CalloutError, type Caller, type CalloutSink, type CalloutStream } from "./callout.ts";
 import type { GrpcChannel } from "./grpc-channels.ts";
 
-type Method = MethodDefinition<Message, Message>;
+type Method = MethodDefinition<Message | Encoded, Message>;
 
 const CONNECT_TIMEOUT_MS = 2_000;
 
@@ -27,7 +28,7 @@ export interface CallOptions {
 export function callUnary(
   channel: GrpcChannel,
   method: Method,
-  message: Message,
+  message: Message | Encoded,
   options: CallOptions & { readonly timeoutMs: number },
 ): Promise<Message> {
   return new Promise((resolve, reject) => {
@@ -80,7 +81,7 @@ class GrpcStream implements CalloutStream<Message> {
   readonly patienceMs: number | undefined;
   readonly #channel: GrpcChannel;
   readonly #client: Client;
-  readonly #call: ClientDuplexStream<Message, Message>;
+  readonly #call: ClientDuplexStream<Message | Encoded, Message>;
   readonly #sink: CalloutSink<Message>;
   readonly #settle: CallOptions["settle"];
   readonly #span: OutboundSpan | undefined;

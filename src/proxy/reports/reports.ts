@@ -7,6 +7,7 @@ import type { Expression, Reads } from "../../cel/expression.ts";
 import type { Place } from "../../cel/places.ts";
 import { READS_NOTHING, unionOfReads } from "../../cel/reads.ts";
 import { compileLogReport, EVERYTHING, type LogReport } from "./access-log.ts";
+import type { Exporters } from "./exporters.ts";
 import { compileLabels, type MetricLabel } from "./labels.ts";
 
 export interface Reports {
@@ -27,6 +28,7 @@ export interface ReportParts {
 export interface ReportDeps {
   /** One that does not compile comes back as one that always fails. */
   readonly expression: (source: string, place: Place) => Expression;
+  readonly exporters: Exporters;
 }
 
 /** Where no policy speaks: every request is logged, and nothing more. */

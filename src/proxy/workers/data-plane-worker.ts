@@ -49,10 +49,7 @@ const main = new Channel<MainProtocol, WorkerProtocol>(parentPort, {
     await proxy.drain();
   },
   async end() {
-    proxy.close();
-    await proxy.drain();
-    // What was on the sockets hears of their end a turn later.
-    await new Promise(setImmediate);
+    await proxy.end();
     accessLog.close();
     await main.ask("accessLines", "");
   },
@@ -77,6 +74,7 @@ const proxy = createProxy({
   log: log.child("proxy"),
   ...(settings.podName === undefined ? {} : { podName: settings.podName }),
   ...(settings.whereabouts === undefined ? {} : { whereabouts: settings.whereabouts }),
+  resource: settings.resource,
   shared: openShared(settings.shared, settings.thread),
   portOf: ({ key, port }) => main.ask("port", { bind: key, port }),
   telemetry: { metrics, accessLog },

@@ -3,6 +3,7 @@ import { decodeMessage, encodeMessage } from "../../ir/encode.ts";
 import type { ApplyResult, Resource, ResourceType, ResourceUpdate } from "../../ir/resource.ts";
 import type { LogFormat } from "../../telemetry/log-lines.ts";
 import type { Counted, Readings } from "../../telemetry/registry.ts";
+import type { Resource as Reporter } from "../../telemetry/otlp/resource.ts";
 import type { Whereabouts } from "../backends/endpoints.ts";
 import type { EndpointDump } from "../backends/endpoint-dump.ts";
 import type { OpenListener } from "../binds.ts";
@@ -18,6 +19,7 @@ export interface WorkerSettings {
   readonly trustedProxies: readonly string[];
   readonly whereabouts: Whereabouts | undefined;
   readonly version: string;
+  readonly resource: Reporter;
   /** As printLogFilter prints it. */
   readonly logFilter: string;
   /** Of the access log. */

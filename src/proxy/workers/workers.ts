@@ -9,6 +9,7 @@ import { type Clock, systemClock } from "../../lib/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { type LogFilter, type Logger, printLogFilter } from "../../lib/log.ts";
 import type { LogFormat } from "../../telemetry/log-lines.ts";
+import { resourceOf, type Resource as Reporter } from "../../telemetry/otlp/resource.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { Whereabouts } from "../backends/endpoints.ts";
 import type { EndpointDump } from "../backends/endpoint-dump.ts";
@@ -36,6 +37,7 @@ export interface WorkersOptions {
   readonly podName?: string;
   readonly trustedProxies?: readonly string[];
   readonly whereabouts?: Whereabouts;
+  readonly resource?: Reporter;
   readonly metrics?: Metrics;
   readonly clock?: Clock;
   /** A thread that does not come round for so long is replaced; 0: never. */
@@ -43,8 +45,6 @@ export interface WorkersOptions {
 }
 
 export interface Workers extends Proxy {
-  /** Ends everything, and waits a little for what there is to log about it. */
-  end(): Promise<void>;
   filterChanged(): void;
   /** Those that serve at the moment. */
   readonly threads: ReadonlySet<WorkerThread>;
@@ -52,7 +52,8 @@ export interface Workers extends Proxy {
 
 /** For a thread that is busy; what it has counted is added when it comes. */
 const REFRESH_MS = 1_000;
-const FLUSH_MS = 5_000;
+/** Beyond the time in which each of them hands over what it has. */
+const FLUSH_MS = 6_000;
 const FIRST_WAIT_MS = 50;
 const LONGEST_WAIT_MS = 10_000;
 /** After so long a life a death is no crash loop. */
@@ -104,6 +105,7 @@ class WorkerPool implements Workers {
           trustedProxies: options.trustedProxies ?? [],
           whereabouts: options.whereabouts,
           version: options.version,
+          resource: options.resource ?? resourceOf({}, options.version),
           logFilter: printLogFilter(options.filter),
           logFormat: options.logFormat,
         },

@@ -100,6 +100,8 @@ export function writeSpan(writer: WireWriter, span: Span): void {
 
 /** What comes before and after the records in every request of an exporter. */
 export class Envelope {
+  /** The same for envelopes that say the same. */
+  readonly key: string;
   readonly #resource: Buffer;
   readonly #scope: Buffer;
 
@@ -116,6 +118,7 @@ export class Envelope {
     writer.string(InstrumentationScopeSchema.field.name.number, scope);
     writer.close(inner);
     this.#scope = Buffer.from(writer.written());
+    this.key = Buffer.concat([this.#resource, this.#scope]).toString("latin1");
   }
 
   /** @param records each as openLog and writeSpan begin them. @returns a whole request */

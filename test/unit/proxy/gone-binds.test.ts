@@ -7,11 +7,12 @@ import { FrontendSet } from "../../../src/proxy/frontends.ts";
 import { ListenerTable } from "../../../src/proxy/listener-table.ts";
 import { PolicySet } from "../../../src/proxy/pipeline/policy-set.ts";
 import { makeDeps } from "../../support/exchange.ts";
+import { noExporters } from "../../support/fake-collector.ts";
 
 const policies = new PolicySet(makeDeps());
 
 function frontends(): FrontendSet {
-  return new FrontendSet({ policies, trustedProxies: [] });
+  return new FrontendSet({ policies, exporters: noExporters(), trustedProxies: [] });
 }
 
 test("a Frontend stays the same object while its Bind is there, and is forgotten with it", () => {

@@ -1,0 +1,117 @@
+/**
+ * The exporters of a data plane: one for each collector that a policy names, shared by its Binds. A changed policy names
+ * another one; what the former has left it sends in the background. Nothing has to be closed, for only what waits is held.
+ */
+import { LogsService } from "../../../generated/proto/opentelemetry/proto/collector/logs/v1/logs_service_pb.ts";
+import { TraceService } from "../../../generated/proto/opentelemetry/proto/collector/trace/v1/trace_service_pb.ts";
+import type { OtlpEndpoint } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/log.ts";
+import { Envelope } from "../../telemetry/otlp/encode.ts";
+import { Exporter, type ExporterOptions } from "../../telemetry/otlp/exporter.ts";
+import { withNamed, type Resource } from "../../telemetry/otlp/resource.ts";
+import type { LogSink, SpanSink } from "../../telemetry/otlp/sinks.ts";
+import type { Callout } from "../callouts/callout.ts";
+import type { Callouts } from "../callouts/callouts.ts";
+import { transportOf, type Signal } from "./otlp-transport.ts";
+
+export interface ExportersOptions {
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly callouts: Pick<Callouts, "open">;
+  /** Who reports. */
+  readonly resource: Resource;
+  readonly onDropped: (signal: "logs" | "traces", records: number) => void;
+}
+
+const LOG_DELAY_MS = 1_000;
+const SPAN_DELAY_MS = 5_000;
+const EXPORT_TIMEOUT_MS = 10_000;
+const FLUSH_MS = 5_000;
+
+const LOGS: Signal<typeof LogsService.method.export.input, typeof LogsService.method.export.output> = {
+  method: LogsService.method.export,
+  rejectedOf: ({ partialSuccess }) => ({
+    rejected: partialSuccess?.rejectedLogRecords ?? 0n,
+    message: partialSuccess?.errorMessage ?? "",
+  }),
+};
+
+const TRACES: Signal<typeof TraceService.method.export.input, typeof TraceService.method.export.output> = {
+  method: TraceService.method.export,
+  rejectedOf: ({ partialSuccess }) => ({
+    rejected: partialSuccess?.rejectedSpans ?? 0n,
+    message: partialSuccess?.errorMessage ?? "",
+  }),
+};
+
+type Kind = Pick<ExporterOptions, "envelope" | "delayMs"> & { readonly signal: "logs" | "traces" };
+
+export class Exporters {
+  readonly #options: ExportersOptions;
+  /** By what the policy says, and by what else makes a difference. */
+  readonly #made = new WeakMap<OtlpEndpoint, Map<string, Exporter>>();
+  /** Those with something to send. */
+  readonly #busy = new Set<Exporter>();
+
+  constructor(options: ExportersOptions) {
+    this.#options = options;
+  }
+
+  /** The same for the same message. */
+  logs(endpoint: OtlpEndpoint): LogSink {
+    const envelope = new Envelope(this.#options.resource, "gwproxy.access");
+    const kind = { signal: "logs", delayMs: LOG_DELAY_MS, envelope } as const;
+    return this.#find(endpoint, kind, (callout) => transportOf(endpoint, callout, LOGS));
+  }
+
+  /** The same for the same message and attributes. @param named of the data plane, beside what it says of itself */
+  spans(endpoint: OtlpEndpoint, named: Resource): SpanSink {
+    const envelope = new Envelope(withNamed(this.#options.resource, named), "gwproxy.tracing");
+    const kind = { signal: "traces", delayMs: SPAN_DELAY_MS, envelope } as const;
+    return this.#find(endpoint, kind, (callout) => transportOf(endpoint, callout, TRACES));
+  }
+
+  /** Sends what there is, for at most five seconds. */
+  async flush(): Promise<void> {
+    await Promise.all(Array.from(this.#busy, (exporter) => exporter.flush(FLUSH_MS)));
+  }
+
+  #find(endpoint: OtlpEndpoint, kind: Kind, sendBy: (callout: Callout) => ExporterOptions["send"]): Exporter {
+    let made = this.#made.get(endpoint);
+    if (made === undefined) this.#made.set(endpoint, (made = new Map()));
+    const { key } = kind.envelope;
+    let exporter = made.get(key);
+    if (exporter === undefined) {
+      const callout = this.#options.callouts.open(endpoint.service, "Otlp", EXPORT_TIMEOUT_MS);
+      made.set(key, (exporter = this.#make(endpoint, kind, sendBy(callout))));
+    }
+    return exporter;
+  }
+
+  #make(endpoint: OtlpEndpoint, { signal, delayMs, envelope }: Kind, send: ExporterOptions["send"]): Exporter {
+    const { log, clock, onDropped } = this.#options;
+    return new Exporter({
+      envelope,
+      send,
+      delayMs,
+      clock,
+      log,
+      collector: nameOf(endpoint),
+      onDropped: (records) => onDropped(signal, records),
+      onBusy: (exporter, busy) => void (busy ? this.#busy.add(exporter) : this.#busy.delete(exporter)),
+    });
+  }
+}
+
+function nameOf({ service }: OtlpEndpoint): string {
+  const place = service?.place;
+  switch (place?.case) {
+    case "backend":
+      return place.value;
+    case "origin":
+      return `${place.value.host}:${place.value.port}`;
+    case undefined:
+      return "unresolved";
+  }
+}
