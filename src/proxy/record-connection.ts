@@ -8,12 +8,13 @@ import type { Ids } from "./reports/ids.ts";
 
 export function createConnectionRecorder(telemetry: Telemetry | undefined, ids: Ids): (visit: TcpVisit) => void {
   const { accessLog } = telemetry ?? {};
-  if (accessLog === undefined) return () => undefined;
   return (visit) => {
-    const { accessLog: report } = visit.reports;
-    if (accessLog.level === "off") return;
+    const { accessLog: report, otlpLog } = visit.reports;
+    const isLogged = accessLog !== undefined && accessLog.level !== "off";
+    if (!isLogged && otlpLog === undefined) return;
     const facts = new ConnectionFacts(visit, ids);
-    if (report.wants(facts.scope)) accessLog.write(report, facts);
+    otlpLog?.record(facts);
+    if (isLogged && report.wants(facts.scope)) accessLog.write(report, facts);
   };
 }
 

@@ -17,11 +17,13 @@ export function createRecorder(
   ids: Ids,
 ): (exchange: HttpExchange, outcome: Outcome) => void {
   const { accessLog, metrics } = telemetry ?? {};
-  if (accessLog === undefined && metrics === undefined) return () => undefined;
+  const isHeard = accessLog !== undefined || metrics !== undefined;
   return (exchange, outcome) => {
+    const { accessLog: report, otlpLog } = exchange.reports;
+    if (!isHeard && otlpLog === undefined) return;
     const facts = new RequestFacts(exchange, outcome, ids);
     metrics?.request(sampleOf(exchange, outcome, facts));
-    const { accessLog: report } = exchange.reports;
+    otlpLog?.record(facts);
     if (accessLog !== undefined && accessLog.level !== "off" && report.wants(exchange)) accessLog.write(report, facts);
   };
 }

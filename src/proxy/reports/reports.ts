@@ -9,11 +9,14 @@ import { READS_NOTHING, unionOfReads } from "../../cel/reads.ts";
 import { compileLogReport, EVERYTHING, type LogReport } from "./access-log.ts";
 import type { Exporters } from "./exporters.ts";
 import { compileLabels, type MetricLabel } from "./labels.ts";
+import { compileOtlpLog, type OtlpLog } from "./otlp-log.ts";
 
 export interface Reports {
   /** By whatever runs when all is over: what has to be kept until then. */
   readonly reads: Reads;
   readonly accessLog: LogReport;
+  /** The same for a collector; undefined: none wants it. */
+  readonly otlpLog: OtlpLog | undefined;
   /** More labels of the metrics about a request. */
   readonly labels: readonly MetricLabel[];
 }
@@ -32,7 +35,7 @@ export interface ReportDeps {
 }
 
 /** Where no policy speaks: every request is logged, and nothing more. */
-export const PLAIN_REPORTS: Reports = { reads: READS_NOTHING, accessLog: EVERYTHING, labels: [] };
+export const PLAIN_REPORTS: Reports = { reads: READS_NOTHING, accessLog: EVERYTHING, otlpLog: undefined, labels: [] };
 
 export function compileReports({ accessLog, metrics }: ReportParts, deps: ReportDeps): Reports {
   if (accessLog === undefined && metrics === undefined) return PLAIN_REPORTS;
@@ -47,6 +50,7 @@ export function compileReports({ accessLog, metrics }: ReportParts, deps: Report
   };
   const parts = {
     accessLog: accessLog === undefined ? EVERYTHING : compileLogReport(accessLog, collecting),
+    otlpLog: compileOtlpLog(accessLog?.otlp, collecting),
     labels: metrics === undefined ? [] : compileLabels(metrics, collecting),
   };
   return { ...parts, reads: unionOfReads(late) };

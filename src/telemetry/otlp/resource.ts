@@ -10,16 +10,16 @@ const FROM_ENVIRONMENT = {
   "k8s.node.name": "NODE_NAME",
 } as const;
 
-/** @param environment as process.env. What is not set there is left out */
+/** @param environment as process.env. @param version "" where it is not known. What is not known is left out */
 export function resourceOf(environment: Readonly<Record<string, string | undefined>>, version: string): Resource {
   const found = Object.entries(FROM_ENVIRONMENT).map(
     ([name, variable]) => [name, environment[variable] ?? ""] as const,
   );
-  return [
+  const service = [
     ["service.name", environment["OTEL_SERVICE_NAME"] || "gwproxy"],
     ["service.version", version],
-    ...found.filter(([, value]) => value !== ""),
-  ];
+  ] as const;
+  return [...service, ...found].filter(([, value]) => value !== "");
 }
 
 /** @param named win over what the data plane says of itself */
