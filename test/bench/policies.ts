@@ -165,6 +165,7 @@ function request(chain: readonly Middleware[], headers: readonly string[], metho
     body: null,
     contentLength: 0,
     connect: false,
+    takenForProxy: false,
     requestId: "bench",
     upgrade: undefined,
     source: PEER,

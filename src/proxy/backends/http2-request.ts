@@ -34,6 +34,7 @@ export function encodeFields(
         if (value === "trailers") fields.push(field.name, value);
         break;
       case ROLE.hop:
+      case ROLE.proxyChallenge:
       case ROLE.connection:
       case ROLE.keepAlive:
       case ROLE.transferEncoding:

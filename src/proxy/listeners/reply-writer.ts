@@ -99,12 +99,15 @@ export class ReplyWriter implements BodySink {
     const out: string[] = [];
     let length: string | undefined;
     let hasId = false;
+    // Any other client would take it for a question of ours, and send us a credential.
+    const isChallenge = reply.status === 407 && this.#exchange.takenForProxy;
     for (let at = 0; at < raw.length; at += 2) {
       const field = fieldOf(raw[at] as string);
       if (field === undefined) throw new Error(`invalid header name ${JSON.stringify(raw[at])}`);
       const value = raw[at + 1] as string;
       if (field.role === ROLE.contentLength) length = value;
-      else if (isEndToEnd(field.role)) out.push(field.name, isFieldValue(value) ? value : encoded(value));
+      else if (isEndToEnd(field.role) || (field.role === ROLE.proxyChallenge && isChallenge))
+        out.push(field.name, isFieldValue(value) ? value : encoded(value));
       hasId ||= field.role === ROLE.requestId;
     }
     this.#addQueued(out, reply);
@@ -147,6 +150,7 @@ function isEndToEnd(role: number): boolean {
     case ROLE.upgrade:
     case ROLE.te:
     case ROLE.proxyAuthorization:
+    case ROLE.proxyChallenge:
       return false;
     default:
       return true;

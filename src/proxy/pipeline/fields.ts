@@ -21,6 +21,8 @@ export const ROLE = {
   keepAlive: 12,
   /** A credential for us as a proxy: read by policies, never forwarded. */
   proxyAuthorization: 13,
+  /** What a proxy asks its client for. */
+  proxyChallenge: 14,
 } as const;
 export type Role = (typeof ROLE)[keyof typeof ROLE];
 
@@ -34,7 +36,7 @@ const KNOWN: readonly [string, Role][] = [
   ["connection", ROLE.connection],
   ["proxy-connection", ROLE.hop],
   ["keep-alive", ROLE.keepAlive],
-  ["proxy-authenticate", ROLE.hop],
+  ["proxy-authenticate", ROLE.proxyChallenge],
   ["proxy-authorization", ROLE.proxyAuthorization],
   ["te", ROLE.te],
   ["trailer", ROLE.hop],
@@ -130,6 +132,7 @@ function isOfConnection(role: Role): boolean {
     case ROLE.te:
     case ROLE.upgrade:
     case ROLE.proxyAuthorization:
+    case ROLE.proxyChallenge:
       return true;
     default:
       return false;

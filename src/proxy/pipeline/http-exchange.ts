@@ -25,6 +25,8 @@ export interface Arrival {
   readonly upgrade: string | undefined;
   /** It asks for a tunnel to the host that it names. */
   readonly connect: boolean;
+  /** The client named the whole URL, as one does to a proxy (RFC 9112 3.2.2): it may be asked for a credential as one. */
+  readonly takenForProxy: boolean;
   readonly requestId: string;
   readonly source: Connection;
   readonly bind: string;
@@ -61,6 +63,7 @@ export class HttpExchange implements Exchange {
   readonly contentLength: number | undefined;
   readonly upgrade: string | undefined;
   readonly connect: boolean;
+  readonly takenForProxy: boolean;
   readonly serverName: string | undefined;
   readonly proxyAuthorization: readonly string[] | undefined;
   readonly tokenGates: TokenGate[] = [];
@@ -129,6 +132,7 @@ export class HttpExchange implements Exchange {
     this.requestId = arrival.requestId;
     this.upgrade = arrival.upgrade;
     this.connect = arrival.connect;
+    this.takenForProxy = arrival.takenForProxy;
     this.serverName = arrival.serverName;
     this.source = arrival.source;
     this.proxyAuthorization = arrival.proxyAuthorization;

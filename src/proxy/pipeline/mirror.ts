@@ -77,7 +77,7 @@ function copyOf(original: HttpExchange, body: Body): HttpExchange {
   const headers = original.requestHeaders.clone();
   const head = { method, target, host, scheme, version, headers, contentLength, requestId, source, serverName };
   // A copy has nobody to go on with in another protocol.
-  const rest = { upgrade: undefined, connect: false, proxyAuthorization: undefined };
+  const rest = { upgrade: undefined, connect: false, takenForProxy: false, proxyAuthorization: undefined };
   const copy = new HttpExchange({ ...head, ...rest, body, bind: listener.bind });
   copy.listener = listener;
   copy.route = original.route;

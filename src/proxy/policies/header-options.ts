@@ -13,6 +13,7 @@ import type { TransformTarget } from "./transform-support.ts";
 
 const OURS: ReadonlySet<number> = new Set([
   ROLE.hop,
+  ROLE.proxyChallenge,
   ROLE.connection,
   ROLE.transferEncoding,
   ROLE.contentLength,

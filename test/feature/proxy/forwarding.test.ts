@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { rawClient, route, staticBackend, startDataPlane, to, listener } from "../../support/data-plane.ts";
+import { prefix, rawClient, route, staticBackend, startDataPlane, to, listener } from "../../support/data-plane.ts";
+import { startHttp2Upstream } from "../../support/http2-upstream.ts";
 import { startUpstream } from "../../support/upstream.ts";
 
 test("a GET is forwarded and its answer comes back whole", async () => {
@@ -72,6 +73,34 @@ test("hop-by-hop fields are dropped both ways and forwarding fields are written 
   } finally {
     plane.proxy.close();
     await upstream.close();
+  }
+});
+
+test("what a 407 asks for reaches a client that takes us for its proxy, and no other", async (t) => {
+  const ask = { "proxy-authenticate": "Basic realm=x", "x-kept": "1" };
+  const upstream = await startUpstream((_request, response) => response.writeHead(407, ask).end());
+  t.after(() => upstream.close());
+  const second = await startHttp2Upstream(t, (stream) =>
+    stream.respond({ ":status": 407, ...ask }, { endStream: true }),
+  );
+  const plane = await startDataPlane([
+    listener(),
+    route("r", [to("b")]),
+    staticBackend("b", upstream.port),
+    route("g", [to("g", { matches: prefix("/http2") })]),
+    staticBackend("g", second.port),
+  ]);
+  t.after(() => plane.proxy.close());
+  const answerTo = (target: string): Promise<string> =>
+    rawClient(
+      plane.port,
+      `GET ${target} HTTP/1.1\r\nhost: a.test\r\ncontent-type: ${target.endsWith("/http2") ? "application/grpc" : "x/y"}\r\nconnection: close\r\n\r\n`,
+    ).closed();
+  for (const path of ["/", "/http2"]) {
+    const direct = await answerTo(path);
+    assert.match(direct, /^HTTP\/1\.1 407 [^]*x-kept: 1/);
+    assert.doesNotMatch(direct, /proxy-authenticate/);
+    assert.match(await answerTo(`http://a.test${path}`), /^HTTP\/1\.1 407 [^]*proxy-authenticate: Basic realm=x/);
   }
 });
 
