@@ -20,8 +20,8 @@ export interface Group<Counters extends string, Histograms extends string> {
   readonly histograms: Readonly<Record<Histograms, Histogram>>;
 }
 
-/** Plain data: what was counted, by the labels of its group. */
-export type Counted = readonly (readonly [labels: string, rows: readonly CountedRow[]])[];
+/** Plain data: what was counted, by the metrics of its group. */
+export type Counted = readonly (readonly [group: string, rows: readonly CountedRow[]])[];
 
 /** Plain data: what a thread knows, by the name of the metric. */
 export type Readings = readonly (readonly [name: string, readings: readonly Reading[]])[];
@@ -90,7 +90,8 @@ export class Registry {
   ): Group<Counters, Histograms> {
     const { labels, clientChosen, counters, histograms } = spec;
     const rows = new Rows(labels, clientChosen ?? [], this.#bounds);
-    this.#groups.set(labels.join(","), rows);
+    // By its metrics, not its labels: two groups may have the same.
+    this.#groups.set([...Object.keys(counters), ...Object.keys(histograms)].join(","), rows);
     let rank = 0;
     const counting = Object.entries<string>(counters).map(
       ([name, help]) => [name, this.#counter(rows, { name, help, rank: rank++ })] as const,
@@ -126,13 +127,13 @@ export class Registry {
 
   /** Everything counted since the last call, for `add` of another thread's registry with the same groups. */
   take(): Counted {
-    return Array.from(this.#groups, ([labels, rows]) => [labels, rows.take()] as const).filter(
+    return Array.from(this.#groups, ([group, rows]) => [group, rows.take()] as const).filter(
       ([, rows]) => rows.length > 0,
     );
   }
 
   add(counted: Counted): void {
-    for (const [labels, rows] of counted) this.#groups.get(labels)?.add(rows);
+    for (const [group, rows] of counted) this.#groups.get(group)?.add(rows);
   }
 
   /** What this thread knows a part of, for `told` of another thread's registry. */

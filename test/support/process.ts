@@ -1,12 +1,15 @@
 /** A gwproxy process of its own, as a user starts it, for tests that cross process borders. */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import type { ProofContext } from "./prove.ts";
 
 const BIN = join(import.meta.dirname, "../../bin/gwproxy.mjs");
 
 export interface GwproxyProcess {
   readonly pid: number;
+  /** Paused, it is a reader that has stalled. */
+  readonly stdout: Readable;
   /** Everything printed so far, stdout and stderr in order of arrival. */
   output(): string;
   /** Resolves when stdout or stderr holds the text; rejects when the process ends before. */
@@ -41,6 +44,7 @@ export function startGwproxy(
   context.after(() => kill("SIGKILL"));
   return {
     pid: child.pid ?? 0,
+    stdout: child.stdout,
     output: () => text,
     exited,
     kill,

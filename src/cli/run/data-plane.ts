@@ -85,7 +85,7 @@ async function serve(options: DataPlaneOptions, { log, filter }: ProcessLog, met
     ...(podName === undefined ? {} : { podName }),
     whereabouts: { node: process.env["NODE_NAME"] ?? "", zone: process.env["NODE_ZONE"] ?? "" },
   };
-  const onDropped = (): void => undefined;
+  const onDropped = (lines: number): void => metrics.dropped("log", "access", lines);
   const output = createLineOutput(process.stdout, log, onDropped);
   if (options.workers > 1) {
     const { workers: count, threadTimeout } = options;

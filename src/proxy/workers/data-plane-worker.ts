@@ -66,6 +66,7 @@ const accessLog = createAccessLog({
     return batches < MAX_BATCHES;
   },
   onReady: (call) => (resume = call),
+  onDropped: (lines) => metrics.dropped("log", "access", lines),
   level: () => lineLevel(filter),
 });
 const proxy = createProxy({

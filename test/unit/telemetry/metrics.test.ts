@@ -126,3 +126,12 @@ test("series of a route or a Bind are forgotten ten minutes after it is gone", (
     [1, 1, 1],
   );
 });
+
+test("what threads have lost reaches the main one, each kind under its own name", () => {
+  const [main, thread] = [createMetrics("1.2.3"), createMetrics("1.2.3")];
+  thread.dropped("log", "access", 3);
+  thread.dropped("otlp", "logs", 2);
+  main.add(structuredClone(thread.take()));
+  const lost = (name: string): unknown => samples(main, name).map(({ labels, value }) => [labels["signal"], value]);
+  assert.deepEqual([lost("log_dropped_total"), lost("otlp_dropped_total")], [[["access", 3]], [["logs", 2]]]);
+});
