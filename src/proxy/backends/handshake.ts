@@ -2,6 +2,7 @@
 import type { Socket } from "node:net";
 import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { messageOf } from "../../lib/errors.ts";
+import { ignore } from "../../lib/ignore.ts";
 import { ProxyError } from "../errors.ts";
 
 /** @returns a socket whose events nobody hears @throws ProxyError upstream_unreachable */
@@ -22,8 +23,6 @@ export function handshake(socket: Socket, options: ConnectionOptions): Promise<T
     });
   });
 }
-
-function ignore(): void {}
 
 export function unreachable(cause: Error): ProxyError {
   return new ProxyError("upstream_unreachable", { detail: messageOf(cause), cause });

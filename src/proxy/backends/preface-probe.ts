@@ -3,6 +3,7 @@
  * SETTINGS of a server (RFC 9113 3.4). Whoever answers anything else, or hangs up, speaks HTTP/1.1. No request is sent.
  */
 import type { Socket } from "node:net";
+import { ignore } from "../../lib/ignore.ts";
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 /** Without any setting. */
@@ -52,6 +53,3 @@ export class PrefaceProbe {
     this.#tell(speaksHttp2);
   }
 }
-
-/** "close" follows. */
-function ignore(): void {}

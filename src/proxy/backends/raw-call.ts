@@ -1,5 +1,6 @@
 /** A connection to an upstream for bytes (TCP routes, CONNECT): opened for one user, never pooled, without a protocol of ours. */
 import type { Socket } from "node:net";
+import { ignore } from "../../lib/ignore.ts";
 import type { ProxyError } from "../errors.ts";
 import type { Abortable } from "../pipeline/exchange.ts";
 import { startDeadline } from "./deadline.ts";
@@ -58,6 +59,3 @@ class RawCall implements DialOwner, Abortable {
     clearTimeout(this.#deadline);
   }
 }
-
-/** What broke shows as "close". */
-function ignore(): void {}

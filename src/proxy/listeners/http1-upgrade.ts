@@ -1,6 +1,7 @@
 /** The answering side of an HTTP/1 request to leave HTTP: an answer after which the connection ends, or the other protocol. */
 import { ServerResponse, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
+import { ignore } from "../../lib/ignore.ts";
 import type { Tunnel } from "../pipeline/exchange.ts";
 import { Http1Wire } from "./http1-wire.ts";
 import { Joint } from "./joint.ts";
@@ -44,5 +45,3 @@ export class Http1UpgradeWire extends Http1Wire {
     new Joint(socket, tunnel.stream, onOver).start();
   }
 }
-
-function ignore(): void {}

@@ -11,6 +11,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Socket } from "node:net";
+import { ignore } from "../../lib/ignore.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { Outcome } from "../pipeline/exchange.ts";
 import type { RequestHead } from "./arrival.ts";
@@ -186,8 +187,6 @@ class Connection implements Host {
     session.destroy(reason, constants.NGHTTP2_ENHANCE_YOUR_CALM);
   }
 }
-
-function ignore(): void {}
 
 /** Pseudo-fields apart from the others, and the crumbs of a cookie put together again (RFC 9113 8.2.3). */
 function headOf(

@@ -4,6 +4,7 @@
  */
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { ignore } from "../../lib/ignore.ts";
 
 const HALF_CLOSED_MS = 30_000;
 
@@ -83,6 +84,3 @@ export class Joint {
     this.#onOver(this);
   }
 }
-
-/** What broke shows as "close". */
-function ignore(): void {}

@@ -1,6 +1,7 @@
 /** The answer to bytes that are no HTTP request: nobody else is there to give one. */
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
+import { ignore } from "../../lib/ignore.ts";
 import { PROXY_ERRORS, ProxyError } from "../errors.ts";
 import { printError } from "../pipeline/error-reply.ts";
 
@@ -29,8 +30,6 @@ export function hangUp(socket: Socket): void {
   const timer = setTimeout(() => socket.destroy(), LINGER_MS);
   socket.once("close", () => clearTimeout(timer));
 }
-
-function ignore(): void {}
 
 /** What a parser's complaint means. */
 export function refusalOf({ code }: NodeJS.ErrnoException): ProxyError {

@@ -7,6 +7,7 @@
 import type { Socket } from "node:net";
 import { messageOf } from "../../lib/errors.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { ignore } from "../../lib/ignore.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { ByteDestination } from "../backends/registry.ts";
 import type { Upstream } from "../backends/upstream.ts";
@@ -169,5 +170,3 @@ class Leaver {
     else this.#socket.once("close", () => target.abort(new ClientGone()));
   }
 }
-
-function ignore(): void {}

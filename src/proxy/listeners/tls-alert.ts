@@ -1,5 +1,6 @@
 /** A fatal alert in place of an answer to a ClientHello (RFC 8446 6.2): a client hears why there is no handshake. */
 import type { Socket } from "node:net";
+import { ignore } from "../../lib/ignore.ts";
 import { hangUp } from "./refuse-socket.ts";
 
 export const ALERT = { handshakeFailure: 40, unrecognizedName: 112 } as const;
@@ -15,5 +16,3 @@ export function refuseHandshake(socket: Socket, alert: (typeof ALERT)[keyof type
   socket.resume();
   hangUp(socket);
 }
-
-function ignore(): void {}

@@ -9,6 +9,7 @@ import { Agent, request as httpsRequest, type RequestOptions } from "node:https"
 import { Agent as PlainAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { isGwError, messageOf, SourceError } from "../../lib/errors.ts";
+import { ignore } from "../../lib/ignore.ts";
 import { ApiError, apiErrorOf } from "./api-error.ts";
 
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -88,7 +89,7 @@ export async function createKubernetesClient(kubeconfigPath?: string, context?: 
     const outgoing = open(url, { ...options, headers, agent, ...(signal === undefined ? {} : { signal }) });
     outgoing.end(body);
     // A connection that breaks after the answer began is reported by the answer's own stream.
-    outgoing.on("error", () => undefined);
+    outgoing.on("error", ignore);
     // `once` rejects with the error when the connection fails first.
     const [response] = (await once(outgoing, "response")) as [IncomingMessage];
     return response;

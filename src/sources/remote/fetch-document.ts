@@ -5,6 +5,7 @@ import { request as tlsRequest, type RequestOptions } from "node:https";
 import type { ConnectionOptions } from "node:tls";
 import type { BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { messageOf, SourceError } from "../../lib/errors.ts";
+import { ignore } from "../../lib/ignore.ts";
 import type { DocumentAddress, WantedDocument } from "./documents.ts";
 
 export interface FetchOptions {
@@ -44,7 +45,7 @@ export async function fetchDocument(
     const outgoing = wanted.tls === undefined ? plainRequest(options) : tlsRequest(secured(wanted.tls));
     outgoing.end();
     // Once the answer has begun, a failure is reported by its own stream.
-    outgoing.on("error", () => undefined);
+    outgoing.on("error", ignore);
     const [response] = (await once(outgoing, "response")) as [IncomingMessage]; // what this event carries
     return await readWhole(response);
   } catch (error) {
