@@ -81,14 +81,18 @@ export function contentOf(value: Buffer): Buffer {
 
 /** The members of a constructed value, each whole. @throws RangeError when there is less than a length says */
 export function membersOf(value: Buffer): Buffer[] {
-  const content = contentOf(value);
-  const members: Buffer[] = [];
-  for (let at = 0; at < content.length;) {
-    const { end } = extent(content, at);
-    members.push(content.subarray(at, end));
+  return valuesIn(contentOf(value));
+}
+
+/** Values that stand one after the other, each whole. @throws RangeError when there is less than a length says */
+export function valuesIn(bytes: Buffer): Buffer[] {
+  const values: Buffer[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const { end } = extent(bytes, at);
+    values.push(bytes.subarray(at, end));
     at = end;
   }
-  return members;
+  return values;
 }
 
 function extent(bytes: Buffer, at: number): { readonly start: number; readonly end: number } {

@@ -52,6 +52,8 @@ const OID = {
   authorityKeyId: "2.5.29.35",
 } as const;
 
+type Extension = "basicConstraints" | "keyUsage" | "subjectAltName" | "subjectKeyId";
+
 /** Bit strings with the count of unused bits in front: digitalSignature; keyCertSign + cRLSign. */
 const USAGE_LEAF = Buffer.from([7, 0x80]);
 const USAGE_CA = Buffer.from([1, 0x06]);
@@ -152,13 +154,21 @@ function subjectOf(certificate: X509Certificate): Buffer {
 
 /** RFC 5280 §4.2.1.2; undefined when the certificate has none. */
 function subjectKeyIdOf(certificate: X509Certificate): Buffer | undefined {
+  const value = extensionOf(certificate, "subjectKeyId");
+  return value === undefined ? undefined : contentOf(value);
+}
+
+/**
+ * The value of an extension (RFC 5280 §4.2), DER; undefined when the certificate has none.
+ * @throws RangeError when the certificate is not whole
+ */
+export function extensionOf(certificate: X509Certificate, name: Extension): Buffer | undefined {
   const wrapped = signedMembers(certificate).find((member) => member[0] === EXTENSIONS_TAG);
   const [list] = wrapped === undefined ? [] : membersOf(wrapped);
-  const wanted = oid(OID.subjectKeyId);
+  const wanted = oid(OID[name]);
   for (const parts of (list === undefined ? [] : membersOf(list)).map(membersOf)) {
     const value = parts.at(-1);
-    // The value is an octet string, and what it holds is one again.
-    if (parts[0]?.equals(wanted) === true && value !== undefined) return contentOf(contentOf(value));
+    if (parts[0]?.equals(wanted) === true && value !== undefined) return contentOf(value);
   }
   return undefined;
 }
