@@ -1,0 +1,252 @@
+/**
+ * The client of the SPIFFE Workload API: one stream to the agent of the node, from when something needs an identity on. In:
+ * the endpoint. Out: the identity in force, or why there is none. While the agent is away the last identity serves until it
+ * expires; an agent that refuses takes it away (SPIFFE_Workload_API 5.2.1). Keys never reach a log or a dump.
+ */
+import { create } from "@bufbuild/protobuf";
+import { Client, credentials, Metadata, status, type ClientReadableStream, type ServiceError } from "@grpc/grpc-js";
+import {
+  SpiffeWorkloadAPI,
+  X509SVIDRequestSchema,
+  type X509SVIDResponse,
+} from "../../../generated/proto/spiffe/workload/workload_pb.ts";
+import { type Backoff, createBackoff } from "../../lib/backoff.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { ConfigError, messageOf } from "../../lib/errors.ts";
+import { methodDefinition } from "../../lib/grpc.ts";
+import type { Logger } from "../../lib/log.ts";
+import { workloadAddress } from "./endpoint.ts";
+import { readIdentity, type WorkloadIdentity } from "./identity.ts";
+
+export interface WorkloadApiOptions {
+  /** "unix:///path" or "tcp://address:port"; undefined: there is none. */
+  readonly endpoint: string | undefined;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** There is another identity, or none any more. */
+  readonly onChange: () => void;
+}
+
+/** Where an identity is asked for. */
+export interface IdentitySource {
+  /** The first call starts the watch. @returns why there is none */
+  current(): WorkloadIdentity | string;
+}
+
+/** As dumps show it. */
+export interface WorkloadApiDump {
+  readonly endpoint: string | null;
+  readonly spiffeId: string | null;
+  readonly serialNumber: string | null;
+  /** RFC 3339. */
+  readonly expiresAt: string | null;
+  /** How many authorities each trust domain has. */
+  readonly trustDomains: Readonly<Record<string, number>>;
+  /** What went wrong last, while it is not mended. */
+  readonly fault: string | null;
+}
+
+const NOWHERE = "no workload API is set: start with --spiffe-endpoint-socket, or with SPIFFE_ENDPOINT_SOCKET";
+const WAITING = "the workload API has sent no identity yet";
+/** The first message of a stream has to come at once (4.3). */
+const ANSWER_MS = 10_000;
+/** So long the first configuration that needs an identity waits for one. */
+const PATIENCE_MS = 1_000;
+const FIRST_WAIT_MS = 100;
+const LONGEST_WAIT_MS = 5_000;
+const METHOD = methodDefinition(SpiffeWorkloadAPI.method.fetchX509SVID);
+const CHANNEL_OPTIONS = {
+  "grpc.enable_http_proxy": 0,
+  "grpc.service_config_disable_resolution": 1,
+  // Each stream has a connection of its own, and none waits for the library to try again.
+  "grpc.use_local_subchannel_pool": 1,
+  "grpc.enable_retries": 0,
+};
+
+export class WorkloadApi implements IdentitySource {
+  readonly #options: WorkloadApiOptions;
+  readonly #address: string | undefined;
+  readonly #backoff: Backoff = createBackoff({ initialMs: FIRST_WAIT_MS, maxMs: LONGEST_WAIT_MS });
+  #identity: WorkloadIdentity | undefined;
+  /** Why it was taken away. */
+  #lost: string | undefined;
+  /** What went wrong last, while it is not mended. */
+  #fault: string | undefined;
+  /** Resolves with the first word of the agent, or with its silence; undefined: nothing has asked yet. */
+  #settled: PromiseWithResolvers<void> | undefined;
+  #stream: ClientReadableStream<X509SVIDResponse> | undefined;
+  #cancelWait: (() => void) | undefined;
+  #cancelExpiry: (() => void) | undefined;
+  #closed = false;
+
+  /** @throws TypeError when the endpoint is none */
+  constructor(options: WorkloadApiOptions) {
+    this.#options = options;
+    this.#address = options.endpoint === undefined ? undefined : workloadAddress(options.endpoint);
+  }
+
+  current(): WorkloadIdentity | string {
+    this.need();
+    const identity = this.#identity;
+    if (identity === undefined) return this.#reason() ?? WAITING;
+    return identity.expiresAtMs > this.#options.clock.now() ? identity : expired(identity);
+  }
+
+  /** Starts the watch, the first time. */
+  need(): void {
+    if (this.#settled !== undefined || this.#closed) return;
+    this.#settled = Promise.withResolvers();
+    const { log, clock } = this.#options;
+    if (this.#address === undefined) {
+      log.error("a workload identity is needed", { reason: NOWHERE });
+      this.#fault = NOWHERE;
+      this.#settled.resolve();
+      return;
+    }
+    clock.after(PATIENCE_MS, this.#settled.resolve);
+    this.#connect(this.#address);
+  }
+
+  /** Whoever needs an identity has one, or there is a reason why not. */
+  settled(): Promise<void> {
+    return this.#settled?.promise ?? Promise.resolve();
+  }
+
+  /** @returns null when nothing needs an identity */
+  dump(): WorkloadApiDump | null {
+    if (this.#settled === undefined) return null;
+    const identity = this.#identity;
+    const sizes = [...(identity?.bundles ?? [])].map(([name, { length }]) => [name, length] as const);
+    return {
+      endpoint: this.#options.endpoint ?? null,
+      spiffeId: identity?.id.text ?? null,
+      serialNumber: identity?.serialNumber ?? null,
+      expiresAt: identity === undefined ? null : timeOf(identity),
+      trustDomains: Object.fromEntries(sizes),
+      fault: this.#reason() ?? null,
+    };
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#stream?.cancel();
+    this.#cancelWait?.();
+    this.#cancelExpiry?.();
+    this.#settled?.resolve();
+  }
+
+  #reason(): string | undefined {
+    const reasons = new Set([this.#lost, this.#fault].filter((reason) => reason !== undefined));
+    return reasons.size === 0 ? undefined : [...reasons].join("; ");
+  }
+
+  #connect(address: string): void {
+    const client = new Client(address, credentials.createInsecure(), CHANNEL_OPTIONS);
+    const stream = openStream(client);
+    this.#stream = stream;
+    let reason = "the agent closed the stream";
+    const cancelSilence = this.#options.clock.after(ANSWER_MS, () => {
+      reason = "the agent does not answer";
+      stream.cancel();
+    });
+    let over = false;
+    const end = (error?: ServiceError): void => {
+      if (over) return;
+      over = true;
+      cancelSilence();
+      client.close();
+      if (error?.code === status.PERMISSION_DENIED) {
+        reason = `the agent refuses: ${error.details}`;
+        this.#lose(reason);
+      } else if (error !== undefined && error.code !== status.CANCELLED) {
+        reason = error.details;
+      }
+      this.#retry(address, reason);
+    };
+    stream.on("data", (response: X509SVIDResponse) => {
+      cancelSilence();
+      this.#take(response);
+    });
+    stream.on("error", end);
+    stream.on("end", () => end());
+  }
+
+  #take(response: X509SVIDResponse): void {
+    const { log, clock } = this.#options;
+    try {
+      const identity = readIdentity(response);
+      if (identity.expiresAtMs <= clock.now()) throw new ConfigError(`it expired at ${timeOf(identity)}`);
+      this.#backoff.reset();
+      this.#fault = identity.faults[0];
+      for (const reason of identity.faults) log.warn("the workload API sent what cannot be used", { reason });
+      this.#use(identity);
+      const { id, bundles } = identity;
+      const trust_domains = [...bundles.keys()].join(" ");
+      log.info("workload identity received", { spiffe_id: id.text, expires_at: timeOf(identity), trust_domains });
+    } catch (error) {
+      // What was good before stays (4.5).
+      this.#fault = `the workload API sent no usable identity: ${messageOf(error)}`;
+      log.error("workload identity refused", { reason: messageOf(error) });
+    }
+    this.#settled?.resolve();
+  }
+
+  #use(identity: WorkloadIdentity): void {
+    this.#identity = identity;
+    this.#lost = undefined;
+    this.#awaitExpiry(identity);
+    this.#options.onChange();
+  }
+
+  #awaitExpiry(identity: WorkloadIdentity): void {
+    const { clock } = this.#options;
+    this.#cancelExpiry?.();
+    this.#cancelExpiry = clock.after(Math.max(0, identity.expiresAtMs - clock.now()), () => {
+      // A timer cannot wait for longer than some weeks.
+      if (identity.expiresAtMs > clock.now()) return this.#awaitExpiry(identity);
+      this.#lose(expired(identity));
+      // An agent that is there and has sent no newer one may answer on another stream.
+      this.#stream?.cancel();
+    });
+  }
+
+  #lose(reason: string): void {
+    if (this.#identity === undefined) return;
+    this.#identity = undefined;
+    this.#lost = reason;
+    this.#cancelExpiry?.();
+    this.#options.log.error("workload identity lost", { reason });
+    this.#options.onChange();
+  }
+
+  #retry(address: string, reason: string): void {
+    this.#stream = undefined;
+    if (this.#closed) return;
+    const { clock, log, endpoint } = this.#options;
+    const waitMs = Math.round(this.#backoff.next());
+    // Once for each reason: an agent may be away for long.
+    const say = this.#fault === reason ? log.debug : log.warn;
+    say("the workload API is out of reach", { endpoint, reason, wait_ms: waitMs });
+    this.#fault = reason;
+    this.#settled?.resolve();
+    this.#cancelWait = clock.after(waitMs, () => this.#connect(address));
+  }
+}
+
+function openStream(client: Client): ClientReadableStream<X509SVIDResponse> {
+  const metadata = new Metadata();
+  // Proof that the call was not tricked out of somebody who passes requests on (SPIFFE_Workload_Endpoint 5).
+  metadata.set("workload.spiffe.io", "true");
+  const { path, requestSerialize, responseDeserialize } = METHOD;
+  // The method's own schema decodes what comes.
+  const decode = responseDeserialize as (bytes: Buffer) => X509SVIDResponse;
+  return client.makeServerStreamRequest(path, requestSerialize, decode, create(X509SVIDRequestSchema), metadata);
+}
+
+function expired(identity: WorkloadIdentity): string {
+  return `the identity ${identity.id.text} expired at ${timeOf(identity)}, and the workload API has sent no newer one`;
+}
+
+function timeOf({ expiresAtMs }: WorkloadIdentity): string {
+  return new Date(expiresAtMs).toISOString();
+}
