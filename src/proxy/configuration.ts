@@ -22,6 +22,7 @@ import type { Exporters } from "./reports/exporters.ts";
 import { RouteTable } from "./route-table.ts";
 import { TcpRouter } from "./router/tcp-router.ts";
 import { compileRoute, refusingRoute, type CompiledRoute } from "./router/route.ts";
+import type { IdentitySource } from "./spiffe/workload-api.ts";
 
 export interface ConfigurationOptions {
   readonly log: Logger;
@@ -30,6 +31,7 @@ export interface ConfigurationOptions {
   readonly exporters: Exporters;
   /** Where no policy names others. */
   readonly trustedProxies: readonly string[];
+  readonly identities: IdentitySource;
 }
 
 type Refusals = { readonly type: Resource["type"]; readonly key: string; readonly reason: string }[];
@@ -51,9 +53,9 @@ export class Configuration {
 
   constructor(options: ConfigurationOptions) {
     this.#options = options;
-    const { policies, backends } = options;
+    const { policies, backends, identities } = options;
     this.#frontends = new FrontendSet(options);
-    this.#listeners = new ListenerTable({ policies, frontends: this.#frontends });
+    this.#listeners = new ListenerTable({ policies, frontends: this.#frontends, identities });
     this.#routes = new RouteTable({ policies, backends, listeners: this.#listeners });
   }
 
@@ -146,7 +148,7 @@ export class Configuration {
         this.#binds.set(key, resource.message);
         break;
       case "Listener":
-        if (resource.message.tls !== undefined) compileServerTls(resource.message.tls);
+        if (resource.message.tls !== undefined) compileServerTls(resource.message.tls, this.#options.identities);
         this.#listeners.withdraw(key);
         dirty.listeners.add(key);
         break;

@@ -16,6 +16,7 @@ import { pathOf } from "./pipeline/roots.ts";
 import type { Stage } from "./pipeline/run.ts";
 import { HostMap, hostOf } from "./router/host.ts";
 import { ListenerRouter } from "./router/listener-router.ts";
+import type { IdentitySource } from "./spiffe/workload-api.ts";
 
 export interface PlacedListener {
   readonly message: Listener;
@@ -34,17 +35,20 @@ interface BoundListeners {
 export interface ListenerTableOptions {
   readonly policies: PolicySet;
   readonly frontends: FrontendSet;
+  readonly identities: IdentitySource;
 }
 
 export class ListenerTable {
   readonly #policies: PolicySet;
   readonly #frontends: FrontendSet;
+  readonly #identities: IdentitySource;
   readonly #listeners = new Map<string, PlacedListener>();
   readonly #binds = new Map<string, BoundListeners>();
 
-  constructor({ policies, frontends }: ListenerTableOptions) {
+  constructor({ policies, frontends, identities }: ListenerTableOptions) {
     this.#policies = policies;
     this.#frontends = frontends;
+    this.#identities = identities;
   }
 
   get(key: string): PlacedListener | undefined {
@@ -100,7 +104,7 @@ export class ListenerTable {
     const placed: PlacedListener = {
       message,
       router,
-      tls: message.tls === undefined ? undefined : compileServerTls(message.tls, this.#frontends.of(bind).tls),
+      tls: message.tls && compileServerTls(message.tls, this.#identities, this.#frontends.of(bind).tls),
       stage: this.#stage(message, router),
     };
     this.#listeners.set(key, placed);

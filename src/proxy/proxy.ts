@@ -27,6 +27,7 @@ import { PolicySet } from "./pipeline/policy-set.ts";
 import { createConnectionRecorder, meterOf } from "./record-connection.ts";
 import { createRecorder, type Telemetry } from "./record.ts";
 import { Exporters } from "./reports/exporters.ts";
+import { WorkloadApi, type WorkloadApiDump } from "./spiffe/workload-api.ts";
 import { allocateShared, openShared, type SharedState } from "./workers/shared-state.ts";
 
 export interface ProxyOptions {
@@ -52,6 +53,8 @@ export interface ProxyOptions {
   readonly random?: () => number;
   /** Attributes of this data plane in what it exports; by default its name alone. */
   readonly resource?: Reporter;
+  /** Where the SPIFFE workload API is, "unix:///path" or "tcp://address:port"; without it there are no identities. */
+  readonly spiffeEndpoint?: string;
   /** Access log and metrics; without it nothing is recorded. */
   readonly telemetry?: Telemetry;
 }
@@ -60,6 +63,8 @@ export interface ProxyState {
   readonly resources: readonly Resource[];
   readonly listeners: readonly OpenListener[];
   readonly endpoints: readonly EndpointDump[];
+  /** null when nothing needs one. */
+  readonly workloadIdentity: WorkloadApiDump | null;
 }
 
 export interface Proxy {
@@ -89,12 +94,23 @@ export function createProxy(options: ProxyOptions): Proxy {
   const shared = options.shared ?? openShared(allocateShared(1), 0);
   const resolver = createResolver();
   const connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
-  const upstream = createUpstream({ resolver, connectTimeoutMs });
+  const clock = options.clock ?? systemClock;
+  const identities: WorkloadApi = new WorkloadApi({
+    endpoint: options.spiffeEndpoint,
+    log,
+    clock: systemClock,
+    onChange() {
+      upstream.identityChanged();
+      callouts.identityChanged();
+    },
+  });
+  const upstream = createUpstream({ resolver, connectTimeoutMs, identities });
   const passwords = createPasswordChecker();
   const callouts = createCallouts({
     upstream,
     bodyLimitBytes: BODY_LIMIT_BYTES,
     callee: (key) => backends.callee(key),
+    identities,
   });
   const policies = new PolicySet({
     log,
@@ -113,8 +129,8 @@ export function createProxy(options: ProxyOptions): Proxy {
     whereabouts: options.whereabouts ?? { zone: "", node: "" },
     random: options.random ?? Math.random,
     nowMs,
+    identities,
   });
-  const clock = options.clock ?? systemClock;
   const exporters = new Exporters({
     log: log.child("otlp"),
     clock,
@@ -123,7 +139,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     onDropped: (signal, records) => options.telemetry?.metrics?.dropped("otlp", signal, records),
   });
   const { trustedProxies = [] } = options;
-  const configuration = new Configuration({ log, policies, backends, exporters, trustedProxies });
+  const configuration = new Configuration({ log, policies, backends, exporters, trustedProxies, identities });
   options.telemetry?.metrics?.reading("endpoint_health", () =>
     backends.dump().map(({ backend, endpoint, health }) => ({ values: [backend, endpoint], value: health })),
   );
@@ -144,10 +160,13 @@ export function createProxy(options: ProxyOptions): Proxy {
 
   const apply = async (update: ResourceUpdate): Promise<ApplyResult> => {
     const refused = configuration.apply(update);
+    // What needs an identity from now on does not fail only because the agent has had no time to answer.
+    await identities.settled();
     return { refused: [...refused, ...(await binds.settle())] };
   };
   const close = (): void => {
     binds.close();
+    identities.close();
     callouts.close();
     upstream.close();
     resolver.close();
@@ -163,7 +182,12 @@ export function createProxy(options: ProxyOptions): Proxy {
     listeners: () => binds.listeners(),
     state() {
       const resources = [...configuration.resources()];
-      return Promise.resolve({ resources, listeners: binds.listeners(), endpoints: backends.dump() });
+      return Promise.resolve({
+        resources,
+        listeners: binds.listeners(),
+        endpoints: backends.dump(),
+        workloadIdentity: identities.dump(),
+      });
     },
     refresh: () => Promise.resolve(),
     announce: () => binds.announce(),

@@ -187,7 +187,7 @@ for (const place of PLACES) {
 
   prove(
     field("certificateSource"),
-    `what comes from a workload API that nobody asks is not replaced by anything else ${on}`,
+    `what comes from a workload API is not replaced by anything else where there is none ${on}`,
     async (context) => {
       const upstream = await startTlsUpstream(context, ["127.0.0.1"]);
       const usual = getCACertificates("default");

@@ -123,7 +123,9 @@ export function documents(...parts: readonly string[]): string {
 export async function startGateway(
   context: ProofContext,
   manifests: string,
-  settings: Partial<Pick<ProxyOptions, "nowMs" | "clock" | "random" | "whereabouts" | "telemetry">> = {},
+  settings: Partial<
+    Pick<ProxyOptions, "nowMs" | "clock" | "random" | "whereabouts" | "telemetry" | "spiffeEndpoint" | "log">
+  > = {},
 ): Promise<TestGateway> {
   const folder = mkdtempSync(join(tmpdir(), "gwproxy-test-"));
   const file = join(folder, "manifests.yaml");

@@ -3,9 +3,11 @@ import { isIP } from "node:net";
 import { availableParallelism, networkInterfaces } from "node:os";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../lib/duration.ts";
+import { messageOf } from "../../lib/errors.ts";
 import { parseLogFilter } from "../../lib/log.ts";
 import { LOG_FORMATS, type LogFormat } from "../../telemetry/log-lines.ts";
 import { MAX_THREADS } from "../../lib/shared-slots.ts";
+import { workloadAddress } from "../../proxy/spiffe/endpoint.ts";
 
 /** The main thread has a number of its own in the tables of shared memory. */
 const MAX_WORKERS = MAX_THREADS - 1;
@@ -22,6 +24,8 @@ export interface DataPlaneOptions {
   readonly workers: number;
   /** Seconds. */
   readonly threadTimeout: number;
+  /** "unix:///path" or "tcp://address:port"; unset: there is no workload API. */
+  readonly spiffeEndpointSocket: string | undefined;
   /** Seconds of proxying.md 14. */
   readonly drainMin: number | undefined;
   readonly drainMax: number | undefined;
@@ -68,6 +72,14 @@ export function addDataPlaneOptions(command: Command): Command {
       secondsOption("--thread-timeout <seconds>", "a thread that does not come round for so long is replaced; 0: never")
         .default(30)
         .env("THREAD_TIMEOUT"),
+    )
+    .addOption(
+      new Option(
+        "--spiffe-endpoint-socket <uri>",
+        "SPIFFE workload API for identities, such as unix:///run/spire/agent/api.sock or tcp://127.0.0.1:8081",
+      )
+        .argParser(workloadApi)
+        .env("SPIFFE_ENDPOINT_SOCKET"),
     )
     .addOption(
       secondsOption("--drain-min <seconds>", "after the word to stop, connections are accepted so long (0)").env(
@@ -126,6 +138,17 @@ function workers(text: string): number {
   const count = Number(text);
   if (/^[0-9]{1,3}$/.test(text) && count >= 1 && count <= MAX_WORKERS) return count;
   throw new InvalidArgumentError(`give a whole number from 1 to ${MAX_WORKERS}`);
+}
+
+/** Empty is unset, as in a template whose value is missing. */
+function workloadApi(text: string): string | undefined {
+  if (text === "") return undefined;
+  try {
+    workloadAddress(text);
+    return text;
+  } catch (error) {
+    throw new InvalidArgumentError(messageOf(error));
+  }
 }
 
 function secondsOption(flags: string, description: string): Option {

@@ -83,6 +83,7 @@ async function serve(options: DataPlaneOptions, { log, filter }: ProcessLog, met
     log: log.child("proxy"),
     resource: resourceOf(process.env, VERSION),
     ...(podName === undefined ? {} : { podName }),
+    ...(options.spiffeEndpointSocket === undefined ? {} : { spiffeEndpoint: options.spiffeEndpointSocket }),
     whereabouts: { node: process.env["NODE_NAME"] ?? "", zone: process.env["NODE_ZONE"] ?? "" },
   };
   const onDropped = (lines: number): void => metrics.dropped("log", "access", lines);

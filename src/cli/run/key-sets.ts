@@ -1,5 +1,8 @@
 /** The key sets that policies name: fetched here, for every form of deployment, and handed to the translator. */
+import type { ConnectionOptions } from "node:tls";
+import type { BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { systemClock } from "../../lib/clock.ts";
+import { SourceError } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import { tlsOptions } from "../../proxy/backends/tls.ts";
 import {
@@ -11,6 +14,13 @@ import {
 import { fetchDocument } from "../../sources/remote/fetch-document.ts";
 import { parseKeySet } from "../../translator/key-set.ts";
 import type { TranslatorEvent } from "../../translator/translator.ts";
+
+/** Keys are fetched where there is no workload API: once for all data planes. */
+function tlsWithoutIdentity(tls: BackendTls, host: string): ConnectionOptions {
+  if (tls.spiffe)
+    throw new SourceError("keys are fetched without a workload identity; certificateSource SPIFFE has none here");
+  return tlsOptions(tls, host);
+}
 
 export interface KeySetOptions {
   readonly log: Logger;
@@ -24,7 +34,7 @@ export function createKeySets({ log, apply, stored = new Map(), store }: KeySetO
   return createDocuments({
     log,
     clock: systemClock,
-    fetch: (wanted, address, signal) => fetchDocument(wanted, address, signal, { tlsOptions }),
+    fetch: (wanted, address, signal) => fetchDocument(wanted, address, signal, { tlsOptions: tlsWithoutIdentity }),
     // An answer without a usable key is a failure: the keys that were good before stay.
     faultOf(text) {
       const keys = parseKeySet(text);

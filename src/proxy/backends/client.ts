@@ -3,6 +3,7 @@
  * handshake decides (ALPN), one connection asks and the other requests wait for what it learns.
  */
 import { ProxyError } from "../errors.ts";
+import type { IdentitySource } from "../spiffe/workload-api.ts";
 import { AbsolutePool } from "./absolute-form.ts";
 import type { Resolver } from "./dns.ts";
 import { Http1Pool } from "./http1.ts";
@@ -18,6 +19,7 @@ export interface UpstreamOptions {
   /** From the look-up of the name to a usable connection, TLS included. */
   readonly connectTimeoutMs: number;
   readonly idleTimeoutMs?: number;
+  readonly identities?: IdentitySource;
 }
 
 const IDLE_TIMEOUT_MS = 90_000;
@@ -30,6 +32,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     resolver: options.resolver,
     connectTimeoutMs: options.connectTimeoutMs,
     idleTimeoutMs: options.idleTimeoutMs ?? IDLE_TIMEOUT_MS,
+    identities: options.identities,
   };
   let closed = false;
   const originOf = (target: UpstreamTarget): Origin => {
@@ -68,6 +71,9 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     retire(owner) {
       for (const origin of origins.values()) if (origin.owners.delete(owner)) origin.drain();
     },
+    identityChanged() {
+      for (const origin of origins.values()) if (origin.showsIdentity) origin.drain();
+    },
     close() {
       closed = true;
       clearInterval(sweep);
@@ -98,6 +104,11 @@ class Origin {
     const pool = this.#poolFor(request);
     if (pool === undefined) this.#negotiate(request, settle);
     else pool.send(request, settle);
+  }
+
+  /** A proxy is chosen for each connection, and may want one too. */
+  get showsIdentity(): boolean {
+    return this.#target.tls?.spiffe === true || this.#target.proxy !== undefined;
   }
 
   drain(): void {

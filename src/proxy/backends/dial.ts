@@ -3,11 +3,14 @@
  * of time holds for all of it. Out: a socket that can be used at once; or an error.
  */
 import { isIP, type Socket, type SocketConnectOpts } from "node:net";
+import type { ConnectionOptions } from "node:tls";
+import type { BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { ProxyError } from "../errors.ts";
 import { keepAlive, keepaliveTimes } from "../keepalive.ts";
 import { requestTunnel } from "./connect-request.ts";
 import type { ForwardProxy } from "./connection.ts";
+import type { IdentitySource } from "../spiffe/workload-api.ts";
 import type { Resolver } from "./dns.ts";
 import { handshake, unreachable } from "./handshake.ts";
 import { Race } from "./race.ts";
@@ -18,6 +21,8 @@ export interface DialSettings {
   readonly resolver: Resolver;
   /** From the look-up of the name to a usable connection, where the target says nothing else. */
   readonly connectTimeoutMs: number;
+  /** Who we are, where settings want a workload identity. */
+  readonly identities?: IdentitySource | undefined;
   /** Where there is a proxy, the connection to it is what is wanted, and not a tunnel through it. */
   readonly stopsAtProxy?: boolean | undefined;
 }
@@ -111,16 +116,20 @@ export class Dial {
     const { tls, host, proxy } = target;
     if (proxy === undefined) {
       const socket = await this.#connect(target);
-      return tls === undefined ? socket : handshake(socket, tlsOptions(tls, host, this.#protocols));
+      return tls === undefined ? socket : handshake(socket, this.#secure(tls, host, this.#protocols));
     }
     if (target.unixPath !== "") throw new ProxyError("backend_invalid", { detail: "no proxy leads to a Unix socket" });
     const { via, rest } = await this.#through(proxy);
     if (tls !== undefined) {
       if (rest.length > 0) throw new ProxyError("upstream_unreachable", { detail: "spoke before the handshake" });
-      return handshake(via, tlsOptions(tls, host, this.#protocols));
+      return handshake(via, this.#secure(tls, host, this.#protocols));
     }
     if (rest.length > 0) via.unshift(rest);
     return via;
+  }
+
+  #secure(tls: BackendTls, host: string, protocols: readonly string[]): ConnectionOptions {
+    return tlsOptions(tls, host, protocols, this.#settings.identities);
   }
 
   /** @returns a tunnel to the target, and what came out of it already */
@@ -131,7 +140,7 @@ export class Dial {
     try {
       const plain = await this.#connect({ ...on, tcp: on.tcp ?? this.#target.tcp });
       // Whatever the proxy would like to speak: a tunnel is asked for in HTTP/1.1.
-      const via = on.tls === undefined ? plain : await handshake(plain, tlsOptions(on.tls, on.host, ["http/1.1"]));
+      const via = on.tls === undefined ? plain : await handshake(plain, this.#secure(on.tls, on.host, ["http/1.1"]));
       const { stopsAtProxy = false } = this.#settings;
       const rest = stopsAtProxy ? NOTHING : await requestTunnel(via, authorityOf(this.#target), authorization);
       healthy = true;

@@ -32,6 +32,7 @@ import {
 } from "./http-handler.ts";
 import { dynamicDestination } from "./dynamic.ts";
 import { checkSettings, mergeSettings, settingsOfLevel, withClientCertificate } from "./settings.ts";
+import type { IdentitySource } from "../spiffe/workload-api.ts";
 import { RecordBook } from "./record-book.ts";
 import { Tunnels } from "./tunnels.ts";
 import type { Upstream, UpstreamTarget } from "./upstream.ts";
@@ -78,6 +79,7 @@ export interface RegistryOptions extends Circumstances {
   /** Memory for what all threads of the replica know of an endpoint. */
   readonly slots: SharedSlots;
   readonly whereabouts: Whereabouts;
+  readonly identities: IdentitySource;
 }
 
 export class BackendRegistry {
@@ -224,7 +226,7 @@ export class BackendRegistry {
   }
 
   #deps(message: Backend, outer: BackendSlot["outer"]): BackendDeps {
-    const { log, upstream, policies, expression, random, nowMs } = this.#options;
+    const { log, upstream, policies, expression, random, nowMs, identities } = this.#options;
     const { key } = message;
     return {
       owner: key,
@@ -247,7 +249,11 @@ export class BackendRegistry {
           ]),
         );
       },
-      connection: ({ tls, tcp, tunnel }) => connectionOf({ tls, tcp, proxy: this.#tunnels.of(tunnel) }),
+      connection: ({ tls, tcp, tunnel }) => {
+        // The first one starts the watch, long before a connection needs it.
+        if (tls?.spiffe === true) identities.current();
+        return connectionOf({ tls, tcp, proxy: this.#tunnels.of(tunnel) });
+      },
       destination: (other) => this.#spotOf(other),
     };
   }

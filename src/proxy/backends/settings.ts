@@ -7,7 +7,7 @@ import {
   type ClientCertificate,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { CompiledPolicy } from "../pipeline/policy-set.ts";
-import { tlsOptions } from "./tls.ts";
+import { checkTls } from "./tls.ts";
 
 // Every field of the message is a block of that name.
 const BLOCKS = BackendSettingsSchema.fields.map(
@@ -29,7 +29,7 @@ const certified = new WeakMap<BackendTls, WeakMap<ClientCertificate, BackendTls>
 /** With the client certificate in the TLS settings that it completes; the same object for the same two. */
 export function withClientCertificate(settings: BackendSettings): BackendSettings {
   const { clientCertificate, tls } = settings;
-  if (clientCertificate === undefined || tls === undefined || tls.certificatePem !== "") return settings;
+  if (clientCertificate === undefined || tls === undefined || tls.certificatePem !== "" || tls.spiffe) return settings;
   let made = certified.get(tls);
   if (made === undefined) certified.set(tls, (made = new WeakMap()));
   let complete = made.get(clientCertificate);
@@ -50,5 +50,5 @@ export function settingsOfLevel(policies: readonly CompiledPolicy[]): BackendSet
  * @throws ConfigError when certificates or groups cannot be used
  */
 export function checkSettings(settings: BackendSettings | undefined): void {
-  if (settings?.tls !== undefined) tlsOptions(settings.tls, "");
+  if (settings?.tls !== undefined) checkTls(settings.tls);
 }

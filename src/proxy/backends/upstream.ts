@@ -57,5 +57,7 @@ export interface Upstream {
   ): Promise<Socket>;
   /** Connections made for that backend take no new request: idle ones end now, the others with what they are used for. */
   retire(owner: string): void;
+  /** Connections that were made with a former workload identity take no new request, as with `retire`. */
+  identityChanged(): void;
   close(): void;
 }

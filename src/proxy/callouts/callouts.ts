@@ -29,6 +29,7 @@ import { pathOf } from "../pipeline/roots.ts";
 import type { OutboundSubtype } from "../outbound.ts";
 import type { OutboundSpan } from "../reports/outbound-span.ts";
 import type { Carrier } from "../reports/request-trace.ts";
+import type { IdentitySource } from "../spiffe/workload-api.ts";
 import {
   CalloutError,
   type Callout,
@@ -48,11 +49,14 @@ export interface CalloutsOptions {
   readonly bodyLimitBytes: number;
   /** The endpoint of a Backend to call now. @throws ProxyError backend_invalid, endpoint_unavailable */
   readonly callee: (backendKey: string) => Callee;
+  readonly identities?: IdentitySource;
 }
 
 export interface Callouts {
   /** @param subtype what its calls are for @param timeoutMs for an answer, where the service's own settings say nothing */
   open(service: ExternalService | undefined, subtype: OutboundSubtype, timeoutMs?: number): Callout;
+  /** As of Upstream. */
+  identityChanged(): void;
   close(): void;
 }
 
@@ -62,10 +66,11 @@ const CALL_TIMEOUT_MS = 2_000;
 const MESSAGE_OVERHEAD_BYTES = 1_048_576;
 
 export function createCallouts(options: CalloutsOptions): Callouts {
-  const channels = new GrpcChannels(options.bodyLimitBytes + MESSAGE_OVERHEAD_BYTES);
+  const channels = new GrpcChannels(options.bodyLimitBytes + MESSAGE_OVERHEAD_BYTES, options.identities);
   return {
     open: (service, subtype, timeoutMs = CALL_TIMEOUT_MS) =>
       new ServiceCallout(service, subtype, { ...options, channels, timeoutMs }),
+    identityChanged: () => channels.identityChanged(),
     close: () => channels.close(),
   };
 }

@@ -7,6 +7,7 @@ import { isIP } from "node:net";
 import type { ReachedProxy } from "../backends/connection.ts";
 import { targetKey } from "../backends/target-key.ts";
 import type { UpstreamTarget } from "../backends/upstream.ts";
+import type { IdentitySource } from "../spiffe/workload-api.ts";
 import { CalloutError } from "./callout.ts";
 import { WayCredentials } from "./grpc-credentials.ts";
 
@@ -16,6 +17,8 @@ export const MAX_IN_FLIGHT = 4096;
 const TIMEOUTS_TO_REPLACE = 3;
 const FIRST_RECONNECT_MS = 100;
 const LAST_RECONNECT_MS = 2_000;
+/** Longer than a call waits for a connection. */
+const GRACE_MS = 10_000;
 const UNUSED_MS = 300_000;
 const SWEEP_MS = 60_000;
 
@@ -23,10 +26,12 @@ export class GrpcChannels {
   readonly #channels = new Map<string, GrpcChannel>();
   readonly #byTarget = new WeakMap<UpstreamTarget, GrpcChannel>();
   readonly #maxMessageBytes: number;
+  readonly #identities: IdentitySource | undefined;
   readonly #sweep: NodeJS.Timeout;
 
-  constructor(maxMessageBytes: number) {
+  constructor(maxMessageBytes: number, identities?: IdentitySource) {
     this.#maxMessageBytes = maxMessageBytes;
+    this.#identities = identities;
     this.#sweep = setInterval(() => this.#closeUnused(), SWEEP_MS);
     this.#sweep.unref();
   }
@@ -45,10 +50,15 @@ export class GrpcChannels {
     const key = keyOf(target, proxy, authority);
     let channel = this.#channels.get(key);
     if (channel === undefined) {
-      channel = new GrpcChannel({ target, proxy, authority }, this.#maxMessageBytes);
+      channel = new GrpcChannel({ target, proxy, authority }, this.#maxMessageBytes, this.#identities);
       this.#channels.set(key, channel);
     }
     return channel;
+  }
+
+  /** Connections that were made with a former workload identity take no new call. */
+  identityChanged(): void {
+    for (const channel of this.#channels.values()) if (channel.showsIdentity) channel.renew();
   }
 
   close(): void {
@@ -76,15 +86,19 @@ interface Way {
 
 export class GrpcChannel {
   closed = false;
+  readonly showsIdentity: boolean;
   readonly #open: () => Client;
   #client: Client;
+  /** With the calls that they had when they were replaced. */
+  readonly #former = new Map<Client, NodeJS.Timeout>();
   #inFlight = 0;
   #timeouts = 0;
   #usedAtMs = performance.now();
 
-  constructor({ target, proxy, authority }: Way, maxMessageBytes: number) {
+  constructor({ target, proxy, authority }: Way, maxMessageBytes: number, identities: IdentitySource | undefined) {
     const options = optionsOf(authority, maxMessageBytes);
-    const security = new WayCredentials(target, proxy);
+    const security = new WayCredentials(target, proxy, identities);
+    this.showsIdentity = target.tls?.spiffe === true || proxy?.target.tls?.spiffe === true;
     this.#open = () => new Client(addressOf(proxy?.target ?? target), security, options);
     this.#client = this.#open();
   }
@@ -107,12 +121,26 @@ export class GrpcChannel {
     this.#client = this.#open();
   }
 
+  /** New calls are made over a new connection. A call that waits for the former one is not cut off. */
+  renew(): void {
+    const former = this.#client;
+    this.#client = this.#open();
+    this.#former.set(former, setTimeout(this.#end.bind(this), GRACE_MS, former).unref());
+  }
+
+  #end(former: Client): void {
+    clearTimeout(this.#former.get(former));
+    this.#former.delete(former);
+    former.close();
+  }
+
   unusedSince(ms: number): boolean {
     return this.#inFlight === 0 && this.#usedAtMs < ms;
   }
 
   close(): void {
     this.closed = true;
+    for (const former of this.#former.keys()) this.#end(former);
     this.#client.close();
   }
 }

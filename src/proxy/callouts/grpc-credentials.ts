@@ -13,18 +13,21 @@ import { tlsOptions } from "../backends/tls.ts";
 import type { UpstreamTarget } from "../backends/upstream.ts";
 import { ProxyError } from "../errors.ts";
 import { keepAlive, keepaliveTimes } from "../keepalive.ts";
+import type { IdentitySource } from "../spiffe/workload-api.ts";
 
 const PROTOCOLS = ["h2"];
 
 export class WayCredentials extends ChannelCredentials {
   readonly #target: UpstreamTarget;
   readonly #proxy: ReachedProxy | undefined;
+  readonly #identities: IdentitySource | undefined;
 
   /** @param proxy that the library connects to in place of the target */
-  constructor(target: UpstreamTarget, proxy: ReachedProxy | undefined) {
+  constructor(target: UpstreamTarget, proxy: ReachedProxy | undefined, identities: IdentitySource | undefined) {
     super();
     this.#target = target;
     this.#proxy = proxy;
+    this.#identities = identities;
   }
 
   override _isSecure(): boolean {
@@ -56,7 +59,7 @@ export class WayCredentials extends ChannelCredentials {
     try {
       const via = this.#proxy === undefined ? socket : await this.#through(socket, this.#proxy);
       if (tls === undefined) return { socket: via, secure: false };
-      const options = { ...tlsOptions(tls, this.#target.host), ALPNProtocols: PROTOCOLS };
+      const options = { ...tlsOptions(tls, this.#target.host, [], this.#identities), ALPNProtocols: PROTOCOLS };
       return { socket: await handshake(via, options), secure: true };
     } finally {
       clearTimeout(timer);
@@ -64,7 +67,8 @@ export class WayCredentials extends ChannelCredentials {
   }
 
   async #through(socket: Socket, { target, authorization }: ReachedProxy): Promise<Socket> {
-    const options = target.tls === undefined ? undefined : tlsOptions(target.tls, target.host, ["http/1.1"]);
+    const { tls, host } = target;
+    const options = tls === undefined ? undefined : tlsOptions(tls, host, ["http/1.1"], this.#identities);
     const via = options === undefined ? socket : await handshake(socket, options);
     const rest = await requestTunnel(via, authorityOf(this.#target), authorization);
     if (rest.length === 0) return via;

@@ -32,7 +32,8 @@ export function bindTls(
 
 /** A client is asked before it is known which listener it means. */
 function strictest(listeners: readonly Placed[]): ClientCertificates {
-  const modes = new Set(listeners.map(({ tls }) => tls?.clients));
+  // Those that ask by themselves ask nobody else's clients.
+  const modes = new Set(listeners.map(({ tls }) => (tls?.refusal === undefined ? tls?.clients : undefined)));
   return modes.has("required") ? "required" : modes.has("optional") ? "optional" : "ignored";
 }
 

@@ -15,11 +15,13 @@ import type { FrontendTls, ListenerTls } from "../../../generated/proto/gwproxy/
 import type { Clock } from "../../lib/clock.ts";
 import { ConfigError, messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
+import type { IdentitySource } from "../spiffe/workload-api.ts";
 import { helloOf, type Hello } from "./client-hello.ts";
 import { lookAhead } from "./first-bytes.ts";
 import { HandshakeLimits } from "./handshake-limits.ts";
 import { ALERT, refuseHandshake } from "./tls-alert.ts";
 import { tlsChoice, type TlsChoiceOptions } from "./tls-choice.ts";
+import { WorkloadServerTls } from "./workload-server-tls.ts";
 
 /** Whether clients have to show a certificate that is trusted. */
 export type ClientCertificates = "ignored" | "optional" | "required";
@@ -34,6 +36,8 @@ export interface ServerTls {
   readonly choice: TlsChoiceOptions | undefined;
   /** The handshake is the backend's. */
   readonly passthrough: boolean;
+  /** Says why a client is not let in, once its handshake is over. A listener that has it asks clients by itself. */
+  readonly refusal: ((socket: TLSSocket) => string | undefined) | undefined;
 }
 
 /** What a Bind needs to shake hands. A change is a new object. */
@@ -52,12 +56,18 @@ export interface BindTls {
 
 export const HANDSHAKE_TIMEOUT_MS = 15_000;
 
+type Standard = SecureContextOptions | undefined;
+
 /** What a listener with no policy has. */
 const USUAL = {};
 const compiled = new WeakMap<ListenerTls, WeakMap<object, ServerTls>>();
 
-/** Made once per listener and policy. @throws ConfigError when certificate and key cannot be used */
-export function compileServerTls(message: ListenerTls, frontend?: FrontendTls): ServerTls {
+/**
+ * Made once per listener and policy, unless it follows an identity.
+ * @throws ConfigError when certificate and key cannot be used
+ */
+export function compileServerTls(message: ListenerTls, identities: IdentitySource, frontend?: FrontendTls): ServerTls {
+  if (message.spiffe) return new WorkloadServerTls(identities, tlsChoice(message.choice, frontend));
   let made = compiled.get(message);
   if (made === undefined) compiled.set(message, (made = new WeakMap()));
   let tls = made.get(frontend ?? USUAL);
@@ -67,10 +77,12 @@ export function compileServerTls(message: ListenerTls, frontend?: FrontendTls): 
 
 function compile(message: ListenerTls, frontend: FrontendTls | undefined): ServerTls {
   const { certificatePem, privateKeyPem, clientValidation, passthrough } = message;
-  const clients = clientValidation === undefined ? "ignored" : clientValidation.optional ? "optional" : "required";
+  const clients: ClientCertificates =
+    clientValidation === undefined ? "ignored" : clientValidation.optional ? "optional" : "required";
   const chosen = tlsChoice(message.choice, frontend);
   const choice = message.choice === undefined ? undefined : chosen;
-  if (certificatePem === "") return { context: undefined, options: undefined, clients, choice, passthrough };
+  const common = { clients, choice, passthrough, refusal: undefined };
+  if (certificatePem === "") return { ...common, context: undefined, options: undefined };
   const options: SecureContextOptions = {
     cert: certificatePem,
     key: privateKeyPem,
@@ -79,7 +91,7 @@ function compile(message: ListenerTls, frontend: FrontendTls | undefined): Serve
     ca: clientValidation === undefined || clientValidation.caPem === "" ? [] : clientValidation.caPem,
   };
   try {
-    return { context: createSecureContext(options), options, clients, choice, passthrough };
+    return { ...common, context: createSecureContext(options), options };
   } catch (cause) {
     throw new ConfigError(`tls: ${messageOf(cause)}`, { cause });
   }
@@ -101,7 +113,7 @@ export class TlsLayer {
   readonly #options: TlsLayerOptions;
   #tls: BindTls | undefined;
   readonly #limits: HandshakeLimits;
-  readonly #servers = new Map<TlsChoiceOptions, Server>();
+  readonly #servers = new Map<TlsChoiceOptions, { readonly server: Server; readonly standard: Standard }>();
 
   constructor(options: TlsLayerOptions) {
     this.#options = options;
@@ -134,7 +146,7 @@ export class TlsLayer {
     }
     const tls = this.#options.tls();
     const listener = tls.find(hello.serverName.toLowerCase());
-    if (listener?.context !== undefined) this.#shake(socket, tls, listener.choice ?? tls.choice);
+    if (listener?.context !== undefined) this.#shake(socket, tls, listener);
     else this.#refuse(socket, hello.serverName, listener !== undefined);
   }
 
@@ -145,26 +157,33 @@ export class TlsLayer {
     else socket.destroy();
   }
 
-  #shake(socket: Socket, tls: BindTls, choice: TlsChoiceOptions): void {
+  #shake(socket: Socket, tls: BindTls, listener: ServerTls): void {
     if (this.#tls !== tls) this.#servers.clear();
     this.#tls = tls;
-    let server = this.#servers.get(choice);
-    if (server === undefined) this.#servers.set(choice, (server = this.#createServer(tls, choice)));
-    server.emit("connection", socket);
+    const choice = listener.choice ?? tls.choice;
+    // What a client without a server name is shown; another identity is another one.
+    const standard = tls.find("")?.options;
+    let kept = this.#servers.get(choice);
+    if (kept === undefined || kept.standard !== standard) {
+      const clients = listener.refusal === undefined ? tls.clients : listener.clients;
+      kept = { server: this.#createServer(tls, choice, standard, clients), standard };
+      this.#servers.set(choice, kept);
+    }
+    kept.server.emit("connection", socket);
   }
 
-  #createServer(tls: BindTls, choice: TlsChoiceOptions): Server {
+  #createServer(tls: BindTls, choice: TlsChoiceOptions, standard: Standard, clients: ClientCertificates): Server {
     const { log, onSecure } = this.#options;
     const limits = this.#limits;
     // What is not ours to speak is not ours to agree on.
     const protocols = this.#options.protocols.length === 0 ? [] : (tls.protocols ?? this.#options.protocols);
     const server = createServer({
-      ...tls.find("")?.options,
+      ...standard,
       ...choice,
       ...(protocols.length === 0 ? {} : { ALPNProtocols: [...protocols] }),
       handshakeTimeout: tls.handshakeTimeoutMs,
-      requestCert: tls.clients !== "ignored",
-      rejectUnauthorized: tls.clients === "required",
+      requestCert: clients !== "ignored",
+      rejectUnauthorized: clients === "required",
       SNICallback(name, done) {
         const context = tls.find(name.toLowerCase())?.context;
         if (context === undefined) done(new Error(`no certificate for server name ${name}`));
@@ -177,7 +196,11 @@ export class TlsLayer {
     });
     server.on("secureConnection", (socket) => {
       limits.end(socket);
-      onSecure(socket);
+      const name = (socket.servername || "").toLowerCase();
+      const reason = tls.find(name)?.refusal?.(socket);
+      if (reason === undefined) return onSecure(socket);
+      log.debug("client refused", { peer: socket.remoteAddress ?? "", server_name: name, reason });
+      socket.destroy();
     });
     return server;
   }

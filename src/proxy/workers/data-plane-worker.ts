@@ -76,6 +76,7 @@ const proxy = createProxy({
   ...(settings.podName === undefined ? {} : { podName: settings.podName }),
   ...(settings.whereabouts === undefined ? {} : { whereabouts: settings.whereabouts }),
   resource: settings.resource,
+  ...(settings.spiffeEndpoint === undefined ? {} : { spiffeEndpoint: settings.spiffeEndpoint }),
   shared: openShared(settings.shared, settings.thread),
   portOf: ({ key, port }) => main.ask("port", { bind: key, port }),
   telemetry: { metrics, accessLog },
@@ -90,8 +91,8 @@ function taken(): void {
 }
 
 async function collect(): Promise<Collected> {
-  const { endpoints } = await proxy.state();
-  return { counted: metrics.take(), readings: metrics.readings(), endpoints };
+  const { endpoints, workloadIdentity } = await proxy.state();
+  return { counted: metrics.take(), readings: metrics.readings(), endpoints, workloadIdentity };
 }
 
 setInterval(() => void main.ask("counted", metrics.take()), COLLECT_INTERVAL_MS).unref();

@@ -7,6 +7,7 @@ import type { Resource as Reporter } from "../../telemetry/otlp/resource.ts";
 import type { Whereabouts } from "../backends/endpoints.ts";
 import type { EndpointDump } from "../backends/endpoint-dump.ts";
 import type { OpenListener } from "../binds.ts";
+import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
 import type { SharedBuffers } from "./shared-state.ts";
 
 /** What a worker is born with. */
@@ -18,6 +19,7 @@ export interface WorkerSettings {
   readonly podName: string | undefined;
   readonly trustedProxies: readonly string[];
   readonly whereabouts: Whereabouts | undefined;
+  readonly spiffeEndpoint: string | undefined;
   readonly version: string;
   readonly resource: Reporter;
   /** As printLogFilter prints it. */
@@ -59,6 +61,7 @@ export interface Collected {
   /** What the thread alone knows. */
   readonly readings: Readings;
   readonly endpoints: readonly EndpointDump[];
+  readonly workloadIdentity: WorkloadApiDump | null;
 }
 
 /** What the main thread can be asked. */

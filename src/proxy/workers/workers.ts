@@ -15,6 +15,7 @@ import type { Whereabouts } from "../backends/endpoints.ts";
 import type { EndpointDump } from "../backends/endpoint-dump.ts";
 import type { OpenListener } from "../binds.ts";
 import type { Proxy, ProxyState } from "../proxy.ts";
+import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
 import { PortDesk } from "./port-desk.ts";
 import { encodeUpdate, type EncodedUpdate } from "./protocol.ts";
 import { allocateShared, openShared, type SharedState } from "./shared-state.ts";
@@ -38,6 +39,7 @@ export interface WorkersOptions {
   readonly trustedProxies?: readonly string[];
   readonly whereabouts?: Whereabouts;
   readonly resource?: Reporter;
+  readonly spiffeEndpoint?: string;
   readonly metrics?: Metrics;
   readonly clock?: Clock;
   /** A thread that does not come round for so long is replaced; 0: never. */
@@ -81,6 +83,7 @@ class WorkerPool implements Workers {
   readonly #all = new Set<WorkerThread>();
   #listeners: readonly OpenListener[] = [];
   #endpoints: readonly EndpointDump[] = [];
+  #workloadIdentity: WorkloadApiDump | null = null;
   #queue: Promise<unknown>;
   #announces = false;
   #stopped = false;
@@ -104,6 +107,7 @@ class WorkerPool implements Workers {
           podName: options.podName,
           trustedProxies: options.trustedProxies ?? [],
           whereabouts: options.whereabouts,
+          spiffeEndpoint: options.spiffeEndpoint,
           version: options.version,
           resource: options.resource ?? resourceOf({}, options.version),
           logFilter: printLogFilter(options.filter),
@@ -153,7 +157,12 @@ class WorkerPool implements Workers {
 
   async state(): Promise<ProxyState> {
     await this.refresh();
-    return { resources: [...this.#resources.values()], listeners: this.#listeners, endpoints: this.#endpoints };
+    return {
+      resources: [...this.#resources.values()],
+      listeners: this.#listeners,
+      endpoints: this.#endpoints,
+      workloadIdentity: this.#workloadIdentity,
+    };
   }
 
   async refresh(): Promise<void> {
@@ -164,7 +173,9 @@ class WorkerPool implements Workers {
   }
 
   async #collect(thread: WorkerThread): Promise<void> {
-    const { counted, readings, endpoints } = await thread.channel.ask("collect", undefined);
+    const { counted, readings, endpoints, workloadIdentity } = await thread.channel.ask("collect", undefined);
+    // Each thread has its own stream to the same agent.
+    this.#workloadIdentity = workloadIdentity;
     this.#options.metrics?.add(counted);
     // One that died meanwhile knows nothing any more.
     if (this.threads.has(thread)) this.#options.metrics?.told(String(thread.number), readings);

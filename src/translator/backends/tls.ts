@@ -7,21 +7,20 @@ import type { SecretReader } from "../secrets.ts";
 import type { Report } from "./settings.ts";
 
 export function translateTls(tls: BackendTLS, secrets: SecretReader, report: Report): BackendTls {
-  const spiffe = tls.certificateSource === "SPIFFE";
-  if (spiffe) report("certificateSource", "this version of gwproxy asks no workload API: handshakes fail", "warning");
   const client = clientCertificate(tls, secrets, report);
   const ca = authorities(tls, secrets, report);
   return create(BackendTlsSchema, {
     sni: tls.sni ?? "",
     caPem: ca.pem ?? client.ca,
     // Without its client certificate the proxy would speak to the upstream as nobody: the handshake must fail instead.
-    trustNothing: spiffe || ca.broken || client.broken,
+    trustNothing: ca.broken || client.broken,
     certificatePem: client.certificate,
     privateKeyPem: client.key,
     verify: verifyMode(tls.insecureSkipVerify),
     subjectAltNames: [...(tls.verifySubjectAltNames ?? [])],
     alpn: [...(tls.alpnProtocols ?? [])],
     keyExchangeGroups: [...(tls.keyExchangeGroups ?? [])],
+    spiffe: tls.certificateSource === "SPIFFE",
   });
 }
 

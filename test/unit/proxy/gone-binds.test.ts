@@ -24,7 +24,7 @@ test("a Frontend stays the same object while its Bind is there, and is forgotten
 });
 
 test("what handshakes need is kept for as long as the Bind has a listener", () => {
-  const table = new ListenerTable({ policies, frontends: frontends() });
+  const table = new ListenerTable({ policies, frontends: frontends(), identities: { current: () => "none" } });
   const bind = "443/default/a";
   const [one, two] = ["one", "two"].map((key) => create(ListenerSchema, { key, bind, hostname: `${key}.test` }));
   assert.ok(one !== undefined && two !== undefined);
