@@ -20,7 +20,7 @@ import type { Resource } from "../ir/resource.ts";
 import { admitsUnverifiedClients, translateGatewayClient } from "./gateway-client.ts";
 import { internalPorts } from "./internal-ports.ts";
 import type { JoiningSet } from "./listener-set.ts";
-import { translateListenerTls, type TlsContext } from "./listener-tls.ts";
+import { translateListenerTls, type TlsContext, type TlsOwner } from "./listener-tls.ts";
 import { irRef } from "./refs.ts";
 
 export interface Fault {
@@ -104,10 +104,7 @@ const PROTOCOLS: Readonly<Record<string, { readonly wire: Protocol; readonly kin
   TCP: { wire: Protocol.TCP, kinds: [TCP_ROUTE] },
 };
 
-interface Owner {
-  readonly gateway: Gateway;
-  /** The Gateway itself, or one of its ListenerSets. */
-  readonly id: ObjectId;
+interface Owner extends TlsOwner {
   readonly keyOf: (section: string) => string;
   /** Ports of its listeners that get no socket. */
   readonly internal: ReadonlySet<number>;
@@ -129,10 +126,12 @@ export function translateGateway(gateway: Gateway, sets: readonly JoiningSet[], 
     listeners.map((listener) => translateListener(listener, owner, taken, context));
   const { ports: internal, fault } = internalPorts(gateway);
   const keyOf = (name: string): string => listenerKey(key, name);
-  const own = translate(gateway.spec.listeners ?? [], { gateway, id, keyOf, internal });
+  const { annotations } = gateway.metadata;
+  const own = translate(gateway.spec.listeners ?? [], { gateway, id, annotations, keyOf, internal });
   const joined = sets.map(({ set, allowed }) => {
     const setId = objectId(set);
-    const owner = { gateway, id: setId, keyOf: (name: string) => setListenerKey(key, nameKey(setId), name) };
+    const keyOfSet = (name: string): string => setListenerKey(key, nameKey(setId), name);
+    const owner = { gateway, id: setId, annotations: set.metadata.annotations, keyOf: keyOfSet };
     const listeners = translate(allowed ? set.spec.listeners : [], { ...owner, internal: new Set() });
     return { id: setId, generation: set.metadata.generation ?? 0, gateway: key, allowed, listeners };
   });

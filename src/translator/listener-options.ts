@@ -1,4 +1,7 @@
-/** `tls.options` of a listener (frontend.md O2): versions and cipher suites, in place of what a policy says. */
+/**
+ * `tls.options` of a listener: versions and cipher suites, in place of what a policy says (frontend.md O2), and where its
+ * certificate comes from (controller.md 4).
+ */
 import { create } from "@bufbuild/protobuf";
 import type { FrontendTls as ApiTls } from "../../generated/types/frontend.ts";
 import { TlsChoiceSchema, type TlsChoice } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -22,6 +25,27 @@ const PLAIN_SUITES = "cipherSuites";
 const OWN_SUITES = "gwproxy.dev/cipher-suites";
 const MIN_VERSION = "gwproxy.dev/min-protocol-version";
 const MAX_VERSION = "gwproxy.dev/max-protocol-version";
+
+export const CERTIFICATE_SOURCE = "gwproxy.dev/tls-certificate-source";
+
+export interface CertificateSource {
+  readonly source: "Inline" | "SPIFFE";
+  /** It is said for all listeners of the object, and not for this one. */
+  readonly isDefault: boolean;
+}
+
+/** @param annotations of the object that the listener belongs to @returns a text says what is wrong */
+export function certificateSourceOf(
+  options: Readonly<Record<string, string>> | undefined,
+  annotations: Readonly<Record<string, string>> | undefined,
+): CertificateSource | string {
+  const own = options?.[CERTIFICATE_SOURCE];
+  const source = own ?? annotations?.[CERTIFICATE_SOURCE] ?? "Inline";
+  const isDefault = own === undefined;
+  if (source === "Inline" || source === "SPIFFE") return { source, isDefault };
+  const place = isDefault ? "annotation" : "tls.options";
+  return `${place} ${CERTIFICATE_SOURCE}: "${source}" is not one of Inline, SPIFFE`;
+}
 
 /** @returns what the options choose, undefined for nothing; a text says which option is wrong */
 export function tlsChoiceOf(options: Readonly<Record<string, string>> | undefined): TlsChoice | string | undefined {

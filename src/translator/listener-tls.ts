@@ -24,7 +24,7 @@ import type { ReadableIndex } from "../lib/collections/collection.ts";
 import type { Read } from "../lib/collections/graph.ts";
 import type { Fault } from "./gateway.ts";
 import { isGranted } from "./grants.ts";
-import { tlsChoiceOf } from "./listener-options.ts";
+import { CERTIFICATE_SOURCE, certificateSourceOf, tlsChoiceOf } from "./listener-options.ts";
 import { certificatesIn, isPrivateKey } from "./pem.ts";
 import { SecretReader, type Entries, type SecretCollections } from "./secrets.ts";
 
@@ -46,24 +46,57 @@ const CERTIFICATE_ENTRY = "tls.crt";
 const KEY_ENTRY = "tls.key";
 const AUTHORITY_ENTRY = "ca.crt";
 
-/** @param owner the Gateway, and the object that the listener belongs to: the Gateway or one of its ListenerSets */
+export interface TlsOwner {
+  readonly gateway: Gateway;
+  /** The object that the listener belongs to: the Gateway or one of its ListenerSets. */
+  readonly id: ObjectId;
+  /** Of that object. */
+  readonly annotations: Readonly<Record<string, string>> | undefined;
+}
+
 export function translateListenerTls(
-  { gateway, id }: { readonly gateway: Gateway; readonly id: ObjectId },
+  { gateway, id, annotations }: TlsOwner,
   listener: GatewayListener,
   context: TlsContext,
 ): TranslatedTls {
-  const passthrough = listener.tls?.mode === "Passthrough";
-  const message = create(ListenerTlsSchema, { passthrough });
-  if (passthrough) return { message, fault: undefined, trustFault: undefined };
-  const choice = tlsChoiceOf(listener.tls?.options);
-  // Weaker versions than the user meant must not be spoken: without a certificate every handshake fails.
-  if (typeof choice === "string")
-    return { message, fault: { reason: Reason.Invalid, message: choice }, trustFault: undefined };
+  const { mode, options } = listener.tls ?? {};
+  const message = create(ListenerTlsSchema);
+  // Other than the user meant must not be spoken: without a certificate every handshake fails.
+  const invalid = (text: string): TranslatedTls => {
+    return { message, fault: { reason: Reason.Invalid, message: text }, trustFault: undefined };
+  };
+  const from = certificateSourceOf(options, annotations);
+  if (typeof from === "string") return invalid(from);
+  if (mode === "Passthrough") {
+    if (from.source === "SPIFFE" && !from.isDefault)
+      return invalid(`tls.options ${CERTIFICATE_SOURCE}: a listener of mode Passthrough shows no certificate`);
+    message.passthrough = true;
+    return { message, fault: undefined, trustFault: undefined };
+  }
+  const choice = tlsChoiceOf(options);
+  if (typeof choice === "string") return invalid(choice);
   if (choice !== undefined) message.choice = choice;
+  if (from.source === "SPIFFE") {
+    const fault = spiffeFault(gateway, listener, from.isDefault);
+    message.spiffe = fault === undefined;
+    return { message, fault, trustFault: undefined };
+  }
   const fault =
     new CertificateReader(id, context).certificate(listener.tls?.certificateRefs ?? [], message) ??
     new CertificateReader(objectId(gateway), context).clients(validationOf(gateway, listener.port), message);
   return { message, fault, trustFault: trustFaultOf(message) };
+}
+
+/** A certificate or authorities beside those of the workload API would never be used (parameters.md 3). */
+function spiffeFault(gateway: Gateway, { port, tls }: GatewayListener, isDefault: boolean): Fault | undefined {
+  if ((tls?.certificateRefs ?? []).length > 0) {
+    const way = isDefault ? `, or set tls.options ${CERTIFICATE_SOURCE}: Inline` : "";
+    const message = `${CERTIFICATE_SOURCE} SPIFFE takes no certificateRefs; remove them${way}`;
+    return { reason: Reason.InvalidCertificateRef, message };
+  }
+  if (validationOf(gateway, port) === undefined) return undefined;
+  const message = `${CERTIFICATE_SOURCE} SPIFFE verifies clients by the workload API; remove spec.tls.frontend validation for port ${port}`;
+  return { reason: Reason.InvalidCACertificateRef, message };
 }
 
 function trustFaultOf({ clientValidation }: ListenerTls): Fault | undefined {
