@@ -6,6 +6,7 @@
 import type { Socket } from "node:net";
 import { ProxyError } from "../errors.ts";
 import type { BodySink, BodyStream } from "../pipeline/body.ts";
+import { BLOCK_BYTES, takeBlock } from "../../lib/blocks.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { Abortable } from "../pipeline/exchange.ts";
 import { startDeadline } from "./deadline.ts";
@@ -30,6 +31,8 @@ interface EarlyBody {
 
 const QUEUE_BYTES = 65_536;
 const ONE_WRITE_BYTES = 65_536;
+/** Smaller pieces are cut from larger memory by node. */
+const BLOCK_FROM_BYTES = 8_192;
 
 export class Http1Call implements BodyStream, BodySink, Abortable {
   readonly request: UpstreamRequest;
@@ -212,6 +215,11 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
     this.#queue.push(chunk);
     this.#queued += chunk.length;
     if (this.#queued >= QUEUE_BYTES) this.#connection?.socket.pause();
+  }
+
+  room(bytes: number): Buffer {
+    const inBlock = bytes >= BLOCK_FROM_BYTES && bytes <= BLOCK_BYTES && this.#sink?.givesBlocks === true;
+    return inBlock ? takeBlock(bytes) : Buffer.allocUnsafe(bytes);
   }
 
   /** @returns true when the request was sent in full too, so that the connection can be used again */

@@ -78,6 +78,10 @@ export class Http1Connection implements ResponseEvents, LentReader {
     this.#call?.onData(chunk);
   }
 
+  room(bytes: number): Buffer {
+    return this.#call?.room(bytes) ?? Buffer.allocUnsafe(bytes);
+  }
+
   /** From here on the socket is the call's alone. */
   onSwitch(protocol: string, headers: HeaderList, rest: Buffer): void {
     const call = this.#call;

@@ -9,6 +9,8 @@ import { ROLE, addNominated, dropNames, fieldOf, isFieldValue, isTrailer, noteSp
 export interface ResponseEvents {
   onHead(status: number, headers: HeaderList, bodyFollows: boolean): void;
   onData(chunk: Buffer): void;
+  /** @returns memory for the chunk of `onData` that comes next */
+  room(bytes: number): Buffer;
   /** The upstream has left HTTP, as it was asked to. @param rest what it has said since */
   onSwitch(protocol: string, headers: HeaderList, rest: Buffer): void;
   /** @param reusable the connection may carry another request */
@@ -105,7 +107,7 @@ export class ResponseParser {
       const next = this.#head(bytes, at);
       if (next < 0) {
         if (bytes.length - at > MAX_HEAD_BYTES) throw invalid("header block too large");
-        if (at < bytes.length) this.#rest = this.#piece(bytes, at, bytes.length);
+        if (at < bytes.length) this.#rest = this.#kept(bytes, at);
         return;
       }
       at = next;
@@ -139,7 +141,7 @@ export class ResponseParser {
     const headers = this.#fields(text, lineEnd + 2, framing);
     if (status === 101 && this.#mayUpgrade) {
       this.#state = STATE.switched;
-      this.#events.onSwitch(framing.upgrade, headers, this.#piece(bytes, end + 4, bytes.length));
+      this.#events.onSwitch(framing.upgrade, headers, this.#kept(bytes, end + 4));
       return bytes.length;
     }
     if (status < 200) {
@@ -258,17 +260,23 @@ export class ResponseParser {
       if (this.#state === STATE.idle || at === bytes.length) break;
     }
     const ended = this.#state === STATE.idle;
-    if (!ended && at < bytes.length) this.#rest = this.#piece(bytes, at, bytes.length);
+    if (!ended && at < bytes.length) this.#rest = this.#kept(bytes, at);
     if (to > from) this.#events.onData(this.#piece(bytes, from, to));
     if (ended) this.#events.onEnd(this.#trailers, at === bytes.length && !this.#close);
   }
 
-  /** Of what was fed: a copy where that was lent. */
+  /** Data out of what was fed: a copy where that was lent. */
   #piece(bytes: Buffer, from: number, to: number): Buffer {
     if (!this.#lent) return from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to);
-    const piece = Buffer.allocUnsafe(to - from);
+    const piece = this.#events.room(to - from);
     bytes.copy(piece, 0, from, to);
     return piece;
+  }
+
+  /** What is not understood yet. */
+  #kept(bytes: Buffer, from: number): Buffer {
+    const rest = bytes.subarray(from);
+    return this.#lent ? Buffer.from(rest) : rest;
   }
 
   /** Where the data of the element begins that was taken last; behind its end where it has none. */

@@ -1,5 +1,6 @@
 /** Answers on an HTTP/1 connection (node:http). */
 import type { ServerResponse } from "node:http";
+import { giveBlock } from "../../lib/blocks.ts";
 import type { Wire } from "./wire.ts";
 
 /** Up to here a copy into the head's own write is cheaper than a second write. */
@@ -9,6 +10,7 @@ const SMALL_CHUNK_BYTES = 8_192;
 export class Http1Wire implements Wire {
   onDrain: (() => void) | undefined;
   onFinish: (() => void) | undefined;
+  readonly givesBlocks = true;
   readonly #response: ServerResponse;
   #isWaiting = false;
 
@@ -42,7 +44,7 @@ export class Http1Wire implements Wire {
 
   write(chunk: Buffer): boolean {
     const response = this.#response;
-    const more = chunk.length < SMALL_CHUNK_BYTES ? this.#writeText(chunk.toString("latin1")) : response.write(chunk);
+    const more = chunk.length < SMALL_CHUNK_BYTES ? this.#writeText(chunk.toString("latin1")) : this.#writeBytes(chunk);
     if (!more && !this.#isWaiting) {
       this.#isWaiting = true;
       response.once("drain", this.#drained.bind(this));
@@ -58,6 +60,10 @@ export class Http1Wire implements Wire {
     const more = response.write(`${text.length.toString(16)}\r\n${text}\r\n`, "latin1");
     response.chunkedEncoding = true;
     return more;
+  }
+
+  #writeBytes(chunk: Buffer): boolean {
+    return this.#response.write(chunk, sent.bind(undefined, chunk));
   }
 
   /** An answer that declares its length has no place for them; node leaves them out. */
@@ -82,4 +88,9 @@ export class Http1Wire implements Wire {
   #finished(): void {
     this.onFinish?.();
   }
+}
+
+/** What broke off may still be on its way. */
+function sent(chunk: Buffer, error?: Error | null): void {
+  if (error === undefined || error === null) giveBlock(chunk);
 }

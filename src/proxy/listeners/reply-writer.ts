@@ -11,6 +11,7 @@ export class ReplyWriter implements BodySink {
   bytes = 0;
   /** The answer was cut on purpose. */
   broken = false;
+  readonly givesBlocks: boolean;
   readonly #wire: Wire;
   readonly #exchange: HttpExchange;
   #body: BodyStream | undefined;
@@ -19,6 +20,7 @@ export class ReplyWriter implements BodySink {
   constructor(wire: Wire, exchange: HttpExchange) {
     this.#wire = wire;
     this.#exchange = exchange;
+    this.givesBlocks = wire.givesBlocks === true;
     wire.onDrain = this.#resume.bind(this);
   }
 

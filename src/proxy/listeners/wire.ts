@@ -11,6 +11,8 @@ export interface Wire {
   head(status: number, headers: string[], close: boolean, last: boolean): void;
   /** The end of the answer, with all of its body where nothing was written. */
   end(body?: Buffer): void;
+  /** As of BodySink, for what is written. */
+  readonly givesBlocks?: boolean;
   /** @returns false when the next piece should wait for `onDrain` */
   write(chunk: Buffer): boolean;
   /** @param raw alternating names and values; before `end`, after `head` */

@@ -16,6 +16,11 @@ export interface BodyStream {
 }
 
 export interface BodySink {
+  /**
+   * It gives each chunk back as a block (lib/blocks.ts) when its bytes are sent, and nobody else sees it meanwhile: who
+   * looks at chunks on their way, or keeps them, is not such a sink.
+   */
+  readonly givesBlocks?: boolean;
   /** @returns false to pause the writer until `resume`. */
   data(chunk: Buffer): boolean;
   /** @param trailers alternating names and values */

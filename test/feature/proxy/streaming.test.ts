@@ -75,6 +75,51 @@ test("a slow client holds the upstream back and still gets every byte", async ()
   }
 });
 
+test("large answers that are read at the same time, late or not to the end, never mix", async () => {
+  const size = 24 * 1024 * 1024;
+  const upstream = await startUpstream(({ url = "/0" }, response) => {
+    // Known length, and chunks.
+    if (url.endsWith("2") || url.endsWith("4")) response.setHeader("content-length", size);
+    const piece = Buffer.alloc(65_536, url.slice(-1));
+    let left = size;
+    const pump = (): void => {
+      while (left > 0) {
+        left -= piece.length;
+        if (!response.write(piece)) return void response.once("drain", pump);
+      }
+      response.end();
+    };
+    pump();
+  });
+  const plane = await planeTo(upstream.port);
+  const read = async (letter: string, from: Promise<unknown>, enough = size): Promise<number> => {
+    const outgoing = send({ port: plane.port, host: "127.0.0.1", path: `/${letter}`, agent: false });
+    outgoing.end();
+    const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+    await from;
+    let bytes = 0;
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      const other = chunk.findIndex((byte) => byte !== letter.charCodeAt(0));
+      assert.equal(other, -1, `bytes of another answer in that of ${letter}`);
+      // Leaves in the middle: what was on its way to it must not be used too early.
+      if (bytes >= enough) break;
+    }
+    return bytes;
+  };
+  try {
+    const now = Promise.resolve();
+    const early = Promise.all([read("3", now), read("4", now), read("5", now, size / 3)]);
+    // Until then as much of them as the system does not take is held in the gateway.
+    const late = Promise.all([read("1", early), read("2", early)]);
+    assert.deepEqual((await early).slice(0, 2), [size, size]);
+    assert.deepEqual(await late, [size, size]);
+  } finally {
+    plane.proxy.close();
+    await upstream.close();
+  }
+});
+
 test("a slow upstream holds the client back and still gets every byte", async () => {
   const size = 64 * 1024 * 1024;
   let begin: (() => void) | undefined;
