@@ -147,12 +147,12 @@ export class Binds {
     // Keys are "port/namespace/gateway".
     const bindOf = (other: number): Acceptor | undefined =>
       this.#open.get(`${other}${bind.slice(bind.indexOf("/"))}`)?.acceptor;
-    const parts = { log, clock, env, announced, frontend, tls, secured, http1, http2, tcp, bindOf };
+    const meter = this.#options.meterOf(message);
+    const parts = { log, clock, env, announced, frontend, tls, secured, http1, http2, tcp, meter, bindOf };
     const acceptor = acceptorOf(message.protocol, parts);
     const { accept } = acceptor;
     const reusePort = this.#options.sharesPorts;
     const engines = [http1, http2];
-    const meter = this.#options.meterOf(message);
     const open = { address: bindAddress, port, reusePort, frontend, accept, engines, log, meter };
     const socket = message.internal ? withoutSocket(engines) : await openBindSocket(open);
     return { message, socket, acceptor, secured };

@@ -25,6 +25,7 @@ import { Configuration } from "./configuration.ts";
 import { BODY_LIMIT_BYTES } from "./pipeline/body.ts";
 import { PolicySet } from "./pipeline/policy-set.ts";
 import { createConnectionRecorder, meterOf } from "./record-connection.ts";
+import { healthReadings, poolReadings } from "./record-readings.ts";
 import { createRecorder, type Telemetry } from "./record.ts";
 import { Exporters } from "./reports/exporters.ts";
 import { WorkloadApi, type WorkloadApiDump } from "./spiffe/workload-api.ts";
@@ -104,13 +105,15 @@ export function createProxy(options: ProxyOptions): Proxy {
       callouts.identityChanged();
     },
   });
-  const upstream = createUpstream({ resolver, connectTimeoutMs, identities });
+  const { metrics } = options.telemetry ?? {};
+  const upstream = createUpstream({ resolver, connectTimeoutMs, identities, onConnected: metrics?.connected });
   const passwords = createPasswordChecker();
   const callouts = createCallouts({
     upstream,
     bodyLimitBytes: BODY_LIMIT_BYTES,
     callee: (key) => backends.callee(key),
     identities,
+    onCalled: metrics?.called,
   });
   const policies = new PolicySet({
     log,
@@ -130,19 +133,19 @@ export function createProxy(options: ProxyOptions): Proxy {
     random: options.random ?? Math.random,
     nowMs,
     identities,
+    meterOf: metrics?.backend,
   });
   const exporters = new Exporters({
     log: log.child("otlp"),
     clock,
     callouts,
     resource: options.resource ?? resourceOf({}, ""),
-    onDropped: (signal, records) => options.telemetry?.metrics?.dropped("otlp", signal, records),
+    onDropped: (signal, records) => metrics?.dropped("otlp", signal, records),
   });
   const { trustedProxies = [] } = options;
   const configuration = new Configuration({ log, policies, backends, exporters, trustedProxies, identities });
-  options.telemetry?.metrics?.reading("endpoint_health", () =>
-    backends.dump().map(({ backend, endpoint, health }) => ({ values: [backend, endpoint], value: health })),
-  );
+  metrics?.reading("endpoint_health", () => healthReadings(backends.dump()));
+  metrics?.reading("upstream_pool_connections", () => poolReadings(upstream));
   const binds = new Binds({
     log,
     clock,

@@ -45,14 +45,40 @@ type GroupOf<Spec> = Spec extends MetricGroup<infer C, infer H> ? Group<C, H> : 
 /** Counts the connections of one place. */
 export interface ConnectionMeter {
   opened(): void;
+  /** A handshake is done, that long after its connection was taken. */
+  secured(seconds: number): void;
   /** Called once for each that was opened. */
   closed(receivedBytes: number, sentBytes: number): void;
 }
+
+/** Counts the calls of one backend. */
+export interface BackendMeter {
+  /** @param kind Primary or Mirror @param seconds until the head of the answer, or until it was clear that there is none */
+  called(kind: string, seconds: number): void;
+  /** One of its endpoints is put out of rotation. */
+  ejected(): void;
+}
+
+/** Counts what this process hears from its controller. */
+export interface ControllerMeter {
+  message(typeUrl: string, bytes: number): void;
+  ended(reason: StreamEnd): void;
+}
+
+/** It could not be opened, it broke, or the other side ended it in good order. */
+export type StreamEnd = "ConnectionError" | "Error" | "Complete";
 
 export interface Metrics {
   /** @param protocol http, https, tcp or tls */
   connections(place: { readonly bind: string; readonly gateway: string; readonly protocol: string }): ConnectionMeter;
   request(sample: RequestSample): void;
+  /** @param subtype of its calls */
+  backend(name: string, subtype: string): BackendMeter;
+  /** A policy, a log or a trace has called somebody. */
+  called(subtype: string, seconds: number): void;
+  /** A connection to an upstream can be used. @param transport plaintext, tls, tunnel or tunnel-tls */
+  connected(transport: string, seconds: number): void;
+  readonly controller: ControllerMeter;
   /** What somebody else knows is read when it is asked for. */
   reading(name: ReadingName, read: () => Iterable<Reading>): void;
   /** Something that was to be reported is lost. @param way the log of the process, or a collector @param signal what it was */
@@ -83,6 +109,8 @@ export function createMetrics(version: string): Metrics {
   const connections = registry.group(METRICS.connections);
   const dropped = { log: registry.group(METRICS.logDropped), otlp: registry.group(METRICS.otlpDropped) };
   const threads = registry.group(METRICS.threads);
+  const calls = registry.group(METRICS.calls);
+  const connects = registry.group(METRICS.connects);
   const routes = new Retirement(registry, "route");
   const binds = new Retirement(registry, "bind");
   return {
@@ -90,6 +118,12 @@ export function createMetrics(version: string): Metrics {
       // Which listener a connection is for shows with its requests.
       meterOf(connections, [bind, gateway, "unknown", protocol]),
     request,
+    backend: createBackendMeters(registry, calls),
+    called: (subtype, seconds) =>
+      calls.histograms.upstream_call_duration_seconds.observe(calls.row(["Policy", subtype]), seconds),
+    connected: (transport, seconds) =>
+      connects.histograms.upstream_connect_duration_seconds.observe(connects.row([transport]), seconds),
+    controller: createControllerMeter(registry),
     reading: (name, read) => registry.reading(name, READINGS[name], read),
     dropped(way, signal, count) {
       const { log, otlp } = dropped;
@@ -109,14 +143,46 @@ export function createMetrics(version: string): Metrics {
   };
 }
 
-function meterOf({ row, counters }: GroupOf<typeof METRICS.connections>, labels: readonly string[]): ConnectionMeter {
+function meterOf(
+  { series, counters, histograms }: GroupOf<typeof METRICS.connections>,
+  labels: readonly string[],
+): ConnectionMeter {
+  const counted = series(labels);
   return {
-    opened: () => counters.downstream_connections_total.add(row(labels), 1),
+    opened: () => counters.downstream_connections_total.add(counted.row, 1),
+    secured: (seconds) => histograms.tls_handshake_duration_seconds.observe(counted.row, seconds),
     closed(receivedBytes, sentBytes) {
-      const counted = row(labels);
-      counters.downstream_received_bytes_total.add(counted, receivedBytes);
-      counters.downstream_sent_bytes_total.add(counted, sentBytes);
+      counters.downstream_received_bytes_total.add(counted.row, receivedBytes);
+      counters.downstream_sent_bytes_total.add(counted.row, sentBytes);
     },
+  };
+}
+
+function createBackendMeters(
+  registry: Registry,
+  { series, histograms }: GroupOf<typeof METRICS.calls>,
+): Metrics["backend"] {
+  const ejections = registry.group(METRICS.ejections);
+  return (name, subtype) => {
+    const primary = series(["Primary", subtype]);
+    const mirror = series(["Mirror", subtype]);
+    return {
+      called: (kind, seconds) =>
+        histograms.upstream_call_duration_seconds.observe((kind === "Mirror" ? mirror : primary).row, seconds),
+      ejected: () => ejections.counters.endpoint_ejections_total.add(ejections.row([name]), 1),
+    };
+  };
+}
+
+function createControllerMeter(registry: Registry): ControllerMeter {
+  const streams = registry.group(METRICS.controllerStreams);
+  const { row, counters } = registry.group(METRICS.controllerMessages);
+  return {
+    message(typeUrl, bytes) {
+      counters.xds_message_total.add(row([typeUrl]), 1);
+      counters.xds_message_bytes_total.add(row([typeUrl]), bytes);
+    },
+    ended: (reason) => streams.counters.xds_connection_terminations_total.add(streams.row([reason]), 1),
   };
 }
 

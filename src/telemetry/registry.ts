@@ -9,13 +9,15 @@ import {
   type Reading,
 } from "./exposition.ts";
 import { LabelBounds } from "./label-bounds.ts";
-import { Rows, type CountedRow, type Row } from "./rows.ts";
+import { Rows, Series, type CountedRow, type Row } from "./rows.ts";
 import type { HistogramSpec, MetricGroup, ReadingSpec } from "./metric-table.ts";
 
 /** Everything that is counted by one set of labels. */
 export interface Group<Counters extends string, Histograms extends string> {
   /** @param values of the labels in their order, then name and value of each further label */
   row(values: readonly string[]): Row;
+  /** The same for values that do not change. */
+  series(values: readonly string[]): Series;
   readonly counters: Readonly<Record<Counters, Counter>>;
   readonly histograms: Readonly<Record<Histograms, Histogram>>;
 }
@@ -103,6 +105,7 @@ export class Registry {
     });
     const group: Group<string, string> = {
       row: rows.find.bind(rows),
+      series: (values) => new Series(rows, values),
       counters: Object.fromEntries(counting),
       histograms: Object.fromEntries(measuring),
     };

@@ -43,6 +43,8 @@ export class Rows {
   /** Places of the values that clients choose; behind the last label all are. */
   readonly #chosen: ReadonlySet<number>;
   #size = 0;
+  /** Goes up when rows are forgotten: who keeps one has to look for it again. */
+  era = 0;
 
   constructor(labels: readonly string[], clientChosen: readonly string[], bounds: LabelBounds) {
     this.labels = labels;
@@ -65,6 +67,7 @@ export class Rows {
   take(): CountedRow[] {
     const moved = Array.from(this.all.values(), ({ values, seen, numbers }) => ({ values, seen, numbers }));
     this.all.clear();
+    this.era++;
     return moved;
   }
 
@@ -92,6 +95,7 @@ export class Rows {
     const at = this.labels.indexOf(label);
     if (at < 0) return;
     for (const [key, row] of this.all) if (values.has(row.values[at] ?? "")) this.all.delete(key);
+    this.era++;
   }
 
   #admit(values: readonly string[]): Row {
@@ -112,6 +116,27 @@ export class Rows {
       if (at < length) return this.#chosen.has(at) ? choose(this.labels[at] ?? "", value) : value;
       return (at - length) % 2 === 0 ? value : choose(values[at - 1] ?? "", value);
     });
+  }
+}
+
+/** The row of values that never change, kept at hand. */
+export class Series {
+  readonly #rows: Rows;
+  readonly #values: readonly string[];
+  #row: Row | undefined;
+  #era = 0;
+
+  constructor(rows: Rows, values: readonly string[]) {
+    this.#rows = rows;
+    this.#values = values;
+  }
+
+  get row(): Row {
+    if (this.#row === undefined || this.#era !== this.#rows.era) {
+      this.#row = this.#rows.find(this.#values);
+      this.#era = this.#rows.era;
+    }
+    return this.#row;
   }
 }
 

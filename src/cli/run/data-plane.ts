@@ -6,6 +6,7 @@ import type { Proxy } from "../../proxy/proxy.ts";
 import { createAccessLog, lineLevel } from "../../telemetry/access-log.ts";
 import { resourceOf } from "../../telemetry/otlp/resource.ts";
 import { createMetrics, type Metrics } from "../../telemetry/metrics.ts";
+import { tellProcess, tellThread } from "../../telemetry/process-readings.ts";
 import type { DataPlaneOptions } from "../commands/options.ts";
 import { VERSION } from "../version.ts";
 import { configDump } from "./dump.ts";
@@ -19,6 +20,7 @@ export interface DataPlane {
   readonly pending: Set<string>;
   /** Ends as proxying.md 14 says: not ready, connections drained, then everything closed. */
   stop(): Promise<void>;
+  readonly metrics: Metrics;
 }
 
 /** What serves, and how to bring it up to date and to an end beside its connections. */
@@ -34,6 +36,11 @@ export async function startDataPlane(options: DataPlaneOptions, processLog: Proc
   const metrics = createMetrics(VERSION);
   const { proxy, filterChanged, end } = await serve(options, processLog, metrics);
   const pending = new Set(["configuration"]);
+  tellProcess(metrics);
+  tellThread(metrics, "main");
+  metrics.reading("config_synchronized", () => [{ values: [], value: pending.has("configuration") ? 0 : 1 }]);
+  const review = setInterval(() => void retireSeries(metrics, proxy), RETIRE_INTERVAL_MS);
+  review.unref();
   const shutdown = createShutdown({
     proxy,
     times: drainTimes({ min: options.drainMin, max: options.drainMax, grace: options.gracePeriod }),
@@ -63,12 +70,29 @@ export async function startDataPlane(options: DataPlaneOptions, processLog: Proc
   return {
     proxy,
     pending,
+    metrics,
     async stop() {
       await shutdown.over();
+      clearInterval(review);
       await end();
       await Promise.all(servers.map((server) => server.close()));
     },
   };
+}
+
+const RETIRE_INTERVAL_MS = 60_000;
+
+/** What was counted for routes and Binds that are gone is forgotten some time later. */
+async function retireSeries(metrics: Metrics, proxy: Proxy): Promise<void> {
+  const { resources } = await proxy.state();
+  const routes = new Set<string>();
+  const binds = new Set<string>();
+  for (const { type, key, message } of resources) {
+    if (type === "Bind") binds.add(key);
+    if (type === "HttpRoute" || type === "TcpRoute")
+      routes.add(`${message.object?.namespace ?? ""}/${message.object?.name ?? ""}`);
+  }
+  metrics.retire({ routes, binds }, performance.now());
 }
 
 /**

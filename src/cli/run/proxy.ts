@@ -26,8 +26,13 @@ export async function runProxy(options: ProxyOptions, terminal: Terminal): Promi
     gateway: options.gateway,
     log: process.log.child("xds"),
     apply: (update) => plane.proxy.apply(update),
+    meter: {
+      message: (typeUrl, bytes) => plane.metrics.controller.message(typeUrl, bytes),
+      ended: (reason) => plane.metrics.controller.ended(reason),
+    },
   });
   const plane = await startDataPlane(options, process);
+  plane.metrics.reading("config_synchronized", () => [{ values: [], value: client.connected() ? 1 : 0 }]);
   const stopped = stopSignal();
   client.start();
   await Promise.race([client.ready, stopped]);

@@ -7,7 +7,7 @@ import { ProxyError } from "../errors.ts";
 import type { ForwardProxy } from "./connection.ts";
 import { authorityOf } from "./dial.ts";
 import { Http1Pool } from "./http1.ts";
-import type { Pool, PoolSettings, Settle } from "./pool.ts";
+import type { Connections, Pool, PoolSettings, Settle } from "./pool.ts";
 import type { UpstreamRequest, UpstreamResponse, UpstreamTarget } from "./upstream.ts";
 
 const HTTP_PORT = 80;
@@ -26,6 +26,10 @@ export class AbsolutePool implements Pool {
 
   get empty(): boolean {
     return this.#pool.empty;
+  }
+
+  get connections(): Connections {
+    return this.#pool.connections;
   }
 
   send(request: UpstreamRequest, settle: Settle): void {

@@ -94,11 +94,14 @@ export class Attempt {
     const now = performance.now();
     this.#exchange.answeredAtMs = now;
     this.#latencyMs = now - this.#startedAtMs;
+    this.#rule.meter?.called(this.#exchange.outboundKind, this.#latencyMs / 1000);
   }
 
   /** No answer came, or none that can be used. */
   failed(error: unknown): void {
     this.span?.failed(error);
+    if (this.#latencyMs === undefined)
+      this.#rule.meter?.called(this.#exchange.outboundKind, (performance.now() - this.#startedAtMs) / 1000);
     if (error instanceof ProxyError && COUNTED.has(error.code) && !this.#isForClient(error.code)) {
       const { status, headers } = printError(error, this.#grpc);
       const answer = { status, headers, body: null, bodyPrefix: null };

@@ -9,7 +9,7 @@ import type { Resolver } from "./dns.ts";
 import { Http1Pool } from "./http1.ts";
 import { Http2Pool } from "./http2.ts";
 import { Negotiation } from "./negotiation.ts";
-import type { Pool, PoolSettings, Settle } from "./pool.ts";
+import type { Connections, Pool, PoolSettings, Settle } from "./pool.ts";
 import { openRaw } from "./raw-call.ts";
 import { targetKey } from "./target-key.ts";
 import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "./upstream.ts";
@@ -20,6 +20,7 @@ export interface UpstreamOptions {
   readonly connectTimeoutMs: number;
   readonly idleTimeoutMs?: number;
   readonly identities?: IdentitySource;
+  readonly onConnected?: PoolSettings["onConnected"];
 }
 
 const IDLE_TIMEOUT_MS = 90_000;
@@ -33,6 +34,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     connectTimeoutMs: options.connectTimeoutMs,
     idleTimeoutMs: options.idleTimeoutMs ?? IDLE_TIMEOUT_MS,
     identities: options.identities,
+    onConnected: options.onConnected,
   };
   let closed = false;
   const originOf = (target: UpstreamTarget): Origin => {
@@ -74,6 +76,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     identityChanged() {
       for (const origin of origins.values()) if (origin.showsIdentity) origin.drain();
     },
+    connections: () => countConnections(origins.values()),
     close() {
       closed = true;
       clearInterval(sweep);
@@ -81,6 +84,18 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       origins.clear();
     },
   };
+}
+
+function countConnections(origins: Iterable<Origin>): Map<string, Connections> {
+  const counts = new Map<string, Connections>();
+  for (const { owners, pools } of origins) {
+    const [owner = ""] = owners;
+    const known = counts.get(owner);
+    const all = [known, ...pools.map((pool) => pool?.connections)];
+    const sum = (part: keyof Connections): number => all.reduce((total, each) => total + (each?.[part] ?? 0), 0);
+    counts.set(owner, { active: sum("active"), idle: sum("idle") });
+  }
+  return counts;
 }
 
 class Origin {
@@ -112,7 +127,7 @@ class Origin {
   }
 
   drain(): void {
-    for (const pool of [this.#http1, this.#absolute, this.#http2]) pool?.drain();
+    for (const pool of this.pools) pool?.drain();
     this.#learned = undefined;
   }
 
@@ -124,9 +139,12 @@ class Origin {
     if (this.#http1?.empty !== false && this.#http2?.empty !== false) this.#learned = undefined;
   }
 
+  get pools(): readonly (Pool | undefined)[] {
+    return [this.#http1, this.#absolute, this.#http2];
+  }
+
   get empty(): boolean {
-    const pools = [this.#http1, this.#absolute, this.#http2];
-    return this.#negotiation === undefined && pools.every((pool) => pool?.empty !== false);
+    return this.#negotiation === undefined && this.pools.every((pool) => pool?.empty !== false);
   }
 
   close(): void {

@@ -3,7 +3,7 @@
  * of time holds for all of it. Out: a socket that can be used at once; or an error.
  */
 import { isIP, type Socket, type SocketConnectOpts } from "node:net";
-import type { ConnectionOptions } from "node:tls";
+import { TLSSocket, type ConnectionOptions } from "node:tls";
 import type { BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { ProxyError } from "../errors.ts";
@@ -25,7 +25,12 @@ export interface DialSettings {
   readonly identities?: IdentitySource | undefined;
   /** Where there is a proxy, the connection to it is what is wanted, and not a tunnel through it. */
   readonly stopsAtProxy?: boolean | undefined;
+  /** Hears of each connection that can be used. */
+  readonly onConnected?: ((transport: Transport, seconds: number) => void) | undefined;
 }
+
+/** What a connection goes through. */
+export type Transport = "plaintext" | "tls" | "tunnel" | "tunnel-tls";
 
 const NOTHING = Buffer.alloc(0);
 
@@ -41,6 +46,7 @@ export class Dial {
   readonly #protocols: readonly string[];
   readonly #settings: DialSettings;
   readonly #owner: DialOwner;
+  #startedAtMs = 0;
   #timer: NodeJS.Timeout | undefined;
   #over = false;
   #cancelled = false;
@@ -59,6 +65,7 @@ export class Dial {
 
   start(): void {
     const limitMs = this.#target.tcp?.connectTimeoutMs || this.#settings.connectTimeoutMs;
+    this.#startedAtMs = performance.now();
     this.#timer = setTimeout(this.#expire.bind(this), limitMs);
     void this.#run();
   }
@@ -103,12 +110,19 @@ export class Dial {
   #hand(socket: Socket): void {
     this.#over = true;
     clearTimeout(this.#timer);
+    this.#settings.onConnected?.(this.#transportOf(socket), (performance.now() - this.#startedAtMs) / 1000);
     try {
       this.#owner.ready(socket, protocolOf(socket));
     } catch (cause) {
       socket.destroy();
       this.#owner.failed(new ProxyError("internal", { cause }));
     }
+  }
+
+  #transportOf(socket: Socket): Transport {
+    const { proxy, tls } = this.#target;
+    if (proxy !== undefined && this.#settings.stopsAtProxy !== true) return tls === undefined ? "tunnel" : "tunnel-tls";
+    return socket instanceof TLSSocket ? "tls" : "plaintext";
   }
 
   async #open(): Promise<Socket> {

@@ -114,14 +114,15 @@ export class EndpointRecord {
   /**
    * Takes the endpoint out of rotation; one that is out stays so for as long as was said.
    * @param baseMs times the number of evictions, this one included @param restoredHealth 0 to 1; undefined: what it is
+   * @returns whether it was in rotation until now
    */
-  evict(baseMs: number, restoredHealth: number | undefined, nowMs: number): void {
-    if (this.isEvicted(nowMs)) return;
+  evict(baseMs: number, restoredHealth: number | undefined, nowMs: number): boolean {
+    if (this.isEvicted(nowMs)) return false;
     const evictions = this.#count(EVICTIONS);
     // Before the mark, so that whoever sees the mark sees the time as well.
     this.#setNumber(EVICTED_UNTIL, nowMs + baseMs * ((evictions >> 1) + 1));
     this.#setNumber(RESTORED, restoredHealth ?? this.health);
-    this.#swapEvictions(evictions, evictions + 3);
+    return this.#swapEvictions(evictions, evictions + 3);
   }
 
   /** The set that the endpoint was in lets go of it; a later one of the same name goes on with the same record. */

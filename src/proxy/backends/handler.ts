@@ -4,6 +4,7 @@ import type { Expression } from "../../cel/expression.ts";
 import type { Place } from "../../cel/places.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
+import type { BackendMeter } from "../../telemetry/metrics.ts";
 import type { Circumstances } from "./choice.ts";
 import type { Connection } from "./connection.ts";
 import type { EndpointRecord } from "./endpoint-record.ts";
@@ -17,6 +18,8 @@ export interface MemberDeps extends Circumstances {
   readonly expression: (source: string, place: Place) => Expression;
   /** How well a member of this backend does, wherever it is asked from. @param name unique in the backend */
   readonly record: (name: string) => EndpointRecord;
+  /** Hears of its calls; undefined: nobody counts. */
+  readonly meter?: BackendMeter | undefined;
 }
 
 /** Where a call goes, and who hears how it went besides the member that makes it; undefined: nobody. */

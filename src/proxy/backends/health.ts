@@ -7,6 +7,7 @@ import { CelError } from "../../cel/errors.ts";
 import type { Expression } from "../../cel/expression.ts";
 import type { Place } from "../../cel/places.ts";
 import type { Scope } from "../../cel/scope.ts";
+import type { BackendMeter } from "../../telemetry/metrics.ts";
 import type { EndpointRecord } from "./endpoint-record.ts";
 
 const DEFAULT_EVICTION_MS = 3000;
@@ -17,15 +18,22 @@ export class HealthRule {
   readonly #eviction: Eviction | undefined;
   /** Milliseconds of a clock that all threads share. */
   readonly nowMs: () => number;
+  /** Hears of calls and of members that are put out of rotation; undefined: nobody counts. */
+  readonly meter: BackendMeter | undefined;
 
   constructor(
     block: BackendHealth | undefined,
-    deps: { readonly expression: (source: string, place: Place) => Expression; readonly nowMs: () => number },
+    deps: {
+      readonly expression: (source: string, place: Place) => Expression;
+      readonly nowMs: () => number;
+      readonly meter?: BackendMeter | undefined;
+    },
   ) {
     const source = block?.unhealthyCondition ?? "";
     this.condition = source === "" ? undefined : deps.expression(source, "log");
     this.#eviction = block?.eviction;
     this.nowMs = deps.nowMs;
+    this.meter = deps.meter;
   }
 
   /** A condition that fails says nothing against the member. */
@@ -51,7 +59,7 @@ export class HealthRule {
       (eviction === undefined ? undefined : DEFAULT_EVICTION_MS);
     if (baseMs === undefined || !isDue(eviction, failures, before)) return;
     const restored = eviction?.restoreHealth;
-    record.evict(baseMs, restored === undefined ? undefined : restored / 100, this.nowMs());
+    if (record.evict(baseMs, restored === undefined ? undefined : restored / 100, this.nowMs())) this.meter?.ejected();
   }
 }
 

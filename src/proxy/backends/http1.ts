@@ -7,7 +7,7 @@ import { ProxyError } from "../errors.ts";
 import { Dial, type DialOwner } from "./dial.ts";
 import { Http1Call, type Dialer } from "./http1-call.ts";
 import { Http1Connection, type ConnectionOwner } from "./http1-connection.ts";
-import { nameOf, type Pool, type PoolSettings, type Settle, type WaitingPlace } from "./pool.ts";
+import { nameOf, type Connections, type Pool, type PoolSettings, type Settle, type WaitingPlace } from "./pool.ts";
 import type { UpstreamRequest, UpstreamTarget } from "./upstream.ts";
 
 const PROTOCOLS = ["http/1.1"];
@@ -31,6 +31,11 @@ export class Http1Pool implements Pool, Dialer, ConnectionOwner {
 
   get empty(): boolean {
     return this.#all.size === 0 && this.#dials.size === 0;
+  }
+
+  get connections(): Connections {
+    const idle = this.#idle.length;
+    return { active: this.#all.size - idle, idle };
   }
 
   send(request: UpstreamRequest, settle: Settle): void {

@@ -7,7 +7,7 @@ import { ProxyError } from "../errors.ts";
 import { Dial, type DialOwner } from "./dial.ts";
 import { Http2Call, type StreamSource } from "./http2-call.ts";
 import { Http2Connection, type SessionOwner } from "./http2-connection.ts";
-import { nameOf, type Pool, type PoolSettings, type Settle, type WaitingPlace } from "./pool.ts";
+import { nameOf, type Connections, type Pool, type PoolSettings, type Settle, type WaitingPlace } from "./pool.ts";
 import type { UpstreamRequest, UpstreamTarget } from "./upstream.ts";
 
 const PROTOCOLS = ["h2"];
@@ -34,6 +34,12 @@ export class Http2Pool implements Pool, StreamSource, SessionOwner {
 
   get empty(): boolean {
     return this.#all.size === 0 && this.#dials.size === 0;
+  }
+
+  get connections(): Connections {
+    let active = 0;
+    for (const connection of this.#all) if (connection.active > 0) active++;
+    return { active, idle: this.#all.size - active };
   }
 
   send(request: UpstreamRequest, settle: Settle): void {

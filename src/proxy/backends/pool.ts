@@ -26,9 +26,16 @@ export interface Settle {
   reject(error: Error): void;
 }
 
+/** How many connections are open: active ones serve a request, idle ones wait for one. */
+export interface Connections {
+  readonly active: number;
+  readonly idle: number;
+}
+
 export interface Pool {
   /** No connection is open or being opened. */
   readonly empty: boolean;
+  readonly connections: Connections;
   send(request: UpstreamRequest, settle: Settle): void;
   /** Takes over a socket whose handshake is done. */
   adopt(socket: Socket): void;

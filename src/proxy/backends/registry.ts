@@ -15,8 +15,11 @@ import type { Logger } from "../../lib/log.ts";
 import type { SharedSlots } from "../../lib/shared-slots.ts";
 import { ProxyError, type ProxyErrorCode } from "../errors.ts";
 import { createLlmHandler } from "../llm/handler.ts";
+import type { BackendMeter } from "../../telemetry/metrics.ts";
+import type { OutboundSubtype } from "../outbound.ts";
 import type { CompiledPolicy, PolicySet } from "../pipeline/policy-set.ts";
 import { SessionKey } from "./affinity.ts";
+import { backendName } from "./backend-name.ts";
 import type { Circumstances } from "./choice.ts";
 import { connectionOf } from "./connection.ts";
 import { dumpOf, type EndpointDump } from "./endpoint-dump.ts";
@@ -80,6 +83,8 @@ export interface RegistryOptions extends Circumstances {
   readonly slots: SharedSlots;
   readonly whereabouts: Whereabouts;
   readonly identities: IdentitySource;
+  /** Counts the calls of a backend; undefined: nobody does. @param name as requests know it */
+  readonly meterOf?: ((name: string, subtype: OutboundSubtype) => BackendMeter) | undefined;
 }
 
 export class BackendRegistry {
@@ -188,7 +193,7 @@ export class BackendRegistry {
 
   #build(key: string, outer: BackendSlot["outer"]): Pick<BackendSlot, "info" | "handler"> {
     const message = this.#backends.get(key);
-    const name = key.startsWith("backend/") ? key.slice("backend/".length) : key;
+    const name = backendName(key);
     if (message === undefined)
       return { info: { name, type: "unknown", protocol: "http" }, handler: refusing("backend_invalid", key) };
     const type = message.kind.case ?? "unknown";
@@ -226,9 +231,10 @@ export class BackendRegistry {
   }
 
   #deps(message: Backend, outer: BackendSlot["outer"]): BackendDeps {
-    const { log, upstream, policies, expression, random, nowMs, identities } = this.#options;
+    const { log, upstream, policies, expression, random, nowMs, identities, meterOf } = this.#options;
     const { key } = message;
     return {
+      meter: meterOf?.(backendName(key), message.kind.case === "ai" ? "Llm" : "Http"),
       owner: key,
       expression,
       random,

@@ -4,6 +4,7 @@ import type { HeaderList } from "../../lib/header-list.ts";
 import type { Body, BodyStream } from "../pipeline/body.ts";
 import type { Abortable, Tunnel } from "../pipeline/exchange.ts";
 import type { Connection } from "./connection.ts";
+import type { Connections } from "./pool.ts";
 
 /** Where to connect, and how. One pool per distinct target. */
 export interface UpstreamTarget extends Connection {
@@ -59,5 +60,7 @@ export interface Upstream {
   retire(owner: string): void;
   /** Connections that were made with a former workload identity take no new request, as with `retire`. */
   identityChanged(): void;
+  /** By the key of the backend; where two lead to one place, by that of the first. Connections of `open` are not among them. */
+  connections(): ReadonlyMap<string, Connections>;
   close(): void;
 }

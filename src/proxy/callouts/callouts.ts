@@ -50,6 +50,8 @@ export interface CalloutsOptions {
   /** The endpoint of a Backend to call now. @throws ProxyError backend_invalid, endpoint_unavailable */
   readonly callee: (backendKey: string) => Callee;
   readonly identities?: IdentitySource;
+  /** Hears how long a call took; undefined: nobody wants to know. */
+  readonly onCalled?: ((subtype: OutboundSubtype, seconds: number) => void) | undefined;
 }
 
 export interface Callouts {
@@ -106,7 +108,7 @@ class ServiceCallout implements Callout {
     const timeoutMs = http?.requestTimeoutMs || this.#options.timeoutMs;
     const definition = definitionOf(method);
     const span = this.#traced(caller, grpcName(definition.path), metadata);
-    const call = { metadata, timeoutMs, caller, settle: begin() };
+    const call = { metadata, timeoutMs, caller, settle: this.#begin(begin) };
     try {
       const answer = await callUnary(channel, definition, message, call);
       endGrpcSpan(span);
@@ -129,7 +131,7 @@ class ServiceCallout implements Callout {
     const patienceMs = http?.requestTimeoutMs || undefined;
     const definition = definitionOf(method);
     const span = this.#traced(caller, grpcName(definition.path), metadata);
-    return openStream(channel, definition, untyped, { metadata, caller, patienceMs, settle: begin(), span });
+    return openStream(channel, definition, untyped, { metadata, caller, patienceMs, settle: this.#begin(begin), span });
   }
 
   async http(request: CalloutRequest, caller: Caller): Promise<CalloutAnswer> {
@@ -151,7 +153,7 @@ class ServiceCallout implements Callout {
       timeoutCode: "backend_timeout" as const,
       abort: caller,
     };
-    const settle = begin();
+    const settle = this.#begin(begin);
     const span = this.#traced(caller, `${method} ${withPort(authority, target.port)}`, headers);
     span?.note("http.method", method);
     span?.note("http.host", request.authority ?? authority);
@@ -174,6 +176,15 @@ class ServiceCallout implements Callout {
     }
   }
 
+  /** @returns what is told once, at the end of the call */
+  #begin(begin: Callee["begin"]): (healthy: boolean | undefined) => void {
+    const { onCalled } = this.#options;
+    const settle = begin();
+    if (onCalled === undefined) return settle;
+    const call = new MeasuredCall(settle, onCalled.bind(undefined, this.#subtype));
+    return call.settle.bind(call);
+  }
+
   #traced({ trace }: Caller, name: string, carrier: Carrier): OutboundSpan | undefined {
     return trace?.begin({ kind: "Policy", subtype: this.#subtype, name }, carrier);
   }
@@ -185,6 +196,23 @@ class ServiceCallout implements Callout {
     } catch (error) {
       throw error instanceof ProxyError ? failedCall(error) : error;
     }
+  }
+}
+
+/** A call whose time is counted when it ends. */
+class MeasuredCall {
+  readonly #startedAtMs: number = performance.now();
+  readonly #settle: (healthy: boolean | undefined) => void;
+  readonly #count: (seconds: number) => void;
+
+  constructor(settle: (healthy: boolean | undefined) => void, count: (seconds: number) => void) {
+    this.#settle = settle;
+    this.#count = count;
+  }
+
+  settle(healthy: boolean | undefined): void {
+    this.#settle(healthy);
+    this.#count((performance.now() - this.#startedAtMs) / 1000);
   }
 }
 

@@ -6,6 +6,7 @@ import { Protocol, type ProxyProtocol } from "../../../generated/proto/gwproxy/c
 import { ConfigError } from "../../lib/errors.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/log.ts";
+import type { ConnectionMeter } from "../../telemetry/metrics.ts";
 import { ProxyError } from "../errors.ts";
 import type { Announced, Announcement } from "./announced.ts";
 import { readConnect } from "./connect-head.ts";
@@ -33,6 +34,7 @@ export interface AcceptorParts {
   readonly http1: Engine;
   readonly http2: Engine;
   readonly tcp: TcpEngine;
+  readonly meter?: ConnectionMeter | undefined;
   /** The Bind of the same Gateway that listens on the port. */
   readonly bindOf: (port: number) => Acceptor | undefined;
 }
@@ -122,7 +124,7 @@ function takeHeader(
 }
 
 function unwrapperOf(protocol: Protocol, parts: AcceptorParts): (socket: Socket) => void {
-  const { log, clock, tls, frontend, http1, http2 } = parts;
+  const { log, clock, tls, frontend, http1, http2, meter } = parts;
   switch (protocol) {
     case Protocol.HTTP:
       return (socket) => {
@@ -134,12 +136,12 @@ function unwrapperOf(protocol: Protocol, parts: AcceptorParts): (socket: Socket)
         const serverName = (socket.servername || "").toLowerCase();
         parts.secured.add(socket, serverName, (socket.alpnProtocol === "h2" ? http2 : http1).take(socket), tls());
       };
-      const layer = new TlsLayer({ log, clock, tls, protocols: ["h2", "http/1.1"], alerts: true, onSecure });
+      const layer = new TlsLayer({ log, clock, tls, protocols: ["h2", "http/1.1"], alerts: true, meter, onSecure });
       return (socket) => layer.accept(socket);
     }
     case Protocol.TLS: {
       const onSecure = (socket: TLSSocket): void => takeSecured(socket, (socket.servername || "").toLowerCase(), parts);
-      const layer = new TlsLayer({ log, clock, tls, protocols: [], alerts: false, onSecure });
+      const layer = new TlsLayer({ log, clock, tls, protocols: [], alerts: false, meter, onSecure });
       return (socket) => layer.accept(socket, (serverName) => passOn(socket, serverName, parts));
     }
     case Protocol.TCP:

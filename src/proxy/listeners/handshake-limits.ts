@@ -6,9 +6,15 @@ import type { Socket } from "node:net";
 import type { Clock } from "../../lib/clock.ts";
 import { keyOf } from "./announced.ts";
 
+interface Handshake {
+  readonly cancel: () => void;
+  /** performance.now() */
+  readonly beganAtMs: number;
+}
+
 export class HandshakeLimits {
   readonly #clock: Clock;
-  readonly #running = new Map<string, () => void>();
+  readonly #running = new Map<string, Handshake>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -18,18 +24,21 @@ export class HandshakeLimits {
   begin(socket: Socket, limitMs: number): void {
     const key = keyOf(socket);
     const cancel = this.#clock.after(limitMs, () => socket.destroy());
-    this.#running.set(key, cancel);
+    const running = { cancel, beganAtMs: performance.now() };
+    this.#running.set(key, running);
     socket.on("close", () => {
       cancel();
       // A client may come again from the same port at once.
-      if (this.#running.get(key) === cancel) this.#running.delete(key);
+      if (this.#running.get(key) === running) this.#running.delete(key);
     });
   }
 
-  /** @param socket that `begin` was told, or the secure one over it */
-  end(socket: Socket): void {
+  /** @param socket that `begin` was told, or the secure one over it @returns how long it took */
+  end(socket: Socket): number | undefined {
     const key = keyOf(socket);
-    this.#running.get(key)?.();
+    const running = this.#running.get(key);
+    running?.cancel();
     this.#running.delete(key);
+    return running === undefined ? undefined : performance.now() - running.beganAtMs;
   }
 }

@@ -16,6 +16,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { ConfigError, messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
+import type { ConnectionMeter } from "../../telemetry/metrics.ts";
 import { helloOf, type Hello } from "./client-hello.ts";
 import { lookAhead } from "./first-bytes.ts";
 import { HandshakeLimits } from "./handshake-limits.ts";
@@ -105,6 +106,7 @@ export interface TlsLayerOptions {
   readonly protocols: readonly string[];
   /** Whether a client that gets no handshake hears why. Routes of bytes say nothing: the Gateway API wants the end alone. */
   readonly alerts: boolean;
+  readonly meter?: Pick<ConnectionMeter, "secured"> | undefined;
   readonly onSecure: (socket: TLSSocket) => void;
 }
 
@@ -173,7 +175,7 @@ export class TlsLayer {
   }
 
   #createServer(tls: BindTls, choice: TlsChoiceOptions, standard: Standard, clients: ClientCertificates): Server {
-    const { log, onSecure } = this.#options;
+    const { log, meter, onSecure } = this.#options;
     const limits = this.#limits;
     // What is not ours to speak is not ours to agree on.
     const protocols = this.#options.protocols.length === 0 ? [] : (tls.protocols ?? this.#options.protocols);
@@ -195,7 +197,8 @@ export class TlsLayer {
       socket.destroy();
     });
     server.on("secureConnection", (socket) => {
-      limits.end(socket);
+      const tookMs = limits.end(socket);
+      if (tookMs !== undefined) meter?.secured(tookMs / 1000);
       const name = (socket.servername || "").toLowerCase();
       const reason = tls.find(name)?.refusal?.(socket);
       if (reason === undefined) return onSecure(socket);

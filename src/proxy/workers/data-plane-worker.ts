@@ -7,6 +7,7 @@ import { collectWhenIdle } from "../../lib/collect-when-idle.ts";
 import { createLogger, parseLogFilter } from "../../lib/log.ts";
 import { createAccessLog, lineLevel } from "../../telemetry/access-log.ts";
 import { createMetrics } from "../../telemetry/metrics.ts";
+import { tellThread } from "../../telemetry/process-readings.ts";
 import { createProxy } from "../proxy.ts";
 import { Channel } from "./channel.ts";
 import {
@@ -56,6 +57,7 @@ const main = new Channel<MainProtocol, WorkerProtocol>(parentPort, {
 });
 const log = createLogger(filter, (line) => void main.ask("lines", line));
 const metrics = createMetrics(settings.version);
+tellThread(metrics, String(settings.thread));
 let batches = 0;
 let resume: (() => void) | undefined;
 const accessLog = createAccessLog({

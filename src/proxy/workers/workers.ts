@@ -16,6 +16,7 @@ import type { EndpointDump } from "../backends/endpoint-dump.ts";
 import type { OpenListener } from "../binds.ts";
 import type { Proxy, ProxyState } from "../proxy.ts";
 import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
+import { healthReadings } from "../record-readings.ts";
 import { PortDesk } from "./port-desk.ts";
 import { encodeUpdate, type EncodedUpdate } from "./protocol.ts";
 import { allocateShared, openShared, type SharedState } from "./shared-state.ts";
@@ -120,9 +121,7 @@ class WorkerPool implements Workers {
           counted: (counted) => void metrics?.add(counted),
         },
       );
-    metrics?.reading("endpoint_health", () =>
-      this.#endpoints.map(({ backend, endpoint, health }) => ({ values: [backend, endpoint], value: health })),
-    );
+    metrics?.reading("endpoint_health", () => healthReadings(this.#endpoints));
     const backoffs = Array.from({ length: count }, () =>
       createBackoff({ initialMs: FIRST_WAIT_MS, maxMs: LONGEST_WAIT_MS }),
     );

@@ -40,6 +40,15 @@ export interface XdsClientOptions {
    */
   readonly apply: (update: ResourceUpdate) => Promise<ApplyResult>;
   readonly backoff?: BackoffOptions;
+  /** Counts what comes. */
+  readonly meter?: StreamMeter;
+}
+
+export interface StreamMeter {
+  /** @param bytes as it came */
+  message(typeUrl: string, bytes: number): void;
+  /** A stream could not be opened, broke, or was ended by the controller. What `stop` ends is not told. */
+  ended(reason: "ConnectionError" | "Error" | "Complete"): void;
 }
 
 export interface XdsClient {
@@ -63,6 +72,8 @@ export function createXdsClient(options: XdsClientOptions): XdsClient {
   const stopping = new AbortController();
   const ready = Promise.withResolvers<void>();
   let connected = false;
+  /** The stream has brought something. */
+  let heard = false;
   let running: Promise<void> | undefined;
 
   const connect = async (): Promise<void> => {
@@ -73,6 +84,10 @@ export function createXdsClient(options: XdsClientOptions): XdsClient {
         node,
         store,
         signal: stopping.signal,
+        onMessage(typeUrl, bytes) {
+          heard = true;
+          options.meter?.message(typeUrl, bytes);
+        },
         onState() {
           if (!connected) options.log.info("following the controller", { address: target.authority });
           connected = true;
@@ -88,12 +103,16 @@ export function createXdsClient(options: XdsClientOptions): XdsClient {
   const run = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       let reason = "the controller closed the stream";
+      let end: Parameters<StreamMeter["ended"]>[0] = "Complete";
+      heard = false;
       try {
         await connect();
       } catch (error) {
         reason = messageOf(error);
+        end = heard ? "Error" : "ConnectionError";
       }
       if (stopping.signal.aborted) return;
+      options.meter?.ended(end);
       const waitMs = Math.round(backoff.next());
       options.log.warn("the controller is out of reach", { address: target.authority, reason, waitMs });
       // Rejects only when the wait is cut short by stop(), and the loop ends then.
@@ -120,17 +139,18 @@ interface StreamContext {
   readonly node: Node;
   readonly store: Store;
   readonly signal: AbortSignal;
+  readonly onMessage: StreamMeter["message"];
   readonly onState: () => void;
 }
 
 /** Opens a stream and stays until it is over and nothing is being applied. @throws ServiceError why it ended */
-async function runStream({ options, target, node, store, signal, onState }: StreamContext): Promise<void> {
+async function runStream({ options, target, node, store, signal, onMessage, onState }: StreamContext): Promise<void> {
   const { log, apply, token } = options;
   const metadata = new Metadata();
   if (token !== undefined) metadata.set("authorization", `Bearer ${await token()}`);
   if (signal.aborted) return;
   const client = new Client(target.authority, target.credentials, CHANNEL_OPTIONS);
-  const stream = openStream(client, metadata);
+  const stream = openStream(client, metadata, onMessage);
   const session = new ClientSession({
     node,
     store,
@@ -167,14 +187,15 @@ const CHANNEL_OPTIONS = {
   "grpc.enable_retries": 0,
 };
 
-function openStream(client: Client, metadata: Metadata): Stream {
+function openStream(client: Client, metadata: Metadata, onMessage: StreamMeter["message"]): Stream {
   const method = methodDefinition(AggregatedDiscoveryService.method.deltaAggregatedResources);
-  const stream = client.makeBidiStreamRequest(
-    method.path,
-    method.requestSerialize,
-    method.responseDeserialize,
-    metadata,
-  );
+  const read = (bytes: Buffer): DeltaDiscoveryResponse => {
+    // The descriptor fixes the type.
+    const message = method.responseDeserialize(bytes) as DeltaDiscoveryResponse;
+    onMessage(message.typeUrl, bytes.length);
+    return message;
+  };
+  const stream = client.makeBidiStreamRequest(method.path, method.requestSerialize, read, metadata);
   // The descriptor fixes both message types; the generic adapter knows them only as Message.
   return stream as unknown as Stream;
 }
