@@ -200,7 +200,7 @@ export function createProxy(options: ProxyOptions): Proxy {
       await binds.drain();
       // What was on the sockets hears of their end a turn later.
       await new Promise(setImmediate);
-      await exporters.flush();
+      await exporters.end();
       close();
     },
     close,

@@ -11,9 +11,8 @@ import { Envelope } from "../../telemetry/otlp/encode.ts";
 import { Exporter, type ExporterOptions } from "../../telemetry/otlp/exporter.ts";
 import { withNamed, type Resource } from "../../telemetry/otlp/resource.ts";
 import type { LogSink, SpanSink } from "../../telemetry/otlp/sinks.ts";
-import type { Callout } from "../callouts/callout.ts";
 import type { Callouts } from "../callouts/callouts.ts";
-import { transportOf, type Signal } from "./otlp-transport.ts";
+import { OpenCalls, transportOf, type Signal } from "./otlp-transport.ts";
 
 export interface ExportersOptions {
   readonly log: Logger;
@@ -45,6 +44,8 @@ const TRACES: Signal<typeof TraceService.method.export.input, typeof TraceServic
   }),
 };
 
+type Way = Parameters<typeof transportOf>[2];
+
 type Kind = Pick<ExporterOptions, "envelope" | "delayMs"> & { readonly signal: "logs" | "traces" };
 
 export class Exporters {
@@ -53,6 +54,7 @@ export class Exporters {
   readonly #made = new WeakMap<OtlpEndpoint, Map<string, Exporter>>();
   /** Those with something to send. */
   readonly #busy = new Set<Exporter>();
+  readonly #calls = new OpenCalls();
 
   constructor(options: ExportersOptions) {
     this.#options = options;
@@ -62,29 +64,31 @@ export class Exporters {
   logs(endpoint: OtlpEndpoint): LogSink {
     const envelope = new Envelope(this.#options.resource, "gwproxy.access");
     const kind = { signal: "logs", delayMs: LOG_DELAY_MS, envelope } as const;
-    return this.#find(endpoint, kind, (callout) => transportOf(endpoint, callout, LOGS));
+    return this.#find(endpoint, kind, (way) => transportOf(endpoint, LOGS, way));
   }
 
   /** The same for the same message and attributes. @param named of the data plane, beside what it says of itself */
   spans(endpoint: OtlpEndpoint, named: Resource): SpanSink {
     const envelope = new Envelope(withNamed(this.#options.resource, named), "gwproxy.tracing");
     const kind = { signal: "traces", delayMs: SPAN_DELAY_MS, envelope } as const;
-    return this.#find(endpoint, kind, (callout) => transportOf(endpoint, callout, TRACES));
+    return this.#find(endpoint, kind, (way) => transportOf(endpoint, TRACES, way));
   }
 
-  /** Sends what there is, for at most five seconds. */
-  async flush(): Promise<void> {
+  /** Sends what there is, for at most five seconds, and ends. */
+  async end(): Promise<void> {
     await Promise.all(Array.from(this.#busy, (exporter) => exporter.flush(FLUSH_MS)));
+    // One that hangs would keep the process for as long as it may take.
+    this.#calls.abort();
   }
 
-  #find(endpoint: OtlpEndpoint, kind: Kind, sendBy: (callout: Callout) => ExporterOptions["send"]): Exporter {
+  #find(endpoint: OtlpEndpoint, kind: Kind, sendBy: (way: Way) => ExporterOptions["send"]): Exporter {
     let made = this.#made.get(endpoint);
     if (made === undefined) this.#made.set(endpoint, (made = new Map()));
     const { key } = kind.envelope;
     let exporter = made.get(key);
     if (exporter === undefined) {
       const callout = this.#options.callouts.open(endpoint.service, "Otlp", EXPORT_TIMEOUT_MS);
-      made.set(key, (exporter = this.#make(endpoint, kind, sendBy(callout))));
+      made.set(key, (exporter = this.#make(endpoint, kind, sendBy({ callout, calls: this.#calls }))));
     }
     return exporter;
   }

@@ -14,6 +14,7 @@ import type { Sent } from "../../telemetry/otlp/exporter.ts";
 import { retryAfterMs } from "../backends/rate-limit-hint.ts";
 import { CalloutError, type Callout, type CalloutAnswer, type Caller } from "../callouts/callout.ts";
 import { ProxyError } from "../errors.ts";
+import type { Abortable } from "../pipeline/exchange.ts";
 
 /** One kind of record: how a collector is called with it, and how many of them its answer refuses. */
 export interface Signal<I extends DescMessage, O extends DescMessage> {
@@ -21,25 +22,54 @@ export interface Signal<I extends DescMessage, O extends DescMessage> {
   readonly rejectedOf: (answer: MessageShape<O>) => { readonly rejected: bigint; readonly message: string };
 }
 
-/** No exchange: a call ends by its own limit. */
-const NOBODY: Caller = { onAbort: () => undefined };
 const HEADERS = ["content-type", "application/x-protobuf"];
 /** Beside these no status means that the same request can be taken another time. */
 const LATER_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const DETAILS = "grpc-status-details-bin";
 
+/** Calls of collectors that are under way: no exchange ends them. */
+export class OpenCalls {
+  readonly #calls = new Set<OpenCall>();
+
+  async during<T>(work: (caller: Caller) => Promise<T>): Promise<T> {
+    const call = new OpenCall();
+    this.#calls.add(call);
+    try {
+      return await work(call);
+    } finally {
+      this.#calls.delete(call);
+    }
+  }
+
+  abort(): void {
+    for (const call of this.#calls) call.abort(new CalloutError("the data plane ends"));
+  }
+}
+
+class OpenCall implements Caller {
+  readonly #targets: Abortable[] = [];
+
+  onAbort(target: Abortable): void {
+    this.#targets.push(target);
+  }
+
+  abort(error: Error): void {
+    for (const target of this.#targets) target.abort(error);
+  }
+}
+
 /** @returns one try */
 export function transportOf<I extends DescMessage, O extends DescMessage>(
   { http, path }: Pick<OtlpEndpoint, "http" | "path">,
-  callout: Callout,
   signal: Signal<I, O>,
+  { callout, calls }: { readonly callout: Callout; readonly calls: OpenCalls },
 ): (request: Buffer) => Promise<Sent> {
   const send = http
-    ? async (request: Buffer) => answered(await callout.http(post(path, request), NOBODY), signal)
-    : async (request: Buffer) => taken(await callout.unary(signal.method, request, NOBODY), signal);
+    ? async (request: Buffer, caller: Caller) => answered(await callout.http(post(path, request), caller), signal)
+    : async (request: Buffer, caller: Caller) => taken(await callout.unary(signal.method, request, caller), signal);
   return async (request) => {
     try {
-      return await send(request);
+      return await calls.during((caller) => send(request, caller));
     } catch (error) {
       return failed(error);
     }

@@ -118,7 +118,7 @@ for (const { name, http, start, busy, refusals, asks } of TRANSPORTS) {
     add(sink);
     add(sink);
     await clock.advance(1000);
-    await exporters.flush();
+    await exporters.end();
     assert.deepEqual(collector.seen, [2]);
     assert.equal(dropped.logs, 0);
     assert.equal(collector.headers[0]?.["traceparent"], undefined);
@@ -133,7 +133,7 @@ for (const { name, http, start, busy, refusals, asks } of TRANSPORTS) {
       await settles(() => clock.waiting().length > 0);
       await clock.advance(5000);
     }
-    await exporters.flush();
+    await exporters.end();
     assert.deepEqual(
       collector.seen,
       Array.from({ length: busy.length + 1 }, () => 1),
@@ -162,7 +162,7 @@ for (const { name, http, start, busy, refusals, asks } of TRANSPORTS) {
     await settles(() => clock.waiting().length > 0);
     assert.deepEqual(clock.waiting(), [7000]);
     await clock.advance(7000);
-    await exporters.flush();
+    await exporters.end();
     assert.equal(collector.seen.length, 2);
   });
 
@@ -192,7 +192,7 @@ test("an answer over HTTP that is no message of OTLP is taken by its status", as
   const collector = await startHttpCollector(t, () => ({ code: 200 }));
   add(exporters.logs(endpointOf(collector.port, true)));
   await clock.advance(1000);
-  await exporters.flush();
+  await exporters.end();
   assert.equal(collector.seen.length, 1);
   assert.equal(dropped.logs, 0);
 });
