@@ -38,10 +38,12 @@ export class SecretReader {
 
   /** @returns the entries, or what is wrong with the reference */
   secret(ref: LocalSecretRef): Entries | string {
-    if ((ref.group ?? "") !== "" || ((ref.kind ?? "") !== "" && ref.kind !== "Secret"))
-      return `unsupported credential kind ${ref.kind ?? ""} of group "${ref.group ?? ""}"`;
-    const secret = this.#read.get(this.#collections.secrets, `${this.#namespace}/${ref.name}`);
-    return secret === undefined ? `Secret ${this.#namespace}/${ref.name} not found` : entriesOfSecret(secret);
+    // The name is looked at in every case: a field that nobody reads is taken for one that this version does not know.
+    const { name, group = "", kind = "" } = ref;
+    if (group !== "" || (kind !== "" && kind !== "Secret"))
+      return `unsupported credential kind ${kind} of group "${group}"`;
+    const secret = this.#read.get(this.#collections.secrets, `${this.#namespace}/${name}`);
+    return secret === undefined ? `Secret ${this.#namespace}/${name} not found` : entriesOfSecret(secret);
   }
 
   /** @returns the text in an object, or what is wrong */
