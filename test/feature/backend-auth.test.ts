@@ -1,6 +1,7 @@
 /** Credentials for upstreams, set inline on a GwBackend and by a GwPolicy. */
 import assert from "node:assert/strict";
 import { echoed, startEcho, type Echoed } from "../support/echo.ts";
+import { FOREIGN, namesForeign } from "../support/foreign-secret.ts";
 import {
   documents,
   GATEWAY,
@@ -81,6 +82,19 @@ for (const place of [INLINE, ATTACHED]) {
     const gateway = await serve(context, place, "{secretRef: {name: provider, key: token}}", SECRET);
     assert.equal((await seen(gateway)).headers["authorization"], "Bearer of-another-entry");
   });
+
+  prove(
+    [field("secretRef.group"), field("secretRef.kind")],
+    `a Secret does not stand in for a credential of a kind that nobody knows ${on}`,
+    async (context) => {
+      const gateway = await serve(context, place, `{secretRef: {name: provider, ${FOREIGN}}}`, SECRET);
+      const { status, body } = await call(gateway.url(), FROM_CLIENT);
+      // The backend is not served, or the upstream is to refuse what is empty.
+      if (place === INLINE) assert.equal(status, 500);
+      else assert.equal(echoed(body).headers["authorization"], "Bearer");
+      namesForeign(gateway);
+    },
+  );
 
   prove(
     [field("location.header.name"), field("location.header.prefix")],

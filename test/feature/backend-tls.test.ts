@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { createAuthority } from "../../src/lib/x509.ts";
+import { FOREIGN, namesForeign } from "../support/foreign-secret.ts";
 import {
   documents,
   GATEWAY,
@@ -182,6 +183,22 @@ for (const place of PLACES) {
       assert.equal((await handshake(gateway, "shown")).client, "gwproxy client");
       assert.equal((await handshake(gateway, "own")).client, "gwproxy client");
       await refuses(gateway, "missing");
+    },
+  );
+
+  prove(
+    ["group", "kind"].map((each) => field(`mtlsCertificateRef[].${each}`)),
+    `a Secret does not stand in for a client certificate of a kind that nobody knows ${on}`,
+    async (context) => {
+      const upstream = await startTlsUpstream(context, ["127.0.0.1"], { requestCert: true, rejectUnauthorized: false });
+      const client = createSelfSigned("gwproxy client");
+      const secret = pemObject("Secret", "client", { "tls.crt": client.certificate, "tls.key": client.key });
+      const block = { foreign: `{mtlsCertificateRef: [{name: client, ${FOREIGN}}], ${TRUST}}`, sound: `{${TRUST}}` };
+      const gateway = await serve(context, place, upstream)(block, secret);
+      const closed = place.prefix.startsWith("GwBackend") ? 500 : 503;
+      assert.equal((await call(`${gateway.url()}/foreign`)).status, closed);
+      await handshake(gateway, "sound");
+      namesForeign(gateway);
     },
   );
 

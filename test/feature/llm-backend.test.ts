@@ -1,6 +1,7 @@
 /** GwBackend spec.ai through real sockets: what reaches the provider, for a single provider and for one of a group. */
 import assert from "node:assert/strict";
 import { echoed, startEcho, type Echo, type Echoed } from "../support/echo.ts";
+import { FOREIGN, namesForeign } from "../support/foreign-secret.ts";
 import { documents, GATEWAY, route, routePolicy, startGateway, type TestGateway } from "../support/gateway.ts";
 import { type Answer, call } from "../support/http.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
@@ -199,6 +200,18 @@ prove(`${AUTH}.key`, "a member presents its own key, which beats that of the bac
   const gateway = await withAuth(context, echo.port, "{key: of-the-member}", backend);
   assert.equal((await received(gateway)).headers["authorization"], "Bearer of-the-member");
 });
+
+prove(
+  [`${AUTH}.secretRef.group`, `${AUTH}.secretRef.kind`],
+  "a Secret does not stand in for a member's credential of a kind that nobody knows",
+  async (context) => {
+    const echo = await startEcho(context);
+    const secret = "{apiVersion: v1, kind: Secret, metadata: {name: keys}, stringData: {Authorization: of-the-secret}}";
+    const gateway = await withAuth(context, echo.port, `{secretRef: {name: keys, ${FOREIGN}}}`, secret);
+    assert.equal((await received(gateway)).headers["authorization"], "Bearer");
+    namesForeign(gateway);
+  },
+);
 
 prove(
   [`${AUTH}.secretRef.name`, `${AUTH}.secretRef.key`],

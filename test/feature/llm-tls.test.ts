@@ -1,23 +1,13 @@
 /** TLS towards one member of a group of LLM providers, against a real TLS server. */
 import assert from "node:assert/strict";
-import { documents, GATEWAY, route, startGateway, type TestGateway } from "../support/gateway.ts";
+import { FOREIGN, namesForeign } from "../support/foreign-secret.ts";
+import { documents, GATEWAY, pemObject, route, startGateway, type TestGateway } from "../support/gateway.ts";
 import { type Answer, call } from "../support/http.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 import { createSelfSigned, startTlsUpstream, type Handshake, type TlsUpstream } from "../support/tls-upstream.ts";
 
 const field = (name: string): string => `GwBackend spec.ai.groups[].providers[].policies.tls.${name}`;
 const TRUST = "caCertificateRefs: [{name: trusted}]";
-
-function entries(kind: "ConfigMap" | "Secret", name: string, values: Readonly<Record<string, string>>): string {
-  const data = Object.entries(values).map(([key, pem]) => `  ${key}: |\n    ${pem.trim().replaceAll("\n", "\n    ")}`);
-  return [
-    `apiVersion: v1`,
-    `kind: ${kind}`,
-    `metadata: {name: ${name}}`,
-    kind === "Secret" ? "stringData:" : "data:",
-    ...data,
-  ].join("\n");
-}
 
 /** One route per block, at /name. @param blocks of `tls` as YAML flow */
 function serve(
@@ -38,7 +28,7 @@ spec:
   );
   return startGateway(
     context,
-    documents(GATEWAY, entries("ConfigMap", "trusted", { "ca.crt": authority }), ...objects, ...more),
+    documents(GATEWAY, pemObject("ConfigMap", "trusted", { "ca.crt": authority }), ...objects, ...more),
   );
 }
 
@@ -62,7 +52,7 @@ prove(
   "the authority that a member names is trusted, and by default those of the system",
   async (context) => {
     const upstream = await startTlsUpstream(context, ["127.0.0.1"]);
-    const secret = entries("Secret", "bundle", { "upstream.pem": upstream.authority });
+    const secret = pemObject("Secret", "bundle", { "upstream.pem": upstream.authority });
     const blocks = { good: "{caCertificateRefs: [{kind: Secret, name: bundle, key: upstream.pem}]}", system: "{}" };
     const gateway = await serve(context, upstream, blocks, secret);
     await handshake(gateway, "good");
@@ -107,12 +97,27 @@ prove(field("mtlsCertificateRef[].name"), "a member that demands a client certif
   const client = createSelfSigned("gwproxy client");
   const demanding = { requestCert: true, rejectUnauthorized: true, ca: client.certificate };
   const upstream = await startTlsUpstream(context, ["127.0.0.1"], demanding);
-  const secret = entries("Secret", "client", { "tls.crt": client.certificate, "tls.key": client.key });
+  const secret = pemObject("Secret", "client", { "tls.crt": client.certificate, "tls.key": client.key });
   const blocks = { shown: `{mtlsCertificateRef: [{name: client}], ${TRUST}}`, missing: `{${TRUST}}` };
   const gateway = await serve(context, upstream, blocks, secret);
   assert.equal((await handshake(gateway, "shown")).client, "gwproxy client");
   await refuses(gateway, "missing");
 });
+
+prove(
+  ["group", "kind"].map((each) => field(`mtlsCertificateRef[].${each}`)),
+  "a Secret does not stand in for a member's client certificate of a kind that nobody knows",
+  async (context) => {
+    const upstream = await startTlsUpstream(context, ["127.0.0.1"], { requestCert: true, rejectUnauthorized: false });
+    const client = createSelfSigned("gwproxy client");
+    const secret = pemObject("Secret", "client", { "tls.crt": client.certificate, "tls.key": client.key });
+    const blocks = { foreign: `{mtlsCertificateRef: [{name: client, ${FOREIGN}}], ${TRUST}}`, sound: `{${TRUST}}` };
+    const gateway = await serve(context, upstream, blocks, secret);
+    await refuses(gateway, "foreign");
+    await handshake(gateway, "sound");
+    namesForeign(gateway);
+  },
+);
 
 prove(field("alpnProtocols[]"), "a member is offered the listed protocols", async (context) => {
   const upstream = await startTlsUpstream(context, ["127.0.0.1"]);
