@@ -48,9 +48,10 @@ test: install testbed ## Run the tests: unit, feature and against a real API ser
 	node --import tsx --test --test-concurrency=2 --test-timeout=300000 $(TESTS)
 	$(MAKE) fields-check
 
-test-slow: install testbed ## The slow lane, which needs root, Java and Maven too: the whole ledger, Keycloak, a node, sieges, 2,000 generated objects of each kind, 40,000 expressions, conformance
+test-slow: install testbed ## The slow lane, which needs root, Java and Maven too: the whole ledger, Keycloak, SPIRE, a node, sieges, 2,000 generated objects of each kind, 40,000 expressions, conformance
 	bash test/testbed/build.sh node
 	bash test/testbed/build.sh conformance
+	bash test/testbed/build.sh spire
 	node test/fields/main.ts --check --all
 	node --import tsx --test --test-timeout=600000 'test/slow/**/*.test.ts'
 	GWPROXY_OBJECTS=2000 node --import tsx --test test/cluster/properties.test.ts

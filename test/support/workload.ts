@@ -18,8 +18,8 @@ export interface Asked {
 /** @returns its port */
 export async function startWorkload(
   context: Pick<ProofContext, "after">,
-  svid: Svid,
-  clients: readonly Authority[],
+  svid: Pick<Svid, "certificate" | "privateKey">,
+  clients: readonly Pick<Authority, "certificate">[],
 ): Promise<number> {
   const server = createServer({
     cert: svid.certificate,

@@ -3,9 +3,9 @@
 # holds them. What is there already is kept; --print only prints. Parts: kubernetes (the default: etcd, kube-apiserver,
 # kubectl), node (beside them: kube-controller-manager, kube-scheduler, kubelet, kube-proxy, pause), conformance (the
 # Gateway API suite and its echo server), services (ratelimit, redis, ext: what policies call), telemetry (an OpenTelemetry
-# collector) and protocols (h2spec and the client and server of gRPC's interoperability cases). The cache of kubernetes
-# and node is $GWPROXY_TESTBED, or a folder named after the versions under ~/.cache; the others are named after their
-# sums. Needs: go, and some minutes the first time.
+# collector), protocols (h2spec and the client and server of gRPC's interoperability cases) and spire (SPIRE's server and
+# agent; needs a C compiler too). The cache of kubernetes and node is $GWPROXY_TESTBED, or a folder named after the
+# versions under ~/.cache; the others are named after their sums. Needs: go, and some minutes the first time.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -26,7 +26,7 @@ build() { # NAME MODULE_FOLDER LINKER_FLAGS PACKAGE [GO_COMMAND]
   local began=$SECONDS unfinished="$bin/.$1.$$" compiler
   echo "testbed: building $1, this happens once ..." >&2
   # shellcheck disable=SC2086 # the command is of several words
-  (cd "$here/$2" && CGO_ENABLED=0 exec go ${5:-build} -mod=readonly -ldflags "$3" -o "$unfinished" "$4") &
+  (cd "$here/$2" && CGO_ENABLED=$cgo exec go ${5:-build} -mod=readonly -ldflags "$3" -o "$unfinished" "$4") &
   compiler=$!
   while kill -0 "$compiler" 2>/dev/null; do
     sleep 1
@@ -38,11 +38,12 @@ build() { # NAME MODULE_FOLDER LINKER_FLAGS PACKAGE [GO_COMMAND]
   echo "testbed: built $1 in $((SECONDS - began)) s" >&2
 }
 
+cgo=0
 print_only=
 [ "${1:-}" != --print ] || { print_only=1; shift; }
 part=${1:-kubernetes}
 
-if [[ " services telemetry conformance protocols " == *" $part "* ]]; then
+if [[ " services telemetry conformance protocols spire " == *" $part "* ]]; then
   sums=$(find "$here/$part" -type f | LC_ALL=C sort | xargs cat | openssl dgst -sha256 -r | cut -c1-8)
   bin=${XDG_CACHE_HOME:-$HOME/.cache}/gwproxy-testbed/$part-$sums/bin
 fi
@@ -78,8 +79,14 @@ if [ -z "$print_only" ]; then
       build grpc-client protocols "-s -w" google.golang.org/grpc/interop/client
       build grpc-server protocols "-s -w" google.golang.org/grpc/interop/server
       ;;
+    spire)
+      # The server keeps its entries in SQLite, which is C; one way to compile both shares what they share.
+      cgo=1
+      build spire-agent spire "-s -w" github.com/spiffe/spire/cmd/spire-agent
+      build spire-server spire "-s -w" github.com/spiffe/spire/cmd/spire-server
+      ;;
     *)
-      echo "build.sh: unknown part $part; there are kubernetes, node, conformance, services, telemetry and protocols" >&2
+      echo "build.sh: unknown part $part; there are kubernetes, node, conformance, services, telemetry, protocols and spire" >&2
       exit 2
       ;;
   esac

@@ -87,7 +87,8 @@ function portOf(address: string): number {
   return Number(address.slice(address.lastIndexOf(":") + 1));
 }
 
-function startTied(
+/** A program that ends with our end of its input; what it prints on stdout has to be read. */
+export function startTied(
   context: Cleaner,
   program: string,
   args: readonly string[],
