@@ -22,7 +22,28 @@ export function createLineForm(format: LogFormat): LineForm {
 /** Members of every line; an attribute of such a name gets another one. */
 const OF_THE_LINE: ReadonlySet<string> = new Set(["level", "time", "scope"]);
 
+/** Of names as they stand in lines; those of flattened maps are the clients', so it may not grow with them. */
+const MAX_NAMES = 512;
+
+class Names {
+  readonly #known = new Map<string, string>();
+  readonly #print: (name: string) => string;
+
+  constructor(print: (name: string) => string) {
+    this.#print = print;
+  }
+
+  of(name: string): string {
+    const known = this.#known.get(name);
+    if (known !== undefined) return known;
+    const text = this.#print(name);
+    if (this.#known.size < MAX_NAMES) this.#known.set(name, text);
+    return text;
+  }
+}
+
 class JsonForm implements LineForm {
+  readonly #names = new Names((name) => `,${quoted(OF_THE_LINE.has(name) ? `gwp.${name}` : name)}:`);
   #line = "";
 
   begin(time: string): void {
@@ -30,8 +51,7 @@ class JsonForm implements LineForm {
   }
 
   add(name: string, value: AttributeValue): void {
-    const key = OF_THE_LINE.has(name) ? `gwp.${name}` : name;
-    this.#line += `,${quoted(key)}:${jsonOf(value)}`;
+    this.#line += this.#names.of(name) + jsonOf(value);
   }
 
   end(): string {
@@ -40,6 +60,7 @@ class JsonForm implements LineForm {
 }
 
 class TextForm implements LineForm {
+  readonly #names = new Names((name) => ` ${bare(name)}=`);
   #line = "";
 
   begin(time: string): void {
@@ -47,7 +68,8 @@ class TextForm implements LineForm {
   }
 
   add(name: string, value: AttributeValue): void {
-    this.#line += ` ${bare(name)}=${name === "error" ? quoted(textOf(value)) : bare(textOf(value))}`;
+    const text = textOf(value);
+    this.#line += this.#names.of(name) + (name === "error" ? quoted(text) : bare(text));
   }
 
   end(): string {

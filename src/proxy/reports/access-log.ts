@@ -5,7 +5,7 @@ import type { AttributeSink } from "../../telemetry/attributes.ts";
 import { holds } from "../policies/expression-support.ts";
 import { compileAttributes, type CompiledAttributes } from "./attributes.ts";
 import type { Facts } from "./facts.ts";
-import { FIELDS, type Column } from "./fields.ts";
+import { FIELDS, type Column, type Field } from "./fields.ts";
 import type { ReportDeps } from "./reports.ts";
 
 export interface LogReport {
@@ -34,10 +34,26 @@ export function compileFilter(source: string, { expression }: ReportDeps): Filte
   return (scope) => holds(filter, scope);
 }
 
+/** Neighbours in a line: most requests have nothing of some of them. */
+interface Group {
+  readonly ofLlm: boolean;
+  readonly columns: readonly Column[];
+}
+
+function groupsOf(fields: readonly Field[], preset: "legacy" | "otel", hidden: ReadonlySet<string>): Group[] {
+  const groups: { ofLlm: boolean; columns: Column[] }[] = [];
+  for (const field of fields) {
+    const ofLlm = field.llm === true;
+    if (groups.at(-1)?.ofLlm !== ofLlm) groups.push({ ofLlm, columns: [] });
+    groups.at(-1)?.columns.push(...field[preset].filter(({ name }) => !hidden.has(name)));
+  }
+  return groups;
+}
+
 class CompiledLog implements LogReport {
   readonly wants: Filter;
-  readonly #columns: readonly Column[];
-  readonly #allColumns: readonly Column[];
+  readonly #groups: readonly Group[];
+  readonly #allGroups: readonly Group[];
   readonly #hidden: CompiledAttributes["hidden"];
   readonly #added: CompiledAttributes["added"];
 
@@ -45,19 +61,23 @@ class CompiledLog implements LogReport {
     this.wants = wants;
     this.#hidden = hidden;
     this.#added = added;
-    const shown = ({ name }: Column): boolean => !hidden.has(name);
-    this.#allColumns = FIELDS.flatMap((field) => field[preset]).filter(shown);
-    this.#columns = FIELDS.filter(({ debug }) => debug === undefined)
-      .flatMap((field) => field[preset])
-      .filter(shown);
+    this.#allGroups = groupsOf(FIELDS, preset, hidden);
+    this.#groups = groupsOf(
+      FIELDS.filter(({ debug }) => debug === undefined),
+      preset,
+      hidden,
+    );
   }
 
   addTo(sink: AttributeSink, facts: Facts, debug: boolean): void {
     const added = this.#added?.(facts.scope);
-    const columns = debug ? this.#allColumns : this.#columns;
-    for (const { name, read } of columns) {
-      const value = read(facts);
-      if (value !== undefined && added?.has(name) !== true) sink.add(name, value);
+    const groups = debug ? this.#allGroups : this.#groups;
+    for (const { ofLlm, columns } of groups) {
+      if (ofLlm && facts.http?.llm === undefined) continue;
+      for (const { name, read } of columns) {
+        const value = read(facts);
+        if (value !== undefined && added?.has(name) !== true) sink.add(name, value);
+      }
     }
     const notes = facts.http?.notes;
     if (notes !== undefined)

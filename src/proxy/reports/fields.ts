@@ -5,6 +5,7 @@
 import type { AttributeValue } from "../../telemetry/attributes.ts";
 import type { Facts, HttpFacts } from "./facts.ts";
 import { integerOf, type LlmFacts } from "./llm-facts.ts";
+import { pathOf } from "../pipeline/roots.ts";
 import { queryOf } from "./query.ts";
 
 export interface Column {
@@ -18,6 +19,8 @@ export interface Field {
   readonly otel: readonly Column[];
   /** Only where everything is logged. */
   readonly debug?: true;
+  /** Only requests of an LLM have it. */
+  readonly llm?: true;
   /** For the reference. */
   readonly about: string;
 }
@@ -29,17 +32,16 @@ function field(legacy: string, otel: string, about: string, read: Read): Field {
   return { legacy: [{ name: legacy, read }], otel: [{ name: otel, read }], about };
 }
 
-/** One that has no name of its own in OpenTelemetry. */
-function same(name: string, about: string, read: Read): Field {
-  return field(name, name, about, read);
-}
-
 function ofHttp(read: (http: HttpFacts) => AttributeValue | undefined): Read {
   return ({ http }) => (http === undefined ? undefined : read(http));
 }
 
-function ofLlm(read: (llm: LlmFacts) => AttributeValue | undefined): Read {
-  return ({ http }) => (http?.llm === undefined ? undefined : read(http.llm));
+/** One of an LLM, which has no name of its own in OpenTelemetry or the one of its conventions. */
+function ofLlm(name: string, about: string, read: (llm: LlmFacts) => AttributeValue | undefined): Field {
+  return {
+    ...field(name, name, about, ({ http }) => (http?.llm === undefined ? undefined : read(http.llm))),
+    llm: true,
+  };
 }
 
 const endpointHost: Read = ({ endpoint }) => (endpoint === undefined ? undefined : splitEndpoint(endpoint).host);
@@ -150,29 +152,17 @@ export const FIELDS: readonly Field[] = [
     ofHttp(({ jwtSubject }) => jwtSubject),
   ),
   field("protocol", "gwp.protocol", "of the backend: `http`, `llm`, `tcp`", ({ protocol }) => protocol),
-  same(
-    "gen_ai.operation.name",
-    "`chat`",
-    ofLlm(({ operation }) => operation),
-  ),
+  ofLlm("gen_ai.operation.name", "`chat`", ({ operation }) => operation),
   llmText("gen_ai.provider.name", "provider"),
   llmText("gen_ai.request.model", "requestModel"),
   llmText("gen_ai.response.model", "responseModel"),
-  llmCount("gen_ai.usage.input_tokens", "inputTokens", "cached ones included"),
+  llmCount("gen_ai.usage.input_tokens", "inputTokens", ", cached ones included"),
   llmCount("gen_ai.usage.cache_creation.input_tokens", "cacheCreationInputTokens"),
   llmCount("gen_ai.usage.cache_read.input_tokens", "cachedInputTokens"),
   llmCount("gen_ai.usage.output_tokens", "outputTokens"),
   llmCount("gen_ai.usage.reasoning_tokens", "reasoningTokens"),
-  same(
-    "gwp.ai.time_to_first_token",
-    "seconds; streams alone",
-    ofLlm((llm) => llm.seconds("timeToFirstToken")),
-  ),
-  same(
-    "gwp.ai.time_per_output_token",
-    "seconds; streams alone",
-    ofLlm((llm) => llm.seconds("timePerOutputToken")),
-  ),
+  ofLlm("gwp.ai.time_to_first_token", "seconds; streams alone", (llm) => llm.seconds("timeToFirstToken")),
+  ofLlm("gwp.ai.time_per_output_token", "seconds; streams alone", (llm) => llm.seconds("timePerOutputToken")),
   llmNumber("gen_ai.request.temperature", "temperature"),
   llmNumber("gen_ai.request.top_p", "top_p"),
   llmInteger("gen_ai.request.max_tokens", "max_tokens"),
@@ -195,38 +185,22 @@ export const FIELDS: readonly Field[] = [
 ];
 
 function llmText(name: string, from: string): Field {
-  return same(
-    name,
-    `\`llm.${from}\``,
-    ofLlm((llm) => llm.text(from)),
-  );
+  return ofLlm(name, `\`llm.${from}\``, (llm) => llm.text(from));
 }
 
 function llmCount(name: string, from: string, more = ""): Field {
-  return same(
-    name,
-    more === "" ? `\`llm.${from}\`` : `\`llm.${from}\`, ${more}`,
-    ofLlm((llm) => llm.count(from)),
-  );
+  return ofLlm(name, `\`llm.${from}\`${more}`, (llm) => llm.count(from));
 }
 
 function llmNumber(name: string, param: string): Field {
-  return same(
-    name,
-    `\`llm.params.${param}\``,
-    ofLlm((llm) => {
-      const value = llm.param(param);
-      return typeof value === "number" ? value : undefined;
-    }),
-  );
+  return ofLlm(name, `\`llm.params.${param}\``, (llm) => {
+    const value = llm.param(param);
+    return typeof value === "number" ? value : undefined;
+  });
 }
 
 function llmInteger(name: string, param: string): Field {
-  return same(
-    name,
-    `\`llm.params.${param}\``,
-    ofLlm((llm) => integerOf(llm.param(param))),
-  );
+  return ofLlm(name, `\`llm.params.${param}\``, (llm) => integerOf(llm.param(param)));
 }
 
 /**
@@ -243,11 +217,6 @@ export function spanColumns(): readonly Column[] {
 
 function textOf(text: string): string | undefined {
   return text === "" ? undefined : text;
-}
-
-function pathOf(target: string): string {
-  const query = target.indexOf("?");
-  return query < 0 ? target : target.slice(0, query);
 }
 
 /** The path of a socket has no port. */
