@@ -109,7 +109,10 @@ export class Configuration {
     const { namespace = "", name = "", kind = "" } = route.object ?? {};
     visit.route = { namespace, name, kind, rule: "0" };
     const asked = { host: `${serverName}:${port}`, scheme: "https", client: visit.peer } as const;
-    return this.#options.backends.byteDestination(pick(), asked, this.#listeners.levels(listener.message));
+    const { backends } = this.#options;
+    const backend = pick();
+    visit.backend = { ...backends.identityOf(backend), protocol: "tcp" };
+    return backends.byteDestination(backend, asked, this.#listeners.levels(listener.message));
   }
 
   apply(update: ResourceUpdate): ApplyResult["refused"] {

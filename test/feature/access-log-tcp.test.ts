@@ -23,7 +23,7 @@ kind: TCPRoute
 metadata: {name: db}
 spec:
   parentRefs: [{name: gw, sectionName: tcp}, {name: gw, sectionName: end}]
-  rules: [{name: only, backendRefs: [{group: gwproxy.dev, kind: GwBackend, name: db}]}]
+  rules: [{backendRefs: [{group: gwproxy.dev, kind: GwBackend, name: db}]}]
 `;
 const REQUEST = "GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
 
@@ -98,7 +98,7 @@ prove(
     const add = [
       `{name: client, expression: source.port}`,
       `{name: where, expression: 'proxy.gateway.name + "/" + proxy.route.name + "/" + proxy.route.rule'}`,
-      `{name: kind, expression: 'backend.protocol'}`,
+      `{name: kind, expression: 'backend.name + " " + backend.type + " " + backend.protocol'}`,
       `{name: path, expression: request.path}`,
     ];
     const policy = `{attributes: {add: [${add.join(", ")}], remove: [src.addr, gateway]}}`;
@@ -110,13 +110,13 @@ prove(
       level: "info",
       scope: "request",
       listener: "tcp",
-      route_rule: "only",
+      route_rule: "0",
       route: "default/db",
       endpoint: `127.0.0.1:${backendPort}`,
       protocol: "tcp",
       client: port,
-      where: "gw/db/only",
-      kind: "tcp",
+      where: "gw/db/0",
+      kind: "default/db static tcp",
     });
   },
 );

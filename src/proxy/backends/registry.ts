@@ -191,13 +191,16 @@ export class BackendRegistry {
     if (message.kind.case === "ai") createLlmHandler(message.kind.value, this.#deps(message, []));
   }
 
+  /** What expressions and reports call it. */
+  identityOf(key: string): { readonly name: string; readonly type: string } {
+    return { name: backendName(key), type: this.#backends.get(key)?.kind.case ?? "unknown" };
+  }
+
   #build(key: string, outer: BackendSlot["outer"]): Pick<BackendSlot, "info" | "handler"> {
     const message = this.#backends.get(key);
-    const name = backendName(key);
-    if (message === undefined)
-      return { info: { name, type: "unknown", protocol: "http" }, handler: refusing("backend_invalid", key) };
-    const type = message.kind.case ?? "unknown";
+    const { name, type } = this.identityOf(key);
     const info = { name, type, protocol: type === "ai" ? "llm" : "http" };
+    if (message === undefined) return { info, handler: refusing("backend_invalid", key) };
     try {
       return { info, handler: this.#handler(message, outer) };
     } catch (error) {

@@ -37,7 +37,7 @@ export class TcpVisit {
   readonly startedAtMs: number = performance.now();
   listener: Exchange["listener"];
   route: Exchange["route"] = undefined;
-  backend: string | undefined = undefined;
+  backend: Exchange["backend"] = undefined;
   endpoint: string | undefined = undefined;
   /** Why it was refused, or broke off. */
   error: ProxyError | undefined = undefined;

@@ -36,7 +36,7 @@ export class ConnectionFacts implements Facts, Scope {
           ...(route === undefined ? {} : { route }),
         };
       case "backend":
-        return backend === undefined ? undefined : { name: backend, type: "tcp", protocol: "tcp" };
+        return backend;
       default:
         return peer.root(name);
     }
