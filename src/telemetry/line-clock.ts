@@ -5,32 +5,44 @@ export interface Clocks {
   readonly wallMs: () => number;
   /** Only goes forward. */
   readonly steadyMs: () => number;
+  /** What the wall clock said, with all digits, when the other one began. */
+  readonly originMs: number;
 }
 
-const SYSTEM: Clocks = { wallMs: Date.now, steadyMs: performance.now.bind(performance) };
+const SYSTEM: Clocks = {
+  wallMs: Date.now,
+  steadyMs: performance.now.bind(performance),
+  originMs: performance.timeOrigin,
+};
 
 export class LineClock {
   readonly #clocks: Clocks;
-  #offsetMs = 0;
+  #originMs: number;
   #second = Number.NaN;
   #text = "";
 
   constructor(clocks: Clocks = SYSTEM) {
     this.#clocks = clocks;
+    this.#originMs = clocks.originMs;
   }
 
   now(): string {
     const wallMs = this.#clocks.wallMs();
     const steadyMs = this.#clocks.steadyMs();
-    // Within the millisecond that the wall clock says; else one of the two was set, or they drifted apart.
-    const within = steadyMs + this.#offsetMs - wallMs;
-    if (!(within >= 0 && within < 1)) this.#offsetMs = wallMs - steadyMs;
-    const microseconds = Math.trunc(Math.max(0, steadyMs + this.#offsetMs - wallMs) * 1000);
+    let within = this.#originMs + steadyMs - wallMs;
+    if (!(within >= 0 && within < 1)) {
+      // The wall clock was set, or the two have drifted apart: no line may be of another millisecond than it says.
+      within = within < 0 ? 0 : LAST_OF_MILLISECOND;
+      this.#originMs = wallMs + within - steadyMs;
+    }
     const second = Math.trunc(wallMs / 1000);
     if (second !== this.#second) {
       this.#second = second;
       this.#text = new Date(second * 1000).toISOString().slice(0, 20);
     }
-    return `${this.#text}${String((wallMs - second * 1000) * 1000 + microseconds).padStart(6, "0")}Z`;
+    const microseconds = (wallMs - second * 1000) * 1000 + Math.trunc(within * 1000);
+    return `${this.#text}${String(microseconds).padStart(6, "0")}Z`;
   }
 }
+
+const LAST_OF_MILLISECOND = 0.999;
