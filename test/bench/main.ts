@@ -19,6 +19,7 @@ import type { Peer } from "./peers.ts";
 import { policyTable } from "./policies.ts";
 import { start, type Running } from "./process.ts";
 import { figure } from "./report.ts";
+import { reportTable } from "./reports.ts";
 import { emptyResults, keyOf, loadTables, type Results } from "./results.ts";
 import { ROWS, SPECIAL_ROWS, type Row } from "./rows.ts";
 
@@ -43,8 +44,11 @@ async function main(): Promise<void> {
   const options = readOptions();
   if (options.special.has("expressions")) process.stdout.write(`${expressionTables()}\n`);
   if (options.special.has("policies")) process.stdout.write(`${await policyTable()}\n`);
+  if (options.special.has("reports")) process.stdout.write(`${await reportTable()}\n`);
   if (options.special.has("admission")) process.stdout.write(`${await admissionTable()}\n`);
-  const inProcess = ["expressions", "policies", "admission"].filter((name) => options.special.has(name)).length;
+  const inProcess = ["expressions", "policies", "reports", "admission"].filter((name) =>
+    options.special.has(name),
+  ).length;
   if (options.rows.length === 0 && options.special.size === inProcess) return;
   const folder = mkdtempSync(join(tmpdir(), "gwproxy-bench-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));

@@ -10,16 +10,14 @@ import {
   LimitKind,
   TrafficUnitSchema,
 } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { HeaderList } from "../../src/lib/header-list.ts";
 import { createPasswordChecker } from "../../src/lib/password/checker.ts";
-import { Peer } from "../../src/proxy/listeners/peer.ts";
 import type { Reply } from "../../src/proxy/pipeline/exchange.ts";
-import { HttpExchange } from "../../src/proxy/pipeline/http-exchange.ts";
 import { PolicySet } from "../../src/proxy/pipeline/policy-set.ts";
 import type { Middleware } from "../../src/proxy/policies/policy.ts";
 import { makeDeps } from "../support/exchange.ts";
 import { createIssuer } from "../support/tokens.ts";
-import { median, printTable } from "./report.ts";
+import { answer, exchangeOf, microseconds, PLAIN } from "./in-process.ts";
+import { printTable } from "./report.ts";
 
 type UnitInit = NonNullable<MessageInitShape<typeof TrafficUnitSchema>["unit"]>;
 
@@ -30,16 +28,6 @@ interface Load {
   readonly headers?: readonly string[];
   readonly method?: string;
 }
-
-const PLAIN: readonly string[] = HeaderList.of({
-  host: "api.example.com",
-  accept: "*/*",
-  "user-agent": "bench",
-  "x-forwarded-for": "10.1.2.3",
-  "x-request-id": "3b241101-e2bb-4255-8caf-4136c566a962",
-}).raw;
-const BATCHES = 9;
-const BATCH_MS = 40;
 
 export async function policyTable(): Promise<string> {
   const passwords = createPasswordChecker();
@@ -117,62 +105,17 @@ async function loads(): Promise<Load[]> {
   ];
 }
 
-/** Microseconds per request: the median of batches, as a pause of the collector hits few of them. */
+/** Microseconds per request. */
 async function cost(chain: readonly Middleware[], load: Load): Promise<number> {
   const headers = [...PLAIN, ...(load.headers ?? [])];
   const method = load.method ?? "GET";
   // The first request is the one that waits: for a signature, for a password.
   await request(chain, headers, method);
-  let times = 256;
-  while (batch(chain, headers, method, times) < BATCH_MS) times *= 2;
-  const figures = Array.from({ length: BATCHES }, () => (batch(chain, headers, method, times) * 1000) / times);
-  return median(figures) ?? 0;
-}
-
-const PEER = new Peer(
-  {
-    address: "10.1.2.3",
-    port: 4711,
-    rawAddress: "10.1.2.3",
-    rawPort: 4711,
-    localAddress: "10.9.9.9",
-    localPort: 80,
-    serverName: undefined,
-    certificate: undefined,
-    connectHeaders: undefined,
-  },
-  { podName: "gw-0", namespace: "default", gateway: "gw" },
-  false,
-);
-
-/** Milliseconds of processor time of this thread, which a busy machine does not stretch. */
-// oxlint-disable-next-line max-params -- a hot loop, without an object per call
-function batch(chain: readonly Middleware[], headers: readonly string[], method: string, times: number): number {
-  const before = process.threadCpuUsage();
-  for (let at = 0; at < times; at++) void request(chain, headers, method);
-  const { user, system } = process.threadCpuUsage(before);
-  return (user + system) / 1000;
+  return microseconds(() => void request(chain, headers, method));
 }
 
 function request(chain: readonly Middleware[], headers: readonly string[], method: string): Reply | Promise<Reply> {
-  const exchange = new HttpExchange({
-    method,
-    target: "/v1/things?x=1",
-    host: "api.example.com",
-    scheme: "http",
-    version: "HTTP/1.1",
-    headers: new HeaderList(headers.slice()),
-    body: null,
-    contentLength: 0,
-    connect: false,
-    takenForProxy: false,
-    requestId: "bench",
-    upgrade: undefined,
-    source: PEER,
-    bind: "80/default/gw",
-    serverName: undefined,
-    proxyAuthorization: undefined,
-  });
+  const exchange = exchangeOf(headers, method);
   let at = 0;
   const next = (): Reply | Promise<Reply> => {
     const middleware = chain[at++];
@@ -181,8 +124,4 @@ function request(chain: readonly Middleware[], headers: readonly string[], metho
   const reply = next();
   exchange.deadlineAtMs = undefined; // or a timer for each request would be left behind
   return reply;
-}
-
-function answer(): Reply {
-  return { status: 200, headers: new HeaderList(["content-type", "text/plain"]), body: null, upstream: true };
 }

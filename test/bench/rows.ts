@@ -71,4 +71,12 @@ export const ROWS: readonly Row[] = [
 ];
 
 /** Work that is not a load: named like rows on the command line. */
-export const SPECIAL_ROWS = ["admission", "expressions", "policies", "churn", "churn-cluster", "startup"] as const;
+export const SPECIAL_ROWS = [
+  "admission",
+  "expressions",
+  "policies",
+  "reports",
+  "churn",
+  "churn-cluster",
+  "startup",
+] as const;

@@ -1,0 +1,80 @@
+/** A request of the data plane without a socket, and what one costs. */
+import { HeaderList } from "../../src/lib/header-list.ts";
+import { Peer } from "../../src/proxy/listeners/peer.ts";
+import type { Reply } from "../../src/proxy/pipeline/exchange.ts";
+import { HttpExchange } from "../../src/proxy/pipeline/http-exchange.ts";
+import { median } from "./report.ts";
+
+export const PLAIN: readonly string[] = HeaderList.of({
+  host: "api.example.com",
+  accept: "*/*",
+  "user-agent": "bench",
+  "x-forwarded-for": "10.1.2.3",
+  "x-request-id": "3b241101-e2bb-4255-8caf-4136c566a962",
+}).raw;
+const BATCHES = 9;
+const BATCH_MS = 40;
+
+const PEER = new Peer(
+  {
+    address: "10.1.2.3",
+    port: 4711,
+    rawAddress: "10.1.2.3",
+    rawPort: 4711,
+    localAddress: "10.9.9.9",
+    localPort: 80,
+    serverName: undefined,
+    certificate: undefined,
+    connectHeaders: undefined,
+  },
+  { podName: "gw-0", namespace: "default", gateway: "gw" },
+  false,
+);
+
+export function exchangeOf(headers: readonly string[], method: string): HttpExchange {
+  return new HttpExchange({
+    method,
+    target: "/v1/things?x=1",
+    host: "api.example.com",
+    scheme: "http",
+    version: "HTTP/1.1",
+    headers: new HeaderList(headers.slice()),
+    body: null,
+    contentLength: 0,
+    connect: false,
+    takenForProxy: false,
+    requestId: "bench",
+    upgrade: undefined,
+    source: PEER,
+    bind: "80/default/gw",
+    serverName: undefined,
+    proxyAuthorization: undefined,
+  });
+}
+
+export function answer(): Reply {
+  return { status: 200, headers: new HeaderList(["content-type", "text/plain"]), body: null, upstream: true };
+}
+
+/** Between turns of the event loop: what work leaves to be done is done then, and counts. */
+const TURN = 256;
+
+/** Of processor time, each time: the median of batches, as a pause of the collector hits few of them. */
+export async function microseconds(work: () => void): Promise<number> {
+  let times = TURN;
+  while ((await batch(work, times)) < BATCH_MS) times *= 2;
+  const figures: number[] = [];
+  while (figures.length < BATCHES) figures.push(((await batch(work, times)) * 1000) / times);
+  return median(figures) ?? 0;
+}
+
+/** Milliseconds of processor time of this thread, which a busy machine does not stretch. */
+async function batch(work: () => void, times: number): Promise<number> {
+  const before = process.threadCpuUsage();
+  for (let done = 0; done < times; done += TURN) {
+    for (let at = 0; at < TURN; at++) work();
+    await new Promise(setImmediate);
+  }
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1000;
+}
