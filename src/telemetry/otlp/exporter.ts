@@ -52,15 +52,24 @@ const LONGEST_WAIT_MS = 5_000;
 const LONGEST_ASKED_WAIT_MS = 30_000;
 const LOG_INTERVAL_MS = 10_000;
 
-interface Batch {
+/** One that is being filled. */
+interface OpenBatch {
   readonly writer: WireWriter;
   records: number;
 }
 
+interface ClosedBatch {
+  /** Whole, as it is sent. */
+  readonly request: Buffer;
+  readonly records: number;
+  /** Of the records. */
+  readonly bytes: number;
+}
+
 export class Exporter implements LogSink, AttributeSink, SpanSink {
   readonly #options: ExporterOptions;
-  #open: Batch | undefined;
-  #closed: Batch[] = [];
+  #open: OpenBatch | undefined;
+  #closed: ClosedBatch[] = [];
   #sending = 0;
   /** Records that are not settled yet, and their bytes. */
   #records = 0;
@@ -170,8 +179,11 @@ export class Exporter implements LogSink, AttributeSink, SpanSink {
     const batch = this.#open;
     this.#open = undefined;
     if (batch === undefined || batch.records === 0) return;
-    this.#capacity = batch.writer.capacity;
-    this.#closed.push(batch);
+    const { writer, records } = batch;
+    const written = writer.written();
+    // The next one will probably be as large.
+    this.#capacity = written.length + FIRST_CAPACITY;
+    this.#closed.push({ request: this.#options.envelope.around(written), records, bytes: written.length });
     this.#next();
   }
 
@@ -186,9 +198,7 @@ export class Exporter implements LogSink, AttributeSink, SpanSink {
     if (this.#sending < MAX_SENDING && this.#cancelTimer === undefined) this.#seal();
   }
 
-  async #deliver(batch: Batch): Promise<void> {
-    const written = batch.writer.written();
-    const request = this.#options.envelope.around(written);
+  async #deliver({ request, records, bytes }: ClosedBatch): Promise<void> {
     const backoff = createBackoff({
       initialMs: FIRST_WAIT_MS,
       maxMs: LONGEST_WAIT_MS,
@@ -203,13 +213,13 @@ export class Exporter implements LogSink, AttributeSink, SpanSink {
         if (this.#ended) return;
         continue;
       }
-      if (sent.kind === "taken") this.#drop(Math.min(sent.rejected, batch.records), `rejected: ${sent.message}`);
-      else this.#drop(batch.records, sent.reason);
+      if (sent.kind === "taken") this.#drop(Math.min(sent.rejected, records), `rejected: ${sent.message}`);
+      else this.#drop(records, sent.reason);
       break;
     }
     this.#sending--;
-    this.#records -= batch.records;
-    this.#bytes -= written.length;
+    this.#records -= records;
+    this.#bytes -= bytes;
     if (this.#records === 0) this.#rest();
     this.#next();
   }

@@ -25,11 +25,6 @@ export class WireWriter {
     return this.#length;
   }
 
-  /** Room taken in memory. */
-  get capacity(): number {
-    return this.#bytes.length;
-  }
-
   /** What was written; valid until the next write. */
   written(): Buffer {
     return this.#bytes.subarray(0, this.#length);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromBinary } from "@bufbuild/protobuf";
+import fc from "fast-check";
 import { ExportLogsServiceRequestSchema } from "../../../../generated/proto/opentelemetry/proto/collector/logs/v1/logs_service_pb.ts";
 import { ExportTraceServiceRequestSchema } from "../../../../generated/proto/opentelemetry/proto/collector/trace/v1/trace_service_pb.ts";
 import { createLogger } from "../../../../src/lib/log.ts";
@@ -238,6 +239,50 @@ test("a record that nobody ended does not spoil the batch", async () => {
   fixture.exporter.begin({ timeMs: 0, traceId: undefined, spanId: undefined })?.add("broken", "x");
   await fixture.clock.advance(1000);
   assert.deepEqual(fixture.requests, [["a", "b"]]);
+});
+
+test("whatever a collector does, each record is taken once or counted as lost, and what waits is bounded", async () => {
+  const answer = fc.oneof(
+    { weight: 4, arbitrary: fc.constant<Sent>(TAKEN) },
+    { weight: 2, arbitrary: fc.constant<Sent>(LATER) },
+    fc.constant<Sent>({ kind: "refused", reason: "no" }),
+    fc.nat(600).map((rejected): Sent => ({ kind: "taken", rejected, message: "" })),
+    fc.constant("slow" as const),
+  );
+  const step = fc.record({ records: fc.nat(700), pauseMs: fc.nat(3000), answers: fc.array(answer, { maxLength: 6 }) });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
+      let answers: (Sent | "slow")[] = [];
+      let added = 0;
+      let taken = 0;
+      let waiting = 0;
+      const fixture = start(async (request) => {
+        const records = namesIn(request).length;
+        waiting += records;
+        assert.ok(waiting <= 2048, `${waiting} under way`);
+        let next = answers.shift() ?? TAKEN;
+        if (next === "slow") {
+          await new Promise<void>((resolve) => void fixture.clock.after(1500, resolve));
+          next = TAKEN;
+        }
+        waiting -= records;
+        if (next.kind === "taken") taken += records - Math.min(next.rejected, records);
+        return next;
+      });
+      for (const { records, pauseMs, answers: more } of steps) {
+        answers = [...answers, ...more];
+        fill(fixture, records);
+        added += records;
+        await fixture.clock.advance(pauseMs);
+      }
+      await fixture.clock.advance(600_000);
+      await fixture.exporter.flush(5000);
+      assert.equal(taken + fixture.dropped, added);
+      assert.equal(fixture.busy, false);
+      assert.deepEqual(fixture.clock.waiting(), []);
+    }),
+    { numRuns: 60 },
+  );
 });
 
 test("the spans of a request stay together", async () => {
