@@ -12,12 +12,13 @@ import { checkSettings } from "./backends/settings.ts";
 import { ProxyError } from "./errors.ts";
 import { checkFrontend, FrontendSet } from "./frontends.ts";
 import { placeOf } from "./listener-place.ts";
-import { ListenerTable } from "./listener-table.ts";
+import { ListenerTable, type PlacedListener } from "./listener-table.ts";
 import type { Frontend } from "./listeners/frontend.ts";
 import { compileServerTls, type BindTls } from "./listeners/server-tls.ts";
 import type { TcpVisit } from "./listeners/tcp.ts";
 import type { PolicySet } from "./pipeline/policy-set.ts";
-import type { Stage } from "./pipeline/run.ts";
+import type { HttpExchange } from "./pipeline/http-exchange.ts";
+import type { Stage, StageEnd } from "./pipeline/run.ts";
 import type { Exporters } from "./reports/exporters.ts";
 import { RouteTable } from "./route-table.ts";
 import { TcpRouter } from "./router/tcp-router.ts";
@@ -29,6 +30,10 @@ export interface ConfigurationOptions {
   readonly policies: PolicySet;
   readonly backends: BackendRegistry;
   readonly exporters: Exporters;
+  /** `env.podName` of expressions. */
+  readonly podName: string;
+  /** In [0, 1). */
+  readonly random: () => number;
   /** Where no policy names others. */
   readonly trustedProxies: readonly string[];
   readonly identities: IdentitySource;
@@ -76,6 +81,16 @@ export class Configuration {
 
   /** Entry of every request on a Bind. */
   stageOf(bind: string): Stage {
+    const decide: StageEnd = (exchange, run) => {
+      let listener: PlacedListener;
+      try {
+        listener = this.#place(bind, exchange);
+      } finally {
+        exchange.trace = exchange.reports.tracing?.begin(exchange);
+      }
+      return run.enter(listener.stage);
+    };
+    const holding: Stage = { chain: [], captureBytes: 0, end: decide };
     return {
       chain: [],
       captureBytes: undefined,
@@ -83,11 +98,18 @@ export class Configuration {
         const { bodyLimitBytes } = this.frontendOf(bind);
         exchange.requestLimitBytes = bodyLimitBytes;
         exchange.responseLimitBytes = bodyLimitBytes;
-        const listener = this.#listeners.findFor(bind, exchange);
-        exchange.listener = placeOf(bind, listener.message);
-        return run.enter(listener.stage);
+        const { tracing } = exchange.reports;
+        if (tracing === undefined) return run.enter(this.#place(bind, exchange).stage);
+        return tracing.samplesBody ? run.enter(holding) : decide(exchange, run);
       },
     };
+  }
+
+  /** @throws ProxyError listener_not_found, misdirected */
+  #place(bind: string, exchange: HttpExchange): PlacedListener {
+    const listener = this.#listeners.findFor(bind, exchange);
+    exchange.listener = placeOf(bind, listener.message);
+    return listener;
   }
 
   /** Certificates of a Bind; the same object until one of its listeners changes. */

@@ -3,12 +3,14 @@
  * the older one within a level; the rules of networkAuthorization collect.
  */
 import type { FrontendSettings } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Scope } from "../cel/scope.ts";
 import { checkTls, compileFrontend, type Frontend } from "./listeners/frontend.ts";
+import type { Env } from "./listeners/peer.ts";
 import type { PolicySet } from "./pipeline/policy-set.ts";
 import { checkLabels } from "./reports/labels.ts";
 import { compileRules } from "./policies/authorization-rules.ts";
 import type { Exporters } from "./reports/exporters.ts";
-import { compileReports } from "./reports/reports.ts";
+import { compileReports, type ReportDeps } from "./reports/reports.ts";
 
 type Expressions = Pick<PolicySet, "expression">;
 
@@ -32,7 +34,8 @@ interface Made {
 
 export class FrontendSet {
   readonly #policies: Expressions & Pick<PolicySet, "at">;
-  readonly #exporters: Exporters;
+  readonly #reports: Pick<ReportDeps, "exporters" | "random">;
+  readonly #podName: string;
   readonly #trustedProxies: readonly string[];
   readonly #made = new Map<string, Made>();
   #version = 0;
@@ -41,10 +44,13 @@ export class FrontendSet {
   constructor(options: {
     readonly policies: Expressions & Pick<PolicySet, "at">;
     readonly exporters: Exporters;
+    readonly random: () => number;
+    readonly podName: string;
     readonly trustedProxies: readonly string[];
   }) {
     this.#policies = options.policies;
-    this.#exporters = options.exporters;
+    this.#reports = options;
+    this.#podName = options.podName;
     this.#trustedProxies = options.trustedProxies;
   }
 
@@ -60,7 +66,7 @@ export class FrontendSet {
       made?.frontend.closed === closed &&
       made.from.length === all.length &&
       made.from.every((one, at) => one === all[at]);
-    const frontend = isSame ? made.frontend : this.#compile(all, closed);
+    const frontend = isSame ? made.frontend : this.#compile(bind, all, closed);
     this.#made.set(bind, { version: this.#version, from: all, frontend });
     return frontend;
   }
@@ -76,7 +82,7 @@ export class FrontendSet {
     for (const bind of this.#made.keys()) if (!binds.has(bind)) this.#made.delete(bind);
   }
 
-  #compile(all: readonly FrontendSettings[], closed: boolean): Frontend {
+  #compile(bind: string, all: readonly FrontendSettings[], closed: boolean): Frontend {
     const first = <K extends Exclusive>(member: K) => all.find((settings) => settings[member] !== undefined)?.[member];
     const expression: Expressions["expression"] = (source, place) => this.#policies.expression(source, place);
     const rules = all.flatMap(({ networkAuthorization }) => networkAuthorization?.rules ?? []);
@@ -90,9 +96,16 @@ export class FrontendSet {
       refusal: compileRules(rules, (source) => expression(source, "connection")),
       reports: compileReports(
         { accessLog: first("accessLog"), tracing: first("tracing"), metrics: first("metrics") },
-        { expression, exporters: this.#exporters },
+        { ...this.#reports, expression, process: processScope(bind, this.#podName) },
       ),
       closed,
     });
   }
+}
+
+/** What is known before any connection. @param bind "port/namespace/gateway" */
+function processScope(bind: string, podName: string): Scope {
+  const [, namespace = "", gateway = ""] = bind.split("/");
+  const env: Env = { podName, namespace, gateway };
+  return { root: (name) => (name === "env" ? env : undefined) };
 }

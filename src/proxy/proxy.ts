@@ -93,6 +93,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   const { log } = options;
   const nowMs = options.nowMs ?? monotonicMs;
   const shared = options.shared ?? openShared(allocateShared(1), 0);
+  const { podName = hostname(), random = Math.random } = options;
   const resolver = createResolver();
   const connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
   const clock = options.clock ?? systemClock;
@@ -130,7 +131,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     expression: lenientExpression,
     slots: shared.endpoints,
     whereabouts: options.whereabouts ?? { zone: "", node: "" },
-    random: options.random ?? Math.random,
+    random,
     nowMs,
     identities,
     meterOf: metrics?.backend,
@@ -143,14 +144,23 @@ export function createProxy(options: ProxyOptions): Proxy {
     onDropped: (signal, records) => metrics?.dropped("otlp", signal, records),
   });
   const { trustedProxies = [] } = options;
-  const configuration = new Configuration({ log, policies, backends, exporters, trustedProxies, identities });
+  const configuration = new Configuration({
+    log,
+    policies,
+    backends,
+    exporters,
+    trustedProxies,
+    identities,
+    podName,
+    random,
+  });
   metrics?.reading("endpoint_health", () => healthReadings(backends.dump()));
   metrics?.reading("upstream_pool_connections", () => poolReadings(upstream));
   const binds = new Binds({
     log,
     clock,
     bindAddress: options.bindAddress,
-    podName: options.podName ?? hostname(),
+    podName,
     configuration,
     upstream,
     onFinished: createRecorder(options.telemetry, shared.ids),

@@ -19,9 +19,11 @@ export function createRecorder(
   const { accessLog, metrics } = telemetry ?? {};
   const isHeard = accessLog !== undefined || metrics !== undefined;
   return (exchange, outcome) => {
-    const { accessLog: report, otlpLog } = exchange.reports;
-    if (!isHeard && otlpLog === undefined) return;
+    const { trace } = exchange;
+    const { accessLog: report, otlpLog, tracing } = exchange.reports;
+    if (!isHeard && otlpLog === undefined && trace === undefined) return;
     const facts = new RequestFacts(exchange, outcome, ids);
+    if (trace !== undefined) tracing?.finish(trace, exchange, facts);
     metrics?.request(sampleOf(exchange, outcome, facts));
     otlpLog?.record(facts);
     if (accessLog !== undefined && accessLog.level !== "off" && report.wants(exchange)) accessLog.write(report, facts);

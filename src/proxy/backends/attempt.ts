@@ -123,13 +123,16 @@ export class Attempt {
     this.#close();
   }
 
-  #end({ clientGone, error }: Outcome): void {
-    if (this.span !== undefined && error !== undefined) this.#endedEarly(this.span, error);
+  #end({ clientGone, error, durationMs }: Outcome): void {
+    if (clientGone) this.span?.broke("ClientClosed");
+    else if (this.span !== undefined && error !== undefined) this.#endedEarly(this.span, error);
     if (this.#answer !== undefined && !clientGone) {
       const trailers = this.#exchange.replyTrailers;
       const broke = this.#rule.condition === undefined && error === "upstream_broken";
       this.#judge(broke || this.#isUnhealthy(trailers === undefined ? this.#answer : { ...this.#answer, trailers }));
     }
+    // Not later than the request itself.
+    this.span?.end(this.#exchange.startedAtMs + durationMs);
     this.#close();
   }
 

@@ -45,7 +45,8 @@ export interface HttpFacts {
   /** How often it was tried again. */
   readonly retries: number;
   readonly jwtSubject: string | undefined;
-  readonly trace: { readonly traceId: string; readonly spanId: string } | undefined;
+  /** `spanId` is that of the request's own span, and unset where it has none. */
+  readonly trace: { readonly traceId: string; readonly spanId: string | undefined } | undefined;
   readonly llm: LlmFacts | undefined;
   /** What policies noted. */
   readonly notes: ReadonlyMap<string, string | number | boolean> | undefined;

@@ -47,6 +47,8 @@ function ofLlm(name: string, about: string, read: (llm: LlmFacts) => AttributeVa
 const endpointHost: Read = ({ endpoint }) => (endpoint === undefined ? undefined : splitEndpoint(endpoint).host);
 const endpointPort: Read = ({ endpoint }) => (endpoint === undefined ? undefined : splitEndpoint(endpoint).port);
 
+const QUERY = "url.query";
+
 export const FIELDS: readonly Field[] = [
   {
     ...field("connection.id", "gwp.connection.id", "counted within the process", ({ connectionId }) => connectionId),
@@ -102,7 +104,7 @@ export const FIELDS: readonly Field[] = [
     legacy: [{ name: "http.path", read: ofHttp(({ target }) => pathOf(target)) }],
     otel: [
       { name: "url.path", read: ofHttp(({ target }) => pathOf(target)) },
-      { name: "url.query", read: ofHttp(({ target, secretParameters }) => queryOf(target, secretParameters)) },
+      { name: QUERY, read: ofHttp(({ target, secretParameters }) => queryOf(target, secretParameters)) },
     ],
     about: "as received; parameters that carry secrets read `REDACTED` in the query",
   },
@@ -206,13 +208,17 @@ function llmInteger(name: string, param: string): Field {
 /**
  * What a span carries: the legacy fields without the error, which is its status, and the names of OpenTelemetry where
  * they differ.
+ * @param removed names of either kind; a value whose one name is removed does not stay under the other
  */
-export function spanColumns(): readonly Column[] {
-  const columns = FIELDS.filter(({ debug }) => debug === undefined).flatMap(({ legacy, otel }) => {
+export function spanColumns(removed: ReadonlySet<string>): readonly Column[] {
+  const isRemoved = ({ name }: Column): boolean => removed.has(name);
+  return FIELDS.flatMap(({ debug, legacy, otel }) => {
+    if (debug === true || legacy.some(isRemoved) || legacy.some(({ name }) => name === "error")) return [];
     const names = new Set(legacy.map(({ name }) => name));
-    return [...legacy, ...otel.filter(({ name }) => !names.has(name))];
+    // The legacy form of a path has no query.
+    const isShort = otel.some((column) => isRemoved(column) && column.name !== QUERY);
+    return [...(isShort ? [] : legacy), ...otel.filter((column) => !names.has(column.name) && !isRemoved(column))];
   });
-  return columns.filter(({ name }) => name !== "error" && name !== "error.message");
 }
 
 function textOf(text: string): string | undefined {

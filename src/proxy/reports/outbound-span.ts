@@ -65,9 +65,10 @@ export class OutboundSpan {
     this.#error = message;
   }
 
-  end(): void {
+  /** @param atMs of performance.now(); by default now */
+  end(atMs: number = performance.now()): void {
     if (this.over) return;
-    this.#endedAtMs = performance.now();
+    this.#endedAtMs = atMs;
     this.#owner.ended(this);
   }
 

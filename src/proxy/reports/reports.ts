@@ -6,10 +6,12 @@ import type { AccessLog, MetricLabels, Tracing } from "../../../generated/proto/
 import type { Expression, Reads } from "../../cel/expression.ts";
 import type { Place } from "../../cel/places.ts";
 import { READS_NOTHING, unionOfReads } from "../../cel/reads.ts";
+import type { Scope } from "../../cel/scope.ts";
 import { compileLogReport, EVERYTHING, type LogReport } from "./access-log.ts";
 import type { Exporters } from "./exporters.ts";
 import { compileLabels, type MetricLabel } from "./labels.ts";
 import { compileOtlpLog, type OtlpLog } from "./otlp-log.ts";
+import { TracingReport } from "./tracing.ts";
 
 export interface Reports {
   /** By whatever runs when all is over: what has to be kept until then. */
@@ -17,6 +19,8 @@ export interface Reports {
   readonly accessLog: LogReport;
   /** The same for a collector; undefined: none wants it. */
   readonly otlpLog: OtlpLog | undefined;
+  /** undefined: no request is traced. */
+  readonly tracing: TracingReport | undefined;
   /** More labels of the metrics about a request. */
   readonly labels: readonly MetricLabel[];
 }
@@ -32,13 +36,23 @@ export interface ReportDeps {
   /** One that does not compile comes back as one that always fails. */
   readonly expression: (source: string, place: Place) => Expression;
   readonly exporters: Exporters;
+  /** What is there before any request is: `env`. */
+  readonly process: Scope;
+  /** In [0, 1). */
+  readonly random: () => number;
 }
 
 /** Where no policy speaks: every request is logged, and nothing more. */
-export const PLAIN_REPORTS: Reports = { reads: READS_NOTHING, accessLog: EVERYTHING, otlpLog: undefined, labels: [] };
+export const PLAIN_REPORTS: Reports = {
+  reads: READS_NOTHING,
+  accessLog: EVERYTHING,
+  otlpLog: undefined,
+  tracing: undefined,
+  labels: [],
+};
 
-export function compileReports({ accessLog, metrics }: ReportParts, deps: ReportDeps): Reports {
-  if (accessLog === undefined && metrics === undefined) return PLAIN_REPORTS;
+export function compileReports({ accessLog, tracing, metrics }: ReportParts, deps: ReportDeps): Reports {
+  if (accessLog === undefined && tracing === undefined && metrics === undefined) return PLAIN_REPORTS;
   const late: Reads[] = [];
   const collecting: ReportDeps = {
     ...deps,
@@ -51,6 +65,7 @@ export function compileReports({ accessLog, metrics }: ReportParts, deps: Report
   const parts = {
     accessLog: accessLog === undefined ? EVERYTHING : compileLogReport(accessLog, collecting),
     otlpLog: compileOtlpLog(accessLog?.otlp, collecting),
+    tracing: tracing === undefined ? undefined : new TracingReport(tracing, collecting),
     labels: metrics === undefined ? [] : compileLabels(metrics, collecting),
   };
   return { ...parts, reads: unionOfReads(late) };

@@ -11,6 +11,7 @@ import { describe } from "./describe.ts";
 import type { Facts, HttpFacts } from "./facts.ts";
 import type { Ids } from "./ids.ts";
 import { LlmFacts } from "./llm-facts.ts";
+import { traceIdsOf } from "./request-trace.ts";
 
 export class RequestFacts implements Facts, HttpFacts {
   readonly llm: LlmFacts | undefined;
@@ -127,7 +128,7 @@ export class RequestFacts implements Facts, HttpFacts {
   }
 
   get trace(): HttpFacts["trace"] {
-    return undefined;
+    return traceIdsOf(this.#exchange);
   }
 
   get notes(): HttpFacts["notes"] {

@@ -4,7 +4,14 @@
  */
 import type { SpanSink } from "../../telemetry/otlp/sinks.ts";
 import type { Span } from "../../telemetry/span.ts";
-import { newSpanId, newTraceId, printTraceparent, type TraceParent } from "../../telemetry/trace-context.ts";
+import {
+  newSpanId,
+  newTraceId,
+  parseTraceparent,
+  printTraceparent,
+  type TraceParent,
+} from "../../telemetry/trace-context.ts";
+import type { Exchange } from "../pipeline/exchange.ts";
 import { OutboundSpan, type OutboundCall, type SpanOwner } from "./outbound-span.ts";
 
 /** Fields of a request, or metadata of a call. */
@@ -63,11 +70,21 @@ export class RequestTrace implements SpanOwner {
     else if (this.#state === "kept") this.#sink.take([span.span]);
   }
 
-  /** The request is over. @param span its own; undefined: none of them are sent */
+  /** The request is over: call it once. @param span its own; undefined: none of them are sent */
   finish(span: Span | undefined): void {
     const ended = this.#ended;
     this.#ended = [];
     this.#state = span === undefined ? "dropped" : "kept";
     if (span !== undefined) this.#sink.take([span, ...ended.map((each) => each.span)]);
   }
+}
+
+/** Of a request that is not traced the trace that its client named. */
+export function traceIdsOf({
+  trace,
+  requestHeaders,
+}: Pick<Exchange, "trace" | "requestHeaders">): { traceId: string; spanId: string | undefined } | undefined {
+  if (trace !== undefined || !requestHeaders.has("traceparent")) return trace;
+  const parent = parseTraceparent(requestHeaders.getAll("traceparent"));
+  return parent === undefined ? undefined : { traceId: parent.traceId, spanId: undefined };
 }

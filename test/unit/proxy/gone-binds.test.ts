@@ -12,7 +12,13 @@ import { noExporters } from "../../support/fake-collector.ts";
 const policies = new PolicySet(makeDeps());
 
 function frontends(): FrontendSet {
-  return new FrontendSet({ policies, exporters: noExporters(), trustedProxies: [] });
+  return new FrontendSet({
+    policies,
+    exporters: noExporters(),
+    random: Math.random,
+    podName: "pod",
+    trustedProxies: [],
+  });
 }
 
 test("a Frontend stays the same object while its Bind is there, and is forgotten with it", () => {

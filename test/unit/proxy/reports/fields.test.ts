@@ -24,16 +24,25 @@ const CONNECTION: Facts = {
 test("a name stands once in each preset, and once in a span", () => {
   const legacy = FIELDS.flatMap((field) => field.legacy.map(({ name }) => name));
   const otel = FIELDS.flatMap((field) => field.otel.map(({ name }) => name));
-  const span = spanColumns().map(({ name }) => name);
+  const span = spanColumns(new Set()).map(({ name }) => name);
   for (const names of [legacy, otel, span]) assert.deepEqual(names, [...new Set(names)]);
 });
 
 test("a span carries both names of what has two, and neither its error nor what is for debugging", () => {
-  const names = spanColumns().map(({ name }) => name);
+  const names = spanColumns(new Set()).map(({ name }) => name);
   for (const name of ["http.method", "http.request.method", "duration", "gwp.duration_ms", "gen_ai.request.model"])
     assert.ok(names.includes(name), name);
   for (const name of ["error", "error.message", "request.id", "gwp.connection.id"])
     assert.ok(!names.includes(name), name);
+});
+
+test("a value that is removed from a span under one name does not stay under the other", () => {
+  const left = (...removed: string[]): string[] => spanColumns(new Set(removed)).map(({ name }) => name);
+  for (const removed of ["src.addr", "client.address"])
+    for (const name of ["src.addr", "client.address"]) assert.ok(!left(removed).includes(name), `${removed}: ${name}`);
+  assert.ok(!left("src.addr").includes("client.port"));
+  assert.ok(left("url.query").includes("http.path"), "it has no query");
+  assert.deepEqual(left("unknown"), left());
 });
 
 test("what has no value is left out, and what is for debugging too unless that is wanted", () => {
