@@ -94,7 +94,7 @@ for (const { protocol, portOf, fake } of TRANSPORTS) {
     },
   );
 
-  test(`over ${protocol} the credential of its backend is shown to a collector`, async (t) => {
+  test(`over ${protocol} the credential of its backend is shown to a collector, and the call is measured`, async (t) => {
     const context = contextOf(t);
     const collector = await fake(t);
     const gateway = await logged(context, byBackend(collector.port, protocol, "{auth: {key: for-collectors}}"));
@@ -102,6 +102,8 @@ for (const { protocol, portOf, fake } of TRANSPORTS) {
     await collector.asked(1);
     assert.equal(collector.headers[0]?.["authorization"], "Bearer for-collectors");
     assert.equal(collector.headers[0]?.["traceparent"], undefined);
+    const measured = /upstream_call_duration_seconds_count\{kind="Policy",subtype="Otlp"\} 1\n/;
+    await eventually(async () => assert.match(gateway.metrics.print("prometheus"), measured));
   });
 
   test(`over ${protocol} a collector that hangs costs records and no request`, async (t) => {
