@@ -215,7 +215,7 @@ export class Configuration {
     const { policies } = this.#options;
     const { message, version } = resource;
     try {
-      checkSettings(message.backend);
+      checkSettings(message.backend, this.#options.identities);
       checkFrontend(message.frontend, policies);
       this.#policyTouched(policies.put(policies.compile(message, version)), dirty);
     } catch (error) {

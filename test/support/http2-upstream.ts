@@ -6,6 +6,7 @@ import {
   type IncomingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
+  type SecureServerOptions,
   type ServerOptions,
 } from "node:http2";
 import type { AddressInfo } from "node:net";
@@ -17,12 +18,16 @@ export interface Http2Upstream {
   readonly sessions: readonly ServerHttp2Session[];
 }
 
+export interface Http2Options extends ServerOptions, Pick<SecureServerOptions, "ca" | "requestCert"> {
+  readonly pair?: { readonly certificate: string; readonly key: string };
+}
+
 export type Answer = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
 
 export async function startHttp2Upstream(
   context: Pick<ProofContext, "after">,
   answer: Answer,
-  { pair, ...options }: ServerOptions & { pair?: { readonly certificate: string; readonly key: string } } = {},
+  { pair, ...options }: Http2Options = {},
 ): Promise<Http2Upstream> {
   const sessions: ServerHttp2Session[] = [];
   const server: Http2Server =

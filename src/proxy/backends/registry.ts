@@ -129,7 +129,7 @@ export class BackendRegistry {
 
   /** @throws ConfigError when the backend cannot be served; the former one stays */
   put(message: Backend): void {
-    checkSettings(message.settings);
+    checkSettings(message.settings, this.#options.identities);
     if (message.kind.case === undefined) throw new ConfigError("backend of a kind unknown to this version");
     this.#trial(message);
     const { kind } = this.#backends.get(message.key) ?? {};
@@ -259,7 +259,7 @@ export class BackendRegistry {
         );
       },
       connection: ({ tls, tcp, tunnel }) => {
-        // The first one starts the watch, long before a connection needs it.
+        // Members of a group have settings of their own.
         if (tls?.spiffe === true) identities.current();
         return connectionOf({ tls, tcp, proxy: this.#tunnels.of(tunnel) });
       },

@@ -7,6 +7,7 @@ import {
   type ClientCertificate,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { CompiledPolicy } from "../pipeline/policy-set.ts";
+import type { IdentitySource } from "../spiffe/workload-api.ts";
 import { checkTls } from "./tls.ts";
 
 // Every field of the message is a block of that name.
@@ -49,6 +50,9 @@ export function settingsOfLevel(policies: readonly CompiledPolicy[]): BackendSet
  * A client certificate of a Gateway is left to the connections that show it: it must not close those that do not.
  * @throws ConfigError when certificates or groups cannot be used
  */
-export function checkSettings(settings: BackendSettings | undefined): void {
-  if (settings?.tls !== undefined) checkTls(settings.tls);
+export function checkSettings(settings: BackendSettings | undefined, identities: IdentitySource): void {
+  if (settings?.tls === undefined) return;
+  checkTls(settings.tls);
+  // Starts the watch, long before a connection needs what it finds.
+  if (settings.tls.spiffe) identities.current();
 }

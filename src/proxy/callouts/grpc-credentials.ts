@@ -61,6 +61,9 @@ export class WayCredentials extends ChannelCredentials {
       if (tls === undefined) return { socket: via, secure: false };
       const options = { ...tlsOptions(tls, this.#target.host, [], this.#identities), ALPNProtocols: PROTOCOLS };
       return { socket: await handshake(via, options), secure: true };
+    } catch (error) {
+      // The library keeps the message alone, which is for clients.
+      throw error instanceof ProxyError ? new Error(error.detail ?? error.message, { cause: error }) : error;
     } finally {
       clearTimeout(timer);
     }
