@@ -87,7 +87,12 @@ function depsOf(): ReportDeps {
     throw new Error("a record was dropped: what it costs would be missing");
   };
   const exporters = new Exporters({ log, clock: systemClock, callouts, resource: [], onDropped });
-  return { expression: (source, place) => policies.expression(source, place), exporters };
+  return {
+    expression: (source, place) => policies.expression(source, place),
+    exporters,
+    process: { root: () => undefined },
+    random: () => 0,
+  };
 }
 
 /** Says yes to whatever it gets. */
