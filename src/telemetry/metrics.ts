@@ -38,6 +38,9 @@ export interface LlmSample {
   readonly requestModel: string;
   readonly responseModel: string;
   readonly tokens: Readonly<Record<TokenType, number | undefined>>;
+  /** Of streams. */
+  readonly secondsToFirstToken?: number | undefined;
+  readonly secondsPerOutputToken?: number | undefined;
 }
 
 type GroupOf<Spec> = Spec extends MetricGroup<infer C, infer H> ? Group<C, H> : never;
@@ -222,7 +225,13 @@ function createModelCounts(registry: Registry): (sample: RequestSample, llm: Llm
   return (sample, llm) => {
     const model = [llm.operation, llm.system, labelValue(llm.requestModel), labelValue(llm.responseModel)];
     const labels = [...model, ...placeOf(sample)];
-    models.histograms.gen_ai_server_request_duration.observe(models.row(labels), sample.durationSeconds);
+    const counted = models.row(labels);
+    models.histograms.gen_ai_server_request_duration.observe(counted, sample.durationSeconds);
+    const { secondsToFirstToken, secondsPerOutputToken } = llm;
+    if (secondsToFirstToken !== undefined)
+      models.histograms.gen_ai_server_time_to_first_token.observe(counted, secondsToFirstToken);
+    if (secondsPerOutputToken !== undefined)
+      models.histograms.gen_ai_server_time_per_output_token.observe(counted, secondsPerOutputToken);
     for (const [type, count] of Object.entries(llm.tokens))
       if (count !== undefined)
         tokens.histograms.gen_ai_client_token_usage.observe(tokens.row([type, ...labels]), count);

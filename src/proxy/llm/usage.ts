@@ -2,6 +2,7 @@
  * What a request cost and who answered it. Counts are normalised so that all providers compare: input includes
  * tokens read from and written to a cache. Charges every token budget exactly once, whatever way the request ends.
  */
+import { Duration } from "../../cel/values.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
 
 export interface Usage {
@@ -30,6 +31,8 @@ export interface LlmRequestFacts {
 }
 
 export interface Ledger {
+  /** An event of a stream is here: the first one is taken for its first token. */
+  flowing(): void;
   /** Publishes what is known about the answer so far. */
   record(facts: Facts): void;
   /** Charges the budgets; later calls do nothing. */
@@ -44,8 +47,13 @@ export async function openLedger(exchange: Exchange, request: LlmRequestFacts): 
   const admitted: Exchange["tokenGates"] = [];
   let facts: Facts = {};
   let settled = false;
+  let firstAtMs: number | undefined;
 
-  const publish = (): void => exchange.setRoot("llm", rootOf(request, facts));
+  const publish = (): void => {
+    const root = rootOf(request, facts);
+    if (firstAtMs !== undefined) addTimes(root, { startedAtMs: exchange.startedAtMs, firstAtMs, facts });
+    exchange.setRoot("llm", root);
+  };
   const settle = (): void => {
     if (settled) return;
     settled = true;
@@ -62,12 +70,25 @@ export async function openLedger(exchange: Exchange, request: LlmRequestFacts): 
     admitted.push(gate);
   }
   return {
+    flowing() {
+      firstAtMs ??= performance.now();
+    },
     record(next) {
       facts = next;
       if (!settled) publish();
     },
     settle,
   };
+}
+
+/** Of a stream, as far as it has come. */
+function addTimes(
+  root: Record<string, unknown>,
+  { startedAtMs, firstAtMs, facts }: { startedAtMs: number; firstAtMs: number; facts: Facts },
+): void {
+  root["timeToFirstToken"] = Duration.ofMilliseconds(firstAtMs - startedAtMs);
+  const tokens = facts.usage?.outputTokens ?? 0;
+  if (tokens > 0) root["timePerOutputToken"] = Duration.ofMilliseconds((performance.now() - firstAtMs) / tokens);
 }
 
 function rootOf(request: LlmRequestFacts, { model, usage }: Facts): Record<string, unknown> {

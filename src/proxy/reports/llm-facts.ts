@@ -53,6 +53,8 @@ export class LlmFacts {
         input_cache_read: tokens("cachedInputTokens"),
         input_cache_write: tokens("cacheCreationInputTokens"),
       },
+      secondsToFirstToken: this.seconds("timeToFirstToken"),
+      secondsPerOutputToken: this.seconds("timePerOutputToken"),
     };
   }
 }

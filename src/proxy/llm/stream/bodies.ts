@@ -82,6 +82,7 @@ class ScannedStream implements BodyStream, BodySink {
 
   /** @param data as latin1, here and below */
   #event(data: string): void {
+    this.#context.ledger.flowing();
     if (this.#facts.model !== undefined && !mayCarryUsage(data)) return;
     const event = parseObject(Buffer.from(data, "latin1"));
     if (event !== undefined) this.#context.format.stream(event, this.#facts);
@@ -171,6 +172,7 @@ class TranslatedStream implements BodyStream, BodySink {
   }
 
   #event(data: string): void {
+    this.#context.ledger.flowing();
     this.#output += this.#repetition.answer(data) ?? this.#convert(data);
   }
 

@@ -28,7 +28,7 @@ async function streamed(events: readonly JsonObject[]): Promise<unknown[]> {
   const text = events
     .map((event) => `event: ${String(event["type"])}\r\ndata: ${JSON.stringify(event)}\r\n\r\n`)
     .join("");
-  const ledger = { record: () => undefined, settle: () => undefined };
+  const ledger = { flowing: () => undefined, record: () => undefined, settle: () => undefined };
   const context = { format: messages, ledger, maxEventBytes: 65_536 };
   const source = streamFrom([Buffer.from(text)]);
   const { text: output, error } = await readBody(
