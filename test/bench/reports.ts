@@ -3,7 +3,7 @@
  * go to a writer that takes them all, records to a collector that accepts them at once, so that encoding and batches count.
  */
 import { create, type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
-import { AccessLogSchema, MetricLabelsSchema } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { AccessLogSchema, MetricLabelsSchema, TracingSchema } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { Callout } from "../../src/proxy/callouts/callout.ts";
 import { PolicySet } from "../../src/proxy/pipeline/policy-set.ts";
@@ -23,6 +23,7 @@ interface Load {
   readonly title: string;
   readonly format?: LogFormat;
   readonly accessLog?: MessageInitShape<typeof AccessLogSchema>;
+  readonly tracing?: MessageInitShape<typeof TracingSchema>;
   readonly metrics?: MessageInitShape<typeof MetricLabelsSchema>;
 }
 
@@ -35,6 +36,8 @@ const LOADS: readonly Load[] = [
   { title: "access log, JSON", format: "json" },
   { title: "access log, text, two attributes added", format: "text", accessLog: { attributes: { add: ADDED } } },
   { title: "access log for a collector", accessLog: { otlp: { endpoint: {} } } },
+  { title: "tracing, not sampled", tracing: { endpoint: {}, randomSampling: "0.0" } },
+  { title: "tracing, sampled: a span of the request", tracing: { endpoint: {}, randomSampling: "true" } },
   { title: "two labels of metrics added", metrics: { add: ADDED } },
 ];
 
@@ -43,10 +46,10 @@ export async function reportTable(): Promise<string> {
   const nothing = await cost(PLAIN_REPORTS, undefined, false);
   const counted = await cost(PLAIN_REPORTS, undefined, true);
   const rows = [["metrics", (counted - nothing).toFixed(2)]];
-  for (const { title, format, accessLog, metrics } of LOADS) {
+  for (const { title, format, accessLog, tracing, metrics } of LOADS) {
     const parts = {
       accessLog: accessLog === undefined ? undefined : create(AccessLogSchema, accessLog),
-      tracing: undefined,
+      tracing: tracing === undefined ? undefined : create(TracingSchema, tracing),
       metrics: metrics === undefined ? undefined : create(MetricLabelsSchema, metrics),
     };
     const lines = format === undefined ? undefined : createAccessLog({ format, write: () => true });
@@ -64,6 +67,7 @@ function cost(reports: Reports, accessLog: AccessLog | undefined, isCounted: boo
   return microseconds(() => {
     const exchange = exchangeOf(PLAIN, "GET");
     exchange.reports = reports;
+    exchange.trace = reports.tracing?.begin(exchange);
     exchange.backend = { name: "default/bench", type: "static", protocol: "http" };
     exchange.reply = answer();
     const outcome = {
@@ -91,7 +95,7 @@ function depsOf(): ReportDeps {
     expression: (source, place) => policies.expression(source, place),
     exporters,
     process: { root: () => undefined },
-    random: () => 0,
+    random: Math.random,
   };
 }
 
