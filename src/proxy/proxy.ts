@@ -100,7 +100,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   const identities: WorkloadApi = new WorkloadApi({
     endpoint: options.spiffeEndpoint,
     log,
-    clock: systemClock,
+    clock,
     onChange() {
       upstream.identityChanged();
       callouts.identityChanged();

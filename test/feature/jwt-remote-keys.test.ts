@@ -165,6 +165,17 @@ spec:
   assert.equal(await passes(strict, issuer), false);
 });
 
+prove([], "keys are not fetched as nobody where the server is meant to see a workload", async (context) => {
+  const issuer = await createIssuer(NAME);
+  const server = await startKeyServer(context, { path: PATH, body: keySet(issuer.jwk) }, ["127.0.0.1"]);
+  const keys = `${staticBackend("keys", server.port).trimEnd()}\n  policies: {tls: {certificateSource: SPIFFE}}\n`;
+  const remote = `{backendRef: {group: gwproxy.dev, kind: GwBackend, name: keys}, jwksPath: ${PATH}}`;
+  const gateway = await guard(context, remote, keys);
+  const told = (): string => gateway.translator.diagnostics()[0]?.message ?? "";
+  await gateway.until(() => Promise.resolve(/without a workload identity/.test(told())));
+  assert.equal(await passes(gateway, issuer), false);
+});
+
 prove([], "keys are not fetched past a proxy that is meant to stand between", async (context) => {
   const issuer = await createIssuer(NAME);
   const server = await startKeyServer(context, { path: PATH, body: keySet(issuer.jwk) });

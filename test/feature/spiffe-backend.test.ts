@@ -11,7 +11,9 @@ import {
 } from "../support/gateway.ts";
 import { call, type Answer } from "../support/http.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
+import type { Clock } from "../../src/lib/clock.ts";
 import { recordingLog } from "../support/silent-log.ts";
+import { testClock } from "../support/test-clock.ts";
 import { createIntermediate, createTrustDomain, issueSvid, type Authority, type Svid } from "../support/svid.ts";
 import { answerOf, showsIdentity, startAgent, type WorkloadAgent } from "../support/workload-agent.ts";
 import { startWorkload, type Asked } from "../support/workload.ts";
@@ -34,11 +36,15 @@ interface Place {
   readonly port: number;
   readonly agent: WorkloadAgent;
   readonly tls?: string;
+  readonly clock?: Clock;
   readonly objects?: (port: number, tls: string) => string;
 }
 
-function serve(context: ProofContext, { port, agent, tls = SPIFFE, objects = inline }: Place): Promise<TestGateway> {
-  const settings = { spiffeEndpoint: agent.endpoint, log: recordingLog().log };
+function serve(
+  context: ProofContext,
+  { port, agent, tls = SPIFFE, objects = inline, clock }: Place,
+): Promise<TestGateway> {
+  const settings = { spiffeEndpoint: agent.endpoint, log: recordingLog().log, ...(clock && { clock }) };
   return startGateway(context, documents(GATEWAY, objects(port, tls), route("web", "web")), settings);
 }
 
@@ -167,11 +173,13 @@ prove(
 
 prove([], "an identity that has expired is shown to nobody", async (context) => {
   const port = await startWorkload(context, WEB, [OWN]);
-  const brief = issueSvid(OWN, "/ns/edge/sa/gateway", { notAfter: new Date(Date.now() + 2_500) });
+  const brief = issueSvid(OWN, "/ns/edge/sa/gateway", { notAfter: new Date(Date.now() + 1_800_000) });
   const agent = await startAgent(context, answerOf(brief, OWN));
-  const gateway = await serve(context, { port, agent });
+  const clock = testClock(Date.now());
+  const gateway = await serve(context, { port, agent, clock });
   assert.equal((await asked(gateway)).serialNumber, brief.serialNumber);
   agent.stop();
+  await clock.advance(1_900_000);
   await showsIdentity(gateway.proxy, undefined);
   assert.equal((await call(gateway.url())).status, 503, "also not over a connection that is open");
 });
