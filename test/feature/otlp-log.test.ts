@@ -187,6 +187,36 @@ prove(
   },
 );
 
+prove(
+  [`${OTLP}.url`, "GwPolicy spec.frontend.tracing.url"],
+  "a record names the trace and the span of its request, so that one leads to the other",
+  async (context) => {
+    const collector = await startCollector(context);
+    const url = `"http://127.0.0.1:${collector.grpcPort}"`;
+    const { port } = await startEcho(context);
+    const policy = `  frontend: {accessLog: {otlp: {url: ${url}}}, tracing: {url: ${url}, randomSampling: "true"}}`;
+    const gateway = await startWeb(context, port, gatewayPolicy("telemetry", policy));
+    assert.equal((await call(gateway.url())).status, 200);
+    await gateway.proxy.end();
+    await collector.until(() => collector.logs.length > 0 && collector.spans.length > 0);
+    const [record] = collector.logs;
+    const server = collector.spans.find(({ kind }) => kind === 2);
+    assert.deepEqual([record?.traceId, record?.spanId], [server?.traceId, server?.spanId]);
+    const { attributes } = record as CollectedLog; // there is one
+    assert.deepEqual([attributes["trace.id"], attributes["span.id"]], [server?.traceId, server?.spanId]);
+  },
+);
+
+prove(`${OTLP}.url`, "a record names the trace that a client is in, sampled or not", async (context) => {
+  const collector = await startCollector(context);
+  const gateway = await logged(context, `{url: "http://127.0.0.1:${collector.grpcPort}"}`);
+  const traceId = "0af7651916cd43dd8448eb211c80319c";
+  const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-00` };
+  assert.equal((await call(`${gateway.url()}/a`, { headers })).status, 200);
+  await collector.until(() => collector.logs.length > 0);
+  assert.equal(collector.logs[0]?.traceId, traceId);
+});
+
 prove(`${OTLP}.url`, "a connection that is passed on as bytes makes a record when it ends", async (context) => {
   const collector = await startCollector(context);
   const server = createServer((socket) => void socket.end("hello"));
