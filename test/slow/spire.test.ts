@@ -12,7 +12,8 @@ import { startWorkload, type Asked } from "../support/workload.ts";
 import { startSpire, type Fetched } from "../testbed/spire.ts";
 
 const GATEWAY_ID = "spiffe://example.org/ns/edge/sa/gateway";
-const TTL_SECONDS = 12;
+/** A new one comes at half of it: the agent may be away for the other half. */
+const TTL_SECONDS = 30;
 const USER = `unix:uid:${process.getuid?.() ?? 0}`;
 
 test("a workload of a real SPIRE rotates, survives its agent and ends with its entry", async (t) => {
