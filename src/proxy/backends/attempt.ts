@@ -72,8 +72,7 @@ export class Attempt {
 
   /** The head of the answer is here. Its headers are looked at now: policies may change them on their way. */
   answered({ status, headers, body }: AnswerHead, captured: Captured = NOT_CAPTURED): void {
-    if (this.#latencyMs === undefined) this.#headed();
-    this.span?.answered(status);
+    this.headed(status);
     const { condition } = this.#rule;
     if (condition === undefined && status >= 500) return this.#judge(true);
     const isLast = isComplete(body);
@@ -85,12 +84,15 @@ export class Attempt {
   }
 
   async answeredWithBody(reply: { readonly status: number; readonly headers: HeaderList; body: Body }): Promise<void> {
-    this.#headed();
+    this.headed(reply.status);
     const captured = await captureBody(reply, this.#exchange.responseLimitBytes);
     this.answered(reply, captured);
   }
 
-  #headed(): void {
+  /** The first word of the upstream, where what is made of its answer comes later. */
+  headed(status: number): void {
+    if (this.#latencyMs !== undefined) return;
+    this.span?.answered(status);
     const now = performance.now();
     this.#exchange.answeredAtMs = now;
     this.#latencyMs = now - this.#startedAtMs;

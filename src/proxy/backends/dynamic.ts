@@ -37,6 +37,7 @@ export function dynamicDestination(
     hostname: undefined,
     service: undefined,
     version: HttpVersion.UNSPECIFIED,
+    followsRequest: true,
     rewritesHost: false,
   };
 }

@@ -19,6 +19,7 @@ import { EndpointState, type EndpointSet } from "./endpoints.ts";
 import type { BackendDeps, BackendHandler, MemberDeps } from "./handler.ts";
 import { HealthRule } from "./health.ts";
 import { isIP } from "node:net";
+import { BackendTransformation, type Outgoing } from "./transformation.ts";
 import { versionFor } from "./version.ts";
 import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "./upstream.ts";
 
@@ -36,6 +37,8 @@ export interface Destination {
   readonly service: string | undefined;
   /** What it says it speaks. */
   readonly version: HttpVersion;
+  /** The authority of a request is where it goes. */
+  readonly followsRequest: boolean;
   /** Whether the name replaces the client's Host where no policy chose (backend.md 2). */
   readonly rewritesHost: boolean;
 }
@@ -59,6 +62,7 @@ export function staticDestination(
     hostname: unixPath === "" ? spelled : undefined,
     service: unixPath === "" ? `${spelled}:${port}` : unixPath,
     version: HttpVersion.UNSPECIFIED,
+    followsRequest: false,
     rewritesHost: family === 0,
   };
 }
@@ -81,6 +85,7 @@ export function serviceDestination(
     hostname: hostname === "" ? undefined : hostname,
     service: hostname === "" ? undefined : `${hostname}:${port}`,
     version,
+    followsRequest: false,
     rewritesHost: false,
   };
 }
@@ -90,11 +95,12 @@ export function createHttpHandler(
   settings: BackendSettings,
   deps: MemberDeps & { readonly upstream: Upstream },
 ): BackendHandler {
-  const { auth, http: limits, sessionAffinity } = settings;
+  const { auth, http: limits, sessionAffinity, transformation: changes } = settings;
   const fixedVersion = limits?.version || destination.version;
   const timeoutMs = limits?.requestTimeoutMs || Infinity;
   const rule = new HealthRule(settings.health, deps);
   const session = sessionAffinity === undefined ? undefined : new SessionKey(sessionAffinity, deps.expression);
+  const transformation = changes === undefined ? undefined : new BackendTransformation(changes, deps);
   const { upstream } = deps;
   const traced: Trace = (attempt, trace, exchange, head) => {
     const name = `${head.method} ${destination.service ?? exchange.endpoint}`;
@@ -113,20 +119,33 @@ export function createHttpHandler(
       opened(upstream, destination.target(endpoint), limitOf(exchange, timeoutMs, false)),
     );
   };
-  const send: Send = (exchange, endpoint) => {
-    if (exchange.connect) return open(exchange, endpoint);
-    const headers = upstreamHeaders(exchange, authorityOf(exchange, destination));
-    const path = auth === undefined ? exchange.target : placeCredential(auth, headers, exchange.target);
+  const call = (exchange: Exchange, endpoint: EndpointState, head: Head): Promise<Reply> => {
     exchange.endpoint = endpoint.name;
-    const grpc = isGrpc(exchange.requestHeaders);
+    const { method, path, headers, body } = head;
+    const grpc = isGrpc(headers);
     const attempt = new Attempt(exchange, endpoint.record, rule, grpc);
     const target = destination.target(endpoint);
     const version = versionFor(exchange, fixedVersion, { grpc, tls: target.tls !== undefined });
-    const { method, upgrade, trace } = exchange;
+    const { upgrade, trace } = exchange;
     if (trace !== undefined) traced(attempt, trace, exchange, { method, path, headers });
-    const scheme = exchange.scheme === exchange.originalScheme ? undefined : exchange.scheme;
-    const request = { ...limitOf(exchange, timeoutMs, grpc), version, scheme, method, path, headers, upgrade };
-    return answerOf(exchange, attempt, upstream.send(target, request));
+    const scheme = head.scheme === exchange.originalScheme ? undefined : head.scheme;
+    const request = { ...limitOf(exchange, timeoutMs, grpc), version, scheme, method, path, headers, body, upgrade };
+    return answerOf(exchange, attempt, upstream.send(target, request), transformation);
+  };
+  const transformed = async (exchange: Exchange, first: EndpointState, by: BackendTransformation): Promise<Reply> => {
+    const out = await by.outgoing(exchange, auth);
+    // Written anew, the authority of a request that goes where it says leads somewhere else.
+    const endpoint = destination.followsRequest ? destination.pick(undefined, out) : first;
+    const headers = upstreamHeaders(out.headers, authorityOf(out, destination));
+    return call(exchange, endpoint, { ...out, headers });
+  };
+  const send: Send = (exchange, endpoint) => {
+    if (exchange.connect) return open(exchange, endpoint);
+    if (transformation !== undefined) return transformed(exchange, endpoint, transformation);
+    const { method, scheme, requestBody: body } = exchange;
+    const headers = upstreamHeaders(exchange.requestHeaders, authorityOf(exchange, destination));
+    const path = auth === undefined ? exchange.target : placeCredential(auth, headers, exchange.target);
+    return call(exchange, endpoint, { method, path, scheme, headers, body });
   };
   return function http(exchange) {
     if (session !== undefined) return callOfSession(exchange, session, destination, send);
@@ -147,6 +166,7 @@ async function opened(
   return { status: 200, headers: new HeaderList(), body: null, tunnel: { protocol: "", stream } };
 }
 
+type Head = Pick<Outgoing, "method" | "path" | "scheme" | "headers" | "body">;
 type Trace = (attempt: Attempt, trace: RequestTrace, exchange: Exchange, head: CallHead) => void;
 type Send = (exchange: Exchange, endpoint: EndpointState) => Promise<Reply>;
 
@@ -164,13 +184,13 @@ async function callOfSession(
   return send(exchange, endpoint);
 }
 
-/** The body, and the limit of the attempt: the shortest of the backend's, the rule's and, for gRPC, the caller's own. */
+/** The limit of the attempt: the shortest of the backend's, the rule's and, for gRPC, the caller's own. */
 function limitOf(
   exchange: Exchange,
   timeoutMs: number,
   grpc: boolean,
-): Pick<UpstreamRequest, "body" | "deadlineAtMs" | "timeoutCode" | "abort"> {
-  const { deadlineAtMs, backendTimeoutMs, requestBody: body } = exchange;
+): Pick<UpstreamRequest, "deadlineAtMs" | "timeoutCode" | "abort"> {
+  const { deadlineAtMs, backendTimeoutMs } = exchange;
   let attemptAtMs = performance.now() + Math.min(backendTimeoutMs ?? Infinity, timeoutMs);
   let timeoutCode: UpstreamRequest["timeoutCode"] = "backend_timeout";
   if (grpc) {
@@ -182,15 +202,24 @@ function limitOf(
   }
   // The exchange's own deadline aborts the call; only a shorter one of the attempt needs a timer here.
   if (attemptAtMs >= (deadlineAtMs ?? Infinity))
-    return { body, deadlineAtMs: undefined, timeoutCode: "request_timeout", abort: exchange };
-  return { body, deadlineAtMs: attemptAtMs, timeoutCode, abort: exchange };
+    return { deadlineAtMs: undefined, timeoutCode: "request_timeout", abort: exchange };
+  return { deadlineAtMs: attemptAtMs, timeoutCode, abort: exchange };
 }
 
-async function answerOf(exchange: Exchange, attempt: Attempt, call: Promise<UpstreamResponse>): Promise<Reply> {
+async function answerOf(
+  exchange: Exchange,
+  attempt: Attempt,
+  call: Promise<UpstreamResponse>,
+  transformation?: BackendTransformation,
+): Promise<Reply> {
   try {
     const { status, headers, body, tunnel } = await call;
     if (tunnel !== undefined) exchange.onDone(() => tunnel.stream.destroy());
     const reply = { status, headers, body, tunnel, upstream: true };
+    if (transformation !== undefined) {
+      attempt.headed(status);
+      await transformation.answered(exchange, reply);
+    }
     if (attempt.readsBody) await attempt.answeredWithBody(reply);
     else attempt.answered(reply);
     return reply;
@@ -200,14 +229,16 @@ async function answerOf(exchange: Exchange, attempt: Attempt, call: Promise<Upst
   }
 }
 
-function authorityOf({ host, hostChoice }: Exchange, { hostname, rewritesHost }: Destination): string {
+function authorityOf(
+  { host, hostChoice }: Pick<Exchange, "host" | "hostChoice">,
+  { hostname, rewritesHost }: Destination,
+): string {
   const choice = hostChoice ?? (rewritesHost ? "auto" : "keep");
   return choice === "auto" ? (hostname ?? host) : host;
 }
 
 /** A copy for the wire: what policies see of the request never holds our credential. */
-function upstreamHeaders(exchange: Exchange, host: string): HeaderList {
-  const { raw, spelling } = exchange.requestHeaders;
+function upstreamHeaders({ raw, spelling }: HeaderList, host: string): HeaderList {
   const out: string[] = ["host", host];
   for (let at = 0; at < raw.length; at += 2) {
     const name = raw[at] as string;

@@ -5,6 +5,7 @@ import {
   BackendTlsSchema,
   type BackendHttp,
   type BackendSettings,
+  type Credential,
   type CredentialLocation,
   type Provider as ProviderNode,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -18,6 +19,7 @@ import { connectionOf } from "../backends/connection.ts";
 import type { EndpointRecord } from "../backends/endpoint-record.ts";
 import type { BackendDeps, Spot } from "../backends/handler.ts";
 import { HealthRule } from "../backends/health.ts";
+import { BackendTransformation, type Outgoing } from "../backends/transformation.ts";
 import type { UpstreamTarget } from "../backends/upstream.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
@@ -44,8 +46,11 @@ export interface Endpoint extends Member {
   readonly wire: { readonly format: Format; readonly converter: Converter | undefined } | undefined;
   /** @throws ProxyError backend_invalid, endpoint_unavailable */
   spot(): Spot;
-  /** Path and headers of a request of this exchange. */
-  address(exchange: Exchange): { path: string; headers: HeaderList };
+  /** What is changed in the client's words, before anything is translated. */
+  readonly transformation: BackendTransformation | undefined;
+  readonly auth: Credential | undefined;
+  /** Path and headers of a request of this exchange. @param out what a transformation made of it, credential and all */
+  address(exchange: Exchange, out: Outgoing | undefined): { path: string; headers: HeaderList };
 }
 
 /** @throws ConfigError for a provider that this data plane does not know */
@@ -68,13 +73,18 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
     hash: hashMember(node.name),
     limits: settings.http,
     wire,
+    transformation:
+      settings.transformation === undefined ? undefined : new BackendTransformation(settings.transformation, deps),
+    auth: settings.auth,
     spot: () => (fixed === undefined ? spotBehind(node, deps, settings) : { target: fixed, record: undefined }),
-    address(exchange) {
-      const headers = forwardedHeaders(exchange.requestHeaders);
-      headers.raw.unshift("host", authorityOf(node, provider, settings, exchange));
-      let path = pathOf(node, provider, wire?.format ?? completions, exchange.target);
+    address(exchange, out) {
+      const headers = forwardedHeaders(out?.headers ?? exchange.requestHeaders);
+      headers.raw.unshift("host", authorityOf(node, provider, settings, out ?? exchange));
+      let path = pathOf(node, provider, wire?.format ?? completions, out?.path ?? exchange.target);
       const { auth } = settings;
-      if (auth !== undefined) path = placeCredential(auth, headers, path);
+      // A configured path has no place for the query that a transformation saw.
+      const isPlaced = out !== undefined && auth?.location?.location.case !== "queryParameter";
+      if (auth !== undefined && !isPlaced) path = placeCredential(auth, headers, path);
       provider.headers(headers, auth?.location === undefined ? undefined : credentialHeader(auth.location));
       return { path, headers };
     },
@@ -112,9 +122,14 @@ function portOf({ port }: ProviderNode): number {
 }
 
 /** The provider's name; an address of numbers has none, so the client's authority goes on. */
-function authorityOf(node: ProviderNode, provider: Provider, settings: BackendSettings, exchange: Exchange): string {
+function authorityOf(
+  node: ProviderNode,
+  provider: Provider,
+  settings: BackendSettings,
+  client: Pick<Exchange, "host">,
+): string {
   const host = node.host === "" ? provider.defaultHost : node.host;
-  if (node.backend !== "" || host === "" || host.includes(":") || /^\d+(?:\.\d+){3}$/.test(host)) return exchange.host;
+  if (node.backend !== "" || host === "" || host.includes(":") || /^\d+(?:\.\d+){3}$/.test(host)) return client.host;
   const port = portOf(node);
   return port === (settings.tls === undefined ? 80 : 443) ? host : `${host}:${port}`;
 }

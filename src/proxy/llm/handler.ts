@@ -7,6 +7,7 @@ import { SessionKey } from "../backends/affinity.ts";
 import { Attempt } from "../backends/attempt.ts";
 import { beginCallSpan, type CallHead } from "../backends/call-span.ts";
 import type { BackendDeps, BackendHandler } from "../backends/handler.ts";
+import type { Outgoing } from "../backends/transformation.ts";
 import type { Upstream, UpstreamRequest } from "../backends/upstream.ts";
 import { fixedVersion } from "../backends/version.ts";
 import { ProxyError } from "../errors.ts";
@@ -18,7 +19,7 @@ import { compileEndpoint, type Endpoint } from "./endpoint.ts";
 import { completions } from "./formats/completions.ts";
 import type { LlmRequest } from "./formats/format.ts";
 import type { JsonObject } from "./json.ts";
-import { readRequest } from "./request.ts";
+import { changedSource, readRequest } from "./request.ts";
 import { ProviderGroups } from "./select.ts";
 import { openLedger } from "./usage.ts";
 
@@ -39,7 +40,10 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
     const { node, wire } = endpoint;
     exchange.backend = { name: exchange.backend?.name ?? node.name, type: "ai", protocol: "llm" };
     if (wire === undefined) throw new ProxyError("llm_conversion_unsupported");
-    const request = completions.parse(await readRequest(exchange));
+    const { transformation } = endpoint;
+    const out = transformation === undefined ? undefined : await transformation.outgoing(exchange, endpoint.auth);
+    const source = out === undefined ? exchange : changedSource(exchange, out);
+    const request = completions.parse(await readRequest(source));
     const model = node.model === "" ? request.model : node.model;
     if (model === undefined || model === "")
       throw new ProxyError("llm_model_missing", {
@@ -49,13 +53,15 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
     const body = printRequest(endpoint, request, model, deps);
     const ledger = await openLedger(exchange, { requestModel: model, provider: node.identity, streaming });
     const context = { ...wire, ledger, limitBytes: exchange.responseLimitBytes };
-    return send({ endpoint, body, context, model }, exchange, deps.upstream);
+    return send({ endpoint, out, body, context, model }, exchange, deps.upstream);
   };
 }
 
 /** What is sent where, and how its answer is read. */
 interface Call {
   readonly endpoint: Endpoint;
+  /** The client's request after a transformation; undefined: there is none. */
+  readonly out: Outgoing | undefined;
   readonly body: Buffer;
   readonly context: AnswerContext;
   /** As the provider is asked for it. */
@@ -88,8 +94,8 @@ function printRequest(
 }
 
 async function send(call: Call, exchange: Exchange, upstream: Upstream): Promise<Reply> {
-  const { endpoint, body, context } = call;
-  const { path, headers } = endpoint.address(exchange);
+  const { endpoint, out, body, context } = call;
+  const { path, headers } = endpoint.address(exchange, out);
   const { target, record } = endpoint.spot();
   const { limits } = endpoint;
   const attempt = new Attempt(exchange, endpoint.record, endpoint.rule, false);
@@ -109,7 +115,9 @@ async function send(call: Call, exchange: Exchange, upstream: Upstream): Promise
     const answer = { ...response };
     if (attempt.readsBody) await attempt.answeredWithBody(answer);
     else attempt.answered(answer);
-    return await readAnswer(answer, context);
+    const reply = await readAnswer(answer, context);
+    if (endpoint.transformation !== undefined) await endpoint.transformation.answered(exchange, reply);
+    return reply;
   } catch (error) {
     attempt.failed(error);
     throw error;

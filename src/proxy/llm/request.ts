@@ -1,18 +1,38 @@
 /** Reads the request body of an LLM call: bounded, unpacked, and a JSON object or nothing. */
+import type { Outgoing } from "../backends/transformation.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
 import { codingOf, unpack } from "./content-coding.ts";
 import { JsonError, objectOf, parseJson, type JsonObject } from "./json.ts";
 
+/** A request as it arrived, or as it was changed since. */
+export type RequestSource = Pick<Exchange, "requestHeaders" | "requestLimitBytes" | "bufferRequestBody">;
+
+/** What a transformation made of the request of an exchange. */
+export function changedSource(
+  exchange: Exchange,
+  { headers, body }: Pick<Outgoing, "headers" | "body">,
+): RequestSource {
+  const { requestLimitBytes, requestBody } = exchange;
+  return {
+    requestHeaders: headers,
+    requestLimitBytes,
+    bufferRequestBody(limitBytes) {
+      if (body === requestBody) return exchange.bufferRequestBody(limitBytes);
+      return Promise.resolve(Buffer.isBuffer(body) && body.length <= limitBytes ? body : undefined);
+    },
+  };
+}
+
 /**
  * The limit of bodies holds before and after unpacking.
  * @throws ProxyError body_too_large, encoding_unsupported, llm_request_invalid
  */
-export async function readRequest(exchange: Exchange): Promise<JsonObject> {
-  const coding = codingOf(exchange.requestHeaders.getAll("content-encoding").join(","));
+export async function readRequest(source: RequestSource): Promise<JsonObject> {
+  const coding = codingOf(source.requestHeaders.getAll("content-encoding").join(","));
   if (coding === undefined) throw new ProxyError("encoding_unsupported");
-  const { requestLimitBytes: limitBytes } = exchange;
-  const packed = await exchange.bufferRequestBody(limitBytes);
+  const { requestLimitBytes: limitBytes } = source;
+  const packed = await source.bufferRequestBody(limitBytes);
   if (packed === undefined) throw new ProxyError("body_too_large");
   let bytes: Buffer | undefined = packed;
   if (coding !== null) {

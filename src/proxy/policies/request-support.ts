@@ -24,15 +24,17 @@ export function requestTarget(exchange: Exchange): TransformTarget {
 }
 
 /** The client's own body is read to its end, so that its connection stays usable. */
-export async function transformRequestBody(exchange: Exchange, body: Buffer): Promise<void> {
+export async function readAway(exchange: Exchange): Promise<void> {
   const { requestBody } = exchange;
-  if (requestBody !== null && !Buffer.isBuffer(requestBody)) {
-    const whole = await exchange.bufferRequestBody(exchange.requestLimitBytes);
-    // Too large to hold: the stream is still there, and nobody else will read it.
-    if (whole === undefined && exchange.requestBody !== null && !Buffer.isBuffer(exchange.requestBody)) {
-      exchange.requestBody.read(NOWHERE);
-    }
-  }
+  if (requestBody === null || Buffer.isBuffer(requestBody)) return;
+  const whole = await exchange.bufferRequestBody(exchange.requestLimitBytes);
+  // Too large to hold: the stream is still there, and nobody else will read it.
+  if (whole === undefined && exchange.requestBody !== null && !Buffer.isBuffer(exchange.requestBody))
+    exchange.requestBody.read(NOWHERE);
+}
+
+export async function transformRequestBody(exchange: Exchange, body: Buffer): Promise<void> {
+  await readAway(exchange);
   exchange.requestBody = body;
   exchange.requestHeaders.remove("content-length");
 }

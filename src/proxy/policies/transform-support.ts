@@ -3,6 +3,7 @@ import type { HeaderExpression, Transform } from "../../../generated/proto/gwpro
 import { bodyOf } from "../../cel/compile-expression.ts";
 import { CelError } from "../../cel/errors.ts";
 import type { Expression } from "../../cel/expression.ts";
+import type { Place } from "../../cel/places.ts";
 import type { Scope } from "../../cel/scope.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
@@ -17,6 +18,7 @@ export interface TransformTarget {
 }
 
 export interface CompiledTransform {
+  readonly readsRequestBody: boolean;
   readonly readsResponseBody: boolean;
   /** Adds to the root "metadata"; a key whose expression fails is not set. */
   metadata(exchange: Exchange, scope: Scope): void;
@@ -32,7 +34,11 @@ interface CompiledHeader {
   readonly expression: Expression;
 }
 
-export function compileTransform(spec: Transform, place: "request" | "response", deps: PolicyDeps): CompiledTransform {
+export function compileTransform(
+  spec: Transform,
+  place: Place,
+  deps: Pick<PolicyDeps, "expression">,
+): CompiledTransform {
   const compile = (source: string): Expression => deps.expression(source, place);
   const metadata = Object.entries(spec.metadata).map(([key, source]) => ({ key, expression: compile(source) }));
   const add = spec.add.map((header) => compileHeader(header, compile));
@@ -41,6 +47,7 @@ export function compileTransform(spec: Transform, place: "request" | "response",
   const body = spec.body === "" ? undefined : compile(spec.body);
   const all = [...metadata, ...add, ...set, ...(body === undefined ? [] : [{ expression: body }])];
   return {
+    readsRequestBody: all.some(({ expression }) => expression.reads.requestBody),
     readsResponseBody: all.some(({ expression }) => expression.reads.responseBody),
     metadata: (exchange, scope) => addMetadata(metadata, exchange, scope),
     headers(target, scope) {

@@ -14,13 +14,17 @@ import { translateHttp } from "./http.ts";
 import { translateSessionAffinity } from "./session-affinity.ts";
 import { translateTcp } from "./tcp.ts";
 import { translateTls } from "./tls.ts";
+import { translateBackendTransformation } from "./transformation.ts";
 import { translateTunnel } from "./tunnel.ts";
 
 /** @param severity unset: as is usual in the place */
 export type Report = (path: string, message: string, severity?: Diagnostic["severity"]) => void;
 
 /** The members that are served here; every kind of block has them. */
-export type ServedBlock = Pick<BackendFull, "tcp" | "tls" | "http" | "tunnel" | "auth" | "health" | "sessionAffinity">;
+export type ServedBlock = Pick<
+  BackendFull,
+  "tcp" | "tls" | "http" | "tunnel" | "auth" | "transformation" | "health" | "sessionAffinity"
+>;
 
 export interface SettingsContext {
   readonly secrets: SecretReader;
@@ -35,7 +39,7 @@ export function translateSettings(
   report: Report,
 ): BackendSettings | undefined {
   if (block === undefined) return undefined;
-  const { tcp, tls, http, tunnel, auth, health, sessionAffinity } = block;
+  const { tcp, tls, http, tunnel, auth, transformation, health, sessionAffinity } = block;
   const credential = auth === undefined ? undefined : translateAuth(auth, secrets, within(report, "auth"));
   const members = {
     ...(tcp === undefined ? {} : { tcp: translateTcp(tcp) }),
@@ -43,6 +47,9 @@ export function translateSettings(
     ...(http === undefined ? {} : { http: translateHttp(http) }),
     ...(tunnel === undefined ? {} : { tunnel: translateTunnel(tunnel, services, within(report, "tunnel")) }),
     ...(credential === undefined ? {} : { auth: credential }),
+    ...(transformation === undefined
+      ? {}
+      : { transformation: translateBackendTransformation(transformation, within(report, "transformation")) }),
     ...(health === undefined ? {} : { health: translateHealth(health, within(report, "health")) }),
     ...(sessionAffinity === undefined
       ? {}

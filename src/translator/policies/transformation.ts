@@ -4,10 +4,14 @@ import type { Transform as ApiTransform, TransformationPolicy } from "../../../g
 import {
   TransformationBranchSchema,
   TransformationChoiceSchema,
+  TransformationSchema,
   TransformSchema,
   type Transform,
+  type Transformation,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { branchesOf, checkExpression, expressionMap, type UnitContext, type UnitTranslator } from "./unit.ts";
+import type { Place } from "../../cel/places.ts";
+import { placeOfTraffic } from "./expression-place.ts";
+import { branchesOf, checkExpression, expressionMap, type ExpressionContext, type UnitTranslator } from "./unit.ts";
 
 export const transformation: UnitTranslator = {
   name: "transformation",
@@ -15,13 +19,9 @@ export const transformation: UnitTranslator = {
     if (block === undefined) return undefined;
     const branches = branchesOf<TransformationPolicy>("transformation", block).map(
       ({ condition, conditionPath, policy, path }) => {
-        const { request, response } = policy;
         return create(TransformationBranchSchema, {
           condition: checkExpression(condition, conditionPath, context),
-          transformation: {
-            ...(request === undefined ? {} : { request: translateTransform(request, `${path}.request`, context) }),
-            ...(response === undefined ? {} : { response: translateTransform(response, `${path}.response`, context) }),
-          },
+          transformation: translateTransformation(policy, path, context),
         });
       },
     );
@@ -29,8 +29,29 @@ export const transformation: UnitTranslator = {
   },
 };
 
-function translateTransform(transform: ApiTransform, path: string, context: UnitContext): Transform {
-  const checked = (text: string | undefined, at: string): string => checkExpression(text, `${path}.${at}`, context);
+/** @param path of the block, as `placeOf` and problems have it @param placeOf which expressions stand where */
+export function translateTransformation(
+  { request, response }: TransformationPolicy,
+  path: string,
+  context: ExpressionContext,
+  placeOf: (path: string) => Place = placeOfTraffic,
+): Transformation {
+  const translate = (transform: ApiTransform, member: string): Transform =>
+    translateTransform(transform, path === "" ? member : `${path}.${member}`, context, placeOf);
+  return create(TransformationSchema, {
+    ...(request === undefined ? {} : { request: translate(request, "request") }),
+    ...(response === undefined ? {} : { response: translate(response, "response") }),
+  });
+}
+
+function translateTransform(
+  transform: ApiTransform,
+  path: string,
+  context: ExpressionContext,
+  placeOf: (path: string) => Place,
+): Transform {
+  const checked = (text: string | undefined, member: string): string =>
+    checkExpression(text, `${path}.${member}`, context, placeOf(`${path}.${member}`));
   const headers = (field: "set" | "add") =>
     (transform[field] ?? []).map(({ name, value }, at) => ({
       name,
@@ -41,6 +62,6 @@ function translateTransform(transform: ApiTransform, path: string, context: Unit
     add: headers("add"),
     remove: [...(transform.remove ?? [])],
     body: checked(transform.body, "body"),
-    metadata: expressionMap(transform.metadata, `${path}.metadata`, context),
+    metadata: expressionMap(transform.metadata, `${path}.metadata`, context, placeOf),
   });
 }

@@ -81,8 +81,14 @@ export function branchesOf<P>(
 export function expressionMap(
   expressions: Readonly<Record<string, string>> | undefined,
   path: string,
-  context: UnitContext,
+  context: ExpressionContext,
+  placeOf: (path: string) => Place = placeOfTraffic,
 ): Record<string, string> {
   const sorted = Object.entries(expressions ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(sorted.map(([name, text]) => [name, checkExpression(text, `${path}.${name}`, context)]));
+  return Object.fromEntries(
+    sorted.map(([name, text]) => {
+      const at = `${path}.${name}`;
+      return [name, checkExpression(text, at, context, placeOf(at))];
+    }),
+  );
 }

@@ -1,0 +1,77 @@
+/**
+ * `transformation` of a backend (backend-policies.md 9): each attempt changes the request as the policies left it, its credential
+ * included, and the answer before anybody else sees it. What is changed belongs to the call: the exchange stays as it was.
+ */
+import type { Credential, Transformation } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { HeaderList } from "../../lib/header-list.ts";
+import type { Body } from "../pipeline/body.ts";
+import type { Exchange, Reply } from "../pipeline/exchange.ts";
+import { readAway, requestTarget } from "../policies/request-support.ts";
+import { captureResponse, replaceResponseBody, responseTarget } from "../policies/response-support.ts";
+import { compileTransform, type CompiledTransform } from "../policies/transform-support.ts";
+import { placeCredential } from "./auth.ts";
+import type { MemberDeps } from "./handler.ts";
+
+/** A request as it is to leave, in the words of the client. */
+export interface Outgoing extends Pick<Exchange, "method" | "host" | "hostChoice" | "scheme"> {
+  /** Path and query. */
+  readonly path: string;
+  /** A copy, with the credential. */
+  readonly headers: HeaderList;
+  readonly body: Body;
+}
+
+export class BackendTransformation {
+  readonly #request: CompiledTransform | undefined;
+  readonly #response: CompiledTransform | undefined;
+  readonly #readsRequestBody: boolean;
+
+  constructor({ request, response }: Transformation, deps: Pick<MemberDeps, "expression">) {
+    this.#request = request === undefined ? undefined : compileTransform(request, "backend", deps);
+    this.#response = response === undefined ? undefined : compileTransform(response, "response", deps);
+    this.#readsRequestBody = [this.#request, this.#response].some((each) => each?.readsRequestBody === true);
+  }
+
+  /** @param auth that expressions see in its place, and may remove */
+  async outgoing(exchange: Exchange, auth: Credential | undefined): Promise<Outgoing> {
+    if (this.#readsRequestBody) await exchange.bufferRequestBody(exchange.requestLimitBytes);
+    if (this.#request?.body !== undefined) await readAway(exchange);
+    return this.#changed(exchange, auth);
+  }
+
+  /** At once: nobody may find the credential in the exchange, not even when the client leaves meanwhile. */
+  #changed(exchange: Exchange, auth: Credential | undefined): Outgoing {
+    const { method, target, host, hostChoice, scheme, requestHeaders, requestBody } = exchange;
+    const before = requestHeaders.raw.slice();
+    try {
+      if (auth !== undefined) exchange.target = placeCredential(auth, requestHeaders, target);
+      this.#request?.metadata(exchange, exchange);
+      this.#request?.headers(requestTarget(exchange), exchange);
+      const body = this.#request?.body?.(exchange);
+      if (body !== undefined) requestHeaders.remove("content-length");
+      return {
+        method: exchange.method,
+        path: exchange.target,
+        host: exchange.host,
+        hostChoice: exchange.hostChoice,
+        scheme: exchange.scheme,
+        headers: requestHeaders.clone(),
+        body: body ?? requestBody,
+      };
+    } finally {
+      Object.assign(exchange, { method, target, host, hostChoice, scheme });
+      requestHeaders.raw.splice(0, Infinity, ...before);
+    }
+  }
+
+  async answered(exchange: Exchange, reply: Reply): Promise<void> {
+    const transform = this.#response;
+    if (transform === undefined) return;
+    // Behind a change of protocol there is no body.
+    const isTunnel = reply.tunnel !== undefined;
+    const scope = await captureResponse(exchange, reply, transform.readsResponseBody && !isTunnel);
+    transform.metadata(exchange, scope);
+    transform.headers(responseTarget(reply), scope);
+    if (transform.body !== undefined && !isTunnel) replaceResponseBody(reply, transform.body(scope));
+  }
+}
