@@ -172,7 +172,9 @@ export class Dial {
     if (this.#over) throw new ProxyError("connect_timeout");
     const socket = await new Promise<Socket>((resolve, reject) => {
       this.#giveUp = reject;
-      this.#race = new Race(places, { won: resolve, lost: (cause) => reject(unreachable(cause)) });
+      // Bytes of a tunnel go through a stream, which keeps them: a copy of each read would be for nothing.
+      const lends = this.#protocols.includes("http/1.1");
+      this.#race = new Race(places, lends, { won: resolve, lost: (cause) => reject(unreachable(cause)) });
       this.#race.start();
     });
     this.#socket = socket;

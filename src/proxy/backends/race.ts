@@ -19,14 +19,17 @@ const MAX_TRIES = 16;
 export class Race {
   readonly #places: readonly SocketConnectOpts[];
   readonly #owner: RaceOwner;
+  readonly #lends: boolean;
   readonly #trying = new Set<Try>();
   #next = 0;
   #timer: NodeJS.Timeout | undefined;
   #over = false;
   #error: Error | undefined;
 
-  constructor(places: readonly SocketConnectOpts[], owner: RaceOwner) {
+  /** @param lends whether the socket may have a reader (lent-reads.ts) */
+  constructor(places: readonly SocketConnectOpts[], lends: boolean, owner: RaceOwner) {
     this.#places = places.slice(0, MAX_TRIES);
+    this.#lends = lends;
     this.#owner = owner;
   }
 
@@ -60,7 +63,7 @@ export class Race {
     clearTimeout(this.#timer);
     const place = this.#places[this.#next++];
     if (place === undefined) return;
-    this.#trying.add(new Try(this, place));
+    this.#trying.add(new Try(this, place, this.#lends));
     if (this.#next < this.#places.length) this.#timer = setTimeout(this.#tryNext.bind(this), HEAD_START_MS);
   }
 
@@ -78,11 +81,13 @@ class Try {
   readonly #onConnect: () => void = this.#connected.bind(this);
   readonly #onError: (error: Error) => void = this.#failed.bind(this);
 
-  constructor(race: Race, place: SocketConnectOpts) {
+  constructor(race: Race, place: SocketConnectOpts, lends: boolean) {
     this.#race = race;
-    const loan = new Loan();
-    this.socket = connect({ ...place, onread: loan });
-    loan.belongTo(this.socket);
+    if (lends) {
+      const loan = new Loan();
+      this.socket = connect({ ...place, onread: loan });
+      loan.belongTo(this.socket);
+    } else this.socket = connect(place);
     this.socket.on("connect", this.#onConnect);
     this.socket.on("error", this.#onError);
   }
