@@ -10,7 +10,7 @@ export interface Traced {
   readonly url: string;
   /** What the gateway was started with. */
   readonly manifests: string;
-  /** Ends the gateway, which sends what it holds. @returns every span of the test, those of servers first */
+  /** Waits for the calls under way and ends the gateway, which sends what it holds. @returns every span of the test, those of servers first */
   spans(): Promise<CollectedSpan[]>;
 }
 
@@ -55,12 +55,22 @@ export async function startTraced(context: ProofContext, parts: TracedParts): Pr
     collector,
     url: gateway.url(),
     async spans() {
+      await idle(gateway);
       await gateway.proxy.end();
       // What the collector has taken it also prints; the end of its output is behind all of it.
       await collector.stop();
       return collector.spans.toSorted((a, b) => a.kind - b.kind || Number(a.start - b.start));
     },
   };
+}
+
+/** Resolves when no call is under way any more: what began before has left its spans. */
+async function idle({ proxy }: TestGateway): Promise<void> {
+  for (;;) {
+    const { endpoints } = await proxy.state();
+    if (endpoints.every(({ pendingRequests }) => pendingRequests === 0)) return;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }
 
 /** The one that fits. */

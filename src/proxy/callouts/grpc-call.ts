@@ -138,6 +138,8 @@ class GrpcStream implements CalloutStream<Message> {
   cancel(): void {
     this.#over = true;
     this.#ended.resolve();
+    // The service is not to blame for how it ends.
+    this.#span?.end();
     this.#call.cancel();
   }
 
