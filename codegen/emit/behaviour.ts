@@ -1,6 +1,7 @@
 /** Writes docs/reference/{order,errors,metrics}.md from the tables that the data plane itself runs by. */
 import { PROXY_ERRORS } from "../../src/proxy/errors.ts";
 import { REQUEST_ORDER } from "../../src/proxy/pipeline/order.ts";
+import { FIELDS } from "../../src/proxy/reports/fields.ts";
 import { GROUPS, isOfRequests, METRIC_PREFIX, READINGS, takenLabels } from "../../src/telemetry/metric-table.ts";
 
 const HEAD =
@@ -11,6 +12,7 @@ export function emitBehaviour(): Map<string, string> {
   return new Map([
     ["order.md", order()],
     ["errors.md", errors()],
+    ["log-fields.md", logFields()],
     ["metrics.md", metrics()],
   ]);
 }
@@ -82,6 +84,23 @@ function metrics(): string {
 
 function metricName(name: string): string {
   return `\`${METRIC_PREFIX}${name}\``;
+}
+
+function logFields(): string {
+  const names = (columns: readonly { readonly name: string }[]): string =>
+    columns.map(({ name }) => `\`${name}\``).join("<br>");
+  const rows = FIELDS.map(({ legacy, otel, debug, about }) => [
+    names(legacy),
+    names(otel),
+    debug === undefined ? about : `${about}; only where the log level has \`request=debug\``,
+  ]);
+  return page("Fields of the access log", [
+    "In the order of a line; a field without a value is left out, and connections of bytes have none that are about HTTP. The second",
+    "column has the names that `preset: Otel` gives them. Spans carry both, but for the error, which is their status. How lines look",
+    "and what a policy makes of them is in [access-log.md](../access-log.md).",
+    "",
+    ...table(["field", "`preset: Otel`", "value"], rows),
+  ]);
 }
 
 function page(title: string, lines: readonly string[]): string {
