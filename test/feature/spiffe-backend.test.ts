@@ -1,5 +1,6 @@
 /** Identities of the SPIFFE workload API towards upstreams, against an agent on a Unix socket and servers that are workloads. */
 import assert from "node:assert/strict";
+import { connect, type Socket } from "node:net";
 import {
   documents,
   GATEWAY,
@@ -9,6 +10,7 @@ import {
   staticBackend,
   type TestGateway,
 } from "../support/gateway.ts";
+import { startSocket } from "../support/grpc.ts";
 import { call, type Answer } from "../support/http.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 import type { Clock } from "../../src/lib/clock.ts";
@@ -140,6 +142,50 @@ prove([], "another identity is shown to new connections, and not one request is 
   assert.equal((await asked(gateway)).connection, connection, "while the identity stays, so do connections");
   assert.notEqual(serialNumber, GATE.serialNumber);
 });
+
+prove(
+  [],
+  "a connection that is being made while the identity changes serves nobody who comes later",
+  async (context) => {
+    const port = await startWorkload(context, WEB, [OWN]);
+    const agent = await startAgent(context, answerOf(GATE, OWN));
+    for (const version of ["HTTP1", ""]) {
+      const gate = await startGate(context, port);
+      const http = version === "" ? "" : `, http: {version: ${version}}`;
+      const web = `${staticBackend("web", gate.port).trimEnd()}\n  policies: {tls: ${SPIFFE}${http}}\n`;
+      const settings = { spiffeEndpoint: agent.endpoint, log: recordingLog().log };
+      const gateway = await startGateway(context, documents(GATEWAY, web, route("web", "web")), settings);
+      const first = asked(gateway);
+      await gate.knocked;
+      const next = issueSvid(OWN, "/ns/edge/sa/gateway");
+      agent.send(answerOf(next, OWN));
+      await showsIdentity(gateway.proxy, next);
+      gate.open();
+      await first;
+      assert.equal((await asked(gateway)).serialNumber, next.serialNumber, version);
+    }
+  },
+);
+
+/** Lets connections through to a port of this machine once it is told to. */
+async function startGate(
+  context: ProofContext,
+  to: number,
+): Promise<{ port: number; knocked: Promise<void>; open(): void }> {
+  const knocked = Promise.withResolvers<void>();
+  const opened = Promise.withResolvers<void>();
+  const letThrough = async (socket: Socket): Promise<void> => {
+    socket.pause();
+    knocked.resolve();
+    await opened.promise;
+    const through = connect(to, "127.0.0.1");
+    through.on("error", () => socket.destroy());
+    socket.on("close", () => through.destroy());
+    socket.pipe(through).pipe(socket);
+  };
+  const port = await startSocket(context, (socket) => void letThrough(socket));
+  return { port, knocked: knocked.promise, open: opened.resolve };
+}
 
 prove([], "authorities that a bundle lost are not believed any more", async (context) => {
   const port = await startWorkload(context, WEB, [OWN]);

@@ -106,6 +106,8 @@ class Origin {
   #http2: Http2Pool | undefined;
   #negotiation: Negotiation | undefined;
   #learned: "http1" | "http2" | undefined;
+  /** What the negotiation opens is not to be used. */
+  #outdated = false;
   /** Backends that it was used for, of which two may lead to one place. */
   readonly owners = new Set<string>();
   closed = false;
@@ -129,6 +131,7 @@ class Origin {
   drain(): void {
     for (const pool of this.pools) pool?.drain();
     this.#learned = undefined;
+    this.#outdated = this.#negotiation !== undefined;
   }
 
   sweep(nowMs: number): void {
@@ -177,7 +180,9 @@ class Origin {
       this.#negotiation = undefined;
       if (outcome === undefined || this.closed) return;
       this.#learned = outcome.version;
-      if (outcome.socket !== undefined) this.#pool(outcome.version).adopt(outcome.socket);
+      if (this.#outdated) outcome.socket?.destroy();
+      else if (outcome.socket !== undefined) this.#pool(outcome.version).adopt(outcome.socket);
+      this.#outdated = false;
     });
     this.#negotiation.wait(request, settle, this);
   }

@@ -61,7 +61,10 @@ export class Http1Pool implements Pool, Dialer, ConnectionOwner {
   /** The dial is over. @param socket that it opened */
   dialled(dial: CallDial, socket: Socket | undefined): void {
     this.#dials.delete(dial);
-    if (socket !== undefined) dial.call.attach(this.#connection(socket));
+    if (socket === undefined) return;
+    const connection = this.#connection(socket);
+    connection.retired = dial.retired;
+    dial.call.attach(connection);
   }
 
   /** A list of protocols that the user chose is offered as it is, but for what cannot carry an upgrade. */
@@ -88,6 +91,7 @@ export class Http1Pool implements Pool, Dialer, ConnectionOwner {
   drain(): void {
     for (const connection of this.#idle.slice()) connection.discard();
     for (const connection of this.#all) connection.retired = true;
+    for (const dial of this.#dials) dial.retired = true;
   }
 
   sweep(nowMs: number): void {
@@ -130,6 +134,8 @@ export class Http1Pool implements Pool, Dialer, ConnectionOwner {
 /** Opens a connection for one call, which may be over before. */
 class CallDial implements DialOwner, WaitingPlace {
   readonly call: Http1Call;
+  /** What it opens is for its call alone. */
+  retired = false;
   readonly #pool: Http1Pool;
   #dial: Dial | undefined;
 

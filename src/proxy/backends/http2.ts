@@ -83,6 +83,7 @@ export class Http2Pool implements Pool, StreamSource, SessionOwner {
     if (socket === undefined) return;
     const connection = this.#add(socket);
     for (const call of dial.calls) call.attach(connection);
+    if (dial.retired) connection.close();
   }
 
   retire(connection: Http2Connection): void {
@@ -96,6 +97,7 @@ export class Http2Pool implements Pool, StreamSource, SessionOwner {
 
   drain(): void {
     for (const connection of this.#all) connection.close();
+    for (const dial of this.#dials) dial.retired = true;
   }
 
   sweep(nowMs: number): void {
@@ -124,6 +126,8 @@ export class Http2Pool implements Pool, StreamSource, SessionOwner {
 /** Opens a connection for several calls, each of which may be over before. */
 class SharedDial implements DialOwner, WaitingPlace {
   readonly calls: Set<Http2Call>;
+  /** What it opens is for its calls alone. */
+  retired = false;
   readonly #pool: Http2Pool;
   #dial: Dial | undefined;
 
