@@ -1,6 +1,7 @@
 /** Collectors as they are: behind TLS, away, hanging, replaced. Requests never notice, and what is lost is counted. */
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -20,6 +21,7 @@ import {
   staticBackend,
   type TestGateway,
 } from "../support/gateway.ts";
+import { startSocket } from "../support/grpc.ts";
 import { call } from "../support/http.ts";
 import { eventually, startGwproxy } from "../support/process.ts";
 import { contextOf, prove, type ProofContext } from "../support/prove.ts";
@@ -74,6 +76,30 @@ async function ask(gateway: TestGateway, path: string, port = 8080): Promise<voi
   assert.equal((await call(gateway.url(port) + path)).status, 200);
 }
 
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+interface Place {
+  /** undefined: whoever comes is sent away. */
+  port: number | undefined;
+}
+
+/** A port that stays, whoever is behind it. */
+function startDoor(context: ProofContext, place: Place): Promise<number> {
+  return startSocket(context, (socket) => {
+    if (place.port === undefined) {
+      socket.destroy();
+      return;
+    }
+    const inner = connect(place.port, "127.0.0.1");
+    inner.on("error", () => socket.destroy());
+    inner.on("close", () => socket.destroy());
+    socket.on("close", () => inner.destroy());
+    socket.pipe(inner).pipe(socket);
+  });
+}
+
 function paths({ logs }: Collector): unknown[] {
   return logs.map(({ attributes }) => attributes["http.path"]).sort();
 }
@@ -119,12 +145,15 @@ for (const { protocol, portOf, fake } of TRANSPORTS) {
   test(`over ${protocol} records wait for a collector that is away`, async (t) => {
     const context = contextOf(t);
     const first = await startCollector(context);
-    const gateway = await logged(context, byUrl(portOf(first), protocol));
+    const place: Place = { port: portOf(first) };
+    const gateway = await logged(context, byUrl(await startDoor(context, place), protocol));
     await ask(gateway, "/before");
     await first.until(() => first.logs.length > 0);
+    place.port = undefined;
     await first.stop();
     await ask(gateway, "/between");
-    const second = await startCollector(context, { ports: [first.grpcPort, first.httpPort] });
+    const second = await startCollector(context);
+    place.port = portOf(second);
     await ask(gateway, "/after");
     await second.until(() => second.logs.length === 2);
     assert.deepEqual(paths(second), ["/after", "/between"]);
@@ -135,10 +164,11 @@ for (const { protocol, portOf, fake } of TRANSPORTS) {
 test("the Binds of a Gateway share an exporter", async (t) => {
   const collector = await startGrpcCollector(t);
   const gateway = await logged(contextOf(t), byUrl(collector.port));
-  await ask(gateway, "/", 8080);
-  await ask(gateway, "/", 8081);
-  await collector.asked(1);
-  assert.deepEqual(collector.seen, [2]);
+  // On a machine that is busy the two may not be together the first time.
+  for (let round = 1; collector.seen.at(-1) !== 2; round++) {
+    await Promise.all([ask(gateway, "/", 8080), ask(gateway, "/", 8081)]);
+    while (sum(collector.seen) < 2 * round) await collector.asked(collector.seen.length + 1);
+  }
 });
 
 test("a changed policy sends to the new collector, and to the old one what it still has for it", async (t) => {

@@ -50,7 +50,7 @@ export interface Collector {
   /** Everything taken so far, oldest first. */
   readonly logs: readonly CollectedLog[];
   readonly spans: readonly CollectedSpan[];
-  /** Resolves when the check holds; it is asked now and after each batch. Rejects after ten seconds without a batch. */
+  /** Resolves when the check holds; it is asked now and after each batch. Rejects after a minute without a batch. */
   until(check: () => boolean): Promise<void>;
   /** Ends it before the test does; resolves when its ports are closed and everything that it took is here. */
   stop(): Promise<void>;
@@ -59,14 +59,12 @@ export interface Collector {
 export interface CollectorOptions {
   /** Files of PEM; without them it speaks plain text. */
   readonly tls?: { readonly certificate: string; readonly key: string; readonly clientCa?: string };
-  /** Of a collector that ended, to come back in its place. */
-  readonly ports?: readonly [grpc: number, http: number];
   /** In place of the usual paths of HTTP. */
   readonly paths?: { readonly logs?: string; readonly traces?: string };
 }
 
 /** A proof whose field is taken away would wait for good; it is over sooner where that is what is expected. */
-const GIVEN_UP_MS = 10_000;
+const GIVEN_UP_MS = 60_000;
 const GIVEN_UP_DROPPED_MS = 3_000;
 
 export async function startCollector(
@@ -75,7 +73,7 @@ export async function startCollector(
 ): Promise<Collector> {
   const givenUpMs = context.dropped === undefined ? GIVEN_UP_MS : GIVEN_UP_DROPPED_MS;
   const program = join(await programs("telemetry"), "collector");
-  const [grpcPort = 0, httpPort = 0] = options.ports ?? (await freePorts(2));
+  const [grpcPort = 0, httpPort = 0] = await freePorts(2);
   const child = spawn(program, [configuration(grpcPort, httpPort, options)], {
     stdio: ["pipe", "pipe", "inherit"],
   });
