@@ -33,31 +33,13 @@ import {
 import { serviceDefinition } from "../../src/lib/grpc.ts";
 import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
 import { documents, pemObject, startGateway, staticBackend } from "../support/gateway.ts";
-import { INITIAL, interopServer, TRAILING, type InteropServer } from "../support/grpc-interop.ts";
+import { INITIAL, interopObjects, interopServer, TRAILING, type InteropServer } from "../support/grpc-interop.ts";
 import { startGrpc } from "../support/grpc.ts";
 import { eventually } from "../support/process.ts";
 import { contextOf } from "../support/prove.ts";
 import { validNow } from "../support/tls-upstream.ts";
 
-const OBJECTS = `
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: gw}
-spec:
-  gatewayClassName: gwproxy
-  listeners:
-    - {name: http, port: 8080, protocol: HTTP}
-    - {name: https, port: 8443, protocol: HTTPS, tls: {certificateRefs: [{name: a}]}}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: GRPCRoute
-metadata: {name: interop}
-spec:
-  parentRefs: [{name: gw}]
-  rules:
-    - matches: [{method: {service: grpc.testing.TestService}}]
-      backendRefs: [{group: gwproxy.dev, kind: GwBackend, name: interop}]
-`;
+const OBJECTS = interopObjects("matches: [{method: {service: grpc.testing.TestService}}], ");
 
 type Done<T> = (error: ServiceError | null, answer?: T) => void;
 

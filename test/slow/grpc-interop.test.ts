@@ -10,6 +10,7 @@ import { test, type TestContext } from "node:test";
 import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
 import { freePort } from "../support/free-ports.ts";
 import { documents, pemObject, startGateway, staticBackend } from "../support/gateway.ts";
+import { interopObjects } from "../support/grpc-interop.ts";
 import { eventually } from "../support/process.ts";
 import { contextOf } from "../support/prove.ts";
 import { validNow } from "../support/tls-upstream.ts";
@@ -33,25 +34,6 @@ const CASES = [
   "rpc_soak",
   "channel_soak",
 ];
-
-const OBJECTS = `
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: gw}
-spec:
-  gatewayClassName: gwproxy
-  listeners:
-    - {name: http, port: 8080, protocol: HTTP}
-    - {name: https, port: 8443, protocol: HTTPS, tls: {certificateRefs: [{name: a}]}}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: GRPCRoute
-metadata: {name: interop}
-spec:
-  parentRefs: [{name: gw}]
-  rules:
-    - backendRefs: [{group: gwproxy.dev, kind: GwBackend, name: interop}]
-`;
 
 async function startServer(t: TestContext): Promise<number> {
   const port = await freePort();
@@ -86,7 +68,7 @@ test("gRPC's interoperability cases hold through a GRPCRoute, on plain text and 
   writeFileSync(ca, authority.certificate);
   const secret = pemObject("Secret", "a", { "tls.crt": certificate, "tls.key": key });
   const backend = staticBackend("interop", await startServer(t));
-  const gateway = await startGateway(contextOf(t), documents(OBJECTS, secret, backend));
+  const gateway = await startGateway(contextOf(t), documents(interopObjects(), secret, backend));
   assert.deepEqual(gateway.problems(), []);
   const trust = ["-use_tls", "-use_test_ca", "-ca_file", ca, "-server_host_override", "interop.test"];
   for (const name of CASES) {

@@ -21,6 +21,29 @@ import {
   type StreamingInputCallRequest,
   type StreamingOutputCallRequest,
 } from "../../generated/proto/grpc/testing/test_pb.ts";
+import { documents, gatewayOf } from "./gateway.ts";
+
+/**
+ * A Gateway on plain text (8080) and with the Secret `a` (8443), and a route of it to the GwBackend `interop`.
+ * @param matches member of the rule in flow YAML with a comma behind it; "" for every call
+ */
+export function interopObjects(matches = ""): string {
+  const gateway = gatewayOf([
+    "{name: http, port: 8080, protocol: HTTP}",
+    "{name: https, port: 8443, protocol: HTTPS, tls: {certificateRefs: [{name: a}]}}",
+  ]);
+  return documents(
+    gateway,
+    `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GRPCRoute
+metadata: {name: interop}
+spec:
+  parentRefs: [{name: gw}]
+  rules: [{${matches}backendRefs: [{group: gwproxy.dev, kind: GwBackend, name: interop}]}]
+`,
+  );
+}
 
 /** Metadata that comes back: the first at once, the second at the end. */
 export const INITIAL = "x-grpc-test-echo-initial";
