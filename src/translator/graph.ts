@@ -1,14 +1,11 @@
 /** Which collection is derived from which, and nothing else. Declared in the order in which they are computed. */
-import { create } from "@bufbuild/protobuf";
 import type { GRPCRoute } from "../../generated/types/gateway-api/grpcroute.ts";
 import type { HTTPRoute } from "../../generated/types/gateway-api/httproute.ts";
 import type { TCPRoute } from "../../generated/types/gateway-api/tcproute.ts";
 import type { TLSRoute } from "../../generated/types/gateway-api/tlsroute.ts";
-import { PolicySchema } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { KubeObject, ObjectId } from "../api/object.ts";
 import { objectId } from "../api/object.ts";
 import { createdAtMs } from "../api/refs.ts";
-import { resourceOf } from "../ir/encode.ts";
 import { policyKey } from "../ir/keys.ts";
 import type { Resource } from "../ir/resource.ts";
 import type { Collection, Readable } from "../lib/collections/collection.ts";
@@ -28,11 +25,11 @@ import { indexByLabels } from "./labels.ts";
 import { gatewayOfSet, setsOfGateway } from "./listener-set.ts";
 import { notServed, parentsOfModel } from "./model.ts";
 import type { Sent } from "./outbox.ts";
-import { translateContent, type PolicyContent } from "./policies/content.ts";
+import { translateContent } from "./policies/content.ts";
 import { readableTargets, refusalContent } from "./policies/refusal.ts";
-import { gatewaysOfTargets, resolveTargets, type TargetResolution } from "./policies/target.ts";
+import { enforces, sentPolicy } from "./policies/sent.ts";
+import { gatewaysOfTargets, resolveTargets } from "./policies/target.ts";
 import { gatewaysByUse, type ServiceReach } from "./reach.ts";
-import { irRef } from "./refs.ts";
 import { declarePlacements, type Placement } from "./placement.ts";
 import { indexBackendPolicies } from "./policies-on-backends.ts";
 import type { KeySetRequest } from "./remote-key-set.ts";
@@ -351,36 +348,6 @@ function identify(object: KubeObject): { readonly id: ObjectId; readonly generat
   return { id: objectId(object), generation: object.metadata.generation ?? 0 };
 }
 
-function says({ units, backend, frontend }: PolicyContent): boolean {
-  return units.length > 0 || (backend ?? frontend) !== undefined;
-}
-
-/** A policy that only closes what it governs says nothing that the user asked for. */
-function enforces({ units, backend, frontend }: PolicyContent): boolean {
-  return units.some(({ unit }) => unit.case !== "refusal") || (backend ?? frontend) !== undefined;
-}
-
 function sentByPort(resources: readonly Resource[], reach: ServiceReach | undefined): Sent[] {
   return resources.flatMap((resource) => sentTo(reach?.get(resource.key), [resource]));
-}
-
-function sentPolicy(
-  id: ObjectId,
-  createdMs: number,
-  content: PolicyContent | undefined,
-  resolution: TargetResolution | undefined,
-): Sent[] {
-  if (content === undefined || resolution === undefined || !says(content)) return [];
-  const message = create(PolicySchema, {
-    key: policyKey(id.namespace, id.name),
-    object: irRef(id),
-    createdAtMs: BigInt(createdMs),
-    targets: [...resolution.targets],
-    phase: content.phase,
-    override: content.override,
-    units: [...content.units],
-    ...(content.backend === undefined ? {} : { backend: content.backend }),
-    ...(content.frontend === undefined ? {} : { frontend: content.frontend }),
-  });
-  return sentTo(resolution.gateways, [resourceOf("Policy", message)]);
 }
