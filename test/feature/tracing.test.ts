@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { hostname } from "node:os";
 import { test } from "node:test";
 import { startEcho } from "../support/echo.ts";
-import { staticBackend } from "../support/gateway.ts";
+import { documents, GATEWAY, gatewayPolicy, startGateway, staticBackend } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
 import { contextOf, prove } from "../support/prove.ts";
 import { ALWAYS, CLIENT, ERROR, only, SERVER, startTraced, TRACEPARENT } from "../support/traced.ts";
@@ -319,4 +319,40 @@ spec:
   await call(url);
   await call(url, { headers: { traceparent: TRACEPARENT } });
   assert.deepEqual(await spans(), []);
+});
+
+test("what is evaluated before a request, or before it has a route, may not read more", async (t) => {
+  const context = contextOf(t);
+  const place = 'url: "http://127.0.0.1:4317"';
+  const wrong = [
+    ["resources", `resources: [{name: a, expression: request.path}]`],
+    ["randomSampling", "randomSampling: 'proxy.route.name == \"a\"'"],
+    ["clientSampling", "clientSampling: 'response.code == 200'"],
+  ] as const;
+  const policies = wrong.map(([name, says]) =>
+    gatewayPolicy(name.toLowerCase(), `  frontend: {tracing: {${place}, ${says}}}`),
+  );
+  const gateway = await startGateway(context, documents(GATEWAY, ...policies));
+  const places = gateway.problems().map(({ path }) => path);
+  assert.deepEqual(places.toSorted(), [
+    "spec.frontend.tracing.clientSampling",
+    "spec.frontend.tracing.randomSampling",
+    "spec.frontend.tracing.resources[0].expression",
+  ]);
+});
+
+test("attributes and the filter may read both bodies", async (t) => {
+  const context = contextOf(t);
+  const { port } = await startEcho(context);
+  const add = [
+    "{name: asked, expression: 'json(request.body).ask'}",
+    "{name: heard, expression: 'json(response.body).method'}",
+  ];
+  const { url, spans } = await startTraced(context, {
+    port,
+    tracing: `${ALWAYS}, filter: 'size(response.body) > 0', attributes: {add: [${add.join(", ")}]}`,
+  });
+  await call(url, { method: "POST", body: '{"ask": 7}' });
+  const { attributes } = only(await spans(), ({ kind }) => kind === SERVER);
+  assert.deepEqual([attributes["asked"], attributes["heard"]], [7, "POST"]);
 });
