@@ -42,6 +42,7 @@ verify: check ## Everything that must hold without running a test: generated fil
 testbed: install ## Build what tests run against (etcd, kube-apiserver, kubectl, ratelimit, an ext server, a collector) into a cache outside the checkout
 	bash test/testbed/build.sh kubernetes
 	bash test/testbed/build.sh services
+	bash test/testbed/build.sh metrics
 	bash test/testbed/build.sh telemetry
 
 test: install testbed ## Run the tests: unit, feature and against a real API server

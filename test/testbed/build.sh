@@ -3,8 +3,8 @@
 # holds them. What is there already is kept; --print only prints. Parts: kubernetes (the default: etcd, kube-apiserver,
 # kubectl), node (beside them: kube-controller-manager, kube-scheduler, kubelet, kube-proxy, pause), conformance (the
 # Gateway API suite and its echo server), services (ratelimit, redis, ext: what policies call), telemetry (an OpenTelemetry
-# collector), protocols (h2spec and the client and server of gRPC's interoperability cases) and spire (SPIRE's server and
-# agent; needs a C compiler too). The cache of kubernetes and node is $GWPROXY_TESTBED, or a folder named after the
+# collector), metrics (a reader of expositions on Prometheus' own parser), protocols (h2spec and the client and server of
+# gRPC's interoperability cases) and spire (SPIRE's server and agent; needs a C compiler too). The cache of kubernetes and node is $GWPROXY_TESTBED, or a folder named after the
 # versions under ~/.cache; the others are named after their sums. Needs: go, and some minutes the first time.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -43,7 +43,7 @@ print_only=
 [ "${1:-}" != --print ] || { print_only=1; shift; }
 part=${1:-kubernetes}
 
-if [[ " services telemetry conformance protocols spire " == *" $part "* ]]; then
+if [[ " services telemetry metrics conformance protocols spire " == *" $part "* ]]; then
   sums=$(find "$here/$part" -type f | LC_ALL=C sort | xargs cat | openssl dgst -sha256 -r | cut -c1-8)
   bin=${XDG_CACHE_HOME:-$HOME/.cache}/gwproxy-testbed/$part-$sums/bin
 fi
@@ -74,6 +74,9 @@ if [ -z "$print_only" ]; then
     telemetry)
       build collector telemetry "-s -w" ./collector
       ;;
+    metrics)
+      build expositions metrics "-s -w" .
+      ;;
     protocols)
       build h2spec protocols "-s -w" github.com/summerwind/h2spec/cmd/h2spec
       build grpc-client protocols "-s -w" google.golang.org/grpc/interop/client
@@ -86,7 +89,7 @@ if [ -z "$print_only" ]; then
       build spire-server spire "-s -w" github.com/spiffe/spire/cmd/spire-server
       ;;
     *)
-      echo "build.sh: unknown part $part; there are kubernetes, node, conformance, services, telemetry, protocols and spire" >&2
+      echo "build.sh: unknown part $part; there are kubernetes, node, conformance, services, telemetry, metrics, protocols and spire" >&2
       exit 2
       ;;
   esac

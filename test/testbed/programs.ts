@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 
-export type Part = "kubernetes" | "node" | "conformance" | "services" | "telemetry" | "protocols" | "spire";
+export type Part = "kubernetes" | "node" | "conformance" | "services" | "telemetry" | "metrics" | "protocols" | "spire";
 
 const built = new Map<Part, Promise<string>>();
 

@@ -97,6 +97,7 @@ test("behind TLS the bytes are those on the wire", async (t) => {
   await once(socket, "close");
   await until(() => value("downstream_sent_bytes_total", "https") !== undefined);
   assert.equal(value("downstream_connections_total", "https"), 1);
+  assert.equal(value("tls_handshake_duration_seconds_count", "https"), 1);
   assert.ok((value("downstream_received_bytes_total", "https") ?? 0) > GET.length + 300);
   assert.ok((value("downstream_sent_bytes_total", "https") ?? 0) > certificatePem.length / 2);
 });

@@ -46,6 +46,10 @@ test("several threads serve one port, and what they count is one account", async
   await plane.workers.refresh();
   assert.equal(plane.metrics.print("prometheus").split("requests_total{")[1], text.split("requests_total{")[1]);
   assert.match(text, /^gwproxy_build_info\{tag="test"\} 1$/m);
+  for (const thread of [0, 1])
+    assert.match(text, new RegExp(`^gwproxy_nodejs_heap_used_bytes\\{thread="${thread}"\\} \\d+$`, "m"));
+  // Each thread has connections of its own to the backend.
+  assert.match(text, /^gwproxy_upstream_pool_connections\{backend="\S+",state="idle"\} [1-9]\d*$/m);
 });
 
 test("log lines of all threads come whole", async (t) => {

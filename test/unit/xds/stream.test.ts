@@ -324,3 +324,27 @@ test("a certificate that is not trusted leaves the data plane without a state", 
   assert.equal(client.connected(), false);
   assert.deepEqual(plane.updates, []);
 });
+
+test("messages are counted with their bytes, and each end of a stream with its reason", async (t) => {
+  const first = await serve(t, testFeed({ [GATEWAY]: everyType() }));
+  const ends: string[] = [];
+  const messages = new Map<string, number>();
+  const watched = watch();
+  const meter = {
+    message(typeUrl: string, bytes: number) {
+      messages.set(typeUrl, (messages.get(typeUrl) ?? 0) + bytes);
+    },
+    ended(reason: string) {
+      ends.push(reason);
+      watched.changed();
+    },
+  };
+  const client = follow(t, first.port, dataPlane(), { meter });
+  await client.ready;
+  assert.equal(messages.size, new Set(everyType().map(({ type }) => type)).size);
+  for (const bytes of messages.values()) assert.ok(bytes > 10);
+  assert.equal(ends.length, 0);
+  await first.server.stop();
+  await watched.until(() => ends.includes("ConnectionError"));
+  assert.notEqual(ends[0], "ConnectionError");
+});
