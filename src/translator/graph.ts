@@ -240,8 +240,8 @@ function declareContents(
     requests.length === 0
       ? undefined
       : requests.map((request): WantedDocument => {
-          const { key, url, tls, cacheMs } = request;
-          return { key, url, tls, cacheMs, addresses: addresses(request, read) };
+          const { server: _server, ...wanted } = request;
+          return { ...wanted, addresses: addresses(request, read) };
         }),
   );
   const routingTargets = { gateways, allGateways, listenerSets, routes: routeReach, byLabels };

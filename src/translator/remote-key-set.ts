@@ -12,9 +12,9 @@ import type { Service } from "../api/core.ts";
 import { GWPROXY_GROUP, nameKey } from "../api/refs.ts";
 import type { Entry, Readable, ReadableIndex } from "../lib/collections/collection.ts";
 import type { Read } from "../lib/collections/graph.ts";
-import { parseDuration } from "../lib/duration.ts";
+import { parseDuration, timerMs } from "../lib/duration.ts";
 import { sha256, toHex } from "../lib/sha256.ts";
-import type { Document, DocumentAddress } from "../sources/remote/documents.ts";
+import type { Document, DocumentAddress, WantedDocument } from "../sources/remote/documents.ts";
 import { resolveBackend, type BackendCollections } from "./backend-refs.ts";
 import { translateTlsPolicy } from "./backend-tls/content.ts";
 import { tlsPolicyOn } from "./backend-tls/targets.ts";
@@ -25,11 +25,7 @@ import { policiesOn, type GovernedBackend } from "./policies-on-backends.ts";
 import { SecretReader, type SecretCollections } from "./secrets.ts";
 
 /** What a policy needs; where the server is comes later, so that moving pods do not touch policies. */
-export interface KeySetRequest {
-  readonly key: string;
-  readonly url: string;
-  readonly tls: BackendTls | undefined;
-  readonly cacheMs: number;
+export interface KeySetRequest extends Omit<WantedDocument, "addresses"> {
   /** A fixed place, or the port of a Service. */
   readonly server: DocumentAddress | { readonly service: string; readonly portKey: string };
 }
@@ -98,7 +94,10 @@ export class KeySetReader {
       return `${server.kind} ${server.namespace}/${server.name} cannot serve keys: they are not fetched through a tunnel`;
     const tls = this.#tlsOf(server, policies);
     const path = (jwksPath ?? "").replace(/^\/*/, "/");
-    return requestOf(`${server.host}:${server.port}${path}`, tls, cacheMs, server.place);
+    return {
+      ...requestOf(`${server.host}:${server.port}${path}`, tls, cacheMs, server.place),
+      ...limitsOf(server, policies),
+    };
   }
 
   #server(ref: NonNullable<RemoteJwks["backendRef"]>): Server | string {
@@ -140,6 +139,20 @@ export class KeySetReader {
     const policy = tlsPolicyOn({ kind, namespace, name, ports }, this.#collections.tlsPoliciesByTarget, this.#read);
     return policy === undefined ? undefined : translateTlsPolicy(policy, this.#collections, this.#read).tls;
   }
+}
+
+/** Of each block the most specific level that says anything, as for calls of the backend. */
+function limitsOf(
+  { inline }: Server,
+  policies: readonly Entry<GwPolicy>[],
+): Pick<WantedDocument, "connectTimeoutMs" | "timeoutMs"> {
+  const blocks = [inline, ...policies.map(({ value }) => value.spec.backend)];
+  const { connectTimeout } = blocks.find((block) => block?.tcp !== undefined)?.tcp ?? {};
+  const { requestTimeout } = blocks.find((block) => block?.http !== undefined)?.http ?? {};
+  return {
+    ...(connectTimeout === undefined ? {} : { connectTimeoutMs: timerMs(connectTimeout) }),
+    ...(requestTimeout === undefined ? {} : { timeoutMs: timerMs(requestTimeout) }),
+  };
 }
 
 function requestForUrl(url: string, cacheMs: number): KeySetRequest | string {

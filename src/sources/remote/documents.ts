@@ -27,6 +27,9 @@ export interface WantedDocument {
   readonly addresses: readonly DocumentAddress[];
   /** How long it may be used before it is fetched again. */
   readonly cacheMs: number;
+  /** Until the connection can be used, and until the last byte is here; unset: what is usual. */
+  readonly connectTimeoutMs?: number | undefined;
+  readonly timeoutMs?: number | undefined;
 }
 
 /** A document that was fetched, or why there is none. */

@@ -23,17 +23,20 @@ export async function fetchDocument(
   wanted: WantedDocument,
   address: DocumentAddress,
   signal: AbortSignal,
-  { tlsOptions, timeoutMs = TIMEOUT_MS }: FetchOptions,
+  { tlsOptions, timeoutMs: usualMs = TIMEOUT_MS }: FetchOptions,
 ): Promise<string> {
   const url = new URL(wanted.url);
+  const { timeoutMs = usualMs, connectTimeoutMs } = wanted;
   const timeout = AbortSignal.timeout(timeoutMs);
+  const connecting = new AbortController();
+  const timer = connectTimeoutMs === undefined ? undefined : setTimeout(() => connecting.abort(), connectTimeoutMs);
   const place = address.unixPath === "" ? { host: address.host, port: address.port } : { socketPath: address.unixPath };
   const options = {
     ...place,
     path: url.pathname,
     headers: { host: url.host, accept: "application/json", "user-agent": "gwproxy", connection: "close" },
     agent: false,
-    signal: AbortSignal.any([signal, timeout]),
+    signal: AbortSignal.any([signal, timeout, connecting.signal]),
   };
   const secured = (tls: BackendTls): RequestOptions & ConnectionOptions => ({
     ...options,
@@ -43,6 +46,9 @@ export async function fetchDocument(
   });
   try {
     const outgoing = wanted.tls === undefined ? plainRequest(options) : tlsRequest(secured(wanted.tls));
+    outgoing.once("socket", (socket) => {
+      socket.once(wanted.tls === undefined ? "connect" : "secureConnect", () => clearTimeout(timer));
+    });
     outgoing.end();
     // Once the answer has begun, a failure is reported by its own stream.
     outgoing.on("error", ignore);
@@ -50,8 +56,12 @@ export async function fetchDocument(
     return await readWhole(response);
   } catch (error) {
     if (error instanceof SourceError) throw error;
+    if (connecting.signal.aborted)
+      throw new SourceError(`no connection within ${connectTimeoutMs} ms`, { cause: error });
     if (timeout.aborted) throw new SourceError(`no whole answer within ${timeoutMs} ms`, { cause: error });
     throw new SourceError(messageOf(error), { cause: error });
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -143,6 +143,27 @@ test("TLS goes by the GwBackend itself, then by its policies, the older one firs
   assert.notEqual(only(inline).key, plain.key);
 });
 
+test("limits of the connection and of the call come from the most specific block that has any", () => {
+  const keys = (policies?: object): KubeObject =>
+    object("GwBackend", "keys", {
+      spec: { static: { host: "10.0.0.1", port: 80 }, ...(policies === undefined ? {} : { policies }) },
+    });
+  const { live, step } = start(keys(), tokens({ backendRef: BACKEND, jwksPath: "/keys" }));
+  const limits = (next: TranslationStep) => {
+    const { connectTimeoutMs, timeoutMs } = only(next);
+    return [connectTimeoutMs, timeoutMs];
+  };
+  assert.deepEqual(limits(step), [undefined, undefined]);
+  const policy = object("GwPolicy", "limits", {
+    spec: {
+      targetRefs: [BACKEND],
+      backend: { tcp: { connectTimeout: "1s" }, http: { requestTimeout: "3s" } },
+    },
+  });
+  assert.deepEqual(limits(set(live, policy)), [1_000, 3_000]);
+  assert.deepEqual(limits(set(live, keys({ tcp: { connectTimeout: "2s" } }))), [2_000, 3_000]);
+});
+
 test("policies reach the server of keys by its labels and by the port of its Service, and by nothing else", () => {
   const service = object(
     "Service",

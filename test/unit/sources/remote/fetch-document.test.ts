@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { createServer as createTcpServer, type AddressInfo } from "node:net";
@@ -42,6 +43,25 @@ test("the path of the URL is asked for under its own host name", async (t) => {
   const port = await serve(t, createServer(handler));
   assert.equal(await fetchFrom("http://keys.test:8080/a%20b/certs", port), "a document");
   assert.deepEqual(seen, ["GET keys.test:8080/a%20b/certs"]);
+});
+
+test("what is wanted may have limits of its own, for the connection and for all of it", async (t) => {
+  const port = await serve(
+    t,
+    createServer(() => undefined),
+  );
+  await assert.rejects(fetchFrom("http://k/", port, { timeoutMs: 50 }), /no whole answer within 50 ms/);
+  // Connected in time, it has all of the other limit.
+  const slow = { connectTimeoutMs: 20_000, timeoutMs: 50 };
+  await assert.rejects(fetchFrom("http://k/", port, slow), /no whole answer within 50 ms/);
+  const silent = createTcpServer(() => undefined);
+  silent.listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  t.after(() => silent.close());
+  const { port: mute } = silent.address() as AddressInfo;
+  const tls = create(BackendTlsSchema, {});
+  const early = fetchFrom("https://k/", mute, { tls, connectTimeoutMs: 50 });
+  await assert.rejects(early, /no connection within 50 ms/);
 });
 
 test("only a whole answer with status 200 counts: no redirect, no error, nothing cut, nothing endless", async (t) => {
