@@ -131,7 +131,13 @@ class ServiceCallout implements Callout {
     const patienceMs = http?.requestTimeoutMs || undefined;
     const definition = definitionOf(method);
     const span = this.#traced(caller, grpcName(definition.path), metadata);
-    return openStream(channel, definition, untyped, { metadata, caller, patienceMs, settle: this.#begin(begin), span });
+    try {
+      const call = { metadata, caller, patienceMs, settle: this.#begin(begin), span };
+      return openStream(channel, definition, untyped, call);
+    } catch (error) {
+      endGrpcSpan(span, error);
+      throw error;
+    }
   }
 
   async http(request: CalloutRequest, caller: Caller): Promise<CalloutAnswer> {

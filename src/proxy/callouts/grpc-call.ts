@@ -33,7 +33,7 @@ export function callUnary(
 ): Promise<Message> {
   return new Promise((resolve, reject) => {
     const { metadata, timeoutMs, caller, settle } = options;
-    const client = channel.begin();
+    const client = begin(channel, settle);
     let aborted = false;
     const call = client.makeUnaryRequest(
       method.path,
@@ -57,6 +57,16 @@ export function callUnary(
       },
     });
   });
+}
+
+/** Who is not called is told so, too. @throws CalloutError when too many calls are in flight */
+function begin(channel: GrpcChannel, settle: CallOptions["settle"]): Client {
+  try {
+    return channel.begin();
+  } catch (error) {
+    settle(undefined);
+    throw error;
+  }
 }
 
 /** @throws CalloutError when too many calls are in flight */
@@ -97,7 +107,7 @@ class GrpcStream implements CalloutStream<Message> {
     this.#sink = sink;
     this.#settle = options.settle;
     this.#span = options.span;
-    this.#client = channel.begin();
+    this.#client = begin(channel, options.settle);
     const call = this.#client.makeBidiStreamRequest(
       method.path,
       method.requestSerialize,
