@@ -126,3 +126,14 @@ prove(`${ADD}.expression`, "a request that finds no route has its labels too", a
   assert.equal(sample?.labels["team"], "red");
   assert.equal(sample?.labels["reason"], "NotFound");
 });
+
+prove(`${ADD}.expression`, "a label can be read out of the bodies of a request and of its answer", async (context) => {
+  const { gateway, counted } = await serve(
+    context,
+    `{name: asked, expression: json(request.body).tenant}`,
+    `{name: answered, expression: json(response.body).method}`,
+  );
+  await call(gateway.url(), { method: "POST", body: '{"tenant": "red"}' });
+  const [sample] = await counted("requests_total", 1);
+  assert.deepEqual([sample?.labels["asked"], sample?.labels["answered"]], ["red", "POST"]);
+});
