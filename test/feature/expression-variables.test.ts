@@ -268,7 +268,9 @@ spec: {ai: {provider: {llma: {}, host: 127.0.0.1, port: ${await listen(context, 
   const objects = documents(GATEWAY, backend, route("ai", "ai"), gatewayPolicy("asks", says));
   const gateway = await startGateway(context, objects);
   assert.deepEqual(gateway.problems(), []);
-  const chat = { model: "of-the-client", messages: [{ role: "user", content: "hi" }] };
+  const numbers = { temperature: 1, top_p: 0.5, frequency_penalty: 0.25, presence_penalty: -1 };
+  const others = { seed: 7, max_completion_tokens: 64, dimensions: 256, encoding_format: "float" };
+  const chat = { model: "of-the-client", messages: [{ role: "user", content: "hi" }], ...numbers, ...others };
   const headers = { "content-type": "application/json" };
   const body = JSON.stringify(chat);
   const answer = await call(`${gateway.url()}/v1/chat/completions`, { method: "POST", headers, body });

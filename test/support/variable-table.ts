@@ -106,6 +106,14 @@ export const LLM_EXPECTED: Readonly<Record<string, Expected>> = {
   "llm.totalTokens": { is: 14 },
   "llm.reasoningTokens": { is: 2 },
   "llm.cachedInputTokens": { is: 3 },
+  "llm.params.temperature": { is: 1 },
+  "llm.params.top_p": { is: 0.5 },
+  "llm.params.frequency_penalty": { is: 0.25 },
+  "llm.params.presence_penalty": { is: -1 },
+  "llm.params.seed": { is: 7 },
+  "llm.params.max_tokens": { is: 64 },
+  "llm.params.dimensions": { is: 256 },
+  "llm.params.encoding_format": { is: "float" },
 };
 
 export const LLM_NOT_YET: Readonly<Record<string, string>> = {
@@ -123,7 +131,6 @@ export const LLM_NOT_YET: Readonly<Record<string, string>> = {
   "llm.prompt": "the content of a conversation is not kept",
   "llm.completion": "the content of a conversation is not kept",
   "llm.toolCalls": "the content of a conversation is not kept",
-  "llm.params": "parameters are passed on unread",
   "llm.cost": "there are no prices",
   "llm.costRates": "there are no prices",
 };

@@ -21,6 +21,7 @@ import type { LlmRequest } from "./formats/format.ts";
 import type { JsonObject } from "./json.ts";
 import { changedSource, readRequest } from "./request.ts";
 import { ProviderGroups } from "./select.ts";
+import { paramsOf } from "./params.ts";
 import { openLedger } from "./usage.ts";
 
 /** @throws ConfigError when a provider is unknown */
@@ -51,7 +52,8 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
       });
     const { streaming } = request;
     const body = printRequest(endpoint, request, model, deps);
-    const ledger = await openLedger(exchange, { requestModel: model, provider: node.identity, streaming });
+    const facts = { requestModel: model, provider: node.identity, streaming, ...paramsOf(request.body) };
+    const ledger = await openLedger(exchange, facts);
     const context = { ...wire, ledger, limitBytes: exchange.responseLimitBytes };
     return send({ endpoint, out, body, context, model }, exchange, deps.upstream);
   };

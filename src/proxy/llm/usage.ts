@@ -28,6 +28,8 @@ export interface LlmRequestFacts {
   readonly requestModel: string;
   readonly provider: string;
   readonly streaming: boolean;
+  /** As `llm.params` shows them. */
+  readonly params?: Readonly<Record<string, unknown>>;
 }
 
 export interface Ledger {

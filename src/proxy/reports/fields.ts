@@ -2,6 +2,7 @@
  * The fields that reports of requests and connections have by default, in their order (observability.md 1.2): the names
  * of both presets, and where each value comes from. A field without a value is left out of its report.
  */
+import { doubleOf, isDouble } from "../../cel/values.ts";
 import type { AttributeValue } from "../../telemetry/attributes.ts";
 import type { Facts, HttpFacts } from "./facts.ts";
 import { integerOf, type LlmFacts } from "./llm-facts.ts";
@@ -197,7 +198,7 @@ function llmCount(name: string, from: string, more = ""): Field {
 function llmNumber(name: string, param: string): Field {
   return ofLlm(name, `\`llm.params.${param}\``, (llm) => {
     const value = llm.param(param);
-    return typeof value === "number" ? value : undefined;
+    return typeof value === "number" || isDouble(value) ? doubleOf(value) : undefined;
   });
 }
 
