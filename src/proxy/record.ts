@@ -4,6 +4,7 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import type { Outcome } from "./pipeline/exchange.ts";
 import type { HttpExchange } from "./pipeline/http-exchange.ts";
 import { sampleOf } from "./record-metrics.ts";
+import { addConversation } from "./reports/conversation.ts";
 import type { Ids } from "./reports/ids.ts";
 import { RequestFacts } from "./reports/request-facts.ts";
 
@@ -22,6 +23,7 @@ export function createRecorder(
     const { trace } = exchange;
     const { accessLog: report, otlpLog, tracing } = exchange.reports;
     if (!isHeard && otlpLog === undefined && trace === undefined) return;
+    if (exchange.reports.readsConversation) addConversation(exchange);
     const facts = new RequestFacts(exchange, outcome, ids);
     if (trace !== undefined) tracing?.finish(trace, exchange, facts);
     metrics?.request(sampleOf(exchange, outcome, facts));

@@ -9,6 +9,7 @@ import { errorReply } from "../pipeline/error-reply.ts";
 import type { Outcome, Reply, Tunnel } from "../pipeline/exchange.ts";
 import { HttpExchange, type DeadlineWatcher } from "../pipeline/http-exchange.ts";
 import { Run, type Stage } from "../pipeline/run.ts";
+import { hasConversation } from "../reports/conversation.ts";
 import { arrivalOf, readHead, refusedArrival, type RequestHead } from "./arrival.ts";
 import type { EngineOptions } from "./engine.ts";
 import type { IncomingBody } from "./incoming-body.ts";
@@ -111,7 +112,7 @@ export class Visit implements DeadlineWatcher {
         this.#join(reply, reply.tunnel);
         return;
       }
-      if (this.exchange.reports.reads.responseBody) this.exchange.watchReply(reply);
+      if (this.exchange.reports.reads.responseBody || hasConversation(this.exchange)) this.exchange.watchReply(reply);
       this.#writer.write(reply, close || this.#mustClose());
     } catch (error) {
       this.#host.log.error("answer cannot be written", { error: messageOf(error) });

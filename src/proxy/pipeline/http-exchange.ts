@@ -237,6 +237,13 @@ export class HttpExchange implements Exchange {
     reply.body = this.replyWatch;
   }
 
+  /** The body of the answer as far as it was kept; undefined: it was not. */
+  get keptReply(): Buffer | undefined {
+    if (this.replyWatch !== undefined) return this.replyWatch.prefix;
+    const body = this.reply?.body;
+    return Buffer.isBuffer(body) ? body.subarray(0, this.responseLimitBytes) : undefined;
+  }
+
   #requestLimit(): number {
     return this.requestLimitBytes;
   }

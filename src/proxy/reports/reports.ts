@@ -8,6 +8,7 @@ import type { Place } from "../../cel/places.ts";
 import { READS_NOTHING, unionOfReads } from "../../cel/reads.ts";
 import type { Scope } from "../../cel/scope.ts";
 import { compileLogReport, EVERYTHING, type LogReport } from "./access-log.ts";
+import { readsConversation } from "./conversation.ts";
 import type { Exporters } from "./exporters.ts";
 import { compileLabels, type MetricLabel } from "./labels.ts";
 import { compileOtlpLog, type OtlpLog } from "./otlp-log.ts";
@@ -16,6 +17,8 @@ import { TracingReport } from "./tracing.ts";
 export interface Reports {
   /** By whatever runs when all is over: what has to be kept until then. */
   readonly reads: Reads;
+  /** What was said in requests of LLMs. */
+  readonly readsConversation: boolean;
   readonly accessLog: LogReport;
   /** The same for a collector; undefined: none wants it. */
   readonly otlpLog: OtlpLog | undefined;
@@ -45,6 +48,7 @@ export interface ReportDeps {
 /** Where no policy speaks: every request is logged, and nothing more. */
 export const PLAIN_REPORTS: Reports = {
   reads: READS_NOTHING,
+  readsConversation: false,
   accessLog: EVERYTHING,
   otlpLog: undefined,
   tracing: undefined,
@@ -68,5 +72,6 @@ export function compileReports({ accessLog, tracing, metrics }: ReportParts, dep
     tracing: tracing === undefined ? undefined : new TracingReport(tracing, collecting),
     labels: metrics === undefined ? [] : compileLabels(metrics, collecting),
   };
-  return { ...parts, reads: unionOfReads(late) };
+  const reads = unionOfReads(late);
+  return { ...parts, reads, readsConversation: readsConversation(reads) };
 }

@@ -1,0 +1,110 @@
+/**
+ * What was said in an LLM request (`llm.prompt`, `llm.completion`, `llm.toolCalls`; runtime/cel.md 3.6), for reports that
+ * read it: made when all is over, from the bodies as the client sent and got them. Nobody else pays for it.
+ */
+import type { Reads } from "../../cel/expression.ts";
+import { isRecord } from "../../lib/is-record.ts";
+import { ProxyError } from "../errors.ts";
+import { listOf, objectOf, parseObject, stringOf, type JsonObject } from "../llm/json.ts";
+import { SseParser } from "../llm/stream/sse.ts";
+import type { HttpExchange } from "../pipeline/http-exchange.ts";
+
+const CONTENT = ["llm.prompt", "llm.completion", "llm.toolCalls", "llm.*"];
+
+export function readsConversation({ attributes }: Reads): boolean {
+  return CONTENT.some((name) => attributes.has(name));
+}
+
+/** Whether the answer has to be kept for it. */
+export function hasConversation({ reports, backend }: Pick<HttpExchange, "reports" | "backend">): boolean {
+  return reports.readsConversation && backend?.type === "ai";
+}
+
+/** Adds what was said to the root `llm`; what cannot be read, or was too large to keep, is left out. */
+export function addConversation(exchange: HttpExchange): void {
+  const root = exchange.root("llm");
+  if (!isRecord(root)) return;
+  const said: Record<string, unknown> = {};
+  const request = Buffer.isBuffer(exchange.requestBody) ? parseObject(exchange.requestBody) : undefined;
+  if (request !== undefined) said["prompt"] = listOf(request["messages"]).map(turnOf);
+  const answer = exchange.keptReply;
+  const choices = answer === undefined ? [] : choicesOf(answer);
+  if (choices.length > 0) {
+    said["completion"] = choices.map(({ text }) => text);
+    said["toolCalls"] = choices.flatMap(({ calls }) => calls);
+  }
+  exchange.setRoot("llm", { ...root, ...said });
+}
+
+function turnOf(message: JsonObject[string]): Record<string, unknown> {
+  const { role = null, content = null } = objectOf(message) ?? {};
+  return { role, content };
+}
+
+interface ToolCall {
+  id: string;
+  name: string;
+  arguments: string;
+}
+
+interface Choice {
+  text: string;
+  readonly calls: ToolCall[];
+}
+
+/** @param body a whole answer, or the events of a stream as far as they came */
+function choicesOf(body: Buffer): readonly Choice[] {
+  const choices: Choice[] = [];
+  const whole = parseObject(body);
+  if (whole === undefined) readEvents(body, choices);
+  else addChoices(whole, "message", choices);
+  // A choice that never came leaves a hole.
+  return choices.filter((choice) => choice !== undefined);
+}
+
+function readEvents(body: Buffer, choices: Choice[]): void {
+  const parser = new SseParser(body.length + 1, (data) => {
+    const event = parseObject(Buffer.from(data, "latin1"));
+    if (event !== undefined) addChoices(event, "delta", choices);
+  });
+  try {
+    parser.push(body);
+    parser.end();
+  } catch (error) {
+    if (!(error instanceof ProxyError)) throw error;
+  }
+}
+
+/** Beyond as many, an index is a mistake of the provider. */
+const MAX_INDEX = 127;
+
+function addChoices(answer: JsonObject, part: "message" | "delta", choices: Choice[]): void {
+  for (const [at, item] of listOf(answer["choices"]).entries()) {
+    const choice = objectOf(item);
+    const index = indexOf(choice, at);
+    if (choice === undefined || index === undefined) continue;
+    const known = (choices[index] ??= { text: "", calls: [] });
+    const said = objectOf(choice[part]);
+    known.text += stringOf(said?.["content"]) ?? "";
+    addCalls(listOf(said?.["tool_calls"]), known.calls);
+  }
+}
+
+/** The parts of a call in a stream carry its place; the first one has its id and its name. */
+function addCalls(parts: readonly JsonObject[string][], calls: ToolCall[]): void {
+  for (const [at, part] of parts.entries()) {
+    const call = objectOf(part);
+    const index = indexOf(call, at);
+    if (call === undefined || index === undefined) continue;
+    const known = (calls[index] ??= { id: "", name: "", arguments: "" });
+    const called = objectOf(call["function"]);
+    known.id ||= stringOf(call["id"]) ?? "";
+    known.name ||= stringOf(called?.["name"]) ?? "";
+    known.arguments += stringOf(called?.["arguments"]) ?? "";
+  }
+}
+
+function indexOf(item: JsonObject | undefined, otherwise: number): number | undefined {
+  const index = item?.["index"] ?? otherwise;
+  return typeof index === "number" && Number.isInteger(index) && index >= 0 && index <= MAX_INDEX ? index : undefined;
+}
