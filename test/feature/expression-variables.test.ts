@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { test } from "node:test";
 import { environmentOf, type Place } from "../../src/cel/places.ts";
+import type { Telemetry } from "../../src/proxy/record.ts";
 import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
 import {
   documents,
@@ -18,6 +19,7 @@ import {
   startGateway,
   staticBackend,
 } from "../support/gateway.ts";
+import { keepLines } from "../support/log-lines.ts";
 import { call } from "../support/http.ts";
 import { contextOf, type ProofContext } from "../support/prove.ts";
 import { createSelfSigned, validNow } from "../support/tls-upstream.ts";
@@ -122,7 +124,13 @@ interface Asking extends RequestOptions {
 }
 
 /** One request as the table describes it. @param options over those of the client that has a certificate */
-async function ask(port: number, { keep, reused, ...options }: Asking = {}): Promise<Record<string, unknown>> {
+async function ask(port: number, asking: Asking = {}): Promise<Record<string, unknown>> {
+  const text = await answerTo(port, asking);
+  assert.match(text, /^\{/);
+  return JSON.parse(text) as Record<string, unknown>;
+}
+
+async function answerTo(port: number, { keep, reused, ...options }: Asking = {}): Promise<string> {
   const headers = {
     host: "a.test",
     "x-test": "yes",
@@ -132,7 +140,7 @@ async function ask(port: number, { keep, reused, ...options }: Asking = {}): Pro
   };
   const shown = { cert: CLIENT.certificate, key: CLIENT.key };
   const tls = { servername: "a.test", ca: AUTHORITY.certificate, agent: false, ...shown, ...options };
-  const text = await new Promise<string>((resolve, reject) => {
+  return await new Promise<string>((resolve, reject) => {
     const outgoing = request(
       { host: "127.0.0.1", port, path: "/things?x=1", method: "POST", headers, ...tls },
       (response) => {
@@ -150,8 +158,6 @@ async function ask(port: number, { keep, reused, ...options }: Asking = {}): Pro
     outgoing.on("error", reject);
     outgoing.end("payload");
   });
-  assert.match(text, /^\{/);
-  return JSON.parse(text) as Record<string, unknown>;
 }
 
 /** Each path has the value of the table, or is excused by name; what is excused has none. */
@@ -175,12 +181,13 @@ function compare(
 /** A whole text as a YAML value. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
-async function serve(context: ProofContext, policy: string): Promise<number> {
+async function serve(context: ProofContext, policy: string, telemetry: Telemetry = {}): Promise<number> {
   const backends = [
     staticBackend("web", await startUpstream(context)),
     staticBackend("check", await startChecker(context)),
   ];
-  const gateway = await startGateway(context, documents(...OBJECTS, ...backends, route("web", "web"), policy));
+  const objects = documents(...OBJECTS, ...backends, route("web", "web"), policy);
+  const gateway = await startGateway(context, objects, { telemetry });
   assert.deepEqual(gateway.problems(), []);
   return Number(new URL(gateway.url(8443)).port);
 }
@@ -196,6 +203,19 @@ for (const { place, traffic } of PLACES_ASKED) {
     assert.equal(values["destination.port"] ?? port, port);
   });
 }
+
+test("every variable has its value when a request is over", async (t) => {
+  const context = contextOf(t);
+  const paths = leavesOf(environmentOf("log")).filter((path) => !path.startsWith("llm."));
+  const identity = routePolicy("identity", "web", `  traffic: {${IDENTITY}, transformation: {${NOTE}}}`);
+  const all = `{name: all, expression: ${quoted(`toJson(${askAll(paths, EXPECTED)})`)}}`;
+  const log = gatewayPolicy("log", `  frontend: {accessLog: {attributes: {add: [${all}]}}}`);
+  const { accessLog, nextFields } = keepLines(context);
+  const port = await serve(context, documents(identity, log), { accessLog });
+  await answerTo(port);
+  const { all: values } = await nextFields();
+  compare(paths, JSON.parse(String(values)) as Record<string, unknown>, EXPECTED, NOT_YET);
+});
 
 test("every variable of a connection has its value before anything of it is read", async (t) => {
   const condition = holdAll(leavesOf(environmentOf("connection")), EXPECTED, NOT_YET);
