@@ -150,6 +150,7 @@ export function fakeUpstream(answer: (sent: Sent) => UpstreamResponse): Upstream
     },
     open: () => Promise.reject(new ProxyError("upstream_unreachable")),
     retire: () => undefined,
+    forget: () => undefined,
     identityChanged: () => undefined,
     connections: () => new Map(),
     close: () => undefined,

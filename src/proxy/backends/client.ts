@@ -40,7 +40,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const originOf = (target: UpstreamTarget): Origin => {
     const key = targetKey(target);
     let origin = origins.get(key);
-    if (origin === undefined) origins.set(key, (origin = new Origin(target, settings)));
+    // Two backends may lead to one place: it does not name the one that came first.
+    if (origin === undefined) origins.set(key, (origin = new Origin({ ...target, owner: undefined }, settings)));
     byTarget.set(target, origin);
     if (target.owner !== undefined) origin.owners.add(target.owner);
     return origin;
@@ -72,6 +73,9 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     open: (target, request) => openRaw(target, request, options),
     retire(owner) {
       for (const origin of origins.values()) if (origin.owners.delete(owner)) origin.drain();
+    },
+    forget(owner) {
+      for (const { owners } of origins.values()) owners.delete(owner);
     },
     identityChanged() {
       for (const origin of origins.values()) if (origin.showsIdentity) origin.drain();

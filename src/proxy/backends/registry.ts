@@ -143,6 +143,7 @@ export class BackendRegistry {
     this.#backends.delete(key);
     this.rebuild(key);
     this.#forget(key);
+    this.#options.upstream.forget(key);
   }
 
   putEndpoints(key: string, message: Endpoints | undefined): void {

@@ -58,6 +58,8 @@ export interface Upstream {
   ): Promise<Socket>;
   /** Connections made for that backend take no new request: idle ones end now, the others with what they are used for. */
   retire(owner: string): void;
+  /** That backend is gone: nothing names it any more. Its connections end when nobody has used them for long enough. */
+  forget(owner: string): void;
   /** Connections that were made with a former workload identity take no new request, as with `retire`. */
   identityChanged(): void;
   /** By the key of the backend; where two lead to one place, by that of the first. Connections of `open` are not among them. */
