@@ -111,6 +111,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   const passwords = createPasswordChecker();
   const callouts = createCallouts({
     upstream,
+    names: resolver,
     bodyLimitBytes: BODY_LIMIT_BYTES,
     callee: (key) => backends.callee(key),
     identities,

@@ -41,10 +41,13 @@ import {
 } from "./callout.ts";
 import { callUnary, endGrpcSpan, openStream } from "./grpc-call.ts";
 import { GrpcChannels, MAX_IN_FLIGHT, type GrpcChannel } from "./grpc-channels.ts";
+import type { Names } from "./grpc-names.ts";
 import { callHttp, failedCall } from "./http-call.ts";
 
 export interface CalloutsOptions {
   readonly upstream: Upstream;
+  /** Where names lead, for connections that are not the upstream's. */
+  readonly names: Names;
   /** Bytes of an answer, or of a body inside a message, that may be held in memory. */
   readonly bodyLimitBytes: number;
   /** The endpoint of a Backend to call now. @throws ProxyError backend_invalid, endpoint_unavailable */
@@ -68,7 +71,8 @@ const CALL_TIMEOUT_MS = 2_000;
 const MESSAGE_OVERHEAD_BYTES = 1_048_576;
 
 export function createCallouts(options: CalloutsOptions): Callouts {
-  const channels = new GrpcChannels(options.bodyLimitBytes + MESSAGE_OVERHEAD_BYTES, options.identities);
+  const { bodyLimitBytes, names, identities } = options;
+  const channels = new GrpcChannels({ maxMessageBytes: bodyLimitBytes + MESSAGE_OVERHEAD_BYTES, names, identities });
   return {
     open: (service, subtype, timeoutMs = CALL_TIMEOUT_MS) =>
       new ServiceCallout(service, subtype, { ...options, channels, timeoutMs }),

@@ -9,6 +9,7 @@ import { targetKey } from "../backends/target-key.ts";
 import type { UpstreamTarget } from "../backends/upstream.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
 import { CalloutError } from "./callout.ts";
+import { namedTarget, namesOption, type Names } from "./grpc-names.ts";
 import { WayCredentials } from "./grpc-credentials.ts";
 
 /** Calls to one service that may wait for its answer at the same time. */
@@ -22,16 +23,20 @@ const GRACE_MS = 10_000;
 const UNUSED_MS = 300_000;
 const SWEEP_MS = 60_000;
 
+export interface ChannelSettings {
+  readonly maxMessageBytes: number;
+  readonly names: Names;
+  readonly identities?: IdentitySource | undefined;
+}
+
 export class GrpcChannels {
   readonly #channels = new Map<string, GrpcChannel>();
   readonly #byTarget = new WeakMap<UpstreamTarget, GrpcChannel>();
-  readonly #maxMessageBytes: number;
-  readonly #identities: IdentitySource | undefined;
+  readonly #settings: ChannelSettings;
   readonly #sweep: NodeJS.Timeout;
 
-  constructor(maxMessageBytes: number, identities?: IdentitySource) {
-    this.#maxMessageBytes = maxMessageBytes;
-    this.#identities = identities;
+  constructor(settings: ChannelSettings) {
+    this.#settings = settings;
     this.#sweep = setInterval(() => this.#closeUnused(), SWEEP_MS);
     this.#sweep.unref();
   }
@@ -50,7 +55,7 @@ export class GrpcChannels {
     const key = keyOf(target, proxy, authority);
     let channel = this.#channels.get(key);
     if (channel === undefined) {
-      channel = new GrpcChannel({ target, proxy, authority }, this.#maxMessageBytes, this.#identities);
+      channel = new GrpcChannel({ target, proxy, authority }, this.#settings);
       this.#channels.set(key, channel);
     }
     return channel;
@@ -95,9 +100,9 @@ export class GrpcChannel {
   #timeouts = 0;
   #usedAtMs = performance.now();
 
-  constructor({ target, proxy, authority }: Way, maxMessageBytes: number, identities: IdentitySource | undefined) {
-    const options = optionsOf(authority, maxMessageBytes);
-    const security = new WayCredentials(target, proxy, identities);
+  constructor({ target, proxy, authority }: Way, settings: ChannelSettings) {
+    const options = optionsOf(authority, settings);
+    const security = new WayCredentials(target, proxy, settings.identities);
     this.showsIdentity = target.tls?.spiffe === true || proxy?.target.tls?.spiffe === true;
     this.#open = () => new Client(addressOf(proxy?.target ?? target), security, options);
     this.#client = this.#open();
@@ -152,11 +157,12 @@ function keyOf(target: UpstreamTarget, proxy: ReachedProxy | undefined, authorit
 
 function addressOf({ host, port, unixPath }: UpstreamTarget): string {
   if (unixPath !== "") return `unix:${unixPath}`;
-  return isIP(host) === 6 ? `dns:[${host}]:${port}` : `dns:${host}:${port}`;
+  return namedTarget(isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`);
 }
 
-function optionsOf(authority: string, maxMessageBytes: number): ChannelOptions {
+function optionsOf(authority: string, { maxMessageBytes, names }: ChannelSettings): ChannelOptions {
   return {
+    ...namesOption(names),
     "grpc.default_authority": authority,
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_send_message_length": maxMessageBytes,

@@ -47,6 +47,7 @@ function open(
   const first = Promise.withResolvers<void>();
   const callouts = createCallouts({
     upstream,
+    names: resolver,
     bodyLimitBytes: LIMIT_BYTES,
     callee: () => ({
       authority: "auth.example:9000",

@@ -35,6 +35,7 @@ function open(t: TestContext): Fixture {
   const upstream = createUpstream({ resolver, connectTimeoutMs: 5_000 });
   const callouts = createCallouts({
     upstream,
+    names: resolver,
     bodyLimitBytes: 1_000_000,
     callee: () => {
       throw new ProxyError("backend_invalid");
