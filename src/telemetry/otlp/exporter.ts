@@ -80,6 +80,8 @@ export class Exporter implements LogSink, AttributeSink, SpanSink {
   /** Of those that wait for another try. */
   readonly #wakers = new Set<() => void>();
   #idle = Promise.withResolvers<void>();
+  /** What comes while the end is awaited does not wait for others. */
+  #hurries = false;
   #ended = false;
   #unlogged = 0;
   #silentUntilMs = 0;
@@ -120,6 +122,7 @@ export class Exporter implements LogSink, AttributeSink, SpanSink {
 
   /** Sends what there is; resolves when it is settled or the time is over, and then takes nothing any more. */
   async flush(limitMs: number): Promise<void> {
+    this.#hurries = true;
     if (this.#records > 0) {
       this.#seal();
       const { promise: late, resolve } = Promise.withResolvers<void>();
@@ -162,7 +165,7 @@ export class Exporter implements LogSink, AttributeSink, SpanSink {
     const batch = this.#open;
     if (batch === undefined) return;
     batch.records += records;
-    if (batch.records >= BATCH_RECORDS || writer.length >= BATCH_BYTES) this.#seal();
+    if (this.#hurries || batch.records >= BATCH_RECORDS || writer.length >= BATCH_BYTES) this.#seal();
     else this.#cancelTimer ??= clock.after(delayMs, this.#due.bind(this));
   }
 

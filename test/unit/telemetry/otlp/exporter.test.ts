@@ -218,6 +218,19 @@ test("a flush sends what waits and resolves when it is taken", async () => {
   assert.deepEqual(fixture.clock.waiting(), []);
 });
 
+test("what comes during a flush is sent with it", async () => {
+  const answer = Promise.withResolvers<Sent>();
+  const fixture = start(() => (fixture.requests.length === 1 ? answer.promise : TAKEN));
+  add(fixture, "a");
+  const flushed = fixture.exporter.flush(5000);
+  add(fixture, "b");
+  answer.resolve(TAKEN);
+  await turn();
+  assert.deepEqual(fixture.requests, [["a"], ["b"]]);
+  await flushed;
+  assert.equal(fixture.dropped, 0);
+});
+
 test("a flush waits only so long, and counts what is left", async () => {
   const fixture = start(() => LATER);
   fill(fixture, 600);
