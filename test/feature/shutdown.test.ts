@@ -44,9 +44,15 @@ async function start(t: TestContext, env: Readonly<Record<string, string>>): Pro
   return { process, port, admin: `http://127.0.0.1:${admin}`, readiness: url, waiting };
 }
 
-async function busyClient({ port, waiting }: Scene): Promise<ReturnType<typeof rawClient>> {
+async function busyClient({ port, waiting, process }: Scene): Promise<ReturnType<typeof rawClient>> {
   const client = rawClient(port, REQUEST);
-  while (waiting.length === 0) await new Promise(setImmediate);
+  let isClosed = false;
+  void client.closed().then(() => (isClosed = true));
+  while (waiting.length === 0) {
+    const isEarly = isClosed || client.text() !== "";
+    assert.ok(!isEarly, `over before the upstream was asked: ${JSON.stringify(client.text())}\n${process.output()}`);
+    await new Promise(setImmediate);
+  }
   return client;
 }
 

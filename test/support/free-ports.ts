@@ -1,21 +1,37 @@
-/** Ports for programs that have to be told theirs before they listen. */
-import { createServer, type AddressInfo } from "node:net";
+/**
+ * Ports for programs that have to be told theirs before they listen. They lie below those that the system gives to whoever asks
+ * for any (32768 and up on Linux): otherwise another test might be given one before the program has taken it.
+ */
+import { randomInt } from "node:crypto";
+import { createServer } from "node:net";
+
+const FIRST = 20_000;
+const BEHIND_LAST = 30_000;
+
+/** Nobody in this process is told a port twice. */
+const given = new Set<number>();
 
 /** Ports that were free a moment ago, all different. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer();
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as AddressInfo).port); // a TCP server's address is one
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  const ports: number[] = [];
+  while (ports.length < count) {
+    const port = randomInt(FIRST, BEHIND_LAST);
+    if (given.has(port) || !(await isFree(port))) continue;
+    given.add(port);
+    ports.push(port);
+  }
   return ports;
 }
 
 export async function freePort(): Promise<number> {
   const [port = 0] = await freePorts(1);
   return port;
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.on("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
 }
