@@ -109,6 +109,9 @@ const DATE_PARTS: ReadonlyMap<string, DatePart> = new Map<string, DatePart>([
   ["getMilliseconds", (_date, { nanos }) => Math.trunc(nanos / 1_000_000)],
 ]);
 
+/** The methods that yield a part of a time. */
+export const TIME_PARTS: ReadonlySet<string> = new Set(DATE_PARTS.keys());
+
 const DURATION_PARTS: ReadonlyMap<string, (duration: Duration) => number> = new Map([
   ["getHours", ({ seconds }: Duration) => Math.trunc(seconds / 3600)],
   ["getMinutes", ({ seconds }: Duration) => Math.trunc(seconds / 60)],

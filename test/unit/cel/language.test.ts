@@ -64,6 +64,8 @@ gives([
 fails([
   ["jwt.sub == 'x' || false", "no_such_attribute"],
   ["1 + 1.0", "no_such_overload"],
+  ["0.5 - dyn(timestamp('2026-01-01T00:00:00Z')).getFullYear()", "no_such_overload"],
+  ["dyn('abc').size() * 0.5", "no_such_overload"],
   ["1 + 1u", "no_such_overload"],
   ['"a" + 1', "no_such_overload"],
   ["1 ? 2 : 3", "no_such_overload"],
