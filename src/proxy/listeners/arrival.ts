@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { isIPv6 } from "node:net";
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
-import { ROLE, addNominated, dropNames, fieldOf, noteSpelling } from "../pipeline/fields.ts";
+import { ROLE, addNominated, dropNames, fieldOf, hasDotSegment, noteSpelling } from "../pipeline/fields.ts";
 import type { Body } from "../pipeline/body.ts";
 import type { Arrival } from "../pipeline/http-exchange.ts";
 import { portOfAuthority } from "./authority-form.ts";
@@ -41,8 +41,6 @@ const HOST = /^(?:\[([0-9a-fA-F:.]+)\]|[A-Za-z0-9._-]+)(?::([0-9]{0,5}))?$/;
 const LARGEST_PORT = 65_535;
 const VERSIONS = new Set(["HTTP/1.0", "HTTP/1.1", "HTTP/2"]);
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
-/** A segment "." or "..", written plainly or in percent form. */
-const DOT_SEGMENT = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
 const ABSOLUTE = /^(https?):\/\/([^/?#]+)(.*)$/i;
 
 interface Found {
@@ -256,10 +254,8 @@ function splitTarget(url: string): { target: string; authority: string | undefin
 
 function checked(target: string): string {
   if (target.includes("#")) throw invalid("fragment in the request target");
-  if (!target.includes("/.") && !target.includes("%2")) return target;
-  const query = target.indexOf("?");
   // Matching goes by the path as received, so a path that means another one to the upstream is refused.
-  if (DOT_SEGMENT.test(query < 0 ? target : target.slice(0, query))) throw invalid("dot segment in the path");
+  if (hasDotSegment(target)) throw invalid("dot segment in the path");
   return target;
 }
 

@@ -88,6 +88,21 @@ export function isRequestTarget(text: string): boolean {
   return !BAD_TARGET.test(text);
 }
 
+/**
+ * A segment "." or ".." in a path, in every spelling that some server reads as one: upstreams turn "\" into "/", unescape
+ * "%2f", "%5c" and "%2e" before they split, and cut parameters (";x=1") off a segment after they have matched. The rules
+ * of a route and its policies see the path as it was sent, so they and the upstream would mean different resources.
+ */
+const DOT_SEGMENT = /(?:[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:[/\\;]|%2f|%5c|%3b|$)/i;
+
+/** @param target path and query; the query is data of the upstream and is not read */
+export function hasDotSegment(target: string): boolean {
+  // Nearly every path has none of the characters that begin one.
+  if (!target.includes("/.") && !target.includes("%") && !target.includes("\\")) return false;
+  const query = target.indexOf("?");
+  return DOT_SEGMENT.test(query < 0 ? target : target.slice(0, query));
+}
+
 export function isFieldValue(value: string): boolean {
   return !BAD_VALUE.test(value);
 }

@@ -12,8 +12,10 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import { ConfigError } from "../../lib/errors.ts";
+import { ProxyError } from "../errors.ts";
 import type { Middleware } from "../policies/policy.ts";
 import { hostOf } from "../router/host.ts";
+import { hasDotSegment } from "./fields.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 
 export interface CompiledFilters {
@@ -79,8 +81,14 @@ function joined(changes: readonly HeaderChange[]): HeaderChange | undefined {
 function compileRewrite({ hostname, path }: UrlRewrite): Middleware {
   return function urlRewrite(exchange, next) {
     if (hostname !== "") exchange.host = hostname;
-    // Every exchange on this path was made by an HTTP listener.
-    if (path !== undefined) exchange.target = changedTarget(exchange as HttpExchange, path);
+    if (path !== undefined) {
+      // Every exchange on this path was made by an HTTP listener.
+      const target = changedTarget(exchange as HttpExchange, path);
+      // Where two parts meet, a dot segment may arise that neither has.
+      if (hasDotSegment(target))
+        throw new ProxyError("request_invalid", { detail: "dot segment in a path that URLRewrite wrote" });
+      exchange.target = target;
+    }
     return next();
   };
 }

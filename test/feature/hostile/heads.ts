@@ -14,6 +14,7 @@ import {
   host,
   SMUGGLED,
 } from "./hostile-request.ts";
+import { DOT_SEGMENTS, NO_DOT_SEGMENTS } from "./dot-segments.ts";
 
 export const HEADS: readonly HostileRequest[] = [
   refused("a bare LF behind the request line", "GET / HTTP/1.1\nHost: a\r\n\r\n"),
@@ -75,11 +76,17 @@ export const HEADS: readonly HostileRequest[] = [
   refused("an absolute target without a host", line("GET http:///x HTTP/1.1")),
   refused("an absolute target with user data", line("GET http://u:p@a/ HTTP/1.1")),
   refused("an absolute target with a bad host", line("GET http://a%00b/ HTTP/1.1")),
-  refused("a dot segment", line("GET /a/../b HTTP/1.1")),
-  refused("an encoded dot segment", line("GET /a/%2E%2e/b HTTP/1.1")),
-  refused("a half-encoded dot segment", line("GET /a/.%2e/b HTTP/1.1")),
-  refused("a dot segment at the end", line("GET /a/.. HTTP/1.1")),
-  refused("a dot segment in an absolute target", line("GET http://a/b/../c HTTP/1.1")),
+  ...DOT_SEGMENTS.map((path) => refused(`the dot segment of ${path}`, line(`GET ${path} HTTP/1.1`))),
+  ...DOT_SEGMENTS.map((path) => refused(`that of an absolute ${path}`, line(`GET http://a${path} HTTP/1.1`))),
+  ...DOT_SEGMENTS.map((path) =>
+    refused(
+      `that of ${path} in a websocket`,
+      `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+    ),
+  ),
+  ...NO_DOT_SEGMENTS.map((path) =>
+    normalised(`no dot segment in ${path}`, line(`GET ${path} HTTP/1.1`), sent(`GET ${path}`)),
+  ),
   refused("a CONNECT", "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n", 405),
   refused("the preface of HTTP/2 behind a request", `${get("").replace("GET", "PRI")}`),
   normalised("an absolute target and another Host", "GET http://a/x HTTP/1.1\r\nHost: evil\r\n\r\n", sent("GET /x")),

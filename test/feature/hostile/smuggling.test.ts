@@ -1,8 +1,26 @@
 /** Requests that mean to be read twice, through a gateway to an upstream that reads them once. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { listener, rawClient, route, startDataPlane, staticBackend, to } from "../../support/data-plane.ts";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  Phase,
+  TransformationChoiceSchema,
+  type TransformationSchema,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import {
+  listener,
+  LISTENER,
+  policy,
+  prefix,
+  rawClient,
+  route,
+  startDataPlane,
+  staticBackend,
+  to,
+  type Rule,
+} from "../../support/data-plane.ts";
 import { startStrictUpstream } from "../../support/strict-upstream.ts";
+import { DOT_SEGMENTS, NO_DOT_SEGMENTS } from "./dot-segments.ts";
 import { FRAMING } from "./framing.ts";
 import { HEADS } from "./heads.ts";
 import type { HostileRequest } from "./hostile-request.ts";
@@ -44,4 +62,96 @@ test("a request that could be read twice is refused, or forwarded in the one way
       );
     });
   }
+});
+
+/** The path that a client names in a header field. */
+const CHOSEN: MessageInitShape<typeof TransformationSchema> = {
+  request: { set: [{ name: ":path", expression: 'request.headers["x-path"]' }] },
+};
+
+function transformingPolicy(name: string, phase: Phase, target: string): ReturnType<typeof policy> {
+  const unit = {
+    case: "transformation",
+    value: create(TransformationChoiceSchema, { branches: [{ transformation: CHOSEN }] }),
+  } as const;
+  const at = phase === Phase.PRE_ROUTING ? "listener" : "route";
+  return policy(name, { phase, targets: [{ target: { case: at, value: target } }], units: [{ unit }] });
+}
+
+test("a dot segment in a path that a policy wrote is refused like that of a client", async (t) => {
+  const upstream = await startStrictUpstream(t);
+  const rewritten = (path: string, change: "full" | "prefix", value: string): Rule => ({
+    matches: prefix(path),
+    backends: [{ weight: 1, backend: "backend/default/b" }],
+    filters: [{ filter: { case: "urlRewrite", value: { path: { change: { case: change, value } } } } as const }],
+  });
+  const writers = {
+    "before routing": [
+      listener(),
+      route("r", [to("b")]),
+      staticBackend("b", upstream.port),
+      transformingPolicy("p", Phase.PRE_ROUTING, LISTENER),
+    ],
+    "of the route": [
+      listener(),
+      route("r", [to("b")]),
+      staticBackend("b", upstream.port),
+      transformingPolicy("p", Phase.POST_ROUTING, "httproute/default/r"),
+    ],
+    "of the backend": [
+      listener(),
+      route("r", [to("b")]),
+      staticBackend("b", upstream.port, { transformation: CHOSEN }),
+    ],
+  };
+  for (const [place, resources] of Object.entries(writers)) {
+    await t.test(`by a transformation ${place}`, async (each) => {
+      const plane = await startDataPlane(resources);
+      each.after(() => plane.proxy.close());
+      const answerTo = async (path: string): Promise<string> =>
+        rawClient(plane.port, `GET /x HTTP/1.1\r\nHost: a\r\nX-Path: ${path}\r\nConnection: close\r\n\r\n`).closed();
+      for (const path of DOT_SEGMENTS) assert.match(await answerTo(path), /^HTTP\/1\.1 400 /, path);
+      for (const path of NO_DOT_SEGMENTS) assert.ok((await answerTo(path)).endsWith(` to ${path}`), path);
+    });
+  }
+
+  await t.test("by URLRewrite, where parts meet", async (each) => {
+    const rules = [
+      rewritten("/full", "full", "/a/../b"),
+      rewritten("/dot", "prefix", "/."),
+      rewritten("/dots", "prefix", "/a/%2e%2e"),
+      rewritten("/cut", "prefix", "/a/..;"),
+      rewritten("/fine", "prefix", "/a/..."),
+    ];
+    const plane = await startDataPlane([listener(), route("r", rules), staticBackend("b", upstream.port)]);
+    each.after(() => plane.proxy.close());
+    const answerTo = async (path: string): Promise<string> =>
+      rawClient(plane.port, `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`).closed();
+    for (const path of ["/full", "/dot/x", "/dots", "/dots/x", "/cut/x"])
+      assert.match(await answerTo(path), /^HTTP\/1\.1 400 /, path);
+    assert.match(await answerTo("/fine/x?y=/../z"), / to \/a\/\.\.\.\/x\?y=\/\.\.\/z$/);
+  });
+
+  await t.test("a redirect says what is configured, and a mirror harms no request", async (each) => {
+    const redirect = {
+      matches: prefix("/go"),
+      filters: [
+        { filter: { case: "redirect", value: { path: { change: { case: "full", value: "/a/../b" } } } } as const },
+      ],
+    };
+    const mirrored = to("b", {
+      filters: [{ filter: { case: "mirror", value: { backend: "backend/default/m", numerator: 1, denominator: 1 } } }],
+    });
+    const plane = await startDataPlane([
+      listener(),
+      route("r", [redirect, mirrored]),
+      staticBackend("b", upstream.port),
+      staticBackend("m", upstream.port, { transformation: CHOSEN }),
+    ]);
+    each.after(() => plane.proxy.close());
+    const ask = (path: string): Promise<string> =>
+      rawClient(plane.port, `GET ${path} HTTP/1.1\r\nHost: a\r\nX-Path: /../m\r\nConnection: close\r\n\r\n`).closed();
+    assert.match(await ask("/go"), /^HTTP\/1\.1 302 [^]*location: http:\/\/a\/a\/\.\.\/b\r\n/);
+    assert.match(await ask("/x"), / to \/x$/);
+  });
 });

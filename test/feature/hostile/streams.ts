@@ -2,6 +2,7 @@
  * HTTP/2 requests that turn into something else when they are written as HTTP/1.1 (RFC 9113 10.3), or that are malformed
  * (8.1.1). Each row says what becomes of the stream and, byte for byte, what reaches the upstream.
  */
+import { DOT_SEGMENTS, NO_DOT_SEGMENTS } from "./dot-segments.ts";
 import { sent } from "./hostile-request.ts";
 
 /** A status; "reset": PROTOCOL_ERROR for the stream alone; "ended": the connection ends, with a code where there is one. */
@@ -96,8 +97,22 @@ const PSEUDO: readonly HostileStream[] = [
   malformed("an authority with user data", authority("u@a")),
   malformed("an authority with a blank", authority("a b")),
   refused("a fragment", target("/a#b")),
-  refused("a dot segment", target("/a/../b")),
-  refused("an encoded dot segment", target("/a/%2e%2e/b")),
+  ...DOT_SEGMENTS.map((path) => refused(`the dot segment of ${path}`, target(path))),
+  ...DOT_SEGMENTS.map((path) =>
+    refused(`that of ${path} in a websocket`, [
+      ":method",
+      "CONNECT",
+      ":protocol",
+      "websocket",
+      ":scheme",
+      "http",
+      ":authority",
+      "a",
+      ":path",
+      path,
+    ]),
+  ),
+  ...NO_DOT_SEGMENTS.map((path) => passed(`no dot segment in ${path}`, target(path), sent(`GET ${path}`))),
   malformed("an authority with a path", authority("a/b")),
   refused("an authority that is a list", authority("a,b")),
   refused("an authority in percent form", authority("%61")),
