@@ -35,15 +35,33 @@ export function parseDuration(text: string): Duration | Failure {
   return checkedDuration(Number(nanos / 1_000_000_000n), Number(nanos % 1_000_000_000n));
 }
 
-const TIMESTAMP = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/i;
+const TIMESTAMP = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))$/i;
+/** Far more digits of a fraction than anyone writes; a timestamp keeps nine. */
+const MAX_TIMESTAMP_LENGTH = 128;
 
-/** RFC 3339. */
+/**
+ * Reads the `date-time` of RFC 3339. Dates that do not exist are refused: Date.parse would move February 29th of a common
+ * year to March and 24:00 to the next day. A leap second is refused as well, as cel-go does: a Timestamp cannot hold it.
+ */
 export function parseTimestamp(text: string): Timestamp | Failure {
-  const match = TIMESTAMP.exec(text);
+  const match = text.length > MAX_TIMESTAMP_LENGTH ? null : TIMESTAMP.exec(text);
   if (match === null) return INVALID_ARGUMENT;
-  const ms = Date.parse(`${match[1]}${match[3]}`);
-  if (Number.isNaN(ms)) return INVALID_ARGUMENT;
-  return checkedTimestamp(ms / 1000, Number((match[2] ?? "").padEnd(9, "0")));
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map(Number);
+  const [, , , , , , , fraction = "", sign, offsetHours = "0", offsetMinutes = "0"] = match;
+  if (month < 1 || month > 12 || day < 1 || day > daysOfMonth(year, month)) return INVALID_ARGUMENT;
+  if (hour > 23 || minute > 59 || second > 59) return INVALID_ARGUMENT;
+  const offset = (Number(offsetHours) * 60 + Number(offsetMinutes)) * 60;
+  const local = utcMs(year, month - 1, day) / 1000 + (hour * 60 + minute) * 60 + second;
+  return checkedTimestamp(local - (sign === "-" ? -offset : offset), Number(fraction.slice(0, 9).padEnd(9, "0")));
+}
+
+function daysOfMonth(year: number, month: number): number {
+  return new Date(utcMs(year, month, 0)).getUTCDate();
+}
+
+/** Date.UTC without its habit of reading the years 0 to 99 as 1900 to 1999. */
+function utcMs(year: number, month: number, day: number): number {
+  return new Date(0).setUTCFullYear(year, month, day);
 }
 
 const MAX_ZONES = 600;
@@ -74,9 +92,11 @@ function zoneFormat(zone: string): Intl.DateTimeFormat | undefined {
   }
 }
 
+const OFFSET = /^([+-]?)(\d\d):(\d\d)$/;
+
 /** A Date whose UTC parts are the local parts in the zone; undefined for an unknown zone. */
 function localDate({ seconds }: Timestamp, zone: string): Date | undefined {
-  const offset = /^([+-]?)(\d\d):(\d\d)$/.exec(zone);
+  const offset = OFFSET.exec(zone);
   if (offset !== null) {
     const distance = Number(offset[2]) * 3600 + Number(offset[3]) * 60;
     return new Date((seconds + (offset[1] === "-" ? -distance : distance)) * 1000);
@@ -86,12 +106,12 @@ function localDate({ seconds }: Timestamp, zone: string): Date | undefined {
   if (format === undefined) return undefined;
   const parts = new Map(format.formatToParts(new Date(seconds * 1000)).map(({ type, value }) => [type, Number(value)]));
   const part = (type: Intl.DateTimeFormatPartTypes): number => parts.get(type) ?? 0;
-  return new Date(Date.UTC(part("year"), part("month") - 1, part("day"), part("hour"), part("minute"), part("second")));
+  const day = utcMs(part("year"), part("month") - 1, part("day"));
+  return new Date(day + ((part("hour") * 60 + part("minute")) * 60 + part("second")) * 1000);
 }
 
 function dayOfYear(date: Date): number {
-  const start = Date.UTC(date.getUTCFullYear(), 0, 1);
-  return Math.floor((Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()) - start) / 86_400_000);
+  return Math.floor((date.getTime() - utcMs(date.getUTCFullYear(), 0, 1)) / 86_400_000);
 }
 
 type DatePart = (date: Date, timestamp: Timestamp) => number;
