@@ -2,10 +2,7 @@
  * Regular expressions of users. The schema takes any text; what runs is RE2, so that no match can stall, within bounds on
  * length and repetition, so that no pattern is large once compiled.
  */
-import { RE2JS } from "re2js";
-import { Failure } from "../cel/errors.ts";
-import { NOT_RE2, compilePattern } from "../cel/functions/regex.ts";
-import { messageOf } from "../lib/errors.ts";
+import { patternFault as reasonOf } from "../cel/check/constants.ts";
 import { violation } from "./messages.ts";
 import { memberOf, textsAt } from "./paths.ts";
 import { print } from "./print.ts";
@@ -51,20 +48,8 @@ export function patternFault(path: string, text: string): readonly Violation[] {
 }
 
 function compilationFault(path: string, text: string): Violation[] {
-  const compiled = compilePattern(text);
-  if (!(compiled instanceof Failure)) return [];
-  const reason = compiled.message === NOT_RE2 ? syntaxFault(text) : compiled.message;
-  return [violation(path, "FieldValueInvalid", `Invalid value: ${print(text)}: ${reason}`)];
-}
-
-/** The author may read the words of the library, which quote the pattern. */
-function syntaxFault(text: string): string {
-  try {
-    RE2JS.compile(text);
-    return NOT_RE2;
-  } catch (error) {
-    return `not a regular expression of RE2: ${messageOf(error)}`;
-  }
+  const reason = reasonOf(text);
+  return reason === undefined ? [] : [violation(path, "FieldValueInvalid", `Invalid value: ${print(text)}: ${reason}`)];
 }
 
 function parentOf(object: unknown, path: string): unknown {

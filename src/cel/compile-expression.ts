@@ -51,12 +51,12 @@ function expressionOf(source: string, environment: Environment, { program, reads
 }
 
 /**
- * Parses and checks without making a program, whose patterns alone can take longer than everything else: for admission
- * and translation.
+ * Parses and checks without making a program: for admission and translation. Constant arguments must parse as well, such
+ * as the pattern of `matches`; a program that runs all the same fails only when it gets there.
  * @throws CelError as compileExpression
  */
 export function parseExpression(source: string, environment: Environment): ParsedExpression {
-  const checker = new Checker(environment);
+  const checker = new Checker(environment, true);
   return { type: typeText(checker.types.resolve(checker.check(parse(source, environment)))) };
 }
 

@@ -8,6 +8,7 @@ import { functionOf, namespaceOf } from "../resolve.ts";
 import type { Overload } from "../signature.ts";
 import { type CelType, DYN, typeText } from "../types.ts";
 import type { Checker } from "./checker.ts";
+import { checkConstants } from "./constants.ts";
 
 export function checkCall(checker: Checker, node: Call): CelType {
   const { target, name, args } = node;
@@ -18,25 +19,37 @@ export function checkCall(checker: Checker, node: Call): CelType {
   if (target === undefined) {
     const found = functionOf(name, args.length, node.absolute, environment);
     if (found === undefined) throw unknownFunction(name, args.length, environment, node.position);
-    return apply(checker, node, found, args);
+    return apply(checker, node, { key: name, found, args });
   }
   if (namespace !== undefined) {
     const full = `${namespace.names.join(".")}.${name}`;
     const found = functionOf(full, args.length, namespace.absolute, environment);
-    if (found !== undefined) return apply(checker, node, found, args);
+    if (found !== undefined) return apply(checker, node, { key: full, found, args });
   }
   const method = environment.functions.get(`.${name}/${args.length}`);
-  if (method !== undefined) return apply(checker, node, method, [target, ...args]);
+  if (method !== undefined) return apply(checker, node, { key: `.${name}`, found: method, args: [target, ...args] });
   // `nosuch.f(x)`: the namespace is as unknown as the function, and the function is what the author meant.
   const isMethod = namespace === undefined || environment.variables.has(namespace.names[0] as string);
   const wanted = isMethod ? `.${name}` : `${namespace.names.join(".")}.${name}`;
   throw unknownFunction(wanted, args.length, environment, node.position);
 }
 
-function apply(checker: Checker, node: Call, { overloads }: FunctionEntry, args: readonly Node[]): CelType {
+interface Application {
+  /** The name in the table of functions, without the number of arguments. */
+  readonly key: string;
+  readonly found: FunctionEntry;
+  /** With the receiver of a method first. */
+  readonly args: readonly Node[];
+}
+
+function apply(checker: Checker, node: Call, { key, found, args }: Application): CelType {
+  const { overloads } = found;
   const types = args.map((arg) => checker.check(arg));
   const result = resultOf(checker, overloads, types);
-  if (result !== undefined) return result;
+  if (result !== undefined) {
+    if (checker.parsesConstants) checkConstants(`${key}/${node.args.length}`, found, args, checker.environment.steps);
+    return result;
+  }
   const given = types.map((type) => typeText(checker.types.resolve(type))).join(", ");
   const taken = [...new Set(overloads.map(parametersText))].join(" or ");
   throw new CelError("no_such_overload", `"${node.name}" takes ${taken}, not (${given})`, node.position);

@@ -33,13 +33,16 @@ import { Substitution } from "./substitution.ts";
 
 export class Checker {
   readonly environment: Environment;
+  /** Whether constant arguments are parsed as well, such as the pattern of `matches`. */
+  readonly parsesConstants: boolean;
   readonly types: Substitution = new Substitution();
   /** Selections of fields that are declared as doubles: a host may hold 1 where 1.0 is meant. */
   readonly doubles: Set<Node> = new Set<Node>();
   readonly #locals: { readonly name: string; readonly type: CelType }[] = [];
 
-  constructor(environment: Environment) {
+  constructor(environment: Environment, parsesConstants = false) {
     this.environment = environment;
+    this.parsesConstants = parsesConstants;
   }
 
   hasLocal(name: string): boolean {

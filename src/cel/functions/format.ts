@@ -8,10 +8,22 @@ import type { Declaration } from "./table.ts";
 const VERB = /%(?:%|(?:\.(\d{1,3}))?([a-zA-Z]))/g;
 const MAX_PRECISION = 100;
 
+const MISFORMED = /%(?!%|(?:\.\d{1,3})?[a-zA-Z])/;
+/** Letters that `one` knows. */
+const UNKNOWN_VERB = /%(?:\.\d{1,3})?[^sdfebxXo.%]/;
+
+/** What is wrong with a template whatever its arguments are. */
+export function templateFailure(template: string): Failure | undefined {
+  const text = template.replaceAll("%%", "");
+  return MISFORMED.test(text) || UNKNOWN_VERB.test(text) ? NOT_A_TEMPLATE : undefined;
+}
+
+const NOT_A_TEMPLATE = new Failure("invalid_argument", "a verb after % is one of s d f e b x X o");
+
 function format(run: Run, template: unknown, args: unknown): unknown {
   if (typeof template !== "string" || !Array.isArray(args)) return NO_OVERLOAD;
   if (run.spendLength(template.length * 8)) return COST_LIMIT;
-  if (/%(?!%|(?:\.\d{1,3})?[a-zA-Z])/.test(template.replaceAll("%%", ""))) return INVALID_ARGUMENT;
+  if (MISFORMED.test(template.replaceAll("%%", ""))) return INVALID_ARGUMENT;
   let used = 0;
   let failure: Failure | undefined;
   const text = template.replace(VERB, (verb: string, precision: string | undefined, letter: string | undefined) => {

@@ -94,6 +94,11 @@ function zoneFormat(zone: string): Intl.DateTimeFormat | undefined {
 
 const OFFSET = /^([+-]?)(\d\d):(\d\d)$/;
 
+/** Whether the parts of a timestamp can be asked for in the zone. */
+export function isTimeZone(zone: string): boolean {
+  return OFFSET.test(zone) || zone === "UTC" || zone === "" || zoneFormat(zone) !== undefined;
+}
+
 /** A Date whose UTC parts are the local parts in the zone; undefined for an unknown zone. */
 function localDate({ seconds }: Timestamp, zone: string): Date | undefined {
   const offset = OFFSET.exec(zone);

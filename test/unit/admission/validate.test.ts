@@ -160,12 +160,20 @@ test("expressions must compile and read what exists", () => {
       traffic: {
         authorization: {
           action: "Allow",
-          policy: { matchExpressions: ["request.path ==", "user.name == 'x'", "request.path.startsWith('/x')"] },
+          policy: {
+            matchExpressions: [
+              "request.path ==",
+              "user.name == 'x'",
+              "request.path.startsWith('/x')",
+              "request.path.matches('(')",
+            ],
+          },
         },
       },
     }),
   );
-  assert.equal(found.length, 2);
+  assert.equal(found.length, 3);
+  assert.match(found[2] ?? "", /matchExpressions\[3\]: .*: "matches" never accepts its argument "\(".*\(at 21\)$/);
   assert.match(
     found[0] ?? "",
     /^spec\.traffic\.authorization\.policy\.matchExpressions\[0\]: Invalid value: "request\.path ==": the expression does not compile/,

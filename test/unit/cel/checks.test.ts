@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compileExpression, parseExpression } from "../../../src/cel/compile-expression.ts";
-import { REQUEST_ENVIRONMENT, RULE_ENVIRONMENT } from "../../../src/cel/environment.ts";
+import { type Environment, REQUEST_ENVIRONMENT, RULE_ENVIRONMENT } from "../../../src/cel/environment.ts";
 import { CelError } from "../../../src/cel/errors.ts";
 import { environmentOf } from "../../../src/cel/places.ts";
 import { evaluate, scopeOf } from "./support.ts";
@@ -37,6 +37,83 @@ const REFUSED: readonly (readonly [source: string, position: number, message: Re
   ["request.startTime + request.startTime", 18, /timestamp \+ timestamp/],
   ["cidr('10.0.0.0/8').containsIP(source.port)", 19, /"containsIP" takes/],
 ];
+
+/** Constant arguments that can never be parsed: the expression, and where the argument stands in it. */
+const NEVER_PARSED: readonly (readonly [source: string, position: number, environment?: Environment])[] = [
+  ["request.path.matches('(')", 21],
+  ["true || request.path.matches('[a-')", 29],
+  ["matches(request.path, 'a**')", 22],
+  [String.raw`request.path.matches('(?=a)')`, 21],
+  [String.raw`request.path.matches('(a)\\1')`, 21],
+  ["request.path.matches('a{600}b{600}')", 21],
+  ["request.headers['x'].regexReplace('(', '')", 34],
+  ["[1].exists(n, request.path.matches('('))", 35],
+  ["has(jwt.sub) ? request.path.matches(')') : false", 36],
+  ["duration('1 hour') > duration('1s')", 9],
+  ["duration('1d') == duration('24h')", 9],
+  ["duration('')", 9],
+  ["request.startTime > timestamp('2023-02-29T00:00:00Z')", 30],
+  ["request.startTime > timestamp('yesterday')", 30],
+  ["timestamp('2023-02-28')", 10],
+  ["cidr('10.0.0.0/33').containsIP(source.address)", 5],
+  ["cidr('10.0.0.0').containsIP(source.address)", 5],
+  ["cidr('::1/129').containsIP(source.address)", 5],
+  ["cidr('10.0.0.0/8').containsIP('10.0.0.256')", 30],
+  ["cidr('10.0.0.0/8').containsCIDR('10.0.0.0/40')", 32],
+  ["ip('10.0.0.256').family() == 4", 3],
+  ["ip('fe80::1%eth0').family() == 6", 3],
+  ["ip.isCanonical('10')", 15],
+  ["json('{').a", 5],
+  ["json(b'[1,]')[0]", 5],
+  ["unvalidatedJwtPayload('a.b').sub", 22],
+  ["base64.decode('a=b')", 14],
+  ["base64Decode('%')", 13],
+  ["url.decode('%zz')", 11],
+  ["int('1.5') == 1", 4],
+  ["int('9223372036854775808') == 1", 4],
+  ["uint('-1') == 1u", 5],
+  ["double('1,5') == 1.5", 7],
+  ["bool('yes')", 5],
+  [String.raw`string(b'\xff')`, 7],
+  ["request.startTime.getHours('Mars/Olympus') == 1", 27],
+  ["'%q'.format([1])", 0],
+  ["quantity('1 Gi').sign() == 1", 9, RULE_ENVIRONMENT],
+  ["quantity('').sign() == 1", 9, RULE_ENVIRONMENT],
+  ["url('a b').getHost() == ''", 4, RULE_ENVIRONMENT],
+  ["self.find('(') == ''", 10, RULE_ENVIRONMENT],
+  ["self.findAll('(') == []", 13, RULE_ENVIRONMENT],
+  ["self.findAll('(', 2) == []", 13, RULE_ENVIRONMENT],
+];
+
+for (const [source, position, environment = REQUEST_ENVIRONMENT] of NEVER_PARSED) {
+  test(`${source} is refused at its argument`, () => {
+    assert.throws(
+      () => parseExpression(source, environment),
+      (error) => {
+        assert.ok(error instanceof CelError);
+        assert.match(error.message, /never accepts its argument/);
+        assert.equal(error.position, position);
+        return true;
+      },
+    );
+  });
+}
+
+test("constants that can be parsed, and arguments that are no constants, are not refused", () => {
+  for (const source of [
+    "request.path.matches('^/a/[0-9]+$')",
+    "request.path.matches(request.headers['x-pattern'])",
+    "duration('1h30m') + duration(60) > duration(jwt.age)",
+    "timestamp('2024-02-29T00:00:00Z') < request.startTime",
+    "timestamp(0) < request.startTime",
+    "cidr('10.0.0.0/8').containsIP(source.address) || cidr('fd00::/8').containsIP('::ffff:10.0.0.1')",
+    "json('{\"a\": [1]}').a[0] == 1",
+    "request.startTime.getHours('Europe/Berlin') == 1 || request.startTime.getHours('+02:00') == 1",
+    "'%s %d %.2f %e %b %o %x %X 100%%'.format([1, 2, 3.0, 4.0, 5, 6, 7, 8]) != ''",
+    "int('42') == 42 && bool('true') && double('1e3') == 1000.0",
+  ])
+    assert.doesNotThrow(() => parseExpression(source, REQUEST_ENVIRONMENT), source);
+});
 
 for (const [source, position, message] of REFUSED) {
   test(`${source} is refused before it runs`, () => {
