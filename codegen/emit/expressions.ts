@@ -12,7 +12,16 @@ const HEAD =
 
 /** @returns text by path below docs/reference */
 export function emitExpressions(): Map<string, string> {
-  const lines = [HEAD, "# Expressions", "", ...introduction(), ...variables(), ...functions(), ...macros()];
+  const lines = [
+    HEAD,
+    "# Expressions",
+    "",
+    ...introduction(),
+    ...failures(),
+    ...variables(),
+    ...functions(),
+    ...macros(),
+  ];
   return new Map([["expressions.md", `${lines.join("\n")}\n`]]);
 }
 
@@ -27,6 +36,48 @@ function introduction(): string[] {
     "characters. What takes more fails. Patterns are RE2: no look-around, no back-references, time linear in the text.",
     "",
     "A number from JSON may be an int or a double: `jwt.n + 1` and `jwt.n * 1.5` both work.",
+    "",
+  ];
+}
+
+/** What each use makes of an expression that fails, in the words of the policies' fields. */
+const FAILURES: readonly (readonly [use: string, meaning: string])[] = [
+  ["`authorization`, `networkAuthorization`: Deny", "the request or connection is refused"],
+  ["`authorization`, `networkAuthorization`: Require", "the request or connection is refused"],
+  ["`authorization`, `networkAuthorization`: Allow", "the rule does not match"],
+  ["condition of `extAuth` and `rateLimit`", "the entry is used"],
+  ["condition of `extProc`, `transformation` and `directResponse`", "the entry is passed over"],
+  ["`transformation`: header", "the header is removed"],
+  ["`transformation`: pseudo-header, metadata", "nothing is set"],
+  ["`transformation`: body", "the body is empty"],
+  ["`extAuth.http`: `path`, `body`, `redirect`", "the request is refused, whatever `failureMode` says"],
+  ["`extAuth`: `cache.key`, `cache.ttl`", "the answer is not kept"],
+  ["`extAuth`, `extProc`: metadata, attributes and headers", "the value is left out"],
+  ["`rateLimit.local[].key`", "one bucket for all failures"],
+  ["`rateLimit.global.descriptors[]`", "the descriptor is left out"],
+  ["`directResponse`: body; header", "500; the header is left out"],
+  ["`delay`", "no delay"],
+  ["`retry`: `precondition`, `condition`", "no retry"],
+  ["`location.expression`", "the credential is missing"],
+  ["`sessionAffinity`", "any endpoint"],
+  ["`health.unhealthyCondition`", "healthy"],
+  ["access log and traces: filter; field", "the record is dropped; the field is left out"],
+  ["labels of metrics", "`unknown`"],
+];
+
+function failures(): string[] {
+  return [
+    "## When an expression fails",
+    "",
+    'An expression fails when it reads what is not there (`request.headers["x-team"]` of a request without that header),',
+    "when an operation has no result, and when it takes too many steps. A value of the wrong type counts as a failure. What",
+    "protects stays closed then: a client must not get past a rule by leaving out the header that the rule reads. Where the",
+    'absence is meant to be harmless, say so: `"x-team" in request.headers && …`, or `default(request.headers["x-team"], "")`.',
+    "",
+    ...table(
+      ["use", "meaning of a failure"],
+      FAILURES.map((row) => cells(row)),
+    ),
     "",
   ];
 }

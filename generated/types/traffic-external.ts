@@ -18,7 +18,7 @@ export interface ConditionalExtProc {
   readonly policy: ExtProcPolicy;
 }
 
-/** Asks a server whether a request may pass; one fixed form, or several of which the first match is used. */
+/** Asks a server whether a request may pass; one fixed form, or several of which the first match is used. A condition that fails counts as true. */
 export interface ExtAuth {
   /** The server speaks the external authorization service of Envoy, version 3. */
   readonly grpc?: ExtAuthGrpc;

@@ -70,7 +70,7 @@ export interface RateLimitEntry {
   readonly expression: CELExpression;
 }
 
-/** How much may pass in a time; one fixed form, or several of which the first match is used. */
+/** How much may pass in a time; one fixed form, or several of which the first match is used. A condition that fails counts as true. */
 export interface RateLimits {
   /** Limits that each replica of the proxy counts by itself. All of them must have room. */
   readonly local?: readonly LocalRateLimit[];

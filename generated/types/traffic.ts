@@ -8,7 +8,7 @@ import type { RateLimits } from "./traffic-limits.ts";
 /** Conditions on which requests are let through. */
 export interface Authorization {
   /**
-   * Allow lets a request pass when one expression is true. Deny refuses it when one is true. Require refuses it unless all are true. An expression that fails counts as false.
+   * Allow lets a request pass when one expression is true. Deny refuses it unless all are false. Require refuses it unless all are true. An expression that fails counts against the request.
    * Default: `"Allow"`.
    */
   readonly action?: ("Allow" | "Deny" | "Require");

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { startEcho } from "../support/echo.ts";
 import { routePolicy, startWeb, type TestGateway } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
+import { gatewayRef, policy, routeRef, serve } from "../support/policy-places.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 
 const AUTHORIZATION = "GwPolicy spec.traffic.authorization";
@@ -51,7 +52,7 @@ prove(`${AUTHORIZATION}.action`, "Require refuses unless every expression is tru
 
 prove(
   [],
-  "rules of several policies are evaluated together, and a failing expression counts as false",
+  "rules of several policies are evaluated together, and an allow rule that fails does not match",
   async (context) => {
     const gateway = await guard(
       context,
@@ -65,3 +66,47 @@ prove(
     assert.equal((await call(gateway.url(), { method: "DELETE", ...team("a") })).status, 403);
   },
 );
+
+/** Each fails for a request without these headers and tokens, and is false for `HARMLESS`. */
+const FAILING: readonly string[] = [
+  "request.headers['x-team'] == 'evil'",
+  "request.headers['x-team'].contains('evil')",
+  "json(request.headers['x-json']).evil",
+  "int(request.headers['x-number']) > 10",
+  "jwt.sub == 'evil' && request.headers['x-team'] != 'good'",
+  "request.headers['x-team'] == 'evil' || jwt.sub == 'evil' && request.headers['x-team'] != 'good'",
+];
+const HARMLESS = { "x-team": "good", "x-json": '{"evil":false}', "x-number": "1" };
+/** Headers that make some of them fail in another way than by their absence. */
+const TWISTED = { "x-team": "good", "x-json": "{", "x-number": "ten" };
+
+prove([], "a Deny rule that fails denies, wherever its policy is attached", async (context) => {
+  const denies = `authorization: {action: Deny, policy: {matchExpressions: ["${FAILING[0]}"]}}`;
+  for (const [refs, phase] of [
+    [routeRef("a"), "PostRouting"],
+    [routeRef("a", "one"), "PostRouting"],
+    [gatewayRef(), "PostRouting"],
+    [gatewayRef(), "PreRouting"],
+    [gatewayRef("http"), "PostRouting"],
+    [gatewayRef("http"), "PreRouting"],
+  ] as const) {
+    const gateway = await serve(context, policy("p", { refs, says: `traffic: {phase: ${phase}, ${denies}}` }));
+    const url = `${gateway.url()}/a/one`;
+    const statuses = [
+      (await call(url)).status,
+      (await call(url, { headers: HARMLESS })).status,
+      (await call(url, { headers: { "x-team": "evil" } })).status,
+    ];
+    assert.deepEqual(statuses, [403, 200, 403], `${refs} ${phase}`);
+  }
+});
+
+prove([], "whatever makes a Deny rule fail, it denies", async (context) => {
+  for (const text of FAILING) {
+    const gateway = await guard(context, `{action: Deny, policy: {matchExpressions: ["${text}"]}}`);
+    assert.equal((await call(gateway.url(), { headers: HARMLESS })).status, 200, text);
+    assert.equal((await call(gateway.url())).status, 403, text);
+    if (text.includes("json") || text.includes("number"))
+      assert.equal((await call(gateway.url(), { headers: TWISTED })).status, 403, text);
+  }
+});

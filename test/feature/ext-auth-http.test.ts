@@ -297,3 +297,19 @@ spec: {static: {host: 127.0.0.1, port: ${checker.port}}, policies: {auth: {key: 
     assert.equal(echoed(answer.body).headers["authorization"], undefined);
   },
 );
+
+prove(
+  "GwPolicy spec.traffic.extAuth.conditional[].condition",
+  "a condition that fails, or is not a boolean, chooses its server: leaving out a header does not help",
+  async (context) => {
+    const strict = await startChecker(context, status(403));
+    for (const condition of ['request.headers["x-from"] == "outside"', "json(request.headers['x-json']).outside"]) {
+      const first = `{condition: ${JSON.stringify(condition)}, policy: {url: "http://127.0.0.1:${strict.port}", http: {}}}`;
+      const { url } = await guarded(context, `{conditional: [${first}, {policy: {${CHECK}, http: {}}}]}`);
+      const inside = { "x-from": "inside", "x-json": '{"outside": false}' };
+      assert.equal((await call(url, { headers: inside })).status, 200, condition);
+      assert.equal((await call(url)).status, 403, condition);
+      assert.equal((await call(url, { headers: { "x-json": '{"outside": 1}' } })).status, 403, condition);
+    }
+  },
+);

@@ -216,6 +216,13 @@ prove(
   },
 );
 
+prove([], "a connection is denied when a Deny rule about it fails", async (context) => {
+  const { port } = await serve(context, rule("Deny", "source.spiffeId == 'spiffe://a/evil'"));
+  assert.equal(await inTime(context, raw(context, port, GET).closed()), "");
+  const other = await serve(context, rule("Deny", "has(source.spiffeId) && source.spiffeId == 'spiffe://a/evil'"));
+  assert.equal((await call(other.url)).status, 200);
+});
+
 prove([], "a connection that an allow rule matches is served, and any other is closed", async (context) => {
   const { url } = await serve(context, rule("Allow", "source.address == '127.0.0.1' && destination.port > 0"));
   assert.equal((await call(url)).status, 200);

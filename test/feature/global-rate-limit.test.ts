@@ -198,6 +198,15 @@ prove(
   },
 );
 
+prove([], "a condition that fails chooses its limit, and leaves the local choice alone", async (context) => {
+  const entry = `{condition: 'request.headers["x-tier"] == "free"', policy: {global: {${LIMITS}, domain: d, descriptors: [${BY_PATH}]}}}`;
+  const { url, seen } = await limited(context, `{conditional: [${entry}]}`, () => OVER);
+  assert.equal((await call(url, { headers: { "x-tier": "paid" } })).status, 200);
+  assert.equal((await call(url, { headers: { "x-tier": "free" } })).status, 429);
+  assert.equal((await call(url)).status, 429);
+  assert.equal(seen.length, 2);
+});
+
 const service = (port: number) => `
 apiVersion: v1
 kind: Service

@@ -77,6 +77,12 @@ prove(
     ] as const)
       statuses.push((await chat(gateway, {}, { "x-tier": tier, "x-user": user })).status);
     assert.deepEqual(statuses, [200, 429, 200, 200, 200]);
+    // Without the header that the condition reads the limit counts.
+    const untold = [
+      (await chat(gateway, {}, { "x-user": "c" })).status,
+      (await chat(gateway, {}, { "x-user": "c" })).status,
+    ];
+    assert.deepEqual(untold, [200, 429]);
   },
 );
 

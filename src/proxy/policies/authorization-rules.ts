@@ -1,14 +1,14 @@
 /**
- * The meaning of authorization rules, for requests and for connections. In this order: any deny rule true refuses, any
- * require rule not true refuses, any allow rule true lets pass, and otherwise it passes only when there are no allow rules.
- * A failed expression counts as false; a deny rule that does not even compile refuses, so that an error cannot open anything.
+ * The meaning of authorization rules, for requests and for connections. In this order: any deny rule that is not false
+ * refuses, any require rule that is not true refuses, any allow rule that is true lets pass, and otherwise it passes only
+ * when there are no allow rules. An expression that fails, or yields something else than a boolean, counts against the
+ * request in each of them: a client must not get past a deny rule by leaving out the header that the rule reads.
  */
 import { AuthorizationAction, type AuthorizationRule } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { CelError } from "../../cel/errors.ts";
 import type { Expression } from "../../cel/expression.ts";
 import type { Scope } from "../../cel/scope.ts";
 import { ConfigError } from "../../lib/errors.ts";
-import { holds } from "./expression-support.ts";
+import { holds, valueOf } from "./expression-support.ts";
 
 /** @returns why it is refused, for the log; undefined: it passes */
 export type Decide = (scope: Scope) => string | undefined;
@@ -35,18 +35,12 @@ export function compileRules(rules: readonly AuthorizationRule[], expression: (s
     }
   }
   return (scope) => {
-    for (const rule of deny) if (denies(rule, scope)) return `deny rule: ${rule.source}`;
+    for (const rule of deny) {
+      const value = valueOf(rule, scope);
+      if (value !== false) return `${value === true ? "deny rule" : "deny rule failed"}: ${rule.source}`;
+    }
     for (const rule of require) if (!holds(rule, scope)) return `require rule: ${rule.source}`;
     if (allow.length > 0 && !allow.some((rule) => holds(rule, scope))) return "no allow rule matched";
     return undefined;
   };
-}
-
-function denies(expression: Expression, scope: Scope): boolean {
-  try {
-    return expression.evaluate(scope) === true;
-  } catch (error) {
-    if (error instanceof CelError) return error.code === "does_not_compile";
-    throw error;
-  }
 }

@@ -1,9 +1,18 @@
-/** The choice between branches: the first whose condition is true, one without a condition always, none is allowed. */
+/**
+ * The choice between the branches of a conditional policy: the first branch whose condition is true, or that has no
+ * condition. The result is undefined when no branch is chosen; the policy then does nothing.
+ */
 import { CelError } from "../../cel/errors.ts";
 import type { Expression } from "../../cel/expression.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
 import type { PolicyDeps } from "./policy.ts";
+
+/**
+ * What a condition means that fails or yields something else than a boolean. Policies that protect choose its branch:
+ * otherwise a client could leave out what the condition reads, and go unprotected. All others pass the branch over.
+ */
+export type OnFailedCondition = "choose" | "pass over";
 
 /**
  * Compiles every branch once. The caller keeps the result of a choice for the response phase: it is made once per
@@ -13,25 +22,28 @@ export function compileChoice<Branch extends { readonly condition: string }, Com
   branches: readonly Branch[],
   compile: (branch: Branch) => Compiled,
   deps: PolicyDeps,
+  onFailure: OnFailedCondition,
 ): (exchange: Exchange) => Compiled | undefined {
   const options = branches.map((branch) => ({
     condition: branch.condition === "" ? undefined : deps.expression(branch.condition, "request"),
     compiled: compile(branch),
   }));
+  const isFailureTrue = onFailure === "choose";
   return (exchange) =>
-    options.find(({ condition }) => condition === undefined || chooses(condition, exchange))?.compiled;
+    options.find(({ condition }) => condition === undefined || chooses(condition, exchange, isFailureTrue))?.compiled;
 }
 
 /**
- * A condition that fails is not met. One that does not even compile can choose nothing, and to pass over it would open
- * what its policy closes: the request ends.
+ * A condition that does not even compile, in an object that no webhook has seen, ends the request under every policy: it
+ * says nothing about which branch is meant.
  */
-function chooses(condition: Expression, exchange: Exchange): boolean {
+function chooses(condition: Expression, exchange: Exchange, isFailureTrue: boolean): boolean {
   try {
-    return condition.evaluate(exchange) === true;
+    const value = condition.evaluate(exchange);
+    return typeof value === "boolean" ? value : isFailureTrue;
   } catch (error) {
     if (!(error instanceof CelError)) throw error;
     if (error.code === "does_not_compile") throw new ProxyError("policy_refused", { detail: error.message });
-    return false;
+    return isFailureTrue;
   }
 }

@@ -14,7 +14,7 @@ import type { Policy, PolicyDeps } from "./policy.ts";
 export const directResponse: Policy<DirectResponseChoice> = {
   name: "direct-response",
   compile({ branches }, deps) {
-    const choose = compileChoice(branches, ({ response }) => compileAnswer(response, deps), deps);
+    const choose = compileChoice(branches, ({ response }) => compileAnswer(response, deps), deps, "pass over");
     return function directResponse(exchange, next) {
       const answer = choose(exchange);
       return answer === undefined ? next() : answer(exchange);

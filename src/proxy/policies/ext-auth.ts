@@ -26,7 +26,7 @@ interface Compiled {
 export const extAuth: Policy<ExtAuthChoice> = {
   name: "ext-auth",
   compile({ branches }, deps) {
-    const choose = compileChoice(branches, (branch) => compileCheck(branch.extAuth, deps), deps);
+    const choose = compileChoice(branches, (branch) => compileCheck(branch.extAuth, deps), deps, "choose");
     return function extAuth(exchange, next) {
       const check = choose(exchange);
       return check === undefined ? next() : judge(check, exchange, next);

@@ -53,7 +53,7 @@ const ATTRIBUTES = "envoy.filters.http.ext_proc";
 export const extProc: Policy<ExtProcChoice> = {
   name: "ext-proc",
   compile({ branches }, deps) {
-    const choose = compileChoice(branches, (branch) => compileProcessor(branch.extProc, deps), deps);
+    const choose = compileChoice(branches, (branch) => compileProcessor(branch.extProc, deps), deps, "pass over");
     return function extProc(exchange, next) {
       const processor = choose(exchange);
       return processor === undefined ? next() : process(processor, exchange, next);

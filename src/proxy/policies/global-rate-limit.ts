@@ -35,7 +35,7 @@ interface Compiled {
 export const globalRateLimit: Policy<GlobalRateLimit> = {
   name: "global-rate-limit",
   compile({ branches }, deps) {
-    const choose = compileChoice(branches, (branch) => compileLimit(branch, deps), deps);
+    const choose = compileChoice(branches, (branch) => compileLimit(branch, deps), deps, "choose");
     return function globalRateLimit(exchange, next) {
       const limit = choose(exchange);
       return limit === undefined ? next() : enforce(limit, exchange, next);

@@ -39,6 +39,7 @@ export const localRateLimit: Policy<LocalRateLimit> = {
       alternatives.map((branch, at) => ({ ...branch, at })),
       (branch) => branch.rules.map((rule, position) => compileEntry(rule, `${branch.at}/${position}`, deps)),
       deps,
+      "choose",
     );
     const { nowMs } = deps;
     return function localRateLimit(exchange, next) {

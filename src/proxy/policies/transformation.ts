@@ -22,7 +22,7 @@ interface Compiled {
 export const transformation: Policy<TransformationChoice> = {
   name: "transformation",
   compile({ branches }, deps) {
-    const choose = compileChoice(branches, (branch) => compileBoth(branch.transformation, deps), deps);
+    const choose = compileChoice(branches, (branch) => compileBoth(branch.transformation, deps), deps, "pass over");
     return async function transformation(exchange, next) {
       // Chosen once: the response is transformed by the branch that transformed the request.
       const chosen = choose(exchange);

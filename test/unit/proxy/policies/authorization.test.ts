@@ -29,6 +29,11 @@ function passes(rules: Rules): boolean {
   }
 }
 
+/** Walks a list of fifty for each element of such a list, and so on: false, if it ever came to an end. */
+function nested(depth: number): string {
+  return depth === 0 ? "true" : `![${"1,".repeat(49)}1].all(e${depth}, ${nested(depth - 1)})`;
+}
+
 const CASES: readonly [string, Rules, boolean][] = [
   ["no rules let everything pass", [], true],
   ["one allow rule that holds is enough", [[ALLOW, "false", 'request.method == "GET"']], true],
@@ -60,7 +65,11 @@ const CASES: readonly [string, Rules, boolean][] = [
     false,
   ],
   ["an allow rule that fails does not match", [[ALLOW, 'jwt.sub == "x"']], false],
-  ["a deny rule that fails does not deny", [[DENY, 'jwt.sub == "x"']], true],
+  ["a deny rule that fails denies", [[DENY, 'jwt.sub == "x"']], false],
+  ["a deny rule that takes too many steps denies", [[DENY, nested(5)]], false],
+  ["a deny rule whose result is not a boolean denies", [[DENY, '"no"']], false],
+  ["a deny rule that does not fail where it decides leaves the rest open", [[DENY, 'false && jwt.sub == "x"']], true],
+  ["a deny rule that asks first leaves the rest open", [[DENY, 'has(jwt.sub) && jwt.sub == "x"']], true],
   ["a require rule that fails denies", [[REQUIRE, 'jwt.sub == "x"']], false],
   ["a result that is not a boolean is not true", [[ALLOW, '"yes"']], false],
   ["a deny rule that does not compile denies", [[DENY, "reqest.path =="]], false],

@@ -138,8 +138,12 @@ test("a condition that does not compile refuses: to pass over it would open what
     (error) => error instanceof ProxyError && error.code === "policy_refused",
   );
   const failing = { ...branch, condition: "request.headers['none'] == 'x'" };
-  const passed = extAuth.compile(create(ExtAuthChoiceSchema, { branches: [failing] }), deps);
-  assert.equal((await passed(makeExchange(), () => makeReply())).status, 200);
+  const chosen = extAuth.compile(create(ExtAuthChoiceSchema, { branches: [failing] }), deps);
+  await assert.rejects(
+    async () => chosen(makeExchange(), () => makeReply()),
+    (error) => error instanceof ProxyError && error.code === "ext_auth_failed" && error.detail === "nobody",
+  );
+  assert.equal((await chosen(makeExchange({ headers: ["none", "y"] }), () => makeReply())).status, 200);
   assert.equal(services.length, 2);
 });
 
