@@ -1,6 +1,6 @@
 /** Writes docs/reference/{order,errors,metrics}.md from the tables that the data plane itself runs by. */
 import { PROXY_ERRORS } from "../../src/proxy/errors.ts";
-import { REQUEST_ORDER } from "../../src/proxy/pipeline/order.ts";
+import { POLICIES } from "../../src/proxy/policies/index.ts";
 import { FIELDS } from "../../src/proxy/reports/fields.ts";
 import { GROUPS, isOfRequests, METRIC_PREFIX, READINGS, takenLabels } from "../../src/telemetry/metric-table.ts";
 
@@ -18,12 +18,12 @@ export function emitBehaviour(): Map<string, string> {
 }
 
 function order(): string {
-  const rows = REQUEST_ORDER.map(({ name, why }, at) => [String(at + 1), `\`${name}\``, why]);
+  const rows = Object.entries(POLICIES).map(([name, { why }], at) => [String(at + 1), `\`${name}\``, why]);
   return page("Order of execution", [
     "Policies run on a request from the top of this table to its bottom, and on the answer from the bottom to the top. A step that",
     "answers by itself ends the way down; the answer then passes the steps above it. `phase: PreRouting` runs its steps before a",
     "route is chosen and `PostRouting` after; each of the two goes through the table in this order. URL rewrites and redirects of",
-    "a route run between `host-rewrite` and `delay`. Headers that a step queues (limits, authentication) are written last.",
+    "a route run between `hostRewrite` and `delay`. Headers that a step queues (limits, authentication) are written last.",
     "",
     ...table(["", "step", "why here"], rows),
   ]);

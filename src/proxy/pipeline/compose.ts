@@ -12,10 +12,15 @@ import {
   type HeaderChange,
   type Retry,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { REQUEST_ORDER, type PolicyName } from "../policies/index.ts";
 import type { Middleware } from "../policies/policy.ts";
-import { REQUEST_ORDER, type PolicyName } from "./order.ts";
-import type { CompiledMiddleware, CompiledPolicy, CompiledUnit, PolicySet } from "./policy-set.ts";
-import { nameOf } from "./units.ts";
+import {
+  knownUnit,
+  type CompiledMiddleware,
+  type CompiledPolicy,
+  type CompiledUnit,
+  type PolicySet,
+} from "./policy-set.ts";
 
 /** What the route object itself says; it beats every attached policy that did not lock the unit. */
 export interface InlineFilters {
@@ -66,10 +71,10 @@ export function compose(
 ): Chain {
   const selection = select(levels, preRouting);
   const parts: CompiledMiddleware[] = [];
-  for (const { name } of REQUEST_ORDER) {
+  for (const name of REQUEST_ORDER) {
     const part = partOf(name, selection, policies, inline);
     if (part !== undefined) parts.push(part);
-    if (name === "host-rewrite")
+    if (name === "hostRewrite")
       parts.push(...inline.middlewares.map((middleware) => ({ middleware, readsBody: false })));
   }
   return {
@@ -112,7 +117,7 @@ function selectLevel(level: readonly CompiledPolicy[], selection: Selection): vo
 }
 
 function slotsOf({ unit }: CompiledUnit): Slot[] {
-  if (unit.case !== "headerModifiers") return [nameOf(unit)];
+  if (unit.case !== "headerModifiers") return [knownUnit(unit).case];
   const slots: Slot[] = [];
   if (unit.value.request !== undefined) slots.push("request-headers");
   if (unit.value.response !== undefined) slots.push("response-headers");
@@ -128,7 +133,7 @@ function partOf(
   switch (name) {
     case "authorization":
       return authorization(selection, policies);
-    case "header-modifiers":
+    case "headerModifiers":
       return headerModifiers(selection, policies, inline);
     case "cors":
       if (inline.cors === undefined || selection.locked.has(name)) break;
@@ -141,7 +146,7 @@ function partOf(
     case "retry":
       if (inline.retry === undefined || selection.locked.has(name)) break;
       return policies.compileUnit({ case: "retry", value: inline.retry }, inline.owner);
-    case "response-buffer":
+    case "responseBuffer":
       return selection.units.get("buffer")?.inner;
     default:
   }

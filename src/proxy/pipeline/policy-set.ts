@@ -15,10 +15,9 @@ import {
 import type { Expression } from "../../cel/expression.ts";
 import type { Place } from "../../cel/places.ts";
 import { ConfigError } from "../../lib/errors.ts";
-import { POLICIES } from "../policies/index.ts";
+import { POLICIES, type KnownUnit, type PolicyMessages, type PolicyName, type Unit } from "../policies/index.ts";
 import type { Kept, Middleware, PolicyDeps } from "../policies/policy.ts";
 import { compare } from "../../lib/compare.ts";
-import { compileUnit, type Unit } from "./units.ts";
 
 export interface CompiledUnit {
   /** Unique among all versions of all policies. */
@@ -147,15 +146,21 @@ export class PolicySet {
    * @throws ConfigError
    */
   compileUnit(unit: Unit, owner: string, preRouting = false): CompiledMiddleware {
-    return this.#compile(owner, preRouting, (deps) => compileUnit(unit, deps));
+    const { case: name, value } = knownUnit(unit);
+    return this.#compile(name, value, owner, preRouting);
   }
 
   #compileInner(unit: Unit, owner: string, preRouting: boolean): CompiledMiddleware | undefined {
     if (unit.case !== "buffer") return undefined;
-    return this.#compile(owner, preRouting, (deps) => POLICIES["response-buffer"].compile(unit.value, deps));
+    return this.#compile("responseBuffer", unit.value, owner, preRouting);
   }
 
-  #compile(owner: string, preRouting: boolean, compile: (deps: PolicyDeps) => Middleware): CompiledMiddleware {
+  #compile<Name extends PolicyName>(
+    name: Name,
+    message: PolicyMessages[Name],
+    owner: string,
+    preRouting: boolean,
+  ): CompiledMiddleware {
     let readsBody = false;
     const { log, nowMs, callout, passwords, slots } = this.#environment;
     const deps: PolicyDeps = {
@@ -173,7 +178,7 @@ export class PolicySet {
       },
       keep: (key, create) => this.#keep(owner, key, create),
     };
-    const middleware = compile(deps);
+    const middleware = POLICIES[name].policy.compile(message, deps);
     return { middleware, readsBody };
   }
 
@@ -214,4 +219,10 @@ export function targetKey({ target, section, port }: PolicyTarget): string {
   if (target.case === "gateway" && port !== 0) return `bind:${port}/${target.value}`;
   if (target.case === "gateway" && section !== "") return `listener:${target.value}.${section}`;
   return section === "" ? `${target.case}:${target.value}` : `${target.case}:${target.value}#${section}`;
+}
+
+/** @throws ConfigError for a unit of a newer version */
+export function knownUnit(unit: Unit): KnownUnit {
+  if (unit.case === undefined) throw new ConfigError("a unit of the policy is unknown to this version");
+  return unit;
 }

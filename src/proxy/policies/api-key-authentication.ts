@@ -18,7 +18,6 @@ import type { Policy } from "./policy.ts";
 type Metadata = Readonly<Record<string, unknown>>;
 
 export const apiKeyAuthentication: Policy<ApiKeyAuthentication> = {
-  name: "api-key-authentication",
   compile({ mode, keys, location }, deps) {
     const metadataByHash = new Map(keys.map((key) => [Buffer.from(key.sha256).toString("hex"), metadataOf(key)]));
     const place = compileLocation(location, deps);

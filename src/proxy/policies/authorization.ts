@@ -5,7 +5,6 @@ import { compileRules } from "./authorization-rules.ts";
 import type { Policy } from "./policy.ts";
 
 export const authorization: Policy<Authorization> = {
-  name: "authorization",
   compile({ rules }, deps) {
     const decide = compileRules(rules, (source) => deps.expression(source, "request"));
     return function authorization(exchange, next) {

@@ -25,7 +25,6 @@ type Verdict = { readonly username: string | undefined };
 const NOBODY: Verdict = { username: undefined };
 
 export const basicAuthentication: Policy<BasicAuthentication> = {
-  name: "basic-authentication",
   compile({ mode, realm, users, location }, deps) {
     const place = compileLocation(location, deps);
     const challenge = `Basic realm="${quoted(realm)}"`;

@@ -7,7 +7,6 @@ import { ProxyError } from "../errors.ts";
 import type { Policy } from "./policy.ts";
 
 export const buffer: Policy<BodyBuffers> = {
-  name: "buffer",
   compile({ request }) {
     return async function buffer(exchange, next) {
       if (request === undefined) return next();

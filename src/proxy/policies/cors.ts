@@ -11,7 +11,6 @@ import { type Origin, originText, parseOrigin } from "./origin.ts";
 import type { Policy } from "./policy.ts";
 
 export const cors: Policy<Cors> = {
-  name: "cors",
   compile(spec) {
     const isAllowed = compileOrigins(spec.allowOrigins);
     const exposed = spec.exposeHeaders.join(", ");

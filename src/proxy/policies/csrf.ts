@@ -14,7 +14,6 @@ const OTHER_ORIGIN = /^(?!https?:)[a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+$/i;
 const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
 export const csrf: Policy<Csrf> = {
-  name: "csrf",
   compile({ additionalOrigins }) {
     const trusted = new Set(additionalOrigins.map(trustedOrigin));
     return function csrf(exchange, next) {

@@ -8,7 +8,6 @@ import { valueOf } from "./expression-support.ts";
 import type { Policy } from "./policy.ts";
 
 export const delay: Policy<Delay> = {
-  name: "delay",
   compile({ duration }, deps) {
     const expression = duration.case === "expression" ? deps.expression(duration.value, "request") : undefined;
     const fixedMs = duration.case === "ms" ? duration.value : 0;

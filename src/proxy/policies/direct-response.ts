@@ -12,7 +12,6 @@ import { fieldValueOf } from "./expression-support.ts";
 import type { Policy, PolicyDeps } from "./policy.ts";
 
 export const directResponse: Policy<DirectResponseChoice> = {
-  name: "direct-response",
   compile({ branches }, deps) {
     const choose = compileChoice(branches, ({ response }) => compileAnswer(response, deps), deps, "pass over");
     return function directResponse(exchange, next) {

@@ -24,7 +24,6 @@ interface Compiled {
 }
 
 export const extAuth: Policy<ExtAuthChoice> = {
-  name: "ext-auth",
   compile({ branches }, deps) {
     const choose = compileChoice(branches, (branch) => compileCheck(branch.extAuth, deps), deps, "choose");
     return function extAuth(exchange, next) {

@@ -51,7 +51,6 @@ interface Compiled {
 const ATTRIBUTES = "envoy.filters.http.ext_proc";
 
 export const extProc: Policy<ExtProcChoice> = {
-  name: "ext-proc",
   compile({ branches }, deps) {
     const choose = compileChoice(branches, (branch) => compileProcessor(branch.extProc, deps), deps, "pass over");
     return function extProc(exchange, next) {

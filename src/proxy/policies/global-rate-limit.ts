@@ -33,7 +33,6 @@ interface Compiled {
 }
 
 export const globalRateLimit: Policy<GlobalRateLimit> = {
-  name: "global-rate-limit",
   compile({ branches }, deps) {
     const choose = compileChoice(branches, (branch) => compileLimit(branch, deps), deps, "choose");
     return function globalRateLimit(exchange, next) {

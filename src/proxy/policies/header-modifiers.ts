@@ -7,7 +7,6 @@ import type { Policy } from "./policy.ts";
 type Edit = (headers: HeaderList) => void;
 
 export const headerModifiers: Policy<HeaderModifiers> = {
-  name: "header-modifiers",
   compile({ request, response }) {
     const editRequest = compileRequestEdit(request);
     const editResponse = compileEdit(response);

@@ -3,7 +3,6 @@ import type { HostRewrite } from "../../../generated/proto/gwproxy/config/v1/ir_
 import type { Policy } from "./policy.ts";
 
 export const hostRewrite: Policy<HostRewrite> = {
-  name: "host-rewrite",
   compile({ auto }) {
     const choice = auto ? "auto" : "keep";
     return function hostRewrite(exchange, next) {

@@ -12,7 +12,6 @@ import { createJwtVerifier, type Judgement } from "./jwt-verifier.ts";
 import type { Policy } from "./policy.ts";
 
 export const jwtAuthentication: Policy<JwtAuthentication> = {
-  name: "jwt-authentication",
   compile({ mode, providers, location, preserveToken }, deps) {
     const place = compileLocation(location, deps);
     const verifier = createJwtVerifier(providers.map((provider) => compileProvider(provider, deps)));

@@ -31,7 +31,6 @@ interface Charged {
 }
 
 export const localRateLimit: Policy<LocalRateLimit> = {
-  name: "local-rate-limit",
   compile({ rules, branches }, deps) {
     // A plain list of rules is one branch without a condition.
     const alternatives = branches.length === 0 ? [{ condition: "", rules }] : branches;

@@ -8,11 +8,8 @@ import type { PasswordChecker } from "../../lib/password/checker.ts";
 import type { Callout } from "../callouts/callout.ts";
 import type { OutboundSubtype } from "../outbound.ts";
 import type { Exchange, MaybePromise, Next, Reply } from "../pipeline/exchange.ts";
-import type { PolicyName } from "../pipeline/order.ts";
 
 export interface Policy<Spec> {
-  /** Also the file name, the metric label and the profile frame. */
-  readonly name: PolicyName;
   /**
    * Prepares everything that is not per request. The returned function is named after the policy, returns
    * synchronously when it can, and never reads configuration objects.

@@ -7,7 +7,6 @@ import { ProxyError } from "../errors.ts";
 import type { Policy } from "./policy.ts";
 
 export const refusal: Policy<Refusal> = {
-  name: "refusal",
   compile({ reason }) {
     return function refusal() {
       throw new ProxyError("policy_refused", { detail: reason });

@@ -10,7 +10,6 @@ import type { Policy } from "./policy.ts";
 const SWITCHING_PROTOCOLS = 101;
 
 export const responseBuffer: Policy<BodyBuffers> = {
-  name: "response-buffer",
   compile({ response }) {
     return async function responseBuffer(exchange, next) {
       const reply = await next();

@@ -6,7 +6,6 @@ import type { Policy } from "./policy.ts";
 import { captureResponse } from "./response-support.ts";
 
 export const retry: Policy<Retry> = {
-  name: "retry",
   compile({ attempts, codes, backoffMs, precondition, condition }, deps) {
     const mayRetry = precondition === "" ? undefined : deps.expression(precondition, "request");
     const isWorthIt = condition === "" ? undefined : deps.expression(condition, "response");

@@ -3,7 +3,6 @@ import type { Timeouts } from "../../../generated/proto/gwproxy/config/v1/ir_pb.
 import type { Policy } from "./policy.ts";
 
 export const timeouts: Policy<Timeouts> = {
-  name: "timeouts",
   compile({ requestMs }) {
     return function timeouts(exchange, next) {
       if (requestMs > 0) {

@@ -20,7 +20,6 @@ interface Compiled {
 }
 
 export const transformation: Policy<TransformationChoice> = {
-  name: "transformation",
   compile({ branches }, deps) {
     const choose = compileChoice(branches, (branch) => compileBoth(branch.transformation, deps), deps, "pass over");
     return async function transformation(exchange, next) {

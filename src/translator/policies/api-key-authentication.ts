@@ -17,7 +17,6 @@ import type { UnitContext, UnitTranslator } from "./unit.ts";
 const FIELD = "apiKeyAuthentication";
 
 export const apiKeyAuthentication: UnitTranslator = {
-  name: "api-key-authentication",
   translate({ apiKeyAuthentication: block }, context) {
     if (block === undefined) return undefined;
     const keys = sourcesOf(block, context).flatMap((source) => keysOf(source, context));

@@ -17,7 +17,6 @@ const ACTIONS = {
 } as const;
 
 export const authorization: UnitTranslator = {
-  name: "authorization",
   translate({ authorization: block }, context) {
     if (block === undefined) return undefined;
     return { case: "authorization", value: translateAuthorization(block, "authorization", context, "request") };

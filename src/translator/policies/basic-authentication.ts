@@ -18,7 +18,6 @@ const DEFAULT_ENTRY = ".htaccess";
 const DEFAULT_REALM = "Restricted";
 
 export const basicAuthentication: UnitTranslator = {
-  name: "basic-authentication",
   translate({ basicAuthentication: block }, context) {
     if (block === undefined) return undefined;
     const value = create(BasicAuthenticationSchema, {

@@ -10,7 +10,6 @@ import { parseByteSize } from "../../lib/quantity.ts";
 import type { UnitContext, UnitTranslator } from "./unit.ts";
 
 export const buffer: UnitTranslator = {
-  name: "buffer",
   translate({ buffer: block }, context) {
     if (block === undefined) return undefined;
     const value = create(BodyBuffersSchema);

@@ -52,7 +52,10 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
   const keySets = new KeySetReader(collections, read, id.namespace);
   const preRouting = traffic?.phase === "PreRouting";
   const context = { secrets, services, keySets, preRouting, report: within(report, "spec.traffic") };
-  const units = traffic === undefined ? [] : UNIT_TRANSLATORS.flatMap((unit) => unit.translate(traffic, context) ?? []);
+  const units =
+    traffic === undefined
+      ? []
+      : Object.values(UNIT_TRANSLATORS).flatMap((translator) => translator.translate(traffic, context) ?? []);
   const phase = preRouting ? Phase.PRE_ROUTING : Phase.POST_ROUTING;
   const destinations = new ServiceReader(collections, read, id.namespace);
   const settings = translateSettings(backend, { secrets, services: destinations }, within(report, "spec.backend"));

@@ -7,7 +7,6 @@ import type { UnitTranslator } from "./unit.ts";
 const DEFAULT_MAX_AGE_SECONDS = 5;
 
 export const cors: UnitTranslator = {
-  name: "cors",
   translate({ cors: block }) {
     if (block === undefined) return undefined;
     return { case: "cors", value: translateCors(block) };

@@ -4,7 +4,6 @@ import { CsrfSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts"
 import type { UnitTranslator } from "./unit.ts";
 
 export const csrf: UnitTranslator = {
-  name: "csrf",
   translate({ csrf: block }) {
     if (block === undefined) return undefined;
     return { case: "csrf", value: create(CsrfSchema, { additionalOrigins: [...(block.additionalOrigins ?? [])] }) };

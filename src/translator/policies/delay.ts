@@ -5,7 +5,6 @@ import { parseDuration } from "../../lib/duration.ts";
 import { checkExpression, type UnitTranslator } from "./unit.ts";
 
 export const delay: UnitTranslator = {
-  name: "delay",
   translate({ delay: block }, context) {
     if (block === undefined) return undefined;
     const ms = parseDuration(block.duration);

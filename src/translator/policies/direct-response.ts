@@ -8,7 +8,6 @@ import {
 import { branchesOf, checkExpression, type UnitTranslator } from "./unit.ts";
 
 export const directResponse: UnitTranslator = {
-  name: "direct-response",
   translate({ directResponse: block }, context) {
     if (block === undefined) return undefined;
     const branches = branchesOf<DirectResponsePolicy>("directResponse", block).map(

@@ -26,7 +26,6 @@ const DEFAULT_ENTRIES = 10_000;
 const DEFAULT_HEADERS = ["Authorization"];
 
 export const extAuth: UnitTranslator = {
-  name: "ext-auth",
   translate({ extAuth: block }, context) {
     if (block === undefined) return undefined;
     const branches = branchesOf<ExtAuthPolicy>("extAuth", block).map(({ condition, conditionPath, policy, path }) =>

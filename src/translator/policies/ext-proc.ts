@@ -18,7 +18,6 @@ const BODY_MODES = {
 } as const;
 
 export const extProc: UnitTranslator = {
-  name: "ext-proc",
   translate({ extProc: block }, context) {
     if (block === undefined) return undefined;
     const branches = branchesOf<ExtProcPolicy>("extProc", block).map(({ condition, conditionPath, policy, path }) =>

@@ -16,7 +16,6 @@ import {
 import { branchesOf, checkExpression, type UnitContext, type UnitTranslator } from "./unit.ts";
 
 export const globalRateLimit: UnitTranslator = {
-  name: "global-rate-limit",
   translate({ rateLimit }, context) {
     if (rateLimit === undefined) return undefined;
     // Entries without this kind of limit are no part of this choice.

@@ -5,7 +5,6 @@ import { translateHeaderChange } from "../routes/filters.ts";
 import type { UnitTranslator } from "./unit.ts";
 
 export const headerModifiers: UnitTranslator = {
-  name: "header-modifiers",
   translate({ headerModifiers: block }) {
     if (block === undefined) return undefined;
     const { request, response } = block;

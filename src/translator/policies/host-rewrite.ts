@@ -4,7 +4,6 @@ import { HostRewriteSchema } from "../../../generated/proto/gwproxy/config/v1/ir
 import type { UnitTranslator } from "./unit.ts";
 
 export const hostRewrite: UnitTranslator = {
-  name: "host-rewrite",
   translate({ hostRewrite: block }) {
     if (block === undefined) return undefined;
     return { case: "hostRewrite", value: create(HostRewriteSchema, { auto: block.mode === "Auto" }) };

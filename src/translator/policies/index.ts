@@ -1,4 +1,7 @@
-/** Which translator owns which unit of `traffic`. The order is that of execution; the IR keeps it. */
+/**
+ * The table of translators: which of them owns which unit of `traffic`. The order is that of execution, as in the data plane;
+ * the IR keeps it.
+ */
 import { apiKeyAuthentication } from "./api-key-authentication.ts";
 import { authorization } from "./authorization.ts";
 import { basicAuthentication } from "./basic-authentication.ts";
@@ -17,9 +20,10 @@ import { localRateLimit } from "./local-rate-limit.ts";
 import { retry } from "./retry.ts";
 import { timeouts } from "./timeouts.ts";
 import { transformation } from "./transformation.ts";
-import type { UnitTranslator } from "./unit.ts";
+import type { Unit, UnitTranslator } from "./unit.ts";
 
-export const UNIT_TRANSLATORS: readonly UnitTranslator[] = [
+/** A policy that admission refused has no field of its own: refusal.ts makes its unit. */
+export const UNIT_TRANSLATORS: { readonly [Case in Exclude<Unit["case"], "refusal">]: UnitTranslator } = {
   timeouts,
   cors,
   jwtAuthentication,
@@ -38,4 +42,4 @@ export const UNIT_TRANSLATORS: readonly UnitTranslator[] = [
   hostRewrite,
   delay,
   directResponse,
-];
+};

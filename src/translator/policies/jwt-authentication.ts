@@ -17,7 +17,6 @@ const FIELD = "jwtAuthentication";
 const DEFAULT_REQUIRED = ["exp"];
 
 export const jwtAuthentication: UnitTranslator = {
-  name: "jwt-authentication",
   translate({ jwtAuthentication: block }, context) {
     if (block === undefined) return undefined;
     const value = create(JwtAuthenticationSchema, {

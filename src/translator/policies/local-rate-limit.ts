@@ -12,7 +12,6 @@ import { branchesOf, checkExpression, type UnitContext, type UnitTranslator } fr
 const UNIT_MS = { Seconds: 1_000, Minutes: 60_000, Hours: 3_600_000 } as const;
 
 export const localRateLimit: UnitTranslator = {
-  name: "local-rate-limit",
   translate({ rateLimit }, context) {
     if (rateLimit === undefined) return undefined;
     // Entries without this kind of limit are no part of this choice.

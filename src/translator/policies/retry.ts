@@ -8,7 +8,6 @@ import { checkExpression, type UnitTranslator } from "./unit.ts";
 export const MOST_ATTEMPTS = 255;
 
 export const retry: UnitTranslator = {
-  name: "retry",
   translate({ retry: block }, context) {
     if (block === undefined) return undefined;
     const { attempts = 1, codes = [], backoff, precondition, condition } = block;

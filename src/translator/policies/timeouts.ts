@@ -5,7 +5,6 @@ import { parseDuration } from "../../lib/duration.ts";
 import type { UnitTranslator } from "./unit.ts";
 
 export const timeouts: UnitTranslator = {
-  name: "timeouts",
   translate({ timeouts: block }, context) {
     if (block?.request === undefined) return undefined;
     const requestMs = parseDuration(block.request) ?? 0;

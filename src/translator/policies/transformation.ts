@@ -14,7 +14,6 @@ import { placeOfTraffic } from "./expression-place.ts";
 import { branchesOf, checkExpression, expressionMap, type ExpressionContext, type UnitTranslator } from "./unit.ts";
 
 export const transformation: UnitTranslator = {
-  name: "transformation",
   translate({ transformation: block }, context) {
     if (block === undefined) return undefined;
     const branches = branchesOf<TransformationPolicy>("transformation", block).map(

@@ -29,8 +29,6 @@ export type ExpressionContext = Pick<UnitContext, "report"> & Partial<Pick<UnitC
 export type Unit = Exclude<TrafficUnit["unit"], { case: undefined }>;
 
 export interface UnitTranslator {
-  /** As in the order of execution, and the name of the file. */
-  readonly name: string;
   /** @returns undefined when the policy does not say anything about this unit */
   translate(traffic: Traffic, context: UnitContext): Unit | undefined;
 }
