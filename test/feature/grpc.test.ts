@@ -272,7 +272,7 @@ kind: GwPolicy
 metadata: {name: deny}
 spec:
   targetRefs: [{group: gateway.networking.k8s.io, kind: GRPCRoute, name: echo, sectionName: named}]
-  traffic: {authorization: {action: Deny, policy: {matchExpressions: ["request.headers['x-deny'] == 'yes'"]}}}
+  traffic: {authorization: {action: Deny, policy: {matchExpressions: ["'x-deny' in request.headers"]}}}
 `;
   const objects = documents(GATEWAY, staticBackend("echo", await startServer(t)), GRPC_ROUTE, policy);
   const gateway = await startGateway(contextOf(t), objects);
