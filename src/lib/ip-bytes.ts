@@ -19,6 +19,18 @@ export function ipBytes(address: string): Buffer {
   return bytes;
 }
 
+/**
+ * What counts as one client where clients share something: an IPv4 address, or the /64 of an IPv6 address, of which a
+ * single host usually has all. Text that is not an address stands for itself.
+ */
+export function clientNetwork(address: string): string {
+  if (!address.includes(":") || !isIpAddress(address)) return address;
+  const bytes = ipBytes(address);
+  // ::ffff:0:0/96 is IPv4 on a socket of both families (RFC 4291 section 2.5.5.2).
+  const isMapped = bytes.readUInt32BE(8) === 0xffff && bytes.readBigUInt64BE(0) === 0n;
+  return isMapped ? bytes.subarray(12).join(".") : bytes.toString("hex", 0, 8);
+}
+
 function groups(text: string): number[] {
   if (text === "") return [];
   return text.split(":").flatMap((group) => {

@@ -200,3 +200,53 @@ stringData: {one: open-sesame}
     assert.equal((await send("Bearer open-sesame")).headers["www-authenticate"], 'Basic realm="Restricted"');
   },
 );
+
+/** Sends wrong passwords without a pause until it is told to stop. */
+function startGuessing(url: string, from: string, answered: () => void): () => Promise<void> {
+  let stopped = false;
+  const guess = async (name: string): Promise<void> => {
+    for (let at = 0; !stopped; at++) {
+      const { status } = await call(url, { ...as("ann", `${name} ${at}`), from });
+      assert.ok(status === 401 || status === 503, String(status));
+      answered();
+    }
+  };
+  const guesses = Promise.all(["a", "b", "c"].map((name) => guess(`${from} ${name}`)));
+  return async () => {
+    stopped = true;
+    await guesses;
+  };
+}
+
+prove([], "a hundred guessers keep nobody out who knows the password, of this policy or another", async (context) => {
+  const echo = await startEcho(context);
+  // Cost 5: a few milliseconds each.
+  const users = "basicAuthentication: {users: ['ann:$2y$05$wkcVS32lLf0d7TKFTIb33eaBWOpkpIP1d4YahqSiteTx5gt0zpMAe']}";
+  const gateway = await startWeb(
+    context,
+    echo.port,
+    route("other", "web", "/other"),
+    routePolicy("users", "web", `  traffic: {${users}}`),
+    routePolicy("other-users", "other", `  traffic: {${users}}`),
+  );
+  const warm = Promise.withResolvers<void>();
+  let answers = 0;
+  const stops = [...Array(100).keys()].map((at) =>
+    startGuessing(gateway.url(), `127.0.1.${at + 1}`, () => {
+      if (++answers === 150) warm.resolve();
+    }),
+  );
+  try {
+    await warm.promise;
+    for (const [path, from] of [
+      ["/", "127.0.0.1"],
+      ["/other", "127.0.0.1"],
+      // The address of a guesser, but another policy.
+      ["/other", "127.0.1.1"],
+      ["/", "127.0.0.9"],
+    ] as const)
+      assert.equal((await call(gateway.url() + path, { ...as("ann"), from })).status, 200, `${path} ${from}`);
+  } finally {
+    await Promise.all(stops.map((stop) => stop()));
+  }
+});

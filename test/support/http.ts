@@ -11,23 +11,29 @@ export interface Call {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string | string[]>>;
   readonly body?: string;
+  /** The client's own address: all of 127.0.0.0/8 is loopback. */
+  readonly from?: string;
 }
 
 /** @param url http://127.0.0.1:port/path */
-export function call(url: string, { method = "GET", headers = {}, body }: Call = {}): Promise<Answer> {
+export function call(url: string, { method = "GET", headers = {}, body, from }: Call = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const outgoing = request(url, { method, headers, agent: false }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.on("error", reject);
-      response.on("end", () =>
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: response.headers,
-          body: Buffer.concat(chunks).toString(),
-        }),
-      );
-    });
+    const outgoing = request(
+      url,
+      { method, headers, agent: false, ...(from === undefined ? {} : { localAddress: from }) },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.on("error", reject);
+        response.on("end", () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            body: Buffer.concat(chunks).toString(),
+          }),
+        );
+      },
+    );
     outgoing.on("error", reject);
     outgoing.end(body);
   });

@@ -1,35 +1,53 @@
 /**
  * Checks passwords on threads of their own: a hash that is worth something takes tens of milliseconds. Threads start with
- * the first questions. The number that may wait is bounded, because anybody can ask.
+ * the first questions.
+ *
+ * Anybody can ask, so what waits is bounded in number and time, and guessing must not keep others out. Policies take
+ * turns, and within a policy the networks that ask (`TurnQueue`). A network that has just sent a wrong password to a policy
+ * waits in a queue of its own there, which gets every other turn: a hundred guessers, each from an address of its own,
+ * delay an honest client by two checks and not by a hundred.
  */
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
+import { type Clock, systemClock } from "../clock.ts";
+import { RecentMap } from "../recent-map.ts";
+import { TurnQueue, type Asker } from "./turn-queue.ts";
 import type { PasswordQuestion } from "./worker.ts";
 
 export interface PasswordChecker {
-  /** @returns "overloaded" when too many are waiting, or when the thread that was asked broke */
-  check(password: Uint8Array, hash: string): Promise<boolean | "overloaded">;
+  /** @returns "overloaded" when it would wait too long, when too many wait, or when the thread that was asked broke */
+  check(password: Uint8Array, hash: string, asker: Asker): Promise<boolean | "overloaded">;
   close(): void;
 }
 
 interface Job {
   readonly question: PasswordQuestion;
+  readonly asker: Asker;
+  /** What this asker waits in. */
+  readonly queue: TurnQueue<Job>;
   readonly settle: (verdict: boolean | "overloaded") => void;
+  cancelTimeout: () => void;
 }
 
-const MAX_WAITING = 256;
+const MAX_WAITING = 1024;
+const MAX_WAIT_MS = 2000;
+/** How long a network counts as one that guesses, and how many of them are remembered. */
+const GUESSER_MS = 60_000;
+const MAX_GUESSERS = 8192;
 const MAX_THREADS = Math.max(1, Math.min(4, availableParallelism() - 1));
 
-export function createPasswordChecker(options: { maxThreads?: number; maxWaiting?: number } = {}): PasswordChecker {
-  const { maxThreads = MAX_THREADS, maxWaiting = MAX_WAITING } = options;
-  const waiting: Job[] = [];
+export function createPasswordChecker(
+  options: { maxThreads?: number; maxWaiting?: number; clock?: Clock } = {},
+): PasswordChecker {
+  const { maxThreads = MAX_THREADS, maxWaiting = MAX_WAITING, clock = systemClock } = options;
+  const waiting = new WaitingJobs(maxWaiting, clock);
   const idle: Worker[] = [];
   const busy = new Map<Worker, Job>();
   let threads = 0;
   let closed = false;
 
   function assign(worker: Worker): void {
-    const job = waiting.shift();
+    const job = waiting.next();
     if (job === undefined) {
       idle.push(worker);
       return;
@@ -45,7 +63,9 @@ export function createPasswordChecker(options: { maxThreads?: number; maxWaiting
     threads++;
     worker.unref();
     worker.on("message", (verdict: boolean) => {
-      busy.get(worker)?.settle(verdict);
+      const job = busy.get(worker);
+      if (job !== undefined && !verdict) waiting.noteWrong(job.asker);
+      job?.settle(verdict);
       busy.delete(worker);
       assign(worker);
     });
@@ -55,7 +75,7 @@ export function createPasswordChecker(options: { maxThreads?: number; maxWaiting
       threads--;
       if (idle.includes(worker)) idle.splice(idle.indexOf(worker), 1);
       job?.settle("overloaded");
-      if (!closed && waiting.length > 0 && threads < maxThreads) start();
+      if (!closed && waiting.size > 0 && threads < maxThreads) start();
     };
     worker.on("error", lost);
     worker.on("exit", lost);
@@ -63,10 +83,10 @@ export function createPasswordChecker(options: { maxThreads?: number; maxWaiting
   }
 
   return {
-    check(password, hash) {
-      if (closed || waiting.length >= maxWaiting) return Promise.resolve("overloaded");
+    check(password, hash, asker) {
+      if (closed) return Promise.resolve("overloaded");
       const { promise, resolve } = Promise.withResolvers<boolean | "overloaded">();
-      waiting.push({ question: { password, hash }, settle: resolve });
+      if (!waiting.add({ password, hash }, asker, resolve)) return Promise.resolve("overloaded");
       const worker = idle.pop();
       if (worker !== undefined) assign(worker);
       else if (threads < maxThreads) start();
@@ -74,7 +94,7 @@ export function createPasswordChecker(options: { maxThreads?: number; maxWaiting
     },
     close() {
       closed = true;
-      for (const job of waiting.splice(0)) job.settle("overloaded");
+      waiting.close();
       for (const [worker, job] of busy) {
         job.settle("overloaded");
         void worker.terminate();
@@ -82,4 +102,66 @@ export function createPasswordChecker(options: { maxThreads?: number; maxWaiting
       for (const worker of idle) void worker.terminate();
     },
   };
+}
+
+class WaitingJobs {
+  readonly #most: number;
+  readonly #clock: Clock;
+  readonly #honest = new TurnQueue<Job>();
+  readonly #guessing = new TurnQueue<Job>();
+  /** By policy and network: until when it counts as one that guesses. */
+  readonly #guessers = new RecentMap<string, number>(MAX_GUESSERS);
+  #servedGuesser = false;
+
+  constructor(most: number, clock: Clock) {
+    this.#most = most;
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#honest.size + this.#guessing.size;
+  }
+
+  /** @returns false when there is no room, and nobody who has to give way */
+  add(question: PasswordQuestion, asker: Asker, settle: Job["settle"]): boolean {
+    const isGuesser = (this.#guessers.get(guesserKey(asker)) ?? 0) > this.#clock.now();
+    if (this.size >= this.#most && !this.#makeRoom(asker, isGuesser)) return false;
+    const queue = isGuesser ? this.#guessing : this.#honest;
+    const job: Job = { question, asker, queue, settle, cancelTimeout: () => undefined };
+    job.cancelTimeout = this.#clock.after(MAX_WAIT_MS, () => {
+      queue.delete(job);
+      settle("overloaded");
+    });
+    queue.push(job);
+    return true;
+  }
+
+  next(): Job | undefined {
+    this.#servedGuesser = !this.#servedGuesser;
+    const [first, second] = this.#servedGuesser ? [this.#guessing, this.#honest] : [this.#honest, this.#guessing];
+    const job = first.shift() ?? second.shift();
+    job?.cancelTimeout();
+    return job;
+  }
+
+  noteWrong(asker: Asker): void {
+    this.#guessers.set(guesserKey(asker), this.#clock.now() + GUESSER_MS);
+  }
+
+  close(): void {
+    for (let job = this.next(); job !== undefined; job = this.next()) job.settle("overloaded");
+  }
+
+  #makeRoom(asker: Asker, isGuesser: boolean): boolean {
+    const victim = isGuesser
+      ? this.#guessing.dropNewest(asker)
+      : (this.#guessing.dropNewest() ?? this.#honest.dropNewest(asker));
+    victim?.cancelTimeout();
+    victim?.settle("overloaded");
+    return victim !== undefined;
+  }
+}
+
+function guesserKey({ group, source }: Asker): string {
+  return `${group} ${source}`;
 }

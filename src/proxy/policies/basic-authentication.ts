@@ -1,12 +1,14 @@
 /**
  * Who is calling, by user name and password (RFC 7617). Hashes are computed on threads of their own; what was found right
  * or wrong is remembered under a salted digest, so that only the first request of a client waits. An unknown user costs
- * what a known one costs: its password is checked against somebody's hash all the same.
+ * what a known one costs: its password is checked against somebody's hash all the same. Checks take turns by policy and
+ * by the client's network (`lib/password/checker.ts`), so that guesses keep nobody else waiting.
  */
 import { hash, randomBytes } from "node:crypto";
 
 import { AuthenticationMode, type BasicAuthentication } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../lib/errors.ts";
+import { clientNetwork } from "../../lib/ip-bytes.ts";
 import { RecentMap } from "../../lib/recent-map.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange, MaybePromise, Next, Reply } from "../pipeline/exchange.ts";
@@ -47,7 +49,7 @@ export const basicAuthentication: Policy<BasicAuthentication> = {
         if (missingPasses) return next();
         return turnAway(exchange, place, challenge, { code: "basic_missing" });
       }
-      const verdict = credential === AMBIGUOUS ? NOBODY : judge(credential);
+      const verdict = credential === AMBIGUOUS ? NOBODY : judge(credential, exchange);
       if (!(verdict instanceof Promise)) return settle(exchange, verdict, next);
       return verdict.then((later) => settle(exchange, later, next));
     };
@@ -57,8 +59,8 @@ export const basicAuthentication: Policy<BasicAuthentication> = {
 /** @returns at once for a credential that was judged before */
 function compileJudge(
   users: readonly (readonly [string, string])[],
-  { passwords }: PolicyDeps,
-): (credential: string) => MaybePromise<Verdict> {
+  { passwords, owner }: PolicyDeps,
+): (credential: string, exchange: Exchange) => MaybePromise<Verdict> {
   const hashes = new Map(users);
   const salt = randomBytes(16).toString("hex");
   const right = new RecentMap<string, Verdict>(MAX_REMEMBERED);
@@ -66,25 +68,30 @@ function compileJudge(
   const wrong = new RecentMap<string, Verdict>(MAX_REMEMBERED);
   const asked = new Map<string, Promise<Verdict>>();
 
-  async function ask(digest: string, username: string, password: Uint8Array): Promise<Verdict> {
+  async function ask(digest: string, { username, password }: Credential, source: string): Promise<Verdict> {
     const known = hashes.get(username);
     const passwordHash = known ?? somebodys(hash("sha256", salt + username, "buffer"), users);
-    const fits = await passwords.check(password, passwordHash);
+    const fits = await passwords.check(password, passwordHash, { group: owner, source });
     if (fits === "overloaded") throw new ProxyError("basic_overloaded");
     const verdict = fits && known !== undefined ? { username } : NOBODY;
     (verdict === NOBODY ? wrong : right).set(digest, verdict);
     return verdict;
   }
 
-  return (credential) => {
+  return (credential, exchange) => {
     if (credential.length > MAX_CREDENTIAL_LENGTH || users.length === 0) return NOBODY;
     const digest = hash("sha256", salt + credential, "base64");
-    const before = right.get(digest) ?? wrong.get(digest) ?? asked.get(digest);
-    if (before !== undefined) return before;
+    const known = right.get(digest) ?? wrong.get(digest);
+    if (known !== undefined) return known;
     const parsed = parseCredential(credential);
     if (parsed === undefined) return NOBODY;
-    const verdict = ask(digest, parsed.username, parsed.password).finally(() => asked.delete(digest));
-    asked.set(digest, verdict);
+    // A client waits for its own network's turn, not for that of another one that sent the same credential.
+    const source = clientNetwork(exchange.source.address);
+    const question = `${digest} ${source}`;
+    const before = asked.get(question);
+    if (before !== undefined) return before;
+    const verdict = ask(digest, parsed, source).finally(() => asked.delete(question));
+    asked.set(question, verdict);
     return verdict;
   };
 }
@@ -95,7 +102,12 @@ function somebodys(digest: Buffer, users: readonly (readonly [string, string])[]
   return users[at]?.[1] ?? "";
 }
 
-function parseCredential(credential: string): { username: string; password: Buffer } | undefined {
+interface Credential {
+  readonly username: string;
+  readonly password: Buffer;
+}
+
+function parseCredential(credential: string): Credential | undefined {
   if (!BASE64.test(credential)) return undefined;
   const bytes = Buffer.from(credential, "base64");
   const colon = bytes.indexOf(0x3a);

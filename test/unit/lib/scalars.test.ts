@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseDuration } from "../../../src/lib/duration.ts";
+import { clientNetwork } from "../../../src/lib/ip-bytes.ts";
 import { parseByteSize, parseQuantity } from "../../../src/lib/quantity.ts";
 import { closest, editDistance, suggestion } from "../../../src/lib/suggest.ts";
 
@@ -77,4 +78,15 @@ test("a suggestion is the nearest known word, and nothing when none is near", ()
   assert.equal(suggestion("authorisation", known), "did you mean `authorization`?");
   assert.equal(suggestion("colour", known), "");
   assert.equal(closest("x".repeat(100_000), known), undefined);
+});
+
+test("an IPv4 address is a client of its own, and so is a /64 of IPv6", () => {
+  assert.equal(clientNetwork("192.0.2.1"), "192.0.2.1");
+  assert.equal(clientNetwork("::ffff:192.0.2.1"), "192.0.2.1");
+  assert.equal(clientNetwork("::ffff:c000:201"), "192.0.2.1");
+  assert.equal(clientNetwork("2001:db8:1:2::1"), clientNetwork("2001:DB8:1:2:ffff:0:0:9"));
+  assert.equal(clientNetwork("fe80::1%eth0"), clientNetwork("fe80::2"));
+  assert.notEqual(clientNetwork("2001:db8:1:2::1"), clientNetwork("2001:db8:1:3::1"));
+  assert.notEqual(clientNetwork("::1"), clientNetwork("::ffff:0.0.0.1"));
+  assert.equal(clientNetwork(""), "");
 });

@@ -28,9 +28,9 @@ function guard(
   const real = makeDeps();
   let asked = 0;
   const passwords: PolicyDeps["passwords"] = {
-    check(password, hash) {
+    check(password, hash, asker) {
       asked++;
-      return (check ?? real.passwords.check)(password, hash);
+      return (check ?? real.passwords.check)(password, hash, asker);
     },
   };
   const users = [{ name: "ann", passwordHash: SHA }];
