@@ -1,16 +1,22 @@
 /**
  * Keeps a CRD small enough for plain `kubectl apply`, which stores the whole object in an annotation. Descriptions are
- * spent breadth-first: full text near the root, first sentences deeper, none when nothing is left. libraries.md 3.6.
+ * trimmed by depth: full text near the root, first sentences deeper, none when nothing is left. emit/crds.ts uses it
+ * for the set in crds/; the one in crds/documented/ is not trimmed.
  */
 import { mapSchema, type Schema } from "./schema.ts";
 
-/** All annotations of an object may hold 262,144 bytes; the rest is left to the user's own. */
-export const CRD_BYTES = 240_000;
+/** Kubernetes allows 262,144 bytes for all annotations of an object; the rest is left to the user's own. */
+const CRD_BYTES = 250_000;
 
-/** Levels of fields below the root that keep their full text. */
-const FULL_TEXT_DEPTH = 3;
+/** So many of these bytes stay free, for what a cluster or a chart adds to the CRD. */
+const FREE_BYTES = 15_000;
 
-export interface Spending {
+/** Levels of fields below the root that always have a text: for GwBackend down to `spec.ai.groups`. */
+const DESCRIBED_DEPTH = 3;
+
+const DESCRIPTION_BYTES = '"description":,'.length;
+
+export interface TrimmedSchema {
   readonly schema: Schema;
   readonly kept: number;
   readonly shortened: number;
@@ -20,33 +26,54 @@ export interface Spending {
 /**
  * @param overhead bytes of the CRD around the schema
  * @param limit bytes of compact JSON
- * @throws when even the schema without descriptions is too large
+ * @throws when the schema with the texts of the first levels is too large
  */
-export function spendDescriptions(name: string, schema: Schema, overhead: number, limit: number = CRD_BYTES): Spending {
+export function trimDescriptions(
+  name: string,
+  schema: Schema,
+  overhead: number,
+  limit: number = CRD_BYTES - FREE_BYTES,
+): TrimmedSchema {
   const texts = new Map<Schema, string>();
   const bare = mapSchema(schema, ({ description, ...rest }) => {
     if (description !== undefined) texts.set(rest, description);
     return rest;
   });
+  // Breadth-first, so that what is nearer to the root gets its text first.
+  const described = breadthFirst(bare).flatMap(({ node, depth }) => {
+    const text = texts.get(node);
+    return text === undefined ? [] : [{ node, depth, text }];
+  });
+  const top = described.filter(({ depth }) => depth <= DESCRIBED_DEPTH);
+  const deep = described.filter(({ depth }) => depth > DESCRIBED_DEPTH);
+  for (const { node, text } of top) node.description = firstSentence(text);
   let left = limit - overhead - Buffer.byteLength(JSON.stringify(bare));
   if (left < 0)
-    throw new Error(`${name}: the CRD is ${-left} bytes over the limit of ${limit}, without any description`);
-  const counts = { kept: 0, shortened: 0, dropped: 0 };
-  for (const { node, depth } of breadthFirst(bare)) {
-    const full = texts.get(node);
-    if (full === undefined) continue;
-    const text = depth <= FULL_TEXT_DEPTH ? full : firstSentence(full);
-    const cost = Buffer.byteLength(JSON.stringify(text)) + '"description":,'.length;
-    if (cost > left) {
-      counts.dropped++;
-      continue;
-    }
+    throw new Error(
+      `${name}: the CRD is ${-left} bytes over the limit of ${limit}, with first sentences at its first ${DESCRIBED_DEPTH} levels of fields and no other description`,
+    );
+  const describe = (node: Schema, text: string): void => {
+    const { description } = node;
+    const cost = jsonBytes(text) - (description === undefined ? -DESCRIPTION_BYTES : jsonBytes(description));
+    if (cost > left) return;
     node.description = text;
     left -= cost;
-    if (text === full) counts.kept++;
-    else counts.shortened++;
-  }
-  return { schema: bare, ...counts };
+  };
+  for (const { node, text } of top) describe(node, text);
+  for (const { node, text } of deep) describe(node, firstSentence(text));
+  for (const { node, text } of deep) describe(node, text);
+  const count = (has: (now: string | undefined, full: string) => boolean): number =>
+    described.filter(({ node, text }) => has(node.description, text)).length;
+  return {
+    schema: bare,
+    kept: count((now, full) => now === full),
+    shortened: count((now, full) => now !== undefined && now !== full),
+    dropped: count((now) => now === undefined),
+  };
+}
+
+function jsonBytes(text: string): number {
+  return Buffer.byteLength(JSON.stringify(text));
 }
 
 function firstSentence(text: string): string {

@@ -1,6 +1,9 @@
-/** Writes the CRDs: one structural document each, within the budget of bytes that plain `kubectl apply` can take. */
+/**
+ * Writes the CRDs in two sets whose schemas differ in their descriptions alone: crds/ within the bytes that plain
+ * `kubectl apply` can take, crds/documented/ with every description, for `kubectl apply --server-side` and charts.
+ */
 import { stringify } from "yaml";
-import { spendDescriptions } from "../budget.ts";
+import { trimDescriptions } from "../budget.ts";
 import { expand, sorted } from "../expand.ts";
 import type { SchemaGraph } from "../graph.ts";
 import type { KindEntry, KindsFile } from "../load.ts";
@@ -14,24 +17,37 @@ const STANDARD_FIELDS: Readonly<Record<string, Schema>> = {
   metadata: { type: "object" },
 };
 
+/** The folder below crds/ of the set with all descriptions. */
+const DOCUMENTED = "documented";
+
 /** @returns text by path below crds */
 export function emitCrds(graph: SchemaGraph, kinds: KindsFile): Map<string, string> {
-  return new Map(
-    kinds.kinds.map((entry) => {
-      const crd = crdOf(graph, kinds, entry);
-      // kubectl reads YAML 1.1, in which Off and y are truth values: they need quotes.
-      const text = stringify(crd, { version: "1.1", lineWidth: 120, aliasDuplicateObjects: false });
-      return [`${kinds.group}_${entry.plural}.yaml`, header("#", "crds/schemas") + text];
-    }),
-  );
+  const files = new Map<string, string>();
+  for (const entry of kinds.kinds) {
+    const { trimmed, documented } = buildCrds(graph, kinds, entry);
+    const name = `${kinds.group}_${entry.plural}.yaml`;
+    files.set(name, print(trimmed));
+    files.set(`${DOCUMENTED}/${name}`, print(documented));
+  }
+  return files;
 }
 
-/** The CRD as an object, descriptions within budget. */
-export function crdOf(graph: SchemaGraph, kinds: KindsFile, entry: KindEntry): object {
+/** kubectl reads YAML 1.1, in which Off and y are truth values: they need quotes. */
+function print(crd: object): string {
+  return header("#", "crds/schemas") + stringify(crd, { version: "1.1", lineWidth: 120, aliasDuplicateObjects: false });
+}
+
+/** Both forms of the CRD of one kind, as objects. */
+function buildCrds(
+  graph: SchemaGraph,
+  kinds: KindsFile,
+  entry: KindEntry,
+): { readonly trimmed: object; readonly documented: object } {
   const root = slim(expand(graph, graph.get(entry.component).schema));
   const schema = sorted({ ...root, properties: { ...root.properties, ...STANDARD_FIELDS } });
   const overhead = Buffer.byteLength(JSON.stringify(document(kinds, entry, {}))) - "{}".length;
-  return document(kinds, entry, sorted(spendDescriptions(entry.kind, schema, overhead).schema));
+  const trimmed = sorted(trimDescriptions(entry.kind, schema, overhead).schema);
+  return { trimmed: document(kinds, entry, trimmed), documented: document(kinds, entry, schema) };
 }
 
 function document({ group, version }: KindsFile, entry: KindEntry, schema: Schema): object {

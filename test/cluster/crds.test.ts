@@ -1,7 +1,7 @@
-/** Our CRDs on a real API server: plain `kubectl apply` takes them, twice, and their objects reach the source. */
+/** Our CRDs on a real API server: kubectl applies and explains both sets, and their objects reach the source. */
 import assert from "node:assert/strict";
-import { globSync } from "node:fs";
-import { join } from "node:path";
+import { globSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { after, before, test } from "node:test";
 import { createKubernetesClient, type KubernetesClient } from "../../src/sources/kubernetes/client.ts";
 import { OWN_KINDS, STANDARD_KINDS } from "../../src/sources/kubernetes/kinds.ts";
@@ -14,6 +14,7 @@ import { startApiServer, type ApiServer } from "../testbed/api-server.ts";
 
 const CRDS = join(import.meta.dirname, "../../crds");
 const FILES = globSync("*.yaml", { cwd: CRDS }).map((file) => join(CRDS, file));
+const DOCUMENTED = FILES.map((file) => join(CRDS, "documented", basename(file)));
 
 let server: ApiServer;
 let client: KubernetesClient;
@@ -38,6 +39,40 @@ test("the CRDs apply with the plain client-side form, and a second time without 
   const established = await server.kubectl(["wait", "--for=condition=Established", ...files, "--timeout=60s"]);
   assert.equal(established.match(/condition met$/gm)?.length, OWN_KINDS.length);
 });
+
+test("kubectl explains a field of the plain set down to three levels, and all of the documented set", async () => {
+  const plain = ["gwbackend", "gwbackend.spec", "gwbackend.spec.ai", "gwpolicy.spec.traffic.rateLimit.local"];
+  assert.deepEqual((await Promise.all(plain.map(explain))).flatMap(unexplained), []);
+  const before = await explain("gwbackend.spec.ai.provider");
+  assert.notDeepEqual(unexplained(before), [], "a plain CRD has no room for what is below");
+
+  const files = DOCUMENTED.flatMap((file) => ["-f", file]);
+  const changed = await server.kubectl(["apply", "--server-side", ...files]);
+  assert.equal(changed.match(/ serverside-applied$/gm)?.length, OWN_KINDS.length);
+  // The API server publishes what it explains a while after it took the CRD.
+  while ((await explain("gwbackend.spec.ai.provider")) === before);
+  const deep = ["gwbackend.spec.ai.provider", "gwbackend.spec.policies.tls", "gwbackend.spec.mcp.targets.static"];
+  assert.deepEqual((await Promise.all(deep.map(explain))).flatMap(unexplained), []);
+});
+
+test("the documented CRDs apply server-side where there were none", async () => {
+  // Under another group, because the API server takes minutes to delete the CRDs that are there.
+  const texts = DOCUMENTED.map((file) => readFileSync(file, "utf8").replaceAll("gwproxy.dev", "documented.example"));
+  const names = OWN_KINDS.map(({ plural }) => `crd/${plural}.documented.example`);
+  const applied = await server.kubectl(["apply", "--server-side", "-f", "-"], texts.join("---\n"));
+  assert.equal(applied.match(/ serverside-applied$/gm)?.length, OWN_KINDS.length);
+  const established = await server.kubectl(["wait", "--for=condition=Established", ...names, "--timeout=60s"]);
+  assert.equal(established.match(/condition met$/gm)?.length, OWN_KINDS.length);
+});
+
+async function explain(field: string): Promise<string> {
+  return server.kubectl(["explain", field]);
+}
+
+/** Lines of kubectl that stand where a description would; the object itself or a field below it has none. */
+function unexplained(text: string): string[] {
+  return text.match(/^.*\n +<(?:no description|empty)>$/gm) ?? [];
+}
 
 test("a policy is seen with its changes, and its status can be written beside another controller's", async () => {
   const sink = new RecordingSink();

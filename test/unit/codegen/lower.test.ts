@@ -1,7 +1,7 @@
 /** Lowering, expansion and budget: what our keywords become in a CRD. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { spendDescriptions } from "../../../codegen/budget.ts";
+import { trimDescriptions } from "../../../codegen/budget.ts";
 import { expand } from "../../../codegen/expand.ts";
 import { createGraph } from "../../../codegen/graph.ts";
 import { readSchemas } from "../../../codegen/load.ts";
@@ -107,19 +107,28 @@ function nested(depth: number, text: string): Schema {
   return { type: "object", description: text, properties: { next: nested(depth - 1, text) } };
 }
 
-test("descriptions are spent from the root down: full, then first sentences, then none", () => {
+test("descriptions are trimmed by depth: full, then first sentences, then none", () => {
   const schema = nested(6, "First sentence. Second sentence.");
-  const all = spendDescriptions("X", schema, 0, 10_000);
-  assert.deepEqual([all.kept, all.shortened, all.dropped], [4, 3, 0]);
-  const bare = Buffer.byteLength(JSON.stringify(spendDescriptions("X", nested(6, ""), 0).schema));
-  const some = spendDescriptions("X", schema, 0, bare + 20);
-  assert.ok(some.dropped > 0);
-  assert.ok(Buffer.byteLength(JSON.stringify(some.schema)) <= bare + 20);
+  const counts = (limit: number): number[] => {
+    const { schema: trimmed, kept, shortened, dropped } = trimDescriptions("X", schema, 0, limit);
+    assert.ok(Buffer.byteLength(JSON.stringify(trimmed)) <= limit);
+    return [kept, shortened, dropped];
+  };
+  const all = Buffer.byteLength(JSON.stringify(schema));
+  assert.deepEqual(counts(all), [7, 0, 0]);
+  assert.deepEqual(counts(all - 1), [6, 1, 0]);
+  const rest = " Second sentence.".length;
+  assert.deepEqual(counts(all - 3 * rest), [4, 3, 0]);
+  // The deepest text is dropped, and its bytes are enough for a second sentence above it.
+  assert.deepEqual(counts(all - 3 * rest - 1), [5, 1, 1]);
+  const deep = '"description":"First sentence.",'.length;
+  assert.deepEqual(counts(all - 3 * rest - 3 * deep), [4, 0, 3]);
+  assert.deepEqual(counts(all - 3 * rest - 3 * deep - 1), [3, 1, 3]);
 });
 
-test("a CRD that is too large without any description stops the build", () => {
+test("a CRD whose first levels of fields cannot be described stops the build", () => {
   assert.throws(
-    () => spendDescriptions("X", nested(6, ""), 0, 50),
-    /^Error: X: the CRD is \d+ bytes over the limit of 50/,
+    () => trimDescriptions("X", nested(6, "First sentence. Second sentence."), 0, 300),
+    /^Error: X: the CRD is \d+ bytes over the limit of 300/,
   );
 });
