@@ -7,6 +7,8 @@ import type { Violation } from "./violation.ts";
 export const MAX_DEPTH = 100;
 const MAX_CHARACTERS = 2 * 1024 * 1024;
 export const MAX_VALUES = 200_000;
+/** Names of members stand in the path of every violation below them. Labels and annotations have at most 317. */
+const MAX_NAME = 4_096;
 
 /** Iterative, and stops at the first bound that is crossed. */
 export function boundsViolation(root: unknown): Violation | undefined {
@@ -22,6 +24,7 @@ export function boundsViolation(root: unknown): Violation | undefined {
     if (depth >= MAX_DEPTH) return tooLong(`may not be nested deeper than ${MAX_DEPTH} levels`);
     for (const key of Object.keys(value)) {
       if (!Array.isArray(value)) characters += key.length;
+      if (key.length > MAX_NAME) return tooLong(`a name may not be more than ${MAX_NAME} bytes`);
       if (++values > MAX_VALUES) return tooLong(`may not hold more than ${MAX_VALUES} values`);
       // Arrays and plain objects alike answer to their own keys.
       open.push({ value: (value as Record<string, unknown>)[key], depth: depth + 1 });

@@ -19,14 +19,14 @@ export interface ExpressionPlace {
   readonly or?: "duration";
 }
 
-export function expressionViolations(object: unknown, places: readonly ExpressionPlace[]): Violation[] {
+export function* expressionViolations(object: unknown, places: readonly ExpressionPlace[]): Generator<Violation> {
   const isEarly = textsAt(object, PHASE).some(({ text }) => text === "PreRouting");
-  return places.flatMap(({ path: pattern, environment, or }) => {
+  for (const { path: pattern, environment, or } of places) {
     const place = isEarly && environment === "request" && pattern[1] === "traffic" ? "gateway" : environment;
-    return textsAt(object, pattern).flatMap(({ path, text }) =>
-      or === "duration" && parseDuration(text) !== undefined ? [] : faultOf(path, text, place),
-    );
-  });
+    for (const { path, text } of textsAt(object, pattern)) {
+      if (or !== "duration" || parseDuration(text) === undefined) yield* faultOf(path, text, place);
+    }
+  }
 }
 
 /** What it says decides for all of `traffic` whether there is a route yet. */

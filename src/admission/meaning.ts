@@ -11,42 +11,45 @@ import { childPath, textsAt, valuesAt } from "./paths.ts";
 import { patternFault, patternViolations } from "./patterns.ts";
 import type { Violation } from "./violation.ts";
 
-type Check = (object: unknown, pattern: readonly string[]) => Violation[];
+type Check = (object: unknown, pattern: readonly string[]) => Iterable<Violation>;
 
 /** By format of the schema. A format that its pattern describes in full needs no check. */
 const CHECKS: Readonly<Record<string, Check>> = {
-  regex: (object, pattern) => textsAt(object, pattern).flatMap(({ path, text }) => patternFault(path, text)),
+  regex: patternTextViolations,
   htpasswd: credentialViolations,
 };
 
-/** @param groupKind "gwproxy.dev/GwPolicy" @param object of the right shape */
-export function meaningViolations(groupKind: string, object: unknown): Violation[] {
-  return [
-    ...expressionViolations(object, EXPRESSIONS[groupKind] ?? []),
-    ...(FORMATS[groupKind] ?? []).flatMap(({ path, format }) => CHECKS[format]?.(object, path) ?? []),
-    ...(RESERVED[groupKind] ?? []).flatMap(({ path, names }) => reservedViolations(object, path, names)),
-    ...patternViolations(groupKind, object),
-  ];
+/**
+ * Each violation is looked for when it is taken: who has enough stops.
+ * @param groupKind "gwproxy.dev/GwPolicy" @param object of the right shape
+ */
+export function* meaningViolations(groupKind: string, object: unknown): Generator<Violation> {
+  yield* expressionViolations(object, EXPRESSIONS[groupKind] ?? []);
+  for (const { path, format } of FORMATS[groupKind] ?? []) yield* CHECKS[format]?.(object, path) ?? [];
+  for (const { path, names } of RESERVED[groupKind] ?? []) yield* reservedViolations(object, path, names);
+  yield* patternViolations(groupKind, object);
+}
+
+function* patternTextViolations(object: unknown, pattern: readonly string[]): Generator<Violation> {
+  for (const { path, text } of textsAt(object, pattern)) yield* patternFault(path, text);
 }
 
 /** Of two lines for one user only one could count, and which one is a matter of luck. Lines are never repeated here. */
-function credentialViolations(object: unknown, pattern: readonly string[]): Violation[] {
-  return valuesAt(object, pattern.slice(0, -1)).flatMap(({ path, value }) => {
+function* credentialViolations(object: unknown, pattern: readonly string[]): Generator<Violation> {
+  for (const { path, value } of valuesAt(object, pattern.slice(0, -1))) {
     const seen = new Set<string>();
-    return textsAt(value, ["*"], path).flatMap((line) => {
+    for (const line of textsAt(value, ["*"], path)) {
       const colon = line.text.indexOf(":");
       const name = line.text.slice(0, colon);
       if (colon <= 0) {
-        return [violation(line.path, "FieldValueInvalid", 'Invalid value: "***": must be a name, a colon and a hash')];
+        yield violation(line.path, "FieldValueInvalid", 'Invalid value: "***": must be a name, a colon and a hash');
+      } else if (seen.has(name)) {
+        const message = 'Duplicate value: "***": another line has the same name';
+        yield violation(line.path, "FieldValueDuplicate", message, "keep one line for each name");
       }
-      if (!seen.has(name)) {
-        seen.add(name);
-        return [];
-      }
-      const message = 'Duplicate value: "***": another line has the same name';
-      return [violation(line.path, "FieldValueDuplicate", message, "keep one line for each name")];
-    });
-  });
+      seen.add(name);
+    }
+  }
 }
 
 /** A warning: translation refuses them, and says so in the status. */

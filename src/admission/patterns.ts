@@ -4,7 +4,7 @@
  */
 import { patternFault as reasonOf } from "../cel/check/constants.ts";
 import { violation } from "./messages.ts";
-import { memberOf, textsAt } from "./paths.ts";
+import { childPath, memberOf, valuesAt } from "./paths.ts";
 import { print } from "./print.ts";
 import { SoundTexts } from "./sound-texts.ts";
 import type { Violation } from "./violation.ts";
@@ -31,13 +31,14 @@ const PLACES: Readonly<Record<string, readonly PatternPlace[]>> = {
 };
 
 /** @param groupKind "gateway.networking.k8s.io/HTTPRoute" */
-export function patternViolations(groupKind: string, object: unknown): Violation[] {
-  return (PLACES[groupKind] ?? []).flatMap(({ holder, field }) => {
-    return textsAt(object, [...holder, field]).flatMap(({ path, text }) => {
-      const parent = parentOf(object, path);
-      return memberOf(parent, "type") === "RegularExpression" ? patternFault(path, text) : [];
-    });
-  });
+export function* patternViolations(groupKind: string, object: unknown): Generator<Violation> {
+  for (const { holder, field } of PLACES[groupKind] ?? []) {
+    for (const { path, value } of valuesAt(object, holder)) {
+      const text = memberOf(value, field);
+      if (typeof text === "string" && memberOf(value, "type") === "RegularExpression")
+        yield* patternFault(childPath(path, field), text);
+    }
+  }
 }
 
 const sound = new SoundTexts(8_192);
@@ -50,9 +51,4 @@ export function patternFault(path: string, text: string): readonly Violation[] {
 function compilationFault(path: string, text: string): Violation[] {
   const reason = reasonOf(text);
   return reason === undefined ? [] : [violation(path, "FieldValueInvalid", `Invalid value: ${print(text)}: ${reason}`)];
-}
-
-function parentOf(object: unknown, path: string): unknown {
-  const parts = path.split(/[.[\]]+/).filter((part) => part !== "");
-  return parts.slice(0, -1).reduce<unknown>((value, part) => memberOf(value, part), object);
 }

@@ -26,20 +26,41 @@ export function printFloat(value: number): string {
 const LARGEST_PLAIN = 6;
 
 function printWhole(value: unknown): string {
-  if (typeof value === "string") return quote(value);
+  // What is cut off is not escaped first: a value may be megabytes long.
+  if (typeof value === "string") return quote(value.length > LONGEST ? value.slice(0, LONGEST + 1) : value);
   if (typeof value === "number") return isInt64(value) ? String(value) : printFloat(value);
   return json(value);
 }
 
-/** Members by name, and what could end a script in HTML escaped. */
+/** Members by name, and what could end a script in HTML escaped. Ends soon after there is more than is shown. */
 function json(value: unknown): string {
-  const text = JSON.stringify(value, (_, part: unknown) =>
-    typeof part === "object" && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : part,
-  );
-  return (text ?? "null").replace(
-    /[<>&\u2028\u2029]/g,
-    (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  const parts: string[] = [];
+  const room = { left: LONGEST };
+  writeJson(value, (part) => {
+    parts.push(part);
+    room.left -= part.length;
+    return room.left >= 0;
+  });
+  return parts
+    .join("")
+    .replace(/[<>&\u2028\u2029]/g, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+/** @param write returns false when there is no room left. @returns the same */
+function writeJson(value: unknown, write: (part: string) => boolean): boolean {
+  if (typeof value !== "object" || value === null) {
+    const shown = typeof value === "string" && value.length > LONGEST ? value.slice(0, LONGEST + 1) : value;
+    return write(JSON.stringify(shown) ?? "null");
+  }
+  const isList = Array.isArray(value);
+  if (!write(isList ? "[" : "{")) return false;
+  const keys = isList ? value.keys() : Object.keys(value).sort();
+  let separator = "";
+  for (const key of keys) {
+    if (!write(isList ? separator : `${separator}${JSON.stringify(key)}:`)) return false;
+    // Arrays and plain objects alike answer to their own keys.
+    if (!writeJson((value as Record<string | number, unknown>)[key], write)) return false;
+    separator = ",";
+  }
+  return write(isList ? "]" : "}");
 }

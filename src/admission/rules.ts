@@ -38,11 +38,12 @@ export interface RuleNode {
   readonly values?: RuleNode;
 }
 
-/** @param old the value before an update; undefined when the object is new */
-export function ruleViolations(root: RuleNode, value: unknown, old: unknown): Violation[] {
-  const found: Violation[] = [];
-  visit(root, { path: "", value, old }, found);
-  return found;
+/**
+ * Each violation is looked for when it is taken: who has enough stops.
+ * @param old the value before an update; undefined when the object is new
+ */
+export function ruleViolations(root: RuleNode, value: unknown, old: unknown): Generator<Violation> {
+  return visit(root, { path: "", value, old });
 }
 
 interface Place {
@@ -51,56 +52,57 @@ interface Place {
   readonly old: unknown;
 }
 
-function visit(node: RuleNode, place: Place, found: Violation[]): void {
+function* visit(node: RuleNode, place: Place): Generator<Violation> {
   const { path, value, old } = place;
   if (value === undefined || value === null) return;
-  for (const rule of node.oneOf ?? []) checkOneOf(node, rule, place, found);
-  for (const rule of node.rules ?? []) checkRule(node, rule, place, found);
-  for (const [name, child] of Object.entries(node.fields ?? {})) {
-    visit(child, { path: childPath(path, name), value: memberOf(value, name), old: memberOf(old, name) }, found);
+  for (const rule of node.oneOf ?? []) {
+    if (!holdsOneOf(rule, value)) yield invalid(path, node.type, rule.message);
+  }
+  for (const rule of node.rules ?? []) {
+    const found = violationOfRule(node, rule, place);
+    if (found !== undefined) yield found;
+  }
+  for (const name in node.fields) {
+    const child = node.fields[name];
+    const member = memberOf(value, name);
+    if (child === undefined || member === undefined) continue;
+    yield* visit(child, { path: childPath(path, name), value: member, old: memberOf(old, name) });
   }
   // Items of an atomic list have no identity, so nothing old belongs to them.
   if (node.items !== undefined && Array.isArray(value)) {
     for (const [at, item] of value.entries())
-      visit(node.items, { path: childPath(path, at), value: item, old: undefined }, found);
+      yield* visit(node.items, { path: childPath(path, at), value: item, old: undefined });
   }
   if (node.values !== undefined && typeof value === "object") {
     for (const name of Object.keys(value)) {
-      visit(
-        node.values,
-        { path: childPath(path, name), value: memberOf(value, name), old: memberOf(old, name) },
-        found,
-      );
+      yield* visit(node.values, {
+        path: childPath(path, name),
+        value: memberOf(value, name),
+        old: memberOf(old, name),
+      });
     }
   }
 }
 
-function checkOneOf(
-  node: RuleNode,
-  { kind, fields, message }: OneOf,
-  { path, value }: Place,
-  found: Violation[],
-): void {
+function holdsOneOf({ kind, fields }: OneOf, value: unknown): boolean {
   let present = 0;
   for (const name of fields) if (memberOf(value, name) !== undefined) present++;
-  const holds = kind === "exactly" ? present === 1 : kind === "atMost" ? present <= 1 : present >= 1;
-  if (!holds) found.push(invalid(path, node.type, message));
+  return kind === "exactly" ? present === 1 : kind === "atMost" ? present <= 1 : present >= 1;
 }
 
-function checkRule(node: RuleNode, rule: Rule, { path, value, old }: Place, found: Violation[]): void {
+function violationOfRule(node: RuleNode, rule: Rule, { path, value, old }: Place): Violation | undefined {
   const compiled = compile(rule);
-  if (compiled.isTransition && old === undefined && rule.optionalOldSelf !== true) return;
+  if (compiled.isTransition && old === undefined && rule.optionalOldSelf !== true) return undefined;
   const scope: Scope = { root: (name) => (name === "self" ? value : name === "oldSelf" ? old : undefined) };
   try {
-    if (compiled.rule.evaluate(scope) === true) return;
+    if (compiled.rule.evaluate(scope) === true) return undefined;
   } catch (error) {
-    found.push(invalid(path, node.type, `${messageOf(error)} evaluating rule: ${rule.message ?? rule.rule}`));
-    return;
+    return invalid(path, node.type, `${messageOf(error)} evaluating rule: ${rule.message ?? rule.rule}`);
   }
-  found.push({
+  return {
     ...invalid(path + (rule.fieldPath ?? ""), node.type, textOf(rule, compiled, scope)),
     ...reasonOf(rule),
-  });
+  };
 }
 
 interface Compiled {

@@ -8,6 +8,7 @@ import { type SchemaError, violation, violationOf } from "./messages.ts";
 import { memberOf } from "./paths.ts";
 import { type RuleNode, ruleViolations } from "./rules.ts";
 import { print } from "./print.ts";
+import { MAX_SCHEMA_ERRORS, ViolationList } from "./violation-list.ts";
 import type { Violation } from "./violation.ts";
 
 /** What is known of the kinds, by "group/Kind". */
@@ -17,8 +18,8 @@ export interface ApiSchema {
   kindsOf(group: string): readonly string[];
   shapeErrors(groupKind: string, object: unknown): readonly SchemaError[];
   rulesOf(groupKind: string): RuleNode | undefined;
-  /** What no rule of a CRD can see; asked of objects of the right shape. */
-  meaningViolations(groupKind: string, object: unknown): Violation[];
+  /** What no rule of a CRD can see; asked of objects of the right shape. Each is looked for when it is taken. */
+  meaningViolations(groupKind: string, object: unknown): Iterable<Violation>;
   knownFields(groupKind: string, error: SchemaError): readonly string[];
   isSecret(groupKind: string, path: string): boolean;
 }
@@ -54,14 +55,13 @@ export function createValidator(schema: ApiSchema): Validator {
       const message = `Unsupported value: ${print(apiVersion)}: supported values: ${served.map(print).join(", ")}`;
       return [violation("apiVersion", "FieldValueNotSupported", message)];
     }
-    const shape = shapeViolations(schema, groupKind, withName(object));
-    if (shape.some(({ reason }) => BLOCKING.has(reason))) return shape;
+    const found = new ViolationList();
+    collectShape(found, schema, groupKind, withName(object));
+    if (found.has(BLOCKING)) return found.toArray();
     const rules = schema.rulesOf(groupKind);
-    return [
-      ...shape,
-      ...(rules === undefined ? [] : ruleViolations(rules, object, old)),
-      ...schema.meaningViolations(groupKind, object),
-    ];
+    if (rules !== undefined) found.addAll(ruleViolations(rules, object, old));
+    found.addAll(schema.meaningViolations(groupKind, object));
+    return found.toArray();
   };
 }
 
@@ -98,13 +98,21 @@ function unknownKind(schema: ApiSchema, group: string, kind: string): Violation[
   ];
 }
 
-function shapeViolations(schema: ApiSchema, groupKind: string, root: unknown): Violation[] {
+function collectShape(found: ViolationList, schema: ApiSchema, groupKind: string, root: unknown): void {
   const context = {
     root,
     knownFields: (error: SchemaError) => schema.knownFields(groupKind, error),
     isSecret: (path: string) => schema.isSecret(groupKind, path),
   };
-  return firstFaults(schema.shapeErrors(groupKind, root)).flatMap((error) => violationOf(error, context) ?? []);
+  const errors = schema.shapeErrors(groupKind, root);
+  let taken = 0;
+  for (const error of firstFaults(errors)) {
+    if (found.isFull) break;
+    taken++;
+    const one = violationOf(error, context);
+    if (one !== undefined) found.addAll([one]);
+  }
+  if (errors.length >= MAX_SCHEMA_ERRORS) found.leaveOut(Math.max(0, errors.length - taken));
 }
 
 /** In the API server's order: a text of a wrong length is not held against the pattern. */

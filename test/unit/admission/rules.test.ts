@@ -26,21 +26,24 @@ const NODE: RuleNode = {
 };
 
 function lines(spec: unknown, old?: unknown): string[] {
-  return ruleViolations(NODE, { spec }, old === undefined ? undefined : { spec: old }).map(
+  return [...ruleViolations(NODE, { spec }, old === undefined ? undefined : { spec: old })].map(
     ({ path, message }) => `${path}: ${message}`,
   );
 }
 
 test("a rule names its field and makes its message", () => {
-  assert.deepEqual(ruleViolations(NODE, { spec: { min: 3, max: 2 } }, undefined), [
-    {
-      path: "spec.min",
-      severity: "error",
-      reason: "FieldValueForbidden",
-      message: 'Invalid value: "object": min is 3',
-      suggestion: "",
-    },
-  ]);
+  assert.deepEqual(
+    [...ruleViolations(NODE, { spec: { min: 3, max: 2 } }, undefined)],
+    [
+      {
+        path: "spec.min",
+        severity: "error",
+        reason: "FieldValueForbidden",
+        message: 'Invalid value: "object": min is 3',
+        suggestion: "",
+      },
+    ],
+  );
 });
 
 test("rules about changes wait for an old value", () => {

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { applyDefaults } from "../../../generated/defaults.ts";
 import { validate } from "../../../src/admission/validate.ts";
+import { ViolationList } from "../../../src/admission/violation-list.ts";
+import type { Violation } from "../../../src/admission/violation.ts";
 
 const GATEWAY = { group: "gateway.networking.k8s.io", kind: "Gateway", name: "gw" };
 const SERVICE = { group: "", kind: "Service", name: "svc" };
@@ -284,4 +286,88 @@ test("what is too big or too deep is refused before it is walked", () => {
 test("values that are no objects are refused", () => {
   for (const value of [null, undefined, 3, "x", []]) assert.equal(validate(value).length, 1);
   assert.deepEqual(lines({}), ["apiVersion: Required value", "kind: Required value"]);
+});
+
+/** Far more than are told, and few enough for the bound on values. */
+const MANY = 30_000;
+const many = <T>(item: (at: number) => T): T[] => Array.from({ length: MANY }, (_, at) => item(at));
+const manyMembers = <T>(item: (at: number) => T): Record<string, T> =>
+  Object.fromEntries(many((at) => [`k${at}`, item(at)]));
+const traffic = (fields: object): unknown => policy({ targetRefs: [GATEWAY], traffic: fields });
+
+/** Objects with far more faults than anybody reads, one for each kind of check. */
+const MANIFOLD: Readonly<Record<string, () => unknown>> = {
+  "items of a wrong type": () => policy({ targetRefs: many(() => 1), traffic: TIMEOUTS }),
+  "items that lack what they need": () => traffic({ rateLimit: { local: many(() => ({})) } }),
+  "items with unknown fields": () => policy({ targetRefs: many(() => ({ ...GATEWAY, x: 1 })), traffic: TIMEOUTS }),
+  "items with a wrong name": () => policy({ targetRefs: many(() => ({ ...GATEWAY, name: "" })), traffic: TIMEOUTS }),
+  "items that repeat": () =>
+    traffic({ transformation: { request: { set: many((at) => ({ name: `n${at >> 1}`, value: "'a'" })) } } }),
+  "unknown fields": () => traffic(manyMembers(() => 1)),
+  "unknown fields with long names": () =>
+    traffic(
+      Object.fromEntries(
+        many((at) => at)
+          .slice(0, 400)
+          .map((at) => [`${at}${"x".repeat(4_000)}`, 1]),
+      ),
+    ),
+  "unknown fields of the object itself": () => ({
+    ...(policy({ targetRefs: [GATEWAY] }) as object),
+    ...manyMembers(() => 1),
+  }),
+  "members of a map of a wrong type": () =>
+    traffic({ transformation: { request: { metadata: manyMembers(() => 1) } } }),
+  "lists in lists": () =>
+    route(
+      many((at) => at)
+        .slice(0, 60)
+        .map(() => ({ matches: Array.from({ length: 100 }, () => ({ headers: [1, 2, 3] })) })),
+    ),
+  "expressions that do not compile": () =>
+    traffic({
+      authorization: {
+        action: "Deny",
+        policy: { matchExpressions: Array.from({ length: 256 }, (_, at) => `x${at}.y`) },
+      },
+    }),
+};
+
+for (const [name, make] of Object.entries(MANIFOLD)) {
+  test(`of ${name} a hundred are told, and how many are left out`, () => {
+    const found = validate(make());
+    assert.equal(found.length, 100);
+    const last = found.at(-1);
+    assert.match(last?.message ?? "", /^Too many: (at least )?\d+ more violations are left out/);
+    assert.equal(last?.severity, "error");
+    assert.ok(JSON.stringify(found).length < 400_000);
+  });
+}
+
+test("a hundred violations are all told, and of warnings alone no error is made", () => {
+  const unknown = (count: number): unknown =>
+    traffic({ ...TIMEOUTS, ...Object.fromEntries(many((at) => [`k${at}`, 1] as const).slice(0, count)) });
+  assert.equal(validate(unknown(99)).length, 99);
+  assert.doesNotMatch(JSON.stringify(validate(unknown(100))), /left out/);
+  assert.match(validate(unknown(101)).at(-1)?.message ?? "", /^Too many: at least 2 more violations are left out/);
+  const list = new ViolationList();
+  list.addAll(many((): Violation => ({ path: "", severity: "warning", reason: "", message: "", suggestion: "" })));
+  assert.equal(list.isFull, false);
+  list.addAll([{ path: "spec", severity: "error", reason: "FieldValueInvalid", message: "late", suggestion: "" }]);
+  assert.equal(list.toArray()[0]?.message, "late");
+  assert.equal(list.toArray().length, 100);
+});
+
+test("a check is not asked for more than is told", () => {
+  const list = new ViolationList();
+  let asked = 0;
+  const endless = function* (): Generator<Violation> {
+    for (;;) {
+      asked++;
+      yield { path: "", severity: "error", reason: "FieldValueInvalid", message: "", suggestion: "" };
+    }
+  };
+  list.addAll(endless());
+  list.addAll(endless());
+  assert.equal(asked, 101);
 });
