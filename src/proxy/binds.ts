@@ -24,6 +24,8 @@ export interface BindsOptions {
   readonly log: Logger;
   readonly clock: Clock;
   readonly bindAddress: string;
+  /** As of RequestHead. */
+  readonly replica: string;
   readonly podName: string;
   readonly configuration: Configuration;
   readonly upstream: TcpOptions["upstream"];
@@ -122,14 +124,15 @@ export class Binds {
   }
 
   async #openBind(message: Bind): Promise<OpenBind> {
-    const { log, clock, bindAddress, podName, configuration, upstream, onFinished } = this.#options;
+    const { log, clock, bindAddress, replica, podName, configuration, upstream, onFinished } = this.#options;
     const { key: bind, gateway } = message;
     const port = message.internal ? 0 : await this.#options.portOf(message);
     const env = { podName, namespace: gateway?.namespace ?? "", gateway: gateway?.name ?? "" };
     const frontend = (): Frontend => configuration.frontendOf(bind);
     const announced = new Announced();
     const secured = new SecuredConnections();
-    const engine = { bind, env, announced, log, clock, frontend, stage: configuration.stageOf(bind), onFinished };
+    const stage = configuration.stageOf(bind);
+    const engine = { bind, env, announced, replica, log, clock, frontend, stage, onFinished };
     const http1 = createHttp1(engine);
     const http2 = createHttp2(engine);
     const choose = (visit: TcpVisit): ByteDestination => configuration.bytesOf(message, visit);
@@ -148,7 +151,7 @@ export class Binds {
     const bindOf = (other: number): Acceptor | undefined =>
       this.#open.get(`${other}${bind.slice(bind.indexOf("/"))}`)?.acceptor;
     const meter = this.#options.meterOf(message);
-    const parts = { log, clock, env, announced, frontend, tls, secured, http1, http2, tcp, meter, bindOf };
+    const parts = { log, clock, env, announced, replica, frontend, tls, secured, http1, http2, tcp, meter, bindOf };
     const acceptor = acceptorOf(message.protocol, parts);
     const { accept } = acceptor;
     const reusePort = this.#options.sharesPorts;

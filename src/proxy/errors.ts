@@ -95,6 +95,7 @@ export const PROXY_ERRORS = {
   llm_request_invalid: { status: 400, grpc: 13, reason: "InvalidRequest", text: "invalid LLM request" },
   llm_model_missing: { status: 400, grpc: 13, reason: "InvalidRequest", text: "model not specified" },
   llm_conversion_unsupported: { status: 400, grpc: 13, reason: "InvalidRequest", text: "unsupported conversion" },
+  loop_detected: { status: 508, grpc: 2, reason: "Internal", text: "loop detected" },
   expression_failed: { status: 500, grpc: 2, reason: "Internal", text: "expression failed" },
   internal: { status: 503, grpc: 14, reason: "Internal", text: "processing failed" },
 } as const;

@@ -135,6 +135,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     random,
     nowMs,
     identities,
+    replica: shared.replica,
     meterOf: metrics?.backend,
   });
   const exporters = new Exporters({
@@ -161,6 +162,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     log,
     clock,
     bindAddress: options.bindAddress,
+    replica: shared.replica,
     podName,
     configuration,
     upstream,

@@ -49,6 +49,7 @@ export function exchangeOf(headers: readonly string[], method: string): HttpExch
     bind: "80/default/gw",
     serverName: undefined,
     proxyAuthorization: undefined,
+    cdnLoop: undefined,
   });
 }
 

@@ -51,6 +51,7 @@ export function makeExchange(parts: ExchangeParts = {}): TestExchange {
     originalTarget: parts.target ?? "/",
     originalHost: parts.host ?? "example.test",
     proxyAuthorization: parts.proxyAuthorization,
+    cdnLoop: undefined,
     requestLimitBytes: 1024,
     responseLimitBytes: 1024,
     connect: false,

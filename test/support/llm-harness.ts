@@ -80,6 +80,7 @@ export class TestExchange implements Exchange {
   readonly originalTarget = "/v1/chat/completions";
   readonly originalHost = "gateway.test";
   readonly proxyAuthorization = undefined;
+  readonly cdnLoop = undefined;
   requestLimitBytes = 65_536;
   responseLimitBytes = 65_536;
   readonly connect = false;

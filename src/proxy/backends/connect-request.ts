@@ -5,20 +5,28 @@
 import type { Socket } from "node:net";
 import { messageOf } from "../../lib/errors.ts";
 import { ProxyError } from "../errors.ts";
+import { appendPass } from "../pipeline/cdn-loop.ts";
 import { isFieldValue } from "../pipeline/fields.ts";
 
 const MAX_HEAD_BYTES = 8_192;
 const STATUS_LINE = /^HTTP\/1\.[01] ([0-9]{3})(?: |\r\n)/;
 const END = "\r\n\r\n";
 
+export interface TunnelRequest {
+  /** host:port of the destination. */
+  readonly authority: string;
+  /** Value of Proxy-Authorization. */
+  readonly authorization: string | undefined;
+  /** CDN-Loop of the request that the tunnel is for; undefined: it had none, or the tunnel is for several. */
+  readonly cdnLoop: string | undefined;
+}
+
 /**
- * @param authority host:port of the destination
- * @param authorization value of Proxy-Authorization
  * @returns what came after the head of the answer; nobody listens to the socket, which is paused
  * @throws ProxyError upstream_unreachable, tunnel_unauthorized, internal
  */
-export function requestTunnel(socket: Socket, authority: string, authorization: string | undefined): Promise<Buffer> {
-  const fields = [`Host: ${authority}`];
+export function requestTunnel(socket: Socket, { authority, authorization, cdnLoop }: TunnelRequest): Promise<Buffer> {
+  const fields = [`Host: ${authority}`, `CDN-Loop: ${appendPass(cdnLoop)}`];
   if (authorization !== undefined) fields.push(`Proxy-Authorization: ${authorization}`);
   if (!/^[^\s@/?#]+$/.test(authority) || !fields.every(isFieldValue))
     throw new ProxyError("internal", { detail: "the request for a tunnel cannot be written" });

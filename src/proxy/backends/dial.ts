@@ -25,6 +25,8 @@ export interface DialSettings {
   readonly identities?: IdentitySource | undefined;
   /** Where there is a proxy, the connection to it is what is wanted, and not a tunnel through it. */
   readonly stopsAtProxy?: boolean | undefined;
+  /** As of RawRequest. */
+  readonly cdnLoop?: string | undefined;
   /** Hears of each connection that can be used. */
   readonly onConnected?: ((transport: Transport, seconds: number) => void) | undefined;
 }
@@ -155,8 +157,9 @@ export class Dial {
       const plain = await this.#connect({ ...on, tcp: on.tcp ?? this.#target.tcp });
       // Whatever the proxy would like to speak: a tunnel is asked for in HTTP/1.1.
       const via = on.tls === undefined ? plain : await handshake(plain, this.#secure(on.tls, on.host, ["http/1.1"]));
-      const { stopsAtProxy = false } = this.#settings;
-      const rest = stopsAtProxy ? NOTHING : await requestTunnel(via, authorityOf(this.#target), authorization);
+      const { stopsAtProxy = false, cdnLoop } = this.#settings;
+      const tunnel = { authority: authorityOf(this.#target), authorization, cdnLoop };
+      const rest = stopsAtProxy ? NOTHING : await requestTunnel(via, tunnel);
       healthy = true;
       return { via, rest };
     } finally {

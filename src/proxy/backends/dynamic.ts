@@ -14,9 +14,11 @@ const MAX_PORT = 65_535;
 /** Clients choose the names: no more of them are kept for the next request. */
 const KEPT = 1_024;
 
+/** @param pass entry of CDN-Loop */
 export function dynamicDestination(
   settings: BackendSettings,
   { record, connection, owner }: DestinationDeps,
+  pass: string,
 ): Destination {
   const way = connection(settings);
   const endpoints = new RecentMap<string, EndpointState>(KEPT);
@@ -39,6 +41,7 @@ export function dynamicDestination(
     version: HttpVersion.UNSPECIFIED,
     followsRequest: true,
     rewritesHost: false,
+    pass,
   };
 }
 

@@ -7,6 +7,7 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
+import { appendPass } from "../pipeline/cdn-loop.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
 import { grpcTimeoutMs, isGrpc } from "../pipeline/grpc.ts";
 import type { RequestTrace } from "../reports/request-trace.ts";
@@ -41,6 +42,8 @@ export interface Destination {
   readonly followsRequest: boolean;
   /** Whether the name replaces the client's Host where no policy chose (backend.md 2). */
   readonly rewritesHost: boolean;
+  /** What a request says in CDN-Loop about us; undefined: the name alone. */
+  readonly pass: string | undefined;
 }
 
 export type DestinationDeps = MemberDeps & Pick<BackendDeps, "connection" | "owner">;
@@ -64,6 +67,7 @@ export function staticDestination(
     version: HttpVersion.UNSPECIFIED,
     followsRequest: false,
     rewritesHost: family === 0,
+    pass: undefined,
   };
 }
 
@@ -87,6 +91,7 @@ export function serviceDestination(
     version,
     followsRequest: false,
     rewritesHost: false,
+    pass: undefined,
   };
 }
 
@@ -102,6 +107,7 @@ export function createHttpHandler(
   const session = sessionAffinity === undefined ? undefined : new SessionKey(sessionAffinity, deps.expression);
   const transformation = changes === undefined ? undefined : new BackendTransformation(changes, deps);
   const { upstream } = deps;
+  const passOf = ({ cdnLoop }: Exchange): string => appendPass(cdnLoop, destination.pass);
   const traced: Trace = (attempt, trace, exchange, head) => {
     const name = `${head.method} ${destination.service ?? exchange.endpoint}`;
     attempt.span = beginCallSpan(trace, exchange, head, { subtype: "Http", name });
@@ -116,7 +122,10 @@ export function createHttpHandler(
     return answerOf(
       exchange,
       attempt,
-      opened(upstream, destination.target(endpoint), limitOf(exchange, timeoutMs, false)),
+      opened(upstream, destination.target(endpoint), {
+        ...limitOf(exchange, timeoutMs, false),
+        cdnLoop: exchange.cdnLoop,
+      }),
     );
   };
   const call = (exchange: Exchange, endpoint: EndpointState, head: Head): Promise<Reply> => {
@@ -136,14 +145,14 @@ export function createHttpHandler(
     const out = await by.outgoing(exchange, auth);
     // Written anew, the authority of a request that goes where it says leads somewhere else.
     const endpoint = destination.followsRequest ? destination.pick(undefined, out) : first;
-    const headers = upstreamHeaders(out.headers, authorityOf(out, destination));
+    const headers = upstreamHeaders(out.headers, authorityOf(out, destination), passOf(exchange));
     return call(exchange, endpoint, { ...out, headers });
   };
   const send: Send = (exchange, endpoint) => {
     if (exchange.connect) return open(exchange, endpoint);
     if (transformation !== undefined) return transformed(exchange, endpoint, transformation);
     const { method, scheme, requestBody: body } = exchange;
-    const headers = upstreamHeaders(exchange.requestHeaders, authorityOf(exchange, destination));
+    const headers = upstreamHeaders(exchange.requestHeaders, authorityOf(exchange, destination), passOf(exchange));
     const path = auth === undefined ? exchange.target : placeCredential(auth, headers, exchange.target);
     return call(exchange, endpoint, { method, path, scheme, headers, body });
   };
@@ -238,12 +247,14 @@ function authorityOf(
 }
 
 /** A copy for the wire: what policies see of the request never holds our credential. */
-function upstreamHeaders({ raw, spelling }: HeaderList, host: string): HeaderList {
+function upstreamHeaders({ raw, spelling }: HeaderList, host: string, pass: string): HeaderList {
   const out: string[] = ["host", host];
   for (let at = 0; at < raw.length; at += 2) {
     const name = raw[at] as string;
     if (name.length === 4 && name.toLowerCase() === "host") continue;
+    if (name.length === 8 && name.toLowerCase() === "cdn-loop") continue;
     out.push(name, raw[at + 1] as string);
   }
+  out.push("cdn-loop", pass);
   return new HeaderList(out, spelling);
 }

@@ -5,10 +5,7 @@ import type { ProxyError } from "../errors.ts";
 import type { Abortable } from "../pipeline/exchange.ts";
 import { startDeadline } from "./deadline.ts";
 import { Dial, type DialOwner, type DialSettings } from "./dial.ts";
-import type { UpstreamRequest, UpstreamTarget } from "./upstream.ts";
-
-/** Limits of the opening; what comes through afterwards has none. */
-export type RawRequest = Pick<UpstreamRequest, "deadlineAtMs" | "timeoutCode" | "abort">;
+import type { RawRequest, UpstreamTarget } from "./upstream.ts";
 
 /** @returns a paused socket that can be used @throws ProxyError upstream_unreachable, connect_timeout, and what `abort` says */
 export function openRaw(target: UpstreamTarget, request: RawRequest, settings: DialSettings): Promise<Socket> {
@@ -31,7 +28,7 @@ class RawCall implements DialOwner, Abortable {
     this.#deadline = startDeadline(request, this);
     request.abort?.onAbort(this);
     if (this.#over) return;
-    this.#dial = new Dial(target, [], settings, this);
+    this.#dial = new Dial(target, [], { ...settings, cdnLoop: request.cdnLoop }, this);
     this.#dial.start();
   }
 

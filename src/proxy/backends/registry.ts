@@ -18,6 +18,7 @@ import { createLlmHandler } from "../llm/handler.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";
 import type { OutboundSubtype } from "../outbound.ts";
 import type { CompiledPolicy, PolicySet } from "../pipeline/policy-set.ts";
+import { replicaEntry } from "../pipeline/cdn-loop.ts";
 import { SessionKey } from "./affinity.ts";
 import { backendName } from "./backend-name.ts";
 import type { Circumstances } from "./choice.ts";
@@ -83,6 +84,8 @@ export interface RegistryOptions extends Circumstances {
   readonly slots: SharedSlots;
   readonly whereabouts: Whereabouts;
   readonly identities: IdentitySource;
+  /** Random name of this data plane, in CDN-Loop. */
+  readonly replica: string;
   /** Counts the calls of a backend; undefined: nobody does. @param name as requests know it */
   readonly meterOf?: ((name: string, subtype: OutboundSubtype) => BackendMeter) | undefined;
 }
@@ -227,7 +230,7 @@ export class BackendRegistry {
       case "service":
         return serviceDestination(this.endpointsOf(message.key), kind.value, settings, deps);
       case "dynamic":
-        return dynamicDestination(settings, deps);
+        return dynamicDestination(settings, deps, replicaEntry(this.#options.replica));
       case "ai":
       case undefined:
         throw new ProxyError("backend_invalid", { detail: `${message.key} is no plain destination` });

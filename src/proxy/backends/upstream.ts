@@ -48,14 +48,17 @@ export interface UpstreamResponse {
   readonly tunnel?: Tunnel | undefined;
 }
 
+/** Limits of the opening of a connection; what comes through afterwards has none. */
+export interface RawRequest extends Pick<UpstreamRequest, "deadlineAtMs" | "timeoutCode" | "abort"> {
+  /** As of Exchange, of the CONNECT that it is opened for: a proxy on the way is told. */
+  readonly cdnLoop?: string | undefined;
+}
+
 export interface Upstream {
   /** @throws ProxyError upstream_unreachable, connect_timeout, upstream_broken, request_timeout, backend_timeout, grpc_timeout, response_invalid, upgrade_failed */
   send(target: UpstreamTarget, request: UpstreamRequest): Promise<UpstreamResponse>;
   /** A connection for bytes, made for this call alone. @returns a paused socket @throws ProxyError upstream_unreachable, connect_timeout, request_timeout, backend_timeout */
-  open(
-    target: UpstreamTarget,
-    request: Pick<UpstreamRequest, "deadlineAtMs" | "timeoutCode" | "abort">,
-  ): Promise<Socket>;
+  open(target: UpstreamTarget, request: RawRequest): Promise<Socket>;
   /** Connections made for that backend take no new request: idle ones end now, the others with what they are used for. */
   retire(owner: string): void;
   /** That backend is gone: nothing names it any more. Its connections end when nobody has used them for long enough. */

@@ -12,6 +12,8 @@ import type { Exchange } from "../pipeline/exchange.ts";
 export interface Caller extends Pick<Exchange, "onAbort"> {
   /** Unset for calls that are made for no request: they are not traced. */
   readonly trace?: Exchange["trace"];
+  /** As of Exchange: a service may be behind a Gateway whose policies ask it. */
+  readonly cdnLoop?: Exchange["cdnLoop"];
 }
 
 export interface Callout {

@@ -25,6 +25,7 @@ import type { Callee } from "../backends/registry.ts";
 import type { Upstream, UpstreamVersion } from "../backends/upstream.ts";
 import { fixedVersion } from "../backends/version.ts";
 import { ProxyError } from "../errors.ts";
+import { appendPass } from "../pipeline/cdn-loop.ts";
 import { pathOf } from "../pipeline/roots.ts";
 import type { OutboundSubtype } from "../outbound.ts";
 import type { OutboundSpan } from "../reports/outbound-span.ts";
@@ -108,7 +109,7 @@ class ServiceCallout implements Callout {
     message: MessageShape<I> | Encoded,
     caller: Caller,
   ): Promise<MessageShape<O>> {
-    const { channel, metadata, http, begin } = this.#reach();
+    const { channel, metadata, http, begin } = this.#reach(caller);
     const timeoutMs = http?.requestTimeoutMs || this.#options.timeoutMs;
     const definition = definitionOf(method);
     const span = this.#traced(caller, grpcName(definition.path), metadata);
@@ -129,7 +130,7 @@ class ServiceCallout implements Callout {
     sink: CalloutSink<MessageShape<O>>,
     caller: Caller,
   ): CalloutStream<MessageShape<I>> {
-    const { channel, metadata, http, begin } = this.#reach();
+    const { channel, metadata, http, begin } = this.#reach(caller);
     // The method's own schema decodes what the sink gets.
     const untyped = sink as CalloutSink<Message>;
     const patienceMs = http?.requestTimeoutMs || undefined;
@@ -149,6 +150,7 @@ class ServiceCallout implements Callout {
     const { target, authority, auth, http, begin } = this.#find();
     if (this.#inFlight >= MAX_IN_FLIGHT) throw new CalloutError(`more than ${MAX_IN_FLIGHT} calls in flight`);
     const headers = new HeaderList(["host", request.authority ?? authority, ...request.headers.raw]);
+    headers.set("cdn-loop", appendPass(caller.cdnLoop));
     const { method, body } = request;
     const path = auth === undefined ? request.path : placeCredential(auth, headers, request.path);
     const deadlineAtMs = performance.now() + (http?.requestTimeoutMs || this.#options.timeoutMs);
@@ -199,10 +201,14 @@ class ServiceCallout implements Callout {
     return trace?.begin({ kind: "Policy", subtype: this.#subtype, name }, carrier);
   }
 
-  #reach(): Pick<Callee, "http" | "begin"> & { readonly channel: GrpcChannel; readonly metadata: Metadata } {
+  #reach({
+    cdnLoop,
+  }: Caller): Pick<Callee, "http" | "begin"> & { readonly channel: GrpcChannel; readonly metadata: Metadata } {
     const { target, authority, auth, http, begin } = this.#find();
     try {
-      return { channel: this.#options.channels.channel(target, authority), metadata: metadataOf(auth), http, begin };
+      const metadata = metadataOf(auth);
+      metadata.set("cdn-loop", appendPass(cdnLoop));
+      return { channel: this.#options.channels.channel(target, authority), metadata, http, begin };
     } catch (error) {
       throw error instanceof ProxyError ? failedCall(error) : error;
     }

@@ -73,7 +73,11 @@ export class WayCredentials extends ChannelCredentials {
     const { tls, host } = target;
     const options = tls === undefined ? undefined : tlsOptions(tls, host, ["http/1.1"], this.#identities);
     const via = options === undefined ? socket : await handshake(socket, options);
-    const rest = await requestTunnel(via, authorityOf(this.#target), authorization);
+    const rest = await requestTunnel(via, {
+      authority: authorityOf(this.#target),
+      authorization,
+      cdnLoop: undefined,
+    });
     if (rest.length === 0) return via;
     if (this.#target.tls !== undefined)
       throw new ProxyError("upstream_unreachable", { detail: "spoke before the handshake" });

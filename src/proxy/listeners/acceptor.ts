@@ -8,6 +8,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { ConnectionMeter } from "../../telemetry/metrics.ts";
 import { ProxyError } from "../errors.ts";
+import { isLoop } from "../pipeline/cdn-loop.ts";
 import type { Announced, Announcement } from "./announced.ts";
 import { readConnect } from "./connect-head.ts";
 import type { Engine, Served } from "./engine.ts";
@@ -26,6 +27,8 @@ export interface AcceptorParts {
   readonly clock: Clock;
   readonly env: Env;
   readonly announced: Announced;
+  /** As of RequestHead. */
+  readonly replica: string;
   /** Asked for every connection. */
   readonly frontend: () => Frontend;
   /** Asked for every connection. */
@@ -81,6 +84,8 @@ function takeConnect(socket: Socket, parts: AcceptorParts, own: Acceptor): void 
     (head) => {
       if (head instanceof ProxyError) return refuse(head);
       const { port, headers, bytes } = head;
+      const passes = headers.getAll("cdn-loop");
+      if (passes.length > 0 && isLoop(passes.join(", "), parts.replica)) return refuse(new ProxyError("loop_detected"));
       const bind = parts.bindOf(port);
       if (bind === undefined) return refuse(new ProxyError("bind_not_found"));
       const said = { connect: { port, headers } };

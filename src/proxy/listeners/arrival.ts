@@ -7,6 +7,7 @@ import { isIPv6 } from "node:net";
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
 import { ROLE, addNominated, dropNames, fieldOf, hasDotSegment, noteSpelling } from "../pipeline/fields.ts";
+import { isLoop } from "../pipeline/cdn-loop.ts";
 import type { Body } from "../pipeline/body.ts";
 import type { Arrival } from "../pipeline/http-exchange.ts";
 import { portOfAuthority } from "./authority-form.ts";
@@ -33,6 +34,8 @@ export interface RequestHead {
   readonly keepsCase: boolean;
   /** As HTTP/2 counts them (RFC 9113 6.5.2); undefined where the parser has counted already. */
   readonly maxFieldBytes: number | undefined;
+  /** Random name of this data plane, which CDN-Loop carries where clients choose destinations. */
+  readonly replica: string;
 }
 
 const LENGTH = /^[0-9]{1,15}$/;
@@ -47,6 +50,7 @@ interface Found {
   host: string | undefined;
   forwardedFor: string | undefined;
   requestId: string | undefined;
+  cdnLoop: string | undefined;
   contentLength: string | undefined;
   chunked: boolean;
   trailers: boolean;
@@ -60,6 +64,8 @@ interface Found {
 export interface Head {
   readonly arrival: Omit<Arrival, "body">;
   readonly hasBody: boolean;
+  /** It went through here before, or through too many data planes. */
+  readonly isLoop: boolean;
 }
 
 /** @throws ProxyError request_invalid, headers_too_large, method_not_allowed, upgrade_unsupported */
@@ -68,6 +74,7 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
     host: undefined,
     forwardedFor: undefined,
     requestId: undefined,
+    cdnLoop: undefined,
     contentLength: undefined,
     chunked: false,
     trailers: false,
@@ -122,8 +129,9 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
     serverName: peer.serverName,
     bind,
     proxyAuthorization: found.proxyAuthorization,
+    cdnLoop: found.cdnLoop,
   } as const;
-  return { arrival, hasBody };
+  return { arrival, hasBody, isLoop: found.cdnLoop !== undefined && isLoop(found.cdnLoop, head.replica) };
 }
 
 function isHost(text: string): boolean {
@@ -221,6 +229,10 @@ function readSpecial(field: { name: string; role: number }, value: string, found
     case ROLE.requestId:
       if (found.requestId === undefined && REQUEST_ID.test(value)) found.requestId = value;
       return;
+    case ROLE.cdnLoop:
+      found.cdnLoop = found.cdnLoop === undefined ? value : `${found.cdnLoop}, ${value}`;
+      out.push(field.name, value);
+      return;
     default:
       return;
   }
@@ -283,6 +295,7 @@ export function refusedArrival({ method, version, fields }: RequestHead, source:
     serverName,
     bind,
     proxyAuthorization: undefined,
+    cdnLoop: undefined,
   };
 }
 

@@ -30,6 +30,8 @@ export interface EngineOptions {
   /** What expressions see of this process. */
   readonly env: Env;
   readonly announced: Announced;
+  /** As of RequestHead. */
+  readonly replica: string;
   readonly log: Logger;
   readonly clock: Clock;
   /** Asked for every connection. */

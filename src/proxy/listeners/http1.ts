@@ -229,6 +229,7 @@ class Connection implements Host, Served {
       maxFields: this.#settings.maxFields,
       keepsCase: this.#settings.keepsCase,
       maxFieldBytes: undefined,
+      replica: this.#options.replica,
     };
   }
 

@@ -147,7 +147,12 @@ class Connection implements Host {
       return;
     }
     const isBodyless = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
-    const plain = headOf(fields, { isBodyless, canConnect: this.#canConnect, maxFieldBytes: this.#maxHeaderBytes });
+    const plain = headOf(fields, {
+      isBodyless,
+      canConnect: this.#canConnect,
+      maxFieldBytes: this.#maxHeaderBytes,
+      replica: this.#options.replica,
+    });
     const protocol = headers[":protocol"];
     const connects = plain.method === "CONNECT";
     const head = connects && typeof protocol === "string" ? upgradeHead(plain, protocol) : plain;
@@ -191,7 +196,7 @@ class Connection implements Host {
 /** Pseudo-fields apart from the others, and the crumbs of a cookie put together again (RFC 9113 8.2.3). */
 function headOf(
   raw: readonly string[],
-  more: Pick<RequestHead, "isBodyless" | "canConnect" | "maxFieldBytes">,
+  more: Pick<RequestHead, "isBodyless" | "canConnect" | "maxFieldBytes" | "replica">,
 ): RequestHead {
   const pseudo = new Map<string, string>();
   const fields: string[] = [];
@@ -216,6 +221,7 @@ function headOf(
     maxFields: Infinity,
     keepsCase: false,
     maxFieldBytes: more.maxFieldBytes,
+    replica: more.replica,
   };
 }
 

@@ -44,4 +44,5 @@ const REASONS: ReadonlyMap<number, string> = new Map([
   [PROXY_ERRORS.method_not_allowed.status, "Method Not Allowed"],
   [PROXY_ERRORS.request_slow.status, "Request Timeout"],
   [PROXY_ERRORS.headers_too_large.status, "Request Header Fields Too Large"],
+  [PROXY_ERRORS.loop_detected.status, "Loop Detected"],
 ]);

@@ -41,10 +41,13 @@ export function receive({ host, head, peer, makeBody, wire, options }: Reception
   const { bind, stage, frontend } = options;
   let visit: Visit;
   let refusal: unknown;
+  let isLoop = false;
   try {
     const read = readHead(head, peer, bind);
     const body = read.hasBody ? makeBody() : null;
     visit = new Visit(host, new HttpExchange(arrivalOf(read, body)), wire, body);
+    ({ isLoop } = read);
+    if (isLoop) refusal = new ProxyError("loop_detected");
   } catch (error) {
     visit = new Visit(host, new HttpExchange(refusedArrival(head, peer, bind)), wire, null);
     refusal = error;
@@ -54,7 +57,8 @@ export function receive({ host, head, peer, makeBody, wire, options }: Reception
   if (reports.reads.requestBody) visit.exchange.watchRequest();
   host.entered(visit);
   if (refusal === undefined) visit.run(stage);
-  else visit.send(errorReply(visit.exchange, refusal), true);
+  // A request that went round is well-formed, and its connection is often that of our own pool.
+  else visit.send(errorReply(visit.exchange, refusal), !isLoop);
   return visit;
 }
 

@@ -22,6 +22,7 @@ import { HealthRule } from "../backends/health.ts";
 import { BackendTransformation, type Outgoing } from "../backends/transformation.ts";
 import type { UpstreamTarget } from "../backends/upstream.ts";
 import { ProxyError } from "../errors.ts";
+import { appendPass } from "../pipeline/cdn-loop.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
 import { completionsToMessages } from "./convert/completions-to-messages.ts";
 import type { Converter } from "./convert/converter.ts";
@@ -80,6 +81,7 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
     address(exchange, out) {
       const headers = forwardedHeaders(out?.headers ?? exchange.requestHeaders);
       headers.raw.unshift("host", authorityOf(node, provider, settings, out ?? exchange));
+      headers.raw.push("cdn-loop", appendPass(exchange.cdnLoop));
       let path = pathOf(node, provider, wire?.format ?? completions, out?.path ?? exchange.target);
       const { auth } = settings;
       // A configured path has no place for the query that a transformation saw.
@@ -151,7 +153,7 @@ function credentialHeader({ location }: CredentialLocation): string {
 const DROPPED: ReadonlySet<string> = new Set(
   (
     "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding upgrade " +
-    "host expect accept-encoding content-length content-encoding content-type content-md5 content-digest repr-digest digest"
+    "host expect cdn-loop accept-encoding content-length content-encoding content-type content-md5 content-digest repr-digest digest"
   ).split(" "),
 );
 

@@ -49,6 +49,11 @@ export interface Exchange extends Scope {
   readonly requestHeaders: HeaderList;
   /** Values of Proxy-Authorization: meant for us, so they are kept apart from what is forwarded. */
   readonly proxyAuthorization: readonly string[] | undefined;
+  /**
+   * CDN-Loop as it arrived, the values of several fields joined; undefined: there was none. What leaves for this request
+   * carries it with one entry more (cdn-loop.ts), whatever policies have made of the field among `requestHeaders`.
+   */
+  readonly cdnLoop: string | undefined;
   /** The path and query that the client sent, before any rewrite. */
   readonly originalTarget: string;
   /** The authority that the client asked for. */

@@ -23,6 +23,8 @@ export const ROLE = {
   proxyAuthorization: 13,
   /** What a proxy asks its client for. */
   proxyChallenge: 14,
+  /** Counted on arrival and written anew by whatever forwards the request. */
+  cdnLoop: 15,
 } as const;
 export type Role = (typeof ROLE)[keyof typeof ROLE];
 
@@ -52,6 +54,7 @@ const KNOWN: readonly [string, Role][] = [
   ["x-forwarded-port", ROLE.forwarding],
   ["forwarded", ROLE.forwarding],
   ["x-request-id", ROLE.requestId],
+  ["cdn-loop", ROLE.cdnLoop],
 ];
 const MAX_REMEMBERED = 4096;
 const LONGEST_REMEMBERED = 64;
@@ -118,7 +121,7 @@ export function noteSpelling(
 }
 
 /** Names that a peer cannot have removed by listing them in Connection: they protect someone else. */
-const NEVER_NOMINATED = new Set(["host", "authorization", "cookie", "content-length", "via"]);
+const NEVER_NOMINATED = new Set(["host", "authorization", "cookie", "content-length", "via", "cdn-loop"]);
 
 /** Adds the field names that a Connection header lists. */
 export function addNominated(value: string, into: Set<string>): void {

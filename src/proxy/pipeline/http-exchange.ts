@@ -34,6 +34,8 @@ export interface Arrival {
   readonly serverName: string | undefined;
   /** Values of the field, which is not among `headers`. */
   readonly proxyAuthorization: readonly string[] | undefined;
+  /** Values of CDN-Loop, joined. */
+  readonly cdnLoop: string | undefined;
 }
 
 /** The connection that a request came by: it also knows what expressions see of it. */
@@ -66,6 +68,7 @@ export class HttpExchange implements Exchange {
   readonly takenForProxy: boolean;
   readonly serverName: string | undefined;
   readonly proxyAuthorization: readonly string[] | undefined;
+  readonly cdnLoop: string | undefined;
   readonly tokenGates: TokenGate[] = [];
   target: string;
   listener: ListenerInfo;
@@ -136,6 +139,7 @@ export class HttpExchange implements Exchange {
     this.serverName = arrival.serverName;
     this.source = arrival.source;
     this.proxyAuthorization = arrival.proxyAuthorization;
+    this.cdnLoop = arrival.cdnLoop;
     this.listener = { bind: arrival.bind, gateway: "", namespace: "", name: "" };
   }
 

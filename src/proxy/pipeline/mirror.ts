@@ -73,11 +73,12 @@ export function startMirrors(mirrors: readonly Mirror[], exchange: HttpExchange)
 
 /** A request of its own: what happens to it, or to the original, is no business of the other. */
 function copyOf(original: HttpExchange, body: Body): HttpExchange {
-  const { method, target, host, scheme, version, contentLength, requestId, source, serverName, listener } = original;
+  const { method, target, host, scheme, version, contentLength, requestId, source, serverName, listener, cdnLoop } =
+    original;
   const headers = original.requestHeaders.clone();
   const head = { method, target, host, scheme, version, headers, contentLength, requestId, source, serverName };
   // A copy has nobody to go on with in another protocol.
-  const rest = { upgrade: undefined, connect: false, takenForProxy: false, proxyAuthorization: undefined };
+  const rest = { upgrade: undefined, connect: false, takenForProxy: false, proxyAuthorization: undefined, cdnLoop };
   const copy = new HttpExchange({ ...head, ...rest, body, bind: listener.bind });
   copy.listener = listener;
   copy.route = original.route;

@@ -1,4 +1,5 @@
 /** What limits and health must know of the whole replica: memory that the main thread makes and every worker opens. */
+import { randomUUID } from "node:crypto";
 import { allocateSlots, SharedSlots } from "../../lib/shared-slots.ts";
 import { allocateIds, Ids } from "../reports/ids.ts";
 import { allocateBeats } from "./watchdog.ts";
@@ -9,6 +10,8 @@ export interface SharedBuffers {
   readonly buckets: SharedArrayBuffer;
   readonly ids: SharedArrayBuffer;
   readonly beats: SharedArrayBuffer;
+  /** Random name of the replica: all of its threads are one station of a request. */
+  readonly replica: string;
 }
 
 /** Two tables, because clients choose the keys of rate limits and must not crowd out endpoints. */
@@ -16,6 +19,7 @@ export interface SharedState {
   readonly endpoints: SharedSlots;
   readonly buckets: SharedSlots;
   readonly ids: Ids;
+  readonly replica: string;
 }
 
 /** Address space; memory is used only for slots that were ever claimed. */
@@ -28,14 +32,16 @@ export function allocateShared(threads: number): SharedBuffers {
     buckets: allocateSlots(BUCKETS, threads),
     ids: allocateIds(),
     beats: allocateBeats(threads),
+    replica: randomUUID(),
   };
 }
 
 /** @param thread number of this thread, which no other living one has */
-export function openShared({ endpoints, buckets, ids }: SharedBuffers, thread: number): SharedState {
+export function openShared({ endpoints, buckets, ids, replica }: SharedBuffers, thread: number): SharedState {
   return {
     endpoints: new SharedSlots(endpoints, thread),
     buckets: new SharedSlots(buckets, thread),
     ids: new Ids(ids),
+    replica,
   };
 }

@@ -2,6 +2,7 @@
 import {
   type HostileRequest,
   sent,
+  sentAfter,
   GET,
   POST,
   STREAM,
@@ -14,6 +15,7 @@ import {
   host,
   SMUGGLED,
 } from "./hostile-request.ts";
+import { passes, SHORT_PASSES, TOO_MANY_PASSES } from "./passes.ts";
 import { DOT_SEGMENTS, NO_DOT_SEGMENTS } from "./dot-segments.ts";
 
 export const HEADS: readonly HostileRequest[] = [
@@ -133,6 +135,39 @@ export const HEADS: readonly HostileRequest[] = [
     post("Transfer-Encoding: chunked\r\nConnection: transfer-encoding", "0\r\n\r\n"),
     STREAM("0\r\n\r\n"),
   ),
+  ...SHORT_PASSES.map((value) =>
+    normalised(`passes that are few enough: ${value.slice(-50)}`, get(`CDN-Loop: ${value}\r\n`), sentAfter(value)),
+  ),
+  ...TOO_MANY_PASSES.map((value): HostileRequest => ({
+    name: `more passes than allowed: ${value.length} of ${value.slice(0, 40)}`,
+    bytes: get(`CDN-Loop: ${value}\r\n`),
+    statuses: [508],
+    closed: false,
+    upstream: [],
+  })),
+  {
+    name: "more passes than allowed in fields of their own",
+    bytes: get("CDN-Loop: gwproxy\r\n".repeat(11)),
+    statuses: [508],
+    closed: false,
+    upstream: [],
+  },
+  {
+    name: "more passes than allowed, in a websocket",
+    bytes: get(`Connection: Upgrade\r\nUpgrade: websocket\r\nCDN-Loop: ${passes(11)}\r\n`),
+    statuses: [508],
+    closed: true,
+    upstream: [],
+  },
+  {
+    name: "more passes than allowed, with a body",
+    bytes: post(`CDN-Loop: ${passes(11)}\r\nContent-Length: 1`, "a"),
+    statuses: [508],
+    closed: false,
+    upstream: [],
+  },
+  normalised("Connection names the passes", get("CDN-Loop: gwproxy\r\nConnection: cdn-loop\r\n"), sentAfter("gwproxy")),
+  normalised("passes with an underscore", get("CDN_Loop: gwproxy\r\n"), GET),
   normalised("Connection names a field of its own", get("X-A: 1\r\nConnection: x-a\r\n"), GET),
   normalised(
     "fields of the connection",
@@ -144,7 +179,7 @@ export const HEADS: readonly HostileRequest[] = [
   normalised(
     "TE that asks for trailers",
     get("TE: trailers, gzip\r\nConnection: TE\r\n"),
-    GET.replace(/\r\n\r\n$/, "\r\nte: trailers\r\n\r\n"),
+    GET.replace("cdn-loop:", "te: trailers\r\ncdn-loop:"),
   ),
   normalised(
     "where the request came from, forged",

@@ -17,8 +17,13 @@ export interface HostileRequest {
 export function sent(line: string, fields = "", framing = "", body = ""): string {
   return (
     `${line} HTTP/1.1\r\nhost: a\r\n${fields}x-forwarded-for: 127.0.0.1\r\nx-forwarded-proto: http\r\n` +
-    `x-forwarded-host: a\r\nx-forwarded-port: *\r\nx-request-id: *\r\n${framing}\r\n${body}`
+    `x-forwarded-host: a\r\nx-forwarded-port: *\r\nx-request-id: *\r\ncdn-loop: gwproxy\r\n${framing}\r\n${body}`
   );
+}
+
+/** The same, where the client has sent CDN-Loop. */
+export function sentAfter(passes: string): string {
+  return GET.replace("cdn-loop: ", () => `cdn-loop: ${passes}, `);
 }
 
 export const CHUNKED: string = "transfer-encoding: chunked\r\n";

@@ -37,7 +37,7 @@ async function play(port: number, { bytes, closed, ends }: HostileRequest): Prom
     client.socket.write(PROBE);
     await client.until(/answer \d+ to \/probe$/);
     client.socket.destroy();
-    text = client.text().replace(/HTTP\/1\.1 [^]{0,300}to \/probe$/, "");
+    text = client.text().replace(/HTTP\/1\.1 (?:(?!HTTP\/1)[^])*to \/probe$/, "");
   }
   return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
 }

@@ -2,8 +2,9 @@
  * HTTP/2 requests that turn into something else when they are written as HTTP/1.1 (RFC 9113 10.3), or that are malformed
  * (8.1.1). Each row says what becomes of the stream and, byte for byte, what reaches the upstream.
  */
+import { SHORT_PASSES, TOO_MANY_PASSES } from "./passes.ts";
 import { DOT_SEGMENTS, NO_DOT_SEGMENTS } from "./dot-segments.ts";
-import { sent } from "./hostile-request.ts";
+import { sent, sentAfter } from "./hostile-request.ts";
 
 /** A status; "reset": PROTOCOL_ERROR for the stream alone; "ended": the connection ends, with a code where there is one. */
 type Outcome = number | "reset" | "ended";
@@ -186,6 +187,17 @@ const FIELDS: readonly HostileStream[] = [
   ),
   passed("names with underscores", [...HEAD, "transfer_encoding", "chunked", "x_forwarded_for", "10.0.0.1"], GET),
   passed("where the request came from, forged", [...HEAD, "x-forwarded-proto", "https", "forwarded", "for=b"], GET),
+  ...SHORT_PASSES.map((value) =>
+    passed(`passes that are few enough: ${value.slice(-50)}`, [...HEAD, "cdn-loop", value], sentAfter(value)),
+  ),
+  ...TOO_MANY_PASSES.map((value) =>
+    refused(`more passes than allowed: ${value.length} of ${value.slice(0, 40)}`, [...HEAD, "cdn-loop", value], 508),
+  ),
+  refused(
+    "more passes than allowed in fields of their own",
+    [...HEAD, ...Array.from({ length: 11 }, () => ["cdn-loop", "gwproxy"]).flat()],
+    508,
+  ),
   passed("fields of proxies", [...HEAD, "proxy-authorization", "x", "trailer", "x", "http2-settings", "x"], GET),
   passed("an expectation that is unknown", [...HEAD, "expect", "miracles"], GET),
   passed("a cookie in crumbs", [...HEAD, "cookie", "a=1", "cookie", "b=2"], sent("GET /", "cookie: a=1; b=2\r\n")),

@@ -131,6 +131,7 @@ async function serve(t: TestContext): Promise<Harness> {
     bind: "8443/default/gw",
     env: { podName: String(EXPECTED["env.podName"]?.is), namespace: "default", gateway: "gw" },
     announced: new Announced(),
+    replica: "0",
     log: recordingLog().log,
     clock: systemClock,
     frontend: () => frontend,
