@@ -1,6 +1,7 @@
 /** Writes docs/reference/{order,errors,metrics}.md from the tables that the data plane itself runs by. */
 import { PROXY_ERRORS } from "../../src/proxy/errors.ts";
 import { POLICIES } from "../../src/proxy/policies/index.ts";
+import { CLIENT_FORMATS } from "../../src/proxy/llm/client-formats/index.ts";
 import { FIELDS } from "../../src/proxy/reports/fields.ts";
 import { GROUPS, isOfRequests, METRIC_PREFIX, READINGS, takenLabels } from "../../src/telemetry/metric-table.ts";
 
@@ -42,6 +43,23 @@ function errors(): string {
     "`grpc-status` and the sentence as `grpc-message`. The code and the reason stand in the access log.",
     "",
     ...table(["code", "status", "grpc-status", "reason", "text"], rows),
+    "",
+    "## On routes to models",
+    "",
+    "Where a backend of the route is `ai`, the answer is `application/json` in the format of the client, with the same status,",
+    "headers and sentence. The path tells the format; a path of none is that of Completions. What `directResponse`, an external",
+    "authorization service or an external processor answers stays as it is. Requests of a format that is not served are 501.",
+    "",
+    ...table(["format", "paths", "body of a 400", ""], clientFormats()),
+  ]);
+}
+
+function clientFormats(): string[][] {
+  return CLIENT_FORMATS.map(({ name, path, printError, format }) => [
+    name,
+    `\`${path.source.replaceAll("\\/", "/").replaceAll("|", "\\|")}\``,
+    `\`${JSON.stringify(printError({ status: 400, message: "…", code: null }))}\``,
+    format === undefined ? "not served" : "served",
   ]);
 }
 

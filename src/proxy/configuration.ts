@@ -109,6 +109,7 @@ export class Configuration {
   #place(bind: string, exchange: HttpExchange): PlacedListener {
     const listener = this.#listeners.findFor(bind, exchange);
     exchange.listener = placeOf(bind, listener.message);
+    exchange.destination = listener;
     return listener;
   }
 

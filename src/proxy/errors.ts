@@ -93,9 +93,17 @@ export const PROXY_ERRORS = {
   encoding_unsupported: { status: 415, grpc: 2, reason: "InvalidRequest", text: "unsupported content encoding" },
   request_invalid: { status: 400, grpc: 13, reason: "InvalidRequest", text: "invalid request" },
   llm_request_invalid: { status: 400, grpc: 13, reason: "InvalidRequest", text: "invalid LLM request" },
+  llm_model_invalid: { status: 400, grpc: 13, reason: "InvalidRequest", text: "invalid model" },
   llm_model_missing: { status: 400, grpc: 13, reason: "InvalidRequest", text: "model not specified" },
   llm_conversion_unsupported: { status: 400, grpc: 13, reason: "InvalidRequest", text: "unsupported conversion" },
   loop_detected: { status: 508, grpc: 2, reason: "Internal", text: "loop detected" },
+  llm_upgrade_unsupported: { status: 426, grpc: 2, reason: "InvalidRequest", text: "protocol upgrade not supported" },
+  llm_format_unserved: {
+    status: 501,
+    grpc: 2,
+    reason: "InvalidRequest",
+    text: "requests of this kind are not served yet",
+  },
   expression_failed: { status: 500, grpc: 2, reason: "Internal", text: "expression failed" },
   internal: { status: 503, grpc: 14, reason: "Internal", text: "processing failed" },
 } as const;

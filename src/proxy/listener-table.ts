@@ -10,15 +10,16 @@ import { bindTls } from "./listeners/bind-tls.ts";
 import { compileServerTls, type BindTls, type ServerTls } from "./listeners/server-tls.ts";
 import type { BoundRule } from "./pipeline/bind-rule.ts";
 import { compose } from "./pipeline/compose.ts";
-import type { HttpExchange } from "./pipeline/http-exchange.ts";
+import type { HttpExchange, RequestDestination } from "./pipeline/http-exchange.ts";
 import type { CompiledPolicy, PolicySet } from "./pipeline/policy-set.ts";
 import { pathOf } from "./pipeline/roots.ts";
 import type { Stage } from "./pipeline/run.ts";
 import { HostMap, hostOf } from "./router/host.ts";
 import { ListenerRouter } from "./router/listener-router.ts";
+import type { Candidate } from "./router/precedence.ts";
 import type { IdentitySource } from "./spiffe/workload-api.ts";
 
-export interface PlacedListener {
+export interface PlacedListener extends RequestDestination {
   readonly message: Listener;
   readonly router: ListenerRouter<BoundRule>;
   readonly tls: ServerTls | undefined;
@@ -106,6 +107,7 @@ export class ListenerTable {
       router,
       tls: message.tls && compileServerTls(message.tls, this.#identities, this.#frontends.of(bind).tls),
       stage: this.#stage(message, router),
+      servesModels: (exchange) => findRoute(router, exchange)?.rule.servesModels(exchange) === true,
     };
     this.#listeners.set(key, placed);
     let bound = this.#binds.get(bind);
@@ -141,14 +143,19 @@ export class ListenerTable {
       chain: middlewares,
       captureBytes,
       end: (exchange, run) => {
-        const found = router.find(hostOf(exchange.host), pathOf(exchange.target), exchange);
+        const found = findRoute(router, exchange);
         if (found === undefined) throw new ProxyError("route_not_found");
         const { rule, match } = found;
         exchange.route = rule.info;
+        exchange.destination = rule;
         exchange.backendTimeoutMs = rule.backendTimeoutMs;
         exchange.matchedPath = match.path;
         return run.enter(rule.stage);
       },
     };
   }
+}
+
+function findRoute(router: ListenerRouter<BoundRule>, exchange: HttpExchange): Candidate<BoundRule> | undefined {
+  return router.find(hostOf(exchange.host), pathOf(exchange.target), exchange);
 }

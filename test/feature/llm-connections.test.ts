@@ -7,6 +7,7 @@ import { startSocket } from "../support/grpc.ts";
 import { call, type Answer } from "../support/http.ts";
 import { startHttp2Upstream } from "../support/http2-upstream.ts";
 import { gatewayRef, policy } from "../support/policy-places.ts";
+import { errorMessageOf } from "../support/practice.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 import { keepaliveOptions } from "../support/socket-options.ts";
 
@@ -45,9 +46,9 @@ prove(
     const silent = await startSocket(context);
     const tls = "tls: {insecureSkipVerify: All}";
     const slow = await serve(context, { port: silent, block: `tcp: {connectTimeout: 200ms}, ${tls}` });
-    assert.equal((await chat(slow)).body, "upstream call timeout");
+    assert.equal(errorMessageOf(await chat(slow)), "upstream call timeout");
     const mute = await serve(context, { port: silent, block: "http: {requestTimeout: 200ms}" });
-    assert.equal((await chat(mute)).body, "upstream call timeout");
+    assert.equal(errorMessageOf(await chat(mute)), "upstream call timeout");
   },
 );
 

@@ -5,7 +5,7 @@ import { createServer, request, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { documents, GATEWAY, route, routePolicy, startGateway, type TestGateway } from "../support/gateway.ts";
 import { type Answer, call } from "../support/http.ts";
-import { practiceBackend, startPractice } from "../support/practice.ts";
+import { errorMessageOf, practiceBackend, startPractice } from "../support/practice.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 
 const LOCAL = "GwPolicy spec.traffic.rateLimit.local[]";
@@ -40,7 +40,7 @@ for (const key of ["llma", "llme"] as const)
         assert.equal((await chat(gateway, { stream })).status, 200);
         const refused = await chat(gateway, { stream });
         assert.equal(refused.status, 429);
-        assert.equal(refused.body, "rate limit exceeded");
+        assert.equal(errorMessageOf(refused), "rate limit exceeded");
         assert.equal(refused.headers["x-ratelimit-remaining"], "0");
         assert.equal(provider.served(), 2);
       },

@@ -1,5 +1,6 @@
 /** A model provider on loopback and the GwBackend `ai` that leads to it. */
 import { startPracticeProvider, type PracticeProvider } from "../../examples/practice-provider/practice-provider.ts";
+import type { Answer } from "./http.ts";
 import type { ProofContext } from "./prove.ts";
 
 /** The one key that the provider takes. */
@@ -9,6 +10,11 @@ export async function startPractice(context: Pick<ProofContext, "after">): Promi
   const provider = await startPracticeProvider({ port: 0, keys: [PROVIDER_KEY] });
   context.after(() => provider.stop());
   return provider;
+}
+
+/** The message of an error in the format of a client of models. */
+export function errorMessageOf({ body }: Pick<Answer, "body">): string {
+  return (JSON.parse(body) as { error: { message: string } }).error.message;
 }
 
 /** @param format which vendor's @param key what the gateway presents */

@@ -1,6 +1,6 @@
 /**
- * The end of the pipeline for AI backends. In: an exchange with a chat completions request. Out: a reply in the same
- * format, whatever the chosen provider speaks; token budgets charged; the `llm` root filled. Retries are not made here.
+ * The end of the pipeline for AI backends. In: an exchange with a request in a client format. Out: a reply in the same
+ * format, or an error where that format is not served yet; whatever the chosen provider speaks; token budgets charged; the `llm` root filled. Retries are not made here.
  */
 import type { AiBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { SessionKey } from "../backends/affinity.ts";
@@ -12,12 +12,15 @@ import type { Upstream, UpstreamRequest } from "../backends/upstream.ts";
 import { fixedVersion } from "../backends/version.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
+import { pathOf } from "../pipeline/roots.ts";
 import type { OutboundSpan } from "../reports/outbound-span.ts";
 import type { RequestTrace } from "../reports/request-trace.ts";
 import { readAnswer, type AnswerContext } from "./answer.ts";
 import { compileEndpoint, type Endpoint } from "./endpoint.ts";
+import type { ClientFormat } from "./client-formats/client-format.ts";
+import { clientFormatOf } from "./client-formats/index.ts";
 import { completions } from "./formats/completions.ts";
-import type { LlmRequest } from "./formats/format.ts";
+import type { Format, LlmRequest } from "./formats/format.ts";
 import type { JsonObject } from "./json.ts";
 import { changedSource, readRequest } from "./request.ts";
 import { ProviderGroups } from "./select.ts";
@@ -33,6 +36,7 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
   const session = sessionAffinity === undefined ? undefined : new SessionKey(sessionAffinity, deps.expression);
   return async function llm(exchange) {
     if (exchange.connect) throw new ProxyError("backend_unfit", { detail: "CONNECT to a model" });
+    const format = requireServed(clientFormatOf(pathOf(exchange.target)), exchange);
     const { tried } = exchange;
     const affinity = session === undefined ? undefined : await session.of(exchange);
     const endpoint = groups.select(deps, { affinity, tried });
@@ -44,7 +48,7 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
     const { transformation } = endpoint;
     const out = transformation === undefined ? undefined : await transformation.outgoing(exchange, endpoint.auth);
     const source = out === undefined ? exchange : changedSource(exchange, out);
-    const request = completions.parse(await readRequest(source));
+    const request = format.parse(await readRequest(source));
     const model = node.model === "" ? request.model : node.model;
     if (model === undefined || model === "")
       throw new ProxyError("llm_model_missing", {
@@ -57,6 +61,16 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
     const context = { ...wire, ledger, limitBytes: exchange.responseLimitBytes };
     return send({ endpoint, out, body, context, model }, exchange, deps.upstream);
   };
+}
+
+/** @throws ProxyError llm_upgrade_unsupported, llm_format_unserved */
+function requireServed({ name, format }: ClientFormat, { upgrade }: Exchange): Format {
+  if (format !== undefined) return format;
+  // Clients of Responses over a websocket fall back to HTTP at once on 426, and on nothing else.
+  if (name === "Responses" && upgrade !== undefined) throw new ProxyError("llm_upgrade_unsupported");
+  throw new ProxyError("llm_format_unserved", {
+    text: `failed to process LLM request: ${name} requests are not served yet`,
+  });
 }
 
 /** What is sent where, and how its answer is read. */

@@ -1,9 +1,10 @@
 /** Reads the request body of an LLM call: bounded, unpacked, and a JSON object or nothing. */
 import type { Outgoing } from "../backends/transformation.ts";
-import { ProxyError } from "../errors.ts";
+import { PROXY_ERRORS, ProxyError } from "../errors.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
 import { codingOf, unpack } from "./content-coding.ts";
 import { JsonError, objectOf, parseJson, type JsonObject } from "./json.ts";
+import { invalidRequest } from "./request-fields.ts";
 
 /** A request as it arrived, or as it was changed since. */
 export type RequestSource = Pick<Exchange, "requestHeaders" | "requestLimitBytes" | "bufferRequestBody">;
@@ -33,15 +34,15 @@ export async function readRequest(source: RequestSource): Promise<JsonObject> {
   if (coding === undefined) throw new ProxyError("encoding_unsupported");
   const { requestLimitBytes: limitBytes } = source;
   const packed = await source.bufferRequestBody(limitBytes);
-  if (packed === undefined) throw new ProxyError("body_too_large");
+  if (packed === undefined) throw tooLarge(limitBytes);
   let bytes: Buffer | undefined = packed;
   if (coding !== null) {
     try {
       bytes = await unpack(packed, coding, limitBytes);
     } catch (cause) {
-      throw invalid("the body is not in the coding that Content-Encoding names", cause);
+      throw invalidRequest("the body is not in the coding that Content-Encoding names", cause);
     }
-    if (bytes === undefined) throw new ProxyError("body_too_large");
+    if (bytes === undefined) throw tooLarge(limitBytes);
   }
   return readObject(bytes);
 }
@@ -49,14 +50,16 @@ export async function readRequest(source: RequestSource): Promise<JsonObject> {
 function readObject(bytes: Buffer): JsonObject {
   try {
     const body = objectOf(parseJson(bytes));
-    if (body === undefined) throw invalid("the body must be a JSON object");
+    if (body === undefined) throw invalidRequest("the body must be a JSON object");
     return body;
   } catch (error) {
-    if (error instanceof JsonError) throw invalid(`the body is ${error.message}`, error);
+    if (error instanceof JsonError) throw invalidRequest(`the body is ${error.message}`, error);
     throw error;
   }
 }
 
-function invalid(reason: string, cause?: unknown): ProxyError {
-  return new ProxyError("llm_request_invalid", { text: `failed to process LLM request: ${reason}`, cause });
+/** Agents send bodies of megabytes: the text names the limit, so that an operator knows which setting to raise. */
+function tooLarge(limitBytes: number): ProxyError {
+  const { text } = PROXY_ERRORS.body_too_large;
+  return new ProxyError("body_too_large", { text: `${text}: the limit is ${limitBytes} bytes` });
 }

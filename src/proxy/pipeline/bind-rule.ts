@@ -9,9 +9,10 @@ import { compose, type InlineFilters } from "./compose.ts";
 import type { CompiledFilters } from "./filters.ts";
 import { Mirror, startMirrors } from "./mirror.ts";
 import type { CompiledPolicy, PolicySet } from "./policy-set.ts";
+import type { RequestDestination } from "./http-exchange.ts";
 import type { Stage, StageEnd } from "./run.ts";
 
-export interface BoundRule {
+export interface BoundRule extends RequestDestination {
   readonly info: CompiledRule["info"];
   readonly stage: Stage;
   readonly backendTimeoutMs: number | undefined;
@@ -32,7 +33,10 @@ export function bindRule(rule: CompiledRule, place: RulePlace): BoundRule {
   const chain = compose(place.policies, place.levels, false, inlineOf(filters, place, message));
   const slots: BackendSlot[] = [];
   const end = endOf(rule, place, slots);
+  const keys = new Set(rule.backends.map(({ message: { backend } }) => backend));
   return {
+    // Asked for each error and not kept: a backend that changes its kind is swapped inside its slot.
+    servesModels: () => slots.some(({ backendKey, info }) => info.type === "ai" && keys.has(backendKey)),
     info,
     stage: { chain: chain.middlewares, end, captureBytes: chain.captureBytes },
     backendTimeoutMs: positive(message.backendRequestTimeoutMs),

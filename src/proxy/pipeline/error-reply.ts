@@ -1,15 +1,29 @@
-/** The answer that an error becomes (errors.ts): text for everyone, trailers-only status for gRPC clients. */
+/**
+ * The answer that an error becomes (errors.ts): trailers-only status for gRPC clients, the format of the client on routes to
+ * models, text for everyone else.
+ */
 import { HeaderList } from "../../lib/header-list.ts";
 import { PROXY_ERRORS, ProxyError } from "../errors.ts";
 import type { Reply } from "./exchange.ts";
 import { isGrpc } from "./grpc.ts";
+import { printClientError } from "../llm/client-formats/error-answer.ts";
+import { pathOf } from "./roots.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 
 /** Never throws: what is not a ProxyError is an internal one, and its text stays in the log. */
 export function errorReply(exchange: HttpExchange, thrown: unknown): Reply {
   const error = thrown instanceof ProxyError ? thrown : new ProxyError("internal", { cause: thrown });
   exchange.error = error;
-  return printError(error, !exchange.connect && isGrpc(exchange.requestHeaders));
+  if (exchange.connect) return printError(error, false);
+  const grpc = isGrpc(exchange.requestHeaders);
+  if (grpc || !isOfModels(exchange)) return printError(error, grpc);
+  return { ...printClientError(error, pathOf(exchange.target), exchange.requestLimitBytes), upstream: false };
+}
+
+/** The backend decides once it is chosen; before that the rule does, or the one that the listener would choose. */
+function isOfModels(exchange: HttpExchange): boolean {
+  const { backend, destination } = exchange;
+  return backend === undefined ? destination?.servesModels(exchange) === true : backend.type === "ai";
 }
 
 export function printError(error: ProxyError, grpc: boolean): Reply {

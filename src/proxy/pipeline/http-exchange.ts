@@ -48,6 +48,12 @@ export interface DeadlineWatcher {
   onDeadline(): void;
 }
 
+/** Where a request is bound for: its listener until a rule is chosen, then the rule. */
+export interface RequestDestination {
+  /** Whether one of the backends there is a provider of models: its clients read errors in a format of their own. */
+  servesModels(exchange: HttpExchange): boolean;
+}
+
 type ListenerInfo = Exchange["listener"];
 type RouteInfo = NonNullable<Exchange["route"]>;
 
@@ -78,6 +84,8 @@ export class HttpExchange implements Exchange {
   trace: RequestTrace | undefined = undefined;
   route: RouteInfo | undefined = undefined;
   backend: Exchange["backend"] = undefined;
+  /** undefined until a listener is found. */
+  destination: RequestDestination | undefined = undefined;
   /** "address:port" that was called. */
   endpoint: string | undefined = undefined;
   requestLimitBytes: number = BODY_LIMIT_BYTES;

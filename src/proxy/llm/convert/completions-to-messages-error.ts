@@ -1,4 +1,5 @@
 /** Error answers of a messages provider as chat completions clients read them. The kind of error is kept. */
+import { errorObject } from "../client-formats/completions-error.ts";
 import { objectOf, parseObject, stringOf, type JsonObject } from "../json.ts";
 
 export function convertError(body: Buffer, status: number): JsonObject {
@@ -8,10 +9,6 @@ export function convertError(body: Buffer, status: number): JsonObject {
     stringOf(error?.["message"]) ?? (text === "" ? `the provider answered ${status}` : text),
     stringOf(error?.["type"]) ?? typeByStatus(status),
   );
-}
-
-export function errorObject(message: string, type: string): JsonObject {
-  return { error: { message, type, param: null, code: null } };
 }
 
 function typeByStatus(status: number): string {

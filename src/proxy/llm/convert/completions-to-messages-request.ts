@@ -1,6 +1,17 @@
 /** A chat completions request as a messages request. */
-import { ProxyError } from "../../errors.ts";
-import { countOf, listOf, objectOf, stringOf, type Json, type JsonObject } from "../json.ts";
+import type { Json, JsonObject } from "../json.ts";
+import {
+  invalidRequest,
+  readBoolean,
+  readCount,
+  readNumber,
+  readObject,
+  readObjects,
+  readText,
+  requireList,
+  requireObject,
+  requireText,
+} from "../request-fields.ts";
 import { convertTurns } from "./completions-to-messages-turns.ts";
 
 const DEFAULT_MAX_TOKENS = 4096;
@@ -23,62 +34,88 @@ const EXPRESSED: ReadonlySet<string> = new Set(
 );
 
 export function convertRequest(body: JsonObject): { body: JsonObject; dropped: string[] } {
-  const choices = countOf(body["n"]);
-  if (choices !== undefined && choices > 1) throw invalid("n greater than 1 cannot be translated for this provider");
-  const maxTokens = countOf(body["max_completion_tokens"]) ?? countOf(body["max_tokens"]) ?? DEFAULT_MAX_TOKENS;
-  const { system, messages } = convertTurns(listOf(body["messages"]));
+  if ((readCount(body["n"], "n") ?? 1) > 1)
+    throw invalidRequest("n greater than 1 cannot be translated for this provider");
+  const olderLimit = readCount(body["max_tokens"], "max_tokens");
+  const maxTokens =
+    readCount(body["max_completion_tokens"], "max_completion_tokens") ?? olderLimit ?? DEFAULT_MAX_TOKENS;
+  const turns = requireList(body["messages"], "messages");
+  if (turns.length === 0) throw invalidRequest("messages must not be empty");
+  const { system, messages, unreadable } = convertTurns(turns);
   const result: JsonObject = { model: body["model"], max_tokens: maxTokens, messages };
   if (system !== "") result["system"] = system;
-  for (const name of ["temperature", "top_p", "stream"] as const)
-    if (body[name] !== undefined && body[name] !== null) result[name] = body[name];
+  for (const name of ["temperature", "top_p"] as const) {
+    const value = readNumber(body[name], name);
+    if (value !== undefined) result[name] = value;
+  }
+  const stream = readBoolean(body["stream"], "stream");
+  if (stream !== undefined) result["stream"] = stream;
   const stop = stopSequences(body["stop"]);
   if (stop.length > 0) result["stop_sequences"] = stop;
-  const user = stringOf(body["user"]);
+  const user = readText(body["user"], "user");
   if (user !== undefined) result["metadata"] = { user_id: user };
   addTools(body, result);
   addThinking(body, result, maxTokens);
-  addResponseFormat(objectOf(body["response_format"]), result);
+  addResponseFormat(readObject(body["response_format"], "response_format"), result);
   const dropped = Object.keys(body).filter((name) => !EXPRESSED.has(name) && body[name] !== null);
-  return { body: result, dropped };
+  return { body: result, dropped: [...dropped, ...unreadable] };
 }
 
 function stopSequences(stop: Json | undefined): string[] {
-  return (Array.isArray(stop) ? stop : [stop]).filter((text) => typeof text === "string" && text !== "") as string[];
+  if (stop === undefined || stop === null) return [];
+  const texts = Array.isArray(stop)
+    ? stop.map((text, at) => requireText(text, `stop[${at}]`))
+    : [readText(stop, "stop") ?? ""];
+  return texts.filter((text) => text !== "");
 }
 
 function addTools(body: JsonObject, result: JsonObject): void {
-  const tools = listOf(body["tools"]).flatMap(convertTool);
+  const tools = readObjects(body["tools"], "tools").flatMap(convertTool);
+  const isSingle = readBoolean(body["parallel_tool_calls"], "parallel_tool_calls") === false;
+  const choice = convertToolChoice(body["tool_choice"]);
   // A choice without tools is refused by messages providers.
   if (tools.length === 0) return;
   result["tools"] = tools;
-  const choice = convertToolChoice(body["tool_choice"]);
-  const single = body["parallel_tool_calls"] === false && choice?.["type"] !== "none";
-  if (single) result["tool_choice"] = { ...(choice ?? { type: "auto" }), disable_parallel_tool_use: true };
+  if (isSingle && choice?.["type"] !== "none")
+    result["tool_choice"] = { ...(choice ?? { type: "auto" }), disable_parallel_tool_use: true };
   else if (choice !== undefined) result["tool_choice"] = choice;
 }
 
-function convertTool(item: Json): JsonObject[] {
-  const tool = objectOf(item);
-  const made = objectOf(tool?.["function"]);
-  const name = stringOf(made?.["name"]);
-  if (tool?.["type"] !== "function" || made === undefined || name === undefined) return [];
-  const description = stringOf(made["description"]);
-  const schema = objectOf(made["parameters"]) ?? { type: "object", properties: {} };
+/** Tools of other types than functions are dropped. */
+function convertTool(tool: JsonObject, at: number): JsonObject[] {
+  const path = `tools[${at}]`;
+  if (requireText(tool["type"], `${path}.type`) !== "function") return [];
+  const made = requireObject(tool["function"], `${path}.function`);
+  const name = requireText(made["name"], `${path}.function.name`);
+  const description = readText(made["description"], `${path}.function.description`);
+  const schema = readObject(made["parameters"], `${path}.function.parameters`) ?? { type: "object", properties: {} };
   return [{ name, ...(description === undefined ? {} : { description }), input_schema: schema }];
 }
 
+const CHOICES: ReadonlyMap<string, string> = new Map([
+  ["auto", "auto"],
+  ["required", "any"],
+  ["none", "none"],
+]);
+
 function convertToolChoice(choice: Json | undefined): JsonObject | undefined {
-  if (choice === "auto") return { type: "auto" };
-  if (choice === "required") return { type: "any" };
-  if (choice === "none") return { type: "none" };
-  const name = stringOf(objectOf(objectOf(choice)?.["function"])?.["name"]);
-  return name === undefined ? undefined : { type: "tool", name };
+  if (choice === undefined || choice === null) return undefined;
+  if (typeof choice === "string") {
+    const type = CHOICES.get(choice);
+    if (type === undefined) throw invalidRequest("tool_choice must be auto, required, none or an object");
+    return { type };
+  }
+  const chosen = readObject(choice, "tool_choice");
+  // Kinds of choices other than a function have no counterpart.
+  if (chosen?.["type"] !== "function" && chosen?.["function"] === undefined) return undefined;
+  const made = requireObject(chosen["function"], "tool_choice.function");
+  return { type: "tool", name: requireText(made["name"], "tool_choice.function.name") };
 }
 
 function addThinking(body: JsonObject, result: JsonObject, maxTokens: number): void {
-  const effort = stringOf(body["reasoning_effort"]) ?? "";
+  const effort = readText(body["reasoning_effort"], "reasoning_effort") ?? "";
   const asked =
-    countOf(body["thinking_budget_tokens"]) ??
+    readCount(body["thinking_budget_tokens"], "thinking_budget_tokens") ??
     (Object.hasOwn(EFFORT_TOKENS, effort) ? EFFORT_TOKENS[effort] : undefined);
   if (asked === undefined || asked < MIN_THINKING_TOKENS || maxTokens <= MIN_THINKING_TOKENS) return;
   result["thinking"] = { type: "enabled", budget_tokens: Math.min(asked, maxTokens - 1) };
@@ -86,11 +123,10 @@ function addThinking(body: JsonObject, result: JsonObject, maxTokens: number): v
 
 function addResponseFormat(format: JsonObject | undefined, result: JsonObject): void {
   let schema: Json | undefined;
-  if (format?.["type"] === "json_schema") schema = objectOf(format["json_schema"])?.["schema"];
-  else if (format?.["type"] === "json_object") schema = { type: "object", additionalProperties: true };
+  const type = readText(format?.["type"], "response_format.type");
+  if (type === "json_schema") {
+    const described = requireObject(format?.["json_schema"], "response_format.json_schema");
+    schema = readObject(described["schema"], "response_format.json_schema.schema");
+  } else if (type === "json_object") schema = { type: "object", additionalProperties: true };
   if (schema !== undefined) result["output_config"] = { format: { type: "json_schema", schema } };
-}
-
-function invalid(reason: string): ProxyError {
-  return new ProxyError("llm_request_invalid", { text: `failed to process LLM request: ${reason}` });
 }

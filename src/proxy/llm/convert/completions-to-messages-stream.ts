@@ -1,6 +1,6 @@
 /** A messages event stream as chat completion chunks. Signatures, citations and pings have no counterpart. */
 import { countOf, objectOf, stringOf, type Json, type JsonObject } from "../json.ts";
-import { errorObject } from "./completions-to-messages-error.ts";
+import { errorObject } from "../client-formats/completions-error.ts";
 import { convertUsage, finishReason, isToolUse } from "./completions-to-messages-response.ts";
 import type { StreamConverter } from "./converter.ts";
 

@@ -2,17 +2,25 @@
  * The conversation of a chat completions request as system text and alternating turns. Neighbours of one role become
  * one turn: the results of several tool calls have to arrive together, in a single user turn.
  */
-import { ProxyError } from "../../errors.ts";
-import { listOf, objectOf, parseObject, stringOf, type Json, type JsonObject } from "../json.ts";
+import { parseObject, type Json, type JsonObject } from "../json.ts";
+import { invalidRequest, readObjects, readText, requireObject, requireText } from "../request-fields.ts";
 
 interface Turn {
   readonly role: "user" | "assistant";
   readonly content: JsonObject[];
 }
 
+export interface Conversation {
+  readonly system: string;
+  readonly messages: JsonObject[];
+  /** Paths of arguments that are not a JSON object, which the provider gets an empty one for. */
+  readonly unreadable: readonly string[];
+}
+
 /** @throws ProxyError llm_request_invalid */
-export function convertTurns(messages: readonly Json[]): { system: string; messages: JsonObject[] } {
+export function convertTurns(messages: readonly Json[]): Conversation {
   const system: string[] = [];
+  const unreadable: string[] = [];
   const turns: Turn[] = [];
   const add = (role: Turn["role"], blocks: JsonObject[]): void => {
     if (blocks.length === 0) return;
@@ -20,31 +28,33 @@ export function convertTurns(messages: readonly Json[]): { system: string; messa
     if (last?.role === role) last.content.push(...blocks);
     else turns.push({ role, content: blocks });
   };
-  for (const item of messages) {
-    const message = objectOf(item);
-    if (message === undefined) throw invalid("every message must be an object");
-    switch (message["role"]) {
+  messages.forEach((item, at) => {
+    const path = `messages[${at}]`;
+    const message = requireObject(item, path);
+    const { content } = message;
+    const role = requireText(message["role"], `${path}.role`);
+    switch (role) {
       case "system":
       case "developer":
-        system.push(...texts(message["content"]).filter((text) => text.trim() !== ""));
+        system.push(...texts(requireContent(content, path), path).filter((text) => text.trim() !== ""));
         break;
       case "user":
-        add("user", userBlocks(message["content"]));
+        add("user", userBlocks(requireContent(content, path), path));
         break;
       case "assistant":
-        add("assistant", assistantBlocks(message));
+        add("assistant", assistantBlocks(message, path, unreadable));
         break;
       case "tool":
-        add("user", [toolResult(message)]);
+        add("user", [toolResult(message, path)]);
         break;
       case "function":
-        add("user", texts(message["content"]).flatMap(textBlock));
+        add("user", texts(content, path).flatMap(textBlock));
         break;
       default:
-        throw invalid("a message has an unknown role");
+        throw invalidRequest(`${path}.role must be system, developer, user, assistant, tool or function`);
     }
-  }
-  return { system: system.join("\n"), messages: turns.map(({ role, content }) => ({ role, content })) };
+  });
+  return { system: system.join("\n"), messages: turns.map(({ role, content }) => ({ role, content })), unreadable };
 }
 
 /** Messages providers refuse empty text. */
@@ -52,75 +62,99 @@ function textBlock(text: string): JsonObject[] {
   return text === "" ? [] : [{ type: "text", text }];
 }
 
-function texts(content: Json | undefined): string[] {
-  if (typeof content === "string") return [content];
-  return listOf(content).flatMap((item) => {
-    const part = objectOf(item);
-    const text = part?.["type"] === "text" ? stringOf(part["text"]) : undefined;
-    return text === undefined ? [] : [text];
+/** Without it a message would vanish in silence. */
+function requireContent(content: Json | undefined, path: string): Json {
+  if (content === undefined || content === null) throw invalidRequest(`${path}.content must be ${CONTENT}`);
+  return content;
+}
+
+const CONTENT = "a string or a list of parts";
+
+interface Part {
+  readonly type: string;
+  readonly part: JsonObject;
+  readonly path: string;
+}
+
+/** @returns the one text, or the parts; no parts for what is absent */
+function readContent(content: Json | undefined, path: string): string | Part[] {
+  if (typeof content === "string") return content;
+  if (content === undefined || content === null) return [];
+  if (!Array.isArray(content)) throw invalidRequest(`${path}.content must be ${CONTENT}`);
+  return readObjects(content, `${path}.content`).map((part, at) => {
+    const place = `${path}.content[${at}]`;
+    return { type: requireText(part["type"], `${place}.type`), part, path: place };
   });
 }
 
-function userBlocks(content: Json | undefined): JsonObject[] {
-  if (typeof content === "string") return textBlock(content);
-  return listOf(content).flatMap((item) => {
-    const part = objectOf(item) ?? {};
-    if (part["type"] === "text") return textBlock(stringOf(part["text"]) ?? "");
-    return part["type"] === "image_url" ? [image(part)] : [];
+function texts(content: Json | undefined, path: string): string[] {
+  const parts = readContent(content, path);
+  if (typeof parts === "string") return [parts];
+  return parts.flatMap(({ type, part, path: place }) =>
+    type === "text" ? [requireText(part["text"], `${place}.text`)] : [],
+  );
+}
+
+function userBlocks(content: Json | undefined, path: string): JsonObject[] {
+  const parts = readContent(content, path);
+  if (typeof parts === "string") return textBlock(parts);
+  return parts.flatMap((each) => {
+    if (each.type === "text") return textBlock(requireText(each.part["text"], `${each.path}.text`));
+    return each.type === "image_url" ? [image(each)] : [];
   });
 }
 
-function image(part: JsonObject): JsonObject {
-  const url = stringOf(objectOf(part["image_url"])?.["url"]) ?? stringOf(part["image_url"]);
-  if (url === undefined) throw invalid("an image has no url");
+function image({ part, path }: Part): JsonObject {
+  const place = `${path}.image_url`;
+  const { image_url: given } = part;
+  const url = typeof given === "string" ? given : requireText(requireObject(given, place)["url"], `${place}.url`);
   if (!/^data:/i.test(url)) return { type: "image", source: { type: "url", url } };
   const comma = url.indexOf(",");
   const head = /^data:([^;,]+)(?:;[^;,]+)*;base64$/i.exec(url.slice(0, Math.max(comma, 0)));
-  if (head === null) throw invalid("a data url of an image must be base64 with a media type");
+  if (head === null) throw invalidRequest(`${place}.url must be base64 with a media type where it is a data URL`);
   return {
     type: "image",
     source: { type: "base64", media_type: (head[1] as string).toLowerCase(), data: url.slice(comma + 1) },
   };
 }
 
-function assistantBlocks(message: JsonObject): JsonObject[] {
-  const blocks = assistantTexts(message["content"]).flatMap(textBlock);
-  blocks.push(...textBlock(stringOf(message["refusal"]) ?? ""));
-  for (const item of listOf(message["tool_calls"])) {
-    const call = objectOf(item);
-    const made = objectOf(call?.["function"]);
-    const id = stringOf(call?.["id"]);
-    const name = stringOf(made?.["name"]);
-    if (id === undefined || name === undefined) throw invalid("a tool call needs an id and a function with a name");
-    blocks.push({ type: "tool_use", id, name, input: toolInput(stringOf(made?.["arguments"]) ?? "") });
-  }
+/** @param unreadable gets the paths of what it is named for */
+function assistantBlocks(message: JsonObject, path: string, unreadable: string[]): JsonObject[] {
+  const blocks = assistantTexts(message["content"], path).flatMap(textBlock);
+  blocks.push(...textBlock(readText(message["refusal"], `${path}.refusal`) ?? ""));
+  readObjects(message["tool_calls"], `${path}.tool_calls`).forEach((call, at) => {
+    const place = `${path}.tool_calls[${at}]`;
+    const id = requireText(call["id"], `${place}.id`);
+    const made = requireObject(call["function"], `${place}.function`);
+    const name = requireText(made["name"], `${place}.function.name`);
+    const text = readText(made["arguments"], `${place}.function.arguments`) ?? "";
+    const input = toolInput(text);
+    if (input === undefined) unreadable.push(`${place}.function.arguments`);
+    blocks.push({ type: "tool_use", id, name, input: input ?? {} });
+  });
   return blocks;
 }
 
-function assistantTexts(content: Json | undefined): string[] {
-  if (typeof content === "string") return [content];
-  return listOf(content).flatMap((item) => {
-    const part = objectOf(item);
-    const text = stringOf(part?.["text"]) ?? stringOf(part?.["refusal"]);
-    return text === undefined ? [] : [text];
+function assistantTexts(content: Json | undefined, path: string): string[] {
+  const parts = readContent(content, path);
+  if (typeof parts === "string") return [parts];
+  return parts.flatMap(({ type, part, path: place }) => {
+    if (type !== "text" && type !== "refusal") return [];
+    return [requireText(part[type], `${place}.${type}`)];
   });
 }
 
-function toolInput(text: string): Json {
-  return text.trim() === "" ? {} : (parseObject(Buffer.from(text)) ?? text);
+/** @returns undefined for what is not a JSON object */
+function toolInput(text: string): JsonObject | undefined {
+  return text.trim() === "" ? {} : parseObject(Buffer.from(text));
 }
 
-function toolResult(message: JsonObject): JsonObject {
-  const id = stringOf(message["tool_call_id"]);
-  if (id === undefined) throw invalid("a tool message needs a tool_call_id");
+function toolResult(message: JsonObject, path: string): JsonObject {
+  const id = requireText(message["tool_call_id"], `${path}.tool_call_id`);
   const { content } = message;
   return {
     type: "tool_result",
     tool_use_id: id,
-    content: typeof content === "string" ? content : userBlocks(content),
+    content: typeof content === "string" ? content : userBlocks(content, path),
   };
-}
-
-function invalid(reason: string): ProxyError {
-  return new ProxyError("llm_request_invalid", { text: `failed to process LLM request: ${reason}` });
 }

@@ -1,6 +1,15 @@
 /** OpenAI chat completions: `choices`, `usage.prompt_tokens`, streams of `chat.completion.chunk`. */
 import { ProxyError } from "../../errors.ts";
-import { countOf, objectOf, stringOf, type JsonObject } from "../json.ts";
+import { countOf, objectOf, stringOf, type Json, type JsonObject } from "../json.ts";
+import {
+  invalidRequest,
+  readBoolean,
+  readObject,
+  readObjects,
+  requireList,
+  requireObject,
+  requireText,
+} from "../request-fields.ts";
 import type { Facts, Usage } from "../usage.ts";
 import type { Format } from "./format.ts";
 
@@ -8,12 +17,10 @@ export const completions: Format = {
   name: "Completions",
 
   parse(body) {
-    const { model, messages, stream } = body;
-    if (!Array.isArray(messages)) throw invalid("messages must be a list");
-    if (model !== undefined && model !== null && typeof model !== "string") throw invalid("model must be a string");
-    if (stream !== undefined && stream !== null && typeof stream !== "boolean")
-      throw invalid("stream must be a boolean");
-    return { body, model: stringOf(model), streaming: stream === true };
+    requireList(body["messages"], "messages").forEach(checkMessage);
+    readObjects(body["tools"], "tools");
+    readObject(body["stream_options"], "stream_options");
+    return { body, model: readModel(body["model"]), streaming: readBoolean(body["stream"], "stream") === true };
   },
 
   // Always printed anew: with a repeated key the upstream could otherwise read another value than the one decided on.
@@ -27,6 +34,30 @@ export const completions: Format = {
 
   stream: learn,
 };
+
+/** What every provider's converter, and every guard, relies on; the rest is left to the provider or its converter. */
+function checkMessage(item: Json, at: number): void {
+  const path = `messages[${at}]`;
+  const message = requireObject(item, path);
+  requireText(message["role"], `${path}.role`);
+  const { content } = message;
+  if (Array.isArray(content)) readObjects(content, `${path}.content`);
+  else if (content !== undefined && content !== null && typeof content !== "string")
+    throw invalidRequest(`${path}.content must be a string or a list of parts`);
+  readObjects(message["tool_calls"], `${path}.tool_calls`);
+}
+
+/** Control characters have no place in a name that goes into logs, labels and paths. */
+const UNSAFE = /\p{Cc}/u;
+
+function readModel(model: Json | undefined): string | undefined {
+  if (model === undefined || model === null) return undefined;
+  if (typeof model !== "string" || UNSAFE.test(model) || !model.isWellFormed())
+    throw new ProxyError("llm_model_invalid", {
+      text: `failed to process LLM request: model must be a string${typeof model === "string" ? " without control characters" : ""}`,
+    });
+  return model;
+}
 
 function learn(answer: JsonObject, facts: Facts): boolean {
   const model = stringOf(answer["model"]);
@@ -56,8 +87,4 @@ function usageOf(reported: JsonObject | undefined): Usage | undefined {
   if (input !== undefined) usage.providerInputTokens = input;
   if (total !== undefined) usage.providerTotalTokens = total;
   return usage;
-}
-
-function invalid(reason: string): ProxyError {
-  return new ProxyError("llm_request_invalid", { text: `failed to process LLM request: ${reason}` });
 }

@@ -1,6 +1,6 @@
 /** Anthropic messages: content blocks, usage without cached tokens, streams that open with `message_start`. */
-import { ProxyError } from "../../errors.ts";
 import { countOf, objectOf, stringOf, type JsonObject } from "../json.ts";
+import { readBoolean, readText, requireList } from "../request-fields.ts";
 import type { Facts } from "../usage.ts";
 import type { Format } from "./format.ts";
 
@@ -8,10 +8,8 @@ export const messages: Format = {
   name: "Messages",
 
   parse(body) {
-    const { model, messages: turns, stream } = body;
-    if (!Array.isArray(turns))
-      throw new ProxyError("llm_request_invalid", { text: "failed to process LLM request: messages must be a list" });
-    return { body, model: stringOf(model), streaming: stream === true };
+    requireList(body["messages"], "messages");
+    return { body, model: readText(body["model"], "model"), streaming: readBoolean(body["stream"], "stream") === true };
   },
 
   print: (body) => Buffer.from(JSON.stringify(body)),

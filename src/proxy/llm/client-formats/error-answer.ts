@@ -1,0 +1,36 @@
+/** Errors of the gateway itself on routes to models, in the format of the client that called (used by pipeline/error-reply.ts). */
+import { STATUS_CODES } from "node:http";
+import { HeaderList } from "../../../lib/header-list.ts";
+import type { ProxyError, ProxyErrorCode } from "../../errors.ts";
+import { clientFormatOf } from "./index.ts";
+
+/** Codes that programs compare, by what went wrong. */
+const CODES: Readonly<Partial<Record<ProxyErrorCode, string>>> = {
+  llm_request_invalid: "invalid_request_body",
+  llm_model_missing: "missing_model",
+  llm_model_invalid: "invalid_model",
+  body_too_large: "request_body_too_large",
+};
+
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly headers: HeaderList;
+  readonly body: Buffer;
+}
+
+/** @param path of the request, without its query @param limitBytes of the request body, which a 413 without words names */
+export function printClientError(error: ProxyError, path: string, limitBytes: number): ErrorAnswer {
+  const { status, code } = error;
+  const message = error.text === "" ? reasonPhrase(error, limitBytes) : error.text;
+  const body = clientFormatOf(path).printError({ status, message, code: CODES[code] ?? null });
+  return {
+    status,
+    headers: new HeaderList(["content-type", "application/json"]),
+    body: Buffer.from(JSON.stringify(body)),
+  };
+}
+
+function reasonPhrase({ status, code }: ProxyError, limitBytes: number): string {
+  const phrase = STATUS_CODES[status] ?? "Error";
+  return code === "body_too_large" ? `${phrase}: the limit is ${limitBytes} bytes` : phrase;
+}

@@ -1,0 +1,43 @@
+/** THE table of formats that LLM clients speak, told apart by the path they call. The handler and every error answer read it. */
+import { completions } from "../formats/completions.ts";
+import type { ClientFormat, ErrorPrinter } from "./client-format.ts";
+import { printCompletionsError } from "./completions-error.ts";
+import { printGeminiError } from "./gemini-error.ts";
+import { printMessagesError } from "./messages-error.ts";
+
+const COMPLETIONS: ClientFormat = {
+  name: "Completions",
+  path: /\/chat\/completions\/*$/,
+  printError: printCompletionsError,
+  format: completions,
+};
+
+/** A format that clients are known to call and that no request is served in yet. */
+function unserved(name: string, path: RegExp, printError: ErrorPrinter): ClientFormat {
+  return { name, path, printError, format: undefined };
+}
+
+/** The first row whose path matches counts, so a longer path stands before a shorter one that it ends in. */
+export const CLIENT_FORMATS: readonly ClientFormat[] = [
+  COMPLETIONS,
+  unserved("MessagesTokenCount", /\/v1\/messages\/count_tokens\/*$/, printMessagesError),
+  unserved("Messages", /\/v1\/messages(?:\/.*)?$|:(?:stream)?rawPredict$/i, printMessagesError),
+  unserved("Responses", /\/responses\/*$|\/v1\/responses\/.*$/, printCompletionsError),
+  unserved("Embeddings", /\/embeddings\/*$/, printCompletionsError),
+  unserved("Rerank", /\/rerank\/*$/, printCompletionsError),
+  unserved("Realtime", /\/realtime\/*$|\/v1\/realtime\/.*$/, printCompletionsError),
+  unserved("GeminiTokenCount", /:countTokens$/, printGeminiError),
+  unserved("Gemini", /\/models\/[^/:]+:[a-zA-Z]+$/, printGeminiError),
+  unserved("Models", /\/v1beta\/models(?:\/[^/:]+)?\/*$/, printGeminiError),
+  unserved("Models", /\/models\/*$|\/v1\/models\/.*$/, printCompletionsError),
+  unserved(
+    "Passthrough",
+    /\/v1\/(?:completions|moderations|images|audio|videos|files|uploads|batches|fine_tuning|evals|assistants|threads|vector_stores|conversations|containers)(?:\/.*)?$/,
+    printCompletionsError,
+  ),
+];
+
+/** @param path without the query @returns Completions for a path that no row names */
+export function clientFormatOf(path: string): ClientFormat {
+  return CLIENT_FORMATS.find((row) => row.path.test(path)) ?? COMPLETIONS;
+}
