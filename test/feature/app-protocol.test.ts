@@ -34,7 +34,7 @@ spec:
 }
 
 test("h2c, grpc and http2 are spoken as HTTP/2 whoever asks, http and ws as HTTP/1.1", async (t) => {
-  const context = { after: (clean: () => void) => t.after(clean), dropped: undefined };
+  const context = { after: (clean: () => void) => t.after(clean) };
   const modern = await startHttp2Upstream(t, (stream) => {
     stream.respond({ ":status": 200, "x-version": "2" });
     stream.end();

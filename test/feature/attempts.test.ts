@@ -74,6 +74,9 @@ prove(
     assert.equal(long.status, 503);
     const longest = await call(gateway.url(), { method: "POST", body: "x".repeat(64 * 1024) });
     assert.deepEqual([longest.status, flaky.seen.length], [200, 4]);
+    const short = await startFlaky(t, ["reset", "reset", "reset", 200]);
+    const second = await withTraffic(t, short.port, "{retry: {attempts: 2}}");
+    assert.deepEqual([(await call(second.url())).status, short.seen.length], [503, 3]);
   },
 );
 

@@ -49,7 +49,7 @@ interface Setup {
 }
 
 async function setUp(t: TestContext): Promise<Setup> {
-  const context = { after: (clean: () => void) => t.after(clean), dropped: undefined };
+  const context = { after: (clean: () => void) => t.after(clean) };
   const upstream: TlsUpstream = await startTlsUpstream(context, ["up.test", "*.wild.test"]);
   const base = [GATEWAY, service(upstream.port), ROUTE, pemObject("ConfigMap", "ca", { "ca.crt": upstream.authority })];
   const gateway = await startGateway(context, documents(...base));
@@ -103,7 +103,7 @@ spec:
 });
 
 test("a Gateway shows its client certificate to backends over TLS, and says when it cannot", async (t) => {
-  const context = { after: (clean: () => void) => t.after(clean), dropped: undefined };
+  const context = { after: (clean: () => void) => t.after(clean) };
   const client = createSelfSigned("the gateway");
   const demands = { requestCert: true, rejectUnauthorized: true, ca: client.certificate };
   const upstream = await startTlsUpstream(context, ["up.test"], demands);

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { BLOCK_PLACES } from "../support/block-places.ts";
 import { echoed, startEcho, type Echoed } from "../support/echo.ts";
 import { documents, GATEWAY, route, routePolicy, startGateway, type TestGateway } from "../support/gateway.ts";
-import { call, type Answer, type Call } from "../support/http.ts";
+import { call, parseJson, type Answer, type Call } from "../support/http.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 
 /** Where the block can stand, and how its backend is spoken to. */
@@ -82,7 +82,7 @@ for (const place of PLACES) {
     const value = `{"model": "other", "messages": [], "was": size(request.body)}`;
     const gateway = await serve(context, place.objects(echo.port, `transformation: {request: {body: '${value}'}}`));
     const { body, headers } = await seen(gateway, place);
-    const { model, was } = JSON.parse(body) as { model: string; was: number };
+    const { model, was } = parseJson(body) as { model: string; was: number };
     assert.deepEqual([model, was], ["other", place.body.length]);
     assert.equal(headers["content-length"], String(body.length));
   });
@@ -117,7 +117,7 @@ for (const place of PLACES) {
         routePolicy("outer", "web", outer),
       );
       const { status, body, headers } = await ask(gateway, place);
-      assert.deepEqual([status, JSON.parse(body), headers["x-outer"]], [201, { seen: "POST", code: 200 }, "201"]);
+      assert.deepEqual([status, parseJson(body), headers["x-outer"]], [201, { seen: "POST", code: 200 }, "201"]);
     },
   );
 

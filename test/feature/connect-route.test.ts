@@ -84,7 +84,8 @@ prove(FIELD, "where it is denied, and where nothing is said, CONNECT is refused 
   const echo = await startEcho(context);
   const objects = [staticBackend("web", echo.port), route("web", "web")];
   const open = await serve(context, ...objects, ROUTE);
-  await raw(context, open.port, CONNECT).until(/^HTTP\/1\.1 200 /);
+  const [, status] = await raw(context, open.port, CONNECT).until(/^HTTP\/1\.1 (\d{3}) /);
+  assert.equal(status, "200");
   const denies = policy("connect", { refs: gatewayRef(), says: "frontend: {connect: {mode: Deny}}" });
   for (const policies of [[denies], []]) {
     const { gateway, port } = await serve(context, ...objects, ...policies);

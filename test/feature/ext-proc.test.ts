@@ -98,7 +98,9 @@ proveForms(
   async (context, form) => {
     const options = "processingOptions: {requestBodyMode: Buffered, responseBodyMode: Buffered}";
     const { url, seen } = await processed(context, form(`{${PROC}, ${options}}`), upper);
-    const answer = await call(url, { method: "POST", body: "hello" });
+    const asked = call(url, { method: "POST", body: "hello" });
+    await assert.doesNotReject(asked);
+    const answer = await asked;
     assert.deepEqual(outline(seen).slice(0, 3), ["requestHeaders", "requestBody hello.", "responseHeaders"]);
     assert.equal(seen.length, 4);
     const got = JSON.parse(answer.body.toLowerCase()) as { body: string; headers: Record<string, string> };

@@ -16,6 +16,7 @@ import {
   staticBackend,
   type TestGateway,
 } from "../support/gateway.ts";
+import { expectEvent } from "../support/expect-event.ts";
 import { gatewayRef, policy } from "../support/policy-places.ts";
 import { prove, type ProofContext } from "../support/prove.ts";
 import { testClock } from "../support/test-clock.ts";
@@ -115,7 +116,8 @@ prove(field("cipherSuites[]"), "suites of TLS 1.3 alone leave that version alone
 
 prove(field("keyExchangeGroups[]"), "only the listed groups are agreed on", async (context) => {
   const { port } = await serve(context, "keyExchangeGroups: [P-384, X25519_MLKEM768]");
-  assert.match((await shake(port, { ecdhCurve: "P-384:X25519" })).group, /384/);
+  const { group } = await shake(port, { ecdhCurve: "P-384:X25519" }).catch(() => ({ group: "none" }));
+  assert.match(group, /384/);
   await shake(port, { ecdhCurve: "X25519MLKEM768" });
   await assert.rejects(shake(port, { ecdhCurve: "X25519" }), REFUSED);
 });
@@ -131,12 +133,9 @@ prove(field("handshakeTimeout"), "a client that does not begin its handshake is 
   const socket = connectPlain(port, "127.0.0.1");
   context.after(() => void socket.destroy());
   const startedMs = performance.now();
-  await new Promise<void>((resolve, reject) => {
-    socket.on("error", () => undefined);
-    socket.on("close", () => resolve());
-    // Without the field it takes 15 seconds.
-    if (context.dropped !== undefined) setTimeout(() => reject(new Error("still open")), 3_000);
-  });
+  socket.on("error", () => undefined);
+  const closed = new Promise<void>((resolve) => socket.on("close", () => resolve()));
+  await expectEvent(context, closed, "the end of the connection");
   assert.ok(performance.now() - startedMs >= 150);
 });
 

@@ -30,7 +30,7 @@ spec:
 `;
 
 test("a set opens a port of its own with its routes and policies, and the Gateway's listeners know nothing of them", async (t: TestContext) => {
-  const context = { after: (clean: () => void) => t.after(clean), dropped: undefined };
+  const context = { after: (clean: () => void) => t.after(clean) };
   const echo = await startEcho(context);
   const base = documents(OPEN, staticBackend("web", echo.port), route("own", "web", "/own"));
   const gateway = await startGateway(context, documents(base, SET));

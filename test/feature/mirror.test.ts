@@ -17,7 +17,7 @@ interface Setup {
 
 /** @param mirror fields of requestMirror beside the backendRef @param place of the filter */
 async function setUp(t: TestContext, mirror: string, place: "rule" | "backendRef" = "rule"): Promise<Setup> {
-  const context = { after: (clean: () => void) => t.after(clean), dropped: undefined };
+  const context = { after: (clean: () => void) => t.after(clean) };
   const [main, copies] = [await startEcho(context), await startEcho(context, { tag: "copy" })];
   const objects = documents(
     GATEWAY,
@@ -74,7 +74,7 @@ test("a copy has the method, the path, the headers and the body of its request, 
 });
 
 test("a percentage or a fraction says how many requests are copied", async (t) => {
-  const context = { after: (clean: () => void) => t.after(clean), dropped: undefined };
+  const context = { after: (clean: () => void) => t.after(clean) };
   const [main, copies] = [await startEcho(context), await startEcho(context, { tag: "copy" })];
   const backends = [staticBackend("main", main.port), staticBackend("copies", copies.port)];
   const gateway = await startGateway(context, documents(GATEWAY, ...backends, mirrored("")));
@@ -94,7 +94,7 @@ test("a percentage or a fraction says how many requests are copied", async (t) =
 });
 
 test("a backend of copies that answers errors, hangs or is gone changes nothing for the client", async (t) => {
-  const context = { after: (clean: () => void) => t.after(clean), dropped: undefined };
+  const context = { after: (clean: () => void) => t.after(clean) };
   const main = await startEcho(context);
   const failing = await startUpstream((_request, response) => void response.writeHead(500).end());
   t.after(() => failing.close());
@@ -109,7 +109,7 @@ test("a backend of copies that answers errors, hangs or is gone changes nothing 
 });
 
 test("a copy that falls too far behind breaks off, and the upload goes on at its own pace", async (t) => {
-  const context = { after: (clean: () => void) => t.after(clean), dropped: undefined };
+  const context = { after: (clean: () => void) => t.after(clean) };
   let received = 0;
   const main = await startUpstream((request, response) => {
     request.on("data", (chunk: Buffer) => (received += chunk.length));
@@ -142,7 +142,7 @@ test("a copy that falls too far behind breaks off, and the upload goes on at its
 });
 
 test("a mirror that names nothing is said in the status, and the route serves", async (t) => {
-  const context = { after: (clean: () => void) => t.after(clean), dropped: undefined };
+  const context = { after: (clean: () => void) => t.after(clean) };
   const main = await startEcho(context);
   const objects = documents(GATEWAY, staticBackend("main", main.port), mirrored("", "rule", "missing"));
   const gateway = await startGateway(context, objects);

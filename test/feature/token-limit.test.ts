@@ -42,6 +42,7 @@ for (const key of ["llma", "llme"] as const)
         assert.equal(refused.status, 429);
         assert.equal(errorMessageOf(refused), "rate limit exceeded");
         assert.equal(refused.headers["x-ratelimit-remaining"], "0");
+        assert.ok(Number(refused.headers["x-ratelimit-reset"]) > 60, "seven an hour are fewer than one a minute");
         assert.equal(provider.served(), 2);
       },
     );
@@ -67,7 +68,7 @@ prove(
     const provider = await startPractice(context);
     const free = `{condition: 'request.headers["x-tier"] == "free"', policy: {local: [{tokens: 1, unit: Hours, key: 'request.headers["x-user"]'}]}}`;
     const gateway = await limited(context, "llma", provider.port, `{conditional: [${free}]}`);
-    const statuses: number[] = [];
+    const answers: Answer[] = [];
     for (const [tier, user] of [
       ["free", "a"],
       ["free", "a"],
@@ -75,8 +76,12 @@ prove(
       ["paid", "a"],
       ["paid", "a"],
     ] as const)
-      statuses.push((await chat(gateway, {}, { "x-tier": tier, "x-user": user })).status);
-    assert.deepEqual(statuses, [200, 429, 200, 200, 200]);
+      answers.push(await chat(gateway, {}, { "x-tier": tier, "x-user": user }));
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 429, 200, 200, 200],
+    );
+    assert.ok(Number(answers[1]?.headers["x-ratelimit-reset"]) > 60, "one an hour is fewer than one a minute");
     // Without the header that the condition reads the limit counts.
     const untold = [
       (await chat(gateway, {}, { "x-user": "c" })).status,

@@ -13,7 +13,7 @@ import {
   staticBackend,
   type TestGateway,
 } from "../support/gateway.ts";
-import { call } from "../support/http.ts";
+import { call, parseJson } from "../support/http.ts";
 import { startHttp2Upstream } from "../support/http2-upstream.ts";
 import { connectHttp2, sendHttp2 } from "../support/http2.ts";
 import { contextOf, prove, type ProofContext } from "../support/prove.ts";
@@ -129,7 +129,7 @@ prove(
       context,
       `{response: {metadata: {code: response.code}, body: '{"url": json(response.body).url, "code": metadata.code}'}}`,
     );
-    assert.deepEqual(JSON.parse((await call(`${gateway.url()}/u`)).body), { url: "/u", code: 200 });
+    assert.deepEqual(parseJson((await call(`${gateway.url()}/u`)).body), { url: "/u", code: 200 });
   },
 );
 

@@ -17,7 +17,7 @@ interface Served {
 }
 
 function contextOf(t: TestContext): ProofContext {
-  return { after: (clean) => t.after(clean), dropped: undefined };
+  return { after: (clean) => t.after(clean) };
 }
 
 /** @param traffic flow YAML of `spec.traffic` on the route */

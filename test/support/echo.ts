@@ -1,6 +1,7 @@
 /** An upstream that answers with what reached it, as JSON. A path such as /status/503 or /slow/200 asks for more. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { parseJson } from "./http.ts";
 import type { ProofContext } from "./prove.ts";
 
 export interface Echoed {
@@ -57,5 +58,5 @@ async function answer(request: IncomingMessage, response: ServerResponse, seen: 
 }
 
 export function echoed(body: string): Echoed {
-  return JSON.parse(body) as Echoed;
+  return parseJson(body) as Echoed;
 }

@@ -1,4 +1,5 @@
 /** One HTTP request of a test, with nothing added or followed, and the whole answer. */
+import assert from "node:assert/strict";
 import { request } from "node:http";
 
 export interface Answer {
@@ -13,6 +14,15 @@ export interface Call {
   readonly body?: string;
   /** The client's own address: all of 127.0.0.0/8 is loopback. */
   readonly from?: string;
+}
+
+/** The body of an answer as JSON; one that is something else fails the test by an assertion. */
+export function parseJson(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return assert.fail(`the body is not JSON: ${JSON.stringify(body)}`);
+  }
 }
 
 /** @param url http://127.0.0.1:port/path */

@@ -6,6 +6,7 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { freePorts } from "../support/free-ports.ts";
+import { expectEvent } from "../support/expect-event.ts";
 import type { ProofContext } from "../support/prove.ts";
 import { programs } from "./programs.ts";
 
@@ -63,15 +64,7 @@ export interface CollectorOptions {
   readonly paths?: { readonly logs?: string; readonly traces?: string };
 }
 
-/** A proof whose field is taken away would wait for good; it is over sooner where that is what is expected. */
-const GIVEN_UP_MS = 60_000;
-const GIVEN_UP_DROPPED_MS = 3_000;
-
-export async function startCollector(
-  context: Pick<ProofContext, "after"> & Partial<ProofContext>,
-  options: CollectorOptions = {},
-): Promise<Collector> {
-  const givenUpMs = context.dropped === undefined ? GIVEN_UP_MS : GIVEN_UP_DROPPED_MS;
+export async function startCollector(context: ProofContext, options: CollectorOptions = {}): Promise<Collector> {
   const program = join(await programs("telemetry"), "collector");
   const [grpcPort = 0, httpPort = 0] = await freePorts(2);
   const child = spawn(program, [configuration(grpcPort, httpPort, options)], {
@@ -112,10 +105,7 @@ export async function startCollector(
     stop,
     async until(check) {
       while (!check()) {
-        const late = Promise.withResolvers<void>();
-        const timer = setTimeout(() => late.reject(new Error("nothing reaches the collector")), givenUpMs);
-        await Promise.race([next.promise, late.promise]);
-        clearTimeout(timer);
+        await expectEvent(context, next.promise, "something that reaches the collector");
       }
     },
   };

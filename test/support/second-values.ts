@@ -1,0 +1,126 @@
+/**
+ * The value that a counter-proof gives to a field in place of the one in the test, see prove.ts: a field whose proof
+ * passes with either value is only known to exist. `make verify` refuses a proven number, duration, unit or enum without one.
+ */
+import type { ChangeValue } from "./alter-field.ts";
+
+const swap =
+  (a: unknown, b: unknown): ChangeValue =>
+  (value) =>
+    value === a ? b : a;
+const to =
+  (second: unknown): ChangeValue =>
+  () =>
+    second;
+
+/** Longer than any test waits. */
+const HOUR = to("1h");
+/** Nothing listens there. */
+const CLOSED_PORT = to(1);
+
+/** By the end of the path: the longest end that fits counts. */
+const SECOND_VALUES: Readonly<Record<string, ChangeValue>> = {
+  // References
+  port: CLOSED_PORT,
+  "targetRefs[].port": swap(8080, 8081),
+  "targetSelectors[].port": swap(8080, 8081),
+  "backendRef.group": swap("", "gwproxy.dev"),
+  "backendRef.kind": swap("Service", "GwBackend"),
+  "caCertificateRefs[].kind": swap("ConfigMap", "Secret"),
+  // Modes
+  failureMode: swap("FailOpen", "FailClosed"),
+  "apiKeyAuthentication.mode": swap("Strict", "Optional"),
+  "basicAuthentication.mode": swap("Strict", "Optional"),
+  "jwtAuthentication.mode": swap("Strict", "Optional"),
+  "jwtAuthentication.preserveToken": swap(true, false),
+  "authorization.action": swap("Allow", "Deny"),
+  "networkAuthorization.action": swap("Allow", "Deny"),
+  "connect.mode": (mode) => (mode === "Deny" ? "Route" : "Deny"),
+  "hostRewrite.mode": swap("Auto", "None"),
+  "proxyProtocol.mode": swap("Strict", "Optional"),
+  "proxyProtocol.version": swap("V1", "V2"),
+  "strategy.inheritance": swap("Default", "Override"),
+  "traffic.phase": swap("PreRouting", "PostRouting"),
+  "tunnel.mode": swap("Auto", "Connect"),
+  // Protocols
+  "formats[].type": swap("Completions", "Messages"),
+  "http.http1HeaderCase": swap("Lowercase", "Preserve"),
+  "http.version": swap("HTTP1", "HTTP2"),
+  "otlp.protocol": swap("GRPC", "HTTP"),
+  "tracing.protocol": swap("GRPC", "HTTP"),
+  "processingOptions.allowModeOverride": swap(true, false),
+  "processingOptions.requestBodyMode": swap("None", "FullDuplexStreamed"),
+  "processingOptions.requestHeaderMode": swap("Send", "Skip"),
+  "processingOptions.requestTrailerMode": swap("Send", "Skip"),
+  "processingOptions.responseBodyMode": swap("None", "FullDuplexStreamed"),
+  "processingOptions.responseHeaderMode": swap("Send", "Skip"),
+  "processingOptions.responseTrailerMode": swap("Send", "Skip"),
+  // TLS
+  "tls.certificateSource": swap("Inline", "SPIFFE"),
+  "tls.cipherSuites[]": swap("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"),
+  "tls.handshakeTimeout": HOUR,
+  "tls.insecureSkipVerify": swap("All", "Hostname"),
+  "tls.keyExchangeGroups[]": swap("P-256", "P-384"),
+  "tls.maxProtocolVersion": swap("1.2", "1.3"),
+  "tls.minProtocolVersion": swap("1.2", "1.3"),
+  // Time
+  "http.http1IdleTimeout": HOUR,
+  "http.http2KeepaliveInterval": HOUR,
+  "http.http2KeepaliveTimeout": HOUR,
+  "http.maxConnectionDuration": HOUR,
+  "http.requestTimeout": HOUR,
+  "keepalive.interval": to("13s"),
+  "keepalive.retries": to(5),
+  "keepalive.time": to("11s"),
+  "remote.cacheDuration": HOUR,
+  "retry.backoff": to("1ms"),
+  "tcp.connectTimeout": HOUR,
+  "timeouts.request": to("3s"),
+  "cors.maxAge": to(7),
+  "eviction.duration": HOUR,
+  // Numbers
+  "cache.maxEntries": to(1000),
+  "directResponse.status": to(299),
+  "policy.status": to(299),
+  "eviction.consecutiveFailures": to(50),
+  "eviction.healthThreshold": to(0),
+  "eviction.restoreHealth": to(1),
+  "forwardBody.maxSize": to(1),
+  "http.http1MaxHeaders": to(100),
+  "http.http2ConnectionWindowSize": to(70_000),
+  "http.http2FrameSize": to(17_000),
+  "http.http2MaxHeaderSize": to(70_000),
+  "http.http2WindowSize": to(70_000),
+  "http.maxBufferSize": to(1),
+  "request.maxBytes": to(1),
+  "response.maxBytes": to(1),
+  "retry.attempts": to(5),
+  "retry.codes[]": to(499),
+  // Budgets
+  "descriptors[].unit": swap("Requests", "Tokens"),
+  "local[].burst": to(50),
+  "local[].requests": to(50),
+  "local[].tokens": to(5000),
+  "local[].unit": (unit) => (unit === "Hours" ? "Minutes" : "Hours"),
+  // Names that have a few values
+  "cors.allowCredentials": swap(true, false),
+  "cors.allowMethods[]": swap("DELETE", "PATCH"),
+  "validation.requiredClaims[]": to("aud"),
+  // What is required can only be changed
+  "authorization.policy.matchExpressions[]": to("false"),
+  "networkAuthorization.policy.matchExpressions[]": to("false"),
+  "cache.key[]": to('"same"'),
+  "cache.ttl": to("1ms"),
+  "delay.duration": to("1ms"),
+  "targetSelectors[].matchLabels": to({ other: "label" }),
+};
+
+/** @returns undefined when the field has no second value */
+export function findSecondValue(field: string): ChangeValue | undefined {
+  const names = field.slice(field.indexOf(" ") + 1).split(".");
+  for (let start = 1; start < names.length; start++) {
+    const value = SECOND_VALUES[names.slice(start).join(".")];
+    if (value !== undefined) return value;
+  }
+  return undefined;
+}
