@@ -30,6 +30,8 @@ export interface SourceProblem {
   readonly message: string;
   /** "did you mean …", or the next step; "" when there is none. */
   readonly suggestion: string;
+  /** What the fault does to what serves: "kept: …", "closed: …", "not loaded"; unset when it changes nothing. */
+  readonly effect?: string;
 }
 
 export interface Source {

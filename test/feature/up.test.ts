@@ -70,17 +70,82 @@ prove([], "a broken file keeps its last good state and is named with its place",
   assert.equal((await call(`${url}/hello`)).status, 200);
 });
 
-prove([], "a refused policy closes what it targets and nothing else, until it is mended", async (context) => {
-  const { url, folder, process, manifests } = await startUp(context);
-  const policies = manifests.get("policies.yaml") as string;
-  writeFileSync(join(folder, "policies.yaml"), policies.replace("apiKeyAuthentication:", "apiKeyAuthentification:"));
-  await process.printed(/policies\.yaml:\d+:\d+: error: .*spec\.traffic\.apiKeyAuthentification.*apiKeyAuthentication/);
-  const chat = { method: "POST", headers: { authorization: "Bearer alice-key" }, body: "{}" };
-  await eventually(async () => assert.equal((await call(`${url}/v1/chat/completions`, chat)).status, 500));
-  assert.equal((await call(`${url}/hello`)).status, 200);
-  writeFileSync(join(folder, "policies.yaml"), policies);
-  await eventually(async () => assert.notEqual((await call(`${url}/v1/chat/completions`, chat)).status, 500));
-});
+/** A mistake in a file of the quickstart, and the objects that are kept as they were. */
+const LIVE_MISTAKES: readonly (readonly [file: string, sound: string | RegExp, broken: string, kept: string])[] = [
+  ["policies.yaml", "apiKeyAuthentication:", "apiKeyAuthentification:", "GwPolicy default/chat"],
+  ["policies.yaml", "kind: GwPolicy", "kind: GWPolicy", "GwPolicy default/chat"],
+  ["policies.yaml", "gwproxy.dev/v1alpha1", "gwproxy.io/v1alpha1", "GwPolicy default/chat"],
+  ["policies.yaml", "  name: chat", "  nam: chat", "GwPolicy default/chat"],
+  ["policies.yaml", "    timeouts:", "    timeouts: [", "GwPolicy default/chat"],
+  ["policies.yaml", "kind: Secret", "kind: Secrets", "Secret default/people"],
+  ["policies.yaml", "stringData:\n  alice:", "data:\n  alice:", "Secret default/people"],
+  ["routes.yaml", "kind: HTTPRoute", "kind: HTPRoute", "HTTPRoute default/hello"],
+  ["routes.yaml", "parentRefs:", "parentsRef:", "HTTPRoute default/hello"],
+  ["gateway.yaml", "protocol: HTTP", "protocol: 'HTTP", "Gateway default/quickstart"],
+  ["gateway.yaml", "    - name: http", "    - nam: http", "Gateway default/quickstart"],
+  ["backends.yaml", "kind: GwBackend", "kind: Gwbackends", "GwBackend default/hello"],
+  ["backends.yaml", "    host: 127.0.0.1", "    host: [127.0.0.1", "GwBackend default/hello"],
+];
+
+prove(
+  [],
+  "an object that breaks while it is served is kept as it was accepted, until it is mended",
+  async (context) => {
+    const { url, folder, process, manifests } = await startUp(context);
+    const chat = { method: "POST", headers: { authorization: "Bearer unknown-key" }, body: "{}" };
+    for (const [file, sound, broken, kept] of LIVE_MISTAKES) {
+      const text = manifests.get(file) ?? "";
+      const before = process.output().length;
+      writeFileSync(join(folder, file), text.replace(sound, broken));
+      await process.printed(
+        new RegExp(`^\\S*${file}:\\d+:\\d+: \\w+: .*; kept: .*${kept}.* as accepted before$`, "m"),
+        before,
+      );
+      assert.equal((await call(`${url}/hello`)).status, 200, broken);
+      assert.equal((await call(`${url}/v1/chat/completions`, chat)).status, 401, broken);
+      writeFileSync(join(folder, file), text);
+      await process.printed(new RegExp(`^mended: \\S*${file}`, "m"), before);
+    }
+    assert.doesNotMatch(process.output(), /^(changed|removed) /m, "nothing was taken from traffic");
+  },
+);
+
+prove(
+  [],
+  "a policy that was never accepted closes what it targets and nothing else, until it is mended",
+  async (context) => {
+    const { url, folder, process, manifests } = await startUp(context);
+    const policies = manifests.get("policies.yaml") ?? "";
+    const chat = { method: "POST", headers: { authorization: "Bearer alice-key" }, body: "{}" };
+    const mistakes = [
+      ["apiKeyAuthentication:", "apiKeyAuthentification:"],
+      ["kind: GwPolicy", "kind: Gwpolicy"],
+      ["gwproxy.dev/", "gwproxy.io/"],
+      ["metadata:\n  name: chat", "metadata:\n  nam: chat"],
+    ] as const;
+    for (const [sound, broken] of mistakes) {
+      const before = process.output().length;
+      rmSync(join(folder, "policies.yaml"));
+      await process.printed(/^removed Policy /m, before);
+      writeFileSync(join(folder, "policies.yaml"), policies.replace(sound, broken));
+      await process.printed(
+        /policies\.yaml:\d+:\d+: \w+: .*; closed: what GwPolicy .* targets answers 500 until it is mended$/m,
+        before,
+      );
+      await eventually(async () => {
+        const { status, body } = await call(`${url}/v1/chat/completions`, chat);
+        assert.deepEqual(
+          { status, isFixed: body.includes("this route is closed by an invalid policy") },
+          { status: 500, isFixed: true },
+          broken,
+        );
+      });
+      assert.equal((await call(`${url}/hello`)).status, 200);
+      writeFileSync(join(folder, "policies.yaml"), policies);
+      await eventually(async () => assert.notEqual((await call(`${url}/v1/chat/completions`, chat)).status, 500));
+    }
+  },
+);
 
 prove([], "secrets reach neither the dump nor the terminal", async (context) => {
   const { admin, process } = await startUp(context);

@@ -12,8 +12,8 @@ export interface GwproxyProcess {
   readonly stdout: Readable;
   /** Everything printed so far, stdout and stderr in order of arrival. */
   output(): string;
-  /** Resolves when stdout or stderr holds the text; rejects when the process ends before. */
-  printed(text: string | RegExp): Promise<void>;
+  /** Resolves when stdout or stderr holds the text; rejects when the process ends before. @param from length of the output that is not looked at */
+  printed(text: string | RegExp, from?: number): Promise<void>;
   readonly exited: Promise<number | null>;
   kill(signal?: NodeJS.Signals): Promise<void>;
 }
@@ -48,8 +48,9 @@ export function startGwproxy(
     output: () => text,
     exited,
     kill,
-    printed(wanted) {
-      const found = (): boolean => (typeof wanted === "string" ? text.includes(wanted) : wanted.test(text));
+    printed(wanted, from = 0) {
+      const found = (): boolean =>
+        typeof wanted === "string" ? text.includes(wanted, from) : wanted.test(text.slice(from));
       return new Promise((resolve, reject) => {
         const look = (): void => {
           if (!found()) return;

@@ -76,7 +76,8 @@ export function mergeVerdicts(
 function problemOf(checked: CheckedObject, fault: ServerFault): JudgedProblem {
   const { file, id, object } = checked;
   const mark = checked.mark(fault.path, fault.reason === "StrictDecoding" ? "name" : "value");
-  return { ...fault, ...mark, file, object: titleOf(object), groupKind: `${id.group}/${id.kind}`, saidBy: ["server"] };
+  const about = { object: titleOf(object), groupKind: `${id.group}/${id.kind}`, lost: undefined };
+  return { ...fault, ...mark, ...about, file, saidBy: ["server"] };
 }
 
 /** A webhook's warning has its path in the text, as kubectl prints it; ours then reads the same. */

@@ -1,12 +1,14 @@
 /**
- * Checked files → the objects in force. Decides what a fault costs: a broken file keeps what it said last, a refused
- * object keeps its last accepted version, and a refused GwPolicy is passed on as refused, so that it never opens a route.
- * A file that changes costs what it holds and held, however many others there are.
+ * Checked files → the objects in force. Decides what a fault costs: an object that breaks keeps its last accepted version,
+ * as an API server would keep it, also where its document can no longer be read; a GwPolicy that was never accepted is passed
+ * on as refused, so that it never opens a route. A file that changes costs what it holds and held, however many others there are.
  */
 import { type KubeObject, type ObjectId, objectKey } from "../../api/object.ts";
+import { GWPROXY_GROUP } from "../../api/refs.ts";
 import { deepEqual } from "../../lib/deep-equal.ts";
 import type { ObjectEvent, SourceProblem } from "../source.ts";
 import { type CheckedFile, type CheckedObject, type FileProblem, titleOf } from "./check.ts";
+import { hasIdentity, type Identity } from "./identity.ts";
 import { compare } from "../../lib/compare.ts";
 
 type Held =
@@ -16,13 +18,31 @@ type Held =
 /** One place that defines an object. */
 interface Claim {
   readonly object: CheckedObject;
-  /** Place in the file; what broken documents seem to hold comes last. */
+  /** Place in the file; what was kept of it and what broken documents seem to hold come last. */
   readonly at: number;
-  readonly isFragment: boolean;
+  readonly source: "document" | "kept" | "fragment";
+}
+
+/** A file and the objects that it held before and that its unreadable documents may still stand for. */
+export interface FileState extends CheckedFile {
+  readonly kept: readonly CheckedObject[];
+}
+
+/** Adds to a file what it held and what its broken documents may stand for. @param before the last state of the file */
+export function keepHidden(file: CheckedFile, before: FileState | undefined): FileState {
+  if (before === undefined || file.unidentified.length === 0) return { ...file, kept: [] };
+  const present = new Set(file.objects.map(({ id }) => objectKey(id)));
+  const kept = [...before.objects, ...before.kept].filter(
+    ({ id }) => !present.has(objectKey(id)) && file.unidentified.some((identity) => hasIdentity(id, identity)),
+  );
+  // A policy without a name is probably the one that is kept: it serves on, and there is nothing to close.
+  const keepsPolicy = kept.some(({ id }) => isPolicy(id));
+  const fragments = file.fragments.filter(({ isNameless }) => !isNameless || !keepsPolicy);
+  return { ...file, fragments, kept };
 }
 
 export class Assembly {
-  readonly #files = new Map<string, CheckedFile>();
+  readonly #files = new Map<string, FileState>();
   /** By object, in the order of files and places. */
   readonly #claims = new Map<string, Claim[]>();
   readonly #held = new Map<string, Held>();
@@ -32,7 +52,7 @@ export class Assembly {
   readonly #moved = new Set<string>();
 
   /** What a file says from now on; undefined: it is gone. */
-  put(path: string, file: CheckedFile | undefined): void {
+  put(path: string, file: FileState | undefined): void {
     const before = this.#files.get(path);
     if (before === file) return;
     for (const { object } of claimsOf(before)) this.#withdraw(objectKey(object.id), path);
@@ -70,6 +90,37 @@ export class Assembly {
     return [...this.#problems.values(), ...this.#duplicates.values()].flat().sort(byPlace);
   }
 
+  /** The problems with what each costs among the objects that serve, as they were at the last `take`. */
+  problemsWithEffects(): SourceProblem[] {
+    return this.problems().map((problem) =>
+      problem.lost === undefined ? problem : { ...problem, effect: this.#effectOf(problem.file, problem.lost) },
+    );
+  }
+
+  /** What keeps serving although the file, or all below the folder, cannot be read. */
+  effectOfUnreadable(isAffected: (file: string) => boolean): string {
+    const files = [...this.#files].filter(([path]) => isAffected(path)).map(([, file]) => file);
+    return this.#effectOn(files.flatMap(({ objects, kept }) => [...objects, ...kept]));
+  }
+
+  #effectOf(path: string, lost: Identity): string {
+    const file = this.#files.get(path);
+    if (file === undefined) return effectText([], []);
+    if (isWhole(lost)) return this.#effectOn([{ id: lost }]);
+    return this.#effectOn([...file.kept, ...file.fragments].filter(({ id }) => hasIdentity(id, lost)));
+  }
+
+  #effectOn(objects: readonly { readonly id: ObjectId }[]): string {
+    const kept = new Set<string>();
+    const closed = new Set<string>();
+    for (const { id } of objects) {
+      const held = this.#held.get(objectKey(id));
+      if (held === undefined) continue;
+      (held.type === "set" ? kept : closed).add(titleOf(held.object));
+    }
+    return effectText([...kept], [...closed]);
+  }
+
   /** Where an object is defined; undefined where no file holds it. */
   find(id: ObjectId): CheckedObject | undefined {
     return this.#claims.get(objectKey(id))?.[0]?.object;
@@ -89,7 +140,7 @@ export class Assembly {
   }
 
   #noteDuplicates(key: string, claims: readonly Claim[]): void {
-    const [first, ...others] = claims.filter(({ isFragment }) => !isFragment);
+    const [first, ...others] = claims.filter(({ source }) => source === "document");
     if (first === undefined || others.length === 0) this.#duplicates.delete(key);
     else
       this.#duplicates.set(
@@ -99,16 +150,24 @@ export class Assembly {
   }
 }
 
-function claimsOf(file: CheckedFile | undefined): Claim[] {
+function claimsOf(file: FileState | undefined): Claim[] {
   if (file === undefined) return [];
-  const all = [...file.objects, ...file.fragments];
-  return all.map((object, at) => ({ object, at, isFragment: at >= file.objects.length }));
+  const { objects, kept, fragments } = file;
+  return [
+    ...objects.map((object, at): Claim => ({ object, at, source: "document" })),
+    ...kept.map((object, at): Claim => ({ object, at: objects.length + at, source: "kept" })),
+    ...fragments.map((object, at): Claim => ({ object, at: objects.length + kept.length + at, source: "fragment" })),
+  ];
 }
 
-/** The first readable document counts. What a broken one seems to hold counts only where no readable one says it. */
+/**
+ * The first readable document counts. Only where no readable one defines the object, what a broken file held before counts,
+ * and then what its broken documents seem to hold.
+ */
 function choose(claims: readonly Claim[], before: Held | undefined): [Claim, Held] | undefined {
-  const readable = claims.find(({ isFragment }) => !isFragment);
-  for (const claim of readable === undefined ? claims : [readable]) {
+  const readable = claims.find(({ source }) => source === "document");
+  const hidden = (["kept", "fragment"] as const).flatMap((wanted) => claims.filter(({ source }) => source === wanted));
+  for (const claim of readable === undefined ? hidden : [readable]) {
     const held = hold(claim.object, before);
     if (held !== undefined) return [claim, held];
   }
@@ -117,8 +176,33 @@ function choose(claims: readonly Claim[], before: Held | undefined): [Claim, Hel
 
 function hold({ id, object, refusal }: CheckedObject, last: Held | undefined): Held | undefined {
   if (refusal === undefined) return { type: "set", id, object };
-  if (id.group === "gwproxy.dev" && id.kind === "GwPolicy") return { type: "refused", id, object, reason: refusal };
-  return last?.type === "set" ? last : undefined;
+  if (last?.type === "set") return last;
+  return isPolicy(id) ? { type: "refused", id, object, reason: refusal } : undefined;
+}
+
+function isPolicy({ group, kind }: ObjectId): boolean {
+  return group === GWPROXY_GROUP && kind === "GwPolicy";
+}
+
+function isWhole(identity: Identity): identity is ObjectId {
+  const { group, kind, namespace, name } = identity;
+  return group !== undefined && kind !== undefined && namespace !== undefined && name !== undefined;
+}
+
+/** Of a long list, this many names are printed. */
+const MAX_NAMES = 5;
+
+function effectText(kept: readonly string[], closed: readonly string[]): string {
+  const parts = [
+    ...(kept.length === 0 ? [] : [`kept: ${listed(kept)} as accepted before`]),
+    ...(closed.length === 0 ? [] : [`closed: what ${listed(closed)} targets answers 500 until it is mended`]),
+  ];
+  return parts.length === 0 ? "not loaded" : parts.join("; ");
+}
+
+function listed(names: readonly string[]): string {
+  const more = names.length - MAX_NAMES;
+  return more > 0 ? `${names.slice(0, MAX_NAMES).join(", ")} and ${more} more` : names.join(", ");
 }
 
 function duplicateOf(second: CheckedObject, first: CheckedObject): FileProblem {
@@ -132,6 +216,7 @@ function duplicateOf(second: CheckedObject, first: CheckedObject): FileProblem {
     reason: "Duplicate",
     message: `defined twice: the one at ${first.file}:${first.line}:${first.column} counts, this one at ${second.file}:${second.line}:${second.column} does not`,
     suggestion: "remove or rename one of them",
+    lost: undefined,
   };
 }
 

@@ -1,10 +1,13 @@
 /** One file → its objects, each normalised and validated, with every fault at its place. Pure, so the result can be kept. */
 import { type KubeObject, type ObjectId, objectId } from "../../api/object.ts";
+import { GWPROXY_GROUP } from "../../api/refs.ts";
 import { isUnknownField } from "../../admission/messages.ts";
 import type { Violation } from "../../admission/violation.ts";
 import type { SourceProblem } from "../source.ts";
 import { type ApplyDefaults, groupKindOf, normalise } from "./normalise.ts";
 import type { Excerpt } from "./excerpt.ts";
+import { describeForeignKind, type ForeignKind } from "./foreign-kind.ts";
+import { type Identity, isMeantAsPolicy, readIdentity } from "./identity.ts";
 import { type Mark, type ParsedObject, parseManifest } from "./parse.ts";
 import type { Place } from "./places.ts";
 import type { SourceFile } from "./read.ts";
@@ -14,10 +17,14 @@ export type Validate = (object: unknown) => readonly Violation[];
 export interface Checks {
   readonly validate: Validate;
   readonly applyDefaults: ApplyDefaults;
+  /** Objects of kinds that the gateway does not read are worth a warning. Default: false. */
+  readonly reportsForeignKinds?: boolean;
 }
 
 /** A fault with what a reader needs to see it. */
 export interface FileProblem extends SourceProblem {
+  /** The object that is not taken in because of the fault, as far as it can be read; undefined when the fault costs none. */
+  readonly lost: Identity | undefined;
   /** "FieldValueInvalid" and its siblings, "Unreadable" or "Duplicate". */
   readonly reason: string;
   /** The line of the fault; undefined where it might show a secret. */
@@ -36,6 +43,8 @@ export interface CheckedObject extends Place {
   readonly written: Readonly<Record<string, unknown>>;
   readonly locate: (path: string) => Place;
   readonly mark: (path: string, about: "value" | "name") => Mark;
+  /** Its name cannot be read; the one that it has stands for its place. */
+  readonly isNameless?: boolean;
 }
 
 export interface CheckedFile {
@@ -44,50 +53,91 @@ export interface CheckedFile {
   /** Objects in documents that cannot be read as a whole. */
   readonly fragments: readonly CheckedObject[];
   readonly problems: readonly FileProblem[];
-  /** Some document could not be read. */
-  readonly broken: boolean;
+  /** What documents stand for whose object is not known for certain: each may be an object that the file held before. */
+  readonly unidentified: readonly Identity[];
 }
+
+/** Nothing is known of it. */
+const ANY: Identity = {};
 
 export function checkFile({ path, text }: SourceFile, checks: Checks): CheckedFile {
   const parsed = parseManifest(text);
-  const problems: FileProblem[] = parsed.faults.map((fault) => ({ ...blank(path), reason: "Unreadable", ...fault }));
+  const problems: FileProblem[] = parsed.faults.map((fault) => ({
+    ...blank(path),
+    reason: "Unreadable",
+    lost: ANY,
+    ...fault,
+  }));
   const objects: CheckedObject[] = [];
+  const fragments: CheckedObject[] = [];
+  // A document that cannot be read may swallow those that follow it, so it may stand for each of them.
+  const unidentified: Identity[] = parsed.faults.length > 0 ? [ANY] : [];
   for (const found of parsed.objects) {
     const checked = checkObject(path, found, checks);
     problems.push(...checked.problems);
     if (checked.object !== undefined) objects.push(checked.object);
+    if (checked.unidentified === undefined) continue;
+    unidentified.push(checked.unidentified);
+    fragments.push(...fragmentOf(path, found));
   }
-  const fragments = parsed.fragments.flatMap((fragment) => {
-    const object = normalise(fragment.value, (_, value) => value);
-    return isFaults(object) ? [] : [describe(path, fragment, object, "the document cannot be read")];
-  });
-  return { path, objects, fragments, problems, broken: parsed.faults.length > 0 };
+  for (const fragment of parsed.fragments) fragments.push(...fragmentOf(path, fragment));
+  return { path, objects, fragments, problems, unidentified };
+}
+
+/** What a document that cannot be taken in seems to hold: an object that can be named, or a policy without a name. */
+function fragmentOf(path: string, found: ParsedObject): CheckedObject[] {
+  const { value } = found;
+  const { name, namespace } = readIdentity(value);
+  if (isMeantAsPolicy(value)) {
+    const { line, column } = found.locate("");
+    const metadata = { name: name ?? `${path}:${line}:${column}`, namespace: namespace ?? "default" };
+    const object = { ...value, apiVersion: `${GWPROXY_GROUP}/v1alpha1`, kind: "GwPolicy", metadata };
+    return [{ ...describe(path, found, object, "the document cannot be read"), isNameless: name === undefined }];
+  }
+  const object = normalise(value, (_, normalised) => normalised);
+  return isFaults(object) ? [] : [describe(path, found, object, "the document cannot be read")];
 }
 
 function checkObject(
   file: string,
   found: ParsedObject,
   checks: Checks,
-): { object?: CheckedObject; problems: FileProblem[] } {
+): { object?: CheckedObject; problems: FileProblem[]; unidentified?: Identity } {
+  const foreign = describeForeignKind(found.value);
+  if (foreign !== undefined) return foreignObject(file, found, foreign, checks);
   const object = normalise(found.value, checks.applyDefaults);
   if (isFaults(object)) {
     const title = titleOf(found.value);
+    const lost = readIdentity(found.value);
     const problems = object.map(({ path, message }) => ({
       ...blank(file),
+      lost,
       ...found.mark(path, "value"),
       groupKind: kindOf(found.value),
       object: title,
       path,
       message,
     }));
-    return { problems };
+    return { problems, unidentified: lost };
   }
   const violations = checks.validate(object);
   const title = titleOf(object);
   const problems = violations.map((violation) => {
     const { path, severity, reason, message, suggestion } = violation;
     const mark = found.mark(path, isUnknownField(violation) ? "name" : "value");
-    return { file, ...mark, groupKind: kindOf(object), object: title, path, severity, reason, message, suggestion };
+    const lost = severity === "error" ? objectId(object) : undefined;
+    return {
+      file,
+      ...mark,
+      groupKind: kindOf(object),
+      object: title,
+      path,
+      severity,
+      reason,
+      message,
+      suggestion,
+      lost,
+    };
   });
   const errors = violations.filter(({ severity }) => severity === "error");
   const refusal =
@@ -95,6 +145,26 @@ function checkObject(
       ? undefined
       : errors.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join("; ");
   return { object: describe(file, found, object, refusal), problems };
+}
+
+/** An object that the gateway does not read. One that was meant as another kind may stand for an object that served. */
+function foreignObject(
+  file: string,
+  found: ParsedObject,
+  { severity, path, message, suggestion, isMisspelt }: ForeignKind,
+  { reportsForeignKinds = false }: Checks,
+): ReturnType<typeof checkObject> {
+  const { value } = found;
+  const lost = isMisspelt ? readIdentity(value) : undefined;
+  const object = normalise(value, (_, normalised) => normalised);
+  const title = titleOf(isFaults(object) ? value : object);
+  const about = { groupKind: kindOf(value), object: title, path, reason: "FieldValueNotSupported" };
+  const problem = { file, ...found.mark(path, "value"), ...about, severity, message, suggestion, lost };
+  return {
+    problems: isMisspelt || reportsForeignKinds ? [problem] : [],
+    ...(isFaults(object) ? {} : { object: describe(file, found, object, undefined) }),
+    ...(lost === undefined ? {} : { unidentified: lost }),
+  };
 }
 
 function describe(file: string, found: ParsedObject, object: KubeObject, refusal: string | undefined): CheckedObject {
@@ -108,7 +178,15 @@ function kindOf({ apiVersion, kind }: { readonly apiVersion?: unknown; readonly 
 
 function blank(file: string): FileProblem {
   const reason = "FieldValueInvalid";
-  const nothing = { object: "", groupKind: "", path: "", message: "", suggestion: "", excerpt: undefined };
+  const nothing = {
+    object: "",
+    groupKind: "",
+    path: "",
+    message: "",
+    suggestion: "",
+    excerpt: undefined,
+    lost: undefined,
+  };
   return { file, line: 1, column: 1, severity: "error", reason, ...nothing };
 }
 

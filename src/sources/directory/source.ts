@@ -7,8 +7,8 @@ import type { ObjectId } from "../../api/object.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { Source, SourceProblem, SourceSink } from "../source.ts";
-import { Assembly, byPlace } from "./assemble.ts";
-import { type CheckedFile, type Checks, checkFile } from "./check.ts";
+import { Assembly, byPlace, type FileState, keepHidden } from "./assemble.ts";
+import { type Checks, checkFile } from "./check.ts";
 import { type ReadFault, type Reading, type SourceFile, readPaths } from "./read.ts";
 import { readAgain } from "./read-again.ts";
 import { FolderWatch } from "./watch.ts";
@@ -47,8 +47,7 @@ export function createDirectorySource(options: DirectorySourceOptions): Director
 
 interface Known {
   readonly text: string;
-  /** The last content that could be read as a whole. */
-  readonly sound: CheckedFile | undefined;
+  readonly state: FileState;
 }
 
 class FollowedPaths implements DirectorySource {
@@ -149,7 +148,8 @@ class FollowedPaths implements DirectorySource {
     if (this.#sink === undefined) return;
     const events = this.#assembly.take();
     if (events.length > 0 || atOnce) this.#sink.apply(events);
-    this.#report([...this.#assembly.problems(), ...this.#faults.map(faultProblem)].sort(byPlace), atOnce);
+    const faults = this.#faults.map((fault) => this.#problemOf(fault));
+    this.#report([...this.#assembly.problemsWithEffects(), ...faults].sort(byPlace), atOnce);
   }
 
   async #takeAll(atOnce: boolean): Promise<void> {
@@ -199,11 +199,15 @@ class FollowedPaths implements DirectorySource {
     for (const file of files) {
       const known = this.#known.get(file.path);
       if (known?.text === file.text) continue;
-      const checked = checkFile(file, this.#options);
-      const sound = checked.broken ? known?.sound : checked;
-      this.#known.set(file.path, { text: file.text, sound });
-      this.#assembly.put(file.path, sound === undefined || sound === checked ? checked : keeping(sound, checked));
+      const state = keepHidden(checkFile(file, this.#options), known?.state);
+      this.#known.set(file.path, { text: file.text, state });
+      this.#assembly.put(file.path, state);
     }
+  }
+
+  #problemOf({ path, message }: ReadFault): SourceProblem {
+    const effect = this.#assembly.effectOfUnreadable((file) => isAtOrBelow(file, path));
+    return { file: path, line: 1, column: 1, object: "", path: "", severity: "error", message, suggestion: "", effect };
   }
 
   #report(problems: readonly SourceProblem[], atOnce: boolean): void {
@@ -214,16 +218,7 @@ class FollowedPaths implements DirectorySource {
   }
 }
 
-/** The objects of the last sound content, with the problems of the present one. */
-function keeping(sound: CheckedFile, { fragments, problems }: CheckedFile): CheckedFile {
-  return { ...sound, fragments, problems };
-}
-
 function isAtOrBelow(path: string, folder: string): boolean {
   const [inner, outer] = [resolve(path), resolve(folder)];
   return inner === outer || inner.startsWith(`${outer}${sep}`);
-}
-
-function faultProblem({ path, message }: { path: string; message: string }): SourceProblem {
-  return { file: path, line: 1, column: 1, object: "", path: "", severity: "error", message, suggestion: "" };
 }

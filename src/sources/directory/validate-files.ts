@@ -2,7 +2,7 @@
 import { applyDefaults } from "../../../generated/defaults.ts";
 import { validate } from "../../admission/validate.ts";
 import { SourceError } from "../../lib/errors.ts";
-import { Assembly } from "./assemble.ts";
+import { Assembly, keepHidden } from "./assemble.ts";
 import { type CheckedObject, type FileProblem, checkFile } from "./check.ts";
 import { readPaths } from "./read.ts";
 
@@ -18,9 +18,9 @@ export async function validateFiles(paths: readonly string[]): Promise<Validated
   const { files, faults } = await readPaths(paths);
   const [fault] = faults;
   if (fault !== undefined) throw new SourceError(`${fault.path}: ${fault.message}`);
-  const checked = files.map((file) => checkFile(file, { validate, applyDefaults }));
+  const checked = files.map((file) => checkFile(file, { validate, applyDefaults, reportsForeignKinds: true }));
   const assembly = new Assembly();
-  for (const file of checked) assembly.put(file.path, file);
+  for (const file of checked) assembly.put(file.path, keepHidden(file, undefined));
   assembly.take();
   return { problems: assembly.problems(), objects: checked.flatMap(({ objects }) => objects) };
 }

@@ -1,106 +1,21 @@
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { type TestContext, test } from "node:test";
-import type { Violation } from "../../../../src/admission/violation.ts";
-import { createLogger } from "../../../../src/lib/log.ts";
-import { type DirectorySource, createDirectorySource } from "../../../../src/sources/directory/source.ts";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createDirectorySource } from "../../../../src/sources/directory/source.ts";
+import {
+  effectsOf,
+  followFolder as start,
+  policy,
+  RecordedEvents as Sink,
+  refuseBad,
+  route,
+} from "../../../support/followed-folder.ts";
 import { Random } from "../../../support/objects/random.ts";
-import type { ObjectEvent, SourceProblem, SourceSink } from "../../../../src/sources/source.ts";
+import { createLogger } from "../../../../src/lib/log.ts";
 
 const OFF = createLogger({ level: "off", modules: new Map() }, () => {});
-
-/** Collects what arrives and lets a test wait for it. */
-class Sink implements SourceSink {
-  events: ObjectEvent[] = [];
-  problems: readonly SourceProblem[] = [];
-  #waiting: { until: () => boolean; resolve: () => void }[] = [];
-
-  apply(events: readonly ObjectEvent[]): void {
-    this.events.push(...events);
-    this.#wake();
-  }
-
-  report(problems: readonly SourceProblem[]): void {
-    this.problems = problems;
-    this.#wake();
-  }
-
-  until(condition: () => boolean): Promise<void> {
-    return new Promise((resolve) => {
-      this.#waiting.push({ until: condition, resolve });
-      this.#wake();
-    });
-  }
-
-  take(): string[] {
-    const taken = this.events.map(
-      (event) =>
-        `${event.type} ${event.type === "set" ? `${event.object.kind}/${event.object.metadata.name}` : `${event.id.kind}/${event.id.name}`}`,
-    );
-    this.events = [];
-    return taken;
-  }
-
-  #wake(): void {
-    for (const one of this.#waiting) if (one.until()) one.resolve();
-  }
-}
-
-/** Refuses objects whose spec says so, at that field. */
-function validate(object: unknown): Violation[] {
-  const { spec } = object as { spec?: { bad?: boolean } };
-  if (spec?.bad !== true) return [];
-  return [
-    {
-      path: "spec.bad",
-      severity: "error",
-      reason: "FieldValueInvalid",
-      message: "Invalid value: true",
-      suggestion: "remove it",
-    },
-  ];
-}
-
-interface Fixture {
-  readonly folder: string;
-  readonly sink: Sink;
-  readonly source: DirectorySource;
-  write(name: string, text: string): Promise<void>;
-}
-
-async function start(
-  t: TestContext,
-  files: Readonly<Record<string, string>>,
-  paths?: readonly string[],
-): Promise<Fixture> {
-  const folder = await mkdtemp(join(tmpdir(), "directory-source-"));
-  const write = (name: string, text: string): Promise<void> => writeFile(join(folder, name), text);
-  for (const [name, text] of Object.entries(files)) await write(name, text);
-  const sink = new Sink();
-  const source = createDirectorySource({
-    paths: paths?.map((path) => resolve(folder, path)) ?? [folder],
-    validate,
-    applyDefaults: (_, object) => object,
-    emptySettleMs: 60_000,
-    log: OFF,
-  });
-  t.after(async () => {
-    await source.stop();
-    await rm(folder, { recursive: true, force: true });
-  });
-  await source.start(sink);
-  return { folder, sink, source, write };
-}
-
-function route(name: string, extra = ""): string {
-  return `apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: ${name}}\nspec: {hostnames: [a.example]${extra}}\n`;
-}
-
-function policy(name: string, extra = ""): string {
-  return `apiVersion: gwproxy.dev/v1alpha1\nkind: GwPolicy\nmetadata:\n  name: ${name}\nspec:\n  targetRefs: [{kind: Gateway, name: gw}]\n${extra}`;
-}
 
 test("start delivers every object of every file in a stable order, frozen and with its namespace", async (t) => {
   const { sink } = await start(t, {
@@ -221,7 +136,12 @@ test("after any series of changes the same is in force as after a fresh start", 
   // What was broken on the way kept what it said before, which a fresh start does not know.
   for (const file of files.slice(0, 4)) await write(file, route(`r${random.between(0, 3)}`, ", step: 100"));
   const fresh = new Sink();
-  const other = createDirectorySource({ paths: [folder], validate, applyDefaults: (_, object) => object, log: OFF });
+  const other = createDirectorySource({
+    paths: [folder],
+    validate: refuseBad,
+    applyDefaults: (_, object) => object,
+    log: OFF,
+  });
   t.after(() => other.stop());
   await other.start(fresh);
   await sink.until(() => sameState(sink, fresh));
@@ -244,13 +164,13 @@ function sameState(live: Sink, fresh: Sink): boolean {
   return stateOf(live) === stateOf(fresh) && JSON.stringify(live.problems) === JSON.stringify(fresh.problems);
 }
 
-test("a file that becomes broken keeps its last good objects and names the place", async (t) => {
+test("a document that becomes broken keeps its object, while the sound documents of its file go on", async (t) => {
   const { sink, source, write } = await start(t, { "a.yaml": `${route("one")}---\n${route("two")}` });
   sink.take();
   await write("a.yaml", `${route("one", ", x: 1")}---\nkind: [unclosed\n`);
   await source.reload();
-  assert.deepEqual(sink.take(), []);
-  assert.equal(sink.problems.length, 1);
+  assert.deepEqual(sink.take(), ["set HTTPRoute/one"]);
+  assert.deepEqual(effectsOf(sink), ["kept: HTTPRoute default/two as accepted before"]);
   assert.ok((sink.problems[0]?.line ?? 0) >= 6);
   await write("a.yaml", route("one", ", x: 2"));
   await source.reload();
@@ -264,7 +184,7 @@ test("a file that is broken at start still gives its readable documents", async 
   assert.equal(sink.problems.length, 1);
 });
 
-test("a refused policy is passed on as refused, at start and after a change, until it is mended", async (t) => {
+test("a policy that is refused at start is passed on as refused until it is mended, and then kept", async (t) => {
   const { sink, source, write } = await start(t, { "a.yaml": policy("keys", "  bad: true\n") });
   const [event] = sink.events;
   assert.ok(event?.type === "refused");
@@ -279,7 +199,8 @@ test("a refused policy is passed on as refused, at start and after a change, unt
   assert.deepEqual(sink.take(), ["set GwPolicy/keys"]);
   await write("a.yaml", policy("keys", "  bad: true\n"));
   await source.reload();
-  assert.deepEqual(sink.take(), ["refused GwPolicy/keys"]);
+  assert.deepEqual(sink.take(), []);
+  assert.deepEqual(effectsOf(sink), ["kept: GwPolicy default/keys as accepted before"]);
   await write("a.yaml", "");
   await source.reload();
   assert.deepEqual(sink.take(), ["delete GwPolicy/keys"]);
