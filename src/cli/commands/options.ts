@@ -32,6 +32,31 @@ export interface DataPlaneOptions {
   readonly gracePeriod: number | undefined;
 }
 
+/**
+ * Manifests of a command: `-f`, which may be repeated, and arguments, so that a pattern which the shell has expanded works
+ * as well as one in quotes.
+ */
+export function addManifestPaths(command: Command): Command {
+  return command
+    .argument("[paths...]", "the same as -f")
+    .option(
+      "-f, --file <path>",
+      'file, folder, pattern such as "a/*.yaml" in quotes, or - for standard input; may be repeated',
+      collect,
+    );
+}
+
+/** @returns all paths in the order of flags, then arguments; without any the command ends with its usage */
+export function manifestPaths(
+  command: Command,
+  paths: readonly string[],
+  { file = [] }: { readonly file?: readonly string[] },
+): readonly string[] {
+  const all = [...file, ...paths];
+  if (all.length === 0) command.error("error: no manifests; name files or folders, such as -f manifests/");
+  return all;
+}
+
 export interface Address {
   readonly host: string;
   readonly port: number;

@@ -1,7 +1,7 @@
 /** `gwproxy up`: files to traffic in one process. */
 import type { Command } from "commander";
 import type { Terminal } from "../output.ts";
-import { addDataPlaneOptions, choice, collect, type DataPlaneOptions } from "./options.ts";
+import { addDataPlaneOptions, addManifestPaths, choice, type DataPlaneOptions, manifestPaths } from "./options.ts";
 
 export interface UpOptions extends DataPlaneOptions {
   readonly file: readonly string[];
@@ -12,21 +12,26 @@ const EXAMPLES = `
 Examples:
   gwproxy up -f examples/quickstart
   gwproxy up -f gateway.yaml -f routes/ --bind-address 127.0.0.1
+  gwproxy up manifests/*.yaml
+  gwproxy up -f 'manifests/*/*.yaml'            in quotes: files that are added later are served too
+  helm template my-chart | gwproxy up -f -
   gwproxy up -f manifests/ -o json | jq .
 
 Every Gateway of the class gwproxy is served on the ports that it names. Files are watched; Ctrl-C drains and stops.
+
+Exit code: 0 after Ctrl-C or SIGTERM, 1 when a port of its own is taken or a second signal ends it at once, 2 when an option
+is wrong or a path leads nowhere.
 `;
 
 export function addUpCommand(program: Command, terminal: Terminal): void {
-  const command = program
-    .command("up")
+  const command = addManifestPaths(program.command("up"))
     .description("serve the manifests of some files and folders, without a cluster")
-    .requiredOption("-f, --file <path>", "file or folder with manifests; may be repeated", collect)
     .option("-o, --output <form>", "text or json (one object a line)", choice("text", "json"), "text");
   addDataPlaneOptions(command)
     .addHelpText("after", EXAMPLES)
-    .action(async (options: UpOptions) => {
+    .action(async (paths: readonly string[], options: UpOptions, command: Command) => {
+      const file = manifestPaths(command, paths, options);
       const { runUp } = await import("../run/up.ts");
-      await runUp(options, terminal);
+      await runUp({ ...options, file }, terminal);
     });
 }

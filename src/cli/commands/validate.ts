@@ -1,7 +1,7 @@
 /** `gwproxy validate`: every fault of some manifests, with its place. */
 import type { Command } from "commander";
 import type { Terminal } from "../output.ts";
-import { choice, collect } from "./options.ts";
+import { addManifestPaths, choice, manifestPaths } from "./options.ts";
 
 export interface ValidateOptions {
   readonly file: readonly string[];
@@ -16,7 +16,8 @@ const EXAMPLES = `
 Examples:
   gwproxy validate -f manifests/
   gwproxy validate -f gateway.yaml -f routes.yaml -o json
-  gwproxy validate -f manifests/ --strict
+  gwproxy validate manifests/*.yaml --strict
+  kustomize build overlays/production | gwproxy validate -f -
   gwproxy validate -f manifests/ -o sarif > gwproxy.sarif
   gwproxy validate -f manifests/ --server --context staging
 
@@ -28,20 +29,19 @@ could not be read or the API server could not be asked.
 `;
 
 export function addValidateCommand(program: Command, terminal: Terminal, setExitCode: (code: number) => void): void {
-  program
-    .command("validate")
+  addManifestPaths(program.command("validate"))
     .description("check manifests as the API server and the webhook would")
-    .requiredOption("-f, --file <path>", "file or folder with manifests; may be repeated", collect)
     .option("-o, --output <form>", "text, json or sarif (2.1.0)", choice("text", "json", "sarif"), "text")
     .option("--strict", "warnings count as errors", false)
     .option("--server", "ask a cluster's API server too; nothing is stored", false)
     .option("-k, --kubeconfig <file>", "with --server; default: KUBECONFIG, ~/.kube/config or the pod's own account")
     .option("--context <name>", "with --server: context of the kubeconfig; default: the current one")
     .addHelpText("after", EXAMPLES)
-    .action(async (options: ValidateOptions, command: Command) => {
+    .action(async (paths: readonly string[], options: ValidateOptions, command: Command) => {
+      const file = manifestPaths(command, paths, options);
       if (!options.server && (options.kubeconfig !== undefined || options.context !== undefined))
         command.error("error: --kubeconfig and --context say which cluster --server asks; add --server");
       const { runValidate } = await import("../run/validate.ts");
-      setExitCode(await runValidate(options, terminal));
+      setExitCode(await runValidate({ ...options, file }, terminal));
     });
 }

@@ -9,11 +9,14 @@ import type { UpOptions } from "../commands/up.ts";
 import type { Terminal } from "../output.ts";
 import { startDataPlane } from "./data-plane.ts";
 import { createEmbedded } from "./embedded.ts";
+import { checkManifestPaths } from "./manifest-paths.ts";
 import { createManifestSource } from "./manifests.ts";
 import { createProcessLog, hostAndPort, stopSignal } from "./process.ts";
 import { changedNames, problemLine, rowOf } from "./report.ts";
 
+/** @throws FatalError with exit code 2 for a path that leads nowhere */
 export async function runUp(options: UpOptions, terminal: Terminal): Promise<void> {
+  await checkManifestPaths(options.file);
   const processLog = createProcessLog(options.logLevel);
   const { log } = processLog;
   const plane = await startDataPlane(options, processLog);

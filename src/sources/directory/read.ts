@@ -1,11 +1,13 @@
 /**
- * Finds and reads manifest files. In: files and folders, as named on the command line. Out: texts in a stable order, and
+ * Finds and reads manifest files. In: files, folders, patterns and "-", as named on the command line. Out: texts in a stable order, and
  * the folders whose change can change the answer. Hidden names are left out: they are editors' and mounts' own.
  */
-import { readFile, readdir, realpath, stat } from "node:fs/promises";
+import { access, readFile, readdir, realpath, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { messageOf } from "../../lib/errors.ts";
 import { compare } from "../../lib/compare.ts";
+import { expandPattern, isPattern } from "./pattern.ts";
+import { readStdin, STDIN_NAME } from "./stdin.ts";
 
 export interface SourceFile {
   /** As a reader knows it: the named path, or below it. */
@@ -32,12 +34,15 @@ export interface Reading {
 }
 
 export const MANIFEST: RegExp = /\.(?:ya?ml|json)$/i;
+/** Names standard input on the command line. */
+const STDIN = "-";
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
 
 export async function readPaths(paths: readonly string[]): Promise<Reading> {
   const walk = new Walk();
   for (const path of paths) await walk.named(path);
   const files: SourceFile[] = [];
+  if (walk.readsStdin) files.push({ path: STDIN_NAME, text: await readStdin() });
   for (const path of [...walk.found].sort(compare)) {
     try {
       files.push({ path, text: await readManifest(path) });
@@ -49,6 +54,23 @@ export async function readPaths(paths: readonly string[]): Promise<Reading> {
   return { files, faults: walk.faults, folders: walk.folders, plain };
 }
 
+/** @returns what is wrong with the named paths themselves; nothing is read */
+export async function findPathFaults(paths: readonly string[]): Promise<readonly ReadFault[]> {
+  const faults: ReadFault[] = [];
+  for (const path of paths) {
+    if (path === STDIN) continue;
+    const fault = await access(path).then(() => undefined, noPath(path));
+    if (fault === undefined || (isPattern(path) && (await expandPattern(path)).paths.length > 0)) continue;
+    faults.push(fault);
+  }
+  return faults;
+}
+
+function noPath(path: string): (error: unknown) => ReadFault {
+  const missing = isPattern(path) ? "no file matches" : "no such file or folder";
+  return (error) => ({ path, message: isMissing(error) ? missing : `cannot be read: ${messageOf(error)}` });
+}
+
 class Walk {
   readonly found: Set<string> = new Set();
   readonly faults: ReadFault[] = [];
@@ -56,9 +78,15 @@ class Walk {
   readonly names: Map<string, string> = new Map();
   /** Some file or folder has another name than its place says. */
   isLinked = false;
+  readsStdin = false;
   readonly #seen: Set<string> = new Set();
 
   async named(path: string): Promise<void> {
+    if (path === STDIN) {
+      this.readsStdin = true;
+      this.isLinked = true;
+      return;
+    }
     // The parent tells of a named path that is removed and made again.
     this.folders.add(dirname(resolve(path)));
     try {
@@ -69,11 +97,18 @@ class Walk {
         await this.#file(path);
       }
     } catch (error) {
-      this.faults.push({
-        path,
-        message: isMissing(error) ? "no such file or folder" : `cannot be read: ${messageOf(error)}`,
-      });
+      if (isMissing(error) && isPattern(path) && (await this.#pattern(path))) return;
+      this.faults.push(noPath(path)(error));
     }
+  }
+
+  /** @returns whether anything matches */
+  async #pattern(pattern: string): Promise<boolean> {
+    const { paths, folders } = await expandPattern(pattern);
+    this.isLinked = true;
+    for (const folder of folders) this.folders.add(resolve(folder));
+    for (const path of paths) await this.#entry(path, path);
+    return paths.length > 0;
   }
 
   async #folder(path: string): Promise<void> {

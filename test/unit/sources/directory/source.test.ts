@@ -74,6 +74,22 @@ test("a named file that is removed keeps its objects in force, is reported, and 
   await sink.until(() => sink.problems.length === 0);
 });
 
+test("a pattern names files that come and go, in folders that come later too, and nothing hidden", async (t) => {
+  const { folder, sink, write } = await start(t, { "a.yaml": route("one"), "a.txt": "no: [manifest" }, ["*/*.yaml"]);
+  assert.match(sink.problems[0]?.message ?? "", /no file matches/);
+  sink.take();
+  await mkdir(join(folder, "later"));
+  await write("later/.hidden.yaml", route("hidden"));
+  await write("later/b.yaml", route("two"));
+  await sink.until(() => sink.events.length > 0);
+  assert.deepEqual(sink.take(), ["set HTTPRoute/two"]);
+  await sink.until(() => sink.problems.length === 0);
+  await write("later/c.yaml", route("three"));
+  await rm(join(folder, "later/b.yaml"));
+  await sink.until(() => sink.events.length > 1);
+  assert.deepEqual(sink.take().toSorted(), ["delete HTTPRoute/two", "set HTTPRoute/three"]);
+});
+
 test("a change is delivered although another file changes without a pause", async (t) => {
   const { sink, write } = await start(t, { "busy.yaml": route("busy"), "calm.yaml": route("calm") });
   sink.take();
