@@ -14,8 +14,11 @@ node_modules/.install: package.json package-lock.json
 
 install: node_modules/.install ## Install what the project needs
 
+# Ctrl-C goes to every process in the terminal's group, make included, which then ends by the signal and not with 0. With
+# `set -m` the quickstart is a group of its own, so that it stops by itself and make reads its exit code.
 up: install ## Start the quickstart: gateway, plain service and practice provider, all on loopback
-	@node examples/quickstart/start.ts --provider $(or $(PROVIDER),practice)
+	@command="node examples/quickstart/start.ts --provider $(or $(PROVIDER),practice)"; \
+	if [ -t 0 ]; then set -m; $$command; else exec $$command; fi
 
 generate: install ## Write CRDs, types, validators, rules and reference pages from crds/schemas
 	node codegen/rooms.ts

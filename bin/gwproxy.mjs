@@ -13,4 +13,8 @@ if (Number(process.versions.node.split(".")[0]) < REQUIRED_MAJOR) {
 const source = new URL("../src/cli/main.ts", import.meta.url);
 const built = new URL("../dist/src/cli/main.js", import.meta.url);
 const { main } = await import((existsSync(source) ? source : built).href);
-process.exitCode = await main(process.argv);
+const code = await main(process.argv);
+// A command that failed may leave threads, timers and sockets behind, which must not keep the process alive.
+if (code !== 0) await new Promise((resolve) => process.stdout.write("", () => process.stderr.write("", resolve)));
+if (code === 0) process.exitCode = 0;
+else process.exit(code);

@@ -7,11 +7,15 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { FatalError } from "../../src/lib/errors.ts";
+import { checkPorts } from "../../src/lib/port-check.ts";
 import { startPracticeProvider } from "../practice-provider/practice-provider.ts";
 import { startHello } from "./hello.ts";
 
 const HELLO_PORT = 9001;
 const PROVIDER_PORT = 9002;
+/** The listener in gateway.yaml. */
+const GATEWAY_PORT = 8080;
 const KEY_VARIABLE: Readonly<Record<string, string>> = { openai: "OPENAI_API_KEY", anthropic: "ANTHROPIC_API_KEY" };
 
 const HERE = import.meta.dirname;
@@ -21,6 +25,7 @@ const scratch = mkdtempSync(join(tmpdir(), "gwproxy-quickstart-"));
 process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
 
 const manifests = values.provider === "practice" ? [HERE] : manifestsFor(values.provider);
+await checkOwnPorts();
 await startHello(HELLO_PORT);
 await startPracticeProvider({ port: PROVIDER_PORT, keys: ["practice-key"] });
 
@@ -33,12 +38,44 @@ const gateway = spawn(
     "--bind-address",
     "127.0.0.1",
   ],
-  { stdio: ["ignore", "pipe", "inherit"] },
+  // A process group of its own: Ctrl-C reaches every process of the terminal's group, and the gateway would take the copy
+  // that is passed on below for a second one, which ends it at once.
+  { stdio: ["ignore", "pipe", "inherit"], detached: true },
 );
 gateway.stdout.pipe(process.stdout);
 gateway.stdout.once("data", () => setImmediate(printHints));
 gateway.once("exit", (code) => process.exit(code ?? 1));
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => gateway.kill(signal));
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => gateway.kill("SIGTERM"));
+if (process.env["MAKELEVEL"] !== undefined) stopWithParent();
+
+/** make ends without a word to a recipe that has the terminal for itself (see the Makefile). */
+function stopWithParent(): void {
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    gateway.kill("SIGTERM");
+  }, 250);
+}
+
+async function checkOwnPorts(): Promise<void> {
+  const ports = {
+    "the plain service": HELLO_PORT,
+    "the practice provider": PROVIDER_PORT,
+    "the gateway": GATEWAY_PORT,
+  };
+  const claims = Object.entries(ports).map(([user, port]) => ({
+    subject: `port ${port} of ${user}`,
+    host: "127.0.0.1",
+    port,
+    remedy: "change the port in examples/quickstart",
+  }));
+  await checkPorts(claims).catch((error: unknown) => {
+    if (!(error instanceof FatalError)) throw error;
+    process.stderr.write(`quickstart: ${error.message}\n`);
+    process.exit(error.exitCode);
+  });
+}
 
 /** The quickstart with one provider swapped for the real one. The key goes to a private file that dies with us. */
 function manifestsFor(provider: string): string[] {

@@ -22,6 +22,7 @@ import type { ControllerOptions } from "../commands/controller.ts";
 import { VERSION } from "../version.ts";
 import { type ControllerCore, createControllerCore } from "./controller-core.ts";
 import { createLeadership } from "./leadership.ts";
+import { checkOwnPorts } from "./own-ports.ts";
 import { createProcessLog, stopSignal } from "./process.ts";
 import { reportRefusals } from "./refusals.ts";
 import { authorizeByToken } from "./stream-authorization.ts";
@@ -32,6 +33,11 @@ const KINDS = [...STANDARD_KINDS, ...OWN_KINDS, ...DEPLOYED_KINDS];
 export async function runController(options: ControllerOptions): Promise<void> {
   const { log } = createProcessLog(options.logLevel);
   const files = await readXdsFiles(options);
+  await checkOwnPorts({
+    "--xds-address": options.xdsAddress,
+    "--health-address": options.healthAddress,
+    "--metrics-address": options.metricsAddress,
+  });
   const client = await createKubernetesClient(options.kubeconfig);
   const tls = files ?? (await openXdsSecret(options, client, log.child("xds")));
   const source = createKubernetesSource({ client, kinds: KINDS, log: log.child("source") });

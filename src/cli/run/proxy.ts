@@ -5,6 +5,7 @@ import { createXdsClient } from "../../xds/client/connection.ts";
 import type { ProxyOptions } from "../commands/proxy.ts";
 import type { Terminal } from "../output.ts";
 import { startDataPlane } from "./data-plane.ts";
+import { checkOwnPorts, dataPlanePorts } from "./own-ports.ts";
 import { createProcessLog, hostAndPort, stopSignal } from "./process.ts";
 import { checkConfigFile } from "./proxy-config.ts";
 import { readCaFile } from "./tls-files.ts";
@@ -31,6 +32,7 @@ export async function runProxy(options: ProxyOptions, terminal: Terminal): Promi
       ended: (reason) => plane.metrics.controller.ended(reason),
     },
   });
+  await checkOwnPorts(dataPlanePorts(options));
   const plane = await startDataPlane(options, process);
   plane.metrics.reading("config_synchronized", () => [{ values: [], value: client.connected() ? 1 : 0 }]);
   const stopped = stopSignal();

@@ -11,12 +11,14 @@ import { startDataPlane } from "./data-plane.ts";
 import { createEmbedded } from "./embedded.ts";
 import { checkManifestPaths } from "./manifest-paths.ts";
 import { createManifestSource } from "./manifests.ts";
+import { checkOwnPorts, dataPlanePorts } from "./own-ports.ts";
 import { createProcessLog, hostAndPort, stopSignal } from "./process.ts";
-import { changedNames, problemLine, rowOf } from "./report.ts";
+import { changedNames, type ClosedPort, closedPorts, problemLine, rowOf } from "./report.ts";
 
-/** @throws FatalError with exit code 2 for a path that leads nowhere */
+/** @throws FatalError with exit code 2 for a path that does not exist, 1 for a port of the process that is taken */
 export async function runUp(options: UpOptions, terminal: Terminal): Promise<void> {
   await checkManifestPaths(options.file);
+  await checkOwnPorts(dataPlanePorts(options));
   const processLog = createProcessLog(options.logLevel);
   const { log } = processLog;
   const plane = await startDataPlane(options, processLog);
@@ -24,6 +26,7 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
   const translator = createTranslator({ controllerName: "gwproxy.dev/gwproxy", implicitClass: "gwproxy" });
   const reporter = createReporter(options.output, terminal);
   const listening = new Set<string>();
+  let closed: readonly ClosedPort[] = [];
 
   const embedded = createEmbedded({
     log,
@@ -37,7 +40,9 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
         reporter.listening({ ...listener, address: options.bindAddress });
       }
       if (plane.pending.size === 0) reporter.changed(update);
+      closed = closedPorts(result, options.bindAddress);
       reporter.refused(result);
+      if (plane.pending.size === 0) reporter.closed(closed);
     },
     onReviewed: () => reporter.problems("translation", translator.diagnostics().map(place)),
     onProblems: (problems) => reporter.problems("files", problems),
@@ -62,7 +67,8 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
   await embedded.start();
   collectWhenIdle();
   plane.pending.delete("configuration");
-  if (listening.size === 0) reporter.idle();
+  reporter.closed(closed);
+  if (listening.size === 0 && closed.length === 0) reporter.idle();
   await stopped;
   await plane.stop();
   await embedded.stop();
@@ -72,6 +78,7 @@ interface Reporter {
   listening(listener: { readonly address: string; readonly boundPort: number; readonly gateway: string }): void;
   changed(update: ResourceUpdate): void;
   refused(result: ApplyResult): void;
+  closed(ports: readonly ClosedPort[]): void;
   /** @param from each origin replaces only what it reported before */
   problems(from: string, problems: readonly SourceProblem[]): void;
   idle(): void;
@@ -99,8 +106,12 @@ function createReporter(form: "text" | "json", terminal: Terminal): Reporter {
       });
     },
     refused({ refused }) {
-      for (const { type, key, reason } of refused)
+      for (const { type, key, reason } of refused.filter(({ type }) => type !== "Bind"))
         say(`refused ${type} ${key}: ${reason}`, { event: "refused", type, key, reason });
+    },
+    closed(ports) {
+      for (const { gateway, port, reason } of ports)
+        say(`Gateway ${gateway} is not served on port ${port}: ${reason}`, { event: "closed", gateway, port, reason });
     },
     problems(from, problems) {
       const before = known.get(from) ?? new Set();

@@ -13,6 +13,7 @@ import { createCertificateStore } from "../../sources/kubernetes/certificate-sto
 import { createKubernetesClient, type KubernetesClient } from "../../sources/kubernetes/client.ts";
 import { createSecretStore } from "../../sources/kubernetes/secret-store.ts";
 import type { WebhookOptions } from "../commands/webhook.ts";
+import { checkOwnPorts } from "./own-ports.ts";
 import { createProcessLog, stopSignal } from "./process.ts";
 
 const CONFIGURATION_NAME = "gwproxy";
@@ -22,6 +23,7 @@ const FIELD_MANAGER = "gwproxy-webhook";
 export async function runWebhook(options: WebhookOptions): Promise<void> {
   const { log } = createProcessLog(options.logLevel);
   const { target, names } = targetOf(options);
+  await checkOwnPorts({ "--address": options.address });
   const client = await createKubernetesClient(options.kubeconfig);
   const certificates = new Certificates({
     store: createCertificateStore(

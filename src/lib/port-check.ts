@@ -1,0 +1,62 @@
+/**
+ * Opens ports for a moment before a program starts, so that one that is taken ends the start with a message that names
+ * it. Used for the ports that a process needs for itself, and by the quickstart.
+ */
+import { once } from "node:events";
+import { createServer, type Server } from "node:net";
+import { FatalError, messageOf } from "./errors.ts";
+import { findPortHolder, THIS_PROCESS } from "./port-holder.ts";
+
+export interface PortClaim {
+  /** What asks for the port, such as "--admin-address 127.0.0.1:15000": the message begins with it. */
+  readonly subject: string;
+  /** "" is every address. */
+  readonly host: string;
+  /** 0 lets the system choose, and cannot be taken. */
+  readonly port: number;
+  /** What a user can do instead of stopping the process that has the port. */
+  readonly remedy: string;
+}
+
+/** @throws FatalError with exit code 1 for the first port that cannot be opened */
+export async function checkPorts(claims: readonly PortClaim[]): Promise<void> {
+  const open: { readonly claim: PortClaim; readonly server: Server }[] = [];
+  try {
+    for (const claim of claims) {
+      const { host, port } = claim;
+      if (port === 0) continue;
+      const rival = open.find((other) => other.claim.port === port);
+      const server = createServer((socket) => socket.destroy());
+      open.push({ claim, server });
+      server.listen({ port, ...(host === "" ? {} : { host }) });
+      await once(server, "listening").catch((error: unknown) => {
+        throw new FatalError(portMessage(claim, error, rival?.claim), 1, error);
+      });
+    }
+  } finally {
+    await Promise.all(open.map(({ server }) => closed(server)));
+  }
+}
+
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => void server.close(() => resolve()));
+}
+
+function portMessage({ subject, host, port, remedy }: PortClaim, error: unknown, rival: PortClaim | undefined): string {
+  if (codeOf(error) !== "EADDRINUSE") return `${subject}: cannot be opened (${messageOf(error)}); ${remedy}`;
+  if (rival !== undefined) return `${subject}: the port is also that of ${rival.subject}; ${remedy}`;
+  return `${subject}: ${takenBy(findPortHolder(host, port), remedy)}`;
+}
+
+/**
+ * @param holder as findPortHolder says
+ * @returns "the port is taken by nginx (process 4711); stop it and start again, or " and the remedy
+ */
+export function takenBy(holder: string | undefined, remedy: string): string {
+  const taken = `the port is taken by ${holder ?? "another process"}`;
+  return holder === THIS_PROCESS ? `${taken}; ${remedy}` : `${taken}; stop it and start again, or ${remedy}`;
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
+}
