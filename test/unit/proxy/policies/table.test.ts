@@ -25,7 +25,7 @@ test("every unit of the message has an entry in both tables", () => {
 
 test("every member of `traffic` belongs to a policy, and every policy to a member", () => {
   const members = new Set(
-    schemaFields(ROOT).flatMap((field) => /^GwPolicy spec\.traffic\.(\w+)/.exec(field)?.[1] ?? []),
+    schemaFields(ROOT).flatMap(({ field }) => /^GwPolicy spec\.traffic\.(\w+)/.exec(field)?.[1] ?? []),
   );
   for (const name of NO_POLICY) assert.ok(members.delete(name), name);
   // The two limits are one block with two members.
