@@ -26,6 +26,8 @@ export interface Example {
 export interface Evidence {
   /** By "Component.field": files that read the field. */
   readonly implementation: ReadonlyMap<string, readonly string[]>;
+  /** By "Component.field": files that name it; they stand in for the others where a test proves the field. */
+  readonly mentions: ReadonlyMap<string, readonly string[]>;
   /** By "Kind path" of a leaf: tests that prove it. */
   readonly proofs: ReadonlyMap<string, readonly Proof[]>;
   /** By "Kind/Component"; by "/Component" from whatever kind uses it too. */
@@ -158,11 +160,17 @@ function evidenceOf(context: Page, component: Component): string[] {
   const { entry, outline: parts } = context;
   if (parts.isStatus.has(name)) return [];
   const fields = Object.keys(schema.properties ?? {}).filter((field) => name !== entry.component || field !== "status");
-  const files = new Map(fields.map((field) => [field, filesOf(context, component, field)]));
+  const proofs = new Map(fields.map((field) => [field, proofsOf(context, parts.uses.get(`${name}.${field}`) ?? [])]));
+  const files = filesByField(
+    context,
+    component,
+    fields.map((field) => [field, proofs.get(field) !== undefined]),
+  );
   const rows = fields.map((field) => {
+    const proof = proofs.get(field);
     const links = (files.get(field) ?? []).map((file) => `[${file.replace(/^src\//, "")}](${ROOT}${file})`);
-    const proof = proofsOf(context, parts.uses.get(`${name}.${field}`) ?? []);
-    return cells([`\`${field}\``, links.length > 0 ? links.join("<br>") : "no code reads it yet", proof]);
+    const unread = proof === undefined ? "no code reads it yet" : "";
+    return cells([`\`${field}\``, links.length > 0 ? links.join("<br>") : unread, proof ?? "not proven yet"]);
   });
   if (rows.length === 0) return [];
   const read = [...files.values()].filter((list) => list.length > 0).length;
@@ -176,6 +184,20 @@ function evidenceOf(context: Page, component: Component): string[] {
   ];
 }
 
+/** A proven field that no file names is handed on together with its siblings: it has the files of the first of them. */
+function filesByField(
+  context: Page,
+  component: Component,
+  fields: readonly (readonly [name: string, isProven: boolean])[],
+): ReadonlyMap<string, readonly string[]> {
+  const found = fields.map(([field, isProven]) => {
+    const read = filesOf(context, component, field);
+    return [field, isProven, read.length === 0 && isProven ? mentionsOf(context, component, field) : read] as const;
+  });
+  const [, , nearby] = found.find(([, , files]) => files.length > 0) ?? ["", false, []];
+  return new Map(found.map(([field, isProven, files]) => [field, isProven && files.length === 0 ? nearby : files]));
+}
+
 /** Fields of an included component are often read through its type; that counts where anything of this one is read. */
 function filesOf({ evidence }: Page, { name, schema }: Component, field: string): readonly string[] {
   const own = evidence.implementation.get(`${name}.${field}`);
@@ -186,13 +208,24 @@ function filesOf({ evidence }: Page, { name, schema }: Component, field: string)
   return included.flatMap((base) => evidence.implementation.get(`${base}.${field}`) ?? []);
 }
 
-/** The first test by name, and at how many of the places where the field can be written some test proves it. */
-function proofsOf({ entry, evidence }: Page, uses: readonly Use[]): string {
+/** Of a field that is proven: the files that name it, or those that read it in a component which this one includes. */
+function mentionsOf({ evidence }: Page, { name, schema }: Component, field: string): readonly string[] {
+  const included = (schema["x-gw-included"] ?? []).flatMap((base) => [
+    ...(evidence.implementation.get(`${base}.${field}`) ?? evidence.mentions.get(`${base}.${field}`) ?? []),
+  ]);
+  return included.length > 0 ? included : (evidence.mentions.get(`${name}.${field}`) ?? []);
+}
+
+/**
+ * The first test by name, and at how many of the places where the field can be written some test proves it; undefined
+ * when none does.
+ */
+function proofsOf({ entry, evidence }: Page, uses: readonly Use[]): string | undefined {
   const leaves = [...new Set(uses.flatMap(({ leaves: own }) => own))];
   const proofs = leaves.map((leaf) => evidence.proofs.get(`${entry.kind} ${leaf}`) ?? []);
   const proven = proofs.filter((list) => list.length > 0);
   const [first] = proven.flat();
-  if (first === undefined) return "not proven yet";
+  if (first === undefined) return undefined;
   const where = leaves.length === 1 ? "" : ` (${proven.length} of ${leaves.length} paths)`;
   return `[${first.name}](${ROOT}${first.file})${where}`;
 }

@@ -5,6 +5,7 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { Node, Project, type SourceFile } from "ts-morph";
+import { referencesOf, type SchemaGraph } from "../../codegen/graph.ts";
 
 /** "Component.field" → files below the root, the translator's before the proxy's. */
 export type Implementation = ReadonlyMap<string, readonly string[]>;
@@ -18,7 +19,7 @@ export function findImplementation(root: string): Implementation {
     compilerOptions: {
       allowImportingTsExtensions: true,
       strict: true,
-      noLib: true,
+      lib: ["lib.es2024.d.ts"],
       types: [],
       skipLibCheck: true,
       target: 9,
@@ -40,6 +41,56 @@ export function findImplementation(root: string): Implementation {
     }
   }
   return new Map([...found].map(([field, files]) => [field, [...files].sort(translatorFirst)]));
+}
+
+/**
+ * Files that name a field of a type which they import, or of one below it: where code hands a value on through a mapped
+ * or generic type, the checker cannot say which field that was. Of all files only those whose type is nearest count.
+ */
+export function findMentions(root: string, graph: SchemaGraph): Implementation {
+  const found = new Map<string, { distance: number; files: string[] }>();
+  for (const path of globSync(READERS, { cwd: root }).sort()) {
+    const text = readFileSync(join(root, path), "utf8");
+    const words = new Set(text.match(/\w+/g));
+    const own = [...importedComponents(graph, text), ...componentsNamedAs(graph, basename(path, ".ts"))];
+    for (const [component, distance] of componentsBelow(graph, own)) {
+      for (const field of Object.keys(graph.get(component).schema.properties ?? {})) {
+        if (!words.has(field)) continue;
+        const key = `${component}.${field}`;
+        const known = found.get(key);
+        if (known === undefined || known.distance > distance) found.set(key, { distance, files: [path] });
+        else if (known.distance === distance) known.files.push(path);
+      }
+    }
+  }
+  return new Map([...found].map(([field, { files }]) => [field, files]));
+}
+
+function importedComponents(graph: SchemaGraph, text: string): string[] {
+  return [...text.matchAll(/import type \{([^}]*)\} from "[^"]*generated\/types\/[^"]*"/g)]
+    .flatMap(([, names = ""]) => names.split(","))
+    .map((name) => name.trim())
+    .filter((name) => graph.components.has(name));
+}
+
+/** What the field holds after which a file is named, such as `extAuth` for ext-auth.ts. */
+function componentsNamedAs(graph: SchemaGraph, file: string): string[] {
+  const field = file.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+  return [...graph.components.values()].flatMap(({ schema }) => {
+    const site = schema.properties?.[field];
+    return site === undefined ? [] : referencesOf(site);
+  });
+}
+
+/** Each component that the given ones hold, with the number of fields on the way to it. */
+function componentsBelow(graph: SchemaGraph, names: readonly string[]): Map<string, number> {
+  const distances = new Map(names.map((name) => [name, 0]));
+  for (const [name, distance] of distances) {
+    for (const below of referencesOf(graph.get(name).schema)) {
+      if (!distances.has(below)) distances.set(below, distance + 1);
+    }
+  }
+  return distances;
 }
 
 /** "Component.field" for each member of a generated type that the file names. */

@@ -1,6 +1,7 @@
 /**
- * The ledger of fields. `--write` writes docs/reference/fields.md and the page of each kind, `--print` shows the counts, `--verify` proves that
- * the pages are fresh and that second values are declared, `--check` runs every proof without its field and with its second value.
+ * The ledger of fields. `--write` writes docs/reference/fields.md, the page of each kind and the README's list of what is not
+ * served, `--print` shows the counts, `--verify` proves that the pages are fresh and that second values are declared, `--check`
+ * runs every proof without its field and with its second value.
  */
 import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,11 +14,12 @@ import { createGraph } from "../../codegen/graph.ts";
 import { loadSchemas } from "../../codegen/load.ts";
 import { collectExamples } from "./examples.ts";
 import { findSecondValue } from "../support/second-values.ts";
-import { findImplementation } from "./implementation.ts";
+import { findImplementation, findMentions } from "./implementation.ts";
+import { findUnserved, readServedNames, updateReadme } from "./not-served.ts";
 import { schemaFields } from "./schema-fields.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-const PAGES = join(ROOT, "docs/reference");
+const PAGES = "docs/reference";
 /** As many as the smallest machine that runs this has cores. */
 const PROCESSES = 2;
 
@@ -90,13 +92,13 @@ async function ledger(): Promise<void> {
     );
   }
 
-  const pages = new Map([["fields.md", render(fields, proven)], ...referencePages(proven)]);
+  const list = render(fields, proven);
+  const pages = new Map([[`${PAGES}/fields.md`, list], ...writtenFrom(proven)]);
   const count = fields.filter((field) => proven.has(field)).length;
-  if (values.print) process.stdout.write(`${pages.get("fields.md")}\n`);
+  if (values.print) process.stdout.write(`${list}\n`);
   for (const [path, text] of pages) {
-    if (values.write) writeFileSync(join(PAGES, path), text);
-    if (values.verify && read(join(PAGES, path)) !== text)
-      fail(`docs/reference/${path} is stale: run \`make generate\``);
+    if (values.write) writeFileSync(join(ROOT, path), text);
+    if (values.verify && read(join(ROOT, path)) !== text) fail(`${path} is stale: run \`make generate\``);
   }
   process.stdout.write(`${count} of ${fields.length} fields are proven\n`);
 }
@@ -116,12 +118,21 @@ async function listProofs(): Promise<[field: string, proof: Proof][]> {
   return promise;
 }
 
-/** The pages of our kinds, with what only code and tests know. */
-function referencePages(proofs: ReadonlyMap<string, readonly Proof[]>): Map<string, string> {
+/** The pages of our kinds and the README, with what only code and tests know. Paths are below the root. */
+function writtenFrom(proofs: ReadonlyMap<string, readonly Proof[]>): Map<string, string> {
   const { components, kinds } = loadSchemas(join(ROOT, "crds/schemas/"));
   const graph = createGraph(components);
-  const implementation = findImplementation(ROOT);
-  return emitDocs(graph, kinds, { proofs, implementation, examples: collectExamples(ROOT, graph, kinds) });
+  const pages = emitDocs(graph, kinds, {
+    proofs,
+    implementation: findImplementation(ROOT),
+    mentions: findMentions(ROOT, graph),
+    examples: collectExamples(ROOT, graph, kinds),
+  });
+  const unserved = findUnserved(graph, kinds, new Set(proofs.keys()), readServedNames(ROOT));
+  return new Map([
+    ...[...pages].map(([name, text]) => [`${PAGES}/${name}`, text] as const),
+    ["README.md", updateReadme(read(join(ROOT, "README.md")), unserved)],
+  ]);
 }
 
 function read(path: string): string {

@@ -53,7 +53,7 @@ function page(evidence: Partial<Evidence>): string {
       ["thing", SCHEMAS],
     ]),
   );
-  const none = { implementation: new Map(), proofs: new Map(), examples: new Map() };
+  const none = { implementation: new Map(), mentions: new Map(), proofs: new Map(), examples: new Map() };
   const pages = emitDocs(createGraph(source.components), source.kinds, { ...none, ...evidence });
   return pages.get("thing.md") ?? "";
 }
@@ -82,6 +82,14 @@ test("what no code reads and no test proves says so; what some do is linked, wit
   assert.match(text, /3 fields can be written; tests through real sockets prove 1 of them/);
 });
 
+test("a field that is proven is never called unread, and links what names it", () => {
+  const proofs = new Map([["Thing spec.left.name", [{ file: "test/feature/thing.test.ts", name: "the name shows" }]]]);
+  assert.match(page({ proofs }), /^\| `name` \| {2}\| \[the name shows\]/m);
+  const mentions = new Map([["Side.name", ["src/translator/thing.ts"]]]);
+  assert.match(page({ proofs, mentions }), /^\| `name` \| \[translator\/thing\.ts\]/m);
+  assert.match(page({ mentions }), /^\| `name` \| no code reads it yet \| not proven yet \|$/m);
+});
+
 test("an example stands in the section of its component, with its file and path", () => {
   const example = { file: "examples/thing.yaml", path: "spec.left", yaml: "name: y\n" };
   assert.match(
@@ -104,6 +112,11 @@ for (const { kind, component } of kinds.kinds) {
         assert.ok(sections.get(name)?.includes(`| \`${field}\` |`), `${name}.${field}`);
       }
     }
+  });
+
+  test(`${kind}: no field that is proven is said to be unread, and each of them names a file`, () => {
+    assert.deepEqual(text.match(/^.*no code reads it yet \| \[.*$/gm) ?? [], []);
+    assert.deepEqual(text.match(/^\| `[^|]*` \| {2}\| \[.*$/gm) ?? [], []);
   });
 
   test(`${kind}: every link leads somewhere`, () => {
