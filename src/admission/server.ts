@@ -1,25 +1,27 @@
 /**
  * The webhook's HTTPS server. In: AdmissionReview on /validate. Out: verdicts. /healthz says that it can answer. What it
- * cannot understand it refuses, and the API server's failure policy refuses with it.
+ * cannot understand it refuses, and the API server's failure policy refuses with it. Anybody in the cluster can connect, so
+ * time, connections and memory are bounded; the reviews themselves run on threads (review-threads.ts).
  */
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { H3, HTTPError } from "h3";
 import { toNodeHandler } from "h3/node";
-import { messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import type { KeyPair } from "../lib/x509.ts";
-import { MAX_DEPTH, MAX_VALUES } from "./bounds.ts";
-import { type JsonBounds, jsonFault } from "./json-bounds.ts";
-import { type AdmissionReview, type ValidateObject, readReview, review } from "./review.ts";
+import type { ReviewAnswer } from "./answer.ts";
 
 export interface WebhookServerOptions {
   readonly host: string;
   /** 0 takes a free port. */
   readonly port: number;
   readonly certificate: KeyPair;
-  readonly validate: ValidateObject;
+  /** Answers the bytes of a review, which are handed over. */
+  readonly review: (body: Uint8Array<ArrayBuffer>) => Promise<ReviewAnswer>;
   readonly log: Logger;
+  /** Until a handshake, a head and a whole request have arrived, each; 10,000 by default. */
+  readonly requestTimeoutMs?: number;
+  readonly maxConnections?: number;
 }
 
 export interface WebhookServer {
@@ -31,33 +33,45 @@ export interface WebhookServer {
 
 /** An update carries the object twice, and etcd takes 1.5 MiB of each; what is left is the envelope. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
-/** The object stands two levels below the review. */
-const BOUNDS: JsonBounds = {
-  measuredDepth: 3,
-  maxDepth: MAX_DEPTH + 2,
-  maxValues: 2 * MAX_VALUES,
-  maxBytes: 2 * 1024 * 1024,
-};
-/** How far the uid of a review may stand from its start. */
-const HEAD_BYTES = 1024;
+/** Of all bodies that are arriving or waiting. */
+const MAX_HELD_BYTES = 64 * 1024 * 1024;
 const REQUEST_TIMEOUT_MS = 10_000;
+/** Node looks for requests that take too long so many times within the limit. */
+const CHECKS_PER_TIMEOUT = 10;
 /** Longer than the API server keeps an idle connection: a review must not be sent into one that is being closed. */
 const KEEP_ALIVE_MS = 120_000;
+/** An API server needs a few; there are seldom more than five of them. */
+const MAX_CONNECTIONS = 256;
 
 export async function startWebhookServer(options: WebhookServerOptions): Promise<WebhookServer> {
+  const { requestTimeoutMs = REQUEST_TIMEOUT_MS, maxConnections = MAX_CONNECTIONS, log } = options;
   const server = createServer(
-    { ...tlsOptions(options.certificate), minVersion: "TLSv1.2" },
+    {
+      ...tlsOptions(options.certificate),
+      minVersion: "TLSv1.2",
+      handshakeTimeout: requestTimeoutMs,
+      headersTimeout: requestTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      // Node looks every 30 s by default, so that a limit of 10 s could last 40 s.
+      connectionsCheckingInterval: Math.ceil(requestTimeoutMs / CHECKS_PER_TIMEOUT),
+      keepAliveTimeout: KEEP_ALIVE_MS,
+    },
     toNodeHandler(webhookApp(options)),
   );
-  server.requestTimeout = REQUEST_TIMEOUT_MS;
-  server.keepAliveTimeout = KEEP_ALIVE_MS;
-  server.on("tlsClientError", (error) => options.log.debug("TLS handshake failed", { reason: error.message }));
+  // A client that does not read its answer.
+  server.setTimeout(KEEP_ALIVE_MS);
+  server.maxConnections = maxConnections;
+  server.on("drop", () => {
+    log.warn("too many connections: one was refused, and idle ones are closed", { max: maxConnections });
+    server.closeIdleConnections();
+  });
+  server.on("tlsClientError", (error) => log.debug("TLS handshake failed", { reason: error.message }));
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, options.host, resolve);
   });
   server.removeAllListeners("error");
-  server.on("error", (error) => options.log.error("webhook server", { reason: error.message }));
+  server.on("error", (error) => log.error("webhook server", { reason: error.message }));
   return {
     // Listening on a TCP port: the address is an object.
     address: server.address() as AddressInfo,
@@ -66,53 +80,72 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
   };
 }
 
-function webhookApp({ validate, log }: WebhookServerOptions): H3 {
+function webhookApp({ review, log }: WebhookServerOptions): H3 {
   const app = new H3({ silent: true });
+  const memory = new HeldBytes();
   app.get("/healthz", () => "ok");
   app.post("/validate", async ({ req }) => {
-    const body = await boundedBody(req);
-    const fault = jsonFault(body, BOUNDS);
-    if (fault !== undefined) return refusedUnread(body, fault.message);
-    const request = readReview(parseJson(body.toString("utf8")));
-    if (request === undefined)
-      throw new HTTPError({ status: 400, message: "not an AdmissionReview of admission.k8s.io/v1" });
+    const hold = memory.hold();
     try {
-      const verdict = review(request, validate);
-      log.debug("reviewed", { object: request.title, operation: request.operation, allowed: verdict.response.allowed });
-      return verdict;
-    } catch (error) {
-      log.error("review failed: refused", { object: request.title, reason: messageOf(error) });
-      throw new HTTPError({ status: 500, message: "the object could not be checked", cause: error });
+      const answer = await review(await boundedBody(req, hold));
+      if (answer.kind === "verdict") {
+        const { object, operation, allowed, text } = answer;
+        log.debug("reviewed", { object, operation, allowed });
+        return new Response(text, { headers: { "content-type": "application/json;charset=UTF-8" } });
+      }
+      const { status, message, reason } = answer;
+      if (reason !== undefined) log.error("review failed: refused", { reason });
+      throw new HTTPError({ status, message });
+    } finally {
+      hold.release();
     }
   });
   return app;
 }
 
-async function boundedBody(request: Request): Promise<Buffer> {
+/** The memory of all bodies together. */
+class HeldBytes {
+  #bytes = 0;
+
+  hold(): Hold {
+    let own = 0;
+    return {
+      add: (bytes) => {
+        own += bytes;
+        this.#bytes += bytes;
+        return this.#bytes <= MAX_HELD_BYTES;
+      },
+      release: () => {
+        this.#bytes -= own;
+        own = 0;
+      },
+    };
+  }
+}
+
+interface Hold {
+  /** @returns false when there is no room for so many more */
+  add(bytes: number): boolean;
+  release(): void;
+}
+
+/** A copy of its own, since it goes to another thread. */
+async function boundedBody(request: Request, hold: Hold): Promise<Uint8Array<ArrayBuffer>> {
   const parts: Uint8Array[] = [];
   let size = 0;
   for await (const part of request.body ?? []) {
     size += part.byteLength;
     if (size > MAX_BODY_BYTES) throw new HTTPError({ status: 413, message: `more than ${MAX_BODY_BYTES} bytes` });
+    if (!hold.add(part.byteLength)) throw new HTTPError({ status: 503, message: "too many reviews at once" });
     parts.push(part);
   }
-  return Buffer.concat(parts);
-}
-
-/** The answer needs the name of the question, which stands at the start; the rest stays unread. */
-function refusedUnread(body: Buffer, message: string): AdmissionReview {
-  const uid = /"uid":\s*"([\w-]{1,64})"/.exec(body.toString("latin1", 0, HEAD_BYTES))?.[1];
-  if (uid === undefined) throw new HTTPError({ status: 413, message });
-  const violation = { path: "", severity: "error", reason: "FieldValueTooLong", message, suggestion: "" } as const;
-  return review({ uid, operation: "CREATE", object: undefined, oldObject: undefined, title: "" }, () => [violation]);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new HTTPError({ status: 400, message: "the body is not JSON" });
+  const body = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    body.set(part, at);
+    at += part.byteLength;
   }
+  return body;
 }
 
 function tlsOptions({ certificate, key }: KeyPair): { cert: string; key: string } {

@@ -8,6 +8,7 @@ import type { IncomingMessage } from "node:http";
 import { Agent, request } from "node:https";
 import { text } from "node:stream/consumers";
 import { applyDefaults } from "../../generated/defaults.ts";
+import { answerReview } from "../../src/admission/answer.ts";
 import { renew } from "../../src/admission/certificates.ts";
 import { startWebhookServer } from "../../src/admission/server.ts";
 import { validate } from "../../src/admission/validate.ts";
@@ -98,7 +99,13 @@ function startClocks(): () => Spent {
 async function reviewAll(subjects: readonly Subject[]): Promise<Reviewed[]> {
   const pem = renew(undefined, [HOST], Date.now());
   const { log } = recordingLog();
-  const server = await startWebhookServer({ host: HOST, port: 0, certificate: pem.leaf, validate, log });
+  const server = await startWebhookServer({
+    host: HOST,
+    port: 0,
+    certificate: pem.leaf,
+    review: async (body) => answerReview(body, validate),
+    log,
+  });
   const agent = new Agent({ keepAlive: true, ca: pem.authority.certificate });
   const url = `https://${HOST}:${server.address.port}/validate`;
   try {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { connect } from "node:tls";
+import { answerReview } from "../../src/admission/answer.ts";
 import { ANNOUNCED_MS, Certificates, type Pem, renew } from "../../src/admission/certificates.ts";
 import { startWebhookServer } from "../../src/admission/server.ts";
 import { validate } from "../../src/admission/validate.ts";
@@ -53,7 +54,13 @@ test("certificates are replaced without a restart and without a review that fail
     },
   };
   const { log } = recordingLog();
-  const webhook = await startWebhookServer({ host: HOST, port: 0, certificate: stored.leaf, validate, log });
+  const webhook = await startWebhookServer({
+    host: HOST,
+    port: 0,
+    certificate: stored.leaf,
+    review: async (body) => answerReview(body, validate),
+    log,
+  });
   t.after(() => webhook.stop());
   const { port } = webhook.address;
   const target = { url: `https://${HOST}:${port}/validate` };

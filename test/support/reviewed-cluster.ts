@@ -6,8 +6,8 @@ import { text } from "node:stream/consumers";
 import { applyDefaults } from "../../generated/defaults.ts";
 import { KINDS } from "../../generated/kinds.ts";
 import { renew } from "../../src/admission/certificates.ts";
+import { startReviewThreads } from "../../src/admission/review-threads.ts";
 import { startWebhookServer } from "../../src/admission/server.ts";
-import { validate } from "../../src/admission/validate.ts";
 import { webhookConfiguration } from "../../src/admission/webhook-configuration.ts";
 import { type ApiServer, startApiServer } from "../testbed/api-server.ts";
 import { defineOurKinds } from "./cluster.ts";
@@ -31,7 +31,14 @@ export async function startReviewedCluster(): Promise<ReviewedCluster> {
   await defineOurKinds(server);
   const pem = renew(undefined, [HOST], Date.now());
   const { log } = recordingLog();
-  const webhook = await startWebhookServer({ host: HOST, port: 0, certificate: pem.leaf, validate, log });
+  const reviews = await startReviewThreads({ log });
+  const webhook = await startWebhookServer({
+    host: HOST,
+    port: 0,
+    certificate: pem.leaf,
+    review: (body) => reviews.review(body),
+    log,
+  });
   const url = `https://${HOST}:${webhook.address.port}/validate`;
   const own = KINDS.filter(({ owned }) => owned).map(({ plural }) => plural);
   const configuration = webhookConfiguration("gwproxy", { url }, own, pem.authority.certificate);
@@ -46,6 +53,7 @@ export async function startReviewedCluster(): Promise<ReviewedCluster> {
       judge.close();
       agent.destroy();
       await webhook.stop();
+      await reviews.close();
       await server.stop();
     },
   };

@@ -4,8 +4,8 @@
  */
 import { KINDS } from "../../../generated/kinds.ts";
 import { Certificates } from "../../admission/certificates.ts";
+import { startReviewThreads } from "../../admission/review-threads.ts";
 import { startWebhookServer } from "../../admission/server.ts";
-import { validate } from "../../admission/validate.ts";
 import { type WebhookTarget, webhookConfiguration } from "../../admission/webhook-configuration.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { FatalError } from "../../lib/errors.ts";
@@ -34,10 +34,11 @@ export async function runWebhook(options: WebhookOptions): Promise<void> {
     clock: systemClock,
     log: log.child("certificates"),
   });
+  const reviews = await startReviewThreads({ log: log.child("review") });
   const server = await startWebhookServer({
     ...options.address,
     certificate: await certificates.start(),
-    validate,
+    review: (body) => reviews.review(body),
     log: log.child("webhook"),
   });
   certificates.onRenewal((leaf) => server.useCertificate(leaf));
@@ -45,6 +46,7 @@ export async function runWebhook(options: WebhookOptions): Promise<void> {
   await stopSignal();
   certificates.stop();
   await server.stop();
+  await reviews.close();
 }
 
 /** Where the API server finds us, and the names that our certificate must carry for it. */

@@ -2,11 +2,17 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { Agent, request } from "node:https";
 import { type TestContext, test } from "node:test";
+import { connect as connectPlain } from "node:net";
 import { connect } from "node:tls";
+import { type ReviewAnswer, answerReview } from "../../../src/admission/answer.ts";
 import { Certificates, type CertificateStore, type Pem, renew } from "../../../src/admission/certificates.ts";
+import {
+  type ReviewThreads,
+  type ReviewThreadsOptions,
+  startReviewThreads,
+} from "../../../src/admission/review-threads.ts";
 import { type WebhookServer, startWebhookServer } from "../../../src/admission/server.ts";
 import type { Violation } from "../../../src/admission/violation.ts";
-import { webhookConfiguration } from "../../../src/admission/webhook-configuration.ts";
 import type { Clock } from "../../../src/lib/clock.ts";
 import { createLogger } from "../../../src/lib/log.ts";
 
@@ -39,9 +45,11 @@ function validate(object: unknown): Violation[] {
       : [];
 }
 
+const review = async (body: Uint8Array): Promise<ReviewAnswer> => answerReview(body, validate);
+
 async function started(t: TestContext): Promise<{ server: WebhookServer; pem: Pem }> {
   const pem = renew(undefined, NAMES, Date.now());
-  const server = await startWebhookServer({ host: "127.0.0.1", port: 0, certificate: pem.leaf, validate, log });
+  const server = await startWebhookServer({ host: "127.0.0.1", port: 0, certificate: pem.leaf, review, log });
   t.after(() => server.stop());
   return { server, pem };
 }
@@ -164,6 +172,145 @@ test("what is no review, too large, or cannot be checked is never allowed", asyn
   );
 });
 
+/** A review that is under way for as long as the gate is shut. */
+async function startGated(
+  t: TestContext,
+  options: Partial<ReviewThreadsOptions> = {},
+): Promise<{ gate: Int32Array; threads: ReviewThreads }> {
+  const gate = new Int32Array(new SharedArrayBuffer(8));
+  const entry = new URL("../../support/gated-review.ts", import.meta.url);
+  const threads = await startReviewThreads({ log, entry, workerData: gate, ...options });
+  t.after(() => threads.close());
+  return { gate, threads };
+}
+
+function open(gate: Int32Array): void {
+  Atomics.store(gate, 0, 1);
+  Atomics.notify(gate, 0);
+}
+
+/** Resolves when so many threads wait at the gate. */
+async function arrived(gate: Int32Array, count: number): Promise<void> {
+  for (let seen = Atomics.load(gate, 1); seen < count; seen = Atomics.load(gate, 1)) {
+    const { value } = Atomics.waitAsync(gate, 1, seen);
+    await value;
+  }
+}
+
+test("health is answered while reviews are under way, and what is too much is refused at once", async (t) => {
+  const { gate, threads } = await startGated(t, { maxThreads: 2, maxWaiting: 1 });
+  const pem = renew(undefined, NAMES, Date.now());
+  const server = await startWebhookServer({
+    host: "127.0.0.1",
+    port: 0,
+    certificate: pem.leaf,
+    review: (body) => threads.review(body),
+    log,
+  });
+  t.after(() => server.stop());
+  const ca = pem.authority.certificate;
+  const ask = (): Promise<{ status: number; text: string }> =>
+    send(server, ca, { path: "/validate", method: "POST", body: reviewOf({}) });
+  const underWay = [ask(), ask()];
+  await arrived(gate, 2);
+  const third = ask();
+  // Of two more at least one comes when another one waits already.
+  const fourth = ask();
+  const first = await Promise.race([third, fourth]);
+  assert.equal(first.status, 503);
+  assert.match(first.text, /too many reviews are waiting/);
+  for (let asked = 0; asked < 20; asked++) {
+    assert.equal((await send(server, ca, { path: "/healthz", method: "GET" })).text, "ok");
+  }
+  open(gate);
+  for (const { status } of await Promise.all(underWay)) assert.equal(status, 200);
+  assert.deepEqual((await Promise.all([third, fourth])).map(({ status }) => status).sort(), [200, 503]);
+});
+
+test("a review that does not end costs its thread and nothing else", async (t) => {
+  const { gate, threads } = await startGated(t, { maxThreads: 1, timeoutMs: 1_500 });
+  const stuck = await threads.review(new Uint8Array(1));
+  assert.equal(stuck.kind === "unanswerable" && stuck.status, 500);
+  open(gate);
+  assert.equal((await threads.review(new Uint8Array(1))).kind, "verdict");
+});
+
+test("a thread that breaks refuses its review, and the next one has a thread again", async (t) => {
+  const { gate, threads } = await startGated(t, { maxThreads: 1 });
+  open(gate);
+  const broken = await threads.review(new TextEncoder().encode("break"));
+  assert.equal(broken.kind === "unanswerable" && broken.status, 500);
+  assert.equal((await threads.review(new Uint8Array(1))).kind, "verdict");
+});
+
+/** Reviews as an attacker sends them, and how each is answered. */
+const HEAVY: readonly (readonly [name: string, object: string, allowed: boolean, causes: number])[] = [
+  ["60,000 wrong items", `{"targetRefs":[${"1,".repeat(59_999)}1]}`, false, 100],
+  ["4,000 unknown fields", `{${Array.from({ length: 4_000 }, (_, at) => `"k${at}":1`).join()}}`, false, 100],
+  [
+    "lists in lists and a long text",
+    `{"targetRefs":${"[".repeat(90)}${"]".repeat(90)},"x":${JSON.stringify("y".repeat(1_000_000))}}`,
+    false,
+    2,
+  ],
+];
+
+test("heavy reviews are answered by the real threads with a bounded list", async (t) => {
+  const threads = await startReviewThreads({ log });
+  t.after(() => threads.close());
+  for (const [name, spec, allowed, causes] of HEAVY) {
+    const object = `{"apiVersion":"gwproxy.dev/v1alpha1","kind":"GwPolicy","metadata":{"name":"a"},"spec":${spec}}`;
+    const body = reviewOf(null).replace('"object":null', `"object":${object}`);
+    const answer = await threads.review(new TextEncoder().encode(body));
+    assert.equal(answer.kind, "verdict", name);
+    if (answer.kind !== "verdict") return;
+    assert.equal(answer.allowed, allowed, name);
+    assert.equal(JSON.parse(answer.text).response.status.details.causes.length, causes, name);
+  }
+});
+
+/** What a client sends and then waits: each is ended when the limit is over. */
+const SLOW: Readonly<Record<string, string>> = {
+  nothing: "",
+  "half a head": "POST /validate HTTP/1.1\r\nhost: x\r\n",
+  "half a body": "POST /validate HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{",
+  "an open end of chunks": "POST /validate HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n1\r\n{\r\n",
+};
+
+for (const [name, bytes] of Object.entries(SLOW)) {
+  test(`a client that sends ${name} is let go`, async (t) => {
+    const pem = renew(undefined, NAMES, Date.now());
+    const options = { host: "127.0.0.1", port: 0, certificate: pem.leaf, review, log, requestTimeoutMs: 200 };
+    const server = await startWebhookServer(options);
+    t.after(() => server.stop());
+    const ca = pem.authority.certificate;
+    const socket = connect({ host: "127.0.0.1", port: server.address.port, ca, servername: "localhost" });
+    socket.on("error", () => undefined);
+    await once(socket, "secureConnect");
+    socket.write(bytes);
+    socket.resume();
+    await once(socket, "close");
+  });
+}
+
+test("a client that does not begin its handshake is let go, and idle connections make room for new ones", async (t) => {
+  const pem = renew(undefined, NAMES, Date.now());
+  const options = { host: "127.0.0.1", port: 0, certificate: pem.leaf, review, log };
+  const server = await startWebhookServer({ ...options, requestTimeoutMs: 200, maxConnections: 2 });
+  t.after(() => server.stop());
+  const { port } = server.address;
+  const silent = connectPlain({ host: "127.0.0.1", port });
+  silent.on("error", () => undefined);
+  await once(silent.resume(), "close");
+  const agents = [new Agent({ keepAlive: true }), new Agent({ keepAlive: true })];
+  t.after(() => agents.forEach((agent) => agent.destroy()));
+  const ca = pem.authority.certificate;
+  for (const agent of agents) await send(server, ca, { path: "/healthz", method: "GET", agent });
+  // The third one is refused, and with it goes what holds the places.
+  await assert.rejects(send(server, ca, { path: "/healthz", method: "GET" }));
+  assert.equal((await send(server, ca, { path: "/healthz", method: "GET" })).text, "ok");
+});
+
 /** A clock that stands still until told. */
 class ManualClock implements Clock {
   at: number = Date.now() - 61 * DAY_MS;
@@ -217,7 +364,7 @@ test("a leaf that nears its end is replaced on the same socket while an open con
     host: "127.0.0.1",
     port: 0,
     certificate: await certificates.start(),
-    validate,
+    review,
     log,
   });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -242,70 +389,4 @@ test("a leaf that nears its end is replaced on the same socket while an open con
   assert.equal((await send(server, bundle, ask)).status, 200);
   assert.equal(server.address.port, port);
   assert.equal(store.writes, 2);
-});
-
-test("certificates are kept while they are good and made anew for other names, broken storage or near their end", () => {
-  const now = Date.now();
-  const first = renew(undefined, NAMES, now);
-  assert.equal(renew(first, NAMES, now + 59 * DAY_MS), first);
-  const named = renew(first, [...NAMES, "webhook.gw.svc"], now);
-  assert.equal(named.authority, first.authority);
-  assert.notEqual(named.leaf.certificate, first.leaf.certificate);
-  const broken = renew({ ...first, leaf: { certificate: "garbage", key: "" } }, NAMES, now);
-  assert.equal(broken.authority, first.authority);
-  assert.match(broken.leaf.certificate, /BEGIN CERTIFICATE/);
-});
-
-test("a new authority is announced together with the old one until the old one expires", () => {
-  const now = Date.now();
-  const first = renew(undefined, NAMES, now);
-  const later = now + 3_500 * DAY_MS;
-  const second = renew(first, NAMES, later);
-  assert.notEqual(second.authority.certificate, first.authority.certificate);
-  assert.equal(second.previousAuthority, first.authority.certificate);
-  assert.equal(renew(second, NAMES, now + 3_540 * DAY_MS), second);
-  assert.equal(renew(second, NAMES, now + 3_660 * DAY_MS).previousAuthority, "");
-});
-
-test("while a new authority is announced the leaf of the old one serves, and no longer than it can", () => {
-  const now = Date.now();
-  const first = renew(undefined, NAMES, now);
-  // Without its key the authority can sign nothing more.
-  const second = renew({ ...first, authority: { ...first.authority, key: "" } }, NAMES, now);
-  assert.notEqual(second.authority.certificate, first.authority.certificate);
-  assert.equal(second.leaf, first.leaf);
-  assert.equal(renew(second, NAMES, now + DAY_MS), second);
-  const third = renew(second, NAMES, now, true);
-  assert.equal(third.authority, second.authority);
-  assert.notEqual(third.leaf.certificate, first.leaf.certificate);
-  assert.equal(renew(third, NAMES, now, true), third);
-  // What the API server refuses anyway is not kept for it.
-  assert.notEqual(renew(second, NAMES, now + 91 * DAY_MS).leaf.certificate, first.leaf.certificate);
-  assert.notEqual(renew(second, [...NAMES, "other.gw.svc"], now).leaf.certificate, first.leaf.certificate);
-});
-
-test("the webhook is asked about our kinds alone and closes on failure", () => {
-  const configuration = webhookConfiguration(
-    "gwproxy",
-    { service: { name: "hook", namespace: "gw" } },
-    ["gwpolicies", "gwbackends"],
-    "PEM",
-  );
-  const { webhooks } = configuration as { webhooks: Record<string, unknown>[] };
-  assert.deepEqual(webhooks[0]?.["rules"], [
-    {
-      apiGroups: ["gwproxy.dev"],
-      apiVersions: ["*"],
-      operations: ["CREATE", "UPDATE"],
-      resources: ["gwbackends", "gwpolicies"],
-      scope: "*",
-    },
-  ]);
-  assert.deepEqual(webhooks[0]?.["clientConfig"], {
-    service: { name: "hook", namespace: "gw", path: "/validate", port: 443 },
-    caBundle: "UEVN",
-  });
-  assert.equal(webhooks[0]?.["failurePolicy"], "Fail");
-  assert.equal(webhooks[0]?.["timeoutSeconds"], 5);
-  assert.equal(webhooks[0]?.["sideEffects"], "None");
 });

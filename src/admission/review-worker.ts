@@ -1,0 +1,11 @@
+/** A thread of the webhook: answers one AdmissionReview after the other, away from the event loop of the server. */
+import { parentPort } from "node:worker_threads";
+import { answerReview } from "./answer.ts";
+import { validate } from "./validate.ts";
+
+parentPort?.on("message", (body: Uint8Array) => {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+  parentPort?.postMessage(answerReview(body, validate));
+});
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+parentPort?.postMessage("ready");
