@@ -8,6 +8,7 @@ import { getHeapSpaceStatistics, getHeapStatistics } from "node:v8";
 import { H3, HTTPError, getQuery, type H3Event } from "h3";
 import { toNodeHandler } from "h3/node";
 import { FatalError, messageOf } from "../lib/errors.ts";
+import type { BoundAddress } from "../lib/own-listeners.ts";
 import { formatOf, MEDIA_TYPES, type MetricFormat } from "./metric-format.ts";
 import { parseLogFilter, printLogFilter, type LogFilter, type Logger } from "../lib/log.ts";
 
@@ -20,6 +21,8 @@ export interface ServerAddress {
 export interface RunningServer {
   /** "host:port" as bound. */
   readonly address: string;
+  /** The address of the socket. */
+  readonly bound: BoundAddress;
   close(): Promise<void>;
 }
 
@@ -180,9 +183,10 @@ async function serveOn(app: H3, { host, port }: ServerAddress): Promise<RunningS
     server.listen({ port, ...(host === "" ? {} : { host }) }, resolve);
   });
   const bound = server.address();
-  const shown = typeof bound === "object" && bound !== null ? bound.port : port;
+  if (bound === null || typeof bound === "string") throw new Error("a server that listens on a port has none");
   return {
-    address: `${host.includes(":") ? `[${host}]` : host}:${shown}`,
+    address: `${host.includes(":") ? `[${host}]` : host}:${bound.port}`,
+    bound,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

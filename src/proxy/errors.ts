@@ -80,6 +80,7 @@ export const PROXY_ERRORS = {
   connect_timeout: { status: 504, grpc: 14, reason: "Timeout", text: "upstream call timeout" },
   endpoint_unavailable: { status: 503, grpc: 14, reason: "NoHealthyBackend", text: "no healthy backends" },
   upstream_unreachable: { status: 503, grpc: 14, reason: "UpstreamFailure", text: "upstream call failed" },
+  destination_refused: { status: 503, grpc: 14, reason: "UpstreamFailure", text: "upstream call failed" },
   tunnel_unauthorized: { status: 503, grpc: 14, reason: "UpstreamFailure", text: "upstream call failed" },
   upstream_broken: { status: 503, grpc: 14, reason: "UpstreamFailure", text: "upstream call failed" },
   response_invalid: { status: 503, grpc: 14, reason: "UpstreamFailure", text: "upstream call failed" },

@@ -11,10 +11,12 @@ import type { Bind } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
+import type { OwnListeners } from "../lib/own-listeners.ts";
 import { monotonicMs } from "../lib/monotonic.ts";
 import { createPasswordChecker } from "../lib/password/checker.ts";
 import { resourceOf, type Resource as Reporter } from "../telemetry/otlp/resource.ts";
 import { createUpstream } from "./backends/client.ts";
+import { DestinationGuard } from "./backends/destination-guard.ts";
 import { createResolver } from "./backends/dns.ts";
 import type { Whereabouts } from "./backends/endpoints.ts";
 import type { EndpointDump } from "./backends/endpoint-dump.ts";
@@ -56,6 +58,8 @@ export interface ProxyOptions {
   readonly resource?: Reporter;
   /** Where the SPIFFE workload API is, "unix:///path" or "tcp://address:port"; without it there are no identities. */
   readonly spiffeEndpoint?: string;
+  /** Listeners of this process that traffic must not reach. */
+  readonly ownListeners?: OwnListeners;
   /** Access log and metrics; without it nothing is recorded. */
   readonly telemetry?: Telemetry;
 }
@@ -107,11 +111,13 @@ export function createProxy(options: ProxyOptions): Proxy {
     },
   });
   const { metrics } = options.telemetry ?? {};
-  const upstream = createUpstream({ resolver, connectTimeoutMs, identities, onConnected: metrics?.connected });
+  const guard = new DestinationGuard(options.ownListeners);
+  const upstream = createUpstream({ resolver, guard, connectTimeoutMs, identities, onConnected: metrics?.connected });
   const passwords = createPasswordChecker();
   const callouts = createCallouts({
     upstream,
     names: resolver,
+    guard,
     bodyLimitBytes: BODY_LIMIT_BYTES,
     callee: (key) => backends.callee(key),
     identities,

@@ -1,6 +1,7 @@
 /** What every process with a data plane runs beside its listeners: admin, metrics and readiness servers. */
 import { startAdminServer, startMetricsServer, startReadinessServer } from "../../admin/server.ts";
 import { systemClock } from "../../lib/clock.ts";
+import { OwnListeners } from "../../lib/own-listeners.ts";
 import { printLogFilter } from "../../lib/log.ts";
 import type { Proxy } from "../../proxy/proxy.ts";
 import { createAccessLog, lineLevel } from "../../telemetry/access-log.ts";
@@ -21,6 +22,8 @@ export interface DataPlane {
   /** Ends as proxying.md 14 says: not ready, connections drained, then everything closed. */
   stop(): Promise<void>;
   readonly metrics: Metrics;
+  /** Listeners that nothing may be fetched from. */
+  readonly ownListeners: OwnListeners;
 }
 
 /** What serves, and how to bring it up to date and to an end beside its connections. */
@@ -34,7 +37,8 @@ interface Serving {
 export async function startDataPlane(options: DataPlaneOptions, processLog: ProcessLog): Promise<DataPlane> {
   const { log, filter } = processLog;
   const metrics = createMetrics(VERSION);
-  const { proxy, filterChanged, end } = await serve(options, processLog, metrics);
+  const ownListeners = new OwnListeners();
+  const { proxy, filterChanged, end } = await serve(options, processLog, { metrics, ownListeners });
   const pending = new Set(["configuration"]);
   tellProcess(metrics);
   tellThread(metrics, "main");
@@ -67,10 +71,12 @@ export async function startDataPlane(options: DataPlaneOptions, processLog: Proc
     }),
     await startReadinessServer({ address: options.readinessAddress, pending: () => [...pending] }),
   ];
+  for (const { bound } of servers) ownListeners.add(bound);
   return {
     proxy,
     pending,
     metrics,
+    ownListeners,
     async stop() {
       await shutdown.over();
       clearInterval(review);
@@ -99,10 +105,15 @@ async function retireSeries(metrics: Metrics, proxy: Proxy): Promise<void> {
  * With one thread everything is in this one: another would only cost memory. With several this one serves nothing, and does
  * not load what serves.
  */
-async function serve(options: DataPlaneOptions, { log, filter }: ProcessLog, metrics: Metrics): Promise<Serving> {
+async function serve(
+  options: DataPlaneOptions,
+  { log, filter }: ProcessLog,
+  { metrics, ownListeners }: Pick<DataPlane, "metrics" | "ownListeners">,
+): Promise<Serving> {
   const podName = process.env["POD_NAME"];
   const shared = {
     bindAddress: options.bindAddress,
+    ownListeners,
     trustedProxies: options.trustedProxies,
     log: log.child("proxy"),
     resource: resourceOf(process.env, VERSION),

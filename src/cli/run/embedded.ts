@@ -3,6 +3,7 @@
  * `gwproxy up` feeds it from files; feature tests feed it from anywhere.
  */
 import type { ApplyResult, ResourceUpdate } from "../../ir/resource.ts";
+import type { OwnListeners } from "../../lib/own-listeners.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { Source, SourceProblem } from "../../sources/source.ts";
 import type { Translator, TranslatorEvent } from "../../translator/translator.ts";
@@ -13,6 +14,8 @@ export interface EmbeddedOptions {
   readonly source: Source;
   readonly translator: Translator;
   readonly proxy: { apply(update: ResourceUpdate): Promise<ApplyResult> };
+  /** Key sets are not fetched from these. */
+  readonly ownListeners?: OwnListeners;
   /** Called after each step has reached traffic. */
   readonly onApplied: (update: ResourceUpdate, result: ApplyResult) => void;
   /** Called after each step that may have changed what is wrong with an object, also when no resource moved. */
@@ -31,7 +34,11 @@ export interface Embedded {
 
 export function createEmbedded(options: EmbeddedOptions): Embedded {
   const { log, source, translator, proxy, onApplied, onReviewed, onProblems, onFailure } = options;
-  const keySets = createKeySets({ log: log.child("keys"), apply });
+  const keySets = createKeySets({
+    log: log.child("keys"),
+    apply,
+    refuses: (address, port) => options.ownListeners?.includes(address, port) === true,
+  });
   let last: Promise<void> = Promise.resolve();
 
   function apply(events: readonly TranslatorEvent[]): void {

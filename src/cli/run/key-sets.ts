@@ -11,7 +11,7 @@ import {
   type DocumentStore,
   type StoredDocument,
 } from "../../sources/remote/documents.ts";
-import { fetchDocument } from "../../sources/remote/fetch-document.ts";
+import { fetchDocument, type FetchOptions } from "../../sources/remote/fetch-document.ts";
 import { parseKeySet } from "../../translator/key-set.ts";
 import type { TranslatorEvent } from "../../translator/translator.ts";
 
@@ -28,13 +28,22 @@ export interface KeySetOptions {
   /** What was kept over a restart, by key. */
   readonly stored?: ReadonlyMap<string, StoredDocument>;
   readonly store?: DocumentStore;
+  /** Addresses that nothing is fetched from; unset: there are none. */
+  readonly refuses?: FetchOptions["refuses"];
 }
 
-export function createKeySets({ log, apply, stored = new Map(), store }: KeySetOptions): Documents {
+export function createKeySets({
+  log,
+  apply,
+  stored = new Map(),
+  store,
+  refuses = () => false,
+}: KeySetOptions): Documents {
   return createDocuments({
     log,
     clock: systemClock,
-    fetch: (wanted, address, signal) => fetchDocument(wanted, address, signal, { tlsOptions: tlsWithoutIdentity }),
+    fetch: (wanted, address, signal) =>
+      fetchDocument(wanted, address, signal, { tlsOptions: tlsWithoutIdentity, refuses }),
     // An answer without a usable key is a failure: the keys that were good before stay.
     faultOf(text) {
       const keys = parseKeySet(text);

@@ -33,6 +33,7 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
     source,
     translator,
     proxy: plane.proxy,
+    ownListeners: plane.ownListeners,
     onApplied(update, result) {
       for (const listener of plane.proxy.listeners()) {
         if (listening.has(listener.bind)) continue;

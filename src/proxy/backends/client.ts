@@ -5,6 +5,7 @@
 import { ProxyError } from "../errors.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
 import { AbsolutePool } from "./absolute-form.ts";
+import type { DestinationGuard } from "./destination-guard.ts";
 import type { Resolver } from "./dns.ts";
 import { Http1Pool } from "./http1.ts";
 import { Http2Pool } from "./http2.ts";
@@ -16,6 +17,7 @@ import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from
 
 export interface UpstreamOptions {
   readonly resolver: Resolver;
+  readonly guard: DestinationGuard;
   /** From the look-up of the name to a usable connection, TLS included. */
   readonly connectTimeoutMs: number;
   readonly idleTimeoutMs?: number;
@@ -31,6 +33,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const byTarget = new WeakMap<UpstreamTarget, Origin>();
   const settings: PoolSettings = {
     resolver: options.resolver,
+    guard: options.guard,
     connectTimeoutMs: options.connectTimeoutMs,
     idleTimeoutMs: options.idleTimeoutMs ?? IDLE_TIMEOUT_MS,
     identities: options.identities,

@@ -11,6 +11,7 @@ import { keepAlive, keepaliveTimes } from "../keepalive.ts";
 import { requestTunnel } from "./connect-request.ts";
 import type { ForwardProxy } from "./connection.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
+import type { DestinationGuard } from "./destination-guard.ts";
 import type { Resolver } from "./dns.ts";
 import { handshake, unreachable } from "./handshake.ts";
 import { Race } from "./race.ts";
@@ -19,6 +20,7 @@ import type { UpstreamTarget } from "./upstream.ts";
 
 export interface DialSettings {
   readonly resolver: Resolver;
+  readonly guard: DestinationGuard;
   /** From the look-up of the name to a usable connection, where the target says nothing else. */
   readonly connectTimeoutMs: number;
   /** Who we are, where settings want a workload identity. */
@@ -135,6 +137,7 @@ export class Dial {
       return tls === undefined ? socket : handshake(socket, this.#secure(tls, host, this.#protocols));
     }
     if (target.unixPath !== "") throw new ProxyError("backend_invalid", { detail: "no proxy leads to a Unix socket" });
+    this.#settings.guard.checkNamed(host, target.port);
     const { via, rest } = await this.#through(proxy);
     if (tls !== undefined) {
       if (rest.length > 0) throw new ProxyError("upstream_unreachable", { detail: "spoke before the handshake" });
@@ -170,7 +173,7 @@ export class Dial {
   async #connect({ host, port, unixPath, tcp }: UpstreamTarget): Promise<Socket> {
     const places: SocketConnectOpts[] =
       unixPath === ""
-        ? (await this.#addresses(host)).map((address) => ({ host: address, port }))
+        ? (await this.#addresses(host, port)).map((address) => ({ host: address, port }))
         : [{ path: unixPath }];
     if (this.#over) throw new ProxyError("connect_timeout");
     const socket = await new Promise<Socket>((resolve, reject) => {
@@ -186,13 +189,16 @@ export class Dial {
     return socket;
   }
 
-  async #addresses(host: string): Promise<readonly string[]> {
+  async #addresses(host: string, port: number): Promise<readonly string[]> {
+    let addresses: readonly string[];
     try {
-      return await this.#settings.resolver.addresses(host);
+      addresses = await this.#settings.resolver.addresses(host);
     } catch (cause) {
       const detail = `no address for ${host}: ${messageOf(cause)}`;
       throw new ProxyError("upstream_unreachable", { detail, cause });
     }
+    this.#settings.guard.check(addresses, port);
+    return addresses;
   }
 }
 

@@ -21,6 +21,8 @@ import { methodDefinition, type Encoded } from "../../lib/grpc.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import { placeCredential } from "../backends/auth.ts";
 import { connectionOf, PLAIN } from "../backends/connection.ts";
+import type { DestinationGuard } from "../backends/destination-guard.ts";
+import type { Resolver } from "../backends/dns.ts";
 import type { Callee } from "../backends/registry.ts";
 import type { Upstream, UpstreamVersion } from "../backends/upstream.ts";
 import { fixedVersion } from "../backends/version.ts";
@@ -42,13 +44,13 @@ import {
 } from "./callout.ts";
 import { callUnary, endGrpcSpan, openStream } from "./grpc-call.ts";
 import { GrpcChannels, MAX_IN_FLIGHT, type GrpcChannel } from "./grpc-channels.ts";
-import type { Names } from "./grpc-names.ts";
 import { callHttp, failedCall } from "./http-call.ts";
 
 export interface CalloutsOptions {
   readonly upstream: Upstream;
   /** Where names lead, for connections that are not the upstream's. */
-  readonly names: Names;
+  readonly names: Pick<Resolver, "addresses">;
+  readonly guard: DestinationGuard;
   /** Bytes of an answer, or of a body inside a message, that may be held in memory. */
   readonly bodyLimitBytes: number;
   /** The endpoint of a Backend to call now. @throws ProxyError backend_invalid, endpoint_unavailable */
@@ -72,8 +74,9 @@ const CALL_TIMEOUT_MS = 2_000;
 const MESSAGE_OVERHEAD_BYTES = 1_048_576;
 
 export function createCallouts(options: CalloutsOptions): Callouts {
-  const { bodyLimitBytes, names, identities } = options;
-  const channels = new GrpcChannels({ maxMessageBytes: bodyLimitBytes + MESSAGE_OVERHEAD_BYTES, names, identities });
+  const { bodyLimitBytes, names, guard, identities } = options;
+  const maxMessageBytes = bodyLimitBytes + MESSAGE_OVERHEAD_BYTES;
+  const channels = new GrpcChannels({ maxMessageBytes, names, guard, identities });
   return {
     open: (service, subtype, timeoutMs = CALL_TIMEOUT_MS) =>
       new ServiceCallout(service, subtype, { ...options, channels, timeoutMs }),

@@ -5,11 +5,13 @@
 import { Client, type ChannelOptions } from "@grpc/grpc-js";
 import { isIP } from "node:net";
 import type { ReachedProxy } from "../backends/connection.ts";
+import type { DestinationGuard } from "../backends/destination-guard.ts";
+import type { Resolver } from "../backends/dns.ts";
 import { targetKey } from "../backends/target-key.ts";
 import type { UpstreamTarget } from "../backends/upstream.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
 import { CalloutError } from "./callout.ts";
-import { namedTarget, namesOption, type Names } from "./grpc-names.ts";
+import { guardedNames, namedTarget, namesOption } from "./grpc-names.ts";
 import { WayCredentials } from "./grpc-credentials.ts";
 
 /** Calls to one service that may wait for its answer at the same time. */
@@ -25,7 +27,8 @@ const SWEEP_MS = 60_000;
 
 export interface ChannelSettings {
   readonly maxMessageBytes: number;
-  readonly names: Names;
+  readonly names: Pick<Resolver, "addresses">;
+  readonly guard: DestinationGuard;
   readonly identities?: IdentitySource | undefined;
 }
 
@@ -51,7 +54,9 @@ export class GrpcChannels {
     return channel;
   }
 
+  /** @throws ProxyError destination_refused */
   #keyed(target: UpstreamTarget, proxy: ReachedProxy | undefined, authority: string): GrpcChannel {
+    if (proxy !== undefined) this.#settings.guard.checkNamed(target.host, target.port);
     const key = keyOf(target, proxy, authority);
     let channel = this.#channels.get(key);
     if (channel === undefined) {
@@ -160,9 +165,9 @@ function addressOf({ host, port, unixPath }: UpstreamTarget): string {
   return namedTarget(isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`);
 }
 
-function optionsOf(authority: string, { maxMessageBytes, names }: ChannelSettings): ChannelOptions {
+function optionsOf(authority: string, { maxMessageBytes, names, guard }: ChannelSettings): ChannelOptions {
   return {
-    ...namesOption(names),
+    ...namesOption(guardedNames(names, guard)),
     "grpc.default_authority": authority,
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_send_message_length": maxMessageBytes,

@@ -4,13 +4,29 @@
  */
 import { experimental, Metadata, status, type ChannelOptions } from "@grpc/grpc-js";
 import { messageOf } from "../../lib/errors.ts";
+import { ProxyError } from "../errors.ts";
+import type { DestinationGuard } from "../backends/destination-guard.ts";
 import type { Resolver } from "../backends/dns.ts";
 
 const SCHEME = "gwproxy";
 /** What has this prefix says nothing about a connection. */
 const OPTION = `${experimental.SUBCHANNEL_ARGS_EXCLUDE_KEY_PREFIX}.gwproxy_names`;
 
-export type Names = Pick<Resolver, "addresses">;
+export interface Names {
+  /** Where a connection to the port of the host may go. Rejects when there is no such place. */
+  addresses(host: string, port: number): Promise<readonly string[]>;
+}
+
+/** @param guard of what nothing connects to */
+export function guardedNames(resolver: Pick<Resolver, "addresses">, guard: DestinationGuard): Names {
+  return {
+    async addresses(host, port) {
+      const addresses = await resolver.addresses(host);
+      guard.check(addresses, port);
+      return addresses;
+    },
+  };
+}
 
 /** @param hostPort a literal of IPv6 in brackets @returns the target of a channel with the options of `namesOption` */
 export function namedTarget(hostPort: string): string {
@@ -63,12 +79,13 @@ class NameResolver implements experimental.Resolver {
     const before = this.#told;
     this.#told = undefined;
     try {
-      const addresses = await this.#names.addresses(host);
+      const addresses = await this.#names.addresses(host, port);
       this.#told = addresses.toSorted().join(" ");
       if (this.#told === before) return undefined;
       return experimental.statusOrFromValue(addresses.map((each) => ({ addresses: [{ host: each, port }] })));
     } catch (error) {
-      const details = `no address for ${host}: ${messageOf(error)}`;
+      const cause = error instanceof ProxyError ? (error.detail ?? error.message) : messageOf(error);
+      const details = `no address for ${host}: ${cause}`;
       return experimental.statusOrFromError({ code: status.UNAVAILABLE, details, metadata: new Metadata() });
     }
   }

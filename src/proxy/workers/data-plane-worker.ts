@@ -4,6 +4,7 @@
  */
 import { parentPort, workerData } from "node:worker_threads";
 import { collectWhenIdle } from "../../lib/collect-when-idle.ts";
+import { OwnListeners } from "../../lib/own-listeners.ts";
 import { createLogger, parseLogFilter } from "../../lib/log.ts";
 import { createAccessLog, lineLevel } from "../../telemetry/access-log.ts";
 import { createMetrics } from "../../telemetry/metrics.ts";
@@ -79,6 +80,7 @@ const proxy = createProxy({
   ...(settings.whereabouts === undefined ? {} : { whereabouts: settings.whereabouts }),
   resource: settings.resource,
   ...(settings.spiffeEndpoint === undefined ? {} : { spiffeEndpoint: settings.spiffeEndpoint }),
+  ...(settings.ownListeners === undefined ? {} : { ownListeners: new OwnListeners(settings.ownListeners) }),
   shared: openShared(settings.shared, settings.thread),
   portOf: ({ key, port }) => main.ask("port", { bind: key, port }),
   telemetry: { metrics, accessLog },

@@ -20,6 +20,8 @@ export interface WorkerSettings {
   readonly trustedProxies: readonly string[];
   readonly whereabouts: Whereabouts | undefined;
   readonly spiffeEndpoint: string | undefined;
+  /** Memory of OwnListeners. */
+  readonly ownListeners: SharedArrayBuffer | undefined;
   readonly version: string;
   readonly resource: Reporter;
   /** As printLogFilter prints it. */

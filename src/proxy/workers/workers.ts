@@ -8,6 +8,7 @@ import { type Backoff, createBackoff } from "../../lib/backoff.ts";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { type LogFilter, type Logger, printLogFilter } from "../../lib/log.ts";
+import type { OwnListeners } from "../../lib/own-listeners.ts";
 import type { LogFormat } from "../../telemetry/log-lines.ts";
 import { resourceOf, type Resource as Reporter } from "../../telemetry/otlp/resource.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
@@ -41,6 +42,7 @@ export interface WorkersOptions {
   readonly whereabouts?: Whereabouts;
   readonly resource?: Reporter;
   readonly spiffeEndpoint?: string;
+  readonly ownListeners?: OwnListeners;
   readonly metrics?: Metrics;
   readonly clock?: Clock;
   /** A thread that does not come round for so long is replaced; 0: never. */
@@ -109,6 +111,7 @@ class WorkerPool implements Workers {
           trustedProxies: options.trustedProxies ?? [],
           whereabouts: options.whereabouts,
           spiffeEndpoint: options.spiffeEndpoint,
+          ownListeners: options.ownListeners?.memory,
           version: options.version,
           resource: options.resource ?? resourceOf({}, options.version),
           logFilter: printLogFilter(options.filter),

@@ -1,7 +1,9 @@
 /** One GET of a document, whole or not at all: no redirects, bounded in time and size. */
 import { once } from "node:events";
+import { lookup } from "node:dns";
 import { request as plainRequest, type IncomingMessage } from "node:http";
 import { request as tlsRequest, type RequestOptions } from "node:https";
+import { isIP, type LookupFunction } from "node:net";
 import type { ConnectionOptions } from "node:tls";
 import type { BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { messageOf, SourceError } from "../../lib/errors.ts";
@@ -12,6 +14,8 @@ export interface FetchOptions {
   /** What the settings mean for a handshake with a host. */
   readonly tlsOptions: (tls: BackendTls, host: string) => ConnectionOptions;
   readonly timeoutMs?: number;
+  /** Whether an address, compared after the look-up, is one that nothing may be fetched from. */
+  readonly refuses?: (address: string, port: number) => boolean;
 }
 
 const TIMEOUT_MS = 10_000;
@@ -23,19 +27,23 @@ export async function fetchDocument(
   wanted: WantedDocument,
   address: DocumentAddress,
   signal: AbortSignal,
-  { tlsOptions, timeoutMs: usualMs = TIMEOUT_MS }: FetchOptions,
+  { tlsOptions, timeoutMs: usualMs = TIMEOUT_MS, refuses = () => false }: FetchOptions,
 ): Promise<string> {
   const url = new URL(wanted.url);
   const { timeoutMs = usualMs, connectTimeoutMs } = wanted;
   const timeout = AbortSignal.timeout(timeoutMs);
   const connecting = new AbortController();
   const timer = connectTimeoutMs === undefined ? undefined : setTimeout(() => connecting.abort(), connectTimeoutMs);
+  const isRefused = (found: string): boolean => refuses(found, address.port);
+  // The look-up is left out for addresses.
+  if (address.unixPath === "" && isIP(address.host) !== 0 && isRefused(address.host)) throw new SourceError(REFUSED);
   const place = address.unixPath === "" ? { host: address.host, port: address.port } : { socketPath: address.unixPath };
   const options = {
     ...place,
     path: url.pathname,
     headers: { host: url.host, accept: "application/json", "user-agent": "gwproxy", connection: "close" },
     agent: false,
+    lookup: guardedLookup(isRefused),
     signal: AbortSignal.any([signal, timeout, connecting.signal]),
   };
   const secured = (tls: BackendTls): RequestOptions & ConnectionOptions => ({
@@ -63,6 +71,22 @@ export async function fetchDocument(
   } finally {
     clearTimeout(timer);
   }
+}
+
+const REFUSED = "the address is a listener of gwproxy itself; nothing is fetched from there";
+
+/** One address that is refused closes its name. */
+function guardedLookup(isRefused: (address: string) => boolean): LookupFunction {
+  return (host, options, callback) => {
+    lookup(host, { ...options, all: true }, (error, found) => {
+      if (error !== null) return callback(error, "", 0);
+      const [first] = found;
+      if (first === undefined || found.some(({ address }) => isRefused(address)))
+        return callback(new SourceError(REFUSED), "", 0);
+      if (options.all === true) callback(null, found);
+      else callback(null, first.address, first.family);
+    });
+  };
 }
 
 async function readWhole(response: IncomingMessage): Promise<string> {

@@ -17,6 +17,7 @@ import type { Scope } from "../../../src/cel/scope.ts";
 import { createAuthority, createLeaf } from "../../../src/lib/x509.ts";
 import { createUpstream } from "../../../src/proxy/backends/client.ts";
 import { PLAIN } from "../../../src/proxy/backends/connection.ts";
+import { DestinationGuard } from "../../../src/proxy/backends/destination-guard.ts";
 import { createResolver } from "../../../src/proxy/backends/dns.ts";
 import { createHttpHandler, staticDestination } from "../../../src/proxy/backends/http-handler.ts";
 import { Announced } from "../../../src/proxy/listeners/announced.ts";
@@ -96,7 +97,7 @@ async function serve(t: TestContext): Promise<Harness> {
   });
   const upstreamPort = await listen(t, upstreamServer);
   const resolver = createResolver();
-  const upstream = createUpstream({ resolver, connectTimeoutMs: 5_000 });
+  const upstream = createUpstream({ resolver, guard: new DestinationGuard(undefined), connectTimeoutMs: 5_000 });
   t.after(() => {
     upstreamServer.closeAllConnections();
     upstream.close();

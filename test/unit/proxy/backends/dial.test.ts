@@ -8,6 +8,7 @@ import { createServer } from "node:tls";
 import { BackendTlsSchema, VerifyMode } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { PLAIN } from "../../../../src/proxy/backends/connection.ts";
 import { Dial } from "../../../../src/proxy/backends/dial.ts";
+import { DestinationGuard } from "../../../../src/proxy/backends/destination-guard.ts";
 import { createResolver } from "../../../../src/proxy/backends/dns.ts";
 import type { UpstreamTarget } from "../../../../src/proxy/backends/upstream.ts";
 import { startForwardProxy } from "../../../support/forward-proxy.ts";
@@ -37,7 +38,7 @@ async function open(t: TestContext, port: number, connectTimeoutMs = 5_000) {
   t.after(() => resolver.close());
   const outcome = Promise.withResolvers<Socket>();
   const owner = { ready: outcome.resolve, failed: outcome.reject };
-  const dial = new Dial(target, [], { resolver, connectTimeoutMs }, owner);
+  const dial = new Dial(target, [], { resolver, guard: new DestinationGuard(undefined), connectTimeoutMs }, owner);
   dial.start();
   return { dial, proxy, outcome: outcome.promise };
 }

@@ -7,6 +7,7 @@ import { test, type TestContext } from "node:test";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
 import { createUpstream } from "../../../../src/proxy/backends/client.ts";
 import { PLAIN } from "../../../../src/proxy/backends/connection.ts";
+import { DestinationGuard } from "../../../../src/proxy/backends/destination-guard.ts";
 import { createResolver } from "../../../../src/proxy/backends/dns.ts";
 
 const PIECES = 40;
@@ -27,7 +28,7 @@ async function open(t: TestContext): Promise<(path: string) => Promise<Buffer[]>
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const resolver = createResolver();
-  const upstream = createUpstream({ resolver, connectTimeoutMs: 5_000 });
+  const upstream = createUpstream({ resolver, guard: new DestinationGuard(undefined), connectTimeoutMs: 5_000 });
   t.after(() => {
     upstream.close();
     resolver.close();

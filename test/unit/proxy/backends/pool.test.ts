@@ -11,6 +11,7 @@ import { BackendTcpSchema, BackendTlsSchema } from "../../../../generated/proto/
 import { HeaderList } from "../../../../src/lib/header-list.ts";
 import { createUpstream } from "../../../../src/proxy/backends/client.ts";
 import { PLAIN } from "../../../../src/proxy/backends/connection.ts";
+import { DestinationGuard } from "../../../../src/proxy/backends/destination-guard.ts";
 import { createResolver } from "../../../../src/proxy/backends/dns.ts";
 import { targetKey } from "../../../../src/proxy/backends/target-key.ts";
 import type { Body, BodySink, BodyStream } from "../../../../src/proxy/pipeline/body.ts";
@@ -34,7 +35,12 @@ async function open(t: TestContext, answer: Answer, idleTimeoutMs?: number): Pro
   await once(server, "listening");
   const resolver = createResolver();
   const idle = idleTimeoutMs === undefined ? {} : { idleTimeoutMs };
-  const upstream = createUpstream({ resolver, connectTimeoutMs: 5_000, ...idle });
+  const upstream = createUpstream({
+    resolver,
+    guard: new DestinationGuard(undefined),
+    connectTimeoutMs: 5_000,
+    ...idle,
+  });
   t.after(() => {
     upstream.close();
     resolver.close();
@@ -211,7 +217,7 @@ async function openSecure(t: TestContext, answer: Answer): Promise<SecureSetup> 
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const resolver = createResolver({ lookup: () => Promise.resolve({ addresses: ["127.0.0.1"], ttlMs: 60_000 }) });
-  const upstream = createUpstream({ resolver, connectTimeoutMs: 5_000 });
+  const upstream = createUpstream({ resolver, guard: new DestinationGuard(undefined), connectTimeoutMs: 5_000 });
   t.after(() => {
     upstream.close();
     resolver.close();

@@ -15,6 +15,7 @@ import {
 import { HeaderList } from "../../../../src/lib/header-list.ts";
 import { createAuthority, createLeaf } from "../../../../src/lib/x509.ts";
 import { connectionOf } from "../../../../src/proxy/backends/connection.ts";
+import { DestinationGuard } from "../../../../src/proxy/backends/destination-guard.ts";
 import { createResolver } from "../../../../src/proxy/backends/dns.ts";
 import { createUpstream } from "../../../../src/proxy/backends/client.ts";
 import type { Callee } from "../../../../src/proxy/backends/registry.ts";
@@ -42,12 +43,14 @@ function open(
   callee: Partial<Callee> & Pick<Callee, "target">,
 ): { callouts: Callouts; health: Health } {
   const resolver = createResolver();
-  const upstream = createUpstream({ resolver, connectTimeoutMs: 5_000 });
+  const guard = new DestinationGuard(undefined);
+  const upstream = createUpstream({ resolver, guard, connectTimeoutMs: 5_000 });
   const samples: (boolean | undefined)[] = [];
   const first = Promise.withResolvers<void>();
   const callouts = createCallouts({
     upstream,
     names: resolver,
+    guard,
     bodyLimitBytes: LIMIT_BYTES,
     callee: () => ({
       authority: "auth.example:9000",

@@ -8,6 +8,7 @@ import { RetryInfoSchema } from "../../../../generated/proto/google/rpc/error_de
 import { StatusSchema } from "../../../../generated/proto/google/rpc/status_pb.ts";
 import { OtlpEndpointSchema, type OtlpEndpoint } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { createUpstream } from "../../../../src/proxy/backends/client.ts";
+import { DestinationGuard } from "../../../../src/proxy/backends/destination-guard.ts";
 import { createResolver } from "../../../../src/proxy/backends/dns.ts";
 import { createCallouts } from "../../../../src/proxy/callouts/callouts.ts";
 import { ProxyError } from "../../../../src/proxy/errors.ts";
@@ -32,10 +33,12 @@ interface Fixture {
 
 function open(t: TestContext): Fixture {
   const resolver = createResolver();
-  const upstream = createUpstream({ resolver, connectTimeoutMs: 5_000 });
+  const guard = new DestinationGuard(undefined);
+  const upstream = createUpstream({ resolver, guard, connectTimeoutMs: 5_000 });
   const callouts = createCallouts({
     upstream,
     names: resolver,
+    guard,
     bodyLimitBytes: 1_000_000,
     callee: () => {
       throw new ProxyError("backend_invalid");

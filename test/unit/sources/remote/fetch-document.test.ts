@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { BackendTlsSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { OwnListeners } from "../../../../src/lib/own-listeners.ts";
 import { createAuthority, createLeaf } from "../../../../src/lib/x509.ts";
 import { tlsOptions } from "../../../../src/proxy/backends/tls.ts";
 import type { WantedDocument } from "../../../../src/sources/remote/documents.ts";
@@ -126,4 +127,25 @@ test("TLS goes by the settings: authority, name, and nothing is trusted without 
   await assert.rejects(fetchFrom("https://keys.test/", port, tls({})), /certificate/);
   await assert.rejects(fetchFrom("https://keys.test/", port, tls({ trustNothing: true })), /certificate/);
   await assert.rejects(fetchFrom("http://keys.test/", port), /hang up|Parse Error|ECONNRESET/);
+});
+
+test("nothing is fetched from an address that is refused, whatever leads there", async (t) => {
+  let asked = 0;
+  const port = await serve(
+    t,
+    createServer((_request, response) => void response.end(String(++asked))),
+  );
+  const listeners = new OwnListeners();
+  listeners.add({ address: "127.0.0.1", port });
+  const refuses = listeners.includes.bind(listeners);
+  for (const host of ["127.0.0.1", "localhost", "0.0.0.0", "::ffff:127.0.0.1", "127.1", "2130706433", "0x7f000001"]) {
+    const wanted = { key: "k", url: "http://keys.test/", tls: undefined, addresses: [], cacheMs: 1 };
+    const place = { host, port, unixPath: "" };
+    const { signal } = new AbortController();
+    const fetched = fetchDocument(wanted, place, signal, { tlsOptions, timeoutMs: 60_000, refuses });
+    await assert.rejects(fetched, /the address is a listener of gwproxy itself/, host);
+    const free = fetchDocument(wanted, place, signal, { tlsOptions, timeoutMs: 60_000 });
+    await assert.doesNotReject(free, host);
+  }
+  assert.equal(asked, 7);
 });

@@ -3,24 +3,17 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import {
-  BackendSchema,
   HeaderModifiersSchema,
-  HttpVersion,
   MirrorSchema,
   Phase,
   TransformationChoiceSchema,
-  type BackendSettingsSchema,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import { resourceOf } from "../../../src/ir/encode.ts";
 import type { Resource } from "../../../src/ir/resource.ts";
 import {
-  endpoints,
   listener,
   policy,
   rawClient,
   route,
-  serviceBackend,
   startDataPlane,
   staticBackend,
   to,
@@ -31,6 +24,7 @@ import { createMetrics, type Metrics } from "../../../src/telemetry/metrics.ts";
 import { keepLines, type KeptLines } from "../../support/log-lines.ts";
 import { startStrictUpstream } from "../../support/strict-upstream.ts";
 import { startWorkers } from "../../support/workers.ts";
+import { aiBackend, dynamicBackend, POST, UPGRADE, WAYS } from "./itself.ts";
 
 /** Far more than the passes that are allowed, and far fewer than a loop makes. */
 const ENOUGH = 40;
@@ -56,49 +50,6 @@ function countRequests(metrics: Metrics): number {
   return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
-function dynamicBackend(settings?: MessageInitShape<typeof BackendSettingsSchema>): Resource {
-  return resourceOf(
-    "Backend",
-    create(BackendSchema, {
-      key: "backend/default/b",
-      kind: { case: "dynamic", value: {} },
-      ...(settings === undefined ? {} : { settings }),
-    }),
-  );
-}
-
-function aiBackend(port: number): Resource {
-  const provider = { name: "p", key: "llma", host: "127.0.0.1", port, identity: "openai" };
-  return resourceOf(
-    "Backend",
-    create(BackendSchema, {
-      key: "backend/default/b",
-      kind: { case: "ai", value: { groups: [{ providers: [provider] }] } },
-    }),
-  );
-}
-
-const KEY = "backend/default/b";
-
-/** The backend `b` that is the gateway itself, by the port of its listener. */
-const WAYS: Readonly<Record<string, (port: number) => Resource[]>> = {
-  "a static backend": (port) => [staticBackend("b", port)],
-  "a static backend with a name": (port) => [staticBackend("b", port, undefined, "localhost")],
-  "a static backend over HTTP/2": (port) => [staticBackend("b", port, { http: { version: HttpVersion.HTTP2 } })],
-  "a Service": (port) => [serviceBackend(KEY, port), endpoints(KEY, [port])],
-  "a Service over HTTP/2": (port) => [serviceBackend(KEY, port, HttpVersion.HTTP2), endpoints(KEY, [port])],
-  "a backend whose transformation removes the field": (port) => [
-    staticBackend("b", port, { transformation: { request: { remove: ["cdn-loop"] } } }),
-  ],
-  "a backend whose transformation writes the field": (port) => [
-    staticBackend("b", port, { transformation: { request: { set: [{ name: "CDN-Loop", expression: '"other"' }] } } }),
-  ],
-  "a proxy that is the gateway": (port) => [
-    staticBackend("b", 9, { tunnel: { proxy: { place: { case: "backend", value: "backend/default/proxy" } } } }),
-    staticBackend("proxy", port),
-  ],
-};
-
 const REMOVING = policy("remove", {
   phase: Phase.POST_ROUTING,
   targets: [{ target: { case: "route", value: "httproute/default/r" } }],
@@ -119,12 +70,6 @@ const REMOVING = policy("remove", {
     },
   ],
 });
-
-const BODY = '{"model":"m","messages":[{"role":"user","content":"hi"}]}';
-const POST =
-  `POST /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: application/json\r\n` +
-  `Content-Length: ${BODY.length}\r\n\r\n${BODY}`;
-const UPGRADE = "GET /x HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
 
 for (const [name, backend] of Object.entries(WAYS)) {
   test(`a loop through ${name} ends with 508`, async (t) => {
