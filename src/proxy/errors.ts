@@ -8,6 +8,7 @@ export const PROXY_ERRORS = {
   listener_not_found: { status: 404, grpc: 12, reason: "NotFound", text: "listener not found" },
   misdirected: { status: 421, grpc: 2, reason: "NotFound", text: "misdirected request" },
   route_not_found: { status: 404, grpc: 12, reason: "NotFound", text: "route not found" },
+  match_costly: { status: 500, grpc: 2, reason: "Internal", text: "matching this request to a route takes too long" },
   policy_refused: { status: 500, grpc: 2, reason: "Internal", text: "this route is closed by an invalid policy" },
   route_invalid: { status: 500, grpc: 2, reason: "Internal", text: "this route is not configured correctly" },
   backend_unfit: { status: 500, grpc: 2, reason: "Internal", text: "invalid backend type" },

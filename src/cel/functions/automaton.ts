@@ -1,5 +1,5 @@
 /**
- * Answers whether a pattern occurs in a text, counting the work. The library's own engines are linear in the text too,
+ * Answers whether a pattern occurs in a text, or covers all of it, counting the work. The library's own engines are linear in the text too,
  * but what a character costs grows with the pattern, and nothing stops them on the way. Here the compiled pattern runs
  * as an automaton whose states are made when they are first needed: a known step is nearly free, a new state is charged
  * for. A warm automaton makes an evaluation cheaper, never dearer.
@@ -68,6 +68,7 @@ export class Automaton {
   readonly #start: number;
   /** Whether a match may begin after the first character. */
   readonly #restarts: boolean;
+  readonly #coversText: boolean;
   /** ASCII characters that no instruction tells apart share a class. */
   readonly #classes: Uint8Array;
   readonly #width: number;
@@ -81,7 +82,8 @@ export class Automaton {
   #table: Int32Array = new Int32Array(0);
   #wideSteps = 0;
 
-  constructor(pattern: RE2JS) {
+  /** @param coversText a match has to begin and end with the text, as in routes; otherwise it may stand anywhere */
+  constructor(pattern: RE2JS, coversText = false) {
     // The library declares the members of its compiled program as any.
     const { inst, start } = pattern.re2().prog as { readonly inst: readonly Instruction[]; readonly start: number };
     this.#program = inst;
@@ -90,7 +92,9 @@ export class Automaton {
     this.#width = (this.#classes[ASCII - 1] as number) + 1;
     this.#visited = new Uint32Array(inst.length);
     const anywhere = BEGIN_LINE | END_LINE | END_TEXT | WORD_BOUNDARY | NO_WORD_BOUNDARY;
-    this.#restarts = this.#closure([start], anywhere).some((pc) => this.#op(pc) === MATCH || this.#op(pc) >= RUNE);
+    this.#coversText = coversText;
+    this.#restarts =
+      !coversText && this.#closure([start], anywhere).some((pc) => this.#op(pc) === MATCH || this.#op(pc) >= RUNE);
   }
 
   test(run: Run, text: string): boolean | Failure {
@@ -144,7 +148,10 @@ export class Automaton {
     const following = new Set<number>();
     for (const pc of reached) {
       const instruction = this.#program[pc] as Instruction;
-      if (instruction.op === MATCH) return MATCHED;
+      if (instruction.op === MATCH) {
+        if (rune === END || !this.#coversText) return MATCHED;
+        continue;
+      }
       if (rune !== END && consumes(instruction, rune)) following.add(instruction.out);
     }
     if (this.#restarts) following.add(this.#start);

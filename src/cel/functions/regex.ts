@@ -9,7 +9,10 @@ import { COST_LIMIT, Failure } from "../errors.ts";
 import { Automaton } from "./automaton.ts";
 
 const MAX_PATTERN_LENGTH = 4096;
-/** A compiled repetition is as large as its count. The engine bounds nested counts; this bounds those side by side. */
+/**
+ * A repetition is compiled as so many copies. The engine bounds nested counts alone; this bounds all copies together: a
+ * text may have to be followed through each of them at once.
+ */
 const MAX_REPETITIONS = 1000;
 const MAX_CACHED = 256;
 /** What compiling a pattern costs, in steps: so much, and more for each character and for each counted repetition. */
@@ -43,19 +46,79 @@ export function regex(run: Run, pattern: string): Regex | Failure {
 
 /** Compiles a pattern of configuration: whoever wrote it waits for nothing. */
 export function compilePattern(text: string): Regex | Failure {
+  const pattern = parsePattern(text);
+  if (pattern instanceof Failure) return pattern;
+  return { pattern, automaton: new Automaton(pattern), size: pattern.programSize() };
+}
+
+/** The same for a pattern that has to cover a whole text, as those of routes do. */
+export function compileWholePattern(text: string): Automaton | Failure {
+  const pattern = parsePattern(text);
+  return pattern instanceof Failure ? pattern : new Automaton(pattern, true);
+}
+
+function parsePattern(text: string): RE2JS | Failure {
   if (text.length > MAX_PATTERN_LENGTH) return new Failure("invalid_regex", "the pattern is too long");
-  let repetitions = 0;
-  for (const [, low = "0", high] of text.matchAll(/\{(\d+)(?:,(\d*))?\}/g)) {
-    repetitions += Math.max(Number(low), Number(high ?? 0));
-  }
-  if (repetitions > MAX_REPETITIONS) return new Failure("invalid_regex", "the pattern repeats too often");
+  if (repetitionsOf(text) > MAX_REPETITIONS) return new Failure("invalid_regex", "the pattern repeats too often");
   try {
-    const pattern = RE2JS.compile(text);
-    return { pattern, automaton: new Automaton(pattern), size: pattern.programSize() };
+    return RE2JS.compile(text);
   } catch {
     // The library's message quotes the pattern, which may come from a request.
     return new Failure("invalid_regex", NOT_RE2);
   }
+}
+
+const COUNT = /\{(\d+)(?:,(\d*))?\}/y;
+const TOO_MANY = MAX_REPETITIONS + 1;
+
+/** How many copies the counted repetitions make. Those in a group count once more for each copy of the group. */
+function repetitionsOf(text: string): number {
+  const outer: number[] = [];
+  let copies = 0;
+  /** Those of the atom that a quantifier here would repeat. */
+  let last = 0;
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charAt(at);
+    if (char === "(") {
+      outer.push(copies);
+      [copies, last] = [0, 0];
+    } else if (char === ")") {
+      last = copies;
+      copies = Math.min(TOO_MANY, copies + (outer.pop() ?? 0));
+    } else if (char === "{") {
+      COUNT.lastIndex = at;
+      const [whole, low = "0", high] = COUNT.exec(text) ?? [];
+      if (whole === undefined) continue;
+      const count = Math.max(1, Number(low), Number(high ?? 0));
+      const repeated = Math.min(TOO_MANY, count * (1 + last));
+      copies = Math.min(TOO_MANY, copies + repeated - last);
+      last = repeated;
+      at += whole.length - 1;
+    } else if (char !== "*" && char !== "+" && char !== "?") {
+      if (char === "\\") at = endOfEscape(text, at);
+      if (char === "[") at = endOfClass(text, at);
+      last = 0;
+    }
+  }
+  return copies;
+}
+
+/** @returns the place of the last character of what begins with a backslash */
+function endOfEscape(text: string, at: number): number {
+  if (text.charAt(at + 1) !== "Q") return at + 1;
+  const end = text.indexOf("\\E", at);
+  return end < 0 ? text.length : end + 1;
+}
+
+/** @returns the place of the bracket that ends a class; the first character of a class may be a bracket of its own */
+function endOfClass(text: string, start: number): number {
+  let at = start + (text.charAt(start + 1) === "^" ? 2 : 1);
+  if (text.charAt(at) === "]") at++;
+  for (; at < text.length && text.charAt(at) !== "]"; at++) {
+    if (text.charAt(at) === "\\") at++;
+    else if (text.startsWith("[:", at)) at = Math.max(at, text.indexOf(":]", at) + 1);
+  }
+  return at;
 }
 
 /** Units of text times instructions of a pattern that cost one step, where the place of a match is asked for. */

@@ -1,23 +1,34 @@
 /**
- * Regular expressions of users. They run in linear time (RE2), cover the whole value, and never reach a backtracking
- * engine; a pattern that is only text becomes a comparison.
+ * Regular expressions of routes: RE2 syntax, and a match covers the whole value. They run on the automaton of expressions
+ * with its bounds, so that no text keeps the event loop busy; a pattern that is only text becomes a comparison.
  */
-import { RE2JS } from "re2js";
-import { ConfigError, messageOf } from "../../lib/errors.ts";
+import { REQUEST_STEPS, Run } from "../../cel/budget.ts";
+import { patternFault } from "../../cel/check/constants.ts";
+import { Failure } from "../../cel/errors.ts";
+import { compileWholePattern } from "../../cel/functions/regex.ts";
+import { ConfigError } from "../../lib/errors.ts";
+import { ProxyError } from "../errors.ts";
 
+/** @throws ProxyError when the text needs more work than one match may do */
 export type TextTest = (value: string) => boolean;
 
-const ONLY_TEXT = /^[\w\-/ ~:@!%&=,;'"<>#`]*$/;
-const MAX_LENGTH = 4096;
+const ONLY_TEXT = /^[\w\-/ ~:@!%&=,;'"<>#`]{0,4096}$/;
 
-/** @throws ConfigError when the pattern is not RE2 */
+/** @throws ConfigError when the pattern is not RE2, or is out of bounds */
 export function compilePattern(pattern: string): TextTest {
-  if (pattern.length > MAX_LENGTH) throw new ConfigError(`regular expression longer than ${MAX_LENGTH} characters`);
   if (ONLY_TEXT.test(pattern)) return (value) => value === pattern;
-  try {
-    const compiled = RE2JS.compile(pattern);
-    return (value) => compiled.matches(value);
-  } catch (cause) {
-    throw new ConfigError(`regular expression ${JSON.stringify(pattern)}: ${messageOf(cause)}`, { cause });
-  }
+  const automaton = compileWholePattern(pattern);
+  if (automaton instanceof Failure)
+    throw new ConfigError(
+      `regular expression ${JSON.stringify(pattern)}: ${patternFault(pattern) ?? automaton.message}`,
+    );
+  // One for all requests: a match runs to its end before the next one begins.
+  const run = new Run({ root: () => undefined }, 0, REQUEST_STEPS);
+  return (value) => {
+    run.steps = REQUEST_STEPS;
+    const isMatch = automaton.test(run, value);
+    // "No match" would be a guess, and could send the request where it must not go.
+    if (isMatch instanceof Failure) throw new ProxyError("match_costly", { detail: `regular expression ${pattern}` });
+    return isMatch;
+  };
 }

@@ -49,8 +49,10 @@ function translateMethod(wanted: GRPCRouteMethod | undefined, report: Report): N
   if (service === "" && method === "") return { case: "prefix", value: "/" };
   if (type === "RegularExpression") {
     const sound = [isSound(service, "method.service", report), isSound(method, "method.method", report)];
-    if (sound.includes(false)) return { case: "prefix", value: "/" };
-    return { case: "regex", value: `/${grouped(service)}/${grouped(method)}` };
+    const value = `/${grouped(service)}/${grouped(method)}`;
+    // Each part may be within the bounds, and both together not.
+    if (sound.includes(false) || !isRegex(value, "method", report)) return { case: "prefix", value: "/" };
+    return { case: "regex", value };
   }
   if (method === "") return { case: "prefix", value: `/${service}` };
   if (service === "") return { case: "regex", value: `/${ANY}/${escaped(method)}` };

@@ -3,7 +3,6 @@
  * match wider; its rule then answers 500, so that a typing error never lets traffic fall through to another route.
  */
 import { create } from "@bufbuild/protobuf";
-import { RE2JS } from "re2js";
 import type {
   HTTPHeaderMatch,
   HTTPPathMatch,
@@ -16,6 +15,8 @@ import {
   type HttpMatch,
   type ValueMatch,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+
+import { patternFault } from "../../cel/check/constants.ts";
 
 export type Report = (path: string, message: string) => void;
 
@@ -69,12 +70,9 @@ function firstOfEach(
   return [...found.values()];
 }
 
+/** The data plane refuses a whole route for a pattern that it cannot run, so each pattern is checked here first. */
 export function isRegex(text: string, path: string, report: Report): boolean {
-  try {
-    RE2JS.compile(text);
-    return true;
-  } catch {
-    report(path, `"${text}" is not a regular expression (RE2)`);
-    return false;
-  }
+  const fault = patternFault(text);
+  if (fault !== undefined) report(path, `"${text}": ${fault}`);
+  return fault === undefined;
 }

@@ -1,5 +1,6 @@
 /** What costs a client little to send and a careless gateway much to read: it is read within bounds, and the next is served. */
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { test, type TestContext } from "node:test";
 import { connect as connectTls } from "node:tls";
@@ -99,27 +100,59 @@ test("an expression over a body nested as deep denies, and allows the next", asy
   assert.equal((await post(gateway, '{"ok":true}')).status, 200);
 });
 
+const TO_WEB = "backendRefs: [{group: gwproxy.dev, kind: GwBackend, name: web}]";
+
+/** @param rules of an HTTPRoute, indented by four */
+const rulesOf = (rules: string): string => route("web", "web").replace(/^ {4}- name: rule[^]*/m, `${rules}\n`);
+
 test("patterns that other engines never finish are matched in time that grows with the text", async (t) => {
   const echo = await startEcho(contextOf(t));
-  const patterns = `
-apiVersion: gateway.networking.k8s.io/v1
-kind: HTTPRoute
-metadata: {name: patterns}
-spec:
-  parentRefs: [{name: gw}]
-  rules:
-    - matches:
+  const patterns = rulesOf(`    - matches:
         - {path: {type: RegularExpression, value: "/(a+)+b"}}
         - {headers: [{type: RegularExpression, name: x-a, value: "(a|aa)+b"}]}
         - {queryParams: [{type: RegularExpression, name: q, value: "(.*a){20}b"}]}
-      backendRefs: [{group: gwproxy.dev, kind: GwBackend, name: web}]
-`;
+      ${TO_WEB}`);
   const gateway = await startGateway(contextOf(t), documents(GATEWAY, staticBackend("web", echo.port), patterns));
   const long = "a".repeat(10_000);
   assert.equal((await call(`${gateway.url()}/${long}`)).status, 404);
   assert.equal((await call(`${gateway.url()}/x`, { headers: { "x-a": long } })).status, 404);
   assert.equal((await call(`${gateway.url()}/x?q=${long}`)).status, 404);
   assert.equal((await call(`${gateway.url()}/${long}b`)).status, 200);
+});
+
+test("a pattern that no bound allows is refused with the path of its field", async (t) => {
+  const echo = await startEcho(contextOf(t));
+  const value = "/((.{1,10}){1,10}){1,10}b";
+  const matches: Readonly<Record<string, string>> = {
+    "matches[0].path.value": `{path: {type: RegularExpression, value: "${value}"}}`,
+    "matches[0].headers[0].value": `{headers: [{type: RegularExpression, name: x-a, value: "${value}"}]}`,
+    "matches[0].queryParams[0].value": `{queryParams: [{type: RegularExpression, name: q, value: "${value}"}]}`,
+  };
+  for (const [path, match] of Object.entries(matches)) {
+    const patterns = rulesOf(`    - matches: [${match}]
+      ${TO_WEB}`);
+    const gateway = await startGateway(contextOf(t), documents(GATEWAY, staticBackend("web", echo.port), patterns));
+    const problems = [
+      ...gateway.problems().map((problem) => JSON.stringify(problem)),
+      ...gateway.translator.diagnostics().map(({ message }) => message),
+    ].join();
+    assert.ok(problems.includes(path) && problems.includes("the pattern repeats too often"), problems);
+    const url = gateway.url();
+    assert.notEqual((await call(`${url}/${"a".repeat(1000)}`, { headers: { "x-a": value } })).status, 200);
+  }
+});
+
+test("a text that makes a pattern costly is answered with an error, never with another route", async (t) => {
+  const echo = await startEcho(contextOf(t));
+  const costly = rulesOf(`    - matches: [{headers: [{type: RegularExpression, name: x-a, value: "[ab]*a[ab]{300}c"}]}]
+      ${TO_WEB}
+    - ${TO_WEB}`);
+  const gateway = await startGateway(contextOf(t), documents(GATEWAY, staticBackend("web", echo.port), costly));
+  const noise = [...randomBytes(8000)].map((byte) => (byte % 2 === 0 ? "a" : "b")).join("");
+  const refused = await call(gateway.url(), { headers: { "x-a": noise } });
+  assert.deepEqual([refused.status, refused.body], [500, "matching this request to a route takes too long"]);
+  assert.equal((await call(gateway.url(), { headers: { "x-a": "abc" } })).status, 200);
+  assert.equal(echo.seen.length, 1);
 });
 
 async function secured(t: TestContext): Promise<number> {

@@ -47,6 +47,17 @@ const pattern: fc.Arbitrary<string> = fc.letrec<{ pattern: string }>((tie) => ({
 })).pattern;
 const text = fc.array(fc.constantFrom(...CHARACTERS), { maxLength: 12 }).map((parts) => parts.join(""));
 
+test("the automaton and the library agree whether a pattern covers a text", () => {
+  fc.assert(
+    fc.property(pattern, fc.array(text, { minLength: 3, maxLength: 6 }), (source, texts) => {
+      const compiled = RE2JS.compile(source);
+      const automaton = new Automaton(compiled, true);
+      for (const given of texts) assert.equal(automaton.test(runOf(RULE_STEPS), given), compiled.matches(given), given);
+    }),
+    { numRuns: 3000 },
+  );
+});
+
 test("the automaton and the library agree whether a pattern occurs", () => {
   fc.assert(
     fc.property(pattern, fc.array(text, { minLength: 3, maxLength: 6 }), (source, texts) => {
