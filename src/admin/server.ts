@@ -2,6 +2,7 @@
  * The servers beside the data plane: admin (loopback, for people), metrics and readiness (for machines), all on h3.
  * Everything they show comes in through the options; nothing here knows the data plane. Follows admin-cli.md 1 and 2.
  */
+import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import { isIP } from "node:net";
 import { getHeapSpaceStatistics, getHeapStatistics } from "node:v8";
@@ -39,6 +40,8 @@ export interface AdminOptions {
   readonly drain: () => Promise<void>;
   /** Called after the drain. */
   readonly quit: () => void;
+  /** What requests must show as `Authorization: Bearer`, read for each of them; unset: nothing. */
+  readonly token?: (() => Promise<string>) | undefined;
 }
 
 const INDEX = [
@@ -53,7 +56,8 @@ export async function startAdminServer(options: AdminOptions): Promise<RunningSe
   const app = new H3({ silent: true });
   const initial: LogFilter = { level: options.filter.level, modules: new Map(options.filter.modules) };
   app.use((event) => refuseForeign(event));
-  app.get("/", () => page());
+  if (options.token !== undefined) app.use(requireToken(options.token));
+  app.get("/", () => page(options.token !== undefined));
   app.get("/config_dump", async () => json(await options.state()));
   app.get("/logging", () => filterLine(options.filter));
   app.post("/logging", (event) => {
@@ -111,10 +115,36 @@ export async function startReadinessServer(options: {
 
 /** A page in someone's browser must not reach this server: by a name of its own (rebinding) or by a form. */
 function refuseForeign(event: H3Event): void {
+  for (const [name] of event.req.headers)
+    if (isForwarding(name)) throw new HTTPError({ status: 403, message: "forwarded requests are refused" });
   const host = event.req.headers.get("host") ?? "";
   if (!isOwnHost(host)) throw new HTTPError({ status: 403, message: "foreign host" });
   if (event.req.method !== "GET" && event.req.headers.get("origin") !== null)
     throw new HTTPError({ status: 403, message: "requests of web pages are refused" });
+}
+
+const FORWARDING: ReadonlySet<string> = new Set(["forwarded", "via", "cdn-loop", "x-real-ip"]);
+
+/** Operators ask this server directly: what a proxy or gateway has passed on was sent by its client. */
+function isForwarding(name: string): boolean {
+  return FORWARDING.has(name) || name.startsWith("x-forwarded-");
+}
+
+/** The page says nothing about this process, and has to be there to ask for the token. */
+function requireToken(token: () => Promise<string>): (event: H3Event) => Promise<void> {
+  return async ({ req, url }) => {
+    if (url.pathname === "/" && req.method === "GET") return;
+    const [, shown = ""] = /^Bearer +([^ ]+) *$/i.exec(req.headers.get("authorization") ?? "") ?? [];
+    if (shown !== "" && isEqual(shown, await token())) return;
+    const headers = { "www-authenticate": "Bearer" };
+    throw new HTTPError({ status: 401, message: "the token of --admin-token-file is needed", headers });
+  };
+}
+
+/** Takes the same time wherever the texts differ, and however long they are. */
+function isEqual(shown: string, expected: string): boolean {
+  const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+  return expected !== "" && timingSafeEqual(digest(shown), digest(expected));
 }
 
 /** An address or localhost: a rebinding page has a name. */
@@ -150,10 +180,25 @@ function memory(): unknown {
   return { process: { rss, heapTotal, heapUsed, external, arrayBuffers }, heapSpaces, limits };
 }
 
-function page(): Response {
+/** Shows answers with the token, which stays in the memory of the page. */
+const ASKING = `<p><input type="password" placeholder="token" autocomplete="off"><pre></pre><script>
+document.addEventListener("click", async (event) => {
+  const path = event.target.getAttribute("href");
+  if (path === null) return;
+  event.preventDefault();
+  const authorization = "Bearer " + document.querySelector("input").value;
+  document.querySelector("pre").textContent = await (await fetch(path, { headers: { authorization } })).text();
+});
+</script>`;
+
+function page(needsToken: boolean): Response {
   const rows = INDEX.map(([path, methods, what]) => `<li><a href="${path}">${path}</a> (${methods}): ${what}</li>`);
-  const html = `<!doctype html><meta charset="utf-8"><title>gwproxy</title><h1>gwproxy</h1><ul>${rows.join("")}</ul>\n`;
-  return new Response(html, { headers: { "content-type": "text/html; charset=utf-8" } });
+  const html = `<!doctype html><meta charset="utf-8"><title>gwproxy</title><h1>gwproxy</h1><ul>${rows.join("")}</ul>${needsToken ? ASKING : ""}\n`;
+  const headers = {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": "default-src 'none'; script-src 'unsafe-inline'; connect-src 'self'",
+  };
+  return new Response(html, { headers });
 }
 
 function json(value: unknown): Response {

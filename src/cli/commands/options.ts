@@ -17,6 +17,8 @@ export interface DataPlaneOptions {
   /** Addresses and ranges. */
   readonly trustedProxies: readonly string[];
   readonly adminAddress: Address;
+  /** File with what requests to the admin server must show; unset: nothing. */
+  readonly adminTokenFile: string | undefined;
   readonly metricsAddress: Address;
   readonly readinessAddress: Address;
   readonly logLevel: string;
@@ -75,6 +77,14 @@ export function addDataPlaneOptions(command: Command): Command {
       addressOption("--admin-address <host:port>", "admin server; keep it on loopback", "127.0.0.1:15000").env(
         "ADMIN_ADDR",
       ),
+    )
+    .addOption(
+      new Option(
+        "--admin-token-file <file>",
+        "file with the token that requests to the admin server must show as Authorization: Bearer; default: none",
+      )
+        .argParser((path) => (path === "" ? undefined : path))
+        .env("ADMIN_TOKEN_FILE"),
     )
     .addOption(addressOption("--metrics-address <host:port>", "Prometheus metrics", "0.0.0.0:15020").env("STATS_ADDR"))
     .addOption(

@@ -1,6 +1,8 @@
 /** What every process with a data plane runs beside its listeners: admin, metrics and readiness servers. */
+import { readFile } from "node:fs/promises";
 import { startAdminServer, startMetricsServer, startReadinessServer } from "../../admin/server.ts";
 import { systemClock } from "../../lib/clock.ts";
+import { FatalError, messageOf } from "../../lib/errors.ts";
 import { OwnListeners } from "../../lib/own-listeners.ts";
 import { printLogFilter } from "../../lib/log.ts";
 import type { Proxy } from "../../proxy/proxy.ts";
@@ -36,6 +38,7 @@ interface Serving {
 
 export async function startDataPlane(options: DataPlaneOptions, processLog: ProcessLog): Promise<DataPlane> {
   const { log, filter } = processLog;
+  const adminToken = options.adminTokenFile === undefined ? undefined : await tokenFrom(options.adminTokenFile);
   const metrics = createMetrics(VERSION);
   const ownListeners = new OwnListeners();
   const { proxy, filterChanged, end } = await serve(options, processLog, { metrics, ownListeners });
@@ -54,6 +57,7 @@ export async function startDataPlane(options: DataPlaneOptions, processLog: Proc
   const servers = [
     await startAdminServer({
       address: options.adminAddress,
+      token: adminToken,
       state: async () =>
         configDump(await proxy.state(), { bindAddress: options.bindAddress, logging: printLogFilter(filter) }),
       filter,
@@ -84,6 +88,19 @@ export async function startDataPlane(options: DataPlaneOptions, processLog: Proc
       await Promise.all(servers.map((server) => server.close()));
     },
   };
+}
+
+/**
+ * A mounted token is rotated, so the file is read for each request.
+ * @throws FatalError when it cannot be read, or holds nothing: an empty token would protect nothing
+ */
+async function tokenFrom(path: string): Promise<() => Promise<string>> {
+  const read = async (): Promise<string> => (await readFile(path, "utf8")).trim();
+  const token = await read().catch((error: unknown) => {
+    throw new FatalError(`--admin-token-file ${path}: ${messageOf(error)}; name a file that can be read`, 2, error);
+  });
+  if (/^[\x21-\x7e]+$/.test(token)) return read;
+  throw new FatalError(`--admin-token-file ${path}: not a token; write one line of visible characters, no blanks`, 2);
 }
 
 const RETIRE_INTERVAL_MS = 60_000;

@@ -6,7 +6,10 @@ import { call } from "../../support/http.ts";
 
 const LOOPBACK = { host: "127.0.0.1", port: 0 };
 
-async function admin(t: TestContext): Promise<{ url: string; filter: LogFilter; quits: string[] }> {
+async function admin(
+  t: TestContext,
+  token?: () => Promise<string>,
+): Promise<{ url: string; filter: LogFilter; quits: string[] }> {
   const filter: LogFilter = { level: "info", modules: new Map() };
   const quits: string[] = [];
   const server = await startAdminServer({
@@ -16,6 +19,7 @@ async function admin(t: TestContext): Promise<{ url: string; filter: LogFilter; 
     log: createLogger(filter, () => {}),
     drain: async () => void quits.push("drained"),
     quit: () => void quits.push("quit"),
+    token,
   });
   t.after(() => server.close());
   return { url: `http://${server.address}`, filter, quits };
@@ -48,6 +52,48 @@ test("a foreign Host is refused, an unknown path is 404 and a wrong method 405",
   assert.equal((await call(`${url}/nothing`)).status, 404);
   assert.equal((await call(`${url}/config_dump`, { method: "POST" })).status, 405);
   assert.equal((await call(`${url}/quitquitquit`)).status, 405);
+});
+
+test("what somebody has forwarded is refused", async (t) => {
+  const { url, quits } = await admin(t);
+  const names = ["Forwarded", "Via", "CDN-Loop", "X-Forwarded-For", "x-forwarded-proto", "X-Forwarded-Client-Cert"];
+  for (const name of [...names, "X-Real-IP"]) {
+    assert.equal((await call(`${url}/config_dump`, { headers: { [name]: "a" } })).status, 403, name);
+    assert.equal((await call(`${url}/quitquitquit`, { method: "POST", headers: { [name]: "" } })).status, 403, name);
+  }
+  assert.deepEqual(quits, []);
+});
+
+test("with a token, requests need it; the page asks for it", async (t) => {
+  let token = "first-token";
+  const { url, quits } = await admin(t, () => Promise.resolve(token));
+  const ask = (path: string, authorization?: string, method = "GET") =>
+    call(`${url}${path}`, { method, headers: authorization === undefined ? {} : { authorization } });
+  const wrong = [
+    "Bearer",
+    "Bearer ",
+    "Bearer first",
+    "Bearer first-token2",
+    "Basic first-token",
+    "first-token",
+    "Bearer a b",
+  ];
+  for (const path of ["/config_dump", "/logging", "/memory", "/nothing", "//"])
+    for (const authorization of [undefined, ...wrong]) {
+      const answer = await ask(path, authorization);
+      assert.equal(answer.status, 401, `${path} ${authorization}`);
+      assert.equal(answer.headers["www-authenticate"], "Bearer");
+    }
+  assert.equal((await ask("/quitquitquit", "Bearer x", "POST")).status, 401);
+  assert.deepEqual(quits, []);
+  assert.equal((await ask("/config_dump", "Bearer first-token")).status, 200);
+  assert.equal((await ask("/config_dump", "bearer first-token")).status, 200);
+  assert.match((await ask("/")).body, /type="password"/);
+  token = "second-token";
+  assert.equal((await ask("/config_dump", "Bearer first-token")).status, 401);
+  assert.equal((await ask("/config_dump", "Bearer second-token")).status, 200);
+  token = "";
+  assert.equal((await ask("/config_dump", "Bearer ")).status, 401);
 });
 
 test("memory figures are bytes above zero", async (t) => {
