@@ -1,5 +1,9 @@
-/** Which addresses lead to this machine, however they are written. Read by whatever connects somewhere on behalf of others. */
+/**
+ * Which addresses lead to this machine or its link, however they are written. Read by whatever connects somewhere on behalf of
+ * others, and by the translator, which refuses such addresses in objects of a cluster.
+ */
 import { networkInterfaces } from "node:os";
+import { isIP } from "node:net";
 import { ipBytes } from "./ip-bytes.ts";
 
 const MAPPED_PREFIX = Buffer.from("00000000000000000000ffff", "hex");
@@ -24,9 +28,53 @@ export function isLoopback(bytes: Buffer): boolean {
   return bytes[15] === 1 && bytes.subarray(0, 15).every((byte) => byte === 0);
 }
 
+function isLinkLocal(bytes: Buffer): boolean {
+  if (isIPv4(bytes)) return bytes[12] === 169 && bytes[13] === 254;
+  // fe80::/10
+  return bytes[0] === 0xfe && ((bytes[1] ?? 0) & 0xc0) === 0x80;
+}
+
+/** Loopback, link-local or unspecified. @param address that net.isIP knows */
+export function isLocalAddress(address: string): boolean {
+  const bytes = mappedBytes(address);
+  return isUnspecified(bytes) || isLoopback(bytes) || isLinkLocal(bytes);
+}
+
 /** Whether an interface of this machine has the address now. */
 export function isInterfaceAddress(bytes: Buffer): boolean {
   return Object.values(networkInterfaces()).some((addresses) =>
     addresses?.some(({ address }) => mappedBytes(address).equals(bytes)),
   );
+}
+
+/** A name that means this machine whatever any server says (RFC 6761 6.3). */
+const LOCALHOST = /(?:^|\.)localhost\.?$/i;
+
+/** Whether a host says by itself, without a look-up, that it is on this machine or its link. */
+export function isLocalHost(host: string): boolean {
+  if (LOCALHOST.test(host)) return true;
+  const address = parseAddress(host);
+  return address !== undefined && isLocalAddress(address);
+}
+
+/** The address that a host is, in any form that a resolver takes for one; undefined: it is a name. */
+function parseAddress(host: string): string | undefined {
+  const text = host.replace(/^\[(.*)\]$/, "$1");
+  return isIP(text) === 0 ? parseNumbers(text) : text;
+}
+
+/** The older forms of inet_aton(3): one to four numbers, decimal, octal or hexadecimal; the last fills what is left. */
+function parseNumbers(text: string): string | undefined {
+  const parts = text.replace(/\.$/, "").split(".");
+  if (parts.length > 4 || !parts.every((part) => /^(?:0x[0-9a-f]{0,16}|[0-9]{1,24})$/i.test(part))) return undefined;
+  const numbers = parts.map((part) => Number.parseInt(part, radixOf(part)) || 0);
+  const last = numbers.pop() ?? 0;
+  if (numbers.some((number) => number > 255) || last >= 256 ** (4 - numbers.length)) return undefined;
+  const value = numbers.reduce((sum, number, at) => sum + number * 256 ** (3 - at), last);
+  return [24, 16, 8, 0].map((shift) => Math.floor(value / 2 ** shift) % 256).join(".");
+}
+
+function radixOf(part: string): number {
+  if (/^0x/i.test(part)) return 16;
+  return part.startsWith("0") ? 8 : 10;
 }

@@ -30,6 +30,7 @@ import { createConnectionRecorder, meterOf } from "./record-connection.ts";
 import { healthReadings, poolReadings } from "./record-readings.ts";
 import { createRecorder, type Telemetry } from "./record.ts";
 import { Exporters } from "./reports/exporters.ts";
+import { workloadSocket } from "./spiffe/endpoint.ts";
 import { WorkloadApi, type WorkloadApiDump } from "./spiffe/workload-api.ts";
 import { allocateShared, openShared, type SharedState } from "./workers/shared-state.ts";
 
@@ -111,7 +112,10 @@ export function createProxy(options: ProxyOptions): Proxy {
     },
   });
   const { metrics } = options.telemetry ?? {};
-  const guard = new DestinationGuard(options.ownListeners);
+  const guard = new DestinationGuard({
+    ownListeners: options.ownListeners,
+    workloadSocket: workloadSocket(options.spiffeEndpoint),
+  });
   const upstream = createUpstream({ resolver, guard, connectTimeoutMs, identities, onConnected: metrics?.connected });
   const passwords = createPasswordChecker();
   const callouts = createCallouts({

@@ -1,4 +1,5 @@
 /** A reference to a destination → the key of a Backend, or why there is none. Every look-up is a recorded read. */
+import type { Reach } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { ReferenceGrant } from "../../generated/types/gateway-api/referencegrant.ts";
 import { Reason } from "../api/conditions.ts";
 import { describeRef, GWPROXY_GROUP, nameKey } from "../api/refs.ts";
@@ -15,6 +16,8 @@ export interface BackendCollections {
   readonly backends: Readable<unknown>;
   readonly grants: ReadableIndex<ReferenceGrant>;
   readonly grantMode: GrantMode;
+  /** Of static backends. */
+  readonly reach: Reach;
 }
 
 /** As a Gateway API route or a policy spells it. */

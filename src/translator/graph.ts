@@ -1,4 +1,5 @@
 /** Which collection is derived from which, and nothing else. Declared in the order in which they are computed. */
+import { Reach } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { GRPCRoute } from "../../generated/types/gateway-api/grpcroute.ts";
 import type { HTTPRoute } from "../../generated/types/gateway-api/httproute.ts";
 import type { TCPRoute } from "../../generated/types/gateway-api/tcproute.ts";
@@ -85,7 +86,7 @@ export function declareGraph(options: TranslatorOptions): TranslatorGraph {
 }
 
 function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions) {
-  const { controllerName, implicitClass, grantMode = "route" } = options;
+  const { controllerName, implicitClass, grantMode = "route", reach = Reach.UNSPECIFIED } = options;
   const services = graph.derive("service views", inputs.services, (_key, service) => viewService(service));
   const backendNames = graph.derive("backend names", inputs.backends, () => true);
   const secrets = {
@@ -115,7 +116,7 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
   const allGateways: Readable<KubeObject> = inputs.gateways;
   const allListenerSets: Readable<KubeObject> = inputs.listenerSets;
   const attach = { gateways, allGateways, listenerSets, allListenerSets, namespaces: inputs.namespaces };
-  const referable = { services, backends: backendNames, grants, grantMode };
+  const referable = { services, backends: backendNames, grants, grantMode, reach };
   const httpClaims = declareClaims(graph, { kind: "HTTPRoute", input: inputs.httpRoutes, attach });
   const grpcClaims = declareClaims(graph, { kind: "GRPCRoute", input: inputs.grpcRoutes, attach });
   const losses = declareRivals(graph, gateways, [httpClaims, grpcClaims]);

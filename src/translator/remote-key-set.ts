@@ -7,7 +7,12 @@ import type { GwBackend } from "../../generated/types/backend.ts";
 import type { BackendTLSPolicy } from "../../generated/types/gateway-api/backendtlspolicy.ts";
 import type { GwPolicy } from "../../generated/types/policy.ts";
 import type { RemoteJwks } from "../../generated/types/traffic-authentication.ts";
-import { BackendTlsSchema, type BackendTls, type JwtKey } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import {
+  BackendTlsSchema,
+  Reach,
+  type BackendTls,
+  type JwtKey,
+} from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Service } from "../api/core.ts";
 import { GWPROXY_GROUP, nameKey } from "../api/refs.ts";
 import type { Entry, Readable, ReadableIndex } from "../lib/collections/collection.ts";
@@ -19,7 +24,7 @@ import { resolveBackend, type BackendCollections } from "./backend-refs.ts";
 import { translateTlsPolicy } from "./backend-tls/content.ts";
 import { tlsPolicyOn } from "./backend-tls/targets.ts";
 import { translateTls } from "./backends/tls.ts";
-import { withoutBrackets } from "./backends/static.ts";
+import { outOfReach, withoutBrackets } from "./backends/static.ts";
 import { parseKeySet } from "./key-set.ts";
 import { policiesOn, type GovernedBackend } from "./policies-on-backends.ts";
 import { SecretReader, type SecretCollections } from "./secrets.ts";
@@ -111,7 +116,15 @@ export class KeySetReader {
       const { metadata, spec } = this.#read.get(backendObjects, name) ?? {};
       if (spec?.static === undefined) return `GwBackend ${name} cannot serve keys: only one with static can`;
       const { host = "localhost", port = 80, unixPath = "" } = spec.static;
-      const place = { host: withoutBrackets(host), port, unixPath };
+      const { reach } = this.#collections;
+      const fault = outOfReach(spec.static, reach);
+      if (fault !== undefined) return `GwBackend ${name} cannot serve keys: ${fault.message}`;
+      const place = {
+        host: withoutBrackets(host),
+        port,
+        unixPath,
+        ...(reach === Reach.REMOTE ? { isRemote: true } : {}),
+      };
       const own = { host, port, place, section: "", labels: metadata?.labels ?? {}, inline: spec.policies };
       return { kind: "GwBackend", ...target, ...own };
     }

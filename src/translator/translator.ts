@@ -2,6 +2,7 @@
  * Turns objects into the middle language. In: object events. Out: resources, diagnostics and what changed since the
  * last step. Pure: no clock, no socket, no log. A change recomputes only what read it (src/lib/collections).
  */
+import type { Reach } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { KubeObject, ObjectId } from "../api/object.ts";
 import type { Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { Document, WantedDocument } from "../sources/remote/documents.ts";
@@ -24,6 +25,8 @@ export interface TranslatorOptions {
   readonly implicitClass: string | undefined;
   /** Default: route. */
   readonly grantMode?: GrantMode;
+  /** Of static backends. Default: that of files. */
+  readonly reach?: Reach;
 }
 
 /** What one batch of events changed. Empty lists mean that nothing on the wire moved. */

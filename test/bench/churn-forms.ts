@@ -75,7 +75,13 @@ export async function startCluster(main: string): Promise<ChurnForm> {
     // Of the lease that the controller writes under.
     await server.kubectl(["create", "namespace", "gwproxy-system"]);
     const follow = ["-k", server.kubeconfig, "--xds-address", `127.0.0.1:${XDS_PORT}`];
-    const health = ["--health-address", `127.0.0.1:${HEALTH_PORT}`, "--metrics-address", "127.0.0.1:0"];
+    const health = [
+      "--health-address",
+      `127.0.0.1:${HEALTH_PORT}`,
+      "--metrics-address",
+      "127.0.0.1:0",
+      "--allow-local-backends",
+    ];
     const controller = [inspected(CONTROLLER_INSPECTOR), main, "controller", ...follow, ...health];
     processes.push({
       name: "controller",

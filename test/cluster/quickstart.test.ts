@@ -48,6 +48,7 @@ async function startQuickstart(context: Pick<ProofContext, "after">): Promise<Qu
     "127.0.0.1:0",
     "--health-address",
     `127.0.0.1:${health}`,
+    "--allow-local-backends",
   ];
   const restartController = (): GwproxyProcess => startGwproxy(context, controllerArgs);
   const controller = restartController();

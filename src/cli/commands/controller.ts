@@ -25,6 +25,7 @@ export interface ControllerOptions extends DeploymentOptions {
   /** Namespaces that count; none: all of them. */
   readonly discoveryNamespaceSelectors: readonly LabelSelector[];
   readonly backendRefGrantMode: "route-and-policy" | "route" | "none";
+  readonly allowLocalBackends: boolean;
   /** Its own: where the lease and fetched key sets are kept. */
   readonly namespace: string;
   /** Write without asking other replicas. */
@@ -96,6 +97,16 @@ export function addControllerCommand(program: Command, _terminal: Terminal): voi
         .choices(["route-and-policy", "route", "none"])
         .default("route")
         .env("GWPROXY_BACKEND_REF_GRANT_MODE"),
+    )
+    .addOption(
+      new Option(
+        "--allow-local-backends [true|false]",
+        "let static.host of a GwBackend lead to loopback and link-local addresses of the data planes",
+      )
+        .argParser(flag)
+        .preset("true")
+        .default(false)
+        .env("GWPROXY_ALLOW_LOCAL_BACKENDS"),
     )
     .addOption(
       new Option("--namespace <name>", "namespace of the controller: of its lease and its stored key sets")

@@ -2,6 +2,7 @@
  * The heart of the controller, free of sockets: events in; resources for data planes, statuses, deployed objects out. All
  * replicas translate, the one that leads writes.
  */
+import { Reach } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { ObjectId } from "../../api/object.ts";
 import { Deployer, type DeploymentState } from "../../deployer/deployer.ts";
 import type { Logger } from "../../lib/log.ts";
@@ -59,6 +60,7 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
     controllerName,
     implicitClass: undefined,
     grantMode: options.backendRefGrantMode,
+    reach: options.allowLocalBackends ? Reach.LOCAL : Reach.REMOTE,
   });
   const deployer = new Deployer({
     client: createKubernetesObjectClient(rim),

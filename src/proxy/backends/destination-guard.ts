@@ -1,39 +1,67 @@
 /**
  * What no connection of the data plane may lead to, whatever backend, policy or client named it: its own admin, metrics and
- * readiness listeners. Compared after the look-up, because any name may have any address. Asked by dials and gRPC channels.
+ * readiness listeners; and, for static backends of a cluster, what is near to the data plane. Addresses are compared after
+ * the look-up, because any name may have any address. Asked by dials and gRPC channels.
  */
+import { statSync, type Stats } from "node:fs";
 import { isIP } from "node:net";
+import { Reach } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { isLocalAddress, isLocalHost } from "../../lib/local-address.ts";
 import type { OwnListeners } from "../../lib/own-listeners.ts";
 import { ProxyError } from "../errors.ts";
+import type { UpstreamTarget } from "./upstream.ts";
 
-/** A forward proxy looks names up by itself; this one has one meaning everywhere (RFC 6761 6.3). */
-const LOCALHOST = /(?:^|\.)localhost\.?$/i;
 const LOOPBACK = ["127.0.0.1", "::1"];
 
-export class DestinationGuard {
-  readonly #own: OwnListeners | undefined;
+const OWN_LISTENER = "an admin, metrics or readiness listener of our own";
+const LOCAL_ADDRESS = "an address of loopback or the link, where the controller runs without --allow-local-backends";
+const OWN_SOCKET = "the socket of our own workload identity";
 
-  /** @param own undefined: there are none */
-  constructor(own: OwnListeners | undefined) {
-    this.#own = own;
+export interface GuardOptions {
+  readonly ownListeners?: OwnListeners | undefined;
+  /** Path of the socket of the SPIFFE workload API. */
+  readonly workloadSocket?: string | undefined;
+}
+
+type Place = Pick<UpstreamTarget, "port" | "unixPath" | "reach">;
+
+export class DestinationGuard {
+  readonly #options: GuardOptions;
+
+  constructor(options: GuardOptions = {}) {
+    this.#options = options;
   }
 
   /** @param addresses of one name: one that is refused closes it @throws ProxyError destination_refused */
-  check(addresses: readonly string[], port: number): void {
-    if (addresses.some((address) => this.#isRefused(address, port))) throw refused();
+  check(addresses: readonly string[], { port, reach }: Pick<Place, "port" | "reach">): void {
+    const { ownListeners } = this.#options;
+    if (addresses.some((address) => ownListeners?.includes(address, port) === true)) throw refused(OWN_LISTENER);
+    if (reach === Reach.REMOTE && addresses.some(isLocalAddress)) throw refused(LOCAL_ADDRESS);
   }
 
   /** For a destination that a forward proxy is to look up: as far as its text says where it leads. @throws as `check` */
-  checkNamed(host: string, port: number): void {
-    if (isIP(host) !== 0) this.check([host], port);
-    else if (LOCALHOST.test(host)) this.check(LOOPBACK, port);
+  checkNamed({ host, ...place }: Place & Pick<UpstreamTarget, "host">): void {
+    if (isIP(host) !== 0) this.check([host], place);
+    else if (isLocalHost(host)) this.check(LOOPBACK, place);
   }
 
-  #isRefused(address: string, port: number): boolean {
-    return this.#own?.includes(address, port) === true;
+  /** @throws as `check` */
+  checkSocket({ unixPath, reach = Reach.UNSPECIFIED }: Place): void {
+    const { workloadSocket } = this.#options;
+    if (reach === Reach.UNSPECIFIED || workloadSocket === undefined) return;
+    // A link, or the root folder of a process, is another path of the same file.
+    if (unixPath === workloadSocket || isSameFile(statOf(unixPath), statOf(workloadSocket))) throw refused(OWN_SOCKET);
   }
 }
 
-function refused(): ProxyError {
-  return new ProxyError("destination_refused", { detail: "an admin, metrics or readiness listener of our own" });
+function statOf(path: string): Stats | undefined {
+  return statSync(path, { throwIfNoEntry: false });
+}
+
+function isSameFile(one: Stats | undefined, other: Stats | undefined): boolean {
+  return one !== undefined && one.dev === other?.dev && one.ino === other.ino;
+}
+
+function refused(detail: string): ProxyError {
+  return new ProxyError("destination_refused", { detail });
 }

@@ -137,7 +137,7 @@ export class Dial {
       return tls === undefined ? socket : handshake(socket, this.#secure(tls, host, this.#protocols));
     }
     if (target.unixPath !== "") throw new ProxyError("backend_invalid", { detail: "no proxy leads to a Unix socket" });
-    this.#settings.guard.checkNamed(host, target.port);
+    this.#settings.guard.checkNamed(target);
     const { via, rest } = await this.#through(proxy);
     if (tls !== undefined) {
       if (rest.length > 0) throw new ProxyError("upstream_unreachable", { detail: "spoke before the handshake" });
@@ -170,11 +170,9 @@ export class Dial {
     }
   }
 
-  async #connect({ host, port, unixPath, tcp }: UpstreamTarget): Promise<Socket> {
-    const places: SocketConnectOpts[] =
-      unixPath === ""
-        ? (await this.#addresses(host, port)).map((address) => ({ host: address, port }))
-        : [{ path: unixPath }];
+  async #connect(target: UpstreamTarget): Promise<Socket> {
+    const { tcp } = target;
+    const places = await this.#places(target);
     if (this.#over) throw new ProxyError("connect_timeout");
     const socket = await new Promise<Socket>((resolve, reject) => {
       this.#giveUp = reject;
@@ -189,16 +187,26 @@ export class Dial {
     return socket;
   }
 
-  async #addresses(host: string, port: number): Promise<readonly string[]> {
-    let addresses: readonly string[];
+  /** @throws ProxyError upstream_unreachable, destination_refused */
+  async #places(target: UpstreamTarget): Promise<readonly SocketConnectOpts[]> {
+    const { host, port, unixPath } = target;
+    const { guard } = this.#settings;
+    if (unixPath !== "") {
+      guard.checkSocket(target);
+      return [{ path: unixPath }];
+    }
+    const addresses = await this.#addresses(host);
+    guard.check(addresses, target);
+    return addresses.map((address) => ({ host: address, port }));
+  }
+
+  async #addresses(host: string): Promise<readonly string[]> {
     try {
-      addresses = await this.#settings.resolver.addresses(host);
+      return await this.#settings.resolver.addresses(host);
     } catch (cause) {
       const detail = `no address for ${host}: ${messageOf(cause)}`;
       throw new ProxyError("upstream_unreachable", { detail, cause });
     }
-    this.#settings.guard.check(addresses, port);
-    return addresses;
   }
 }
 

@@ -50,13 +50,13 @@ export type DestinationDeps = MemberDeps & Pick<BackendDeps, "connection" | "own
 
 /** One address or name. */
 export function staticDestination(
-  { host, port, unixPath }: StaticBackend,
+  { host, port, unixPath, reach }: StaticBackend,
   settings: BackendSettings,
   { record, connection, owner }: DestinationDeps,
 ): Destination {
   const plain = host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
   const endpoint = new EndpointState(unixPath === "" ? plain : unixPath, port, record);
-  const target: UpstreamTarget = { ...connection(settings), host: plain, port, unixPath, owner };
+  const target: UpstreamTarget = { ...connection(settings), host: plain, port, unixPath, owner, reach };
   const family = isIP(plain);
   const spelled = family === 6 ? `[${plain}]` : plain;
   return {

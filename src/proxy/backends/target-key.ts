@@ -1,6 +1,6 @@
 /** What tells targets apart: those of one key share their connections, those of two never do (proxying.md 4.2). */
 import { toJsonString } from "@bufbuild/protobuf";
-import { BackendTcpSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { BackendTcpSchema, Reach } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { tlsKey } from "./tls.ts";
 import type { UpstreamTarget } from "./upstream.ts";
 
@@ -13,8 +13,8 @@ export function targetKey(target: UpstreamTarget): string {
   return key;
 }
 
-function keyOf({ host, port, unixPath, tls, tcp, proxy }: UpstreamTarget): string {
+function keyOf({ host, port, unixPath, reach = Reach.UNSPECIFIED, tls, tcp, proxy }: UpstreamTarget): string {
   const place = unixPath === "" ? `${host} ${port}` : `unix ${unixPath} ${host}`;
   const socket = tcp === undefined ? "" : toJsonString(BackendTcpSchema, tcp);
-  return `${place}|${socket}|${proxy?.key ?? ""}|${tls === undefined ? "" : tlsKey(tls)}`;
+  return `${place}|${reach}|${socket}|${proxy?.key ?? ""}|${tls === undefined ? "" : tlsKey(tls)}`;
 }

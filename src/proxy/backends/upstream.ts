@@ -1,5 +1,6 @@
 /** The one way out to an upstream. Implementations own pools, connect timeouts and TLS; callers own retries and meaning. */
 import type { Socket } from "node:net";
+import type { Reach } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { Body, BodyStream } from "../pipeline/body.ts";
 import type { Abortable, Tunnel } from "../pipeline/exchange.ts";
@@ -12,6 +13,8 @@ export interface UpstreamTarget extends Connection {
   readonly port: number;
   /** Takes the place of host and port when not "". */
   readonly unixPath: string;
+  /** Of a static backend; unset: anywhere. */
+  readonly reach?: Reach | undefined;
   /** Key of the backend that the connections are made for; unset: they outlive any change of it. No part of what is shared. */
   readonly owner?: string | undefined;
 }

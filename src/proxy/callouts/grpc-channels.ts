@@ -56,7 +56,10 @@ export class GrpcChannels {
 
   /** @throws ProxyError destination_refused */
   #keyed(target: UpstreamTarget, proxy: ReachedProxy | undefined, authority: string): GrpcChannel {
-    if (proxy !== undefined) this.#settings.guard.checkNamed(target.host, target.port);
+    const { guard } = this.#settings;
+    if (proxy !== undefined) guard.checkNamed(target);
+    const first = proxy?.target ?? target;
+    if (first.unixPath !== "") guard.checkSocket(first);
     const key = keyOf(target, proxy, authority);
     let channel = this.#channels.get(key);
     if (channel === undefined) {
@@ -106,7 +109,7 @@ export class GrpcChannel {
   #usedAtMs = performance.now();
 
   constructor({ target, proxy, authority }: Way, settings: ChannelSettings) {
-    const options = optionsOf(authority, settings);
+    const options = optionsOf(authority, (proxy?.target ?? target).reach, settings);
     const security = new WayCredentials(target, proxy, settings.identities);
     this.showsIdentity = target.tls?.spiffe === true || proxy?.target.tls?.spiffe === true;
     this.#open = () => new Client(addressOf(proxy?.target ?? target), security, options);
@@ -165,9 +168,13 @@ function addressOf({ host, port, unixPath }: UpstreamTarget): string {
   return namedTarget(isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`);
 }
 
-function optionsOf(authority: string, { maxMessageBytes, names, guard }: ChannelSettings): ChannelOptions {
+function optionsOf(
+  authority: string,
+  reach: UpstreamTarget["reach"],
+  { maxMessageBytes, names, guard }: ChannelSettings,
+): ChannelOptions {
   return {
-    ...namesOption(guardedNames(names, guard)),
+    ...namesOption(guardedNames(names, guard, reach)),
     "grpc.default_authority": authority,
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_send_message_length": maxMessageBytes,

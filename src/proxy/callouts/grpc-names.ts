@@ -7,6 +7,7 @@ import { messageOf } from "../../lib/errors.ts";
 import { ProxyError } from "../errors.ts";
 import type { DestinationGuard } from "../backends/destination-guard.ts";
 import type { Resolver } from "../backends/dns.ts";
+import type { UpstreamTarget } from "../backends/upstream.ts";
 
 const SCHEME = "gwproxy";
 /** What has this prefix says nothing about a connection. */
@@ -17,12 +18,16 @@ export interface Names {
   addresses(host: string, port: number): Promise<readonly string[]>;
 }
 
-/** @param guard of what nothing connects to */
-export function guardedNames(resolver: Pick<Resolver, "addresses">, guard: DestinationGuard): Names {
+/** @param guard of what nothing connects to @param reach of the target that the names are for */
+export function guardedNames(
+  resolver: Pick<Resolver, "addresses">,
+  guard: DestinationGuard,
+  reach: UpstreamTarget["reach"],
+): Names {
   return {
     async addresses(host, port) {
       const addresses = await resolver.addresses(host);
-      guard.check(addresses, port);
+      guard.check(addresses, { port, reach });
       return addresses;
     },
   };

@@ -1,10 +1,17 @@
 /** Where the workload API is (standard "SPIFFE Workload Endpoint" 4): SPIFFE_ENDPOINT_SOCKET as an address to dial. */
 import { isIP } from "node:net";
 
+const SOCKET = /^unix:(?:\/\/)?(\/(?!\/)[^?#]*)$/;
+
+/** Path of the socket; undefined: there is none. @param text as `workloadAddress` takes it */
+export function workloadSocket(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : SOCKET.exec(text)?.[1];
+}
+
 /** @returns the address in the words of the gRPC library @throws TypeError that says what is wrong with the text */
 export function workloadAddress(text: string): string {
-  const unix = /^unix:(?:\/\/)?(\/(?!\/)[^?#]*)$/.exec(text);
-  if (unix !== null) return `unix:${unix[1]}`;
+  const socket = workloadSocket(text);
+  if (socket !== undefined) return `unix:${socket}`;
   const [, v6, v4, digits] = /^tcp:\/\/(?:\[([^\]]+)\]|([^:/]+)):(\d{1,5})$/.exec(text) ?? [];
   const port = Number(digits);
   if (isIP(v6 ?? v4 ?? "") !== 0 && port > 0 && port < 65_536)

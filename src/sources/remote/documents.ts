@@ -15,6 +15,8 @@ export interface DocumentAddress {
   readonly port: number;
   /** Takes the place of host and port when not "". */
   readonly unixPath: string;
+  /** An address of loopback or the link is refused, whatever name led there. */
+  readonly isRemote?: boolean;
 }
 
 export interface WantedDocument {

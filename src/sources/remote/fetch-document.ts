@@ -6,6 +6,7 @@ import { request as tlsRequest, type RequestOptions } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import type { ConnectionOptions } from "node:tls";
 import type { BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { isLocalAddress } from "../../lib/local-address.ts";
 import { messageOf, SourceError } from "../../lib/errors.ts";
 import { ignore } from "../../lib/ignore.ts";
 import type { DocumentAddress, WantedDocument } from "./documents.ts";
@@ -34,7 +35,8 @@ export async function fetchDocument(
   const timeout = AbortSignal.timeout(timeoutMs);
   const connecting = new AbortController();
   const timer = connectTimeoutMs === undefined ? undefined : setTimeout(() => connecting.abort(), connectTimeoutMs);
-  const isRefused = (found: string): boolean => refuses(found, address.port);
+  const isRefused = (found: string): boolean =>
+    refuses(found, address.port) || (address.isRemote === true && isLocalAddress(found));
   // The look-up is left out for addresses.
   if (address.unixPath === "" && isIP(address.host) !== 0 && isRefused(address.host)) throw new SourceError(REFUSED);
   const place = address.unixPath === "" ? { host: address.host, port: address.port } : { socketPath: address.unixPath };
@@ -73,7 +75,7 @@ export async function fetchDocument(
   }
 }
 
-const REFUSED = "the address is a listener of gwproxy itself; nothing is fetched from there";
+const REFUSED = "the address is on this machine or its link, where nothing may be fetched";
 
 /** One address that is refused closes its name. */
 function guardedLookup(isRefused: (address: string) => boolean): LookupFunction {

@@ -1,13 +1,50 @@
 /** `static`: one host and port, or a Unix socket. */
 import { create } from "@bufbuild/protobuf";
 import type { StaticBackend as ApiStatic } from "../../../generated/types/backend.ts";
-import { StaticBackendSchema, type StaticBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { Reach, StaticBackendSchema, type StaticBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { isLocalHost } from "../../lib/local-address.ts";
 
-export function translateStatic({ host, port, unixPath }: ApiStatic): StaticBackend {
-  return create(StaticBackendSchema, { host: withoutBrackets(host ?? ""), port: port ?? 0, unixPath: unixPath ?? "" });
+export function translateStatic({ host, port, unixPath }: ApiStatic, reach: Reach): StaticBackend {
+  return create(StaticBackendSchema, {
+    host: withoutBrackets(host ?? ""),
+    port: port ?? 0,
+    unixPath: unixPath ?? "",
+    reach,
+  });
 }
 
 /** "[::1]" is how a URL writes an IPv6 address, not how it is dialled. */
 export function withoutBrackets(host: string): string {
   return host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
+}
+
+/** Where pods of data planes have the socket of the workload API. */
+const WORKLOAD_FOLDER = "/spiffe-workload-api";
+
+/**
+ * Says what is too near to the data plane, as far as the object itself says where it leads; names are compared when they are
+ * dialled. @returns undefined when the backend may be served
+ */
+export function outOfReach(
+  { host = "", unixPath = "" }: ApiStatic,
+  reach: Reach,
+): { readonly path: "host" | "unixPath"; readonly message: string } | undefined {
+  if (reach === Reach.UNSPECIFIED) return undefined;
+  const path = normalizePath(unixPath);
+  if (path === WORKLOAD_FOLDER || path.startsWith(`${WORKLOAD_FOLDER}/`)) {
+    const message = `"${unixPath}" is mounted for identities of the data plane itself; name a socket of your own`;
+    return { path: "unixPath", message };
+  }
+  if (reach !== Reach.REMOTE || !isLocalHost(host)) return undefined;
+  const remedy = "name another host, or run the controller with --allow-local-backends";
+  return { path: "host", message: `"${host}" is on the machine of the data plane or its link; ${remedy}` };
+}
+
+function normalizePath(path: string): string {
+  const segments: string[] = [];
+  for (const segment of path.split("/")) {
+    if (segment === "..") segments.pop();
+    else if (segment !== "" && segment !== ".") segments.push(segment);
+  }
+  return `/${segments.join("/")}`;
 }

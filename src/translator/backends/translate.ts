@@ -5,7 +5,12 @@
 import { create } from "@bufbuild/protobuf";
 import type { GwBackend, GwBackendSpec } from "../../../generated/types/backend.ts";
 import type { GwBackendSpecKind } from "../../../generated/unions.ts";
-import { BackendSchema, DynamicBackendSchema, type Backend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import {
+  BackendSchema,
+  DynamicBackendSchema,
+  type Backend,
+  type Reach,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { objectId, type ObjectId } from "../../api/object.ts";
 import { resourceOf } from "../../ir/encode.ts";
 import { backendKey } from "../../ir/keys.ts";
@@ -22,7 +27,7 @@ import type { ServiceView } from "../service.ts";
 import { unservedFields } from "../unserved.ts";
 import { backendsOf, translateLlm } from "./llm.ts";
 import { translateSettings, type Report, type SettingsContext } from "./settings.ts";
-import { translateStatic } from "./static.ts";
+import { outOfReach, translateStatic } from "./static.ts";
 
 export type BackendContext = SecretCollections & BackendCollections;
 
@@ -61,6 +66,7 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
   const { kind, uses = [] } = translateVariant(spec, {
     namespace: id.namespace,
     services: context.services,
+    reach: context.reach,
     settings: settingsContext,
     read,
     reporter,
@@ -95,6 +101,7 @@ interface VariantContext {
   readonly namespace: string;
   readonly services: Readable<ServiceView>;
   readonly settings: SettingsContext;
+  readonly reach: Reach;
   readonly read: Read;
   readonly reporter: (severity: Diagnostic["severity"], prefix: string) => Report;
 }
@@ -110,7 +117,11 @@ const NOTHING: Translated = { kind: { case: undefined } };
 const VARIANTS: {
   readonly [K in GwBackendSpecKind]: (variant: NonNullable<GwBackendSpec[K]>, context: VariantContext) => Translated;
 } = {
-  static: (variant) => ({ kind: { case: "static", value: translateStatic(variant) } }),
+  static(variant, { reach, reporter }) {
+    const fault = outOfReach(variant, reach);
+    if (fault !== undefined) reporter("error", "spec.static")(fault.path, fault.message);
+    return { kind: { case: "static", value: translateStatic(variant, reach) } };
+  },
   ai(variant, { reporter, ...context }) {
     const error = reporter("error", "spec.ai");
     const value = translateLlm(variant, { ...context, error, warning: reporter("warning", "spec.ai") });

@@ -97,7 +97,7 @@ async function serve(t: TestContext): Promise<Harness> {
   });
   const upstreamPort = await listen(t, upstreamServer);
   const resolver = createResolver();
-  const upstream = createUpstream({ resolver, guard: new DestinationGuard(undefined), connectTimeoutMs: 5_000 });
+  const upstream = createUpstream({ resolver, guard: new DestinationGuard(), connectTimeoutMs: 5_000 });
   t.after(() => {
     upstreamServer.closeAllConnections();
     upstream.close();

@@ -25,6 +25,7 @@ const UNREADABLE: readonly [string, string, RegExp][] = [
   ],
   ["GWPROXY_BACKEND_REF_GRANT_MODE", "all", /Allowed choices are route-and-policy, route, none/],
   ["GWPROXY_DISABLE_LEADER_ELECTION", "1", /is neither true nor false/],
+  ["GWPROXY_ALLOW_LOCAL_BACKENDS", "1", /is neither true nor false/],
 ];
 
 for (const [name, value, sentence] of UNREADABLE) {

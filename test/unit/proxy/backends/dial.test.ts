@@ -38,7 +38,7 @@ async function open(t: TestContext, port: number, connectTimeoutMs = 5_000) {
   t.after(() => resolver.close());
   const outcome = Promise.withResolvers<Socket>();
   const owner = { ready: outcome.resolve, failed: outcome.reject };
-  const dial = new Dial(target, [], { resolver, guard: new DestinationGuard(undefined), connectTimeoutMs }, owner);
+  const dial = new Dial(target, [], { resolver, guard: new DestinationGuard(), connectTimeoutMs }, owner);
   dial.start();
   return { dial, proxy, outcome: outcome.promise };
 }

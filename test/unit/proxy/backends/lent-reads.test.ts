@@ -28,7 +28,7 @@ async function open(t: TestContext): Promise<(path: string) => Promise<Buffer[]>
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const resolver = createResolver();
-  const upstream = createUpstream({ resolver, guard: new DestinationGuard(undefined), connectTimeoutMs: 5_000 });
+  const upstream = createUpstream({ resolver, guard: new DestinationGuard(), connectTimeoutMs: 5_000 });
   t.after(() => {
     upstream.close();
     resolver.close();

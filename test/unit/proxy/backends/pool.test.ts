@@ -37,7 +37,7 @@ async function open(t: TestContext, answer: Answer, idleTimeoutMs?: number): Pro
   const idle = idleTimeoutMs === undefined ? {} : { idleTimeoutMs };
   const upstream = createUpstream({
     resolver,
-    guard: new DestinationGuard(undefined),
+    guard: new DestinationGuard(),
     connectTimeoutMs: 5_000,
     ...idle,
   });
@@ -217,7 +217,7 @@ async function openSecure(t: TestContext, answer: Answer): Promise<SecureSetup> 
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const resolver = createResolver({ lookup: () => Promise.resolve({ addresses: ["127.0.0.1"], ttlMs: 60_000 }) });
-  const upstream = createUpstream({ resolver, guard: new DestinationGuard(undefined), connectTimeoutMs: 5_000 });
+  const upstream = createUpstream({ resolver, guard: new DestinationGuard(), connectTimeoutMs: 5_000 });
   t.after(() => {
     upstream.close();
     resolver.close();

@@ -43,7 +43,7 @@ function open(
   callee: Partial<Callee> & Pick<Callee, "target">,
 ): { callouts: Callouts; health: Health } {
   const resolver = createResolver();
-  const guard = new DestinationGuard(undefined);
+  const guard = new DestinationGuard();
   const upstream = createUpstream({ resolver, guard, connectTimeoutMs: 5_000 });
   const samples: (boolean | undefined)[] = [];
   const first = Promise.withResolvers<void>();

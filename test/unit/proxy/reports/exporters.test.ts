@@ -33,7 +33,7 @@ interface Fixture {
 
 function open(t: TestContext): Fixture {
   const resolver = createResolver();
-  const guard = new DestinationGuard(undefined);
+  const guard = new DestinationGuard();
   const upstream = createUpstream({ resolver, guard, connectTimeoutMs: 5_000 });
   const callouts = createCallouts({
     upstream,
