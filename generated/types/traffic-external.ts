@@ -83,7 +83,7 @@ export interface ExtAuthHttp {
   readonly allowedRequestHeaders?: readonly ShortString[];
   /** Headers of the call, by expressions. */
   readonly addRequestHeaders?: Readonly<Record<string, CELExpression>>;
-  /** Headers of an answer that lets the request pass, which are copied to the request. */
+  /** Headers of an answer that lets the request pass, which are copied to the request. Those that the client sent are removed, also when the server cannot be asked. */
   readonly allowedResponseHeaders?: readonly ShortString[];
   /** Values for later expressions, where they are found as extauthz. They can read the server's answer. */
   readonly responseMetadata?: Readonly<Record<string, CELExpression>>;

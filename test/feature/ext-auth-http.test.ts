@@ -148,6 +148,57 @@ proveForms(
   },
 );
 
+proveForms(
+  "extAuth",
+  ["http.allowedResponseHeaders[]"],
+  "a client cannot send what only the server may say, whether the server says it, says nothing or cannot be asked",
+  async (context, form) => {
+    const forged = { "X-User": "mallory", x_user: "mallory", "x-ROLE": ["root", "admin"], "x-other": "mine" };
+    const owned = "allowedResponseHeaders: [X-User, x-role, host, content-length]";
+    const says: Decide = (asked, response) =>
+      void response.writeHead(200, asked.url === "/silent" ? {} : { "x-user": "alice" }).end();
+    const cache = "cache: {key: [request.path], ttl: 1h}";
+    const { url, seen } = await guarded(
+      context,
+      form(`{${CHECK}, ${cache}, http: {${owned}, allowedRequestHeaders: [x-user]}}`),
+      says,
+    );
+    const closedPort = `url: "http://127.0.0.1:${await deadPort()}"`;
+    const open = await guarded(context, form(`{${closedPort}, failureMode: FailOpen, http: {${owned}}}`));
+    for (const [target, user] of [
+      [url, "alice"],
+      [`${url}/silent`, undefined],
+      // From the cache.
+      [url, "alice"],
+      [`${url}/silent`, undefined],
+      [open.url, undefined],
+    ] as const) {
+      const answer = await call(target, { method: "POST", body: "abc", headers: forged });
+      assert.equal(answer.status, 200);
+      const { headers, body } = echoed(answer.body);
+      assert.deepEqual([headers["x-user"], headers["x_user"], headers["x-role"]], [user, undefined, undefined], target);
+      assert.deepEqual([headers["x-other"], body], ["mine", "abc"]);
+    }
+    assert.deepEqual(
+      seen.map((asked) => asked.headers["x-user"]),
+      ["mallory", "mallory"],
+      "the server may judge what the client says",
+    );
+  },
+);
+
+prove([], "an outage that fails open is never remembered as an answer", async (context) => {
+  let isDown = true;
+  const decide: Decide = (asked, response) => (isDown ? response.destroy() : status(403)(asked, response));
+  const cache = `cache: {key: ['"all"'], ttl: 1h}`;
+  const { url } = await guarded(context, `{${CHECK}, http: {}, failureMode: FailOpen, ${cache}}`, decide);
+  for (let round = 0; round < 2; round++) assert.equal((await call(url)).status, 200);
+  isDown = false;
+  for (let round = 0; round < 2; round++) assert.equal((await call(url)).status, 403);
+  isDown = true;
+  assert.equal((await call(url)).status, 403, "what the server did say is remembered");
+});
+
 proveForms("extAuth", ["http.body"], "the body of the call is computed, as text or as JSON", async (context, form) => {
   const { url, seen } = await guarded(context, form(`{${CHECK}, http: {body: '{"who": request.headers["x-user"]}'}}`));
   const answer = await call(url, { method: "POST", body: "mine", headers: { "x-user": "alice" } });

@@ -133,10 +133,8 @@ function allowed({ allowedResponse, metadata }: Compiled, exchange: Exchange, an
   return {
     allowed: true,
     edit({ requestHeaders }) {
-      for (const { name, values } of copied) {
-        requestHeaders.remove(name);
-        for (const value of values) requestHeaders.add(name, value);
-      }
+      // The client's own fields of these names are gone already.
+      for (const { name, values } of copied) for (const value of values) requestHeaders.add(name, value);
     },
     responseHeaders: [],
     metadata: metadata.length === 0 ? undefined : computeMetadata(metadata, exchange, answer),

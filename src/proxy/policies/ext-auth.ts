@@ -12,7 +12,7 @@ import { VerdictCache } from "./ext-auth-cache.ts";
 import { compileGrpcCheck, type Ask } from "./ext-auth-grpc.ts";
 import { compileHttpCheck } from "./ext-auth-http.ts";
 import { UNASKED, type Allowed, type Denied, type Verdict } from "./ext-auth-verdict.ts";
-import { applyHeaderOptions } from "./header-options.ts";
+import { applyHeaderOptions, comparableName, editableName, removeForgeable } from "./header-options.ts";
 import type { Policy, PolicyDeps } from "./policy.ts";
 import { responseTarget } from "./response-support.ts";
 
@@ -21,6 +21,8 @@ interface Compiled {
   readonly failOpen: boolean;
   readonly forwardBodyBytes: number | undefined;
   readonly cache: VerdictCache | undefined;
+  /** Headers of the request that the service alone may set; undefined when there are none. */
+  readonly owned: ReadonlySet<string> | undefined;
 }
 
 export const extAuth: Policy<ExtAuthChoice> = {
@@ -40,7 +42,14 @@ function compileCheck(spec: ExtAuth | undefined, deps: PolicyDeps): Compiled {
     failOpen: spec.failOpen,
     forwardBodyBytes: spec.forwardBodyBytes,
     cache: spec.cache === undefined ? undefined : new VerdictCache(spec.cache, deps),
+    owned: ownedHeaders(spec),
   };
+}
+
+function ownedHeaders({ protocol }: ExtAuth): ReadonlySet<string> | undefined {
+  if (protocol.case !== "http") return undefined;
+  const names = protocol.value.allowedResponseHeaders.filter((name) => editableName(name) !== undefined);
+  return names.length === 0 ? undefined : new Set(names.map(comparableName));
 }
 
 function compileAsk({ service, protocol }: ExtAuth, deps: PolicyDeps): Ask {
@@ -71,7 +80,11 @@ async function decide(check: Compiled, exchange: Exchange): Promise<Verdict> {
   const known = key === undefined ? undefined : check.cache?.get(key);
   const verdict = known ?? (await askService(check, exchange));
   if (verdict.metadata !== undefined) exchange.setRoot("extauthz", verdict.metadata);
-  if (verdict.allowed) verdict.edit(exchange);
+  if (verdict.allowed) {
+    // Also where nobody could be asked: an upstream must never read what the client says as the service's words.
+    if (check.owned !== undefined) removeForgeable(check.owned, exchange.requestHeaders);
+    verdict.edit(exchange);
+  }
   if (known === undefined && key !== undefined && verdict !== UNASKED) check.cache?.put(key, verdict, exchange);
   return verdict;
 }

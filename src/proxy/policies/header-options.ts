@@ -41,15 +41,39 @@ export function applyHeaderOptions(options: readonly HeaderValueOption[], target
   for (const option of options) {
     const { header } = option;
     const text = header === undefined ? undefined : headerText(header);
-    if (header === undefined || text === undefined) continue;
+    if (header === undefined) continue;
     const lower = header.key.toLowerCase();
-    if (lower.startsWith(":")) target.setPseudo(lower, text);
+    if (text === undefined) {
+      // The client's own value must not stand in for the one that the service meant.
+      if (!isAppended(option)) removeHeaders([lower], target.headers);
+    } else if (lower.startsWith(":")) target.setPseudo(lower, text);
     else if (lower === "host") target.setPseudo(":authority", text);
     else {
       const name = editableName(lower);
       if (name !== undefined) edit(target.headers, name, text, option);
     }
   }
+}
+
+/** Whether the value joins those that are there, instead of taking their place. */
+function isAppended({ append, appendAction }: HeaderValueOption): boolean {
+  return appendAction === Action.ADD_IF_ABSENT || (appendAction === Action.APPEND_IF_EXISTS_OR_ADD && append === true);
+}
+
+/**
+ * Takes out what only a service may set: fields of these names, and of names that an application server behind us could
+ * take for them, because it reads `_` as `-` (RFC 3875 section 4.1.18).
+ * @param names lower-case, with `-` for `_`
+ */
+export function removeForgeable(names: ReadonlySet<string>, headers: HeaderList): void {
+  const { raw } = headers;
+  for (let at = 0; at < raw.length;)
+    if (names.has(comparableName(raw[at] as string))) raw.splice(at, 2);
+    else at += 2;
+}
+
+export function comparableName(name: string): string {
+  return name.toLowerCase().replaceAll("_", "-");
 }
 
 export function removeHeaders(names: readonly string[], headers: HeaderList): void {

@@ -101,6 +101,16 @@ test("an answer that denies and yet speaks of what to do when it is allowed deni
   await assert.rejects(run(makeExchange()), isDenial);
 });
 
+test("a value that no header can hold removes what it was meant to replace", async () => {
+  const option = (key: string, more: object) => ({ header: { key, rawValue: Buffer.from("a\nb") }, ...more });
+  const headers = [option("x-set", {}), option("x-append", { append: true }), option("content-length", {})];
+  const ok = { case: "okResponse", value: { headers } } as const;
+  const { run } = compile({ protocol: GRPC }, { status: { code: 0 }, httpResponse: ok });
+  const exchange = makeExchange({ headers: ["x-set", "forged", "x-append", "a", "content-length", "0"] });
+  await run(exchange);
+  assert.deepEqual(exchange.requestHeaders.raw, ["x-append", "a", "content-length", "0"]);
+});
+
 test("a status outside of HTTP's is read as 403", async () => {
   for (const code of [0, 99, 1_000_000]) {
     const denied = { case: "deniedResponse", value: { status: { code } } } as const;
@@ -121,6 +131,13 @@ test("a request that is given up while the service thinks ends as it was given u
   const late = new ProxyError("request_timeout");
   const { run } = compile({ protocol: GRPC, failOpen: true }, late);
   await assert.rejects(run(makeExchange()), late);
+});
+
+test("a service that could not be asked leaves nothing in the cache", async () => {
+  const cache = create(ExtAuthCacheSchema, { key: ["1"], ttl: { case: "ttlMs", value: 1000n }, maxEntries: 9 });
+  const { requests, run } = compile({ protocol: GRPC, failOpen: true, cache }, new CalloutError("unavailable"));
+  for (let round = 0; round < 2; round++) assert.equal(await run(makeExchange()), 200);
+  assert.equal(requests.length, 2);
 });
 
 test("a condition that does not compile refuses: to pass over it would open what its policy closes", async () => {
