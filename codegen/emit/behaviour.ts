@@ -87,8 +87,9 @@ function metrics(): string {
   return page("Metrics of a data plane", [
     "`GET /metrics` and `GET /stats/prometheus` at the address of `--metrics-address` answer in OpenMetrics 1.0 to a scraper that asks for",
     "it (`Accept`), in the Prometheus text format 0.0.4 to others. A value that is not known is `unknown`. Of what clients choose (names",
-    "of models, your own labels) a thousand values per label are told apart, then `other` stands for the rest; values are cut at 128",
-    "characters. Series of a route are forgotten ten minutes after it is gone.",
+    "of models, your own labels) counters tell a thousand values per label apart and histograms a hundred, then `other` stands for",
+    "the rest; values are cut at 128 characters. The name of a model that was asked for counts once the configuration names it or an",
+    "upstream has answered 2xx for it; before that it is `unknown`. Series of a route are forgotten ten minutes after it is gone.",
     "",
     '`frontend.metrics` of a GwPolicy adds labels of your own where the table says "yours". Their names are written as Prometheus',
     "wants them: every other character becomes `_`. These names are taken, as is what begins with `__`:",

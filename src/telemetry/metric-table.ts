@@ -49,10 +49,9 @@ const O = [0.001, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75,
 const F = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 
 interface MetricTable {
-  readonly requests: MetricGroup<
-    "requests_total" | "response_bytes_total" | "retries_total",
-    "request_duration_seconds"
-  >;
+  readonly requests: MetricGroup<"requests_total" | "response_bytes_total" | "retries_total", never>;
+  /** Apart from the counters with the same labels: a histogram has fewer values of those that clients choose. */
+  readonly durations: MetricGroup<never, "request_duration_seconds">;
   readonly processing: MetricGroup<never, "request_processing_seconds" | "response_processing_seconds">;
   readonly tokens: MetricGroup<never, "gen_ai_client_token_usage">;
   readonly models: MetricGroup<
@@ -74,14 +73,21 @@ interface MetricTable {
   readonly threads: MetricGroup<"thread_restarts_total", never>;
 }
 
+const REQUEST = ["backend", "protocol", "method", "status", "reason", ...PLACE];
+
 export const METRICS: MetricTable = {
   requests: {
-    labels: ["backend", "protocol", "method", "status", "reason", ...PLACE],
+    labels: REQUEST,
     counters: {
       requests_total: "Requests answered.",
       response_bytes_total: "Bytes of answer bodies.",
       retries_total: "Calls of a backend that were made again, of all requests.",
     },
+    histograms: {},
+  },
+  durations: {
+    labels: REQUEST,
+    counters: {},
     histograms: { request_duration_seconds: { help: "From arrival to the last byte.", bounds: H } },
   },
   processing: {

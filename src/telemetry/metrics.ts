@@ -3,7 +3,7 @@ import type { MetricFormat, Reading } from "./exposition.ts";
 import { METRICS, METRIC_PREFIX, READINGS, type MetricGroup, type ReadingName } from "./metric-table.ts";
 import { Registry, type Counted, type Group, type Readings } from "./registry.ts";
 import { Retirement } from "./retirement.ts";
-import { labelValue } from "./label-value.ts";
+import { labelValue, UNKNOWN } from "./label-value.ts";
 import type { Row } from "./rows.ts";
 
 export interface RequestSample {
@@ -60,6 +60,8 @@ export interface BackendMeter {
   called(kind: string, seconds: number): void;
   /** One of its endpoints is put out of rotation. */
   ejected(): void;
+  /** The configuration names this model, so requests for it are counted by its name. */
+  modelConfigured(model: string): void;
 }
 
 /** Counts what this process hears from its controller. */
@@ -173,6 +175,7 @@ function createBackendMeters(
       called: (kind, seconds) =>
         histograms.upstream_call_duration_seconds.observe((kind === "Mirror" ? mirror : primary).row, seconds),
       ejected: () => ejections.counters.endpoint_ejections_total.add(ejections.row([name]), 1),
+      modelConfigured: (model) => registry.reserve(REQUEST_MODEL, labelValue(model)),
     };
   };
 }
@@ -190,7 +193,8 @@ function createControllerMeter(registry: Registry): ControllerMeter {
 }
 
 function createRequestCounts(registry: Registry): (sample: RequestSample) => void {
-  const { row, counters, histograms } = registry.group(METRICS.requests);
+  const { row, counters } = registry.group(METRICS.requests);
+  const durations = registry.group(METRICS.durations);
   const failures = registry.group(METRICS.failures);
   const processing = registry.group(METRICS.processing);
   const models = createModelCounts(registry);
@@ -204,13 +208,14 @@ function createRequestCounts(registry: Registry): (sample: RequestSample) => voi
     const counted = row(labels);
     counters.requests_total.add(counted, 1);
     counters.response_bytes_total.add(counted, sample.responseBytes);
-    histograms.request_duration_seconds.observe(counted, sample.durationSeconds);
+    // All of a request have the same labels: found with one row is the next.
+    const timed = (counted.partner ??= durations.row(labels));
+    durations.histograms.request_duration_seconds.observe(timed, sample.durationSeconds);
     if (sample.retries > 0) counters.retries_total.add(counted, sample.retries);
     if (FAILURES.has(reason)) failures.counters.upstream_failures_total.add(failures.row([backend, reason]), 1);
     const { requestProcessingSeconds, responseProcessingSeconds, llm } = sample;
     if (requestProcessingSeconds !== undefined) {
-      // Both have the same place: found with the one is the other.
-      const ours = (counted.partner ??= processingOf(counted));
+      const ours = (timed.partner ??= processingOf(timed));
       processing.histograms.request_processing_seconds.observe(ours, requestProcessingSeconds);
       if (responseProcessingSeconds !== undefined)
         processing.histograms.response_processing_seconds.observe(ours, responseProcessingSeconds);
@@ -223,7 +228,10 @@ function createModelCounts(registry: Registry): (sample: RequestSample, llm: Llm
   const tokens = registry.group(METRICS.tokens);
   const models = registry.group(METRICS.models);
   return (sample, llm) => {
-    const model = [llm.operation, llm.system, labelValue(llm.requestModel), labelValue(llm.responseModel)];
+    const asked = labelValue(llm.requestModel);
+    // A client can invent any name: it counts once an upstream has taken a request for it, or the configuration names it.
+    const isKnown = isAnswered(sample) || registry.isKnown(REQUEST_MODEL, asked);
+    const model = [llm.operation, llm.system, isKnown ? asked : UNKNOWN, labelValue(llm.responseModel)];
     const labels = [...model, ...placeOf(sample)];
     const counted = models.row(labels);
     models.histograms.gen_ai_server_request_duration.observe(counted, sample.durationSeconds);
@@ -236,6 +244,13 @@ function createModelCounts(registry: Registry): (sample: RequestSample, llm: Llm
       if (count !== undefined)
         tokens.histograms.gen_ai_client_token_usage.observe(tokens.row([type, ...labels]), count);
   };
+}
+
+const REQUEST_MODEL = "gen_ai_request_model";
+
+/** Whether the upstream answered with 2xx. */
+function isAnswered({ reason, status }: RequestSample): boolean {
+  return reason === "Upstream" && status >= 200 && status < 300;
 }
 
 function placeOf({ bind, gateway, listener, route, routeRule, extra }: RequestSample): string[] {

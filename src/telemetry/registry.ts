@@ -74,9 +74,14 @@ interface Known {
   read: () => Iterable<Reading>;
 }
 
+/** Distinct values of a label that clients choose. A histogram prints a line for each of its buckets, so it has fewer. */
+const MAX_COUNTER_VALUES = 1000;
+const MAX_HISTOGRAM_VALUES = 100;
+
 export class Registry {
   readonly #prefix: string;
-  readonly #bounds = new LabelBounds();
+  readonly #counterBounds = new LabelBounds(MAX_COUNTER_VALUES);
+  readonly #histogramBounds = new LabelBounds(MAX_HISTOGRAM_VALUES);
   readonly #groups = new Map<string, Rows>();
   readonly #printers: ((format: MetricFormat) => string)[] = [];
   readonly #known = new Map<string, Known>();
@@ -91,7 +96,8 @@ export class Registry {
     spec: MetricGroup<Counters, Histograms>,
   ): Group<Counters, Histograms> {
     const { labels, clientChosen, counters, histograms } = spec;
-    const rows = new Rows(labels, clientChosen ?? [], this.#bounds);
+    const bounds = Object.keys(counters).length > 0 ? this.#counterBounds : this.#histogramBounds;
+    const rows = new Rows(labels, clientChosen ?? [], bounds);
     // By its metrics, not its labels: two groups may have the same.
     this.#groups.set([...Object.keys(counters), ...Object.keys(histograms)].join(","), rows);
     let rank = 0;
@@ -137,6 +143,16 @@ export class Registry {
 
   add(counted: Counted): void {
     for (const [group, rows] of counted) this.#groups.get(group)?.add(rows);
+  }
+
+  /** Tells a value of the configuration apart in all histograms, however many values clients have brought. */
+  reserve(label: string, value: string): void {
+    this.#histogramBounds.reserve(label, value);
+  }
+
+  /** Whether histograms tell this value apart already. */
+  isKnown(label: string, value: string): boolean {
+    return this.#histogramBounds.has(label, value);
   }
 
   /** What this thread knows a part of, for `told` of another thread's registry. */

@@ -130,6 +130,20 @@ export interface RawClient {
 }
 
 /** A client that sends exactly the bytes it is given. */
+/** A backend of models in the format of chat completions. */
+export function modelBackend(name: string, port: number, model = ""): Resource {
+  const formats = [{ type: "Completions", path: "" }];
+  const provider = { key: "custom", identity: "custom", host: "127.0.0.1", port, model, formats };
+  return resourceOf(
+    "Backend",
+    create(BackendSchema, {
+      key: `backend/default/${name}`,
+      object: create(ObjectRefSchema, { kind: "GwBackend", namespace: "default", name }),
+      kind: { case: "ai", value: { groups: [{ providers: [provider] }] } },
+    }),
+  );
+}
+
 export function rawClient(port: number, bytes = ""): RawClient {
   const socket = connect({ port, host: "127.0.0.1", noDelay: true });
   let text = "";

@@ -32,6 +32,8 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
   const groups = new ProviderGroups(
     ai.groups.map(({ providers }) => providers.map((node) => compileEndpoint(node, deps))),
   );
+  for (const { providers } of ai.groups)
+    for (const { model } of providers) if (model !== "") deps.meter?.modelConfigured(model);
   const { sessionAffinity } = deps.settings("", undefined);
   const session = sessionAffinity === undefined ? undefined : new SessionKey(sessionAffinity, deps.expression);
   return async function llm(exchange) {

@@ -11,6 +11,7 @@ import {
   BIND,
   endpoints,
   listener,
+  modelBackend,
   policy,
   prefix,
   rawClient,
@@ -50,6 +51,49 @@ test("several threads serve one port, and what they count is one account", async
     assert.match(text, new RegExp(`^gwproxy_nodejs_heap_used_bytes\\{thread="${thread}"\\} \\d+$`, "m"));
   // Each thread has connections of its own to the backend.
   assert.match(text, /^gwproxy_upstream_pool_connections\{backend="\S+",state="idle"\} [1-9]\d*$/m);
+});
+
+test("names of models that strangers invent fill the metrics of no thread", async (t) => {
+  const upstream = await startUpstream((request, response) => {
+    request.resume();
+    request.on("end", () => {
+      // One kind of provider takes any name, the other none.
+      response.writeHead(request.url === "/v1/chat/completions?takes=any" ? 200 : 404);
+      response.end("{}");
+    });
+  });
+  t.after(() => upstream.close());
+  const pinned = route("pinned", [to("pinned", { matches: prefix("/pinned") })]);
+  const free = route("r", [to("b")]);
+  const backends = [modelBackend("b", upstream.port), modelBackend("pinned", upstream.port, "configured")];
+  const plane = await startWorkers(t, [listener(), ...backends, free, pinned]);
+  const ask = (path: string, model: string): string => {
+    const body = JSON.stringify({ model, messages: [{ role: "user", content: "hi" }] });
+    return `POST ${path} HTTP/1.1\r\nhost: a.test\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  };
+  const models = async (): Promise<Set<string>> => {
+    await plane.workers.refresh();
+    const all = plane.metrics.print("prometheus").matchAll(/duration_count\{.*gen_ai_request_model="([^"]*)"/g);
+    return new Set(Array.from(all, ([, model = ""]) => model));
+  };
+  const askAll = async (path: string): Promise<void> => {
+    const clients = await connections(t, plane.port);
+    await Promise.all(
+      clients.map(({ socket, until }, client) => {
+        for (let at = 0; at < 25; at++) socket.write(ask(path, `invented-${client}-${at}`));
+        // Not served, and so the last answer of this connection.
+        socket.write(ask("/v1/embeddings", "m"));
+        return until(/HTTP\/1\.1 501 /);
+      }),
+    );
+  };
+  await askAll("/v1/chat/completions");
+  assert.deepEqual(await models(), new Set(["unknown"]));
+  await askAll("/pinned/chat/completions");
+  assert.deepEqual(await models(), new Set(["unknown", "configured"]));
+  await askAll("/v1/chat/completions?takes=any");
+  const many = await models();
+  assert.ok(many.size <= 102 && many.has("other") && many.has("configured"), `${many.size}`);
 });
 
 test("log lines of all threads come whole", async (t) => {

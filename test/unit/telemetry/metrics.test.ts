@@ -88,6 +88,83 @@ test("a model's name that would break the text or the table does neither", () =>
   assert.equal(tokens?.labels["gen_ai_response_model"], "unknown");
 });
 
+/** As between the threads of a data plane. */
+function join(threads: readonly Metrics[]): Metrics {
+  const main = createMetrics("test");
+  for (const thread of threads) main.add(structuredClone(thread.take()));
+  return main;
+}
+
+const modelsOf = (metrics: Metrics): Set<string | undefined> =>
+  new Set(samples(metrics, "gen_ai_server_request_duration_count").map(({ labels }) => labels["gen_ai_request_model"]));
+
+test("ten thousand invented models are one unknown one, in one thread and in two", () => {
+  for (const count of [1, 2]) {
+    const threads = Array.from({ length: count }, () => createMetrics("test"));
+    for (let at = 0; at < 10_000; at++) {
+      const llm = { ...LLM, requestModel: `invented-${at}`, responseModel: "unknown" };
+      // Refused here, refused there, broken off, given up by the client, answered by a policy.
+      const ends = [
+        [429, "RateLimit"],
+        [404, "Upstream"],
+        [200, "UpstreamFailure"],
+        [499, "ClientClosed"],
+        [200, "DirectResponse"],
+      ] as const;
+      const [status, reason] = ends[at % ends.length] ?? [500, "Internal"];
+      threads[at % count]?.request({ ...REQUEST, status, reason, llm });
+    }
+    const main = join(threads);
+    assert.deepEqual(modelsOf(main), new Set(["unknown"]));
+    assert.ok(main.print("openmetrics").length < 100_000);
+  }
+});
+
+test("a model that an upstream has answered for keeps its name when it fails later", () => {
+  const metrics = createMetrics("test");
+  metrics.request({ ...REQUEST, status: 503, reason: "UpstreamFailure", llm: LLM });
+  assert.deepEqual(modelsOf(metrics), new Set(["unknown"]));
+  metrics.request({ ...REQUEST, llm: LLM });
+  metrics.request({ ...REQUEST, status: 503, reason: "UpstreamFailure", llm: LLM });
+  assert.deepEqual(
+    samples(metrics, "gen_ai_server_request_duration_count").map(({ labels, value }) => [
+      labels["gen_ai_request_model"],
+      labels["status"],
+      value,
+    ]),
+    [
+      ["unknown", undefined, 1],
+      ["m", undefined, 2],
+    ],
+  );
+});
+
+test("of models that were answered for a hundred are told apart, and those of the configuration always", () => {
+  const threads = [createMetrics("test"), createMetrics("test")];
+  for (let at = 0; at < 1_000; at++)
+    threads[at % 2]?.request({ ...REQUEST, llm: { ...LLM, requestModel: `m-${at}`, responseModel: `r-${at}` } });
+  for (const thread of threads) {
+    thread.backend("b", "Llm").modelConfigured("configured");
+    thread.request({ ...REQUEST, status: 503, reason: "UpstreamFailure", llm: { ...LLM, requestModel: "configured" } });
+    assert.ok(modelsOf(thread).has("configured"));
+    assert.equal(modelsOf(thread).size, 102);
+  }
+  const main = join(threads);
+  const names = modelsOf(main);
+  assert.ok(names.size <= 101 && names.has("other"));
+  const answers = samples(main, "gen_ai_client_token_usage_count").map(({ labels }) => labels["gen_ai_response_model"]);
+  assert.ok(new Set(answers).size <= 101);
+});
+
+test("a label of a user has a thousand values in counters and a hundred in histograms", () => {
+  const metrics = createMetrics("test");
+  for (let at = 0; at < 2_000; at++) metrics.request({ ...REQUEST, extra: ["tenant", `t${at}`], llm: LLM });
+  const tenants = (name: string): number => new Set(samples(metrics, name).map(({ labels }) => labels["tenant"])).size;
+  for (const name of ["requests_total", "response_bytes_total"]) assert.equal(tenants(name), 1_001, name);
+  for (const name of ["request_duration_seconds", "request_processing_seconds", "gen_ai_client_token_usage"])
+    assert.equal(tenants(`${name}_count`), 101, name);
+});
+
 test("what is lost is counted by what it was", () => {
   const metrics = createMetrics("test");
   metrics.dropped("log", "stdout", 3);
