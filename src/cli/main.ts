@@ -4,16 +4,27 @@
  */
 import { Command, CommanderError } from "commander";
 import { FatalError, messageOf } from "../lib/errors.ts";
+import { addCompletionCommand } from "./commands/completion.ts";
 import { addControllerCommand } from "./commands/controller.ts";
 import { addGenerateCommand } from "./commands/generate.ts";
 import { addProxyCommand } from "./commands/proxy.ts";
 import { addUpCommand } from "./commands/up.ts";
 import { addValidateCommand } from "./commands/validate.ts";
-import { addVersionCommand } from "./commands/version.ts";
+import { addVersionCommand, VERSION_LINE } from "./commands/version.ts";
 import { addWebhookCommand } from "./commands/webhook.ts";
 import { processTerminal } from "./output.ts";
 
 const COULD_NOT_RUN = 2;
+
+const NOTES = `
+Start here:
+  gwproxy up -f examples/quickstart
+  gwproxy validate -f my-manifests/
+  gwproxy help up
+
+Exit code: 0 when all went well, 1 when a check found an error or a command failed, 2 when a command could not run at all: it
+is unknown, an option is wrong, a file cannot be read. The help of a command says what differs.
+`;
 
 /** @param argv as process.argv @returns the exit code; long-running commands return when they were told to stop */
 export async function main(argv: readonly string[]): Promise<number> {
@@ -24,7 +35,10 @@ export async function main(argv: readonly string[]): Promise<number> {
     )
     .exitOverride()
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
-    .addHelpText("after", "\nStart here:\n  gwproxy up -f examples/quickstart\n  gwproxy validate -f my-manifests/\n");
+    .version(VERSION_LINE, "-V, --version", "print the version")
+    .showHelpAfterError("(add --help for commands, options and examples)")
+    .helpCommand(false)
+    .addHelpText("after", NOTES);
   let exitCode = 0;
   const setExitCode = (code: number): void => {
     exitCode = code;
@@ -35,7 +49,9 @@ export async function main(argv: readonly string[]): Promise<number> {
   addControllerCommand(program, terminal);
   addProxyCommand(program, terminal);
   addWebhookCommand(program, terminal);
+  addCompletionCommand(program, terminal);
   addVersionCommand(program, terminal);
+  addHelpCommand(program);
   try {
     await program.parseAsync([...argv]);
     return exitCode;
@@ -44,4 +60,22 @@ export async function main(argv: readonly string[]): Promise<number> {
     terminal.err(`gwproxy: ${messageOf(error)}\n`);
     return error instanceof FatalError ? error.exitCode : 1;
   }
+}
+
+/** `gwproxy help generate types`: unlike the one of commander it knows commands of commands, and refuses unknown ones. */
+function addHelpCommand(program: Command): void {
+  program
+    .command("help")
+    .description("show the help of a command")
+    .argument("[command...]", "command, such as generate types")
+    .addHelpText("after", "\nExamples:\n  gwproxy help up\n  gwproxy help generate types\n")
+    .action((words: readonly string[]) => {
+      let command = program;
+      for (const word of words) {
+        const next = command.commands.find((child) => child.name() === word);
+        if (next === undefined) return void command.parse([word], { from: "user" });
+        command = next;
+      }
+      command.help();
+    });
 }

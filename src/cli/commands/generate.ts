@@ -1,7 +1,7 @@
 /** `gwproxy generate types`: TypeScript types and validators for any structural CRD. */
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { Terminal } from "../output.ts";
-import { choice, collect } from "./options.ts";
+import { collect } from "./options.ts";
 
 export interface GenerateTypesOptions {
   readonly file: readonly string[];
@@ -30,7 +30,7 @@ export function addGenerateCommand(program: Command, terminal: Terminal): void {
     .requiredOption("-f, --file <path>", "file with CRDs, or - for stdin; may be repeated", collect)
     .option("-o, --output-dir <dir>", "write files below this folder; default: print them")
     .option("--stdout", "print the files, each behind a line with its name", false)
-    .option("--only <what>", "types or validators", choice("types", "validators"))
+    .addOption(new Option("--only <what>", "write the one and not the other").choices(["types", "validators"]))
     .addHelpText("after", EXAMPLES)
     .action(async (options: GenerateTypesOptions, command: Command) => {
       if (options.stdout && options.outputDir !== undefined)

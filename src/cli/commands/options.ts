@@ -93,7 +93,7 @@ export function addDataPlaneOptions(command: Command): Command {
     .addOption(logLevelOption().env("LOG_LEVEL"))
     .addOption(
       new Option("--log-format <form>", "lines of the access log, which go to stdout: text or json")
-        .argParser(choice(...LOG_FORMATS))
+        .choices(LOG_FORMATS)
         .default("text")
         .env("LOG_FORMAT"),
     )
@@ -220,11 +220,9 @@ export function collect(value: string, before: readonly string[] = []): string[]
   return [...before, value];
 }
 
-export function choice(...allowed: readonly string[]): (value: string) => string {
-  return (value) => {
-    if (allowed.includes(value)) return value;
-    throw new InvalidArgumentError(`choose one of: ${allowed.join(", ")}`);
-  };
+/** The first form is the default. */
+export function outputOption(description: string, forms: readonly string[]): Option {
+  return new Option("-o, --output <form>", description).choices(forms).default(forms[0]);
 }
 
 export function logFilter(text: string): string {

@@ -1,7 +1,13 @@
 /** `gwproxy up`: files to traffic in one process. */
 import type { Command } from "commander";
 import type { Terminal } from "../output.ts";
-import { addDataPlaneOptions, addManifestPaths, choice, type DataPlaneOptions, manifestPaths } from "./options.ts";
+import {
+  addDataPlaneOptions,
+  addManifestPaths,
+  type DataPlaneOptions,
+  manifestPaths,
+  outputOption,
+} from "./options.ts";
 
 export interface UpOptions extends DataPlaneOptions {
   readonly file: readonly string[];
@@ -26,7 +32,7 @@ is wrong or a path leads nowhere.
 export function addUpCommand(program: Command, terminal: Terminal): void {
   const command = addManifestPaths(program.command("up"))
     .description("serve the manifests of some files and folders, without a cluster")
-    .option("-o, --output <form>", "text or json (one object a line)", choice("text", "json"), "text");
+    .addOption(outputOption("text or json (one object a line)", ["text", "json"]));
   addDataPlaneOptions(command)
     .addHelpText("after", EXAMPLES)
     .action(async (paths: readonly string[], options: UpOptions, command: Command) => {

@@ -1,7 +1,7 @@
 /** `gwproxy validate`: every fault of some manifests, with its place. */
 import type { Command } from "commander";
 import type { Terminal } from "../output.ts";
-import { addManifestPaths, choice, manifestPaths } from "./options.ts";
+import { addManifestPaths, manifestPaths, outputOption } from "./options.ts";
 
 export interface ValidateOptions {
   readonly file: readonly string[];
@@ -31,7 +31,7 @@ could not be read or the API server could not be asked.
 export function addValidateCommand(program: Command, terminal: Terminal, setExitCode: (code: number) => void): void {
   addManifestPaths(program.command("validate"))
     .description("check manifests as the API server and the webhook would")
-    .option("-o, --output <form>", "text, json or sarif (2.1.0)", choice("text", "json", "sarif"), "text")
+    .addOption(outputOption("text, json or sarif (2.1.0)", ["text", "json", "sarif"]))
     .option("--strict", "warnings count as errors", false)
     .option("--server", "ask a cluster's API server too; nothing is stored", false)
     .option("-k, --kubeconfig <file>", "with --server; default: KUBECONFIG, ~/.kube/config or the pod's own account")
