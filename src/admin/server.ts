@@ -113,6 +113,22 @@ export async function startReadinessServer(options: {
   return serveOn(app, options.address);
 }
 
+/** Serves the probes of the controller, under the paths that Kubernetes' own components have. */
+export async function startHealthServer(options: {
+  readonly address: ServerAddress;
+  /** Returns whether the controller has read the cluster; until then /readyz is 503. */
+  readonly isReady: () => boolean;
+}): Promise<RunningServer> {
+  const app = new H3({ silent: true });
+  app.get("/healthz", () => text("ok\n"));
+  app.get("/readyz", () => (options.isReady() ? text("ok\n") : text("not ready\n", 503)));
+  refuseOtherMethods(app, [
+    ["/healthz", "GET"],
+    ["/readyz", "GET"],
+  ]);
+  return serveOn(app, options.address);
+}
+
 /** A page in someone's browser must not reach this server: by a name of its own (rebinding) or by a form. */
 function refuseForeign(event: H3Event): void {
   for (const [name] of event.req.headers)

@@ -66,6 +66,16 @@ test("no policy imports another policy, the router, the backends or the LLM room
   );
 });
 
+test("every HTTP server beside the byte path runs on h3", () => {
+  const servers = globSync("src/**/*.ts", { cwd: ROOT })
+    .map((file) => ({ file, text: readFileSync(join(ROOT, file), "utf8") }))
+    .filter(({ text }) => /import \{[^}]*\bcreateServer\b[^}]*\} from "node:https?"/.test(text));
+  assert.deepEqual(
+    servers.filter(({ text }) => !text.includes('"h3/node"')).map(({ file }) => file),
+    ["src/proxy/listeners/http1.ts"],
+  );
+});
+
 test("the lint rule is made from src/rooms.json", () => {
   const lint = JSON.parse(readFileSync(join(ROOT, ".oxlintrc.json"), "utf8")) as { overrides: unknown };
   assert.deepEqual(lint.overrides, lintOverrides(readRooms()), "run `make generate`");

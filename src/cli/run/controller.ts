@@ -3,10 +3,8 @@
  * deployed, and come back as status, where `Attached` turns True once a data plane has acknowledged what a policy became,
  * and a refusal becomes a condition.
  */
-import { createServer } from "node:http";
-import { startMetricsServer } from "../../admin/server.ts";
+import { startHealthServer, startMetricsServer } from "../../admin/server.ts";
 import { collectWhenIdle } from "../../lib/collect-when-idle.ts";
-import { FatalError } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import { createKubernetesClient, type KubernetesClient } from "../../sources/kubernetes/client.ts";
 import { createEventRecorder } from "../../sources/kubernetes/events.ts";
@@ -17,7 +15,6 @@ import type { SourceSink } from "../../sources/source.ts";
 import { reviewToken } from "../../sources/kubernetes/token-review.ts";
 import { type ControllerMetrics, createControllerMetrics } from "../../telemetry/controller-metrics.ts";
 import { createXdsServer, type XdsServer } from "../../xds/server/discovery.ts";
-import type { Address } from "../commands/options.ts";
 import type { ControllerOptions } from "../commands/controller.ts";
 import { VERSION } from "../version.ts";
 import { type ControllerCore, createControllerCore } from "./controller-core.ts";
@@ -66,7 +63,7 @@ export async function runController(options: ControllerOptions): Promise<void> {
   const stopped = stopSignal();
   leadership.start();
   let synced = false;
-  const health = await startHealthServer(options.healthAddress, () => synced);
+  const health = await startHealthServer({ address: options.healthAddress, isReady: () => synced });
   const measured = await startMetricsServer({
     address: options.metricsAddress,
     render: (format) => Promise.resolve(metrics.print(format)),
@@ -87,8 +84,7 @@ export async function runController(options: ControllerOptions): Promise<void> {
   await source.stop();
   await xds.stop();
   await core.stop();
-  await Promise.all([leadership.stop(), measured.close()]);
-  health.close();
+  await Promise.all([leadership.stop(), measured.close(), health.close()]);
 }
 
 interface DiscoveryParts {
@@ -120,17 +116,4 @@ function createDiscovery({ options, client, core, tls, metrics, current, log }: 
 
 function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
-}
-
-async function startHealthServer({ host, port }: Address, ready: () => boolean): Promise<{ close(): void }> {
-  const server = createServer((request, response) => {
-    const ok = request.url === "/healthz" || (request.url === "/readyz" && ready());
-    response.statusCode = ok ? 200 : request.url === "/readyz" ? 503 : 404;
-    response.end(ok ? "ok\n" : "not ready\n");
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", (cause) => reject(new FatalError(`cannot listen on ${host}:${port}`, 1, cause)));
-    server.listen(port, host, resolve);
-  });
-  return { close: () => void server.close() };
 }

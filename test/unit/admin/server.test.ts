@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { startAdminServer, startMetricsServer, startReadinessServer } from "../../../src/admin/server.ts";
+import {
+  startAdminServer,
+  startHealthServer,
+  startMetricsServer,
+  startReadinessServer,
+} from "../../../src/admin/server.ts";
 import { createLogger, type LogFilter } from "../../../src/lib/log.ts";
 import { call } from "../../support/http.ts";
 
@@ -118,6 +123,18 @@ test("readiness names what it waits for", async (t) => {
   assert.deepEqual([waiting.status, waiting.body], [500, "not ready, pending: configuration\n"]);
   pending.clear();
   assert.deepEqual([(await call(url)).status, (await call(url)).body], [200, "ready\n"]);
+});
+
+test("a controller is alive at once and ready when it has read the cluster; no other path or method counts", async (t) => {
+  let isReady = false;
+  const server = await startHealthServer({ address: LOOPBACK, isReady: () => isReady });
+  t.after(() => server.close());
+  const statusOf = async (path: string, method = "GET"): Promise<number> =>
+    (await call(`http://${server.address}${path}`, { method })).status;
+  assert.deepEqual([await statusOf("/healthz"), await statusOf("/readyz")], [200, 503]);
+  isReady = true;
+  assert.deepEqual([await statusOf("/readyz"), await statusOf("/readyz?verbose")], [200, 200]);
+  assert.deepEqual([await statusOf("/"), await statusOf("/readyz", "POST")], [404, 405]);
 });
 
 test("metrics are served as Prometheus text", async (t) => {
