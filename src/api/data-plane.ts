@@ -1,5 +1,5 @@
 /** What a Gateway's data plane is known by: the names of its objects, its labels, and whom its token is made for. */
-import { sha256, toHex } from "../lib/sha256.ts";
+import { hash } from "node:crypto";
 import { GATEWAY_GROUP } from "./refs.ts";
 
 /** Audience of the tokens by which a data plane proves itself to the controller. */
@@ -19,5 +19,5 @@ const LONGEST_NAME = 63;
 /** Objects of a data plane bear the Gateway's name; a longer one than labels take is cut and told apart by a digest. */
 export function dataPlaneName(name: string): string {
   if (name.length <= LONGEST_NAME) return name;
-  return `${name.slice(0, 50).replace(/-+$/, "")}-${toHex(sha256(name)).slice(0, 12)}`;
+  return `${name.slice(0, 50).replace(/-+$/, "")}-${hash("sha256", name).slice(0, 12)}`;
 }

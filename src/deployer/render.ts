@@ -2,7 +2,7 @@
  * A placement → the Kubernetes objects of its data plane, in the order in which they are applied: what pods need comes
  * before the pods. Pure: the same placement and settings make the same objects.
  */
-import { sha256, toHex } from "../lib/sha256.ts";
+import { hash } from "node:crypto";
 import type { Manifest, RenderContext } from "./context.ts";
 import { renderAccount } from "./objects/account.ts";
 import { renderConfig, renderXdsCa } from "./objects/config.ts";
@@ -32,7 +32,7 @@ export function render(context: RenderContext): Manifest[] {
 }
 
 function withDigest(manifest: Manifest): Manifest {
-  const digest = toHex(sha256(JSON.stringify(manifest))).slice(0, DIGEST_LENGTH);
+  const digest = hash("sha256", JSON.stringify(manifest)).slice(0, DIGEST_LENGTH);
   const { metadata } = manifest;
   return {
     ...manifest,

@@ -2,6 +2,7 @@
  * IR messages to bytes and back, and the version made from the bytes. Encoding is stable: fields go in the order of
  * their numbers, and the translator writes maps in sorted order, so equal content has equal bytes.
  */
+import { hash } from "node:crypto";
 import { fromBinary, toBinary, type DescMessage } from "@bufbuild/protobuf";
 import type { GenMessage } from "@bufbuild/protobuf/codegenv2";
 import {
@@ -13,7 +14,6 @@ import {
   PolicySchema,
   TcpRouteSchema,
 } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { sha256, toHex } from "../lib/sha256.ts";
 import type { Resource, ResourceMessages, ResourceType } from "./resource.ts";
 
 export const RESOURCE_SCHEMAS: { readonly [T in ResourceType]: GenMessage<ResourceMessages[T]> } = {
@@ -44,5 +44,5 @@ export function decodeMessage<T extends ResourceType>(type: T, bytes: Uint8Array
 
 /** Changes exactly when the bytes do. 64 bits: short in dumps; a collision needs billions of versions of one object. */
 export function versionOf(bytes: Uint8Array): string {
-  return toHex(sha256(bytes)).slice(0, 16);
+  return hash("sha256", bytes).slice(0, 16);
 }

@@ -13,7 +13,6 @@ import {
 } from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
 import type { ApiKey } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { toHex } from "../lib/sha256.ts";
 import { RESOURCE_SCHEMAS } from "./encode.ts";
 import type { Resource } from "./resource.ts";
 import { visit } from "./visit.ts";
@@ -54,7 +53,7 @@ function isApiKey(node: Message): node is ApiKey {
 
 /** A weak key can be guessed from its whole hash; a few digits are enough to tell keys apart. */
 function shortHash({ sha256 }: ApiKey): string {
-  return `${toHex(sha256.subarray(0, 4))}…`;
+  return `${Buffer.from(sha256.subarray(0, 4)).toString("hex")}…`;
 }
 
 /** Puts the shortened hashes where JSON has base64; both walks meet the keys in the same order. */

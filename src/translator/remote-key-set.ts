@@ -2,6 +2,7 @@
  * Key sets that other servers publish. What has to be fetched follows from the objects alone: the URL, and the TLS
  * settings of the backend that a reference names. What was fetched comes in as an input, under the key of the request.
  */
+import { hash } from "node:crypto";
 import { create, toJsonString } from "@bufbuild/protobuf";
 import type { GwBackend } from "../../generated/types/backend.ts";
 import type { BackendTLSPolicy } from "../../generated/types/gateway-api/backendtlspolicy.ts";
@@ -18,7 +19,6 @@ import { GWPROXY_GROUP, nameKey } from "../api/refs.ts";
 import type { Entry, Readable, ReadableIndex } from "../lib/collections/collection.ts";
 import type { Read } from "../lib/collections/graph.ts";
 import { parseDuration, timerMs } from "../lib/duration.ts";
-import { sha256, toHex } from "../lib/sha256.ts";
 import type { Document, DocumentAddress, WantedDocument } from "../sources/remote/documents.ts";
 import { resolveBackend, type BackendCollections } from "./backend-refs.ts";
 import { translateTlsPolicy } from "./backend-tls/content.ts";
@@ -186,5 +186,5 @@ function requestOf(
 ): KeySetRequest {
   const url = `${tls === undefined ? "http" : "https"}://${address}`;
   const settings = tls === undefined ? "" : toJsonString(BackendTlsSchema, tls);
-  return { key: toHex(sha256(`${url}\n${settings}`)), url, tls, cacheMs, server };
+  return { key: hash("sha256", `${url}\n${settings}`), url, tls, cacheMs, server };
 }

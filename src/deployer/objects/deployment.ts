@@ -2,8 +2,8 @@
  * The pods of a data plane (spec controller 7). They run as nobody, write nothing but /tmp, and may bind low ports by a
  * sysctl of their own. The number of replicas is left out, so that an autoscaler is not fought.
  */
+import { hash } from "node:crypto";
 import { dataPlaneName, TOKEN_AUDIENCE, TOKEN_FILE } from "../../api/data-plane.ts";
-import { sha256, toHex } from "../../lib/sha256.ts";
 import { objectMeta, podLabels, selectorLabels, type Manifest, type RenderContext } from "../context.ts";
 import { CONFIG_TEXT } from "./config.ts";
 import { SESSION_KEY_ENTRY, sessionSecretName } from "./session-key.ts";
@@ -122,5 +122,5 @@ function volumes({ placement, settings }: RenderContext): object[] {
 }
 
 function checksum(text: string): string {
-  return toHex(sha256(text));
+  return hash("sha256", text);
 }

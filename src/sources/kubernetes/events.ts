@@ -2,10 +2,10 @@
  * Events: what people read below `kubectl describe`. One that happens again is counted, as Kubernetes itself does. An
  * event that cannot be written is logged and nothing else: it only tells what status and log say too.
  */
+import { hash } from "node:crypto";
 import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import { RecentMap } from "../../lib/recent-map.ts";
-import { sha256, toHex } from "../../lib/sha256.ts";
 import type { KubeObject } from "../../api/object.ts";
 import { isStatus } from "./api-error.ts";
 import type { KubernetesClient } from "./client.ts";
@@ -37,7 +37,7 @@ export function createEventRecorder({ client, component, log, now = () => new Da
 
   async function write(object: KubeObject, reason: string, message: string): Promise<void> {
     const { name, namespace = "default", uid } = object.metadata;
-    const digest = toHex(sha256(`${uid} ${reason} ${message}`)).slice(0, 16);
+    const digest = hash("sha256", `${uid} ${reason} ${message}`).slice(0, 16);
     const id = `${name.slice(0, 200)}.${digest}`;
     const collection = `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`;
     const time = `${now().toISOString().slice(0, 19)}Z`;

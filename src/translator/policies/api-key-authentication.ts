@@ -2,6 +2,7 @@
  * `traffic.apiKeyAuthentication`: keys from Secrets, or their hashes from ConfigMaps. Only hashes travel. A bad entry
  * is reported and skipped; without any key the unit is sent all the same, so that Strict rejects everything.
  */
+import { hash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import type { ApiKeyAuthentication as ApiBlock } from "../../../generated/types/traffic-authentication.ts";
 import {
@@ -9,7 +10,6 @@ import {
   ApiKeySchema,
   type ApiKey,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { fromHex, sha256 } from "../../lib/sha256.ts";
 import type { NamedEntries } from "../secrets.ts";
 import { AUTHENTICATION_MODES, credentialLocation } from "./authentication.ts";
 import type { UnitContext, UnitTranslator } from "./unit.ts";
@@ -64,7 +64,9 @@ function keysOf({ kind, field, name, entries }: KeySource, context: UnitContext)
 function parseEntry(text: string, allowsRaw: boolean): ApiKey | string {
   if (text === "") return "no text";
   if (!text.startsWith("{")) {
-    return allowsRaw ? create(ApiKeySchema, { sha256: sha256(text) }) : "only keyHash may stand in a ConfigMap";
+    return allowsRaw
+      ? create(ApiKeySchema, { sha256: hash("sha256", text, "buffer") })
+      : "only keyHash may stand in a ConfigMap";
   }
   const fields = parseObject(text);
   if (fields === undefined) return "not a JSON object";
@@ -76,13 +78,15 @@ function parseEntry(text: string, allowsRaw: boolean): ApiKey | string {
   if (key !== undefined) {
     if (!allowsRaw) return "only keyHash may stand in a ConfigMap";
     if (typeof key !== "string" || key === "") return "key must be text";
-    return create(ApiKeySchema, { sha256: sha256(key), metadataJson });
+    return create(ApiKeySchema, { sha256: hash("sha256", key, "buffer"), metadataJson });
   }
-  const hash =
-    typeof keyHash === "string" && /^sha256:[0-9a-fA-F]{64}$/.test(keyHash) ? fromHex(keyHash.slice(7)) : undefined;
-  return hash === undefined
+  const digest =
+    typeof keyHash === "string" && /^sha256:[0-9a-fA-F]{64}$/.test(keyHash)
+      ? Buffer.from(keyHash.slice(7), "hex")
+      : undefined;
+  return digest === undefined
     ? "keyHash must be sha256: and 64 hexadecimal digits"
-    : create(ApiKeySchema, { sha256: hash, metadataJson });
+    : create(ApiKeySchema, { sha256: digest, metadataJson });
 }
 
 function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
