@@ -19,6 +19,8 @@ export interface ParentView {
   readonly listeners: readonly AttachedListener[];
   /** Why nothing was attached; undefined when something was. */
   readonly fault: Fault | undefined;
+  /** Position in `parentRefs` of the first reference to it that failed, or of the first one. */
+  readonly at: number;
 }
 
 export interface AttachedListener {
@@ -60,7 +62,7 @@ export interface AttachableRoute extends Pick<KubeObject, "metadata"> {
 export function attachRoute(route: AttachableRoute, kind: string, context: AttachContext, read: Read): ParentView[] {
   const namespace = route.metadata.namespace ?? "";
   const parents = new Map<string, ParentView>();
-  for (const ref of route.spec.parentRefs ?? []) {
+  for (const [at, ref] of (route.spec.parentRefs ?? []).entries()) {
     const parentKind = ref.kind ?? "Gateway";
     if ((ref.group ?? GATEWAY_GROUP) !== GATEWAY_GROUP || !isParentKind(parentKind)) continue;
     const parent = { group: GATEWAY_GROUP, kind: parentKind, namespace: ref.namespace ?? namespace, name: ref.name };
@@ -68,7 +70,10 @@ export function attachRoute(route: AttachableRoute, kind: string, context: Attac
     if (owner === "foreign") continue;
     const found = owner === undefined ? missing(parent) : attachTo(owner, ref, route, { kind, context, read });
     const key = `${parentKind} ${nameKey(parent)}`;
-    parents.set(key, merged(parents.get(key), { gateway: owner?.gateway ?? nameKey(parent), ref: parent, ...found }));
+    parents.set(
+      key,
+      merged(parents.get(key), { gateway: owner?.gateway ?? nameKey(parent), ref: parent, at, ...found }),
+    );
   }
   return [...parents.values()];
 }

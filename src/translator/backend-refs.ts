@@ -63,7 +63,7 @@ export function resolveBackend(
   if (needsGrant(from, grantMode) && !isGranted({ from, to: target }, grants, read))
     return {
       reason: Reason.RefNotPermitted,
-      message: `${text}: namespace ${target.namespace} has no ReferenceGrant for an ${from.kind} from ${from.namespace}`,
+      message: `${text}: not permitted by any ReferenceGrant in namespace ${target.namespace} for ${from.kind} from ${from.namespace}`,
     };
   if (!isService) {
     if (read.get(backends, nameKey(target)) !== undefined) return backendKey(target.namespace, target.name);

@@ -1,4 +1,5 @@
 /** What status needs to know of an object, free of resources: when facts are equal, so is the status. */
+import { Reason } from "../api/conditions.ts";
 import type { ObjectId } from "../api/object.ts";
 import type { ParentView } from "./attach.ts";
 import type { Resource } from "../ir/resource.ts";
@@ -124,9 +125,7 @@ export function diagnosticsOf(facts: ObjectFacts): Diagnostic[] {
       return listenerDiagnostics(facts.listeners, error);
     case "Gateway":
       return [
-        ...[facts.fault, facts.addressFault].flatMap((fault) =>
-          fault === undefined ? [] : [error(codeOf(fault.reason), "spec", fault.message)],
-        ),
+        ...[facts.fault, facts.addressFault].flatMap((fault) => (fault === undefined ? [] : [placed(fault, error)])),
         ...listenerDiagnostics(facts.listeners, error),
         ...(facts.client?.fault === undefined
           ? []
@@ -143,8 +142,8 @@ export function diagnosticsOf(facts: ObjectFacts): Diagnostic[] {
     case "TCPRoute":
     case "TLSRoute":
       return [
-        ...facts.parents.flatMap(({ fault }) =>
-          fault === undefined ? [] : [error(codeOf(fault.reason), "spec.parentRefs", fault.message)],
+        ...facts.parents.flatMap(({ fault, at }) =>
+          fault === undefined ? [] : [error(codeOf(fault.reason), `spec.parentRefs[${at}]`, fault.message)],
         ),
         ...facts.faults.map(({ reason, path, message }) => error(codeOf(reason), path, message)),
       ];
@@ -166,7 +165,9 @@ export function diagnosticsOf(facts: ObjectFacts): Diagnostic[] {
       ];
     case "GwPolicy":
       return [
-        ...facts.problems.map(({ message }) => error("target_unresolved", "spec", message)),
+        ...facts.problems.map(({ path, message, isUnattached }) =>
+          error(isUnattached ? "target_unattached" : "target_unresolved", path, message),
+        ),
         ...facts.diagnostics,
       ];
   }
@@ -177,10 +178,31 @@ function listenerDiagnostics(
   error: (code: string, path: string, message: string) => Diagnostic,
 ): Diagnostic[] {
   return listeners.flatMap(({ fault, tlsFault, kindFault }, at) =>
-    [fault, tlsFault, kindFault].flatMap((found) =>
-      found === undefined ? [] : [error(codeOf(found.reason), `spec.listeners[${at}]`, found.message)],
-    ),
+    [fault, tlsFault, kindFault].flatMap((found) => {
+      const member = LISTENER_MEMBERS[found?.reason ?? ""];
+      const path = `spec.listeners[${at}]${member === undefined ? "" : `.${member}`}`;
+      return found === undefined ? [] : [error(codeOf(found.reason), path, found.message)];
+    }),
   );
+}
+
+/** The member of a listener that each reason is about. */
+const LISTENER_MEMBERS: Readonly<Record<string, string>> = {
+  [Reason.UnsupportedProtocol]: "protocol",
+  [Reason.ProtocolConflict]: "protocol",
+  [Reason.HostnameConflict]: "hostname",
+  [Reason.BindModeConflict]: "port",
+  [Reason.InvalidRouteKinds]: "allowedRoutes.kinds",
+  [Reason.InvalidCertificateRef]: "tls.certificateRefs",
+};
+
+/** A fault of the whole object whose message begins with the field that it is about. */
+function placed(
+  { reason, message }: Fault,
+  error: (code: string, path: string, message: string) => Diagnostic,
+): Diagnostic {
+  const [, path = "spec", text = message] = /^(spec[\w.[\]]*): (.*)$/su.exec(message) ?? [];
+  return error(codeOf(reason), path, text);
 }
 
 /** "BackendNotFound" → "backend_not_found" */

@@ -176,7 +176,8 @@ export class CertificateReader {
     const { kind, name, namespace = this.#namespace } = ref;
     const from = { group: GATEWAY_GROUP, kind: this.#kind, namespace: this.#namespace };
     if (!isGranted({ from, to: { group: "", kind, namespace, name } }, grants, read)) {
-      const message = `no ReferenceGrant lets this ${this.#kind} use ${describeRef({ kind, namespace, name })}`;
+      const object = describeRef({ kind, namespace, name });
+      const message = `${object}: not permitted by any ReferenceGrant in namespace ${namespace} for ${this.#kind} from ${this.#namespace}`;
       return { reason: Reason.RefNotPermitted, message };
     }
     const reader = new SecretReader(secrets, read, namespace);

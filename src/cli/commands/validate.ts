@@ -7,6 +7,8 @@ export interface ValidateOptions {
   readonly file: readonly string[];
   readonly output: "text" | "json" | "sarif";
   readonly strict: boolean;
+  /** References to other objects are not looked at. */
+  readonly schemaOnly: boolean;
   readonly server: boolean;
   readonly kubeconfig: string | undefined;
   readonly context: string | undefined;
@@ -33,6 +35,7 @@ export function addValidateCommand(program: Command, terminal: Terminal, setExit
     .description("check manifests as the API server and the webhook would")
     .addOption(outputOption("text, json or sarif (2.1.0)", ["text", "json", "sarif"]))
     .option("--strict", "warnings count as errors", false)
+    .option("--schema-only", "check each object by itself: references to others may lead nowhere", false)
     .option("--server", "ask a cluster's API server too; nothing is stored", false)
     .option("-k, --kubeconfig <file>", "with --server; default: KUBECONFIG, ~/.kube/config or the pod's own account")
     .option("--context <name>", "with --server: context of the kubeconfig; default: the current one")

@@ -15,7 +15,10 @@ const RULES: Readonly<Record<string, string>> = {
   FieldValueDuplicate: "A list holds an item twice.",
   FieldValueForbidden: "A field may not be set there.",
   Duplicate: "An object is defined twice.",
-  Unreadable: "The text is no manifest.",
+  Unreadable: "The text is not a manifest.",
+  ReferenceNotFound: "An object is named that does not exist, or a part of it that it does not have.",
+  RefNotPermitted: "Another namespace is named, and none of its ReferenceGrants permits it.",
+  NotServed: "The object has no effect in this version or here.",
 };
 
 export function sarifLog(problems: readonly JudgedProblem[]): object {

@@ -5,12 +5,14 @@ import { messageOf } from "../../lib/errors.ts";
 import type { SourceProblem } from "../../sources/source.ts";
 import { createTranslator } from "../../translator/translate.ts";
 import type { Diagnostic } from "../../translator/diagnostics.ts";
+import { suggestNextStep } from "../../translator/references/explain.ts";
+import { indexObjects, type ObjectIndex } from "../../translator/references/find.ts";
 import type { UpOptions } from "../commands/up.ts";
 import type { Terminal } from "../output.ts";
 import { startDataPlane } from "./data-plane.ts";
 import { createEmbedded } from "./embedded.ts";
 import { checkManifestPaths } from "./manifest-paths.ts";
-import { createManifestSource } from "./manifests.ts";
+import { createManifestSource, FILE_TRANSLATION } from "./manifests.ts";
 import { checkOwnPorts, dataPlanePorts } from "./own-ports.ts";
 import { createProcessLog, hostAndPort, stopSignal } from "./process.ts";
 import { changedNames, type ClosedPort, closedPorts, problemLine, rowOf } from "./report.ts";
@@ -23,7 +25,7 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
   const { log } = processLog;
   const plane = await startDataPlane(options, processLog);
   const source = createManifestSource(options.file, log.child("source"));
-  const translator = createTranslator({ controllerName: "gwproxy.dev/gwproxy", implicitClass: "gwproxy" });
+  const translator = createTranslator(FILE_TRANSLATION);
   const reporter = createReporter(options.output, terminal);
   const listening = new Set<string>();
   let closed: readonly ClosedPort[] = [];
@@ -45,13 +47,31 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
       reporter.refused(result);
       if (plane.pending.size === 0) reporter.closed(closed);
     },
-    onReviewed: () => reporter.problems("translation", translator.diagnostics().map(place)),
+    onReviewed: () => reporter.problems("translation", placedDiagnostics()),
     onProblems: (problems) => reporter.problems("files", problems),
     onFailure: (error) => log.error("a change could not be applied", { error: messageOf(error) }),
   });
 
+  /** Next steps are looked up once: a finding that stays is the same object after each review. */
+  const nextSteps = new WeakMap<Diagnostic, string>();
+
+  function placedDiagnostics(): SourceProblem[] {
+    let index: ObjectIndex | undefined;
+    return translator.diagnostics().map((diagnostic) => {
+      let suggestion = nextSteps.get(diagnostic);
+      if (suggestion === undefined) {
+        index ??= indexObjects(
+          source.objects().map(({ object, refusal }) => ({ object, isRefused: refusal !== undefined })),
+        );
+        suggestion = suggestNextStep(diagnostic, index);
+        nextSteps.set(diagnostic, suggestion);
+      }
+      return place(diagnostic, suggestion);
+    });
+  }
+
   /** Where in the files the cause of a diagnostic stands. */
-  function place(diagnostic: Diagnostic): SourceProblem {
+  function place(diagnostic: Diagnostic, suggestion: string): SourceProblem {
     const { object, path, severity, message } = diagnostic;
     const at = source.locate(object, path) ?? { file: "", line: 0, column: 0 };
     return {
@@ -60,7 +80,7 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
       path,
       severity,
       message,
-      suggestion: "",
+      suggestion,
     };
   }
 

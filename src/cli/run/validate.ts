@@ -1,19 +1,26 @@
-/** `gwproxy validate`: what the directory source and, when asked for, an API server find wrong, in one of three forms. */
+/**
+ * `gwproxy validate`: what the directory source, the translator and, when asked for, an API server find wrong, in one of three
+ * forms.
+ */
 import { explain } from "../../admission/explain.ts";
 import { FatalError, messageOf } from "../../lib/errors.ts";
+import { byPlace } from "../../sources/directory/assemble.ts";
 import { validateFiles } from "../../sources/directory/validate-files.ts";
 import type { ValidateOptions } from "../commands/validate.ts";
 import type { Terminal } from "../output.ts";
 import { rowOf } from "./report.ts";
 import { sarifLog } from "./sarif.ts";
+import { validateReferences } from "./validate-references.ts";
 import { problemText } from "./validate-text.ts";
 import { askServer, type JudgedProblem, mergeVerdicts } from "./validate-server.ts";
 
 /** @returns the exit code @throws FatalError with exit code 2 when files or server cannot be read */
 export async function runValidate(options: ValidateOptions, terminal: Terminal): Promise<number> {
-  const { problems: own, objects } = await validateFiles(options.file).catch((error: unknown) => {
+  const files = await validateFiles(options.file).catch((error: unknown) => {
     throw new FatalError(`cannot read the manifests: ${messageOf(error)}`, 2, error);
   });
+  const { objects } = files;
+  const own = options.schemaOnly ? files.problems : [...files.problems, ...validateReferences(files)].sort(byPlace);
   const verdicts = options.server ? await askServer(objects, options) : undefined;
   const problems: readonly JudgedProblem[] =
     verdicts === undefined

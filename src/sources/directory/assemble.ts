@@ -121,6 +121,11 @@ export class Assembly {
     return effectText([...kept], [...closed]);
   }
 
+  /** Every object that some file defines, refused ones included, each once. */
+  objects(): CheckedObject[] {
+    return [...this.#claims.values()].flatMap(([claim]) => (claim === undefined ? [] : [claim.object]));
+  }
+
   /** Where an object is defined; undefined where no file holds it. */
   find(id: ObjectId): CheckedObject | undefined {
     return this.#claims.get(objectKey(id))?.[0]?.object;

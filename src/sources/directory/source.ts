@@ -8,7 +8,7 @@ import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { Source, SourceProblem, SourceSink } from "../source.ts";
 import { Assembly, byPlace, type FileState, keepHidden } from "./assemble.ts";
-import { type Checks, checkFile } from "./check.ts";
+import { type CheckedObject, type Checks, checkFile } from "./check.ts";
 import { type ReadFault, type Reading, type SourceFile, readPaths } from "./read.ts";
 import { readAgain } from "./read-again.ts";
 import { FolderWatch } from "./watch.ts";
@@ -32,6 +32,8 @@ const EMPTY_SETTLE_MS = 150;
 const RETRY_MS = 1_000;
 
 export interface DirectorySource extends Source {
+  /** Every object that the files define, refused ones included. */
+  objects(): readonly CheckedObject[];
   /** Reads everything again now. Resolves when what changed has been delivered. */
   reload(): Promise<void>;
   /** Where a field of an object stands; undefined for an object that no file holds. */
@@ -97,6 +99,10 @@ class FollowedPaths implements DirectorySource {
   locate(id: ObjectId, path: string): { file: string; line: number; column: number } | undefined {
     const found = this.#assembly.find(id);
     return found === undefined ? undefined : { file: found.file, ...found.locate(path) };
+  }
+
+  objects(): readonly CheckedObject[] {
+    return this.#assembly.objects();
   }
 
   #changed(path: string | undefined): void {

@@ -1,9 +1,10 @@
 /** Everything that is wrong with some manifests, as `gwproxy validate` prints it. Loads nothing. */
 import { applyDefaults } from "../../../generated/defaults.ts";
 import { validate } from "../../admission/validate.ts";
+import type { KubeObject, ObjectId } from "../../api/object.ts";
 import { SourceError } from "../../lib/errors.ts";
 import { Assembly, keepHidden } from "./assemble.ts";
-import { type CheckedObject, type FileProblem, checkFile } from "./check.ts";
+import { type CheckedFile, type CheckedObject, type FileProblem, checkFile } from "./check.ts";
 import { readPaths } from "./read.ts";
 
 export interface ValidatedFiles {
@@ -11,6 +12,10 @@ export interface ValidatedFiles {
   readonly problems: readonly FileProblem[];
   /** Every object that could be read, with its faults or without. */
   readonly objects: readonly CheckedObject[];
+  /** Those that can be put in force: of two of one name the first. */
+  readonly accepted: readonly KubeObject[];
+  /** Names of objects that documents stand for which cannot be taken in, as far as they can be read. */
+  readonly hidden: readonly ObjectId[];
 }
 
 /** @throws SourceError when a path cannot be read: nothing is known then */
@@ -18,9 +23,23 @@ export async function validateFiles(paths: readonly string[]): Promise<Validated
   const { files, faults } = await readPaths(paths);
   const [fault] = faults;
   if (fault !== undefined) throw new SourceError(`${fault.path}: ${fault.message}`);
+  if (files.length === 0)
+    throw new SourceError(`no manifests in ${paths.join(", ")}: files that end in .yaml, .yml or .json are read`);
   const checked = files.map((file) => checkFile(file, { validate, applyDefaults, reportsForeignKinds: true }));
   const assembly = new Assembly();
   for (const file of checked) assembly.put(file.path, keepHidden(file, undefined));
-  assembly.take();
-  return { problems: assembly.problems(), objects: checked.flatMap(({ objects }) => objects) };
+  const accepted = assembly.take().flatMap((event) => (event.type === "set" ? [event.object] : []));
+  return {
+    problems: assembly.problems(),
+    objects: checked.flatMap(({ objects }) => objects),
+    accepted,
+    hidden: checked.flatMap(hiddenIn),
+  };
+}
+
+function hiddenIn({ unidentified, fragments }: CheckedFile): ObjectId[] {
+  const named = unidentified.flatMap(({ group, kind, namespace = "default", name }) =>
+    group === undefined || kind === undefined || name === undefined ? [] : [{ group, kind, namespace, name }],
+  );
+  return [...named, ...fragments.map(({ id }) => id)];
 }

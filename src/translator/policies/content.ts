@@ -45,8 +45,8 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
   const { view, unread } = watchReads({ spec: sections });
   const { traffic, backend, frontend } = view.spec;
   const diagnostics: Diagnostic[] = [];
-  const report: Report = (path, message) =>
-    void diagnostics.push({ code: "policy_invalid", severity: "error", object: id, path, message });
+  const report: Report = (path, message, severity = "error") =>
+    void diagnostics.push({ code: "policy_invalid", severity, object: id, path, message });
   const secrets = new SecretReader(collections, read, id.namespace);
   const services = new ServiceReader(collections, read, id.namespace);
   const keySets = new KeySetReader(collections, read, id.namespace);
@@ -62,7 +62,7 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
   const connections = translateFrontend(frontend, { services, report: within(report, "spec.frontend") });
   const faults = diagnostics.map(({ path }) => path);
   const unserved = unservedFields("gwproxy.dev/GwPolicy", unread(), faults);
-  for (const { path, message } of unserved) report(path, message);
+  for (const { path, message, protects } of unserved) report(path, message, protects ? "error" : "warning");
   const closed = unserved.filter(({ protects }) => protects).map(({ path }) => refusalUnit(`${path} is not enforced`));
   return {
     phase,

@@ -19,7 +19,11 @@ import type { ServiceView } from "../service.ts";
 export type TargetSpec = Pick<GwPolicySpec, "targetRefs" | "targetSelectors">;
 
 export interface TargetProblem {
+  /** "spec.targetRefs[0]" */
+  readonly path: string;
   readonly message: string;
+  /** The target exists and nothing leads to it, which is the fault of others. */
+  readonly isUnattached: boolean;
   /** The target belongs to another controller. */
   readonly foreign: boolean;
 }
@@ -62,7 +66,13 @@ interface Found {
   readonly section?: string;
   readonly port?: number;
   readonly gateways: readonly string[];
-  readonly problem?: TargetProblem;
+  readonly problem?: Omit<TargetProblem, "path">;
+}
+
+/** A target by name, and the member of the policy that means it. */
+interface NamedTarget {
+  readonly ref: TargetRef;
+  readonly path: string;
 }
 
 export function resolveTargets(
@@ -101,9 +111,9 @@ function resolveKinds<Context extends RoutingTargets>(
   const problems: TargetProblem[] = [];
   const { refs, problems: unmatched } = namedTargets(spec, lookup);
   problems.push(...unmatched);
-  for (const ref of refs) {
+  for (const { ref, path } of refs) {
     const found = resolve(ref, kinds, lookup);
-    if (found.problem !== undefined) problems.push(found.problem);
+    if (found.problem !== undefined) problems.push({ path, ...found.problem });
     for (const gateway of found.gateways) gateways.add(gateway);
     for (const target of found.targets)
       targets.set(
@@ -117,17 +127,21 @@ function resolveKinds<Context extends RoutingTargets>(
 function namedTargets(
   spec: TargetSpec,
   { namespace, context, read }: Lookup<RoutingTargets>,
-): { refs: TargetRef[]; problems: TargetProblem[] } {
-  const refs = [...(spec.targetRefs ?? [])];
+): { refs: NamedTarget[]; problems: TargetProblem[] } {
+  const refs = (spec.targetRefs ?? []).map((ref, at): NamedTarget => ({ ref, path: `spec.targetRefs[${at}]` }));
   const problems: TargetProblem[] = [];
-  for (const { matchLabels, ...fields } of spec.targetSelectors ?? []) {
+  for (const [at, { matchLabels, ...fields }] of (spec.targetSelectors ?? []).entries()) {
+    const path = `spec.targetSelectors[${at}]`;
     const index = isSelectable(fields.kind) ? context.byLabels[fields.kind] : undefined;
     const objects = index === undefined ? [] : selectByLabels(read, index, namespace, matchLabels);
     if (objects.length === 0) {
       const labels = Object.entries(matchLabels).map(([name, value]) => `${name}=${value}`);
-      problems.push(problem(`no ${fields.kind} in ${namespace} matches ${labels.join(",")}`));
+      problems.push({
+        path,
+        ...problem(`no ${fields.kind} in namespace ${namespace} has the labels ${labels.join(",")}`),
+      });
     }
-    refs.push(...objects.map(({ metadata }) => ({ name: metadata.name, ...fields })));
+    refs.push(...objects.map(({ metadata }) => ({ ref: { name: metadata.name, ...fields }, path })));
   }
   return { refs, problems };
 }
@@ -180,7 +194,11 @@ function resolveGateway(ref: TargetRef, lookup: Lookup<RoutingTargets>): Found {
     return {
       targets: [],
       gateways: [],
-      problem: { message: `${describe(ref, lookup)} belongs to another controller`, foreign: true },
+      problem: {
+        message: `${describe(ref, lookup)} belongs to another controller`,
+        foreign: true,
+        isUnattached: false,
+      },
     };
   }
   const { port } = ref;
@@ -252,15 +270,19 @@ function resolveBackend(ref: TargetRef, lookup: Lookup): Found {
 
 function unattached(ref: TargetRef, lookup: Lookup<RoutingTargets>, foreign: boolean): Found {
   const why = foreign ? "is attached to Gateways of another controller only" : "is not attached to any Gateway";
-  return { targets: [], gateways: [], problem: { message: `${describe(ref, lookup)} ${why}`, foreign } };
+  return {
+    targets: [],
+    gateways: [],
+    problem: { message: `${describe(ref, lookup)} ${why}`, foreign, isUnattached: true },
+  };
 }
 
 function nothing(message: string): Found {
   return { targets: [], gateways: [], problem: problem(message) };
 }
 
-function problem(message: string): TargetProblem {
-  return { message, foreign: false };
+function problem(message: string): Omit<TargetProblem, "path"> {
+  return { message, foreign: false, isUnattached: false };
 }
 
 function describe(ref: TargetRef, { namespace }: Lookup<RoutingTargets>): string {

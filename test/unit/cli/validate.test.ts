@@ -1,12 +1,12 @@
 /** `gwproxy validate` in its three forms, with its exit codes. */
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { ValidateOptions } from "../../../src/cli/commands/validate.ts";
 import { wantsColour } from "../../../src/cli/output.ts";
-import { runValidate } from "../../../src/cli/run/validate.ts";
+import { validateText, type Validated } from "../../support/validated.ts";
 
 const POLICY = `apiVersion: gwproxy.dev/v1alpha1
 kind: GwPolicy
@@ -22,27 +22,13 @@ kind: UDPRoute
 metadata: {name: unused}
 `;
 
-interface Run {
-  readonly code: number;
-  readonly text: string;
-  readonly file: string;
-}
-
-async function run(
+function run(
   t: TestContext,
   manifest: string,
   options: Partial<ValidateOptions> = {},
   isColoured = false,
-): Promise<Run> {
-  const folder = await mkdtemp(join(tmpdir(), "gwproxy-validate-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
-  const file = join(folder, "policy.yaml");
-  await writeFile(file, manifest);
-  let text = "";
-  const terminal = { isColoured, out: (part: string) => void (text += part), err: () => undefined };
-  const defaults = { output: "text", strict: false, server: false, kubeconfig: undefined, context: undefined } as const;
-  const code = await runValidate({ ...defaults, file: [file], ...options }, terminal);
-  return { code, text, file };
+): Promise<Validated> {
+  return validateText(t, manifest, options, { isColoured });
 }
 
 test("text shows each fault with its line, a mark under the value, the rule in words and what was meant", async (t) => {
@@ -133,4 +119,10 @@ test("the exit code is 0 with warnings alone, unless they count as errors, and 2
   assert.equal((await run(t, warned)).code, 0);
   assert.equal((await run(t, warned, { strict: true })).code, 1);
   await assert.rejects(run(t, warned, { file: ["/nonexistent/manifests"] }), { code: "fatal", exitCode: 2 });
+  const empty = mkdtempSync(join(tmpdir(), "gwproxy-empty-"));
+  t.after(() => rmSync(empty, { recursive: true }));
+  await assert.rejects(run(t, warned, { file: [empty] }), {
+    exitCode: 2,
+    message: /no manifests in \S*gwproxy-empty-/,
+  });
 });

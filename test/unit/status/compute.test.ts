@@ -100,6 +100,7 @@ test("a refused route stays attached and has a translation error on that Gateway
     ref: { group: "gateway.networking.k8s.io", kind: "Gateway", namespace: "default", name },
     listeners: [],
     fault: undefined,
+    at: 0,
   });
   const facts: RouteFacts = {
     kind: "HTTPRoute",

@@ -46,7 +46,7 @@ function refused(grantMode: GrantMode, text: string): string[] {
   const translator = createTranslator({ controllerName: "gwproxy.dev/gwproxy", implicitClass: "gwproxy", grantMode });
   const objects = parseAllDocuments(text).map((document) => document.toJS() as KubeObject);
   translator.apply(objects.map((object) => ({ type: "set", object })));
-  const found = translator.diagnostics().filter(({ message }) => message.includes("has no ReferenceGrant"));
+  const found = translator.diagnostics().filter(({ message }) => message.includes("not permitted by any ReferenceGrant"));
   return found.map(({ object }) => object.kind).sort();
 }
 

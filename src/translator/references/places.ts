@@ -1,0 +1,73 @@
+/** Every field that names another object, by the kind that has it: ours from the schemas, those of the Gateway API by hand. */
+import { REFS } from "../../../generated/refs.ts";
+import { GATEWAY_GROUP, GWPROXY_GROUP } from "../../api/refs.ts";
+
+export interface ReferencePlace {
+  /** Names of fields; "*" is each item or value. */
+  readonly path: readonly string[];
+  /** "group/Kind" of what may be named; a reference without group and kind means the first. */
+  readonly kinds: readonly string[];
+}
+
+const SERVICE = "/Service";
+const BACKEND = `${GWPROXY_GROUP}/GwBackend`;
+const GATEWAY = `${GATEWAY_GROUP}/Gateway`;
+
+function place(path: string, ...kinds: readonly string[]): ReferencePlace {
+  return { path: path.split("."), kinds };
+}
+
+const PARENTS = place("spec.parentRefs.*", GATEWAY, `${GATEWAY_GROUP}/ListenerSet`);
+const BACKENDS = place("spec.rules.*.backendRefs.*", SERVICE, BACKEND);
+const LISTENER_CERTIFICATES = place("spec.listeners.*.tls.certificateRefs.*", "/Secret");
+const MIRRORS = [
+  place("spec.rules.*.filters.*.requestMirror.backendRef", SERVICE, BACKEND),
+  place("spec.rules.*.backendRefs.*.filters.*.requestMirror.backendRef", SERVICE, BACKEND),
+];
+
+const GATEWAY_API: Readonly<Record<string, readonly ReferencePlace[]>> = {
+  Gateway: [
+    LISTENER_CERTIFICATES,
+    place("spec.tls.backend.clientCertificateRef", "/Secret"),
+    place("spec.tls.frontend.default.validation.caCertificateRefs.*", "/ConfigMap", "/Secret"),
+    place("spec.tls.frontend.perPort.*.tls.validation.caCertificateRefs.*", "/ConfigMap", "/Secret"),
+    place("spec.infrastructure.parametersRef", `${GWPROXY_GROUP}/GwParameters`),
+  ],
+  ListenerSet: [place("spec.parentRef", GATEWAY), LISTENER_CERTIFICATES],
+  HTTPRoute: [PARENTS, BACKENDS, ...MIRRORS],
+  GRPCRoute: [PARENTS, BACKENDS, ...MIRRORS],
+  TCPRoute: [PARENTS, BACKENDS],
+  TLSRoute: [PARENTS, BACKENDS],
+  BackendTLSPolicy: [
+    place("spec.targetRefs.*", SERVICE, BACKEND),
+    place("spec.validation.caCertificateRefs.*", "/ConfigMap"),
+  ],
+};
+
+/** Selectors are left out: what they select is found by labels, not by name. */
+const NAMED_REFS = new Map(
+  Object.entries(REFS).map(([groupKind, refs]) => [groupKind, refs.filter(({ selector }) => !selector)]),
+);
+
+export function referencePlaces(group: string, kind: string): readonly ReferencePlace[] {
+  if (group === GATEWAY_GROUP) return GATEWAY_API[kind] ?? [];
+  return NAMED_REFS.get(`${group}/${kind}`) ?? [];
+}
+
+export interface PlacedValue {
+  readonly path: string;
+  readonly value: Readonly<Record<string, unknown>>;
+}
+
+/** Returns the objects that stand at the paths that a pattern names. */
+export function valuesAt(value: unknown, [step, ...rest]: readonly string[], path = ""): PlacedValue[] {
+  if (typeof value !== "object" || value === null) return [];
+  // Objects and lists alike answer to their own keys.
+  const members = value as Readonly<Record<string, unknown>>;
+  if (step === undefined) return Array.isArray(value) ? [] : [{ path, value: members }];
+  if (step !== "*")
+    return Object.hasOwn(members, step) ? valuesAt(members[step], rest, path === "" ? step : `${path}.${step}`) : [];
+  return Object.entries(members).flatMap(([name, child]) =>
+    valuesAt(child, rest, Array.isArray(value) ? `${path}[${name}]` : `${path}.${name}`),
+  );
+}
