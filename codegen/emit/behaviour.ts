@@ -1,4 +1,5 @@
-/** Writes docs/reference/{order,errors,metrics}.md from the tables that the data plane itself runs by. */
+/** Writes docs/reference/{admin,order,errors,log-fields,metrics}.md from the tables that the data plane itself runs by. */
+import { ADMIN_PATHS, methodsOf } from "../../src/admin/paths/index.ts";
 import { PROXY_ERRORS } from "../../src/proxy/errors.ts";
 import { POLICIES } from "../../src/proxy/policies/index.ts";
 import { CLIENT_FORMATS } from "../../src/proxy/llm/client-formats/index.ts";
@@ -11,10 +12,21 @@ const HEAD =
 /** @returns text by path below docs/reference */
 export function emitBehaviour(): Map<string, string> {
   return new Map([
+    ["admin.md", admin()],
     ["order.md", order()],
     ["errors.md", errors()],
     ["log-fields.md", logFields()],
     ["metrics.md", metrics()],
+  ]);
+}
+
+function admin(): string {
+  const rows = Object.entries(ADMIN_PATHS).map(([path, entry]) => [`\`${path}\``, methodsOf(entry), entry.help]);
+  return page("Admin server", [
+    "Each data plane serves these paths on loopback, port 15000 unless `--admin-address` says otherwise. A request with a foreign `Host`,",
+    "from a web page, or passed on by a proxy is refused with 403; with `--admin-token-file` a request needs `Authorization: Bearer`.",
+    "",
+    ...table(["path", "methods", "what it does"], rows),
   ]);
 }
 

@@ -3,7 +3,7 @@
  * deployed, and come back as status, where `Attached` turns True once a data plane has acknowledged what a policy became,
  * and a refusal becomes a condition.
  */
-import { startHealthServer, startMetricsServer } from "../../admin/server.ts";
+import { startHealthServer, startMetricsServer } from "../../admin/probe-servers.ts";
 import { collectWhenIdle } from "../../lib/collect-when-idle.ts";
 import type { Logger } from "../../lib/log.ts";
 import { createKubernetesClient, type KubernetesClient } from "../../sources/kubernetes/client.ts";

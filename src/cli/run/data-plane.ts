@@ -1,6 +1,7 @@
 /** What every process with a data plane runs beside its listeners: admin, metrics and readiness servers. */
 import { readFile } from "node:fs/promises";
-import { startAdminServer, startMetricsServer, startReadinessServer } from "../../admin/server.ts";
+import { startMetricsServer, startReadinessServer } from "../../admin/probe-servers.ts";
+import { startAdminServer } from "../../admin/server.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { FatalError, messageOf } from "../../lib/errors.ts";
 import { OwnListeners } from "../../lib/own-listeners.ts";

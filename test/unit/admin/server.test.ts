@@ -1,11 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import {
-  startAdminServer,
-  startHealthServer,
-  startMetricsServer,
-  startReadinessServer,
-} from "../../../src/admin/server.ts";
+import { startHealthServer, startMetricsServer, startReadinessServer } from "../../../src/admin/probe-servers.ts";
+import { startAdminServer } from "../../../src/admin/server.ts";
 import { createLogger, type LogFilter } from "../../../src/lib/log.ts";
 import { call } from "../../support/http.ts";
 

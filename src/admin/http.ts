@@ -1,0 +1,62 @@
+/** What all servers for operators share: where they listen, the shape of their answers, and what an unknown path gets. */
+import { createServer, type Server } from "node:http";
+import { H3 } from "h3";
+import { toNodeHandler } from "h3/node";
+import { FatalError, messageOf } from "../lib/errors.ts";
+import type { BoundAddress } from "../lib/own-listeners.ts";
+
+/** Port 0 lets the system choose; host "" is every address. */
+export interface ServerAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface RunningServer {
+  /** "host:port" as bound. */
+  readonly address: string;
+  /** The address of the socket. */
+  readonly bound: BoundAddress;
+  close(): Promise<void>;
+}
+
+/** Methods by path. */
+export type AllowedMethods = readonly (readonly [path: string, methods: string])[];
+
+export function json(value: unknown): Response {
+  return new Response(`${JSON.stringify(value, undefined, 2)}\n`, { headers: { "content-type": "application/json" } });
+}
+
+export function text(body: string, status = 200, headers: Record<string, string> = {}): Response {
+  return new Response(body, { status, headers: { "content-type": "text/plain; charset=utf-8", ...headers } });
+}
+
+/** Answers 404 or 405 with Allow. Called after the real routes are registered, because h3 takes the first that fits. */
+export function refuseOtherMethods(app: H3, paths: AllowedMethods): void {
+  const allowed = new Map(paths);
+  app.all("/**", (event) => {
+    const allow = allowed.get(event.url.pathname);
+    return allow === undefined ? text("not found\n", 404) : text("method not allowed\n", 405, { allow });
+  });
+}
+
+/** @throws FatalError when the address is taken */
+export async function serveOn(app: H3, { host, port }: ServerAddress): Promise<RunningServer> {
+  const server: Server = createServer(toNodeHandler(app));
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error) =>
+      reject(new FatalError(`cannot listen on ${host}:${port}: ${messageOf(error)}`, 1, error)),
+    );
+    server.listen({ port, ...(host === "" ? {} : { host }) }, resolve);
+  });
+  const bound = server.address();
+  if (bound === null || typeof bound === "string") throw new Error("a server that listens on a port has none");
+  return {
+    address: `${host.includes(":") ? `[${host}]` : host}:${bound.port}`,
+    bound,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

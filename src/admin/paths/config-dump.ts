@@ -1,0 +1,8 @@
+/** `/config_dump`: what the data plane runs on. */
+import { json } from "../http.ts";
+import type { AdminPath } from "./admin-path.ts";
+
+export const configDump: AdminPath = {
+  help: "the configuration in force, as JSON",
+  get: async (_event, { state }) => json(await state()),
+};

@@ -1,0 +1,18 @@
+/** The table of paths of the admin server: it routes by them, its page and docs/reference/admin.md list them. */
+import type { AdminPath } from "./admin-path.ts";
+import { configDump } from "./config-dump.ts";
+import { logging } from "./logging.ts";
+import { memory } from "./memory.ts";
+import { quit } from "./quit.ts";
+
+export const ADMIN_PATHS: Readonly<Record<string, AdminPath>> = {
+  "/config_dump": configDump,
+  "/logging": logging,
+  "/memory": memory,
+  "/quitquitquit": quit,
+};
+
+/** Returns the methods of a path as the Allow header has them: "GET, POST". */
+export function methodsOf({ get, post }: AdminPath): string {
+  return [...(get === undefined ? [] : ["GET"]), ...(post === undefined ? [] : ["POST"])].join(", ");
+}
