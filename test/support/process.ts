@@ -10,7 +10,7 @@ export interface GwproxyProcess {
   readonly pid: number;
   /** Paused, it is a reader that has stalled. */
   readonly stdout: Readable;
-  /** Everything printed so far, stdout and stderr in order of arrival. */
+  /** The lines printed so far, those of stdout and stderr in order of arrival. */
   output(): string;
   /** Resolves when stdout or stderr holds the text; rejects when the process ends before. @param from length of the output that is not looked at */
   printed(text: string | RegExp, from?: number): Promise<void>;
@@ -30,12 +30,20 @@ export function startGwproxy(
   });
   let text = "";
   const waiting = new Set<() => void>();
-  const collect = (chunk: Buffer): void => {
-    text += chunk.toString();
-    for (const look of waiting) look();
-  };
-  child.stdout.on("data", collect);
-  child.stderr.on("data", collect);
+  // Only whole lines: a piece of one stream may end anywhere, and the next piece may be of the other stream.
+  for (const stream of [child.stdout, child.stderr]) {
+    let unfinished = "";
+    const collect = (chunk: string): void => {
+      const end = chunk.lastIndexOf("\n") + 1;
+      if (end > 0) text += unfinished + chunk.slice(0, end);
+      unfinished = end > 0 ? chunk.slice(end) : unfinished + chunk;
+      for (const look of waiting) look();
+    };
+    stream.setEncoding("utf8").on("data", collect);
+    stream.once("end", () => {
+      if (unfinished !== "") collect("\n");
+    });
+  }
   const exited = new Promise<number | null>((resolve) => child.once("exit", resolve));
   const kill = async (signal: NodeJS.Signals = "SIGTERM"): Promise<void> => {
     child.kill(signal);

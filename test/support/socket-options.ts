@@ -23,7 +23,7 @@ export async function keepaliveOptions(remotePort: number): Promise<KeepaliveOpt
   const { _getActiveHandles: handles } = process as unknown as { _getActiveHandles(): unknown[] };
   const sockets = handles
     .call(process)
-    .filter((handle) => handle instanceof Socket && handle.remotePort === remotePort);
+    .filter((handle) => handle instanceof Socket && !handle.destroyed && handle.remotePort === remotePort);
   assert.equal(sockets.length, 1, `${sockets.length} connections to port ${remotePort}`);
   // One of the right kind, by the filter.
   const { stdout } = spawn("python3", ["-c", PRINT], { stdio: ["ignore", "pipe", "inherit", sockets[0] as Socket] });
