@@ -46,7 +46,9 @@ function refused(grantMode: GrantMode, text: string): string[] {
   const translator = createTranslator({ controllerName: "gwproxy.dev/gwproxy", implicitClass: "gwproxy", grantMode });
   const objects = parseAllDocuments(text).map((document) => document.toJS() as KubeObject);
   translator.apply(objects.map((object) => ({ type: "set", object })));
-  const found = translator.diagnostics().filter(({ message }) => message.includes("not permitted by any ReferenceGrant"));
+  const found = translator
+    .diagnostics()
+    .filter(({ message }) => message.includes("not permitted by any ReferenceGrant"));
   return found.map(({ object }) => object.kind).sort();
 }
 
