@@ -180,11 +180,17 @@ prove(http("maxConnectionDuration"), "a connection of HTTP/2 is told to go away 
 
 prove(http("trustedProxies[]"), "what a trusted proxy says about its client is kept", async (context) => {
   const { url } = await serve(context, "http: {trustedProxies: [127.0.0.0/8]}");
-  const headers = { "x-forwarded-proto": "https", "x-forwarded-host": "public.test", forwarded: "for=1.2.3.4" };
+  const headers = {
+    "x-forwarded-proto": "https",
+    "x-forwarded-host": "public.test",
+    forwarded: "for=1.2.3.4",
+    "x-forwarded-client-cert": "Hash=1",
+  };
   const seen = echoed((await call(url, { headers })).body).headers;
   assert.equal(seen["x-forwarded-proto"], "https");
   assert.equal(seen["x-forwarded-host"], "public.test");
   assert.equal(seen["forwarded"], "for=1.2.3.4");
+  assert.equal(seen["x-forwarded-client-cert"], "Hash=1");
   assert.equal(seen["x-forwarded-port"], new URL(url).port);
   const bare = echoed((await call(url, { headers: { "x-forwarded-port": "444" } })).body).headers;
   assert.deepEqual([bare["x-forwarded-proto"], bare["x-forwarded-port"]], ["http", "444"]);
@@ -192,9 +198,15 @@ prove(http("trustedProxies[]"), "what a trusted proxy says about its client is k
 
 prove([], "what anybody else says about its client is replaced", async (context) => {
   const { url } = await serve(context, "http: {trustedProxies: [192.0.2.1, '2001:db8::/32']}");
-  const headers = { "x-forwarded-proto": "https", "x-forwarded-port": "444", forwarded: "for=1.2.3.4" };
+  const headers = {
+    "x-forwarded-proto": "https",
+    "x-forwarded-port": "444",
+    forwarded: "for=1.2.3.4",
+    "x-forwarded-client-cert": "Hash=1",
+  };
   const seen = echoed((await call(url, { headers })).body).headers;
   assert.deepEqual([seen["x-forwarded-proto"], seen["forwarded"]], ["http", undefined]);
+  assert.equal(seen["x-forwarded-client-cert"], undefined);
   assert.equal(seen["x-forwarded-port"], new URL(url).port);
 });
 

@@ -41,6 +41,7 @@ export interface RequestHead {
 const LENGTH = /^[0-9]{1,15}$/;
 /** A name as DNS and routes know it, or an address. What else RFC 3986 allows in one only serves to be read differently. */
 const HOST = /^(?:\[([0-9a-fA-F:.]+)\]|[A-Za-z0-9._-]+)(?::([0-9]{0,5}))?$/;
+const SMALL_LETTER = /[a-z]/;
 const LARGEST_PORT = 65_535;
 const VERSIONS = new Set(["HTTP/1.0", "HTTP/1.1", "HTTP/2"]);
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
@@ -86,13 +87,16 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
   if (head.maxFieldBytes !== undefined && listSize(head.fields) > head.maxFieldBytes)
     throw new ProxyError("headers_too_large");
   if (!VERSIONS.has(head.version)) throw invalid("unsupported version of HTTP");
+  // Methods are case-sensitive (RFC 9110 9.1), but not for every upstream: "get" would pass a rule about "GET".
+  if (SMALL_LETTER.test(head.method)) throw invalid("method in small letters");
   const connect = head.method === "CONNECT";
   if (connect && !head.canConnect) throw new ProxyError("method_not_allowed");
   if (head.fields.length > head.maxFields * 2) throw new ProxyError("headers_too_large");
   const raw = readFields(head.fields, found);
   const { target, authority } = connect ? connectTarget(head) : splitTarget(head.target);
-  const host = authority ?? head.authority ?? found.host;
-  if (host === undefined || !isHost(host)) throw invalid("no valid host");
+  const named = authority ?? head.authority ?? found.host;
+  const host = named === undefined ? "" : normalizeHost(named);
+  if (!isHost(host)) throw invalid("no valid host");
   if (found.chunked && found.contentLength !== undefined) throw invalid("both content-length and transfer-encoding");
   if (head.authority !== undefined && (found.host ?? head.authority) !== head.authority)
     throw invalid("host and :authority differ");
@@ -134,7 +138,14 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
   return { arrival, hasBody, isLoop: found.cdnLoop !== undefined && isLoop(found.cdnLoop, head.replica) };
 }
 
+/** Names of one meaning become one: policies, routes and upstreams compare text (RFC 9110 4.2.3, RFC 1034 3.1). */
+function normalizeHost(text: string): string {
+  const lower = text.toLowerCase();
+  return lower.endsWith(".") || lower.includes(".:") ? lower.replace(/\.(?=:|$)/, "") : lower;
+}
+
 function isHost(text: string): boolean {
+  if (text.endsWith(".") || text.includes(".:")) return false;
   const [whole, address, port = ""] = HOST.exec(text) ?? [];
   return whole !== undefined && (address === undefined || isIPv6(address)) && Number(port) <= LARGEST_PORT;
 }

@@ -52,6 +52,7 @@ const KNOWN: readonly [string, Role][] = [
   ["x-forwarded-proto", ROLE.forwarding],
   ["x-forwarded-host", ROLE.forwarding],
   ["x-forwarded-port", ROLE.forwarding],
+  ["x-forwarded-client-cert", ROLE.forwarding],
   ["forwarded", ROLE.forwarding],
   ["x-request-id", ROLE.requestId],
   ["cdn-loop", ROLE.cdnLoop],

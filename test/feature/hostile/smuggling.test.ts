@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
+  AuthorizationAction,
+  AuthorizationSchema,
   Phase,
   TransformationChoiceSchema,
   type TransformationSchema,
@@ -19,6 +21,7 @@ import {
   to,
   type Rule,
 } from "../../support/data-plane.ts";
+import { connectHttp2, sendHttp2 } from "../../support/http2.ts";
 import { startStrictUpstream } from "../../support/strict-upstream.ts";
 import { DOT_SEGMENTS, NO_DOT_SEGMENTS } from "./dot-segments.ts";
 import { FRAMING } from "./framing.ts";
@@ -154,4 +157,36 @@ test("a dot segment in a path that a policy wrote is refused like that of a clie
     assert.match(await ask("/go"), /^HTTP\/1\.1 302 [^]*location: http:\/\/a\/a\/\.\.\/b\r\n/);
     assert.match(await ask("/x"), / to \/x$/);
   });
+});
+
+test("a rule about a host holds for every spelling of it, and a route is chosen by it", async (t) => {
+  const upstream = await startStrictUpstream(t);
+  const rules = [{ action: AuthorizationAction.DENY, expressions: ['request.host.startsWith("closed.test")'] }];
+  const unit = { case: "authorization", value: create(AuthorizationSchema, { rules }) } as const;
+  const at = { case: "listener", value: LISTENER } as const;
+  const plane = await startDataPlane([
+    listener(),
+    route("r", [to("b")], ["closed.test", "open.test"]),
+    staticBackend("b", upstream.port),
+    policy("p", { phase: Phase.PRE_ROUTING, targets: [{ target: at }], units: [{ unit }] }),
+  ]);
+  t.after(() => plane.proxy.close());
+  const answerTo = (host: string, line = "GET / HTTP/1.1"): Promise<string> =>
+    rawClient(plane.port, `${line}\r\nHost: ${host}\r\nConnection: close\r\n\r\n`).closed();
+  for (const host of [
+    "closed.test",
+    "CLOSED.TEST",
+    "Closed.Test",
+    "closed.test.",
+    "CLOSED.test.:80",
+    "closed.test:80",
+  ]) {
+    assert.match(await answerTo(host), /^HTTP\/1\.1 403 /, host);
+    assert.match(await answerTo("open.test", `GET http://${host}/ HTTP/1.1`), /^HTTP\/1\.1 403 /, host);
+    assert.match(await answerTo(host.replace(/closed/i, "Open")), /^HTTP\/1\.1 200 /, host);
+    const session = await connectHttp2(plane.url);
+    const { status } = await sendHttp2(session, { ":path": "/", ":authority": host });
+    session.destroy();
+    assert.equal(status, 403, host);
+  }
 });
