@@ -99,6 +99,7 @@ proveForms(
     assert.equal(plain.headers["x-envoy-ratelimited"], undefined);
     const own = await call(url);
     assert.deepEqual([own.status, own.body], [429, "slow down"]);
+    assert.match(String(own.headers["retry-after"]), /^[1-9][0-9]*$/);
     assert.deepEqual(numbers(own), ["3, 3;w=60", undefined, undefined]);
     assert.equal(own.headers["x-envoy-ratelimited"], "true");
     const passed = await call(url, { headers: { "x-quota": "mine" } });

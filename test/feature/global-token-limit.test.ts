@@ -61,6 +61,7 @@ prove(
     const used = await limitedModel(context, `{global: {url: "http://127.0.0.1:${strict.port}", ${tokens}}}`);
     const refused = await used.ask();
     assert.deepEqual([refused.status, refused.headers["x-ratelimit-remaining"]], [429, "0"]);
+    assert.match(String(refused.headers["retry-after"]), /^[1-9][0-9]*$/);
     assert.equal(used.served(), 0);
     const dead = `url: "http://127.0.0.1:${await deadPort()}"`;
     assert.equal((await (await limitedModel(context, `{global: {${dead}, ${tokens}}}`)).ask()).status, 500);

@@ -44,6 +44,8 @@ prove(
     assert.equal(refused.headers["x-ratelimit-remaining"], "0");
     // Two an hour: the next one comes after half an hour.
     assert.match(String(refused.headers["x-ratelimit-reset"]), /^(1800|1799|17[0-9]{2})$/);
+    assert.equal(refused.headers["retry-after"], refused.headers["x-ratelimit-reset"]);
+    assert.equal(first.headers["retry-after"], undefined);
   },
 );
 

@@ -40,6 +40,7 @@ for (const key of ["llma", "llme"] as const)
         assert.equal((await chat(gateway, { stream })).status, 200);
         const refused = await chat(gateway, { stream });
         assert.equal(refused.status, 429);
+        assert.match(String(refused.headers["retry-after"]), /^[1-9][0-9]*$/);
         assert.equal(errorMessageOf(refused), "rate limit exceeded");
         assert.equal(refused.headers["x-ratelimit-remaining"], "0");
         assert.ok(Number(refused.headers["x-ratelimit-reset"]) > 60, "seven an hour are fewer than one a minute");

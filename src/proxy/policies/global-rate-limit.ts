@@ -124,7 +124,7 @@ function refuse(answer: RateLimitResponse, exchange: Exchange): Reply {
   if (tightest !== undefined || answer.responseHeadersToAdd.length > 0) forgetReport(queuedHeaders);
   setHeaders(answer.responseHeadersToAdd, queuedHeaders);
   report(tightest, queuedHeaders);
-  reportRetry(tightest, queuedHeaders);
+  reportRetry(answer, queuedHeaders);
   const error = new ProxyError("rate_limited");
   if (answer.rawBody.length === 0) throw error;
   const body = Buffer.from(answer.rawBody);
@@ -158,7 +158,7 @@ class TokenBudget implements TokenGate {
     this.#charged = [];
     setHeaders(answer.responseHeadersToAdd, this.#exchange.queuedHeaders);
     report(scarcest(answer), this.#exchange.queuedHeaders);
-    reportRetry(scarcest(answer), this.#exchange.queuedHeaders);
+    reportRetry(answer, this.#exchange.queuedHeaders);
     throw new ProxyError("rate_limited");
   }
 

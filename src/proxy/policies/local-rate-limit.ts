@@ -53,11 +53,23 @@ function charge(exchange: Exchange, entries: readonly Entry[], nowMs: () => numb
   const now = nowMs();
   const charged = entries.map((entry) => chargedBy(entry, entry.keyFor(exchange)));
   const requests = charged.filter(({ entry }) => !entry.countsTokens);
-  const empty = requests.find(({ entry, bucket }) => bucket.remaining(entry.size, now) < 1) ?? takeAll(requests);
+  const empty = slowestEmpty(requests, now) ?? takeAll(requests);
   if (empty !== undefined) refuse(exchange, empty, now);
   for (const { entry, key } of charged)
     if (entry.countsTokens) exchange.tokenGates.push(new Gate(exchange, entry, key, nowMs));
   report(exchange, scarcest(charged, now), now);
+}
+
+/** Of the entries with nothing left the one that is refilled last: before that the request would be refused again. */
+function slowestEmpty(requests: readonly Charged[], now: number): Charged | undefined {
+  let slowest: Charged | undefined;
+  let longest = -1;
+  for (const each of requests) {
+    if (each.bucket.remaining(each.entry.size, now) >= 1) continue;
+    const seconds = each.bucket.resetSeconds(each.entry.size, now);
+    if (seconds > longest) [slowest, longest] = [each, seconds];
+  }
+  return slowest;
 }
 
 /** A request that one entry refuses must not use up another. @returns the entry that another thread has just emptied */
@@ -134,6 +146,9 @@ function scarcest(charged: readonly Charged[], now: number): Charged | undefined
 
 function refuse(exchange: Exchange, charged: Charged, now: number): never {
   report(exchange, charged, now);
+  // A refill brings at least one: the bucket never owes anything.
+  const seconds = Math.max(1, charged.bucket.resetSeconds(charged.entry.size, now));
+  exchange.queuedHeaders.set("retry-after", String(seconds));
   throw new ProxyError("rate_limited");
 }
 

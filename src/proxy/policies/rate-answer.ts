@@ -1,8 +1,9 @@
 /** What a rate limit service answered, as headers: its own words first, the plain numbers of its statuses otherwise. */
 import type { HeaderValue } from "../../../generated/proto/envoy/config/core/v3/base_pb.ts";
-import type {
-  RateLimitResponse,
-  RateLimitResponse_DescriptorStatus as Status,
+import {
+  RateLimitResponse_Code as Code,
+  type RateLimitResponse,
+  type RateLimitResponse_DescriptorStatus as Status,
 } from "../../../generated/proto/envoy/service/ratelimit/v3/rls_pb.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import { editableName, headerText } from "./header-options.ts";
@@ -41,10 +42,16 @@ export function report(status: Status | undefined, headers: HeaderList): void {
   headers.set(RESET, String(resetSeconds(status)));
 }
 
-/** When a client may come back, unless the service said so itself. */
-export function reportRetry(status: Status | undefined, headers: HeaderList): void {
-  if (status?.durationUntilReset === undefined || headers.has(RETRY_AFTER)) return;
-  headers.set(RETRY_AFTER, String(resetSeconds(status)));
+/**
+ * When a client may come back, unless the service said so itself: when the last of the limits that refuse it begins anew. A
+ * service that tells no time leaves the shortest one that the field can say.
+ */
+export function reportRetry(answer: RateLimitResponse, headers: HeaderList): void {
+  if (headers.has(RETRY_AFTER)) return;
+  const exceeded = answer.statuses.filter(({ code }) => code === Code.OVER_LIMIT);
+  const least = scarcest(answer);
+  const seconds = (exceeded.length > 0 || least === undefined ? exceeded : [least]).map(resetSeconds);
+  headers.set(RETRY_AFTER, String(Math.max(1, ...seconds)));
 }
 
 export function forgetReport(headers: HeaderList): void {
