@@ -28,12 +28,20 @@ export interface FileState extends CheckedFile {
   readonly kept: readonly CheckedObject[];
 }
 
+/** Each object that a file held is compared with each of them. */
+const MAX_UNIDENTIFIED = 100;
+/** Places where an object is defined once more that are told of; each has to be looked up. */
+const MAX_DUPLICATES = 100;
+
 /** Adds to a file what it held and what its broken documents may stand for. @param before the last state of the file */
 export function keepHidden(file: CheckedFile, before: FileState | undefined): FileState {
   if (before === undefined || file.unidentified.length === 0) return { ...file, kept: [] };
   const present = new Set(file.objects.map(({ id }) => objectKey(id)));
+  // Thousands of documents that stand for something else leave no object certain: then each may be meant.
+  const isAny = file.unidentified.length > MAX_UNIDENTIFIED;
   const kept = [...before.objects, ...before.kept].filter(
-    ({ id }) => !present.has(objectKey(id)) && file.unidentified.some((identity) => hasIdentity(id, identity)),
+    ({ id }) =>
+      !present.has(objectKey(id)) && (isAny || file.unidentified.some((identity) => hasIdentity(id, identity))),
   );
   // A policy without a name is probably the one that is kept: it serves on, and there is nothing to close.
   const keepsPolicy = kept.some(({ id }) => isPolicy(id));
@@ -43,7 +51,7 @@ export function keepHidden(file: CheckedFile, before: FileState | undefined): Fi
 
 export class Assembly {
   readonly #files = new Map<string, FileState>();
-  /** By object, in the order of files and places. */
+  /** By object; in the order of files and places after `take`. */
   readonly #claims = new Map<string, Claim[]>();
   readonly #held = new Map<string, Held>();
   readonly #problems = new Map<string, readonly FileProblem[]>();
@@ -55,7 +63,7 @@ export class Assembly {
   put(path: string, file: FileState | undefined): void {
     const before = this.#files.get(path);
     if (before === file) return;
-    for (const { object } of claimsOf(before)) this.#withdraw(objectKey(object.id), path);
+    for (const key of new Set(claimsOf(before).map(({ object }) => objectKey(object.id)))) this.#withdraw(key, path);
     for (const claim of claimsOf(file)) this.#claim(objectKey(claim.object.id), claim);
     if (file === undefined) this.#files.delete(path);
     else this.#files.set(path, file);
@@ -68,7 +76,7 @@ export class Assembly {
     const deleted: ObjectEvent[] = [];
     const set: { readonly claim: Claim; readonly event: ObjectEvent }[] = [];
     for (const key of this.#moved) {
-      const claims = this.#claims.get(key) ?? [];
+      const claims = this.#claims.get(key)?.sort(byOrder) ?? [];
       this.#noteDuplicates(key, claims);
       const before = this.#held.get(key);
       const [claim, held] = choose(claims, before) ?? [];
@@ -132,8 +140,9 @@ export class Assembly {
   }
 
   #claim(key: string, claim: Claim): void {
-    const claims = [...(this.#claims.get(key) ?? []), claim].sort(byOrder);
-    this.#claims.set(key, claims);
+    const claims = this.#claims.get(key);
+    if (claims === undefined) this.#claims.set(key, [claim]);
+    else claims.push(claim);
     this.#moved.add(key);
   }
 
@@ -150,7 +159,7 @@ export class Assembly {
     else
       this.#duplicates.set(
         key,
-        others.map(({ object }) => duplicateOf(object, first.object)),
+        others.slice(0, MAX_DUPLICATES).map(({ object }) => duplicateOf(object, first.object)),
       );
   }
 }

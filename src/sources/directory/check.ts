@@ -8,7 +8,7 @@ import { type ApplyDefaults, groupKindOf, normalise } from "./normalise.ts";
 import type { Excerpt } from "./excerpt.ts";
 import { describeForeignKind, type ForeignKind } from "./foreign-kind.ts";
 import { type Identity, isMeantAsPolicy, readIdentity } from "./identity.ts";
-import { type Mark, type ParsedObject, parseManifest } from "./parse.ts";
+import { type Mark, type ParsedObject, parseManifestInSteps } from "./parse.ts";
 import type { Place } from "./places.ts";
 import type { SourceFile } from "./read.ts";
 
@@ -60,8 +60,12 @@ export interface CheckedFile {
 /** Nothing is known of it. */
 const ANY: Identity = {};
 
-export function checkFile({ path, text }: SourceFile, checks: Checks): CheckedFile {
-  const parsed = parseManifest(text);
+/** Problems that are told of one file. Looking for the place of each takes longer than finding it. */
+const MAX_PROBLEMS = 1_000;
+
+/** Yields between pieces of work, so that a file of thousands of objects can be left. */
+export function* checkFile({ path, text }: SourceFile, checks: Checks): Generator<undefined, CheckedFile> {
+  const parsed = yield* parseManifestInSteps(text);
   const problems: FileProblem[] = parsed.faults.map((fault) => ({
     ...blank(path),
     reason: "Unreadable",
@@ -72,15 +76,22 @@ export function checkFile({ path, text }: SourceFile, checks: Checks): CheckedFi
   const fragments: CheckedObject[] = [];
   // A document that cannot be read may swallow those that follow it, so it may stand for each of them.
   const unidentified: Identity[] = parsed.faults.length > 0 ? [ANY] : [];
+  let leftOut = 0;
   for (const found of parsed.objects) {
-    const checked = checkObject(path, found, checks);
+    yield;
+    const checked = checkObject(path, found, checks, MAX_PROBLEMS - 1 - problems.length);
     problems.push(...checked.problems);
+    leftOut += checked.leftOut ?? 0;
     if (checked.object !== undefined) objects.push(checked.object);
     if (checked.unidentified === undefined) continue;
     unidentified.push(checked.unidentified);
     fragments.push(...fragmentOf(path, found));
   }
-  for (const fragment of parsed.fragments) fragments.push(...fragmentOf(path, fragment));
+  for (const fragment of parsed.fragments) {
+    yield;
+    fragments.push(...fragmentOf(path, fragment));
+  }
+  if (leftOut > 0) problems.push(moreProblems(path, leftOut));
   return { path, objects, fragments, problems, unidentified };
 }
 
@@ -98,18 +109,26 @@ function fragmentOf(path: string, found: ParsedObject): CheckedObject[] {
   return isFaults(object) ? [] : [describe(path, found, object, "the document cannot be read")];
 }
 
-function checkObject(
-  file: string,
-  found: ParsedObject,
-  checks: Checks,
-): { object?: CheckedObject; problems: FileProblem[]; unidentified?: Identity } {
+interface ObjectCheck {
+  readonly object?: CheckedObject;
+  readonly problems: FileProblem[];
+  /** Problems beyond those that may be told. */
+  readonly leftOut?: number;
+  readonly unidentified?: Identity;
+}
+
+/** @param room how many problems may still be told */
+function checkObject(file: string, found: ParsedObject, checks: Checks, room: number): ObjectCheck {
   const foreign = describeForeignKind(found.value);
-  if (foreign !== undefined) return foreignObject(file, found, foreign, checks);
+  if (foreign !== undefined) {
+    const check = foreignObject(file, found, foreign, checks);
+    return room > 0 ? check : { ...check, problems: [], leftOut: check.problems.length };
+  }
   const object = normalise(found.value, checks.applyDefaults);
   if (isFaults(object)) {
     const title = titleOf(found.value);
     const lost = readIdentity(found.value);
-    const problems = object.map(({ path, message }) => ({
+    const problems = object.slice(0, Math.max(0, room)).map(({ path, message }) => ({
       ...blank(file),
       lost,
       ...found.mark(path, "value"),
@@ -118,11 +137,11 @@ function checkObject(
       path,
       message,
     }));
-    return { problems, unidentified: lost };
+    return { problems, leftOut: object.length - problems.length, unidentified: lost };
   }
   const violations = checks.validate(object);
   const title = titleOf(object);
-  const problems = violations.map((violation) => {
+  const problems = violations.slice(0, Math.max(0, room)).map((violation) => {
     const { path, severity, reason, message, suggestion } = violation;
     const mark = found.mark(path, isUnknownField(violation) ? "name" : "value");
     const lost = severity === "error" ? objectId(object) : undefined;
@@ -144,7 +163,18 @@ function checkObject(
     errors.length === 0
       ? undefined
       : errors.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join("; ");
-  return { object: describe(file, found, object, refusal), problems };
+  return { object: describe(file, found, object, refusal), problems, leftOut: violations.length - problems.length };
+}
+
+function moreProblems(file: string, count: number): FileProblem {
+  const message = `Too many: ${count} more problem${count === 1 ? " is" : "s are"} left out`;
+  // Where errors are among them, those that are told are errors as well or the objects are refused all the same.
+  return {
+    ...blank(file),
+    reason: "FieldValueTooMany",
+    message,
+    suggestion: "mend those that are listed first",
+  };
 }
 
 /** An object that the gateway does not read. One that was meant as another kind may stand for an object that served. */
@@ -153,7 +183,7 @@ function foreignObject(
   found: ParsedObject,
   { severity, path, message, suggestion, isMisspelt }: ForeignKind,
   { reportsForeignKinds = false }: Checks,
-): ReturnType<typeof checkObject> {
+): ObjectCheck {
   const { value } = found;
   const lost = isMisspelt ? readIdentity(value) : undefined;
   const object = normalise(value, (_, normalised) => normalised);

@@ -17,22 +17,28 @@ const WIDTH = 120;
 /** Of a long line, this much before the fault is shown. */
 const BEFORE = 40;
 
+/** Around the fault no more of a line is looked at: a file may be one line of megabytes. */
+const NEAR = 1_024;
+
 /** @param secrets what may not be shown, in any order */
 export function excerptOf(text: string, span: Span, secrets: readonly Span[]): Excerpt {
   // Inside of a secret, the secret as a whole is what is marked: one mask, and nothing told of where in it.
   const { start, end } = secrets.find((secret) => secret.start <= span.start && secret.end >= span.end) ?? span;
-  const lineStart = text.lastIndexOf("\n", start - 1) + 1;
-  const newline = text.indexOf("\n", start);
-  const lineEnd = newline < 0 ? text.length : newline;
-  const prefix = masked(text, { start: lineStart, end: start }, secrets);
-  const marked = masked(text, { start, end: Math.max(start, Math.min(end, lineEnd)) }, secrets);
-  const suffix = masked(text, { start: Math.min(Math.max(start, end), lineEnd), end: lineEnd }, secrets);
+  const from = Math.max(0, start - NEAR);
+  const lineStart = from + text.slice(from, start).lastIndexOf("\n") + 1;
+  const near = text.slice(start, start + NEAR);
+  const newline = near.indexOf("\n");
+  const lineEnd = start + (newline < 0 ? near.length : newline);
+  const hidden = secrets.filter((secret) => secret.start < lineEnd && secret.end > lineStart);
+  const prefix = masked(text, { start: lineStart, end: start }, hidden);
+  const marked = masked(text, { start, end: Math.max(start, Math.min(end, lineEnd)) }, hidden);
+  const suffix = masked(text, { start: Math.min(Math.max(start, end), lineEnd), end: lineEnd }, hidden);
   return cut(plain(prefix), plain(marked), plain(suffix.trimEnd()));
 }
 
-/** Text nobody could take apart shows its line only when nothing in it looks like a place for secrets. */
-export function excerptOfBroken(text: string, span: Span): Excerpt | undefined {
-  return MAY_HOLD_SECRETS.test(text) ? undefined : excerptOf(text, span, []);
+/** Text nobody could take apart shows its lines only when nothing in it looks like a place for secrets. */
+export function mayHoldSecrets(text: string): boolean {
+  return MAY_HOLD_SECRETS.test(text);
 }
 
 const SECRET_NAMES = [

@@ -2,12 +2,13 @@
  * Manifest text → objects with places. YAML 1.1 as kubectl reads it: `on` is true, `010` is eight, and neither dates nor
  * base-sixty numbers exist. A document that cannot be read names its place; the others of the file are still there.
  */
-import { type Document, LineCounter, type Tags, parseAllDocuments } from "yaml";
+import type { Document, LineCounter } from "yaml";
 import { SECRETS } from "../../../generated/secrets.ts";
-import { messageOf } from "../../lib/errors.ts";
-import { type Excerpt, excerptOf, excerptOfBroken } from "./excerpt.ts";
+import { runAtOnce } from "../../lib/slices.ts";
+import { type Composition, type SyntaxFault, composeDocuments, wordsOf } from "./documents.ts";
+import { type Excerpt, excerptOf, mayHoldSecrets } from "./excerpt.ts";
 import { faultOfShape } from "./json-shape.ts";
-import { type Place, keySpan, nodeAt, placeAt, placeOf, spansAt, splitPath, valueSpan } from "./places.ts";
+import { type Place, type Span, keySpan, nodeAt, placeAt, placeOf, spansAt, splitPath, valueSpan } from "./places.ts";
 
 /** A place with its line. */
 export interface Mark extends Place {
@@ -33,49 +34,74 @@ export interface ParsedFile {
   readonly faults: readonly ParseFault[];
 }
 
-/** What YAML 1.1 would read as something else than kubectl does. */
-const FOREIGN_TAGS = new Set([
-  "tag:yaml.org,2002:timestamp",
-  "tag:yaml.org,2002:set",
-  "tag:yaml.org,2002:omap",
-  "tag:yaml.org,2002:pairs",
-]);
 const MAX_ALIASES = 100;
-const MAX_FAULTS = 20;
+/** Objects of one file. */
+const MAX_OBJECTS = 10_000;
+/** Faults of the text that are told of one file. */
+const MAX_FAULTS = 1_000;
 
 export function parseManifest(text: string): ParsedFile {
-  const lines = new LineCounter();
-  const parsed: { objects: ParsedObject[]; fragments: ParsedObject[]; faults: ParseFault[] } = {
-    objects: [],
-    fragments: [],
-    faults: [],
-  };
-  const documents = parseDocuments(text, lines, parsed.faults);
-  const syntax = new Syntax(text, { documents, lines });
-  for (const [at, document] of documents.entries()) {
-    const faults = faultsOf(document, text, lines);
-    parsed.faults.push(...faults);
-    const value = valueOf(document, text, lines);
-    if (value === undefined) continue;
-    if ("message" in value) {
-      if (faults.length === 0) parsed.faults.push(value);
-      continue;
-    }
-    const target = faults.length === 0 ? parsed.objects : parsed.fragments;
-    for (const { object, prefix } of expandList(value.plain)) {
-      target.push({
-        value: object,
-        locate: (path) => syntax.locate(at, [...prefix, ...splitPath(path)]),
-        mark: (path, about) => markOf(syntax.of(at), { object, prefix }, splitPath(path), about),
-      });
-    }
-  }
-  return parsed;
+  return runAtOnce(parseManifestInSteps(text));
 }
 
-interface Parsed {
-  readonly documents: readonly Document.Parsed[];
-  readonly lines: LineCounter;
+/** Yields between pieces of work. */
+export function* parseManifestInSteps(text: string): Generator<undefined, ParsedFile> {
+  const composition = yield* composeDocuments(text);
+  const objects: ParsedObject[] = [];
+  const fragments: ParsedObject[] = [];
+  const faults: ParseFault[] = [];
+  const marker = new FaultMarker(text, composition.lines);
+  const syntax = new Syntax(text, composition);
+  for (const [at, composed] of composition.documents.entries()) {
+    yield;
+    faults.push(...composed.faults.map((fault) => marker.mark(fault)));
+    if (objects.length > MAX_OBJECTS || faults.length > MAX_FAULTS) break;
+    const value = composed.isReadable ? valueOf(composed.document) : undefined;
+    if (value === undefined) continue;
+    if ("message" in value) {
+      if (composed.faults.length === 0) faults.push(marker.mark(value));
+      continue;
+    }
+    const target = composed.faults.length === 0 ? objects : fragments;
+    for (const item of expandList(value.plain)) target.push(placedObject(syntax, at, item));
+  }
+  if (composition.fault !== undefined) faults.push(marker.mark(composition.fault));
+  if (objects.length <= MAX_OBJECTS) return { objects, fragments, faults };
+  // Some of them would be as wrong as all: the file keeps what it said before.
+  const message = `more than ${MAX_OBJECTS} objects in one file: put them into several files`;
+  return { objects: [], fragments: [], faults: [marker.mark({ offset: 0, end: 0, message })] };
+}
+
+function placedObject(syntax: Syntax, at: number, { object, prefix }: Expanded): ParsedObject {
+  // The same for every fault of the object. Offsets only, so that the syntax tree may go.
+  let secrets: readonly Span[] | undefined;
+  return {
+    value: object,
+    locate: (path) => syntax.locate(at, [...prefix, ...splitPath(path)]),
+    mark: (path, about) => {
+      const text = syntax.of(at);
+      secrets ??= secretSpans(text, { object, prefix });
+      return markOf(text, secrets, [...prefix, ...splitPath(path)], about);
+    },
+  };
+}
+
+/** Places of faults in the text. Whether any line may be shown is found out once. */
+class FaultMarker {
+  readonly #text: string;
+  readonly #lines: LineCounter;
+  #isShown: boolean | undefined;
+
+  constructor(text: string, lines: LineCounter) {
+    this.#text = text;
+    this.#lines = lines;
+  }
+
+  mark({ offset, end, message }: SyntaxFault): ParseFault {
+    this.#isShown ??= !mayHoldSecrets(this.#text);
+    const excerpt = this.#isShown ? excerptOf(this.#text, { start: offset, end }, []) : undefined;
+    return { ...placeAt(this.#lines, offset), excerpt, message };
+  }
 }
 
 /**
@@ -84,9 +110,9 @@ interface Parsed {
  */
 class Syntax {
   readonly #text: string;
-  #parsed: WeakRef<Parsed>;
+  #parsed: WeakRef<Composition>;
 
-  constructor(text: string, parsed: Parsed) {
+  constructor(text: string, parsed: Composition) {
     this.#text = text;
     this.#parsed = new WeakRef(parsed);
   }
@@ -94,7 +120,7 @@ class Syntax {
   /** @param at place of the document in the text */
   of(at: number): Text {
     const { documents, lines } = this.#get();
-    const document = documents[at];
+    const document = documents[at]?.document;
     if (document === undefined) throw new RangeError(`the text has no document ${at}`);
     return { document, text: this.#text, lines };
   }
@@ -104,66 +130,19 @@ class Syntax {
     return placeOf(document, path, lines);
   }
 
-  #get(): Parsed {
+  #get(): Composition {
     const kept = this.#parsed.deref();
     if (kept !== undefined) return kept;
-    const lines = new LineCounter();
-    const parsed = { documents: parseDocuments(this.#text, lines, []), lines };
+    const parsed = runAtOnce(composeDocuments(this.#text));
     this.#parsed = new WeakRef(parsed);
     return parsed;
   }
 }
 
-function parseDocuments(text: string, lineCounter: LineCounter, faults: ParseFault[]): Document.Parsed[] {
-  try {
-    return parseAllDocuments(text, {
-      version: "1.1",
-      strict: true,
-      uniqueKeys: true,
-      // Excerpts could carry a secret's value into a log.
-      prettyErrors: false,
-      lineCounter,
-      customTags: kubectlTags,
-    }) as Document.Parsed[];
-  } catch (error) {
-    // The composer recurses: text nested thousands deep ends here and not in the process.
-    faults.push({ line: 1, column: 1, excerpt: undefined, message: wordsOf(error) });
-    return [];
-  }
-}
-
-function kubectlTags(tags: Tags): Tags {
-  return tags.filter((tag) => {
-    if (typeof tag !== "object") return !["timestamp", "set", "omap", "pairs", "intTime", "floatTime"].includes(tag);
-    return !FOREIGN_TAGS.has(tag.tag) && !("format" in tag && tag.format === "TIME");
-  });
-}
-
-/** The first fault of the syntax, since the parser guesses after it, and every repeated key. */
-function faultsOf(document: Document.Parsed, text: string, lines: LineCounter): ParseFault[] {
-  const [first, ...more] = document.errors;
-  if (first === undefined) return [];
-  const kept = [first, ...more.filter(({ code }) => code === "DUPLICATE_KEY")].slice(0, MAX_FAULTS);
-  return kept.map((error) => {
-    const [start, end] = error.pos;
-    const excerpt = excerptOfBroken(text, { start, end });
-    return { ...placeAt(lines, start), excerpt, message: wordsOf(error) };
-  });
-}
-
-function valueOf(
-  document: Document.Parsed,
-  text: string,
-  lines: LineCounter,
-): { plain: Record<string, unknown> } | ParseFault | undefined {
+function valueOf(document: Document.Parsed): { plain: Record<string, unknown> } | SyntaxFault | undefined {
   if (document.contents === null) return undefined;
   const [offset] = document.contents.range;
-  // Only for a fault: an excerpt looks through the whole text, which may hold thousands of documents.
-  const fault = (message: string): ParseFault => ({
-    ...placeAt(lines, offset),
-    excerpt: excerptOfBroken(text, { start: offset, end: offset }),
-    message,
-  });
+  const fault = (message: string): SyntaxFault => ({ offset, end: offset, message });
   try {
     const plain: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
     if (plain === null) return undefined;
@@ -176,12 +155,6 @@ function valueOf(
   } catch (error) {
     return fault(wordsOf(error));
   }
-}
-
-/** A parser that runs out of stack says so in its own error or in the engine's. */
-function wordsOf(error: unknown): string {
-  const message = messageOf(error);
-  return error instanceof RangeError || message.startsWith("Maximum call stack") ? "nested too deeply" : message;
 }
 
 interface Expanded {
@@ -208,17 +181,19 @@ interface Text {
   readonly lines: LineCounter;
 }
 
+function secretSpans({ document }: Text, { object, prefix }: Expanded): Span[] {
+  const root = nodeAt(document, prefix);
+  return secretsOf(object).flatMap((pattern) => [...spansAt(document, root, pattern)]);
+}
+
 function markOf(
   { document, text, lines }: Text,
-  { object, prefix }: Expanded,
-  path: readonly string[],
+  known: readonly Span[],
+  at: readonly string[],
   about: "value" | "name",
 ): Mark {
-  const at = [...prefix, ...path];
-  const root = nodeAt(document, prefix);
-  const secrets = secretsOf(object).flatMap((pattern) => [...spansAt(document, root, pattern)]);
   // Nobody knows what a field is that does not exist: what stands in it may be a secret under a wrong name.
-  if (about === "name") secrets.push(...spansAt(document, nodeAt(document, at), []));
+  const secrets = about === "name" ? [...known, ...spansAt(document, nodeAt(document, at), [])] : known;
   const span = about === "name" ? keySpan(document, at) : valueSpan(document, at);
   return { ...placeAt(lines, span.start), excerpt: excerptOf(text, span, secrets) };
 }

@@ -2,7 +2,7 @@
  * Where a field stands in the text of a document. Paths are those of the API server ("spec.rules[0].name"); a path that
  * is not written down leads to its nearest ancestor.
  */
-import { type Document, type LineCounter, isAlias, isCollection, isMap, isPair, isScalar } from "yaml";
+import { type Document, type LineCounter, type Pair, isAlias, isCollection, isMap, isPair, isScalar } from "yaml";
 
 export interface Place {
   /** Both start at 1. */
@@ -105,14 +105,29 @@ function memberOf(
   path: readonly string[],
   at: number,
 ): { readonly found: Found; readonly taken: number } | undefined {
+  const pairs = pairsOf(items);
   for (let end = path.length; end > at; end--) {
-    const name = path.slice(at, end).join(".");
-    for (const pair of items) {
-      if (!isPair(pair) || !isScalar(pair.key) || String(pair.key.value) !== name) continue;
-      return { found: { node: pair.value ?? pair.key, key: rangeOf(pair.key) }, taken: end - at };
-    }
+    const pair = pairs.get(path.slice(at, end).join("."));
+    if (pair === undefined) continue;
+    return { found: { node: pair.value ?? pair.key, key: rangeOf(pair.key) }, taken: end - at };
   }
   return undefined;
+}
+
+/** By key, made once for each map that is looked into: a map of thousands may have a hundred faults. */
+const pairsOfItems = new WeakMap<readonly unknown[], ReadonlyMap<string, Pair>>();
+
+function pairsOf(items: readonly unknown[]): ReadonlyMap<string, Pair> {
+  const known = pairsOfItems.get(items);
+  if (known !== undefined) return known;
+  const pairs = new Map<string, Pair>();
+  for (const pair of items) {
+    if (!isPair(pair) || !isScalar(pair.key)) continue;
+    const name = String(pair.key.value);
+    if (!pairs.has(name)) pairs.set(name, pair);
+  }
+  pairsOfItems.set(items, pairs);
+  return pairs;
 }
 
 function firstKeyOf(node: unknown): Span | undefined {

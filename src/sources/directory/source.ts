@@ -6,9 +6,10 @@ import { resolve, sep } from "node:path";
 import type { ObjectId } from "../../api/object.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
+import { runInSlices } from "../../lib/slices.ts";
 import type { Source, SourceProblem, SourceSink } from "../source.ts";
 import { Assembly, byPlace, type FileState, keepHidden } from "./assemble.ts";
-import { type CheckedObject, type Checks, checkFile } from "./check.ts";
+import { type CheckedFile, type CheckedObject, type Checks, checkFile } from "./check.ts";
 import { type ReadFault, type Reading, type SourceFile, readPaths } from "./read.ts";
 import { readAgain } from "./read-again.ts";
 import { FolderWatch } from "./watch.ts";
@@ -30,6 +31,8 @@ const MAX_EVENTS_AT_ONCE = 8_192;
 const EMPTY_SETTLE_MS = 150;
 /** Where reading failed altogether, try again: nobody may ever touch the folder again. */
 const RETRY_MS = 1_000;
+/** Readings that may be left in a row because something changed. */
+const MAX_LEFT = 5;
 
 export interface DirectorySource extends Source {
   /** Every object that the files define, refused ones included. */
@@ -69,6 +72,10 @@ class FollowedPaths implements DirectorySource {
   #firstChangeMs: number | undefined;
   #scanning: Promise<void> | undefined;
   #again = false;
+  /** Readings in a row that were left because something had changed meanwhile. */
+  #left = 0;
+  /** Files that were checked by a reading that was left, by path: the next one need not check them again. */
+  readonly #checked: Map<string, { readonly text: string; readonly file: CheckedFile }> = new Map();
 
   constructor(options: DirectorySourceOptions) {
     this.#options = options;
@@ -149,18 +156,29 @@ class FollowedPaths implements DirectorySource {
       touched === undefined || this.#plain === undefined
         ? undefined
         : await readAgain(this.#plain, touched, (path) => this.#known.has(path));
-    if (again === undefined) await this.#takeAll(atOnce);
-    else if (this.#sink !== undefined) this.#take(this.#withoutEmptied(again.files), again.gone);
+    const isTaken =
+      again === undefined
+        ? await this.#takeAll(atOnce)
+        : await this.#take(this.#withoutEmptied(again.files), again.gone, false);
     if (this.#sink === undefined) return;
+    if (!isTaken) {
+      // What was touched before the reading began is as unread as what was touched since.
+      if (this.#touched !== undefined) {
+        if (touched === undefined) this.#touched = undefined;
+        else for (const path of touched) this.#touched.add(path);
+      }
+      return;
+    }
     const events = this.#assembly.take();
     if (events.length > 0 || atOnce) this.#sink.apply(events);
     const faults = this.#faults.map((fault) => this.#problemOf(fault));
     this.#report([...this.#assembly.problemsWithEffects(), ...faults].sort(byPlace), atOnce);
   }
 
-  async #takeAll(atOnce: boolean): Promise<void> {
+  /** @returns false when the reading was left, because something has changed meanwhile */
+  async #takeAll(atOnce: boolean): Promise<boolean> {
     const { files, faults, folders, plain } = await readPaths(this.#options.paths);
-    if (this.#sink === undefined) return;
+    if (this.#sink === undefined) return false;
     // Watching starts after the listing that named the folder, so what a new folder holds is read once more.
     if (this.#watch.follow(folders)) {
       this.#again = true;
@@ -173,7 +191,7 @@ class FollowedPaths implements DirectorySource {
     const gone = [...this.#known.keys()].filter(
       (path) => !present.has(path) && !faults.some((fault) => isAtOrBelow(path, fault.path)),
     );
-    this.#take(atOnce ? files : this.#withoutEmptied(files), gone);
+    return await this.#take(atOnce ? files : this.#withoutEmptied(files), gone, atOnce);
   }
 
   /** A file that just became empty keeps its text for one more round. */
@@ -197,18 +215,41 @@ class FollowedPaths implements DirectorySource {
     this.#schedule(0);
   }
 
-  #take(files: readonly SourceFile[], gone: readonly string[]): void {
+  /**
+   * Checks what changed, leaving the event loop free, and then takes all of it in one step.
+   * @returns false when it was left: nothing was taken then
+   */
+  async #take(files: readonly SourceFile[], gone: readonly string[], atOnce: boolean): Promise<boolean> {
+    const changed = files.filter(({ path, text }) => this.#known.get(path)?.text !== text);
+    for (const file of changed) {
+      const kept = this.#checked.get(file.path);
+      if (kept?.text === file.text) continue;
+      const checked = await runInSlices(checkFile(file, this.#options), () => this.#isStale(atOnce));
+      if (checked === undefined) {
+        this.#left++;
+        return false;
+      }
+      this.#checked.set(file.path, { text: file.text, file: checked });
+    }
+    this.#left = 0;
     for (const path of gone) {
       this.#known.delete(path);
       this.#assembly.put(path, undefined);
     }
-    for (const file of files) {
-      const known = this.#known.get(file.path);
-      if (known?.text === file.text) continue;
-      const state = keepHidden(checkFile(file, this.#options), known?.state);
-      this.#known.set(file.path, { text: file.text, state });
-      this.#assembly.put(file.path, state);
+    for (const { path, text } of changed) {
+      const checked = this.#checked.get(path);
+      if (checked === undefined) continue;
+      const state = keepHidden(checked.file, this.#known.get(path)?.state);
+      this.#known.set(path, { text, state });
+      this.#assembly.put(path, state);
     }
+    this.#checked.clear();
+    return true;
+  }
+
+  /** Whether to begin anew. Not for ever: where something changes all the time, a reading must end as well. */
+  #isStale(atOnce: boolean): boolean {
+    return this.#sink === undefined || (!atOnce && this.#again && this.#left < MAX_LEFT);
   }
 
   #problemOf({ path, message }: ReadFault): SourceProblem {

@@ -3,6 +3,7 @@ import { applyDefaults } from "../../../generated/defaults.ts";
 import { validate } from "../../admission/validate.ts";
 import type { KubeObject, ObjectId } from "../../api/object.ts";
 import { SourceError } from "../../lib/errors.ts";
+import { runAtOnce } from "../../lib/slices.ts";
 import { Assembly, keepHidden } from "./assemble.ts";
 import { type CheckedFile, type CheckedObject, type FileProblem, checkFile } from "./check.ts";
 import { readPaths } from "./read.ts";
@@ -25,7 +26,9 @@ export async function validateFiles(paths: readonly string[]): Promise<Validated
   if (fault !== undefined) throw new SourceError(`${fault.path}: ${fault.message}`);
   if (files.length === 0)
     throw new SourceError(`no manifests in ${paths.join(", ")}: files that end in .yaml, .yml or .json are read`);
-  const checked = files.map((file) => checkFile(file, { validate, applyDefaults, reportsForeignKinds: true }));
+  const checked = files.map((file) =>
+    runAtOnce(checkFile(file, { validate, applyDefaults, reportsForeignKinds: true })),
+  );
   const assembly = new Assembly();
   for (const file of checked) assembly.put(file.path, keepHidden(file, undefined));
   const accepted = assembly.take().flatMap((event) => (event.type === "set" ? [event.object] : []));

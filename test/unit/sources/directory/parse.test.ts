@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Session } from "node:inspector/promises";
 import { test } from "node:test";
 import { normalise } from "../../../../src/sources/directory/normalise.ts";
-import { parseManifest } from "../../../../src/sources/directory/parse.ts";
+import { parseManifest, parseManifestInSteps } from "../../../../src/sources/directory/parse.ts";
 
 function only(text: string): Readonly<Record<string, unknown>> {
   const { objects, faults } = parseManifest(text);
@@ -159,4 +159,46 @@ test("names and namespaces are checked and completed", () => {
     name: "n",
     creationTimestamp: "1970-01-01T00:00:00Z",
   });
+});
+
+const N = 5_000;
+const lines = (line: (at: number) => string): string => Array.from({ length: N }, (_, at) => line(at)).join("\n");
+
+/** Texts that took seconds or for ever, how many faults are told of them, and what the first one says. */
+const COSTLY: Readonly<Record<string, readonly [text: string, count: number, message: RegExp]>> = {
+  "keys that repeat": [lines(() => "k: 1"), 20, /Map keys must be unique/],
+  "keys of a flow map that repeat": [`{${lines((at) => `k${at % 2_500}: 1,`)}}`, 20, /Map keys must be unique/],
+  "keys that are maps of maps": ["? ".repeat(N), 1, /a key must be text|nested too deeply/],
+  "keys that are lists": [lines((at) => `? [${at}]\n: 1`), 20, /a key must be text/],
+  "anchors and aliases": [lines((at) => `a${at}: &a${at} 1\nb${at}: *a${at}`), 1, /more than 2000 anchors and aliases/],
+  "merges of one map": [`x: &x {a: 1}\n${lines((at) => `y${at}: {<<: *x}`)}`, 1, /more than 2000 anchors and aliases/],
+  "lists that are not closed": ["[".repeat(N), 1, /nested too deeply|more than a hundred faults/],
+  "maps that are not closed": ["{a: ".repeat(N), 1, /nested too deeply|more than a hundred faults/],
+  "lines of a quoted text without indentation": [`a: '${"x\n".repeat(N)}'`, 1, /more than a hundred faults/],
+  "anchors of one value": [`a: ${"&x ".repeat(N)}1`, 1, /more than a hundred faults/],
+  "commas alone": [`[${",".repeat(N)}]`, 1, /more than a hundred faults/],
+  "broken lines": [lines(() => "- : : ["), 1, /more than a hundred faults|nested too deeply/],
+  "broken documents": [lines(() => "a: b: c\n---"), 101, /Nested mappings|more than/],
+  "more documents than a file may have": ["a: 1\n---\n".repeat(10_001), 1, /more than 10000 documents/],
+  "more objects than a file may have": [
+    JSON.stringify({ apiVersion: "v1", kind: "List", items: Array.from({ length: 10_001 }, () => 1) }),
+    1,
+    /more than 10000 objects/,
+  ],
+};
+
+for (const [name, [text, count, message]] of Object.entries(COSTLY)) {
+  test(`${name} are faults, and few of them`, () => {
+    const { objects, faults } = parseManifest(text);
+    assert.deepEqual(objects, []);
+    assert.match(faults[0]?.message ?? "", message);
+    assert.ok(faults.length <= count, `${faults.length} faults`);
+  });
+}
+
+test("a file is read in pieces, however many objects it has", () => {
+  const steps = parseManifestInSteps(`${lines((at) => `kind: A\nat: ${at}\n---`)}`);
+  let pieces = 0;
+  for (let step = steps.next(); step.done !== true; step = steps.next()) pieces++;
+  assert.ok(pieces >= 2 * N, `${pieces} pieces`);
 });

@@ -270,3 +270,43 @@ test("locate tells where a field of an object stands", async (t) => {
   });
   assert.equal(source.locate({ ...id, name: "other" }, ""), undefined);
 });
+
+test("of a file with thousands of faults a thousand are told, and its sound objects are taken", async (t) => {
+  const { sink } = await start(t, {
+    "a.yaml": [...Array.from({ length: 1_200 }, (_, at) => route(`r${at}`, ", bad: true")), route("sound")].join(
+      "---\n",
+    ),
+  });
+  assert.deepEqual(sink.take(), ["set HTTPRoute/sound"]);
+  assert.equal(sink.problems.length, 1_000);
+  assert.ok(sink.problems.some(({ message }) => message.startsWith("Too many: 201 more problems are left out")));
+});
+
+test("thousands of copies of one object are told a hundred times", async (t) => {
+  const { sink } = await start(t, { "a.yaml": Array.from({ length: 5_000 }, () => route("one")).join("---\n") });
+  assert.deepEqual(sink.take(), ["set HTTPRoute/one"]);
+  assert.equal(sink.problems.length, 100);
+});
+
+test("a huge file leaves the event loop free, and a change beside it is taken although the reading is not over", async (t) => {
+  const { folder, sink, source, write } = await start(t, { "a.yaml": route("one") });
+  sink.take();
+  // 10 MB: more objects than a file may have, of which nothing is taken.
+  await writeFile(join(folder, "huge.yaml"), `${route("copy")}---\n`.repeat(80_000));
+  let turns = 0;
+  let isOver = false;
+  const turn = (): void => {
+    turns++;
+    if (!isOver) setImmediate(turn);
+  };
+  setImmediate(turn);
+  await sink.until(() => sink.problems.some(({ file }) => file.endsWith("huge.yaml")));
+  isOver = true;
+  assert.ok(turns > 20, `${turns} turns`);
+  assert.match(sink.problems[0]?.message ?? "", /more than 10000 documents/);
+  assert.deepEqual(sink.take(), []);
+  await write("a.yaml", route("one", ", x: 1"));
+  await sink.until(() => sink.events.length > 0);
+  assert.deepEqual(sink.take(), ["set HTTPRoute/one"]);
+  await source.reload();
+});

@@ -1,0 +1,200 @@
+/**
+ * The YAML documents of a text, composed one after the other, within bounds on what a stranger's file may cost. Used by
+ * parse.ts, once for the objects and again where a place is asked for.
+ */
+import {
+  type CST,
+  Composer,
+  type Document,
+  Lexer,
+  LineCounter,
+  Parser,
+  type Tags,
+  isAlias,
+  isCollection,
+  isMap,
+  isPair,
+  isScalar,
+} from "yaml";
+import { messageOf } from "../../lib/errors.ts";
+
+export interface SyntaxFault {
+  readonly offset: number;
+  readonly end: number;
+  readonly message: string;
+}
+
+export interface ComposedDocument {
+  readonly document: Document.Parsed;
+  /** What is wrong with its text; at most MAX_FAULTS. */
+  readonly faults: readonly SyntaxFault[];
+  /** Whether its value can be asked for: not where a key is no text, nor where there are too many anchors. */
+  readonly isReadable: boolean;
+}
+
+export interface Composition {
+  readonly documents: readonly ComposedDocument[];
+  readonly lines: LineCounter;
+  /** Why nothing behind its place was looked at; undefined when the text was read to its end. */
+  readonly fault: SyntaxFault | undefined;
+}
+
+/** What YAML 1.1 would read as something else than kubectl does. */
+const FOREIGN_TAGS = new Set([
+  "tag:yaml.org,2002:timestamp",
+  "tag:yaml.org,2002:set",
+  "tag:yaml.org,2002:omap",
+  "tag:yaml.org,2002:pairs",
+]);
+/** Told of one document. */
+const MAX_FAULTS = 20;
+/** A document with more errors is not a manifest: the library takes time that is quadratic in their number. */
+const MAX_ERRORS = 100;
+/** Of one file. */
+const MAX_DOCUMENTS = 10_000;
+/** Pieces of syntax in one document. A key with its value on a line of its own has six. */
+const MAX_LEXEMES = 1_500_000;
+/** Anchors and aliases of one document. The library looks through all of them for each alias. */
+const MAX_ANCHORS = 2_000;
+const LEXEMES_PER_STEP = 500;
+
+/** Yields between pieces of work, so that it can be interrupted; a document itself is composed in one piece. */
+export function* composeDocuments(text: string): Generator<undefined, Composition> {
+  const lines = new LineCounter();
+  const documents: ComposedDocument[] = [];
+  let offset = 0;
+  const fault = (message: string): Composition => ({ documents, lines, fault: { offset, end: offset, message } });
+  try {
+    const composer = boundedComposer();
+    for (const token of tokensOf(text, lines)) {
+      yield;
+      if (token === undefined) continue;
+      if ("offset" in token) offset = token.offset;
+      for (const document of composer.next(token)) documents.push(composed(document));
+      if (documents.length > MAX_DOCUMENTS) {
+        throw new TooMuch(`more than ${MAX_DOCUMENTS} documents in one file: put them into several files`);
+      }
+    }
+    for (const document of composer.end(false, text.length)) documents.push(composed(document));
+    return { documents, lines, fault: undefined };
+  } catch (error) {
+    // Of what is too much nothing is taken: the file keeps what it said before.
+    if (error instanceof TooMuch) documents.length = 0;
+    // The composer recurses: text nested thousands deep ends here and not in the process.
+    return fault(wordsOf(error));
+  }
+}
+
+/** Yields the documents as trees of tokens, and undefined between pieces of work. @throws TooMuch when one of them is too large */
+function* tokensOf(text: string, lines: LineCounter): Generator<CST.Token | undefined> {
+  const parser = new Parser(lines.addNewLine);
+  lines.addNewLine(0);
+  let lexemes = 0;
+  for (const lexeme of new Lexer().lex(text)) {
+    if (++lexemes % LEXEMES_PER_STEP === 0) yield undefined;
+    if (lexemes > MAX_LEXEMES) throw new TooMuch("the document is too large: put its objects into several files");
+    for (const token of parser.next(lexeme)) {
+      yield token;
+      lexemes = 0;
+    }
+  }
+  yield* parser.end();
+}
+
+class TooMuch extends Error {}
+
+/** A composer that gives up where there is more wrong than anybody reads. */
+function boundedComposer(): Composer {
+  const composer = new Composer({
+    version: "1.1",
+    strict: true,
+    // The library compares each key with all before it; repeatedKeys does the same in linear time.
+    uniqueKeys: false,
+    customTags: kubectlTags,
+  });
+  // oxlint-disable-next-line typescript/dot-notation -- private to the types of the library; there is no other way in
+  const tell = composer["onError"] as (...args: unknown[]) => void;
+  let errors = 0;
+  Object.assign(composer, {
+    onError: (...args: unknown[]) => {
+      if (++errors > MAX_ERRORS) throw new TooMuch("more than a hundred faults: is this a manifest?");
+      tell(...args);
+    },
+  });
+  return composer;
+}
+
+function kubectlTags(tags: Tags): Tags {
+  return tags.filter((tag) => {
+    if (typeof tag !== "object") return !["timestamp", "set", "omap", "pairs", "intTime", "floatTime"].includes(tag);
+    return !FOREIGN_TAGS.has(tag.tag) && !("format" in tag && tag.format === "TIME");
+  });
+}
+
+/** With the first fault of the syntax, since the parser guesses after it, and every key that may not be there. */
+function composed(document: Document.Parsed): ComposedDocument {
+  const [first] = document.errors;
+  const faults: SyntaxFault[] = [];
+  if (first !== undefined) faults.push({ offset: first.pos[0], end: first.pos[1], message: wordsOf(first) });
+  let isReadable = true;
+  for (const fault of treeFaults(document)) {
+    if (!fault.isReadable) isReadable = false;
+    const isGuess = first !== undefined && !fault.isReadable;
+    if (faults.length < MAX_FAULTS && !isGuess) faults.push(fault);
+    if (faults.length >= MAX_FAULTS && !isReadable) break;
+  }
+  return { document, faults, isReadable };
+}
+
+interface TreeFault extends SyntaxFault {
+  readonly isReadable: boolean;
+}
+
+/** Keys that repeat or are no text, and too many anchors. Iterative, since a document may nest as deep as the composer went. */
+function* treeFaults(document: Document.Parsed): Generator<TreeFault> {
+  const open: unknown[] = [document.contents];
+  let anchors = 0;
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (isAlias(node) || ((isScalar(node) || isCollection(node)) && node.anchor !== undefined)) anchors++;
+    if (anchors > MAX_ANCHORS) {
+      yield { ...faultAt(node, `more than ${MAX_ANCHORS} anchors and aliases in one document`), isReadable: false };
+      return;
+    }
+    if (!isCollection(node)) continue;
+    if (isMap(node)) yield* keyFaults(node.items);
+    // The first item is looked at first.
+    for (let at = node.items.length - 1; at >= 0; at--) {
+      const item: unknown = node.items[at];
+      const value = isPair(item) ? item.value : item;
+      if (value !== null && value !== undefined) open.push(value);
+    }
+  }
+}
+
+function* keyFaults(items: readonly unknown[]): Generator<TreeFault> {
+  const seen = new Set<string>();
+  for (const item of items) {
+    if (!isPair(item)) continue;
+    const { key } = item;
+    if (isCollection(key)) {
+      // The library prints it as text, which takes time that is exponential in its depth.
+      yield { ...faultAt(key, "a key must be text, not a list or a map"), isReadable: false };
+      continue;
+    }
+    if (!isScalar(key)) continue;
+    const name = String(key.value);
+    if (seen.has(name)) yield { ...faultAt(key, "Map keys must be unique"), isReadable: true };
+    seen.add(name);
+  }
+}
+
+function faultAt(node: unknown, message: string): SyntaxFault {
+  const range = isAlias(node) || isScalar(node) || isCollection(node) ? node.range : undefined;
+  return { offset: range?.[0] ?? 0, end: range?.[1] ?? 0, message };
+}
+
+/** A parser that runs out of stack says so in its own error or in the engine's. */
+export function wordsOf(error: unknown): string {
+  const message = messageOf(error);
+  return error instanceof RangeError || message.startsWith("Maximum call stack") ? "nested too deeply" : message;
+}
