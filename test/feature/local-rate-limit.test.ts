@@ -8,6 +8,7 @@ import {
   routePolicy,
   startGateway,
   startWeb,
+  staticBackend,
   type TestGateway,
 } from "../support/gateway.ts";
 import { type Answer, call } from "../support/http.ts";
@@ -42,8 +43,8 @@ prove(
     assert.equal(refused.status, 429);
     assert.equal(refused.body, "rate limit exceeded");
     assert.equal(refused.headers["x-ratelimit-remaining"], "0");
-    // Two an hour: the next one comes after half an hour.
-    assert.match(String(refused.headers["x-ratelimit-reset"]), /^(1800|1799|17[0-9]{2})$/);
+    // The bucket is refilled at the end of its hour.
+    assert.match(String(refused.headers["x-ratelimit-reset"]), /^3[56]\d\d$/);
     assert.equal(refused.headers["retry-after"], refused.headers["x-ratelimit-reset"]);
     assert.equal(first.headers["retry-after"], undefined);
   },
@@ -107,6 +108,37 @@ prove(
     const refused = await call(gateway.url(), { headers: free("a") });
     // A whole budget of one in an hour: what is missing of it takes longer than a minute to come back.
     assert.ok(Number(refused.headers["x-ratelimit-reset"]) > 60, String(refused.headers["x-ratelimit-reset"]));
+  },
+);
+
+prove(
+  [],
+  "what was used stays used when the limit changes, and when its policy goes and comes back",
+  async (context) => {
+    const echo = await startEcho(context);
+    const withLimit = (traffic: string): string =>
+      documents(
+        GATEWAY,
+        staticBackend("web", echo.port),
+        route("web", "web"),
+        ...(traffic === "" ? [] : [routePolicy("limit", "web", `  traffic: {${traffic}}`)]),
+      );
+    const local = (rule: string): string => `rateLimit: {local: [${rule}]}`;
+    const gateway = await startGateway(context, withLimit(local("{requests: 10, unit: Hours}")));
+    const remaining = async (): Promise<string> => String((await call(gateway.url())).headers["x-ratelimit-remaining"]);
+    assert.equal(await remaining(), "9");
+    for (const [traffic, expected] of [
+      [local("{requests: 3, unit: Hours}"), "1"],
+      [local("{requests: 1000, unit: Hours}"), "997"],
+      [local("{requests: 1000, unit: Hours, burst: 5}"), "1001"],
+      [local("{requests: 1000, unit: Minutes}"), "995"],
+      [`${local("{requests: 1000, unit: Hours}")}, timeouts: {request: 5s}`, "994"],
+      ["", "undefined"],
+      [local("{requests: 1000, unit: Hours}"), "993"],
+    ] as const) {
+      await gateway.change(withLimit(traffic));
+      assert.equal(await remaining(), expected, traffic);
+    }
   },
 );
 

@@ -2,7 +2,11 @@
  * Limits of one replica: requests are counted here, LLM tokens through the exchange's gates, because only the LLM
  * backend knows the usage. The request that crosses a token budget succeeds; the next one is refused.
  */
-import { LimitKind, type LocalRateLimit } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import {
+  LimitKind,
+  type LocalRateLimit,
+  type LocalRateLimitRule,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange, TokenGate } from "../pipeline/exchange.ts";
@@ -36,7 +40,10 @@ export const localRateLimit: Policy<LocalRateLimit> = {
     const alternatives = branches.length === 0 ? [{ condition: "", rules }] : branches;
     const choose = compileChoice(
       alternatives.map((branch, at) => ({ ...branch, at })),
-      (branch) => branch.rules.map((rule, position) => compileEntry(rule, `${branch.at}/${position}`, deps)),
+      (branch) => {
+        const names = bucketNames(branch.rules);
+        return branch.rules.map((rule, position) => compileEntry(rule, `${branch.at}/${names[position]}`, deps));
+      },
       deps,
       "choose",
     );
@@ -74,9 +81,9 @@ function slowestEmpty(requests: readonly Charged[], now: number): Charged | unde
 
 /** A request that one entry refuses must not use up another. @returns the entry that another thread has just emptied */
 function takeAll(requests: readonly Charged[]): Charged | undefined {
-  const empty = requests.findIndex(({ bucket }) => !bucket.tryTake());
+  const empty = requests.findIndex(({ bucket, entry }) => !bucket.tryTake(entry.size));
   if (empty < 0) return undefined;
-  for (const { bucket, entry } of requests.slice(0, empty)) bucket.giveBack(entry.size);
+  for (const { bucket } of requests.slice(0, empty)) bucket.giveBack();
   return requests[empty];
 }
 
@@ -84,15 +91,30 @@ function chargedBy(entry: Entry, key: string | symbol): Charged {
   return { entry, key, bucket: entry.table.get(key) };
 }
 
+/**
+ * Names under which the buckets of rules outlive a change of the policy: amounts, bursts and units may change, and other
+ * rules may come and go. Of several rules that count the same (requests or tokens, with a key or without) the first one is
+ * known by that alone, and the others by their unit.
+ */
+function bucketNames(rules: readonly LocalRateLimitRule[]): string[] {
+  const taken = new Set<string>();
+  return rules.map(({ kind, key, unitMs }) => {
+    const counted = `${kind}/${key === "" ? "all" : "keyed"}`;
+    let name = counted;
+    for (let at = 0; taken.has(name); at++) name = `${counted}/${unitMs}/${at}`;
+    taken.add(name);
+    return name;
+  });
+}
+
 /** @throws ConfigError for a rule that could never let anything pass */
-function compileEntry(rule: LocalRateLimit["rules"][number], position: string, deps: PolicyDeps): Entry {
+function compileEntry(rule: LocalRateLimitRule, name: string, deps: PolicyDeps): Entry {
   const { limit, burst, unitMs, kind, key } = rule;
   if (limit < 1 || unitMs < 1 || kind === LimitKind.UNSPECIFIED) {
     throw new ConfigError("a local rate limit needs a limit, a unit and a kind");
   }
   const size = { capacity: Math.min(limit + burst, MAX_CAPACITY), refill: limit, unitMs };
-  // The same amounts keep their state over a reconfiguration; requests never become tokens.
-  const state = `${deps.owner}/local-rate-limit/${position}/${kind}/${unitMs}`;
+  const state = `${deps.owner}/local-rate-limit/${name}`;
   const table = deps.keep(state, () => new BucketTable(state, MAX_KEYS, deps.slots));
   const expression = key === "" ? undefined : deps.expression(key, "request");
   return {
@@ -130,7 +152,7 @@ class Gate implements TokenGate {
     const { size } = this.#entry;
     // A refill that is due counts first, so that the usage is charged to the time in which it ended.
     bucket.remaining(size, this.#nowMs());
-    bucket.take(totalTokens, size);
+    bucket.take(totalTokens);
   }
 }
 

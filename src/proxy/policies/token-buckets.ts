@@ -12,61 +12,73 @@ export interface BucketSize {
   readonly unitMs: number;
 }
 
-/** Places in a slot: when the first unit began; the tokens plus one, zero for a new bucket; units that were refilled. */
+/** Places in a slot. Numbers: when the first unit began, and its length; zero for a new bucket. */
 const STARTED_MS = 0;
-const TOKENS = 1;
+const UNIT_MS = 1;
+/** Counts: the tokens that are used, and the units that were refilled. */
+const USED = 1;
 const UNITS = 2;
+const MAX_USED = 2 ** 32 - 1;
 
-/** Of one unit for ever: another unit is another bucket. */
+/**
+ * It holds what was used and not what is left, so that a limit may change in between: what was used stays used, and a
+ * limit that is lowered and raised again leaves what it would have left without. Where the unit changes a new one begins.
+ */
 class TokenBucket {
   readonly #slot: Slot;
-  readonly #tokensAt: number;
+  readonly #usedAt: number;
   readonly #unitsAt: number;
   readonly #startedAt: number;
+  readonly #unitMsAt: number;
 
   constructor(slot: Slot) {
     this.#slot = slot;
-    this.#tokensAt = slot.intsAt + TOKENS;
+    this.#usedAt = slot.intsAt + USED;
     this.#unitsAt = slot.intsAt + UNITS;
     this.#startedAt = slot.doublesAt + STARTED_MS;
+    this.#unitMsAt = slot.doublesAt + UNIT_MS;
   }
 
-  /** What is left now. The capacity may have changed since the last call: what was used stays used. */
+  /** What is left now, after the refills that are due. */
   remaining(size: BucketSize, nowMs: number): number {
     const { ints, doubles } = this.#slot;
-    const { capacity, unitMs } = size;
-    if (Atomics.load(ints, this.#tokensAt) === 0) {
-      doubles[this.#startedAt] = nowMs;
-      Atomics.compareExchange(ints, this.#tokensAt, 0, (capacity + 1) | 0);
-    }
+    const { capacity, refill, unitMs } = size;
+    if (doubles[this.#unitMsAt] !== unitMs) this.#beginUnit(unitMs, nowMs);
     const passed = Math.floor((nowMs - (doubles[this.#startedAt] as number)) / unitMs);
     const before = Atomics.load(ints, this.#unitsAt);
-    // The count of units may have gone round; whoever moves it refills for all.
+    // The count of units may have gone round. One less is a thread that looked at the clock before the others; still less
+    // is the count of a unit that another thread has just replaced.
     const units = (passed - before) | 0;
-    if (units > 0 && Atomics.compareExchange(ints, this.#unitsAt, before, passed | 0) === before)
-      return this.#change(units * size.refill, capacity);
-    const tokens = this.#tokens();
-    return tokens > capacity ? this.#change(0, capacity) : tokens;
+    if (units > 0 || units < -1) {
+      // The thread that moves the count refills for all.
+      const isMoved = Atomics.compareExchange(ints, this.#unitsAt, before, passed | 0) === before;
+      if (isMoved && units > 0) this.#refill(units * refill, capacity);
+    }
+    return Math.max(0, capacity - this.#used());
   }
 
   /** @returns false when another thread took the last one since `remaining` */
-  tryTake(): boolean {
-    const { ints } = this.#slot;
+  tryTake({ capacity }: BucketSize): boolean {
     for (;;) {
-      const tokens = this.#tokens();
-      if (tokens < 1) return false;
-      if (Atomics.compareExchange(ints, this.#tokensAt, (tokens + 1) | 0, tokens | 0) === ((tokens + 1) | 0))
-        return true;
+      const used = this.#used();
+      if (used >= capacity) return false;
+      if (this.#swap(used, used + 1)) return true;
     }
   }
 
-  giveBack({ capacity }: BucketSize): void {
-    this.#change(1, capacity);
+  giveBack(): void {
+    for (;;) {
+      const used = this.#used();
+      if (this.#swap(used, Math.max(0, used - 1))) return;
+    }
   }
 
-  /** Takes as much as there is: never below zero. */
-  take(amount: number, { capacity }: BucketSize): void {
-    this.#change(-amount, capacity);
+  /** Takes more than is left where more was used. */
+  take(amount: number): void {
+    for (;;) {
+      const used = this.#used();
+      if (this.#swap(used, Math.min(MAX_USED, used + amount))) return;
+    }
   }
 
   /** Until the next refill, whole seconds, never more than the unit. */
@@ -79,19 +91,27 @@ class TokenBucket {
     this.#slot.release();
   }
 
-  #tokens(): number {
-    return (Atomics.load(this.#slot.ints, this.#tokensAt) >>> 0) - 1;
+  #beginUnit(unitMs: number, nowMs: number): void {
+    const { ints, doubles } = this.#slot;
+    doubles[this.#startedAt] = nowMs;
+    Atomics.store(ints, this.#unitsAt, 0);
+    doubles[this.#unitMsAt] = unitMs;
   }
 
-  /** @returns what is left then */
-  #change(by: number, capacity: number): number {
-    const { ints } = this.#slot;
+  /** What was used beyond the capacity is forgotten with the unit that it was used in. */
+  #refill(tokens: number, capacity: number): void {
     for (;;) {
-      const tokens = this.#tokens();
-      const next = Math.max(0, Math.min(capacity, tokens + by));
-      const word = (tokens + 1) | 0;
-      if (Atomics.compareExchange(ints, this.#tokensAt, word, (next + 1) | 0) === word) return next;
+      const used = this.#used();
+      if (this.#swap(used, Math.max(0, Math.min(used, capacity) - tokens))) return;
     }
+  }
+
+  #used(): number {
+    return Atomics.load(this.#slot.ints, this.#usedAt) >>> 0;
+  }
+
+  #swap(from: number, to: number): boolean {
+    return Atomics.compareExchange(this.#slot.ints, this.#usedAt, from | 0, to | 0) === (from | 0);
   }
 }
 

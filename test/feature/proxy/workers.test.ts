@@ -112,17 +112,27 @@ test("log lines of all threads come whole", async (t) => {
 test("a local limit is one limit, whatever thread a request reaches", async (t) => {
   const upstream = await startUpstream((_request, response) => response.end("hello"));
   t.after(() => upstream.close());
-  const rules = [{ kind: LimitKind.REQUESTS, limit: 25, burst: 5, unitMs: 3_600_000 }];
-  const limit = policy("limit", {
-    targets: [{ target: { case: "route", value: "httproute/default/r" } }],
-    units: [{ unit: { case: "localRateLimit", value: { rules } } }],
-  });
-  const plane = await startWorkers(t, [listener(), route("r", [to("b")]), staticBackend("b", upstream.port), limit]);
-  const clients = await connections(t, plane.port);
-  const statuses = clients.map((client) => /^HTTP\/1\.1 (\d+)/.exec(client.text())?.[1]);
-  assert.equal(statuses.filter((status) => status === "200").length, 30);
-  assert.equal(statuses.filter((status) => status === "429").length, 10);
+  const limitOf = (limit: number, burst = 0): Resource => {
+    const rules = [{ kind: LimitKind.REQUESTS, limit, burst, unitMs: 3_600_000 }];
+    return policy("limit", {
+      targets: [{ target: { case: "route", value: "httproute/default/r" } }],
+      units: [{ unit: { case: "localRateLimit", value: { rules } } }],
+    });
+  };
+  const passing = async (port: number): Promise<number[]> => {
+    const clients = await connections(t, port);
+    const statuses = clients.map((client) => /^HTTP\/1\.1 (\d+)/.exec(client.text())?.[1]);
+    return ["200", "429"].map((status) => statuses.filter((other) => other === status).length);
+  };
+  const objects = [listener(), route("r", [to("b")]), staticBackend("b", upstream.port), limitOf(25, 5)];
+  const plane = await startWorkers(t, objects);
+  assert.deepEqual(await passing(plane.port), [30, 10]);
   assert.equal(upstream.requests.length, 30);
+  // What was used stays used in all threads, however the limit changes.
+  await plane.set(limitOf(3));
+  assert.deepEqual(await passing(plane.port), [0, 40]);
+  await plane.set(limitOf(35));
+  assert.deepEqual(await passing(plane.port), [5, 35]);
 });
 
 test("a thread that dies loses its own connections alone, and its successor serves what is in force", async (t) => {

@@ -210,13 +210,112 @@ test("a large capacity is counted exactly, one beyond all counting is bounded", 
   assert.deepEqual(bounded, [String(all - 1), String(all - 2), "1"]);
 });
 
-test("a reconfiguration keeps what was used and applies the new size", () => {
-  const { call, reconfigure } = limiter([{ limit: 2, unitMs: 60_000 }]);
-  call();
-  reconfigure([{ limit: 2, unitMs: 60_000 }]);
-  assert.deepEqual([call().passed, call().passed], [true, false]);
-  reconfigure([{ limit: 5, unitMs: 60_000 }]);
-  assert.equal(call().passed, false);
+/** What is left after one more request, or undefined when it was refused. */
+function left({ call }: Pick<ReturnType<typeof limiter>, "call">): number | undefined {
+  const { passed: isPassed, exchange } = call();
+  return isPassed ? Number(exchange.queuedHeaders.get("x-ratelimit-remaining")) : undefined;
+}
+
+const HOUR = 3_600_000;
+
+test("what was used stays used, however often the limit changes", () => {
+  const limit = limiter([{ limit: 10, unitMs: HOUR }]);
+  assert.equal(left(limit), 9);
+  for (const [change, remaining] of [
+    [{ limit: 3 }, 1],
+    [{ limit: 1000 }, 997],
+    [{ limit: 1000, burst: 50 }, 1046],
+    [{ limit: 2 }, undefined],
+    [{ limit: 5 }, 0],
+    [{ limit: 6 }, 0],
+    [{ limit: 6 }, undefined],
+    [{ limit: 100 }, 93],
+  ] as const) {
+    limit.reconfigure([{ unitMs: HOUR, ...change }]);
+    assert.equal(left(limit), remaining, JSON.stringify(change));
+  }
+});
+
+test("a lowered limit is whole again after its unit, and what was used is gone after it", () => {
+  const limit = limiter([{ limit: 10, unitMs: HOUR }]);
+  for (let count = 0; count < 9; count++) left(limit);
+  limit.reconfigure([{ limit: 3, unitMs: HOUR }]);
+  assert.equal(left(limit), undefined);
+  limit.advance(HOUR);
+  assert.equal(left(limit), 2);
+  limit.reconfigure([{ limit: 10, unitMs: HOUR }]);
+  assert.equal(left(limit), 8);
+});
+
+test("a unit that changes begins anew, and what was used stays used in it", () => {
+  const limit = limiter([{ limit: 10, unitMs: HOUR }]);
+  for (let count = 0; count < 8; count++) left(limit);
+  limit.advance(HOUR / 2);
+  limit.reconfigure([{ limit: 10, unitMs: 60_000 }]);
+  assert.equal(left(limit), 1);
+  assert.equal(limit.call().exchange.queuedHeaders.get("x-ratelimit-reset"), "60");
+  assert.equal(left(limit), undefined);
+  limit.advance(60_000);
+  assert.equal(left(limit), 9);
+  limit.reconfigure([{ limit: 10, unitMs: HOUR }]);
+  assert.equal(left(limit), 8);
+  limit.advance(HOUR - 1);
+  assert.equal(left(limit), 7);
+  limit.advance(1);
+  assert.equal(left(limit), 9);
+});
+
+test("rules that come and go leave the others what was used", () => {
+  const user = { limit: 5, unitMs: HOUR, key: "request.path" };
+  const tokens = { limit: 5, unitMs: HOUR, kind: LimitKind.TOKENS };
+  const limit = limiter([
+    { limit: 5, unitMs: HOUR },
+    { limit: 90, unitMs: 60_000 },
+  ]);
+  left(limit);
+  for (const [rules, remaining] of [
+    [[user, { limit: 5, unitMs: HOUR }, tokens], 3],
+    [[tokens, { limit: 5, unitMs: HOUR, burst: 1 }], 3],
+    [[{ limit: 5, unitMs: HOUR }, { limit: 90, unitMs: 60_000 }, user], 1],
+  ] as const) {
+    limit.reconfigure([...rules]);
+    assert.equal(left(limit), remaining);
+  }
+  limit.reconfigure([
+    { limit: 9000, unitMs: HOUR },
+    { limit: 90, unitMs: 60_000 },
+  ]);
+  assert.equal(left(limit), 87, "the second rule that counts requests kept its own");
+});
+
+test("tokens that were used stay used, those beyond the limit too", () => {
+  const tokens = (limit: number) => [{ limit, unitMs: HOUR, kind: LimitKind.TOKENS }];
+  const limit = limiter(tokens(10));
+  limit.call().exchange.tokenGates[0]?.settle(25);
+  limit.reconfigure(tokens(3));
+  assert.deepEqual(rateHeaders(limit.call().exchange).slice(0, 2), ["3", "0"]);
+  limit.reconfigure(tokens(1000));
+  assert.deepEqual(rateHeaders(limit.call().exchange).slice(0, 2), ["1000", "975"]);
+});
+
+test("threads that hear of a change one after the other count together all the time", () => {
+  const buffer = allocateSlots(64, 2);
+  const now = 0;
+  const threads = [0, 1].map((thread) => {
+    const deps = makeDeps({ nowMs: () => now, slots: new SharedSlots(buffer, thread) });
+    return (limit: number, unitMs: number) => {
+      const rules = [{ kind: LimitKind.REQUESTS, limit, unitMs }];
+      const middleware = localRateLimit.compile(create(LocalRateLimitSchema, { rules }), deps);
+      return (): boolean => passed(() => middleware(makeExchange(), () => makeReply()));
+    };
+  });
+  const [one, other] = threads.map((compile) => compile(10, HOUR));
+  assert.ok(one && other);
+  assert.deepEqual([one(), other(), one(), other()], [true, true, true, true]);
+  const changed = threads[0]?.(5, HOUR);
+  assert.deepEqual([changed?.(), changed?.(), other(), other()], [true, false, true, true]);
+  const [later, lastly] = threads.map((compile) => compile(8, 60_000));
+  assert.deepEqual([later?.(), lastly?.(), later?.()], [true, false, false]);
 });
 
 test("the request that crosses a token budget succeeds and the next is refused until the unit is over", () => {
