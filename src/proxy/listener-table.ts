@@ -138,10 +138,11 @@ export class ListenerTable {
   }
 
   #stage(message: Listener, router: ListenerRouter<BoundRule>): Stage {
-    const { middlewares, captureBytes } = compose(this.#policies, this.levels(message), true);
+    const { middlewares, captureBytes, origins } = compose(this.#policies, this.levels(message), true);
     return {
       chain: middlewares,
       captureBytes,
+      origins,
       end: (exchange, run) => {
         const found = findRoute(router, exchange);
         if (found === undefined) throw new ProxyError("route_not_found");

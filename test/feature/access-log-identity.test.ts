@@ -6,13 +6,16 @@ import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
 import { startEcho } from "../support/echo.ts";
 import {
   documents,
+  GATEWAY as PLAIN,
   gatewayOf,
   gatewayPolicy,
   pemObject,
   route,
+  routePolicy,
   startGateway,
   staticBackend,
 } from "../support/gateway.ts";
+import { call } from "../support/http.ts";
 import { keepLines } from "../support/log-lines.ts";
 import { contextOf } from "../support/prove.ts";
 import { createSelfSigned, validNow } from "../support/tls-upstream.ts";
@@ -75,4 +78,32 @@ test("a line names the client by its certificate and its token, and nobody by a 
     names.map((name) => unknown[name]),
     [undefined, undefined, "a.test"],
   );
+});
+
+test("a token of an issuer that nobody configured says so in the line", async (t) => {
+  const issuer = await createIssuer("https://known.test");
+  const jwks = `{inline: '${keySet(issuer.jwk)}'}`;
+  const context = contextOf(t);
+  const lines = keepLines(context);
+  const policy = routePolicy(
+    "jwt",
+    "web",
+    `  traffic: {jwtAuthentication: {providers: [{issuer: "https://known.test", jwks: ${jwks}}]}}`,
+  );
+  const objects = documents(PLAIN, staticBackend("web", 1), route("web", "web"), policy);
+  const gateway = await startGateway(context, objects, { telemetry: { accessLog: lines.accessLog } });
+  const lineOf = async (token: string): Promise<Record<string, unknown>> => {
+    const { status } = await call(gateway.url(), { headers: { authorization: `Bearer ${token}` } });
+    assert.equal(status, 401);
+    const fields = await lines.nextFields();
+    assert.ok(!JSON.stringify(fields).includes(token.split(".")[2] ?? token));
+    assert.equal(fields["reason"], "JwtAuth");
+    return fields;
+  };
+  const strange = /no provider has the issuer "https:\/\/other\.test".*default\/jwt spec\.traffic\.jwtAuthentication/;
+  assert.match(String((await lineOf(await issuer.token({ iss: "https://other.test" })))["error"]), strange);
+  const other = await createIssuer("https://other.test", { kid: "unheard-of" });
+  assert.match(String((await lineOf(await other.token()))["error"]), strange);
+  const turned = await issuer.token({}, { kid: "turned" });
+  assert.match(String((await lineOf(turned))["error"]), /the issuer "https:\/\/known\.test" has no key named "turned"/);
 });

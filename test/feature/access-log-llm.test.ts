@@ -93,6 +93,7 @@ test("a line about an LLM has the settings of the request, its models and its to
     "gen_ai.request.seed": 7,
   });
   assert.equal(fields["protocol"], "llm");
+  assert.match(String(fields["endpoint"]), /^127\.0\.0\.1:\d+$/);
   await ask({ stream: true });
   const streamed = await nextFields();
   assert.ok(Number(streamed["gwp.ai.time_to_first_token"]) > 0);

@@ -56,7 +56,8 @@ for (const workers of ["1", "2"]) {
       assert.match(process.output(), /\tinfo\trequest .* http\.path=\/afterwards /);
     });
     for (const line of process.output().trimEnd().split("\n"))
-      if (line.includes("\trequest ")) assert.match(line, /^20\S+Z\tinfo\trequest gateway=\S+ .* duration=\d+ms$/);
+      if (line.includes("\trequest "))
+        assert.match(line, /^20\S+Z\tinfo\trequest request\.id=\S+ gateway=\S+ .* duration=\d+ms$/);
   });
 
   test(`a reader that goes away costs lines and not the process (${workers} workers)`, async (t) => {

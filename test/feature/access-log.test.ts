@@ -3,7 +3,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rawClient } from "../support/data-plane.ts";
 import { startEcho } from "../support/echo.ts";
-import { documents, GATEWAY, gatewayPolicy, route, startGateway, staticBackend } from "../support/gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  gatewayPolicy,
+  route,
+  routePolicy,
+  startGateway,
+  staticBackend,
+} from "../support/gateway.ts";
 import type { TestGateway } from "../support/gateway.ts";
 import { call } from "../support/http.ts";
 import { keepLines, type KeptLines } from "../support/log-lines.ts";
@@ -35,7 +43,7 @@ async function logged(
 
 test("without a policy a line has the legacy fields, and nothing of the query", async (t) => {
   const { url, port, nextFields } = await logged(contextOf(t), "");
-  await call(`${url}/path?key=secret`, { headers: { host: "a.test" } });
+  const { headers } = await call(`${url}/path?key=secret`, { headers: { host: "a.test" } });
   const { time, duration, "src.addr": source, ...fields } = await nextFields();
   assert.match(String(time), /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
   assert.match(String(duration), /^\d+ms$/);
@@ -43,6 +51,7 @@ test("without a policy a line has the legacy fields, and nothing of the query", 
   assert.deepEqual(fields, {
     level: "info",
     scope: "request",
+    "request.id": headers["x-request-id"],
     gateway: "default/gw",
     listener: "http",
     route_rule: "rule",
@@ -59,7 +68,8 @@ test("without a policy a line has the legacy fields, and nothing of the query", 
 
 prove(`${FIELD}.preset`, "the preset Otel gives the same values under the names of OpenTelemetry", async (context) => {
   const { url, port, nextFields } = await logged(context, "{preset: Otel}");
-  await call(`${url}/path?a=1&api_key=abc&b`, { headers: { host: "a.test" } });
+  const sent = { host: "a.test", "x-request-id": "of-the-client" };
+  await call(`${url}/path?a=1&api_key=abc&b`, { headers: sent });
   const { time, "client.port": clientPort, "gwp.duration_ms": duration, ...fields } = await nextFields();
   assert.match(String(time), /^20/);
   assert.equal(typeof duration, "number");
@@ -67,6 +77,7 @@ prove(`${FIELD}.preset`, "the preset Otel gives the same values under the names 
   assert.deepEqual(fields, {
     level: "info",
     scope: "request",
+    "gwp.request.id": "of-the-client",
     "gwp.gateway": "default/gw",
     "gwp.listener": "http",
     "gwp.route.rule": "rule",
@@ -215,7 +226,8 @@ test("a line of text has its pairs apart, whatever a client puts into them", asy
   );
   await call(`${url}/path`, { headers: { host: "a.test", "x-json": ascii } });
   const line = await next();
-  const head = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)\tinfo\trequest gateway=default\/gw listener=http /;
+  const head =
+    /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)\tinfo\trequest request\.id=\S+ gateway=default\/gw listener=http /;
   assert.match(line, head);
   assert.match(
     line,
@@ -306,10 +318,73 @@ stringData: {alice: '{"key": "k-12345", "metadata": {"team": "red"}}'}
   assert.equal(fields["url.query"], "ticket=REDACTED&a=1");
 });
 
-test("where everything is logged, lines say which connection and request they are of", async (t) => {
+test("a line has the id of its answer, whoever made it", async (t) => {
+  const own = await startUpstream((_request, response) => response.setHeader("x-request-id", "of-the-backend").end());
+  t.after(() => own.close());
+  const removes = routePolicy("r", "bare", "  traffic: {headerModifiers: {response: {remove: [x-request-id]}}}");
+  const more = [staticBackend("own", own.port), route("own", "own", "/own"), route("bare", "own", "/bare"), removes];
+  const { gateway, url, nextFields } = await logged(contextOf(t), "", { more });
+  const ids = async (path: string, headers: Record<string, string>): Promise<unknown[]> => {
+    const answer = await call(url + path, { headers });
+    return [answer.headers["x-request-id"], (await nextFields())["request.id"]];
+  };
+  const named = { "x-request-id": "abc-123" };
+  for (const path of ["/", "/bare", "/refused/%2e%2e/x", "/nowhere"])
+    assert.deepEqual(await ids(path, named), ["abc-123", "abc-123"], path);
+  assert.deepEqual(await ids("/own", named), ["of-the-backend", "of-the-backend"]);
+  assert.deepEqual(await ids("/", { ...named, host: "no host" }), ["abc-123", "abc-123"]);
+  for (const path of ["/", "/%2e%2e/x"]) {
+    const [answered, line] = await ids(path, { "x-request-id": "no id" });
+    assert.match(String(answered), /^[0-9a-f-]{36}$/);
+    assert.equal(line, answered);
+  }
+  await gateway.change(GATEWAY);
+  assert.deepEqual(await ids("/", named), ["abc-123", "abc-123"], "no route");
+});
+
+test("a request that a policy has ended names the policy and its field", async (t) => {
+  const secret = `
+apiVersion: v1
+kind: Secret
+metadata: {name: keys}
+stringData: {alice: k-12345}
+`;
+  const policies: Readonly<Record<string, readonly [traffic: string, field: string]>> = {
+    deny: ["authorization: {action: Deny, policy: {matchExpressions: ['true']}}", " spec.traffic.authorization"],
+    keys: ["apiKeyAuthentication: {secretRef: {name: keys}}", " spec.traffic.apiKeyAuthentication"],
+    basic: ["basicAuthentication: {users: ['a:$apr1$x$y']}", " spec.traffic.basicAuthentication"],
+    limit: ["rateLimit: {local: [{requests: 1, unit: Hours}]}", " spec.traffic.rateLimit.local"],
+    long: ["buffer: {request: {maxBytes: 1}}", " spec.traffic.buffer"],
+    csrf: ["csrf: {}", " spec.traffic.csrf"],
+    asked: ["extAuth: {url: 'http://127.0.0.1:1', grpc: {}}", " spec.traffic.extAuth"],
+    broken: ["jwtAuthentication: {providers: [{issuer: i, jwks: {inline: '{'}}]}", ""],
+  };
+  const more = Object.entries(policies).flatMap(([name, [traffic]]) => [
+    route(name, "web", `/${name}`),
+    routePolicy(`p-${name}`, name, `  traffic: {${traffic}}`),
+  ]);
+  const { url, nextFields } = await logged(contextOf(t), "", { more: [secret, ...more] });
+  const sent = {
+    headers: { origin: "http://elsewhere", authorization: "Bearer k-wrong" },
+    method: "POST",
+    body: "long",
+  };
+  for (const [name, [, field]] of Object.entries(policies)) {
+    if (name === "limit") {
+      await call(`${url}/${name}`, sent);
+      await nextFields();
+    }
+    const answer = await call(`${url}/${name}`, sent);
+    const { error } = await nextFields();
+    assert.ok(answer.status >= 400, `${name} ${answer.status}`);
+    assert.ok(String(error).endsWith(`(GwPolicy default/p-${name}${field})`), `${name}: ${String(error)}`);
+    assert.doesNotMatch(String(error), /k-wrong|k-12345/);
+    assert.doesNotMatch(answer.body, /default\//, "clients learn nothing of it");
+  }
+});
+
+test("where everything is logged, lines say which connection they are of", async (t) => {
   const { url, nextFields } = await logged(contextOf(t), "", { level: "debug" });
-  for (let asked = 0; asked < 2; asked++) await call(url);
-  const [first, second] = [await nextFields(), await nextFields()];
-  assert.ok(Number(first["connection.id"]) >= 1);
-  assert.equal(Number(second["request.id"]), Number(first["request.id"]) + 1);
+  await call(url);
+  assert.ok(Number((await nextFields())["connection.id"]) >= 1);
 });

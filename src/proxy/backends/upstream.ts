@@ -19,6 +19,12 @@ export interface UpstreamTarget extends Connection {
   readonly owner?: string | undefined;
 }
 
+/** "host:port" as logs name it, or the path of a socket. */
+export function nameOfTarget({ host, port, unixPath }: Pick<UpstreamTarget, "host" | "port" | "unixPath">): string {
+  if (unixPath !== "") return unixPath;
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
 /** `negotiated`: what the TLS handshake says, HTTP/1.1 on plain text. `http2_if_spoken`: on plain text, else HTTP/1.1. */
 export type UpstreamVersion = "http1" | "http2" | "http2_if_spoken" | "negotiated";
 

@@ -298,7 +298,7 @@ export function refusedArrival({ method, version, fields }: RequestHead, source:
     headers: new HeaderList(contentTypeOf(fields)),
     body: null,
     contentLength: undefined,
-    requestId: randomUUID(),
+    requestId: requestIdOf(fields) ?? randomUUID(),
     upgrade: undefined,
     connect: false,
     takenForProxy: false,
@@ -314,4 +314,13 @@ function contentTypeOf(fields: readonly string[]): string[] {
   for (let at = 0; at < fields.length; at += 2)
     if (fields[at]?.toLowerCase() === "content-type") return ["content-type", fields[at + 1] as string];
   return [];
+}
+
+/** What the client calls its request, so that it finds the line of the log although its head was refused. */
+function requestIdOf(fields: readonly string[]): string | undefined {
+  for (let at = 0; at < fields.length; at += 2) {
+    const value = fields[at + 1] as string;
+    if (fields[at]?.toLowerCase() === "x-request-id" && REQUEST_ID.test(value)) return value;
+  }
+  return undefined;
 }

@@ -8,7 +8,7 @@ import { Attempt } from "../backends/attempt.ts";
 import { beginCallSpan, type CallHead } from "../backends/call-span.ts";
 import type { BackendDeps, BackendHandler } from "../backends/handler.ts";
 import type { Outgoing } from "../backends/transformation.ts";
-import type { Upstream, UpstreamRequest } from "../backends/upstream.ts";
+import { nameOfTarget, type Upstream, type UpstreamRequest } from "../backends/upstream.ts";
 import { fixedVersion } from "../backends/version.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
@@ -115,6 +115,7 @@ async function send(call: Call, exchange: Exchange, upstream: Upstream): Promise
   const { endpoint, out, body, context } = call;
   const { path, headers } = endpoint.address(exchange, out);
   const { target, record } = endpoint.spot();
+  exchange.endpoint = nameOfTarget(target);
   const { limits } = endpoint;
   const attempt = new Attempt(exchange, endpoint.record, endpoint.rule, false);
   if (record !== undefined) attempt.alsoTell(record);

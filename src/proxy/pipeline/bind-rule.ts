@@ -38,7 +38,7 @@ export function bindRule(rule: CompiledRule, place: RulePlace): BoundRule {
     // Asked for each error and not kept: a backend that changes its kind is swapped inside its slot.
     servesModels: () => slots.some(({ backendKey, info }) => info.type === "ai" && keys.has(backendKey)),
     info,
-    stage: { chain: chain.middlewares, end, captureBytes: chain.captureBytes },
+    stage: { chain: chain.middlewares, end, captureBytes: chain.captureBytes, origins: chain.origins },
     backendTimeoutMs: positive(message.backendRequestTimeoutMs),
     slots,
   };
@@ -101,9 +101,9 @@ function backendStage(key: string, invalidReason: string, { filters, mirrors, pl
     if (mirrors.length > 0) startMirrors(mirrors, exchange);
     return callBackend(exchange, slot);
   };
-  const { middlewares } = compose(place.policies, [], false, inlineOf(filters, place));
+  const { middlewares, origins } = compose(place.policies, [], false, inlineOf(filters, place));
   if (middlewares.length === 0) return call;
-  const stage: Stage = { chain: middlewares, end: call, captureBytes: undefined };
+  const stage: Stage = { chain: middlewares, end: call, captureBytes: undefined, origins };
   return (exchange, run) => {
     exchange.backend = slot.info;
     return run.enter(stage);

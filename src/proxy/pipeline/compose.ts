@@ -14,6 +14,7 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { REQUEST_ORDER, type PolicyName } from "../policies/index.ts";
 import type { Middleware } from "../policies/policy.ts";
+import type { Origins } from "./run.ts";
 import {
   knownUnit,
   type CompiledMiddleware,
@@ -38,6 +39,8 @@ export interface Chain {
   readonly middlewares: readonly Middleware[];
   /** As of a Stage. */
   readonly captureBytes: number | undefined;
+  /** As of a Stage, too. */
+  readonly origins: Origins;
 }
 
 type Slot = PolicyName | "request-headers" | "response-headers";
@@ -75,10 +78,11 @@ export function compose(
     const part = partOf(name, selection, policies, inline);
     if (part !== undefined) parts.push(part);
     if (name === "hostRewrite")
-      parts.push(...inline.middlewares.map((middleware) => ({ middleware, readsBody: false })));
+      parts.push(...inline.middlewares.map((middleware) => ({ middleware, readsBody: false, origin: undefined })));
   }
   return {
     middlewares: parts.map(({ middleware }) => middleware),
+    origins: parts.map(({ origin }) => origin),
     captureBytes: parts.some(({ readsBody }) => readsBody) ? captureLimit(selection) : undefined,
   };
 }

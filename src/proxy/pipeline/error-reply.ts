@@ -10,10 +10,14 @@ import { printClientError } from "../llm/client-formats/error-answer.ts";
 import { pathOf } from "./roots.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 
-/** Never throws: what is not a ProxyError is an internal one, and its text stays in the log. */
-export function errorReply(exchange: HttpExchange, thrown: unknown): Reply {
+/**
+ * Never throws: what is not a ProxyError is an internal one, and its text stays in the log.
+ * @param origin the policy and its field that it came from, for the log
+ */
+export function errorReply(exchange: HttpExchange, thrown: unknown, origin?: string): Reply {
   const error = thrown instanceof ProxyError ? thrown : new ProxyError("internal", { cause: thrown });
   exchange.error = error;
+  exchange.errorOrigin = origin;
   if (exchange.connect) return printError(error, false);
   const grpc = isGrpc(exchange.requestHeaders);
   if (grpc || !isOfModels(exchange)) return printError(error, grpc);

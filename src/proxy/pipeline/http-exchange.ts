@@ -96,6 +96,8 @@ export class HttpExchange implements Exchange {
   matchedPath: PathMatch | undefined = undefined;
   /** The last error that the data plane itself answered with. */
   error: ProxyError | undefined = undefined;
+  /** The policy and its field that this error came from; undefined: it came from none. */
+  errorOrigin: string | undefined = undefined;
   /** The answer as it went out, policies and all. */
   reply: Reply | undefined = undefined;
   replyTrailers: readonly string[] | undefined = undefined;

@@ -32,6 +32,8 @@ export interface CompiledUnit {
 export interface CompiledMiddleware {
   readonly middleware: Middleware;
   readonly readsBody: boolean;
+  /** Where it is configured, for the log: "GwPolicy default/p spec.traffic.csrf". */
+  readonly origin: string | undefined;
 }
 
 export interface CompiledPolicy {
@@ -179,7 +181,7 @@ export class PolicySet {
       keep: (key, create) => this.#keep(owner, key, create),
     };
     const middleware = POLICIES[name].policy.compile(message, deps);
-    return { middleware, readsBody };
+    return { middleware, readsBody, origin: originOf(owner, name) };
   }
 
   #keep<T extends Kept>(owner: string, key: string, make: () => T): T {
@@ -225,4 +227,21 @@ export function targetKey({ target, section, port }: PolicyTarget): string {
 export function knownUnit(unit: Unit): KnownUnit {
   if (unit.case === undefined) throw new ConfigError("a unit of the policy is unknown to this version");
   return unit;
+}
+
+/** Fields of `spec.traffic` that are not called as their unit is; a refused policy has none that could be named. */
+const FIELDS: Readonly<Partial<Record<PolicyName, string>>> = {
+  refusal: "",
+  localRateLimit: "rateLimit.local",
+  globalRateLimit: "rateLimit.global",
+  responseBuffer: "buffer.response",
+};
+const POLICY_PREFIX = "policy/";
+
+/** @param owner keys of one policy, or of several that were merged; the key of a route for its own filters */
+function originOf(owner: string, name: PolicyName): string {
+  if (!owner.startsWith(POLICY_PREFIX)) return owner;
+  const policies = owner.split(" ").map((key) => key.slice(POLICY_PREFIX.length));
+  const field = FIELDS[name] ?? name;
+  return `GwPolicy ${policies.join(", ")}${field === "" ? "" : ` spec.traffic.${field}`}`;
 }

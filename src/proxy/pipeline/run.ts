@@ -10,10 +10,15 @@ import type { HttpExchange } from "./http-exchange.ts";
 /** What comes after the last middleware of a stage. */
 export type StageEnd = (exchange: HttpExchange, run: Run) => MaybePromise<Reply>;
 
+/** By the place in the chain: the policy and its field. */
+export type Origins = readonly (string | undefined)[];
+
 /** A compiled piece of the way: middlewares, then what they lead to. */
 export interface Stage {
   readonly chain: readonly Middleware[];
   readonly end: StageEnd;
+  /** Where each middleware is configured, for the log; undefined where that is not a policy. */
+  readonly origins?: Origins | undefined;
   /**
    * Bytes of the request body to hold before the chain runs, because something in it reads the body; 0: as many as the
    * request may hold. undefined: nothing reads it.
@@ -54,32 +59,33 @@ export class Run {
   }
 
   #step(): MaybePromise<Reply> {
-    const { chain, end } = this.#stage;
+    const { chain, end, origins } = this.#stage;
+    const at = this.#at++;
     let reply: MaybePromise<Reply>;
     try {
-      const middleware = chain[this.#at++];
+      const middleware = chain[at];
       reply =
         middleware === undefined
           ? end(this.#exchange, this)
           : middleware(this.#exchange, (this.#next ??= this.#step.bind(this)));
     } catch (error) {
-      return errorReply(this.#exchange, error);
+      return errorReply(this.#exchange, error, origins?.[at]);
     }
-    return reply instanceof Promise ? this.#guard(reply) : reply;
+    return reply instanceof Promise ? this.#guard(reply, origins, at) : reply;
   }
 
   /** A promise that went up unchanged is guarded already. */
-  #guard(reply: Promise<Reply>): Promise<Reply> {
+  #guard(reply: Promise<Reply>, origins?: Origins, at = 0): Promise<Reply> {
     if (reply === this.#guarded) return reply;
-    this.#guarded = this.#settled(reply);
+    this.#guarded = this.#settled(reply, origins, at);
     return this.#guarded;
   }
 
-  async #settled(reply: Promise<Reply>): Promise<Reply> {
+  async #settled(reply: Promise<Reply>, origins: Origins | undefined, at: number): Promise<Reply> {
     try {
       return await reply;
     } catch (error) {
-      return errorReply(this.#exchange, error);
+      return errorReply(this.#exchange, error, origins?.[at]);
     }
   }
 }

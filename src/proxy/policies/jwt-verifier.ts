@@ -90,16 +90,26 @@ function candidatesOf(
   const header = parseSegment(head);
   if (header === undefined || rest.length !== 1) return { code: "jwt_header_malformed", detail: "" };
   const { kid } = header;
-  if (kid === undefined) return { code: "jwt_key_unnamed", detail: "" };
-  if (typeof kid !== "string") return { code: "jwt_header_malformed", detail: "kid is no text" };
   const issuer = parseSegment(body)?.["iss"];
+  const isKnown = providers.some((provider) => provider.issuer === issuer);
+  const stranger = isKnown ? "" : `no provider has the issuer ${quoted(issuer)}`;
+  if (kid === undefined) return { code: "jwt_key_unnamed", detail: stranger };
+  if (typeof kid !== "string") return { code: "jwt_header_malformed", detail: "kid is not a string" };
+  const detail = isKnown ? `the issuer ${quoted(issuer)} has no key named ${quoted(kid)}` : stranger;
   const named = providers.flatMap((provider) =>
     (provider.keys.get(kid) ?? []).map((trusted): Candidate => ({ provider, trusted })),
   );
-  if (named.length === 0) return { code: "jwt_key_unknown", detail: "" };
+  if (named.length === 0) return { code: "jwt_key_unknown", detail };
   const candidates = named.filter(({ provider }) => provider.issuer === issuer);
-  if (candidates.length === 0) return { code: "jwt_invalid", detail: "the issuer has no key of that name" };
+  if (candidates.length === 0) return { code: "jwt_invalid", detail };
   return { candidates };
+}
+
+const MAX_QUOTED = 128;
+
+/** What a token says of itself, for the log alone. */
+function quoted(claim: unknown): string {
+  return (JSON.stringify(claim) ?? "nothing").slice(0, MAX_QUOTED);
 }
 
 function parseSegment(segment: string | undefined): Readonly<Record<string, unknown>> | undefined {

@@ -29,8 +29,8 @@ export interface Facts {
 }
 
 export interface HttpFacts {
-  /** Counted within the process. */
-  readonly requestId: bigint;
+  /** The `x-request-id` of the answer. */
+  readonly requestId: string;
   readonly method: string;
   /** The authority as received. */
   readonly host: string;

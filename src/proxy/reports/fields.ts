@@ -55,15 +55,12 @@ export const FIELDS: readonly Field[] = [
     ...field("connection.id", "gwp.connection.id", "counted within the process", ({ connectionId }) => connectionId),
     debug: true,
   },
-  {
-    ...field(
-      "request.id",
-      "gwp.request.id",
-      "counted within the process",
-      ofHttp(({ requestId }) => requestId),
-    ),
-    debug: true,
-  },
+  field(
+    "request.id",
+    "gwp.request.id",
+    "the `x-request-id` of the answer, which the client reads and the backend was sent",
+    ofHttp(({ requestId }) => requestId),
+  ),
   field("gateway", "gwp.gateway", "namespace and name", ({ listener }) =>
     listener.gateway === "" ? undefined : `${listener.namespace}/${listener.gateway}`,
   ),

@@ -1,10 +1,9 @@
-/** Numbers of connections and requests, counted once for all threads of a process: they tie lines of a log together. */
+/** Numbers of connections, counted once for all threads of a process: they tie lines of a log together. */
 
 const CONNECTIONS = 0;
-const REQUESTS = 1;
 
 export function allocateIds(): SharedArrayBuffer {
-  return new SharedArrayBuffer(2 * BigInt64Array.BYTES_PER_ELEMENT);
+  return new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT);
 }
 
 export class Ids {
@@ -23,9 +22,5 @@ export class Ids {
     const id = Atomics.add(this.#last, CONNECTIONS, 1n) + 1n;
     this.#connections.set(connection, id);
     return id;
-  }
-
-  nextRequest(): bigint {
-    return Atomics.add(this.#last, REQUESTS, 1n) + 1n;
   }
 }

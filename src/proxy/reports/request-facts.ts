@@ -13,6 +13,8 @@ import type { Ids } from "./ids.ts";
 import { LlmFacts } from "./llm-facts.ts";
 import { traceIdsOf } from "./request-trace.ts";
 
+const REQUEST_ID = "x-request-id";
+
 export class RequestFacts implements Facts, HttpFacts {
   readonly llm: LlmFacts | undefined;
   readonly status: number;
@@ -59,8 +61,10 @@ export class RequestFacts implements Facts, HttpFacts {
     return this.#ids.ofConnection(this.#exchange.source);
   }
 
-  get requestId(): bigint {
-    return this.#ids.nextRequest();
+  get requestId(): string {
+    const { reply, queued, requestId } = this.#exchange;
+    // A backend may have answered with an id of its own, which then stands in the answer.
+    return reply?.headers.get(REQUEST_ID) ?? queued?.get(REQUEST_ID) ?? requestId;
   }
 
   get spiffeId(): string | undefined {
@@ -77,8 +81,9 @@ export class RequestFacts implements Facts, HttpFacts {
   }
 
   get error(): string | undefined {
-    const { error } = this.#exchange;
-    return error === undefined ? undefined : describe(error);
+    const { error, errorOrigin } = this.#exchange;
+    if (error === undefined) return undefined;
+    return errorOrigin === undefined ? describe(error) : `${describe(error)} (${errorOrigin})`;
   }
 
   get reason(): string | undefined {
