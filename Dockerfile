@@ -4,7 +4,8 @@
 FROM node:24-slim AS build
 WORKDIR /src
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci
+COPY tools/node/package.json tools/node/
+RUN npm ci --ignore-scripts
 COPY . .
 RUN npm run build
 

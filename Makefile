@@ -3,13 +3,13 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 TESTS := 'test/unit/**/*.test.ts' 'test/feature/**/*.test.ts' 'test/conformance/**/*.test.ts' 'test/cluster/**/*.test.ts'
 
 .DEFAULT_GOAL := help
-.PHONY: help up install generate baseline verify check test test-slow golden fields fields-check cel-conformance conformance bench testbed image
+.PHONY: help up install build package generate baseline verify check test test-slow golden fields fields-check cel-conformance conformance bench testbed image
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
 
-node_modules/.install: package.json package-lock.json
-	npm install --no-save --no-audit --no-fund
+node_modules/.install: package.json package-lock.json tools/node/package.json
+	npm install --no-save --no-audit --no-fund --ignore-scripts
 	@touch $@
 
 install: node_modules/.install ## Install what the project needs
@@ -28,6 +28,9 @@ generate: install ## Write CRDs, types, validators, rules and reference pages fr
 
 build: install ## Write the published form of the program to dist/
 	node codegen/package.ts
+
+package: build ## Pack the npm package
+	npm pack --ignore-scripts
 
 baseline: install ## Accept that the CRDs no longer take what they took: nothing else removes a field or tightens a bound
 	node codegen/main.ts --baseline

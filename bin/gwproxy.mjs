@@ -12,6 +12,14 @@ if (Number(process.versions.node.split(".")[0]) < REQUIRED_MAJOR) {
 }
 const source = new URL("../src/cli/main.ts", import.meta.url);
 const built = new URL("../dist/src/cli/main.js", import.meta.url);
+if (!existsSync(source) && !existsSync(built)) {
+  // npm packs what is there when it is told to run no scripts, and cannot be told to refuse.
+  process.stderr.write(
+    "gwproxy: this package was packed before it was built, so there is no program in it.\n" +
+      "Build it first: `make package` in a checkout, or `npm pack` without --ignore-scripts.\n",
+  );
+  process.exit(2);
+}
 const { main } = await import((existsSync(source) ? source : built).href);
 const code = await main(process.argv);
 // A command that failed may leave threads, timers and sockets behind, which must not keep the process alive.

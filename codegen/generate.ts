@@ -13,7 +13,7 @@ import { emitMetricLabels } from "./emit/metric-labels.ts";
 import { emitFields, emitPaths } from "./emit/paths.ts";
 import { emitRules } from "./emit/rules.ts";
 import { emitRuntime } from "./emit/runtime.ts";
-import { emitTypes } from "./emit/types.ts";
+import { emitTypes, emitTypesIndex } from "./emit/types.ts";
 import { emitUnions } from "./emit/unions.ts";
 import { emitValidators } from "./emit/validators.ts";
 import { emitWords } from "./emit/words.ts";
@@ -59,7 +59,8 @@ export async function generate(root: string): Promise<Map<string, string>> {
   put("crds", emitCrds(own, source.kinds));
   put("docs/reference", emitBehaviour());
   put("docs/reference", emitExpressions());
-  put("generated/types", await emitTypes(graph, objects, place));
+  const types = emitTypes(graph, objects, place);
+  put("generated/types", new Map([...types, ["index.ts", emitTypesIndex([...types.keys()])]]));
   put("generated/validators", emitValidators(graph, roots));
   put("generated", emitPaths(graph, roots));
   put("generated/editor", emitEditor(graph, source.kinds, roots, versionsOf(source.kinds, upstream)));

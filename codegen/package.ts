@@ -1,9 +1,9 @@
 /**
  * `make build`: the published form in dist/, or in the folder that is named. Everything that a command runs is one
- * bundle, cut into pieces at the dynamic imports, so that a command reads only what it needs. Third parties' licence
- * texts go along.
+ * bundle, cut into pieces at the dynamic imports, so that a command reads only what it needs: the package needs no other
+ * one, so that nothing is installed twice. The types of the API and third parties' licence texts go along.
  */
-import { globSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { globSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -30,8 +30,6 @@ const { metafile } = await build({
   platform: "node",
   target: "node24",
   banner: { js: REQUIRE },
-  // Tools of `gwproxy generate types` alone: large, and npm installs them beside the package.
-  external: ["ajv", "json-schema-to-typescript", "ts-morph"],
   // Node keeps the text of its modules in memory; names stay, for stack traces.
   minifyWhitespace: true,
   sourcemap: "linked",
@@ -41,6 +39,19 @@ const { metafile } = await build({
   logLevel: "warning",
 });
 writeFileSync(join(DIST, "LICENSES.txt"), licences(Object.keys(metafile.inputs)));
+writeTypes(join(DIST, "types"));
+
+/** The generated types hold nothing but types: as declarations they differ in the names of what they import alone. */
+function writeTypes(folder: string): void {
+  const source = join(ROOT, "generated/types");
+  for (const file of globSync("**/*.ts", { cwd: source })) {
+    const target = join(folder, file.replace(/\.ts$/, ".d.ts"));
+    mkdirSync(dirname(target), { recursive: true });
+    writeFileSync(target, readFileSync(join(source, file), "utf8").replaceAll(/(from ".*)\.ts";/g, '$1.js";'));
+  }
+  // For imports that stay in JavaScript, such as `import { type GwPolicy }`.
+  writeFileSync(join(folder, "index.js"), "export {};\n");
+}
 
 /** @param inputs paths of bundled files, from the root of the project */
 function licences(inputs: readonly string[]): string {

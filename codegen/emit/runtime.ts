@@ -1,6 +1,6 @@
 /** Writes runtime.ts: the functions that validators call, as text, so that `gwproxy generate types` can print them along. */
 import { readFileSync } from "node:fs";
-import { ts } from "ts-morph";
+import { transformSync } from "esbuild";
 import { header, literal } from "../print.ts";
 import { RUNTIME_FILES } from "./validators.ts";
 
@@ -17,9 +17,7 @@ export const RUNTIME: Readonly<Record<string, string>> = ${literal(texts)};
 
 /** @throws when the module imports another one: its text alone would then not run */
 function plainText(source: string): string {
-  const { outputText } = ts.transpileModule(source, {
-    compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, removeComments: true },
-  });
+  const { code: outputText } = transformSync(source, { loader: "ts", format: "esm", target: "es2022" });
   if (/^import /m.test(outputText)) throw new Error("a function that validators call may import nothing");
-  return outputText.replaceAll(/^export (?=function)/gm, "").replaceAll(/^export \{\};\n/gm, "");
+  return outputText.replace(/^export \{[^}]*\};\n/m, "").replaceAll("/* @__PURE__ */ ", "");
 }

@@ -1,9 +1,9 @@
 /**
- * Writes the TypeScript types: json-schema-to-typescript runs once over all components, then ts-morph puts the
- * descriptions of each use back, makes everything readonly and splits the result by schema file. libraries.md 3.3.
+ * Writes the TypeScript types: an interface or an alias for each component, read-only, with the descriptions of each use,
+ * split by schema file. Used for our own kinds and by `gwproxy generate types`. Structural schemas hold so little that no
+ * library is needed to print them; ADR 3 says what the two that did it cost.
  */
-import { compile, type JSONSchema } from "json-schema-to-typescript";
-import { Node, Project, type SourceFile } from "ts-morph";
+import { schemaError } from "../errors.ts";
 import { referencesOf, type SchemaGraph } from "../graph.ts";
 import { compare, header } from "../print.ts";
 import { isAnything, isStruct, type Component, type Schema } from "../schema.ts";
@@ -21,16 +21,16 @@ const OBJECT_FIELDS: Readonly<Record<string, Schema>> = {
  * @param head first lines of each file
  * @returns text by path below generated/types
  */
-export async function emitTypes(
+export function emitTypes(
   graph: SchemaGraph,
   roots: ReadonlySet<string>,
   place: (file: string) => string,
   head: string = header("//", "crds/schemas"),
-): Promise<Map<string, string>> {
+): Map<string, string> {
   const components = [...graph.components.values()].map((component) =>
     roots.has(component.name) ? { ...component, schema: asObject(component.schema) } : component,
   );
-  const declarations = declare(await compileAll(components), components);
+  const declarations = new Map(components.map((component) => [component.name, declarationOf(component)]));
   const files = [...new Set(components.map(({ file }) => file))].sort(compare);
   const fileOf = new Map(components.map(({ name, file }) => [name, file]));
   return new Map(
@@ -41,6 +41,12 @@ export async function emitTypes(
       return [`${place(file)}.ts`, `${text.join("\n")}`];
     }),
   );
+}
+
+/** What the published package gives its users: every type, from one module. @param paths of the modules of types */
+export function emitTypesIndex(paths: readonly string[]): string {
+  const lines = paths.toSorted(compare).map((path) => `export type * from "./${path}";\n`);
+  return `${header("//", "crds/schemas")}\n${lines.join("")}`;
 }
 
 export function asObject(schema: Schema): Schema {
@@ -55,107 +61,78 @@ function without(fields: Record<string, Schema>, names: readonly string[]): Reco
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));
 }
 
-/** Two traps of json-schema-to-typescript are stepped around: siblings of `$ref`, and junctors. */
-function plain(schema: Schema, alias: (name: string) => string): JSONSchema {
+function declarationOf({ name, schema, file }: Component): string {
+  const head = comment(schema.description, undefined, "");
+  if (schema["x-gw-null"] === true || isAnything(schema) || schema.type !== "object")
+    return `${head}export type ${name} = ${typeOf(schema, file)};\n`;
+  const { properties = {}, required = [] } = schema;
+  const lines = Object.entries(properties).map(([field, child]) => {
+    const mark = required.includes(field) ? "" : "?";
+    return `${comment(child.description, child, "  ")}  readonly ${memberName(field)}${mark}: ${typeOf(child, file)};\n`;
+  });
+  const other = otherFields(schema);
+  if (other !== undefined)
+    lines.push(`  readonly [name: string]: ${other === true ? "unknown" : typeOf(other, file)};\n`);
+  // An interface without members would take anything.
+  if (lines.length === 0) return `${head}export type ${name} = Readonly<Record<string, never>>;\n`;
+  return `${head}export interface ${name} {\n${lines.join("")}}\n`;
+}
+
+/** What fields without a name of their own hold: anything, values of a schema, or undefined where there are none. */
+function otherFields(schema: Schema): Schema | true | undefined {
+  if (typeof schema.additionalProperties === "object") return schema.additionalProperties;
+  if (isStruct(schema)) return undefined;
+  return schema["x-kubernetes-preserve-unknown-fields"] === true || schema.additionalProperties === true
+    ? true
+    : undefined;
+}
+
+/** The type of a use; a union has brackets around it. */
+function typeOf(schema: Schema, file: string): string {
   if (schema["x-gw-null"] === true) {
     const { "x-gw-null": _, ...rest } = schema;
-    return { anyOf: [plain(rest, alias), { type: "null" }] };
+    return `(${withoutBrackets(typeOf(rest, file))} | null)`;
   }
-  if (schema.$ref !== undefined) return { $ref: `#/definitions/${alias(schema.$ref)}` };
-  if (schema["x-kubernetes-int-or-string"] === true) return { type: ["integer", "string"] };
-  if (isAnything(schema)) return {};
-  const copy: JSONSchema = {};
-  // The vocabulary admits no other type names than those of JSON Schema.
-  if (schema.type !== undefined) copy.type = schema.type as JSONSchema["type"] & string;
-  if (schema.enum !== undefined) copy.enum = [...schema.enum] as NonNullable<JSONSchema["enum"]>;
-  if (schema.items !== undefined) copy.items = plain(schema.items, alias);
-  if (typeof schema.additionalProperties === "object")
-    copy.additionalProperties = plain(schema.additionalProperties, alias);
-  else if (isStruct(schema)) copy.additionalProperties = false;
-  else if (schema["x-kubernetes-preserve-unknown-fields"] === true) copy.additionalProperties = true;
-  if (schema.properties !== undefined) {
-    copy.properties = Object.fromEntries(
-      Object.entries(schema.properties).map(([name, child]) => [name, plain(child, alias)]),
-    );
-    copy.required = [...(schema.required ?? [])];
+  if (schema.$ref !== undefined) return schema.$ref;
+  if (schema["x-kubernetes-int-or-string"] === true) return "(number | string)";
+  if (isAnything(schema)) return "unknown";
+  if (schema.enum !== undefined) return unionOf(schema.enum.map((value) => JSON.stringify(value)));
+  switch (schema.type) {
+    case "string":
+    case "boolean":
+      return schema.type;
+    case "integer":
+    case "number":
+      return "number";
+    case "array":
+      return listOf(schema.items === undefined ? "unknown" : typeOf(schema.items, file));
+    case "object":
+      if (isStruct(schema)) throw schemaError(`${file}.yaml`, "a field", "its fields must be a component of their own");
+      return mapOf(otherFields(schema) ?? true, file);
+    default:
+      return "unknown";
   }
-  return copy;
 }
 
-/** json-schema-to-typescript respells some names ("K8sThing"), so it is given plain ones that are put right afterwards. */
-async function compileAll(components: readonly Component[]): Promise<SourceFile> {
-  const numbers = new Map(components.map(({ name }, at) => [name, at]));
-  const alias = (name: string): string => `GwShape${numbers.get(name) ?? ""}`;
-  const root: JSONSchema = {
-    title: "GeneratedRoot",
-    type: "object",
-    additionalProperties: false,
-    definitions: Object.fromEntries(components.map(({ name, schema }) => [alias(name), plain(schema, alias)])),
-  };
-  const text = await compile(root, "GeneratedRoot", {
-    additionalProperties: false,
-    bannerComment: "",
-    declareExternallyReferenced: true,
-    enableConstEnums: false,
-    format: false,
-    ignoreMinAndMaxItems: true,
-    unknownAny: true,
-    unreachableDefinitions: true,
-  });
-  const named = text.replaceAll(/\bGwShape(\d+)\b/g, (_, at: string) => components[Number(at)]?.name ?? "");
-  return new Project({ useInMemoryFileSystem: true }).createSourceFile("types.ts", named);
+function mapOf(values: Schema | true, file: string): string {
+  return `Readonly<Record<string, ${values === true ? "unknown" : withoutBrackets(typeOf(values, file))}>>`;
 }
 
-function declare(source: SourceFile, components: readonly Component[]): Map<string, string> {
-  const result = new Map<string, string>();
-  for (const { name, schema, file } of components) {
-    const alias = source.getTypeAlias(name);
-    const declared = source.getInterface(name);
-    if (alias !== undefined) {
-      alias.getJsDocs().forEach((doc) => doc.remove());
-      const type = readonlyType(alias.getTypeNodeOrThrow().getText());
-      result.set(name, `${comment(schema.description, undefined, "")}export type ${name} = ${type};\n`);
-    } else if (declared !== undefined && declared.getMembers().length === 0) {
-      // An interface without members would take anything.
-      result.set(
-        name,
-        `${comment(schema.description, undefined, "")}export type ${name} = Readonly<Record<string, never>>;\n`,
-      );
-    } else if (declared !== undefined) {
-      const lines: string[] = [];
-      for (const member of declared.getMembers()) {
-        if (Node.isIndexSignatureDeclaration(member)) {
-          lines.push(`  readonly [name: string]: ${readonlyType(member.getReturnTypeNodeOrThrow().getText())};\n`);
-        }
-        if (!Node.isPropertySignature(member)) continue;
-        const field = schema.properties?.[unquoted(member.getName())];
-        const type = readonlyType(member.getTypeNodeOrThrow().getText());
-        const mark = member.hasQuestionToken() ? "?" : "";
-        lines.push(`${comment(field?.description, field, "  ")}  readonly ${member.getName()}${mark}: ${type};\n`);
-      }
-      result.set(name, `${comment(schema.description, undefined, "")}export interface ${name} {\n${lines.join("")}}\n`);
-    } else {
-      throw new Error(`${file}.yaml: ${name}: json-schema-to-typescript made no type of that name`);
-    }
-  }
-  return result;
+function listOf(item: string): string {
+  return `readonly ${item.startsWith("readonly ") ? `(${item})` : item}[]`;
 }
 
-/** The name of a member as a schema has it: one that is no identifier stands in quotes. */
-function unquoted(name: string): string {
-  return name.startsWith('"') ? (JSON.parse(name) as string) : name;
+function unionOf(types: readonly string[]): string {
+  return types.length === 1 ? types.join("") : `(${types.join(" | ")})`;
 }
 
-/** "(A | B)[]" → "readonly (A | B)[]", "{[k: string]: X}" → "Readonly<Record<string, X>>". */
-function readonlyType(text: string): string {
-  if (text.startsWith("(") && text.endsWith(" | null)")) return `(${readonlyType(text.slice(1, -1))})`;
-  if (text.endsWith(" | null")) return `${readonlyType(text.slice(0, -" | null".length))} | null`;
-  const map = /^\{\s*\[k: string\]: ([\s\S]+?);?\s*\}$/.exec(text.trim());
-  if (map?.[1] !== undefined) return `Readonly<Record<string, ${readonlyType(map[1])}>>`;
-  if (!text.endsWith("[]")) return text;
-  const item = text.slice(0, -2);
-  const inner = item.startsWith("(") ? `(${readonlyType(item.slice(1, -1))})` : readonlyType(item);
-  return `readonly ${inner.startsWith("readonly ") ? `(${inner})` : inner}[]`;
+function withoutBrackets(type: string): string {
+  return type.startsWith("(") ? type.slice(1, -1) : type;
+}
+
+/** A name that is no identifier stands in quotes. */
+function memberName(name: string): string {
+  return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
 }
 
 function comment(description: string | undefined, field: Schema | undefined, indent: string): string {

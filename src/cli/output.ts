@@ -22,6 +22,24 @@ export function wantsColour(
   return stream.isTTY === true && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
 }
 
+/** Shows what a long command is at, on stderr: one line that is written over in a terminal, else a line for each step. */
+export interface Progress {
+  show(text: string): void;
+  /** Leaves nothing of the line behind. */
+  clear(): void;
+}
+
+export function createProgress(
+  { err }: Pick<Terminal, "err">,
+  { isTTY }: { readonly isTTY?: boolean | undefined } = process.stderr,
+): Progress {
+  const startOfLine = "\r\u001B[K";
+  return {
+    show: (text) => err(isTTY === true ? `${startOfLine}${text}` : `${text}\n`),
+    clear: () => (isTTY === true ? err(startOfLine) : undefined),
+  };
+}
+
 export type Style = "red" | "yellow" | "blue" | "cyan" | "bold";
 
 const CODES: Readonly<Record<Style, readonly [on: number, off: number]>> = {

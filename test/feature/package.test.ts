@@ -1,7 +1,7 @@
 /** The published form: built, put into an empty folder without node_modules, and used from there. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -20,7 +20,8 @@ let bin = "";
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), "gwproxy-package-"));
   await run(process.execPath, [join(ROOT, "codegen/package.ts"), join(folder, "dist")]);
-  for (const file of ["package.json", "bin"]) cpSync(join(ROOT, file), join(folder, file), { recursive: true });
+  for (const file of ["package.json", "bin", "crds", "generated/editor"])
+    cpSync(join(ROOT, file), join(folder, file), { recursive: true });
   bin = join(folder, "bin/gwproxy.mjs");
 });
 
@@ -51,20 +52,82 @@ test("the package knows its version and carries the licences of what is bundled"
   assert.equal(found.trim(), "1");
 });
 
-test("the package generates types where npm has put the tools beside it, and says so where nobody has", async () => {
-  const args = [bin, "generate", "types", "-f", join(ROOT, "crds/gwproxy.dev_gwbackends.yaml")];
-  await assert.rejects(run(process.execPath, args), { code: 2, stderr: /this build of gwproxy has no generator/ });
-  const tools = join(folder, "node_modules");
-  symlinkSync(join(ROOT, "node_modules"), tools);
-  try {
-    const { stdout } = await run(process.execPath, args, { maxBuffer: 1 << 26 });
-    assert.match(stdout, /export interface GwBackend \{/);
-    assert.match(stdout, /export function isGwBackend\(value\) \{/);
-    assert.match(stdout, /function codePointLength\(/);
-  } finally {
-    rmSync(tools);
-  }
+test("the package generates types by itself", async () => {
+  const args = [bin, "generate", "types", join(ROOT, "crds/gwproxy.dev_gwbackends.yaml")];
+  const { stdout } = await run(process.execPath, args, { maxBuffer: 1 << 26 });
+  assert.match(stdout, /export interface GwBackend \{/);
+  assert.match(stdout, /export function isGwBackend\(value\) \{/);
+  assert.match(stdout, /function codePointLength\(/);
 });
+
+test("what npm packs is below 60 MB installed, needs no other package, and has the command and the types", async () => {
+  const archive = await pack(folder);
+  const user = join(folder, "user");
+  mkdirSync(user);
+  writeFileSync(join(user, "package.json"), JSON.stringify({ name: "user", private: true, type: "module" }));
+  await run("npm", ["install", "--omit=dev", "--offline", "--no-audit", "--no-fund", archive], { cwd: user });
+  assert.deepEqual(
+    readdirSync(join(user, "node_modules")).filter((name) => !name.startsWith(".")),
+    ["gwproxy"],
+  );
+  const { stdout: size } = await run("du", ["-sm", join(user, "node_modules")]);
+  assert.ok(Number.parseInt(size, 10) < 60, size);
+  const { stdout } = await run(process.execPath, [join(user, "node_modules/.bin/gwproxy"), "--version"]);
+  assert.match(stdout, /^gwproxy \d/);
+  const schema = join(user, "node_modules/gwproxy/generated/editor/all.json");
+  assert.equal(typeof JSON.parse(readFileSync(schema, "utf8")), "object");
+  await checkTypes(user);
+});
+
+/** Uses the types as a project of its own does, under both ways of finding modules. */
+async function checkTypes(user: string): Promise<void> {
+  writeFileSync(
+    join(user, "use.ts"),
+    `import type { GwBackend, GwModel, GwParameters, GwPolicy, HTTPRoute } from "gwproxy";
+import { type GwPolicySpec } from "gwproxy";
+const spec: GwPolicySpec = {
+  targetRefs: [{ group: "gateway.networking.k8s.io", kind: "HTTPRoute", name: "r" }],
+  traffic: { timeouts: { request: "10s" } },
+};
+export const policy: GwPolicy = { apiVersion: "gwproxy.dev/v1alpha1", kind: "GwPolicy", metadata: { name: "p" }, spec };
+// @ts-expect-error -- a duration is a text
+export const wrong: GwPolicySpec = { ...spec, traffic: { timeouts: { request: 10 } } };
+export type Others = GwBackend | GwModel | GwParameters | HTTPRoute;
+`,
+  );
+  for (const module of ["nodenext", "preserve"]) {
+    const options = ["--module", module, "--strict", "--target", "es2022", "--types", "", "--verbatimModuleSyntax"];
+    await run(join(ROOT, "node_modules/.bin/tsc"), [...options, "use.ts"], { cwd: user }).catch((error: unknown) =>
+      assert.fail(error instanceof Error && "stdout" in error ? String(error.stdout) : String(error)),
+    );
+    const { stdout } = await run(
+      process.execPath,
+      ["-e", 'import("./use.js").then(({ policy }) => console.log(policy.kind))'],
+      {
+        cwd: user,
+      },
+    );
+    assert.equal(stdout, "GwPolicy\n");
+  }
+}
+
+test("a package that was packed before it was built says so", async () => {
+  const unbuilt = join(folder, "unbuilt");
+  mkdirSync(unbuilt);
+  for (const file of ["package.json", "bin"]) cpSync(join(ROOT, file), join(unbuilt, file), { recursive: true });
+  await assert.rejects(run(process.execPath, [join(unbuilt, "bin/gwproxy.mjs"), "up", "."]), {
+    code: 2,
+    stderr: /packed before it was built.*\nBuild it first: `make package`/,
+  });
+});
+
+/** @returns the archive */
+async function pack(from: string): Promise<string> {
+  const { stdout } = await run("npm", ["pack", "--ignore-scripts", "--json"], { cwd: from });
+  const [packed] = JSON.parse(stdout) as { filename: string }[]; // the documented answer of npm
+  assert.ok(packed);
+  return join(from, packed.filename);
+}
 
 test("the parts of the package for clusters load as well", async (context) => {
   const [port = 0] = await freePorts(1);

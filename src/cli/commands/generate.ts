@@ -1,7 +1,7 @@
 /** `gwproxy generate types`: TypeScript types and validators for any structural CRD. */
 import { type Command, Option } from "commander";
 import type { Terminal } from "../output.ts";
-import { collect } from "./options.ts";
+import { addManifestPaths, manifestPaths } from "./options.ts";
 
 export interface GenerateTypesOptions {
   readonly file: readonly string[];
@@ -13,7 +13,7 @@ export interface GenerateTypesOptions {
 const EXAMPLES = `
 Examples:
   gwproxy generate types -f crds/gwproxy.dev_gwpolicies.yaml -o src/generated
-  gwproxy generate types -f httproutes.yaml -f grpcroutes.yaml -o src/generated
+  gwproxy generate types crds/*.yaml -o src/generated
   gwproxy generate types -f some-crd.yaml --only types > some.ts
   kubectl get crd httproutes.gateway.networking.k8s.io -o yaml | gwproxy generate types -f -
 
@@ -24,18 +24,17 @@ of each fault; 2 when a file could not be read or written.
 
 export function addGenerateCommand(program: Command, terminal: Terminal): void {
   const generate = program.command("generate").description("generate code from CRDs");
-  generate
-    .command("types")
+  addManifestPaths(generate.command("types"))
     .description("TypeScript types and stand-alone validators for the kinds of any structural CRD")
-    .requiredOption("-f, --file <path>", "file with CRDs, or - for stdin; may be repeated", collect)
     .option("-o, --output-dir <dir>", "write files below this folder; default: print them")
     .option("--stdout", "print the files, each behind a line with its name", false)
     .addOption(new Option("--only <what>", "write the one and not the other").choices(["types", "validators"]))
     .addHelpText("after", EXAMPLES)
-    .action(async (options: GenerateTypesOptions, command: Command) => {
+    .action(async (paths: readonly string[], options: GenerateTypesOptions, command: Command) => {
+      const file = manifestPaths(command, paths, options);
       if (options.stdout && options.outputDir !== undefined)
         command.error("error: --stdout prints what --output-dir would write; choose one of them");
       const { runGenerateTypes } = await import("../run/generate-types.ts");
-      await runGenerateTypes(options, terminal);
+      await runGenerateTypes({ ...options, file }, terminal);
     });
 }

@@ -6,7 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { GenerateTypesOptions } from "../../../src/cli/commands/generate.ts";
+import { createProgress } from "../../../src/cli/output.ts";
 import { runGenerateTypes } from "../../../src/cli/run/generate-types.ts";
+import { meshCrds } from "../../support/mesh-crds.ts";
 
 const CRD = join(import.meta.dirname, "../../../crds/gwproxy.dev_gwpolicies.yaml");
 
@@ -49,4 +51,36 @@ test("a CRD that cannot be used is exit code 1, a file that cannot be read 2", a
   await writeFile(path, "kind: Service\n");
   await assert.rejects(run({ file: [path] }), { exitCode: 1, message: /there is no CustomResourceDefinition/ });
   await assert.rejects(run({ file: ["/nonexistent/crd.yaml"] }), { exitCode: 2, message: /cannot read/ });
+});
+
+test("the CRDs of a service mesh take less than 30 s, and each step is said on stderr", async (t) => {
+  const path = join(await folder(t), "mesh.yaml");
+  await writeFile(path, meshCrds(14));
+  const out = await folder(t);
+  const before = process.cpuUsage();
+  let said = "";
+  const terminal = { isColoured: false, out: () => undefined, err: (part: string) => void (said += part) };
+  await runGenerateTypes({ file: [path], outputDir: out, stdout: false, only: undefined }, terminal);
+  const { user, system } = process.cpuUsage(before);
+  // Processor time: other processes do not count.
+  assert.ok((user + system) / 1e6 < 30, `${(user + system) / 1e6} s`);
+  assert.match(said, /^generating MeshKind0 v1 \(1 of 42\)\n/);
+  assert.match(said, /generating MeshKind13 v1alpha3 \(42 of 42\)\n$/);
+  const types = readFileSync(join(out, "mesh.example.dev/meshkind13.v1alpha3.ts"), "utf8");
+  assert.match(types, /export interface MeshKind13 \{/);
+});
+
+test("in a terminal the steps are one line that is written over and gone at the end", () => {
+  let said = "";
+  const progress = createProgress({ err: (part) => void (said += part) }, { isTTY: true });
+  progress.show("generating A v1 (1 of 2)");
+  progress.show("generating B v1 (2 of 2)");
+  progress.clear();
+  assert.equal(said, "\r\u001B[Kgenerating A v1 (1 of 2)\r\u001B[Kgenerating B v1 (2 of 2)\r\u001B[K");
+});
+
+test("CRDs are taken from a folder and by a pattern as well", async () => {
+  const crds = join(import.meta.dirname, "../../../crds/documented");
+  for (const path of [crds, join(crds, "*policies.yaml")])
+    assert.match(await run({ file: [path] }), /export interface GwPolicy \{/);
 });

@@ -88,7 +88,7 @@ function brief(faults: readonly Fault[]): string[] {
 test("a kind of the Gateway API gets types that tsc takes and a validator that needs no package", async (t) => {
   const file = GATEWAY_API_KINDS.find(({ kind }) => kind === "HTTPRoute")?.file ?? "";
   const text = await readFile(join(crdDirectory(), file), "utf8");
-  const output = await generateForeign([{ path: file, text }]);
+  const output = generateForeign([{ path: file, text }]);
   assert.deepEqual(output.notes, []);
   const use = `
 import type { HTTPRoute } from "./gateway.networking.k8s.io/httproute.v1.js";
@@ -128,7 +128,7 @@ test("each of our own CRDs goes through as well, and its types compile", async (
   const inputs = await Promise.all(
     paths.map(async (path) => ({ path, text: await readFile(join(ROOT, path), "utf8") })),
   );
-  const output = await generateForeign(inputs);
+  const output = generateForeign(inputs);
   assert.deepEqual([...output.files.keys()].filter((path) => /\/gw\w+\.v1alpha1\.ts$/.test(path)).length, 2);
   assert.equal(await compile(await written(t, output)), "");
 });
@@ -150,7 +150,7 @@ test("nulls, maps, either-or types, odd names and exclusive bounds mean what the
       v4addresses: { type: "object", properties: { x2y: { type: "boolean" } } },
     },
   };
-  const output = await generateForeign([{ path: "k8s.yaml", text: crd(spec, "K8sThing") }]);
+  const output = generateForeign([{ path: "k8s.yaml", text: crd(spec, "K8sThing") }]);
   const use = `
 import type { K8sThing } from "./example.dev/k8sthing.v1.js";
 const base = { apiVersion: "example.dev/v1", kind: "K8sThing", metadata: { generateName: "t-" } } as const;
@@ -204,7 +204,7 @@ test("what a validator cannot check is left out, and said with its place", async
       c: { type: "string", pattern: "^\\_[\\w]+\\@$" },
     },
   };
-  const output = await generateForeign([{ path: "x.yaml", text: crd(spec) }]);
+  const output = generateForeign([{ path: "x.yaml", text: crd(spec) }]);
   assert.equal(output.notes.length, 2);
   assert.match(output.notes[0] ?? "", /^Thing v1: \.spec\.a: the pattern .* is not checked/);
   assert.match(output.notes[1] ?? "", /^Thing v1: \.spec\.b: the format hexcolor is not checked/);
@@ -225,34 +225,37 @@ test("a schema that is not structural is refused, each fault with its file and p
       e: { type: "array", items: { type: "object", oneOf: [{ properties: { x: { type: "string" } } }] } },
     },
   };
-  await assert.rejects(generateForeign([{ path: "bad.yaml", text: crd(spec) }]), (error: Error) => {
-    assert.deepEqual(
-      error.message.split("\n").map((line) =>
-        line
-          .split(": ")
-          .slice(0, 4)
-          .join(": ")
-          .replace(/:? (has|is|uses|sets) .*/, ""),
-      ),
-      [
-        "bad.yaml: Thing v1: .spec.a",
-        "bad.yaml: Thing v1: .spec.b",
-        "bad.yaml: Thing v1: .spec.c",
-        "bad.yaml: Thing v1: .spec.d",
-        "bad.yaml: Thing v1: .spec.e[].oneOf[0].x",
-      ],
-    );
-    return true;
-  });
+  assert.throws(
+    () => generateForeign([{ path: "bad.yaml", text: crd(spec) }]),
+    (error: Error) => {
+      assert.deepEqual(
+        error.message.split("\n").map((line) =>
+          line
+            .split(": ")
+            .slice(0, 4)
+            .join(": ")
+            .replace(/:? (has|is|uses|sets) .*/, ""),
+        ),
+        [
+          "bad.yaml: Thing v1: .spec.a",
+          "bad.yaml: Thing v1: .spec.b",
+          "bad.yaml: Thing v1: .spec.c",
+          "bad.yaml: Thing v1: .spec.d",
+          "bad.yaml: Thing v1: .spec.e[].oneOf[0].x",
+        ],
+      );
+      return true;
+    },
+  );
 });
 
-test("files without a CRD, of an old version, or that are no YAML are refused with the reason", async () => {
-  const refused = (text: string, message: RegExp): Promise<void> =>
-    assert.rejects(generateForeign([{ path: "f.yaml", text }]), { message });
-  await refused("kind: Service\n", /f\.yaml: there is no CustomResourceDefinition/);
-  await refused(
+test("files without a CRD, of an old version, or that are no YAML are refused with the reason", () => {
+  const refused = (text: string, message: RegExp): void =>
+    assert.throws(() => generateForeign([{ path: "f.yaml", text }]), { message });
+  refused("kind: Service\n", /f\.yaml: there is no CustomResourceDefinition/);
+  refused(
     crd({ type: "object" }).replace("k8s.io/v1", "k8s.io/v1beta1"),
     /f\.yaml: apiVersion: apiextensions\.k8s\.io\/v1beta1 is not read/,
   );
-  await refused("a: [\n", /f\.yaml: line \d+: /);
+  refused("a: [\n", /f\.yaml: line \d+: /);
 });
