@@ -11,8 +11,11 @@ const CRD_BYTES = 250_000;
 /** So many of these bytes stay free, for what a cluster or a chart adds to the CRD. */
 const FREE_BYTES = 15_000;
 
-/** Levels of fields below the root that always have a text: for GwBackend down to `spec.ai.groups`. */
-const DESCRIBED_DEPTH = 3;
+/** Levels of fields that always have a text: for GwBackend down to `spec.ai`. Without room for them the build fails. */
+const REQUIRED_DEPTH = 2;
+
+/** Levels that get their whole text before a deeper one gets any. */
+const FULL_TEXT_DEPTH = 3;
 
 const DESCRIPTION_BYTES = '"description":,'.length;
 
@@ -44,13 +47,12 @@ export function trimDescriptions(
     const text = texts.get(node);
     return text === undefined ? [] : [{ node, depth, text }];
   });
-  const top = described.filter(({ depth }) => depth <= DESCRIBED_DEPTH);
-  const deep = described.filter(({ depth }) => depth > DESCRIBED_DEPTH);
-  for (const { node, text } of top) node.description = firstSentence(text);
+  const within = (depth: number): typeof described => described.filter((part) => part.depth <= depth);
+  for (const { node, text } of within(REQUIRED_DEPTH)) node.description = firstSentence(text);
   let left = limit - overhead - Buffer.byteLength(JSON.stringify(bare));
   if (left < 0)
     throw new Error(
-      `${name}: the CRD is ${-left} bytes over the limit of ${limit}, with first sentences at its first ${DESCRIBED_DEPTH} levels of fields and no other description`,
+      `${name}: the CRD is ${-left} bytes over the limit of ${limit}, with first sentences at its first ${REQUIRED_DEPTH} levels of fields and no other description`,
     );
   const describe = (node: Schema, text: string): void => {
     const { description } = node;
@@ -59,9 +61,10 @@ export function trimDescriptions(
     node.description = text;
     left -= cost;
   };
-  for (const { node, text } of top) describe(node, text);
-  for (const { node, text } of deep) describe(node, firstSentence(text));
-  for (const { node, text } of deep) describe(node, text);
+  for (const { node, text } of within(FULL_TEXT_DEPTH)) describe(node, firstSentence(text));
+  for (const { node, text } of within(FULL_TEXT_DEPTH)) describe(node, text);
+  for (const { node, text, depth } of described) if (depth > FULL_TEXT_DEPTH) describe(node, firstSentence(text));
+  for (const { node, text, depth } of described) if (depth > FULL_TEXT_DEPTH) describe(node, text);
   const count = (has: (now: string | undefined, full: string) => boolean): number =>
     described.filter(({ node, text }) => has(node.description, text)).length;
   return {

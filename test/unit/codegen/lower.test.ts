@@ -124,6 +124,9 @@ test("descriptions are trimmed by depth: full, then first sentences, then none",
   const deep = '"description":"First sentence.",'.length;
   assert.deepEqual(counts(all - 3 * rest - 3 * deep), [4, 0, 3]);
   assert.deepEqual(counts(all - 3 * rest - 3 * deep - 1), [3, 1, 3]);
+  // The third level may go as well; without the first two there is no CRD.
+  assert.deepEqual(counts(all - 7 * rest - 4 * deep), [0, 3, 4]);
+  assert.throws(() => counts(all - 7 * rest - 4 * deep - 1), /1 bytes over the limit/);
 });
 
 test("a CRD whose first levels of fields cannot be described stops the build", () => {
