@@ -2,8 +2,11 @@
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 TESTS := 'test/unit/**/*.test.ts' 'test/feature/**/*.test.ts' 'test/conformance/**/*.test.ts' 'test/cluster/**/*.test.ts'
 
+# What a change is compared with to run first what it can touch.
+BASE ?= main
+
 .DEFAULT_GOAL := help
-.PHONY: help up install build package generate baseline verify check test test-slow golden fields fields-check cel-conformance conformance bench testbed image
+.PHONY: help up install build package generate baseline verify check test test-slow test-nightly golden fields fields-check cel-conformance conformance bench testbed image
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -52,17 +55,20 @@ testbed: install ## Build what tests run against (etcd, kube-apiserver, kubectl,
 	bash test/testbed/build.sh telemetry
 
 test: install testbed ## Run the tests: unit, feature and against a real API server
-	node --import tsx --test --test-concurrency=2 --test-timeout=300000 $(TESTS)
+	node --import tsx test/run.ts $(TESTS)
 	$(MAKE) fields-check
 
-test-slow: install testbed ## The slow lane, which needs root, Java and Maven too: the whole ledger, Keycloak, SPIRE, a node, sieges, 2,000 generated objects of each kind, 40,000 expressions, conformance
+test-slow: install testbed ## The slow lane, which needs root, Java and Maven too: Keycloak, SPIRE, a node, sieges, 600 generated objects of each kind, 10,000 expressions, conformance
 	bash test/testbed/build.sh node
 	bash test/testbed/build.sh conformance
 	bash test/testbed/build.sh spire
-	node --import tsx --test --test-timeout=600000 'test/slow/**/*.test.ts'
-	GWPROXY_OBJECTS=2000 node --import tsx --test test/cluster/properties.test.ts
-	GWPROXY_EXPRESSIONS=40000 node --import tsx --test test/conformance/cel/differential.test.ts
+	GWPROXY_OBJECTS=600 GWPROXY_EXPRESSIONS=10000 node --import tsx test/run.ts --at-once 1 --changed-since $(BASE) \
+		'test/slow/**/*.test.ts' test/cluster/properties.test.ts test/conformance/cel/differential.test.ts
 	$(MAKE) conformance
+
+test-nightly: install testbed ## Random breadth that no change can wait for: 2,000 generated objects of each kind, 40,000 expressions
+	GWPROXY_OBJECTS=2000 GWPROXY_EXPRESSIONS=40000 node --import tsx test/run.ts --at-once 1 \
+		test/cluster/properties.test.ts test/conformance/cel/differential.test.ts
 
 cel-conformance: install ## List every case of the official expression test data with its verdict
 	@node --import tsx test/conformance/cel/main.ts

@@ -13,6 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { freePort, freePorts } from "../support/free-ports.ts";
 import { makeCertificates, type Certificates } from "./certificates.ts";
+import { restoreSnapshot, takeSnapshot } from "./etcd-snapshot.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
 import { programs } from "./programs.ts";
 
@@ -37,8 +38,23 @@ export interface ApiServer {
   stop(): Promise<void>;
 }
 
-/** Starts a fresh, empty API server. Missing programs are built first, which takes some minutes the first time. */
+/** One that an earlier test of this process has stopped: it holds what a fresh one does, and costs nothing to start. */
+let idle: ReusableServer | undefined;
+
+interface ReusableServer extends ApiServer {
+  /** Lets the process end although the server runs, or not. */
+  keepProcess(alive: boolean): void;
+}
+
+/** Gives a fresh, empty API server. Missing programs are built first, which takes some minutes the first time. */
 export async function startApiServer(): Promise<ApiServer> {
+  const server = idle ?? (await startReusable());
+  idle = undefined;
+  server.keepProcess(true);
+  return server;
+}
+
+async function startReusable(): Promise<ReusableServer> {
   const binaries = await programs("kubernetes");
   const directory = await mkdtemp(join(tmpdir(), "gwproxy-api-"));
   const guard = startGuard(directory);
@@ -60,12 +76,17 @@ export async function startApiServer(): Promise<ApiServer> {
     return (await running).stdout;
   };
 
-  return {
+  const fresh = await takeSnapshot(etcd.url);
+  let hasCrashed = false;
+  const server: ReusableServer = {
     kubeconfig,
     server: `https://127.0.0.1:${port}`,
     directory,
     kubectl: (args, stdin) => kubectl(kubeconfig, args, stdin),
-    crash: () => end(current, "SIGKILL"),
+    crash: () => {
+      hasCrashed = true;
+      return end(current, "SIGKILL");
+    },
     restart: async () => {
       current = await front(port);
     },
@@ -76,14 +97,28 @@ export async function startApiServer(): Promise<ApiServer> {
       for (const args of commands) await kubectl(path, args);
       await end(server, "SIGKILL");
     },
+    keepProcess: (alive) => {
+      for (const child of [current, etcd.process])
+        for (const handle of [child, child.stdout, child.stderr] as HandleOfChild[]) handle[alive ? "ref" : "unref"]();
+    },
     stop: async () => {
+      if (!hasCrashed && idle === undefined) {
+        await restoreSnapshot(etcd.url, fresh);
+        idle = server;
+        server.keepProcess(false);
+        return;
+      }
       // Asked to end, it would wait a minute for watches that are still open.
       await end(current, "SIGKILL");
       await end(etcd.process, "SIGKILL");
       guard.close();
     },
   };
+  return server;
 }
+
+/** The pipes of a child are sockets, which their type does not say. */
+type HandleOfChild = Pick<ChildProcess, "ref" | "unref">;
 
 interface Guard {
   watch(child: ChildProcess): void;
