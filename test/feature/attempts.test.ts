@@ -35,7 +35,7 @@ prove(`${TRAFFIC}.retry.attempts`, "a request is tried again as often as the pol
 
 prove(`${TRAFFIC}.retry.backoff`, "the wait between attempts counts against the deadline of the request", async (t) => {
   const flaky = await startFlaky(t, [500]);
-  const gateway = await withTraffic(t, flaky.port, "{timeouts: {request: 300ms}, retry: {codes: [500], backoff: 1h}}");
+  const gateway = await withTraffic(t, flaky.port, "{timeouts: {request: 1s}, retry: {codes: [500], backoff: 1h}}");
   assert.equal((await call(gateway.url())).status, 504);
   assert.equal(flaky.seen.length, 1);
 });
@@ -93,7 +93,7 @@ prove(
   async (t) => {
     const echo = await startEcho(t);
     const expression = `'{"/number": 3600000, "/duration": duration("1h"), "/text": "1h", "/less": -5}[request.path]'`;
-    const traffic = `{timeouts: {request: 1s}, delay: {duration: ${expression}}}`;
+    const traffic = `{timeouts: {request: 3s}, delay: {duration: ${expression}}}`;
     const gateway = await withTraffic(t, echo.port, traffic);
     const statusOf = async (path: string) => (await call(gateway.url() + path)).status;
     assert.deepEqual(

@@ -209,7 +209,7 @@ test("an endpoint that takes too long is left for another one; time that runs ou
     documents(
       GATEWAY,
       replicaService([slow]),
-      routePolicy("again", "web", "  traffic: {retry: {attempts: 3}, timeouts: {request: 200ms}}"),
+      routePolicy("again", "web", "  traffic: {retry: {attempts: 3}, timeouts: {request: 1s}}"),
     ),
   );
   const { hits } = slow;

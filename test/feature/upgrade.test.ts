@@ -189,10 +189,10 @@ test("a request with a body, behind another one, or of HTTP/1.0 does not leave H
 
 test("the time limit of a request ends when its tunnel begins, and not before", async (t) => {
   const echo = await startWebSocketEcho(contextOf(t));
-  const limited = await serve(t, echo.port, "timeouts: {request: 300ms}");
+  const limited = await serve(t, echo.port, "timeouts: {request: 2s}");
   const socket = new WebSocket(`ws://127.0.0.1:${limited.port}/`);
   await once(socket, "open");
-  const silent = await serve(t, await scripted(t, ""), "timeouts: {request: 300ms}");
+  const silent = await serve(t, await scripted(t, ""), "timeouts: {request: 2s}");
   // Takes longer than the limit of the other one.
   assert.match(await raw(t, silent.port, `${ASK}\r\n`).closed(), /^HTTP\/1\.1 504 /);
   const answered = once(socket, "message") as Promise<[MessageEvent<string>]>;
