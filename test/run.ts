@@ -119,6 +119,7 @@ function summarize(): void {
   const total = reports.reduce((sum, { cpuMs }) => sum + cpuMs, 0);
   const tests = reports.reduce((sum, report) => sum + report.tests, 0);
   process.stdout.write(
-    `${reports.length} files, ${tests} tests, ${failures.length} failures in ${seconds(performance.now() - startedMs).trim()} s (${seconds(total).trim()} CPU-seconds without loading)\n`,
+    `${reports.length} files in ${seconds(performance.now() - startedMs).trim()} s (${seconds(total).trim()} CPU-seconds without loading)\n` +
+      `${Math.max(0, tests - failures.length)} passed, ${failures.length} failed\n`,
   );
 }
