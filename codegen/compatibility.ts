@@ -1,10 +1,11 @@
 /**
  * Whether objects that the last landed CRDs took are still taken: no field gone, no bound tightened, no field newly
- * required, no value of a list of values gone, no pattern changed. Rules in CEL are not compared: whether one says more
- * than another cannot be told from their texts.
+ * required, no value of a list of values gone, no pattern changed, no rule in CEL that was not there. Whether one rule says more
+ * than another cannot be told from their texts, so a changed rule counts as a new one; rules about how many fields are set may
+ * name more fields.
  */
 import { compare, stableText } from "./print.ts";
-import type { Schema } from "./schema.ts";
+import type { CelRule, Schema } from "./schema.ts";
 
 /** Root schema of each kind, as the CRD has it. */
 export type Roots = ReadonlyMap<string, Schema>;
@@ -41,10 +42,12 @@ export function printBaseline(roots: Roots): string {
 function lineOf(schema: Schema, numberOf: (schema: Schema) => number): Line {
   const { properties, items, additionalProperties: values } = schema;
   const facts = Object.fromEntries(KEPT.flatMap((key) => (schema[key] === undefined ? [] : [[key, schema[key]]])));
+  const rules = schema["x-kubernetes-validations"]?.map(({ rule }) => ({ rule }));
   // In one order, so that equal schemas get equal numbers.
   const fields = Object.entries(properties ?? {}).sort(([a], [b]) => compare(a, b));
   return {
-    facts,
+    // Their messages may change.
+    facts: rules === undefined ? facts : { ...facts, "x-kubernetes-validations": rules },
     ...(properties === undefined
       ? {}
       : { properties: Object.fromEntries(fields.map(([name, child]) => [name, numberOf(child)])) }),
@@ -95,7 +98,8 @@ interface Break {
 }
 
 function breaksAt(old: Schema, schema: Schema, path: string): Break[] {
-  const found: Break[] = [...boundBreaks(old, schema), ...factBreaks(old, schema)].map((text) => ({ path, text }));
+  const all = [...boundBreaks(old, schema), ...factBreaks(old, schema), ...ruleBreaks(old, schema)];
+  const found: Break[] = all.map((text) => ({ path, text }));
   for (const [name, child] of Object.entries(old.properties ?? {})) {
     const other = schema.properties?.[name];
     const at = path.includes(" ") ? `${path}.${name}` : `${path} ${name}`;
@@ -153,3 +157,41 @@ function factBreaks(old: Schema, schema: Schema): string[] {
     ...(old.default !== undefined && differs("default") ? [changed("default")] : []),
   ];
 }
+
+/** Rules that old objects may break: those whose text was not there before. */
+function ruleBreaks(old: Schema, schema: Schema): string[] {
+  const isNew = (field: string): boolean => old.properties !== undefined && old.properties[field] === undefined;
+  const known = new Set(old["x-kubernetes-validations"]?.map(({ rule }) => formOf(rule, () => false)));
+  return (schema["x-kubernetes-validations"] ?? [])
+    .filter((rule) => !isOfNewField(rule, isNew))
+    .flatMap(({ rule, message }) => {
+      const form = formOf(rule, isNew);
+      return form === undefined || known.has(form) ? [] : [`a rule is new or has changed: ${message ?? rule}`];
+    });
+}
+
+/** A rule that asks first whether a field is set which no old object has. */
+function isOfNewField({ rule }: CelRule, isNew: (field: string) => boolean): boolean {
+  const field = /^!has\(self\.(\w+)\) \|\| /.exec(rule)?.[1];
+  return field !== undefined && isNew(field);
+}
+
+/**
+ * The text of a rule; for rules that count fields (codegen/lower.ts) without the fields that are new, which old objects
+ * cannot have. Undefined when what is left always holds.
+ */
+function formOf(rule: string, isNew: (field: string) => boolean): string | undefined {
+  const kind = COUNTS.find(({ shape }) => shape.test(rule))?.kind;
+  if (kind === undefined) return rule;
+  const fields = [...rule.matchAll(/has\(self\.(\w+)\)/g)].flatMap(([, field = ""]) => (isNew(field) ? [] : [field]));
+  return kind === "atMost" && fields.length < 2 ? undefined : `${kind} ${fields.join()}`;
+}
+
+const HAS = String.raw`has\(self\.\w+\)`;
+const COUNTS = [
+  { kind: "atLeast", shape: new RegExp(`^${HAS}( \\|\\| ${HAS})*$`) },
+  { kind: "exactly", shape: new RegExp(`^${HAS} != ${HAS}$`) },
+  { kind: "atMost", shape: new RegExp(`^!${HAS} \\|\\| !${HAS}$`) },
+  { kind: "exactly", shape: new RegExp(String.raw`^\[${HAS}(, ${HAS})*\]\.filter\(x, x\)\.size\(\) == 1$`) },
+  { kind: "atMost", shape: new RegExp(String.raw`^\[${HAS}(, ${HAS})*\]\.filter\(x, x\)\.size\(\) <= 1$`) },
+] as const;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { breaks, parseBaseline, printBaseline, type Roots } from "../../../codegen/compatibility.ts";
-import type { Schema } from "../../../codegen/schema.ts";
+import type { CelRule, Schema } from "../../../codegen/schema.ts";
 
 const SPEC: Schema = {
   type: "object",
@@ -22,7 +22,19 @@ const SPEC: Schema = {
     any: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
     none: { type: "string", maxLength: 3, nullable: true },
   },
+  "x-kubernetes-validations": [
+    { rule: "!has(self.port) || self.port != 2", message: "two is taken" },
+    { rule: "has(self.list) != has(self.map)", message: "one of them" },
+    { rule: "!has(self.any) || !has(self.none)" },
+  ],
 };
+
+function withRules(...rules: CelRule[]): Schema {
+  return { ...SPEC, "x-kubernetes-validations": [...(SPEC["x-kubernetes-validations"] ?? []), ...rules] };
+}
+
+const OTHER: Readonly<Record<string, Schema>> = { ...SPEC.properties, other: { type: "string" } };
+const COUNT_OF_THREE: CelRule = { rule: "[has(self.list), has(self.map), has(self.other)].filter(x, x).size() == 1" };
 
 function rootsOf(spec: Schema): Roots {
   return new Map([["Kind", { type: "object", properties: { spec } }]]);
@@ -84,6 +96,33 @@ const BREAKS: readonly (readonly [what: string, spec: Schema, fault: string])[] 
     "Kind spec.any: fields that are not known are dropped now",
   ],
   ["a null that is refused now", without("none", "nullable"), "Kind spec.none: null is no value any more"],
+  [
+    "a rule that is new",
+    withRules({ rule: "self.name != 'x'", message: "x is taken" }),
+    "Kind spec: a rule is new or has changed: x is taken",
+  ],
+  [
+    "a rule without a message that is new",
+    withRules({ rule: "self.name != 'x'" }),
+    "Kind spec: a rule is new or has changed: self.name != 'x'",
+  ],
+  [
+    "a rule that changed",
+    { ...SPEC, "x-kubernetes-validations": [{ rule: "!has(self.port) || self.port > 2", message: "more than two" }] },
+    "Kind spec: a rule is new or has changed: more than two",
+  ],
+  [
+    "a rule of an item",
+    withField("list", {
+      items: { type: "string", maxLength: 3, "x-kubernetes-validations": [{ rule: "self != 'x'" }] },
+    }),
+    "Kind spec.list[]: a rule is new or has changed: self != 'x'",
+  ],
+  [
+    "a count of more fields that were there",
+    withRules({ rule: "[has(self.list), has(self.map), has(self.any)].filter(x, x).size() == 1" }),
+    "Kind spec: a rule is new or has changed: [has(self.list), has(self.map), has(self.any)].filter(x, x).size() == 1",
+  ],
   ["another default", withField("mode", { default: "B" }), 'Kind spec.mode: default was "A" and is "B"'],
 ];
 
@@ -106,6 +145,16 @@ const FITS: readonly (readonly [what: string, spec: Schema])[] = [
   ["a bound that is gone", without("port", "maximum")],
   ["a pattern that is gone", without("name", "pattern")],
   ["one value more", withField("mode", { enum: ["A", "B", "C"] })],
+  ["a rule that is gone", { ...SPEC, "x-kubernetes-validations": [] }],
+  [
+    "another message of a rule",
+    { ...SPEC, "x-kubernetes-validations": [{ rule: "!has(self.port) || self.port != 2", message: "other words" }] },
+  ],
+  ["a count that names a field that is new", { ...withRules(COUNT_OF_THREE), properties: OTHER }],
+  [
+    "a rule about a field that is new",
+    { ...withRules({ rule: "!has(self.other) || self.other != ''" }), properties: OTHER },
+  ],
   ["another description", withField("name", { description: "Other words." })],
 ];
 
