@@ -21,6 +21,7 @@ import type { HttpExchange } from "./pipeline/http-exchange.ts";
 import type { Stage, StageEnd } from "./pipeline/run.ts";
 import type { Exporters } from "./reports/exporters.ts";
 import { RouteTable } from "./route-table.ts";
+import { SecretParameters } from "./secret-parameters.ts";
 import { TcpRouter } from "./router/tcp-router.ts";
 import { compileRoute, refusingRoute, type CompiledRoute } from "./router/route.ts";
 import type { IdentitySource } from "./spiffe/workload-api.ts";
@@ -55,6 +56,7 @@ export class Configuration {
   readonly #frontends: FrontendSet;
   readonly #listeners: ListenerTable;
   readonly #routes: RouteTable;
+  readonly #secretParameters: SecretParameters;
 
   constructor(options: ConfigurationOptions) {
     this.#options = options;
@@ -62,11 +64,17 @@ export class Configuration {
     this.#frontends = new FrontendSet(options);
     this.#listeners = new ListenerTable({ policies, frontends: this.#frontends, identities });
     this.#routes = new RouteTable({ policies, backends, listeners: this.#listeners });
+    this.#secretParameters = new SecretParameters({ policies, listeners: this.#listeners, routes: this.#routes });
   }
 
   /** How a Bind takes connections; the same object until a policy changes. */
   frontendOf(bind: string): Frontend {
     return this.#frontends.of(bind);
+  }
+
+  /** Parameters of the query whose values reports mask. */
+  secretParametersOf(bind: string): ReadonlySet<string> {
+    return this.#secretParameters.get(bind);
   }
 
   /** Everything in force, for dumps. */
@@ -153,6 +161,7 @@ export class Configuration {
     }
     for (const key of dirty.routes) this.#attempt(refused, { type: "HttpRoute", key }, () => this.#routes.place(key));
     this.#frontends.keep(this.#binds);
+    this.#secretParameters.clear();
     return refused;
   }
 

@@ -176,7 +176,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     podName,
     configuration,
     upstream,
-    onFinished: createRecorder(options.telemetry, shared.ids),
+    onFinished: createRecorder(options.telemetry, shared.ids, (bind) => configuration.secretParametersOf(bind)),
     onConnectionFinished: createConnectionRecorder(options.telemetry, shared.ids),
     meterOf: (bind) => meterOf(options.telemetry, bind),
     portOf: options.portOf ?? ((bind) => options.ports?.(bind.port) ?? bind.port),

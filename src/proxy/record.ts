@@ -13,9 +13,11 @@ export interface Telemetry {
   readonly metrics?: Metrics;
 }
 
+/** @param secretParametersOf parameters of the query whose values are masked in requests of a Bind */
 export function createRecorder(
   telemetry: Telemetry | undefined,
   ids: Ids,
+  secretParametersOf: (bind: string) => ReadonlySet<string>,
 ): (exchange: HttpExchange, outcome: Outcome) => void {
   const { accessLog, metrics } = telemetry ?? {};
   const isHeard = accessLog !== undefined || metrics !== undefined;
@@ -24,7 +26,7 @@ export function createRecorder(
     const { accessLog: report, otlpLog, tracing } = exchange.reports;
     if (!isHeard && otlpLog === undefined && trace === undefined) return;
     if (exchange.reports.readsConversation) addConversation(exchange);
-    const facts = new RequestFacts(exchange, outcome, ids);
+    const facts = new RequestFacts(exchange, outcome, ids, secretParametersOf);
     if (trace !== undefined) tracing?.finish(trace, exchange, facts);
     metrics?.request(sampleOf(exchange, outcome, facts));
     otlpLog?.record(facts);

@@ -35,6 +35,11 @@ export class RouteTable {
     return this.#ofListener.get(listener) ?? NONE;
   }
 
+  /** Keys of the listeners that a route names. */
+  listenersOf(route: string): string[] {
+    return this.#routes.get(route)?.route.message.parents.map(({ listener }) => listener) ?? [];
+  }
+
   /** In place of what the route was before; serves once it is placed. */
   put(route: CompiledRoute): void {
     const { key, parents } = route.message;

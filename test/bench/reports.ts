@@ -63,7 +63,7 @@ export async function reportTable(): Promise<string> {
 function cost(reports: Reports, accessLog: AccessLog | undefined, isCounted: boolean): Promise<number> {
   const metrics = isCounted ? { metrics: createMetrics("bench") } : {};
   const lines = accessLog === undefined ? {} : { accessLog };
-  const record = createRecorder({ ...metrics, ...lines }, new Ids(allocateIds()));
+  const record = createRecorder({ ...metrics, ...lines }, new Ids(allocateIds()), () => new Set());
   return microseconds(() => {
     const exchange = exchangeOf(PLAIN, "GET");
     exchange.reports = reports;

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { request, type RequestOptions } from "node:https";
 import { test } from "node:test";
 import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { rawClient } from "../support/data-plane.ts";
 import { startEcho } from "../support/echo.ts";
 import {
   documents,
@@ -106,4 +107,44 @@ test("a token of an issuer that nobody configured says so in the line", async (t
   assert.match(String((await lineOf(await other.token()))["error"]), strange);
   const turned = await issuer.token({}, { kid: "turned" });
   assert.match(String((await lineOf(turned))["error"]), /the issuer "https:\/\/known\.test" has no key named "turned"/);
+});
+
+test("what a policy reads from the query is masked in every request of its port, whatever became of it", async (t) => {
+  const context = contextOf(t);
+  const echo = await startEcho(context);
+  const lines = keepLines(context);
+  const basic =
+    "basicAuthentication: {mode: Optional, users: ['ann:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ='], location: {queryParameter: {name: Ticket}}}";
+  const deny = `authorization: {action: Deny, policy: {matchExpressions: ["request.path == '/denied'"]}}`;
+  const jwt = `jwtAuthentication: {providers: [{issuer: i, jwks: {inline: '{"keys":[]}'}}], location: {expression: "request.uri.query('pass')[0]"}}`;
+  const keys =
+    'apiKeyAuthentication: {secretSelector: {matchLabels: {none: such}}, location: {queryParameter: {name: "a b"}}}';
+  const objects = documents(
+    gatewayOf(["{name: a, port: 8080, protocol: HTTP}", "{name: b, port: 8081, protocol: HTTP}"]),
+    staticBackend("web", echo.port),
+    route("web", "web", "/web"),
+    route("only", "web", "/only").replace("{name: gw}", "{name: gw, sectionName: a}"),
+    gatewayPolicy("early", `  traffic: {phase: PreRouting, ${basic}, ${deny}}`),
+    routePolicy("late", "only", `  traffic: {${jwt}, ${keys}}`),
+    gatewayPolicy("log", "  frontend: {accessLog: {preset: Otel}}"),
+  );
+  const gateway = await startGateway(context, objects, { telemetry: { accessLog: lines.accessLog } });
+  const ask = async (port: number, target: string): Promise<unknown[]> => {
+    const { status } = await call(gateway.url(port) + target);
+    return [status, (await lines.nextFields())["url.query"]];
+  };
+  for (const [target, status, query] of [
+    ["/denied?Ticket&ticket=s", 403, "Ticket&ticket=REDACTED"],
+    ["/web?Ticket=s", 401, "Ticket=REDACTED"],
+    ["/web?pass=s&ticket=&x=1", 200, "pass=REDACTED&ticket=REDACTED&x=1"],
+    ["/only?x=1&a+b=s&a%20b=s&%61%20b=s&y=2", 401, "x=1&a+b=REDACTED&a%20b=REDACTED&%61%20b=REDACTED&y=2"],
+    ["/only?pass=s&p%61ss=s", 401, "pass=REDACTED&p%61ss=REDACTED"],
+    ["/nowhere?tic%6Bet=s&a%20b=s&pass=s", 404, "tic%6Bet=REDACTED&a%20b=REDACTED&pass=REDACTED"],
+  ] as const)
+    assert.deepEqual(await ask(8080, target), [status, query]);
+  // Of the other port only the policies of the Gateway speak.
+  assert.deepEqual(await ask(8081, "/web?ticket=s&pass=s"), [200, "ticket=REDACTED&pass=s"]);
+  const refused = rawClient(Number(new URL(gateway.url(8080)).port), "GET /../x?ticket=s HTTP/1.1\r\nhost: a\r\n\r\n");
+  await refused.until(/ 400 /);
+  assert.ok(!(await lines.next()).includes("=s"));
 });

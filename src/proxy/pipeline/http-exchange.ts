@@ -189,13 +189,13 @@ export class HttpExchange implements Exchange {
     (this.#logFields ??= new Map()).set(name, value);
   }
 
-  /** Names of parameters of the query that hold credentials. */
+  /** Parameters of the query that policies have read credentials from, in lower case. */
   get secretParameters(): ReadonlySet<string> | undefined {
     return this.#secretParameters;
   }
 
   addSecretParameter(name: string): void {
-    (this.#secretParameters ??= new Set()).add(name);
+    (this.#secretParameters ??= new Set()).add(name.toLowerCase());
   }
 
   root(name: string): unknown {

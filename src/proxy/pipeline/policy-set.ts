@@ -49,6 +49,8 @@ export interface CompiledPolicy {
   /** Set when the policy closes the backends that it targets. */
   readonly refuses: boolean;
   readonly targets: readonly string[];
+  /** Parameters of the query in which clients send their credentials. */
+  readonly secretParameters: readonly string[];
 }
 
 export interface PolicyEnvironment {
@@ -84,6 +86,11 @@ export class PolicySet {
   /** The policies of one target, oldest first. @param target as targetKey prints it */
   at(target: string): readonly CompiledPolicy[] {
     return this.#byTarget.get(target) ?? NONE;
+  }
+
+  /** The policies that read credentials from the query. */
+  withSecretParameters(): readonly CompiledPolicy[] {
+    return [...this.#policies.values()].filter(({ secretParameters }) => secretParameters.length > 0);
   }
 
   has(key: string): boolean {
@@ -205,14 +212,35 @@ export class PolicySet {
   }
 }
 
-function shapeOf(message: Policy): Pick<CompiledPolicy, "key" | "createdAtMs" | "preRouting" | "override" | "targets"> {
+function shapeOf(
+  message: Policy,
+): Pick<CompiledPolicy, "key" | "createdAtMs" | "preRouting" | "override" | "targets" | "secretParameters"> {
   return {
     key: message.key,
     createdAtMs: message.createdAtMs,
     preRouting: message.phase === Phase.PRE_ROUTING,
     override: message.override,
     targets: message.targets.map(targetKey),
+    secretParameters: message.units.flatMap(({ unit }) => parametersOf(unit)),
   };
+}
+
+/** What expressions call with a constant to read a parameter: `request.uri.query("ticket")`. */
+const QUERY_CALL = /\.query\(\s*(?:"([^"\\]+)"|'([^'\\]+)')\s*\)/g;
+
+function parametersOf(unit: Unit): string[] {
+  switch (unit.case) {
+    case "jwtAuthentication":
+    case "basicAuthentication":
+    case "apiKeyAuthentication": {
+      const location = unit.value.location?.location;
+      if (location?.case === "queryParameter") return [location.value];
+      if (location?.case !== "expression") return [];
+      return [...location.value.matchAll(QUERY_CALL)].flatMap(([, double, single]) => double ?? single ?? []);
+    }
+    default:
+      return [];
+  }
 }
 
 /** @throws ConfigError for a target without a kind */

@@ -36,8 +36,8 @@ export interface HttpFacts {
   readonly host: string;
   /** Path and query as received. */
   readonly target: string;
-  /** Parameters of the query that a policy has read a credential from. */
-  readonly secretParameters: ReadonlySet<string> | undefined;
+  /** Parameters of the query, in lower case, from which policies read credentials. */
+  readonly secretParameters: ReadonlySet<string>;
   /** "HTTP/1.1", "HTTP/2" */
   readonly version: string;
   readonly status: number;

@@ -1,6 +1,6 @@
 /**
- * The query of a request for a report. Parameters that are known to carry secrets, and those that a policy has read a
- * credential from, keep their names alone, as the semantic conventions of OpenTelemetry want it of `url.query`.
+ * The query of a request for a report. Parameters that are known to carry secrets, and those from which a policy of the
+ * listener reads credentials, keep their names alone, as the semantic conventions of OpenTelemetry want it of `url.query`.
  */
 
 const SECRET_PARAMETERS: ReadonlySet<string> = new Set([
@@ -38,7 +38,7 @@ const SECRET_PARAMETERS: ReadonlySet<string> = new Set([
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** @param credentials names as policies have them @returns undefined when there is none */
+/** @param credentials names in lower case @returns undefined when there is none */
 export function queryOf(target: string, credentials: ReadonlySet<string> = NONE): string | undefined {
   const at = target.indexOf("?");
   if (at < 0 || at === target.length - 1) return undefined;
@@ -53,8 +53,9 @@ function withoutSecret(parameter: string, credentials: ReadonlySet<string>): str
   const at = parameter.indexOf("=");
   if (at < 0) return parameter;
   const name = parameter.slice(0, at);
-  const plain = decoded(name);
-  const isSecret = credentials.has(plain) || SECRET_PARAMETERS.has(plain.toLowerCase());
+  // A name in another case is no credential to the policy, but as likely a secret.
+  const plain = decoded(name).toLowerCase();
+  const isSecret = credentials.has(plain) || SECRET_PARAMETERS.has(plain);
   return isSecret ? `${name}=REDACTED` : parameter;
 }
 

@@ -23,11 +23,19 @@ export class RequestFacts implements Facts, HttpFacts {
   readonly #exchange: HttpExchange;
   readonly #outcome: Outcome;
   readonly #ids: Ids;
+  readonly #secretParametersOf: (bind: string) => ReadonlySet<string>;
 
-  constructor(exchange: HttpExchange, outcome: Outcome, ids: Ids) {
+  /** @param secretParametersOf in lower case */
+  constructor(
+    exchange: HttpExchange,
+    outcome: Outcome,
+    ids: Ids,
+    secretParametersOf: (bind: string) => ReadonlySet<string>,
+  ) {
     this.#exchange = exchange;
     this.#outcome = outcome;
     this.#ids = ids;
+    this.#secretParametersOf = secretParametersOf;
     this.llm = LlmFacts.of(exchange.root("llm"));
     this.status = outcome.clientGone ? 499 : outcome.status;
     this.outcomeReason = reasonOf(exchange, outcome);
@@ -107,7 +115,10 @@ export class RequestFacts implements Facts, HttpFacts {
   }
 
   get secretParameters(): HttpFacts["secretParameters"] {
-    return this.#exchange.secretParameters;
+    const configured = this.#secretParametersOf(this.#exchange.listener.bind);
+    const { secretParameters: read } = this.#exchange;
+    // The policy that read them may be gone by now.
+    return read === undefined ? configured : new Set([...configured, ...read]);
   }
 
   get version(): string {
