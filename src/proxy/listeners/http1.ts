@@ -5,7 +5,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Logger } from "../../lib/log.ts";
-import type { ProxyError } from "../errors.ts";
+import { ProxyError } from "../errors.ts";
 import type { Outcome } from "../pipeline/exchange.ts";
 import { isOffer, type RequestHead } from "./arrival.ts";
 import type { Engine, EngineOptions, Served } from "./engine.ts";
@@ -138,6 +138,15 @@ interface Pending {
 /** Beyond either the connection ends: what a client sends ahead is held in memory. */
 const MAX_PENDING = 100;
 const MAX_PENDING_BYTES = 65_536;
+
+/** Of fields: behind the beginning of a body they are trailers. */
+const TRAILER_FAULTS: ReadonlySet<string> = new Set([
+  "HPE_INVALID_CONTENT_LENGTH",
+  "HPE_UNEXPECTED_CONTENT_LENGTH",
+  "HPE_INVALID_TRANSFER_ENCODING",
+  "HPE_INVALID_HEADER_TOKEN",
+  "HPE_HEADER_OVERFLOW",
+]);
 
 class Connection implements Host, Served {
   readonly #socket: Socket;
@@ -283,7 +292,10 @@ class Connection implements Host, Served {
   onError(error: NodeJS.ErrnoException): void {
     const socket = this.#socket;
     const inBody = this.#visit !== undefined && this.#newest?.complete === false;
-    if (inBody || !socket.writable || error.code === "ECONNRESET") socket.destroy();
+    if (inBody && socket.writable && TRAILER_FAULTS.has(error.code ?? "")) {
+      this.#isLast = true;
+      this.#visit?.refuse(new ProxyError("request_invalid", { detail: "malformed or forbidden trailer" }));
+    } else if (inBody || !socket.writable || error.code === "ECONNRESET") socket.destroy();
     // Not malformed: the client itself has said that nothing would come.
     else if (error.code === "HPE_CLOSED_CONNECTION") this.#growOld();
     else if (this.#visit === undefined) refuseSocket(socket, refusalOf(error));

@@ -13,6 +13,7 @@ import {
 import type { Socket } from "node:net";
 import { ignore } from "../../lib/ignore.ts";
 import type { Logger } from "../../lib/log.ts";
+import { ProxyError } from "../errors.ts";
 import type { Outcome } from "../pipeline/exchange.ts";
 import type { RequestHead } from "./arrival.ts";
 import { Calm } from "./calm.ts";
@@ -162,7 +163,7 @@ class Connection implements Host {
     const wire = connects ? new Http2UpgradeWire(stream) : new Http2Wire(stream);
     const visit = receive({ host: this, head, peer: this.#peer, makeBody, wire, options: this.#options });
     // A reset shows as "aborted" at once; as "close" only when everything that was sent has been read.
-    const lost = visit.onConnectionLost.bind(visit);
+    const lost = (): void => visit.onConnectionLost(faultOf(stream));
     stream.on("aborted", lost);
     stream.on("close", lost);
     if (isBodyless && !connects) stream.resume();
@@ -173,7 +174,7 @@ class Connection implements Host {
   finished(visit: Visit, outcome: Outcome): void {
     visit.exchange.finish(outcome);
     this.#options.onFinished(visit.exchange, outcome);
-    this.#keep(outcome.clientGone ? this.#calm.reset(performance.now()) : this.#calm.answered(performance.now()));
+    this.#keep(visit.isReset ? this.#calm.reset(performance.now()) : this.#calm.answered(performance.now()));
   }
 
   ended(): void {
@@ -191,6 +192,12 @@ class Connection implements Host {
     const reason = new Error(`${this.#peer.address} asks for work and throws it away`);
     session.destroy(reason, constants.NGHTTP2_ENHANCE_YOUR_CALM);
   }
+}
+
+/** The library resets a stream whose trailers or length are malformed by itself, and leaves us this code. */
+function faultOf({ rstCode }: ServerHttp2Stream): ProxyError | undefined {
+  if (rstCode !== constants.NGHTTP2_PROTOCOL_ERROR) return undefined;
+  return new ProxyError("request_invalid", { detail: "malformed HTTP/2 request" });
 }
 
 /** Pseudo-fields apart from the others, and the crumbs of a cookie put together again (RFC 9113 8.2.3). */

@@ -1,7 +1,8 @@
 /** A request body as it comes off a connection, as a BodyStream. */
 import type { Readable } from "node:stream";
+import { ProxyError } from "../errors.ts";
 import type { BodySink, BodyStream } from "../pipeline/body.ts";
-import { forwardableTrailers } from "../pipeline/fields.ts";
+import { ROLE, fieldOf, forwardableTrailers } from "../pipeline/fields.ts";
 
 /** Where a body comes from, whatever protocol its connection speaks. */
 export interface BodySource {
@@ -18,6 +19,8 @@ export interface BodySource {
 
 export class IncomingBody implements BodyStream {
   bytes = 0;
+  /** Told in place of the end when the trailers say what only a head may: whoever reads the body must not take it for whole. */
+  onRefused: ((error: ProxyError) => void) | undefined;
   readonly #source: BodySource;
   #sink: BodySink | undefined;
 
@@ -59,7 +62,10 @@ export class IncomingBody implements BodyStream {
   #end(): void {
     const sink = this.#sink;
     this.#sink = undefined;
-    sink?.end(forwardableTrailers(this.#source.trailers, this.#source.keepsCase));
+    const { trailers, keepsCase } = this.#source;
+    const detail = trailers.length === 0 ? undefined : refusedTrailer(trailers);
+    if (detail === undefined) sink?.end(forwardableTrailers(trailers, keepsCase));
+    else this.onRefused?.(new ProxyError("request_invalid", { detail }));
   }
 
   #fail(error: Error): void {
@@ -67,4 +73,14 @@ export class IncomingBody implements BodyStream {
     this.#sink = undefined;
     sink?.error(error);
   }
+}
+
+/** What routes or frames a request behind its end (RFC 9110 6.5.1): somebody who merges it into the head reads another request. */
+function refusedTrailer(raw: readonly string[]): string | undefined {
+  for (let at = 0; at < raw.length; at += 2) {
+    const { name, role } = fieldOf(raw[at] as string) ?? {};
+    if (role === ROLE.host || role === ROLE.contentLength || role === ROLE.transferEncoding)
+      return `${name} among the trailers`;
+  }
+  return undefined;
 }

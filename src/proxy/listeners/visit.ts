@@ -84,6 +84,10 @@ export class Visit implements DeadlineWatcher {
   readonly #body: IncomingBody | null;
   readonly #writer: ReplyWriter;
   #status = 0;
+  /** What the client has sent ended it, and not the client. */
+  #malformed: ProxyError | undefined;
+  /** It made work and led to no answer: the client is gone, or its stream was ended for what it had sent. */
+  isReset = false;
   #over = false;
   #joined = false;
   #joint: Joint | undefined;
@@ -96,6 +100,7 @@ export class Visit implements DeadlineWatcher {
     this.#writer = new ReplyWriter(wire, exchange);
     exchange.deadlineWatcher = this;
     wire.onFinish = this.#end.bind(this, false);
+    if (body !== null) body.onRefused = this.refuse.bind(this);
   }
 
   run(stage: Stage): void {
@@ -136,9 +141,27 @@ export class Visit implements DeadlineWatcher {
     this.#joined = true;
   }
 
-  /** The connection is gone. Nothing to do when the answer went out in full. */
-  onConnectionLost(): void {
-    if (!this.#joined) this.#end(true);
+  /**
+   * The connection is gone. Nothing to do when the answer went out in full.
+   * @param malformed why, where it was ended for what the client had sent
+   */
+  onConnectionLost(malformed?: ProxyError): void {
+    if (this.#joined || this.#over) return;
+    this.#malformed ??= malformed;
+    this.#end(true);
+  }
+
+  /** The rest of the request cannot be read: the answer says so, where none has begun, and what has begun breaks off. */
+  refuse(error: ProxyError): void {
+    if (this.#over || this.#malformed !== undefined) return;
+    this.#malformed = error;
+    this.exchange.abort(error);
+    // What was aborted answers in this turn, with the response policies.
+    setImmediate(() => {
+      if (this.#over) return;
+      if (this.#status === 0) this.#sendError(error);
+      else if (!this.#wire.ended) this.#writer.cut();
+    });
   }
 
   #sendError(error: ProxyError): void {
@@ -158,7 +181,7 @@ export class Visit implements DeadlineWatcher {
   }
 
   #mustClose(): boolean {
-    if (this.#host.draining) return true;
+    if (this.#host.draining || this.#malformed !== undefined) return true;
     if (this.#body === null || this.#body.isComplete) return false;
     const { contentLength } = this.exchange;
     return contentLength === undefined || contentLength > SWALLOW_BYTES;
@@ -169,13 +192,16 @@ export class Visit implements DeadlineWatcher {
     this.#over = true;
     const { exchange } = this;
     const timedOut = exchange.aborted;
+    const malformed = this.#malformed;
+    if (malformed !== undefined) exchange.error = malformed;
     if (lost) {
       this.#writer.abandon();
-      exchange.abort(clientClosed());
+      exchange.abort(malformed ?? clientClosed());
     }
-    const clientGone = lost && !timedOut && !this.#wire.ended && !this.#writer.broken;
+    const clientGone = lost && !timedOut && malformed === undefined && !this.#wire.ended && !this.#writer.broken;
+    this.isReset = clientGone || (lost && malformed !== undefined);
     this.#host.finished(this, {
-      status: this.#status === 0 ? 499 : this.#status,
+      status: this.#status === 0 ? (malformed?.status ?? 499) : this.#status,
       requestBytes: this.#joint?.fromClient ?? this.#body?.bytes ?? 0,
       responseBytes: this.#joint?.fromUpstream ?? this.#writer.bytes,
       durationMs: performance.now() - exchange.startedAtMs,

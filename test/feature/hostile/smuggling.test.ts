@@ -21,6 +21,9 @@ import {
   to,
   type Rule,
 } from "../../support/data-plane.ts";
+import { createMetrics } from "../../../src/telemetry/metrics.ts";
+import { keepLines } from "../../support/log-lines.ts";
+import { FRAME, frame, frameClient, headers } from "../../support/http2-frames.ts";
 import { connectHttp2, sendHttp2 } from "../../support/http2.ts";
 import { startStrictUpstream } from "../../support/strict-upstream.ts";
 import { DOT_SEGMENTS, NO_DOT_SEGMENTS } from "./dot-segments.ts";
@@ -189,4 +192,38 @@ test("a rule about a host holds for every spelling of it, and a route is chosen 
     session.destroy();
     assert.equal(status, 403, host);
   }
+});
+
+test("a refused trailer is logged as what it is, over both versions of HTTP", async (t) => {
+  const upstream = await startStrictUpstream(t);
+  const log = keepLines(t);
+  const plane = await startDataPlane([listener(), route("r", [to("b")]), staticBackend("b", upstream.port)], {
+    telemetry: { metrics: createMetrics("test"), accessLog: log.accessLog },
+  });
+  t.after(() => plane.proxy.close());
+  const logged = async (): Promise<unknown[]> => {
+    const { "http.status": status, reason } = await log.nextFields();
+    return [status, reason];
+  };
+  for (const trailer of ["Content-Length: 1", "Transfer-Encoding: chunked", "Host: b"]) {
+    await rawClient(
+      plane.port,
+      `POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n${trailer}\r\n\r\n`,
+    ).closed();
+    assert.deepEqual(await logged(), [400, "InvalidRequest"], trailer);
+  }
+  const head = [":method", "POST", ":scheme", "http", ":authority", "a", ":path", "/"];
+  for (const trailers of [
+    ["content-length", "1"],
+    ["host", "b"],
+  ]) {
+    const client = frameClient(plane.port);
+    client.send(headers(1, head, 0));
+    client.send(frame(FRAME.data, 0, 1, "a"));
+    client.send(headers(1, trailers));
+    await client.until(({ type, stream }) => stream === 1 && (type === FRAME.headers || type === FRAME.reset));
+    client.socket.destroy();
+    assert.deepEqual(await logged(), [400, "InvalidRequest"], trailers[0]);
+  }
+  assert.deepEqual(upstream.take().requests, []);
 });

@@ -222,14 +222,11 @@ const FIELDS: readonly HostileStream[] = [
     trailers: ["x-a", "1\r\nx-b: 2"],
   }),
   malformed("a length among the trailers", POST, { data: "a", trailers: ["content-length", "9"] }),
-  passed("a host among the trailers", POST, sent("POST /", "", CHUNKED, "1\r\na\r\n0\r\n\r\n"), {
-    data: "a",
-    trailers: ["host", "evil"],
-  }),
+  { ...refused("a host among the trailers", POST), data: "a", trailers: ["host", "evil"] },
   malformed("a coding among the trailers", POST, { data: "a", trailers: ["transfer-encoding", "chunked"] }),
   passed("trailers that authenticate and forge", POST, sent("POST /", "", CHUNKED, "1\r\na\r\n0\r\nx-sum: 1\r\n\r\n"), {
     data: "a",
-    trailers: ["x-sum", "1", "host", "evil", "authorization", "x", "x-forwarded-for", "10.0.0.1"],
+    trailers: ["x-sum", "1", "authorization", "x", "x-forwarded-for", "10.0.0.1"],
   }),
   { ...malformed("a field block of a hundred frames", [...HEAD, "x-a", "a".repeat(1_600_000)]), outcome: "ended" },
 ];
