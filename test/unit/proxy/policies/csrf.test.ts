@@ -49,6 +49,15 @@ test("without fetch metadata no origin passes, the own one passes, a listed one 
     assert.ok(!passes(["origin", origin]), origin);
 });
 
+test("a host that cannot be read is nobody's own origin, nor is an origin that cannot be read", () => {
+  for (const host of ["", "a b", "a/b", "user@shop.example", "[::1", "shop.example:port", "shop.example:123456"]) {
+    assert.ok(passes([], "POST", host), "no browser says where it comes from");
+    for (const origin of ["null", "", "http://", `http://${host}`, "http://shop.example", "about:blank"])
+      assert.ok(!passes(["origin", origin], "POST", host), `${host} ${origin}`);
+    assert.ok(!passes(["sec-fetch-site", "cross-site", "origin", "null"], "POST", host));
+  }
+});
+
 test("a header that was smuggled in a second time does not help", () => {
   assert.ok(!passes(["sec-fetch-site", "cross-site", "sec-fetch-site", "same-origin"]));
   assert.ok(!passes(["origin", "http://evil.example", "origin", "http://shop.example"]));
