@@ -171,8 +171,8 @@ export function allowsNamespace(
   if (from === "Same") return namespace === own;
   if (from !== "Selector") return false;
   const labels = read.get(namespaces, namespace)?.metadata.labels ?? {};
-  // Kubernetes itself puts this label on every namespace; files usually hold no Namespace objects.
-  return matchesSelector(selector, { "kubernetes.io/metadata.name": namespace, ...labels });
+  // Kubernetes puts this label on every namespace. Files usually hold no Namespace objects, and one must not forge it.
+  return matchesSelector(selector, { ...labels, "kubernetes.io/metadata.name": namespace });
 }
 
 function describeSection({ sectionName, port }: ParentRef): string {

@@ -50,7 +50,7 @@ class NamespaceFilter {
   }
 
   #matches({ metadata }: KubeObject): boolean {
-    const labels = { "kubernetes.io/metadata.name": metadata.name, ...metadata.labels };
+    const labels = { ...metadata.labels, "kubernetes.io/metadata.name": metadata.name };
     return this.#selectors.some((selector) => matchesSelector(selector, labels));
   }
 

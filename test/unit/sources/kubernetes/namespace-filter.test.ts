@@ -72,4 +72,6 @@ test("a namespace that is labelled anew brings its objects as they are now, or t
 test("a namespace can be chosen by its name", () => {
   const pass = filter([{ matchLabels: { "kubernetes.io/metadata.name": "x" } }]);
   assert.deepEqual(pass(set("Namespace", "x"), set("Service", "s", "x")), ["set Namespace /x", "set Service x/s"]);
+  const forged = { "kubernetes.io/metadata.name": "x" };
+  assert.deepEqual(pass(set("Namespace", "y", "", forged), set("Service", "s", "y")), ["set Namespace /y"]);
 });
