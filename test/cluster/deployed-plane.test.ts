@@ -109,7 +109,8 @@ test("a data plane starts from what its Deployment says, and one replica of the 
   const [xds = 0, port = 0, later = 0, measured = 0, ...own] = await freePorts(7);
   const kubeconfig = await controllerKubeconfig(server);
   const reach = ["--xds-service-host", "127.0.0.1", "--xds-service-port", String(xds)];
-  const more = ["--xds-mode", "tls", "--xds-auth", "true", ...reach];
+  // As in a cluster, where TLS and tokens are what is done unless something else is asked for.
+  const more = ["--xds-address", `0.0.0.0:${xds}`, ...reach];
   const metrics = ["--metrics-address", `127.0.0.1:${measured}`];
   const first = await startController(context, server, xds, { kubeconfig, more: [...more, ...metrics] });
   const apply = (object: object): Promise<string> => server.kubectl(["apply", "-f", "-"], JSON.stringify(object));
@@ -127,6 +128,31 @@ test("a data plane starts from what its Deployment says, and one replica of the 
     assert.equal((await call(`http://127.0.0.1:${readiness}/healthz/ready`)).status, 200);
     assert.equal((await call(`http://127.0.0.1:${metrics}/metrics`)).status, 200);
     assert.doesNotMatch(plane.output(), /[0-9a-f]{64}|PRIVATE KEY/);
+  });
+
+  await t.test("it is not served without the authority, under another name, or in plaintext", async () => {
+    const { data } = await get<{ data: Record<string, string> }>(server, "configmap", "gw-xds-ca");
+    const ca = join(server.directory, "refused-ca.crt");
+    await writeFile(ca, data["ca.crt"] ?? "");
+    const token = join(server.directory, "xds-token");
+    const flags = ["--admin-address", "--metrics-address", "--readiness-address"].flatMap((flag) => [
+      flag,
+      "127.0.0.1:0",
+    ]);
+    const refused: readonly (readonly [address: string, ca: string, cause: RegExp])[] = [
+      [`https://127.0.0.1:${xds}`, "", /certificate/],
+      [`https://localhost:${xds}`, ca, /Hostname\/IP does not match certificate|altnames/],
+      [`http://127.0.0.1:${xds}`, "", /xds/],
+    ];
+    await Promise.all(
+      refused.map(async ([address, trusted, cause]) => {
+        const follow = ["--xds-address", address, "--xds-ca", trusted, "--xds-token", token, "--gateway", "default/gw"];
+        const plane = startGwproxy(context, ["proxy", ...follow, "--bind-address", "127.0.0.1", ...flags]);
+        await plane.printed(cause);
+        assert.doesNotMatch(plane.output(), /for Gateway/);
+        await plane.kill("SIGKILL");
+      }),
+    );
   });
 
   await t.test("what it refuses is counted, and told as an Event on its Gateway", async () => {
@@ -152,7 +178,7 @@ test("a data plane starts from what its Deployment says, and one replica of the 
 
   await t.test("a second replica only watches, until the first one is gone", async () => {
     const [other = 0] = await freePorts(1);
-    const second = await startController(context, server, other, { kubeconfig, more });
+    const second = await startController(context, server, other, { kubeconfig, more: reach });
     assert.match(first.output(), /this replica writes now/);
     assert.doesNotMatch(second.output(), /this replica writes now/);
     await first.kill("SIGTERM");

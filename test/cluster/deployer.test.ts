@@ -93,6 +93,37 @@ test("a Gateway gets its objects, owned by it, and the address of its Service", 
   assert.match(key, /^[0-9a-f]{64}$/);
 });
 
+interface Template {
+  readonly metadata: { readonly labels: object };
+  readonly spec: { readonly securityContext: object; readonly containers: readonly object[] };
+}
+
+/** What the API server says to a Pod in a namespace that enforces the restricted Pod Security Standard; nothing: it may run. */
+async function refusalOf(template: Template, name: string): Promise<string> {
+  const pod = { apiVersion: "v1", kind: "Pod", ...template, metadata: { name, namespace: "restricted" } };
+  return server.kubectl(["create", "--dry-run=server", "-f", "-"], JSON.stringify(pod)).then(
+    () => "",
+    (error: unknown) => String(error),
+  );
+}
+
+test("every pod, that of the controller too, may run where the restricted Pod Security Standard is enforced", async () => {
+  await server.kubectl(["create", "namespace", "restricted"]);
+  const enforced = "pod-security.kubernetes.io/enforce";
+  await server.kubectl(["label", "namespace", "restricted", `${enforced}=restricted`, `${enforced}-version=latest`]);
+  const names = ["gw", "gwproxy"];
+  const namespaces = ["default", "gwproxy-system"];
+  for (const [at, name] of names.entries()) {
+    const where = ["-n", namespaces[at] ?? ""];
+    const text = await server.kubectl(["get", "deployment", name, ...where, "-o", "json"]);
+    const { template } = (JSON.parse(text) as { spec: { template: Template } }).spec;
+    assert.equal(await refusalOf(template, name), "");
+    const { seccompProfile: _, ...weaker } = template.spec.securityContext as { seccompProfile: object };
+    const without = { ...template, spec: { ...template.spec, securityContext: weaker } };
+    assert.match(await refusalOf(without, name), /violates PodSecurity "restricted:latest": seccompProfile/);
+  }
+});
+
 test("a load balancer's address replaces those of the cluster", async () => {
   const ingress = { status: { loadBalancer: { ingress: [{ ip: "192.0.2.7" }] } } };
   const patch = ["--subresource=status", "--type=merge", "-p", JSON.stringify(ingress)];

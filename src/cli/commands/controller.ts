@@ -9,7 +9,7 @@ import { type Address, addressOption, flag, hostList, logLevelOption } from "./o
 export interface ControllerOptions extends DeploymentOptions {
   readonly kubeconfig: string | undefined;
   readonly xdsAddress: Address;
-  /** undefined: TLS where files are named, else plaintext. */
+  /** undefined: TLS, by the files that are named or by the Secret; plaintext on loopback where no files are named. */
   readonly xdsMode: "plaintext" | "tls" | "either" | undefined;
   /** Names in the certificate beside those of the Service. */
   readonly xdsTlsHosts: readonly string[];
@@ -37,11 +37,11 @@ const EXAMPLES = `
 Examples:
   gwproxy controller
   gwproxy controller --kubeconfig ~/.kube/config --xds-address 127.0.0.1:9978
-  gwproxy controller --xds-mode tls
+  gwproxy controller --xds-mode either          while data planes of before still connect in plaintext
   gwproxy controller --xds-tls-cert tls.crt --xds-tls-key tls.key
 
-With --xds-mode tls the authority that signs its certificate is kept in the Secret gwproxy-xds-cert and made when there is
-none; --xds-tls-cert names files instead.
+Data planes connect over TLS, unless --xds-address is a loopback address: what they get holds credentials. The authority that
+signs the certificate is kept in the Secret gwproxy-xds-cert and made when there is none; --xds-tls-cert names files instead.
 `;
 
 const XDS_AUTH =
@@ -57,7 +57,7 @@ export function addControllerCommand(program: Command, _terminal: Terminal): voi
     .addOption(
       new Option(
         "--xds-mode <mode>",
-        "plaintext, tls, or either on one port; default: plaintext unless files are named",
+        "plaintext, tls, or either on one port; default: tls, or plaintext where --xds-address is a loopback address and no files are named",
       )
         .choices(["plaintext", "tls", "either"])
         .env("GWPROXY_XDS_MODE"),

@@ -8,7 +8,7 @@ import { addDataPlaneOptions, address, type DataPlaneOptions, namespacedName } f
 export interface ProxyOptions extends DataPlaneOptions {
   /** "host:port", which takes TLS when a CA is named, or the same behind http:// or https://. */
   readonly xdsAddress: string;
-  /** PEM file of the authorities that may sign the controller's certificate; unset: those of the system. */
+  /** PEM file of the authorities that may sign the controller's certificate; unset or empty: those of the system. */
   readonly xdsCa: string | undefined;
   /** File with the service account's token, read again for every connection; unset: none is sent. */
   readonly xdsToken: string | undefined;
@@ -41,9 +41,10 @@ export function addProxyCommand(program: Command, terminal: Terminal): void {
       new Option("--xds-address <address>", XDS_ADDRESS).argParser(xdsAddress).env("XDS_ADDRESS").makeOptionMandatory(),
     )
     .addOption(
-      new Option("--xds-ca <file>", "PEM file of the authorities to trust for the controller; default: the system's")
-        .argParser((path) => (path === "" ? undefined : path))
-        .env("XDS_ROOT_CA"),
+      new Option(
+        "--xds-ca <file>",
+        "PEM file of the authorities to trust for the controller; default: the system's",
+      ).env("XDS_ROOT_CA"),
     )
     .option(
       "--xds-token <file>",

@@ -20,7 +20,7 @@ import { VERSION } from "../version.ts";
 import { type ControllerCore, createControllerCore } from "./controller-core.ts";
 import { createLeadership } from "./leadership.ts";
 import { checkOwnPorts } from "./own-ports.ts";
-import { createProcessLog, stopSignal } from "./process.ts";
+import { createProcessLog, isLoopback, stopSignal } from "./process.ts";
 import { reportRefusals } from "./refusals.ts";
 import { authorizeByToken } from "./stream-authorization.ts";
 import { openXdsSecret, readXdsFiles, type XdsTls } from "./xds-tls.ts";
@@ -112,8 +112,4 @@ function createDiscovery({ options, client, core, tls, metrics, current, log }: 
     ...(mustAuthorize ? { authorize } : {}),
     ...(tls === undefined ? {} : { tls: tls.certificate, alsoPlaintext: options.xdsMode === "either" }),
   });
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }

@@ -29,3 +29,8 @@ export function stopSignal(): Promise<void> {
 export function hostAndPort(host: string, port: number): string {
   return `${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
+
+/** Whether what is sent to the address stays on this machine. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
+}

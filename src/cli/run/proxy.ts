@@ -18,7 +18,7 @@ function tokenFrom(path: string): () => Promise<string> {
 export async function runProxy(options: ProxyOptions, terminal: Terminal): Promise<void> {
   const process = createProcessLog(options.logLevel);
   if (options.config !== undefined) await checkConfigFile(options.config);
-  const ca = options.xdsCa === undefined ? undefined : await readCaFile(options.xdsCa);
+  const ca = options.xdsCa === undefined || options.xdsCa === "" ? undefined : await readCaFile(options.xdsCa);
   // Made before anything listens: an address that cannot be used must end the process.
   const client = createXdsClient({
     address: options.xdsAddress,

@@ -10,6 +10,7 @@ import {
   ServingCertificates,
 } from "../../xds/server/serving-certificate.ts";
 import type { ControllerOptions } from "../commands/controller.ts";
+import { isLoopback } from "./process.ts";
 import { readServerCertificate } from "./tls-files.ts";
 
 export interface XdsTls {
@@ -36,11 +37,16 @@ export async function openXdsSecret(
   client: KubernetesClient,
   log: Logger,
 ): Promise<XdsTls | undefined> {
-  if (options.xdsMode === undefined || options.xdsMode === "plaintext") return undefined;
+  if (xdsMode(options) === "plaintext") return undefined;
   const store = authorityStore(client, options.namespace);
   const certificates = new ServingCertificates({ store, names: namesOf(options), clock: systemClock, log });
   const { certificate, ca } = await certificates.start();
   return { certificate, ca, onChange: (use) => certificates.onChange(use), stop: () => certificates.stop() };
+}
+
+/** What is sent to data planes holds credentials, so it is plaintext only where it stays on this machine, or on demand. */
+function xdsMode({ xdsMode: asked, xdsAddress }: ControllerOptions): NonNullable<ControllerOptions["xdsMode"]> {
+  return asked ?? (isLoopback(xdsAddress.host) ? "plaintext" : "tls");
 }
 
 function authorityStore(client: KubernetesClient, namespace: string): AuthorityStore {
