@@ -45,7 +45,9 @@ function compilationFault(path: string, text: string, place: Place): Violation[]
     return [];
   } catch (error) {
     const message = `Invalid value: ${print(text)}: the expression does not compile: ${messageOf(error)}`;
-    return [violation(path, "FieldValueInvalid", message, nextStep(error, text, place))];
+    const offset = error instanceof CelError ? error.position : undefined;
+    const found = violation(path, "FieldValueInvalid", message, nextStep(error, text, place));
+    return [offset === undefined ? found : { ...found, offset }];
   }
 }
 

@@ -6,6 +6,8 @@ export interface Violation {
   /** The API server's cause: "FieldValueInvalid", "FieldValueRequired", "FieldValueNotSupported", … */
   readonly reason: string;
   readonly message: string;
+  /** Where in the text at `path` the fault is, in UTF-16 units from 0; undefined when all of it is at fault. */
+  readonly offset?: number;
   /** "did you mean `timeouts`?", or the next step; "" when there is none. */
   readonly suggestion: string;
 }

@@ -8,7 +8,7 @@ import { type ApplyDefaults, groupKindOf, normalise } from "./normalise.ts";
 import type { Excerpt } from "./excerpt.ts";
 import { describeForeignKind, type ForeignKind } from "./foreign-kind.ts";
 import { type Identity, isMeantAsPolicy, readIdentity } from "./identity.ts";
-import { type Mark, type ParsedObject, parseManifestInSteps } from "./parse.ts";
+import { type MarkFault, type ParsedObject, parseManifestInSteps } from "./parse.ts";
 import type { Place } from "./places.ts";
 import type { SourceFile } from "./read.ts";
 
@@ -42,7 +42,7 @@ export interface CheckedObject extends Place {
   /** As it is written, without what an API server would add. */
   readonly written: Readonly<Record<string, unknown>>;
   readonly locate: (path: string) => Place;
-  readonly mark: (path: string, about: "value" | "name") => Mark;
+  readonly mark: MarkFault;
   /** Its name cannot be read; the one that it has stands for its place. */
   readonly isNameless?: boolean;
 }
@@ -143,7 +143,7 @@ function checkObject(file: string, found: ParsedObject, checks: Checks, room: nu
   const title = titleOf(object);
   const problems = violations.slice(0, Math.max(0, room)).map((violation) => {
     const { path, severity, reason, message, suggestion } = violation;
-    const mark = found.mark(path, isUnknownField(violation) ? "name" : "value");
+    const mark = found.mark(path, isUnknownField(violation) ? "name" : "value", violation.offset);
     const lost = severity === "error" ? objectId(object) : undefined;
     return {
       file,

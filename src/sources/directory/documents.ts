@@ -10,6 +10,7 @@ import {
   LineCounter,
   Parser,
   type Tags,
+  type YAMLParseError,
   isAlias,
   isCollection,
   isMap,
@@ -135,7 +136,7 @@ function kubectlTags(tags: Tags): Tags {
 function composed(document: Document.Parsed): ComposedDocument {
   const [first] = document.errors;
   const faults: SyntaxFault[] = [];
-  if (first !== undefined) faults.push({ offset: first.pos[0], end: first.pos[1], message: wordsOf(first) });
+  if (first !== undefined) faults.push(syntaxFault(document, first));
   let isReadable = true;
   for (const fault of treeFaults(document)) {
     if (!fault.isReadable) isReadable = false;
@@ -144,6 +145,35 @@ function composed(document: Document.Parsed): ComposedDocument {
     if (faults.length >= MAX_FAULTS && !isReadable) break;
   }
   return { document, faults, isReadable };
+}
+
+/** The parser notices a missing end only where something else begins, often at the end of the file. */
+const MISSING_END = /^Missing closing|must end with a|must be sufficiently indented and end with/;
+
+/** What is not closed is wrong where it is opened. */
+function syntaxFault(document: Document.Parsed, error: YAMLParseError): SyntaxFault {
+  const [noticed, end] = error.pos;
+  const message = wordsOf(error);
+  const opened = MISSING_END.test(message) ? lastOpened(document, noticed) : undefined;
+  return opened === undefined ? { offset: noticed, end, message } : { offset: opened, end: opened + 1, message };
+}
+
+/** The offset of the innermost quoted text or flow collection that reaches up to a place. */
+function lastOpened(document: Document.Parsed, place: number): number | undefined {
+  let found: number | undefined;
+  const open: unknown[] = [document.contents];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (isPair(node)) {
+      for (const part of [node.key, node.value]) if (part !== null && part !== undefined) open.push(part);
+      continue;
+    }
+    if (!isScalar(node) && !isCollection(node)) continue;
+    const [start, , end] = node.range ?? [place, place, place];
+    const isOpened = isCollection(node) ? node.flow === true : node.type?.startsWith("QUOTE") === true;
+    if (isOpened && start < place && end >= place && start >= (found ?? 0)) found = start;
+    if (isCollection(node)) for (const item of node.items) open.push(item);
+  }
+  return found;
 }
 
 interface TreeFault extends SyntaxFault {

@@ -8,6 +8,7 @@ import { runAtOnce } from "../../lib/slices.ts";
 import { type Composition, type SyntaxFault, composeDocuments, wordsOf } from "./documents.ts";
 import { type Excerpt, excerptOf, mayHoldSecrets } from "./excerpt.ts";
 import { faultOfShape } from "./json-shape.ts";
+import { spanInScalar } from "./scalar-offset.ts";
 import { type Place, type Span, keySpan, nodeAt, placeAt, placeOf, spansAt, splitPath, valueSpan } from "./places.ts";
 
 /** A place with its line. */
@@ -15,12 +16,15 @@ export interface Mark extends Place {
   readonly excerpt: Excerpt | undefined;
 }
 
+/** @param offset of the fault in the text that is the value, where only a part of it is wrong */
+export type MarkFault = (path: string, about: "value" | "name", offset?: number) => Mark;
+
 export interface ParsedObject {
   readonly value: Readonly<Record<string, unknown>>;
   /** Where a field path such as "spec.rules[0].name" stands, or the nearest ancestor that is written down. */
   readonly locate: (path: string) => Place;
   /** The same for a fault: the value that is wrong, or the name that is; with the line, secrets masked. */
-  readonly mark: (path: string, about: "value" | "name") => Mark;
+  readonly mark: MarkFault;
 }
 
 export interface ParseFault extends Mark {
@@ -78,10 +82,10 @@ function placedObject(syntax: Syntax, at: number, { object, prefix }: Expanded):
   return {
     value: object,
     locate: (path) => syntax.locate(at, [...prefix, ...splitPath(path)]),
-    mark: (path, about) => {
+    mark: (path, about, offset) => {
       const text = syntax.of(at);
       secrets ??= secretSpans(text, { object, prefix });
-      return markOf(text, secrets, [...prefix, ...splitPath(path)], about);
+      return markOf(text, secrets, { path: [...prefix, ...splitPath(path)], about, offset });
     },
   };
 }
@@ -186,15 +190,17 @@ function secretSpans({ document }: Text, { object, prefix }: Expanded): Span[] {
   return secretsOf(object).flatMap((pattern) => [...spansAt(document, root, pattern)]);
 }
 
-function markOf(
-  { document, text, lines }: Text,
-  known: readonly Span[],
-  at: readonly string[],
-  about: "value" | "name",
-): Mark {
+interface Marked {
+  readonly path: readonly string[];
+  readonly about: "value" | "name";
+  readonly offset: number | undefined;
+}
+
+function markOf({ document, text, lines }: Text, known: readonly Span[], { path, about, offset }: Marked): Mark {
   // Nobody knows what a field is that does not exist: what stands in it may be a secret under a wrong name.
-  const secrets = about === "name" ? [...known, ...spansAt(document, nodeAt(document, at), [])] : known;
-  const span = about === "name" ? keySpan(document, at) : valueSpan(document, at);
+  const secrets = about === "name" ? [...known, ...spansAt(document, nodeAt(document, path), [])] : known;
+  const inner = offset === undefined ? undefined : spanInScalar(text, nodeAt(document, path), offset);
+  const span = inner ?? (about === "name" ? keySpan(document, path) : valueSpan(document, path));
   return { ...placeAt(lines, span.start), excerpt: excerptOf(text, span, secrets) };
 }
 

@@ -62,7 +62,7 @@ test("of a Secret nothing is shown but what names it, nor of what kubectl applie
 
 test("a document that cannot be read shows its line only when it holds no place for secrets", () => {
   const [open] = parseManifest("kind: [\nname: x\n").faults;
-  assert.equal(open?.excerpt?.text, "name: x");
+  assert.equal(open?.excerpt?.text, "kind: [");
   for (const text of ["kind: Secret\ndata: {a: [\n", "spec: {auth: {key: sesame, [\n"]) {
     assert.deepEqual(
       parseManifest(text).faults.map(({ excerpt }) => excerpt),
@@ -87,4 +87,36 @@ test("every repeated key of a document is a fault, and only the first fault of i
     faults.map(({ line }) => line),
     [2, 4],
   );
+});
+
+/** An expression in each style of YAML; `nosuch` is what is wrong in it. */
+const STYLES: Readonly<Record<string, string>> = {
+  plain: "a: true && nosuch.x",
+  "plain on several lines": "a: true &&\n  nosuch.x",
+  "in single quotes": "a: '''it''s'' == \"x\" && nosuch.x'",
+  "in double quotes": String.raw`a: "\"x\" == 'x' && nosuch.x"`,
+  "as a block": "a: |\n  true &&\n\n    nosuch.x\n",
+  "as a folded block": "a: >-\n  true &&\n  nosuch.x\n",
+  "before a comment": "b: {c: 1}\na: true && nosuch.x # nosuch",
+};
+
+for (const [style, lines] of Object.entries(STYLES)) {
+  test(`a fault inside of a text ${style} is marked there`, () => {
+    const text = `apiVersion: v1\nkind: A\n${lines}`;
+    const before = text.slice(0, text.indexOf("nosuch")).split("\n");
+    const [object] = parseManifest(text).objects;
+    const value = String(object?.value["a"]);
+    const mark = object?.mark("a", "value", value.indexOf("nosuch"));
+    assert.deepEqual([mark?.line, mark?.column], [before.length, (before.at(-1)?.length ?? 0) + 1]);
+    const { excerpt } = mark ?? {};
+    assert.equal(excerpt?.text.slice(excerpt.from, excerpt.from + excerpt.length), "nosuch.x");
+  });
+}
+
+test("what is not closed is named where it is opened", () => {
+  const lineOf = (text: string): number | undefined => parseManifest(text).faults[0]?.line;
+  assert.equal(lineOf('kind: A\nname: "x\nspec:\n  a: 1\n  b: 2\n'), 2);
+  assert.equal(lineOf("kind: A\nname: 'x\nspec:\n  a: 1\n"), 2);
+  assert.equal(lineOf("kind: A\nlist: [a, b\nspec:\n  a: 1\n"), 2);
+  assert.equal(lineOf("kind: A\nmap: {a: 1\nspec:\n  a: 1\n"), 2);
 });
