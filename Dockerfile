@@ -5,7 +5,8 @@ FROM node:24-slim AS build
 WORKDIR /src
 COPY package.json package-lock.json .npmrc ./
 COPY tools/node/package.json tools/node/
-RUN npm ci --ignore-scripts
+# As `make install` does: npm ci refuses a lock file without the packages of other platforms.
+RUN npm install --no-save --no-audit --no-fund --ignore-scripts
 COPY . .
 RUN npm run build
 
