@@ -5,6 +5,7 @@
 import { EXPRESSIONS } from "../../generated/expressions.ts";
 import { FORMATS } from "../../generated/formats.ts";
 import { RESERVED } from "../../generated/reserved.ts";
+import { absentValueViolations } from "./absent-values.ts";
 import { expressionViolations } from "./expressions.ts";
 import { violation } from "./messages.ts";
 import { childPath, textsAt, valuesAt } from "./paths.ts";
@@ -24,7 +25,9 @@ const CHECKS: Readonly<Record<string, Check>> = {
  * @param groupKind "gwproxy.dev/GwPolicy" @param object of the right shape
  */
 export function* meaningViolations(groupKind: string, object: unknown): Generator<Violation> {
-  yield* expressionViolations(object, EXPRESSIONS[groupKind] ?? []);
+  const expressions = EXPRESSIONS[groupKind] ?? [];
+  yield* expressionViolations(object, expressions);
+  yield* absentValueViolations(object, expressions);
   for (const { path, format } of FORMATS[groupKind] ?? []) yield* CHECKS[format]?.(object, path) ?? [];
   for (const { path, names } of RESERVED[groupKind] ?? []) yield* reservedViolations(object, path, names);
   yield* patternViolations(groupKind, object);

@@ -372,3 +372,23 @@ test("a check is not asked for more than is told", () => {
   list.addAll(endless());
   assert.equal(asked, 101);
 });
+
+test("a Deny and a condition that fail where a value is missing are warned of, with what to write", () => {
+  const warned = (traffic: object): string[] =>
+    validate(
+      policy({ targetRefs: [{ group: "gateway.networking.k8s.io", kind: "HTTPRoute", name: "r" }], traffic }),
+    ).map(({ severity, path, message, suggestion }) => `${severity} ${path}: ${message} (${suggestion})`);
+  const rule = (action: string) => ({
+    authorization: { action, policy: { matchExpressions: ['jwt.role == "guest"'] } },
+  });
+  assert.deepEqual(warned(rule("Deny")), [
+    "warning spec.traffic.authorization.policy.matchExpressions[0]: reads jwt.role, which a request may not have: then the " +
+      'expression fails, and the request is denied (ask first: has(jwt.role) && …, or give a default: default(jwt.role, ""))',
+  ]);
+  assert.deepEqual(warned(rule("Allow")), []);
+  const local = { local: [{ requests: 1, unit: "Seconds" }] };
+  const conditional = [{ condition: 'request.headers["x-tier"] == "free"', policy: local }];
+  const [found, ...more] = warned({ rateLimit: { conditional } });
+  assert.deepEqual(more, []);
+  assert.match(found ?? "", /^warning spec\.traffic\.rateLimit\.conditional\[0\]\.condition: .* its branch is chosen/);
+});

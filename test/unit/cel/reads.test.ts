@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { findAbsentReads } from "../../../src/cel/absent-reads.ts";
 
 import { compileExpression } from "../../../src/cel/compile-expression.ts";
 import { REQUEST_ENVIRONMENT } from "../../../src/cel/environment.ts";
@@ -49,3 +50,35 @@ test("the reads of several expressions join", () => {
   );
   assert.deepEqual([[...union.roots].sort(), union.requestBody, union.responseBody], [["jwt", "request"], true, false]);
 });
+
+/** Expressions, and what each reads that a request may not have. */
+const ABSENT: readonly (readonly [expression: string, reads: readonly string[]])[] = [
+  [`request.headers["X-Team"] == "a"`, [`request.headers["x-team"]`]],
+  [`request.headers.host == "a"`, [`request.headers["host"]`]],
+  [`"x-team" in request.headers && request.headers["x-team"] == "a"`, []],
+  [`!("x-team" in request.headers) || request.headers["x-team"] == "a"`, []],
+  [`has(request.headers.team) ? request.headers["team"] == "a" : true`, []],
+  [`default(request.headers["x-team"], "") == "a"`, []],
+  [`coalesce(request.headers["a"], request.headers["b"]) == "a"`, [`request.headers["b"]`]],
+  [`coalesce(request.headers["a"], "")  == "a"`, []],
+  [`default(request.headers["a"], jwt.sub) == "a"`, ["jwt.sub"]],
+  [`jwt.sub == "a" && jwt["https://claim"] == "b"`, ["jwt.sub", `jwt["https://claim"]`]],
+  [`has(jwt.sub) && jwt.sub == "a"`, []],
+  [`has(jwt.realm.roles) && "a" in jwt.realm.roles`, ["jwt.realm"]],
+  [`has(jwt.realm) && has(jwt.realm.roles) && "a" in jwt.realm.roles`, []],
+  [`jwt.groups.exists(group, group == "a")`, ["jwt.groups"]],
+  [`apiKey.group != "writers"`, ["apiKey.group"]],
+  [`request.uri.query("team")[0] == "a"`, [`request.uri.query("team")[0]`]],
+  [`size(request.uri.query("team")) > 0 && request.uri.query("team")[0] == "a"`, []],
+  [`"a" in request.uri.query("team")`, []],
+  [`request.headers.cookie("session") == "a"`, [`request.headers.cookie("session")`]],
+  [`request.path.startsWith("/admin") && request.method != "GET"`, []],
+  [`[request.headers["a"]] == ["b"] || {"k": jwt.sub} == {}`, [`request.headers["a"]`, "jwt.sub"]],
+];
+
+for (const [expression, reads] of ABSENT) {
+  test(`what a request may not have is found in ${expression}`, () => {
+    const found = findAbsentReads(expression, REQUEST_ENVIRONMENT).map(({ text }) => text);
+    assert.deepEqual(found.sort(), [...reads].sort());
+  });
+}
