@@ -38,7 +38,10 @@ export async function runValidate(options: ValidateOptions, terminal: Terminal):
     case "text":
       for (const problem of problems) {
         const notes = explain(problem.groupKind, problem.path);
-        terminal.out(problemText(problem, options.server ? [...notes, speakers(problem)] : notes, terminal));
+        // What the schema says stands below the line, once.
+        const suggestion = notes.includes(problem.suggestion) ? "" : problem.suggestion;
+        const shown = options.server ? [...notes, speakers(problem)] : notes;
+        terminal.out(problemText({ ...problem, suggestion }, shown, terminal));
       }
       if (verdicts !== undefined) {
         terminal.out(

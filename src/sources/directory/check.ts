@@ -7,8 +7,9 @@ import type { SourceProblem } from "../source.ts";
 import { type ApplyDefaults, groupKindOf, normalise } from "./normalise.ts";
 import type { Excerpt } from "./excerpt.ts";
 import { describeForeignKind, type ForeignKind } from "./foreign-kind.ts";
+import { envelopeStep, nextStep, syntaxStep } from "./next-step.ts";
 import { type Identity, isMeantAsPolicy, readIdentity } from "./identity.ts";
-import { type MarkFault, type ParsedObject, parseManifestInSteps } from "./parse.ts";
+import { type Mark, type MarkFault, type ParsedObject, parseManifestInSteps } from "./parse.ts";
 import type { Place } from "./places.ts";
 import type { SourceFile } from "./read.ts";
 
@@ -71,6 +72,7 @@ export function* checkFile({ path, text }: SourceFile, checks: Checks): Generato
     reason: "Unreadable",
     lost: ANY,
     ...fault,
+    suggestion: syntaxStep(fault.message, text.split("\n", fault.line)[fault.line - 1] ?? ""),
   }));
   const objects: CheckedObject[] = [];
   const fragments: CheckedObject[] = [];
@@ -128,27 +130,27 @@ function checkObject(file: string, found: ParsedObject, checks: Checks, room: nu
   if (isFaults(object)) {
     const title = titleOf(found.value);
     const lost = readIdentity(found.value);
-    const problems = object.slice(0, Math.max(0, room)).map(({ path, message }) => ({
-      ...blank(file),
-      lost,
-      ...found.mark(path, "value"),
-      groupKind: kindOf(found.value),
-      object: title,
-      path,
-      message,
-    }));
+    const problems = object.slice(0, Math.max(0, room)).map((fault) => {
+      const [message = ""] = fault.message.split("; ");
+      const mark = found.mark(fault.path, "value");
+      const suggestion = templateStep(mark) ?? envelopeStep(fault, found.value);
+      const about = { groupKind: kindOf(found.value), object: title, path: fault.path };
+      return { ...blank(file), lost, ...mark, ...about, message, suggestion };
+    });
     return { problems, leftOut: object.length - problems.length, unidentified: lost };
   }
   const violations = checks.validate(object);
   const title = titleOf(object);
   const problems = violations.slice(0, Math.max(0, room)).map((violation) => {
-    const { path, severity, reason, message, suggestion } = violation;
+    const { path, severity, reason, message } = violation;
     const mark = found.mark(path, isUnknownField(violation) ? "name" : "value", violation.offset);
     const lost = severity === "error" ? objectId(object) : undefined;
+    const groupKind = kindOf(object);
+    const suggestion = templateStep(mark) ?? nextStep(violation, groupKind, object);
     return {
       file,
       ...mark,
-      groupKind: kindOf(object),
+      groupKind,
       object: title,
       path,
       severity,
@@ -175,6 +177,11 @@ function moreProblems(file: string, count: number): FileProblem {
     message,
     suggestion: "mend those that are listed first",
   };
+}
+
+/** A value that only looks like YAML because its template has not been rendered. */
+function templateStep({ excerpt }: Mark): string | undefined {
+  return excerpt?.text.includes("{{") === true ? syntaxStep("", excerpt.text) : undefined;
 }
 
 /** An object that the gateway does not read. One that was meant as another kind may stand for an object that served. */

@@ -84,7 +84,7 @@ function mergeStringData(secret: Mutable): ObjectFault[] {
   }
   for (const [key, value] of entries(secret["stringData"])) {
     if (typeof value === "string") data[key] = Buffer.from(value, "utf8").toString("base64");
-    else faults.push({ path: `stringData.${key}`, message: "must be text: put it in quotes" });
+    else faults.push({ path: `stringData.${key}`, message: "must be text; put it in quotes" });
   }
   secret["data"] = data;
   delete secret["stringData"];

@@ -72,10 +72,14 @@ function nextStep(
       return target === undefined ? "" : hostnameStep(target);
     case "not_allowed_by_listeners":
       return namespaceStep(from.kind, from.namespace);
+    case "unsupported_protocol":
+      return protocolStep(message);
+    case "no_matching_parent":
+      return message.includes("cannot serve") ? "mend the listener, or name another one" : "name a Gateway that exists";
     case "not_allowed":
       return "set spec.allowedListeners.namespaces.from: All in the Gateway, or Same where both are in one namespace";
     default:
-      return STEPS[code] ?? "";
+      return STEPS[code] ?? (message.startsWith("this version of gwproxy") ? "remove it" : "");
   }
 }
 
@@ -86,6 +90,12 @@ const STEPS: Readonly<Record<string, string>> = {
   target_unattached: "name a Gateway of the class gwproxy in its parentRefs, or a route that leads to it",
   incompatible_filters: "remove the filter, or say the same in a GwPolicy",
 };
+
+function protocolStep(message: string): string {
+  const [, wanted = "", served = ""] = /^protocol (\S+) is not served; these are: (.*)$/.exec(message) ?? [];
+  const near = served.split(", ").find((protocol) => protocol === wanted.toUpperCase());
+  return near === undefined ? "use one of these protocols" : `did you mean \`${near}\`?`;
+}
 
 function hostnameStep(parent: KubeObject): string {
   const hosts = valuesAt(parent, ["spec", "listeners", "*"]).flatMap(({ value: { hostname } }) =>
