@@ -4,7 +4,7 @@
  */
 import { fork, spawnSync, type ChildProcess } from "node:child_process";
 import { globSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { FileReport, RunnerMessage } from "./support/file-reporter.ts";
 
@@ -12,6 +12,9 @@ const ROOT = join(import.meta.dirname, "..");
 
 /** Then a process is followed by a fresh one: what tests leave behind adds up. */
 const FILES_OF_A_PROCESS = 40;
+
+/** For what a process has printed to get out. */
+const LAST_WORDS_MS = 500;
 
 /** Files that change or measure the process they are in. */
 const OWN_PROCESS: readonly RegExp[] = [/^test\/slow\//];
@@ -36,10 +39,15 @@ const { values, positionals } = parseArgs({
   },
 });
 
+// Of a test runner around this one; the processes would report to it and not to us.
+const { NODE_TEST_CONTEXT: _outer, ...environment } = process.env;
 const startedMs = performance.now();
 const shared: string[] = [];
 const alone: string[] = [];
-const files = positionals.flatMap((pattern) => globSync(pattern, { cwd: ROOT })).sort();
+const files = positionals
+  .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
+  .map((file) => relative(ROOT, resolve(ROOT, file)))
+  .sort();
 for (const file of touchedFirst(files, values["changed-since"])) {
   (OWN_PROCESS.some((pattern) => pattern.test(file)) ? alone : shared).push(file);
 }
@@ -70,18 +78,27 @@ async function runProcess(next: () => string | undefined, first: string): Promis
   const child = fork(join(import.meta.dirname, "support/file-runner.ts"), {
     cwd: ROOT,
     execArgv,
-    env: { ...process.env, NODE_COMPILE_CACHE: join(ROOT, "node_modules/.cache/compile") },
+    env: { ...environment, NODE_COMPILE_CACHE: join(ROOT, "node_modules/.cache/compile") },
   });
   let current: string | undefined = first;
+  let hasFailure = false;
   child.on("message", (message: RunnerMessage) => {
     if (message.type === "report") {
-      reports.push(message.report);
       const { file, tests, cpuMs } = message.report;
+      // A test that goes on after its file was cancelled is reported on its own.
+      if (file !== current) return;
+      reports.push(message.report);
       process.stdout.write(`${seconds(cpuMs)} CPU-s ${String(tests).padStart(5)} tests  ${file}\n`);
-      current = next();
-      tell(child, current);
+      if (tests === 0) failures.push(`${file}: has no test`);
+      current = hasFailure ? undefined : next();
+      // What a failed file leaves running would make the next ones fail.
+      if (hasFailure) setTimeout(() => child.kill("SIGKILL"), LAST_WORDS_MS);
+      else tell(child, current);
     } else if (message.type === "ready") tell(child, current);
-    else (message.type === "failed" ? failures : skipped).push(message.text);
+    else {
+      hasFailure ||= message.type === "failed";
+      (message.type === "failed" ? failures : skipped).push(message.text);
+    }
   });
   const code = await new Promise<number | string | null>((resolve) => {
     child.once("exit", (status, signal) => resolve(status ?? signal));
@@ -103,7 +120,7 @@ function touchedFirst(files: readonly string[], revision: string | undefined): r
 }
 
 function tell(child: ChildProcess, file: string | undefined): void {
-  child.send({ file: file === undefined ? undefined : join(ROOT, file) });
+  child.send({ file: file === undefined ? undefined : resolve(ROOT, file) });
 }
 
 function seconds(ms: number): string {

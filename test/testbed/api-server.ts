@@ -72,6 +72,8 @@ async function startReusable(): Promise<ReusableServer> {
 
   const kubectl = async (path: string, args: readonly string[], stdin?: string): Promise<string> => {
     const running = run(join(binaries, "kubectl"), ["--kubeconfig", path, ...args], { maxBuffer: 1 << 26 });
+    // One that ends before it has read says why itself.
+    running.child.stdin?.on("error", () => undefined);
     running.child.stdin?.end(stdin ?? "");
     return (await running).stdout;
   };
