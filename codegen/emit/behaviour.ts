@@ -3,7 +3,7 @@ import { ADMIN_PATHS, methodsOf } from "../../src/admin/paths/index.ts";
 import { PROXY_ERRORS } from "../../src/proxy/errors.ts";
 import { POLICIES } from "../../src/proxy/policies/index.ts";
 import { CLIENT_FORMATS } from "../../src/proxy/llm/client-formats/index.ts";
-import { FIELDS } from "../../src/proxy/reports/fields.ts";
+import { FIELDS } from "../../src/proxy/observability/fields.ts";
 import { GROUPS, isOfRequests, METRIC_PREFIX, READINGS, takenLabels } from "../../src/telemetry/metric-table.ts";
 
 const HEAD =

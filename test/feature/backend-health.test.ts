@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { EndpointDump } from "../../src/proxy/backends/endpoint-dump.ts";
+import type { EndpointDump } from "../../src/proxy/balancing/endpoint-dump.ts";
 import {
   documents,
   GATEWAY,

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { test } from "node:test";
 import { environmentOf, type Place } from "../../src/cel/places.ts";
-import type { Telemetry } from "../../src/proxy/record.ts";
+import type { Telemetry } from "../../src/proxy/observability/record.ts";
 import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
 import {
   documents,

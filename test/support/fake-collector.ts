@@ -13,7 +13,7 @@ import {
   type ExportLogsServiceRequest,
   type ExportLogsServiceResponse,
 } from "../../generated/proto/opentelemetry/proto/collector/logs/v1/logs_service_pb.ts";
-import { Exporters } from "../../src/proxy/reports/exporters.ts";
+import { Exporters } from "../../src/proxy/observability/exporters.ts";
 import { startGrpc, type GrpcServer } from "./grpc.ts";
 import type { ProofContext } from "./prove.ts";
 import { recordingLog } from "./silent-log.ts";

@@ -2,7 +2,7 @@
 import { compileExpression } from "../../src/cel/compile-expression.ts";
 import { environmentOf } from "../../src/cel/places.ts";
 import { SharedSlots } from "../../src/lib/shared-slots.ts";
-import { EndpointRecord } from "../../src/proxy/backends/endpoint-record.ts";
+import { EndpointRecord } from "../../src/proxy/balancing/endpoint-stats.ts";
 import type { MemberDeps } from "../../src/proxy/backends/handler.ts";
 
 export interface TestMembers extends MemberDeps {

@@ -72,7 +72,7 @@ test("every HTTP server beside the byte path runs on h3", () => {
     .filter(({ text }) => /import \{[^}]*\bcreateServer\b[^}]*\} from "node:https?"/.test(text));
   assert.deepEqual(
     servers.filter(({ text }) => !text.includes('"h3/node"')).map(({ file }) => file),
-    ["src/proxy/listeners/http1.ts"],
+    ["src/proxy/listeners/http1/server.ts"],
   );
 });
 

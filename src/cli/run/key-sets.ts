@@ -4,7 +4,7 @@ import type { BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_p
 import { systemClock } from "../../lib/clock.ts";
 import { SourceError } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
-import { tlsOptions } from "../../proxy/backends/tls.ts";
+import { tlsOptions } from "../../proxy/upstream/dial/tls.ts";
 import {
   createDocuments,
   type Documents,

@@ -9,11 +9,11 @@ import type { Body } from "../pipeline/body.ts";
 import { captureBody, NOT_CAPTURED, type Captured } from "../pipeline/capture.ts";
 import { printError } from "../pipeline/error-reply.ts";
 import type { Exchange, Outcome } from "../pipeline/exchange.ts";
-import type { OutboundSpan } from "../reports/outbound-span.ts";
+import type { OutboundSpan } from "../observability/tracing/outbound-span.ts";
 import { grpcStatusOf, responseRoot, type AnswerFacts } from "../pipeline/roots.ts";
-import type { EndpointRecord } from "./endpoint-record.ts";
-import type { HealthRule } from "./health.ts";
-import { rateLimitHintMs } from "./rate-limit-hint.ts";
+import type { EndpointRecord } from "../balancing/endpoint-stats.ts";
+import type { HealthRule } from "../balancing/health.ts";
+import { rateLimitHintMs } from "../upstream/rate-limit-hint.ts";
 
 /** Failures for which the member answers: the others are the client's doing or that of a policy. */
 const COUNTED: ReadonlySet<ProxyErrorCode> = new Set<ProxyErrorCode>([

@@ -5,7 +5,7 @@
 import { HttpVersion, type BackendSettings } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { RecentMap } from "../../lib/recent-map.ts";
 import { ProxyError } from "../errors.ts";
-import { EndpointState } from "./endpoints.ts";
+import { EndpointState } from "../balancing/endpoints.ts";
 import type { Asked, Destination, DestinationDeps } from "./http-handler.ts";
 
 const AUTHORITY = /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:/?#@[\]\\%]+))(?::([0-9]{1,5}))?$/;

@@ -5,10 +5,10 @@ import type { Place } from "../../cel/places.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";
-import type { Circumstances } from "./choice.ts";
-import type { Connection } from "./connection.ts";
-import type { EndpointRecord } from "./endpoint-record.ts";
-import type { Upstream, UpstreamTarget } from "./upstream.ts";
+import type { Circumstances } from "../balancing/pick.ts";
+import type { Connection } from "../upstream/connection-settings.ts";
+import type { EndpointRecord } from "../balancing/endpoint-stats.ts";
+import type { Upstream, UpstreamTarget } from "../upstream/upstream.ts";
 
 export type BackendHandler = (exchange: Exchange) => Promise<Reply>;
 

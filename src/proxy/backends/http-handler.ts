@@ -10,19 +10,19 @@ import { ProxyError } from "../errors.ts";
 import { appendPass } from "../pipeline/cdn-loop.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
 import { grpcTimeoutMs, isGrpc } from "../pipeline/grpc.ts";
-import type { RequestTrace } from "../reports/request-trace.ts";
+import type { RequestTrace } from "../observability/tracing/request-trace.ts";
 import { placeCredential } from "./auth.ts";
-import { SessionKey } from "./affinity.ts";
+import { SessionKey } from "../balancing/affinity.ts";
 import { Attempt } from "./attempt.ts";
-import { beginCallSpan, type CallHead } from "./call-span.ts";
-import type { Wish } from "./choice.ts";
-import { EndpointState, type EndpointSet } from "./endpoints.ts";
+import { beginCallSpan, type CallHead } from "../observability/tracing/call-span.ts";
+import type { Wish } from "../balancing/pick.ts";
+import { EndpointState, type EndpointSet } from "../balancing/endpoints.ts";
 import type { BackendDeps, BackendHandler, MemberDeps } from "./handler.ts";
-import { HealthRule } from "./health.ts";
+import { HealthRule } from "../balancing/health.ts";
 import { isIP } from "node:net";
 import { BackendTransformation, type Outgoing } from "./transformation.ts";
-import { versionFor } from "./version.ts";
-import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "./upstream.ts";
+import { versionFor } from "../upstream/http-version.ts";
+import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "../upstream/upstream.ts";
 
 /** Where a request itself wants to go: an authority, with the port unless it is that of the scheme. */
 export type Asked = Pick<Exchange, "host" | "scheme">;

@@ -16,16 +16,16 @@ import type { SharedSlots } from "../../lib/shared-slots.ts";
 import { ProxyError, type ProxyErrorCode } from "../errors.ts";
 import { createLlmHandler } from "../llm/handler.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";
-import type { OutboundSubtype } from "../outbound.ts";
+import type { OutboundSubtype } from "../observability/outbound.ts";
 import type { CompiledPolicy, PolicySet } from "../pipeline/policy-set.ts";
 import { replicaEntry } from "../pipeline/cdn-loop.ts";
-import { SessionKey } from "./affinity.ts";
+import { SessionKey } from "../balancing/affinity.ts";
 import { backendName } from "./backend-name.ts";
-import type { Circumstances } from "./choice.ts";
-import { connectionOf } from "./connection.ts";
-import { dumpOf, type EndpointDump } from "./endpoint-dump.ts";
-import type { EndpointRecord } from "./endpoint-record.ts";
-import { EndpointSet, type EndpointState, type Whereabouts } from "./endpoints.ts";
+import type { Circumstances } from "../balancing/pick.ts";
+import { connectionOf } from "../upstream/connection-settings.ts";
+import { dumpOf, type EndpointDump } from "../balancing/endpoint-dump.ts";
+import type { EndpointRecord } from "../balancing/endpoint-stats.ts";
+import { EndpointSet, type EndpointState, type Whereabouts } from "../balancing/endpoints.ts";
 import type { BackendDeps, BackendHandler, Spot } from "./handler.ts";
 import {
   createHttpHandler,
@@ -37,9 +37,9 @@ import {
 import { dynamicDestination } from "./dynamic.ts";
 import { checkSettings, mergeSettings, settingsOfLevel, withClientCertificate } from "./settings.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
-import { RecordBook } from "./record-book.ts";
+import { RecordBook } from "../balancing/endpoint-stats-store.ts";
 import { Tunnels } from "./tunnels.ts";
-import type { Upstream, UpstreamTarget } from "./upstream.ts";
+import type { Upstream, UpstreamTarget } from "../upstream/upstream.ts";
 
 /** One endpoint of a backend, for calls that no client's request takes there. */
 export interface Callee {

@@ -8,7 +8,7 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { CompiledPolicy } from "../pipeline/policy-set.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
-import { checkTls } from "./tls.ts";
+import { checkTls } from "../upstream/dial/tls.ts";
 
 // Every field of the message is a block of that name.
 const BLOCKS = BackendSettingsSchema.fields.map(

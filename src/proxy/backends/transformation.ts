@@ -6,9 +6,9 @@ import type { Credential, Transformation } from "../../../generated/proto/gwprox
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { Body } from "../pipeline/body.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
-import { readAway, requestTarget } from "../policies/request-support.ts";
-import { captureResponse, replaceResponseBody, responseTarget } from "../policies/response-support.ts";
-import { compileTransform, type CompiledTransform } from "../policies/transform-support.ts";
+import { readAway, requestTarget } from "../policies/shared/request-support.ts";
+import { captureResponse, replaceResponseBody, responseTarget } from "../policies/shared/response-support.ts";
+import { compileTransform, type CompiledTransform } from "../policies/shared/transform-support.ts";
 import { placeCredential } from "./auth.ts";
 import type { MemberDeps } from "./handler.ts";
 

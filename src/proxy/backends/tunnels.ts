@@ -12,7 +12,7 @@ import {
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
 import { placeCredential } from "./auth.ts";
-import { connectionOf, PLAIN, type ForwardProxy, type ReachedProxy } from "./connection.ts";
+import { connectionOf, PLAIN, type ForwardProxy, type ReachedProxy } from "../upstream/connection-settings.ts";
 import type { Callee } from "./registry.ts";
 
 type FindCallee = (backendKey: string) => Callee;

@@ -20,18 +20,18 @@ import {
 import { methodDefinition, type Encoded } from "../../lib/grpc.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import { placeCredential } from "../backends/auth.ts";
-import { connectionOf, PLAIN } from "../backends/connection.ts";
-import type { DestinationGuard } from "../backends/destination-guard.ts";
-import type { Resolver } from "../backends/dns.ts";
+import { connectionOf, PLAIN } from "../upstream/connection-settings.ts";
+import type { DestinationGuard } from "../upstream/dial/destination-guard.ts";
+import type { Resolver } from "../upstream/dial/dns.ts";
 import type { Callee } from "../backends/registry.ts";
-import type { Upstream, UpstreamVersion } from "../backends/upstream.ts";
-import { fixedVersion } from "../backends/version.ts";
+import type { Upstream, UpstreamVersion } from "../upstream/upstream.ts";
+import { fixedVersion } from "../upstream/http-version.ts";
 import { ProxyError } from "../errors.ts";
 import { appendPass } from "../pipeline/cdn-loop.ts";
 import { pathOf } from "../pipeline/roots.ts";
-import type { OutboundSubtype } from "../outbound.ts";
-import type { OutboundSpan } from "../reports/outbound-span.ts";
-import type { Carrier } from "../reports/request-trace.ts";
+import type { OutboundSubtype } from "../observability/outbound.ts";
+import type { OutboundSpan } from "../observability/tracing/outbound-span.ts";
+import type { Carrier } from "../observability/tracing/request-trace.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
 import {
   CalloutError,

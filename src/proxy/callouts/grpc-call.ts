@@ -8,7 +8,7 @@ import {
   type MethodDefinition,
   type ServiceError,
 } from "@grpc/grpc-js";
-import type { OutboundSpan } from "../reports/outbound-span.ts";
+import type { OutboundSpan } from "../observability/tracing/outbound-span.ts";
 import type { Encoded } from "../../lib/grpc.ts";
 import { CalloutError, type Caller, type CalloutSink, type CalloutStream } from "./callout.ts";
 import type { GrpcChannel } from "./grpc-channels.ts";

@@ -4,11 +4,11 @@
  */
 import { Client, type ChannelOptions } from "@grpc/grpc-js";
 import { isIP } from "node:net";
-import type { ReachedProxy } from "../backends/connection.ts";
-import type { DestinationGuard } from "../backends/destination-guard.ts";
-import type { Resolver } from "../backends/dns.ts";
-import { targetKey } from "../backends/target-key.ts";
-import type { UpstreamTarget } from "../backends/upstream.ts";
+import type { ReachedProxy } from "../upstream/connection-settings.ts";
+import type { DestinationGuard } from "../upstream/dial/destination-guard.ts";
+import type { Resolver } from "../upstream/dial/dns.ts";
+import { targetKey } from "../upstream/target-key.ts";
+import type { UpstreamTarget } from "../upstream/upstream.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
 import { CalloutError } from "./callout.ts";
 import { guardedNames, namedTarget, namesOption } from "./grpc-names.ts";

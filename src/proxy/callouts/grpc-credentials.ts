@@ -5,12 +5,12 @@
  */
 import type { Socket } from "node:net";
 import { CallCredentials, ChannelCredentials, type experimental } from "@grpc/grpc-js";
-import { requestTunnel } from "../backends/connect-request.ts";
-import type { ReachedProxy } from "../backends/connection.ts";
-import { authorityOf } from "../backends/dial.ts";
-import { handshake } from "../backends/handshake.ts";
-import { tlsOptions } from "../backends/tls.ts";
-import type { UpstreamTarget } from "../backends/upstream.ts";
+import { requestTunnel } from "../upstream/dial/connect-request.ts";
+import type { ReachedProxy } from "../upstream/connection-settings.ts";
+import { authorityOf } from "../upstream/dial/dial.ts";
+import { handshake } from "../upstream/dial/handshake.ts";
+import { tlsOptions } from "../upstream/dial/tls.ts";
+import type { UpstreamTarget } from "../upstream/upstream.ts";
 import { ProxyError } from "../errors.ts";
 import { keepAlive, keepaliveTimes } from "../keepalive.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";

@@ -5,9 +5,9 @@
 import { experimental, Metadata, status, type ChannelOptions } from "@grpc/grpc-js";
 import { messageOf } from "../../lib/errors.ts";
 import { ProxyError } from "../errors.ts";
-import type { DestinationGuard } from "../backends/destination-guard.ts";
-import type { Resolver } from "../backends/dns.ts";
-import type { UpstreamTarget } from "../backends/upstream.ts";
+import type { DestinationGuard } from "../upstream/dial/destination-guard.ts";
+import type { Resolver } from "../upstream/dial/dns.ts";
+import type { UpstreamTarget } from "../upstream/upstream.ts";
 
 const SCHEME = "gwproxy";
 /** What has this prefix says nothing about a connection. */

@@ -3,7 +3,7 @@ import { HeaderList } from "../../lib/header-list.ts";
 import type { BodyStream } from "../pipeline/body.ts";
 import { collect } from "../pipeline/collect.ts";
 import { forwardable } from "../pipeline/fields.ts";
-import type { Upstream, UpstreamRequest, UpstreamTarget } from "../backends/upstream.ts";
+import type { Upstream, UpstreamRequest, UpstreamTarget } from "../upstream/upstream.ts";
 import { ProxyError } from "../errors.ts";
 import { CalloutError, type CalloutAnswer } from "./callout.ts";
 

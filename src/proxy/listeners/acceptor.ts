@@ -9,18 +9,18 @@ import type { Logger } from "../../lib/log.ts";
 import type { ConnectionMeter } from "../../telemetry/metrics.ts";
 import { ProxyError } from "../errors.ts";
 import { isLoop } from "../pipeline/cdn-loop.ts";
-import type { Announced, Announcement } from "./announced.ts";
-import { readConnect } from "./connect-head.ts";
-import type { Engine, Served } from "./engine.ts";
+import type { Announced, Announcement } from "./preamble/connection-preamble.ts";
+import { readConnect } from "./preamble/connect-head.ts";
+import type { Engine, Served } from "./protocol-server.ts";
 import type { Frontend } from "./frontend.ts";
-import { lookAhead } from "./first-bytes.ts";
+import { lookAhead } from "./preamble/first-bytes.ts";
 import { peerOf, type Env, type Peer } from "./peer.ts";
-import { takeByPreface } from "./preface.ts";
-import { readProxyHeader } from "./proxy-header.ts";
-import { refuseSocket } from "./refuse-socket.ts";
-import type { SecuredConnections } from "./secured.ts";
-import { TlsLayer, type BindTls } from "./server-tls.ts";
-import type { TcpEngine } from "./tcp.ts";
+import { takeByPreface } from "./preamble/http2-preface.ts";
+import { readProxyHeader } from "./preamble/proxy-header.ts";
+import { refuseSocket } from "./http1/refuse-socket.ts";
+import type { SecuredConnections } from "./tls/secured.ts";
+import { TlsLayer, type BindTls } from "./tls/server-tls.ts";
+import type { TcpEngine } from "./tcp/server.ts";
 
 export interface AcceptorParts {
   readonly log: Logger;

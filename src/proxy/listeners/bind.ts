@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import type { ConnectionMeter } from "../../telemetry/metrics.ts";
 import { keepAlive } from "../keepalive.ts";
 import type { Logger } from "../../lib/log.ts";
-import type { Engine } from "./engine.ts";
+import type { Engine } from "./protocol-server.ts";
 import type { Frontend } from "./frontend.ts";
 
 export interface BindOptions {

@@ -15,8 +15,8 @@ import type { Scope } from "../../cel/scope.ts";
 import { ConfigError, messageOf } from "../../lib/errors.ts";
 import { keepaliveTimes, type KeepaliveTimes } from "../keepalive.ts";
 import { BODY_LIMIT_BYTES } from "../pipeline/body.ts";
-import type { Reports } from "../reports/reports.ts";
-import { tlsChoice } from "./tls-choice.ts";
+import type { Reports } from "../observability/observability.ts";
+import { tlsChoice } from "./tls/handshake-options.ts";
 
 export interface Http1Settings {
   /** Names of fields leave as they came, where both sides speak HTTP/1. */

@@ -8,9 +8,9 @@ import { HeaderView } from "../../cel/header-view.ts";
 import type { Scope } from "../../cel/scope.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import { Attributes, readers } from "../pipeline/attributes.ts";
-import type { Announced } from "./announced.ts";
+import type { Announced } from "./preamble/connection-preamble.ts";
 import type { Frontend } from "./frontend.ts";
-import { CERTIFICATE_READERS, type ClientCertificate, clientCertificateOf } from "./client-certificate.ts";
+import { CERTIFICATE_READERS, type ClientCertificate, clientCertificateOf } from "./tls/client-certificate.ts";
 
 /** Who serves: the same for every connection of a Bind. A value that is not known is left out. */
 export interface Env {

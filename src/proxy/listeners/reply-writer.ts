@@ -4,8 +4,8 @@ import type { BodySink, BodyStream } from "../pipeline/body.ts";
 import type { Reply, Tunnel } from "../pipeline/exchange.ts";
 import { ROLE, fieldOf, isFieldValue } from "../pipeline/fields.ts";
 import type { HttpExchange } from "../pipeline/http-exchange.ts";
-import type { Joint } from "./joint.ts";
-import type { Wire } from "./wire.ts";
+import type { Joint } from "./tcp/tunnel-relay.ts";
+import type { Wire } from "./response-encoder.ts";
 
 export class ReplyWriter implements BodySink {
   bytes = 0;

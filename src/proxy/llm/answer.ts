@@ -1,6 +1,6 @@
 /** The way back: an upstream answer to an LLM request as the client's reply, with its usage read. */
 import { ProxyError } from "../errors.ts";
-import type { UpstreamResponse } from "../backends/upstream.ts";
+import type { UpstreamResponse } from "../upstream/upstream.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import type { BodyStream } from "../pipeline/body.ts";
 import { collect } from "../pipeline/collect.ts";

@@ -3,18 +3,18 @@
  * format, or an error where that format is not served yet; whatever the chosen provider speaks; token budgets charged; the `llm` root filled. Retries are not made here.
  */
 import type { AiBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { SessionKey } from "../backends/affinity.ts";
+import { SessionKey } from "../balancing/affinity.ts";
 import { Attempt } from "../backends/attempt.ts";
-import { beginCallSpan, type CallHead } from "../backends/call-span.ts";
+import { beginCallSpan, type CallHead } from "../observability/tracing/call-span.ts";
 import type { BackendDeps, BackendHandler } from "../backends/handler.ts";
 import type { Outgoing } from "../backends/transformation.ts";
-import { nameOfTarget, type Upstream, type UpstreamRequest } from "../backends/upstream.ts";
-import { fixedVersion } from "../backends/version.ts";
+import { nameOfTarget, type Upstream, type UpstreamRequest } from "../upstream/upstream.ts";
+import { fixedVersion } from "../upstream/http-version.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
 import { pathOf } from "../pipeline/roots.ts";
-import type { OutboundSpan } from "../reports/outbound-span.ts";
-import type { RequestTrace } from "../reports/request-trace.ts";
+import type { OutboundSpan } from "../observability/tracing/outbound-span.ts";
+import type { RequestTrace } from "../observability/tracing/request-trace.ts";
 import { readAnswer, type AnswerContext } from "./answer.ts";
 import { compileEndpoint, type Endpoint } from "./endpoint.ts";
 import type { ClientFormat } from "./client-formats/client-format.ts";

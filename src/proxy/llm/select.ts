@@ -2,7 +2,7 @@
  * Which provider serves a request (llm.md 6): the first group with a member in rotation serves, and a lower one is touched
  * only when every member above is out. Inside the group the choice is that of every set.
  */
-import { Bucket, choose, type Circumstances, type Member, type Wish } from "../backends/choice.ts";
+import { Bucket, choose, type Circumstances, type Member, type Wish } from "../balancing/pick.ts";
 
 export class ProviderGroups<T extends Member> {
   readonly #groups: readonly Bucket<T>[];

@@ -2,7 +2,7 @@
 import type { HttpRule } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ProxyError } from "../errors.ts";
 import type { BackendRegistry, BackendSlot } from "../backends/registry.ts";
-import { createPicker } from "../backends/select.ts";
+import { createPicker } from "../balancing/select.ts";
 import type { CompiledRule } from "../router/route.ts";
 import { callBackend } from "./attempts.ts";
 import { compose, type InlineFilters } from "./compose.ts";
@@ -10,7 +10,7 @@ import type { CompiledFilters } from "./filters.ts";
 import { Mirror, startMirrors } from "./mirror.ts";
 import type { CompiledPolicy, PolicySet } from "./policy-set.ts";
 import type { RequestDestination } from "./http-exchange.ts";
-import type { Stage, StageEnd } from "./run.ts";
+import type { Stage, StageEnd } from "./chain-runner.ts";
 
 export interface BoundRule extends RequestDestination {
   readonly info: CompiledRule["info"];

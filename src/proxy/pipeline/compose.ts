@@ -14,7 +14,7 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { REQUEST_ORDER, type PolicyName } from "../policies/index.ts";
 import type { Middleware } from "../policies/policy.ts";
-import type { Origins } from "./run.ts";
+import type { Origins } from "./chain-runner.ts";
 import {
   knownUnit,
   type CompiledMiddleware,

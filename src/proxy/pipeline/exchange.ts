@@ -5,9 +5,9 @@
 import type { Duplex } from "node:stream";
 import type { Scope } from "../../cel/scope.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
-import type { Member } from "../backends/choice.ts";
-import type { OutboundKind } from "../outbound.ts";
-import type { RequestTrace } from "../reports/request-trace.ts";
+import type { Member } from "../balancing/pick.ts";
+import type { OutboundKind } from "../observability/outbound.ts";
+import type { RequestTrace } from "../observability/tracing/request-trace.ts";
 import type { Body } from "./body.ts";
 
 export interface Exchange extends Scope {

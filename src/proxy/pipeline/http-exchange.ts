@@ -2,8 +2,8 @@
 import type { Scope } from "../../cel/scope.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
-import type { RequestTrace } from "../reports/request-trace.ts";
-import { PLAIN_REPORTS, type Reports } from "../reports/reports.ts";
+import type { RequestTrace } from "../observability/tracing/request-trace.ts";
+import { PLAIN_REPORTS, type Reports } from "../observability/observability.ts";
 import type { PathMatch } from "../router/match.ts";
 import { BODY_LIMIT_BYTES, type Body } from "./body.ts";
 import { holdStart } from "./buffering.ts";

@@ -11,8 +11,8 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Secret } from "../../cel/values.ts";
 import { ConfigError } from "../../lib/errors.ts";
-import { BEARER_INVALID, BEARER_MISSING, turnAway } from "./challenge.ts";
-import { AMBIGUOUS, compileLocation } from "./credential-location.ts";
+import { BEARER_INVALID, BEARER_MISSING, turnAway } from "./shared/challenge.ts";
+import { AMBIGUOUS, compileLocation } from "./shared/credential-location.ts";
 import type { Policy } from "./policy.ts";
 
 type Metadata = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 /** Decides by expressions whether a request goes on; what the rules mean is in `authorization-rules`. */
 import type { Authorization } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ProxyError } from "../errors.ts";
-import { compileRules } from "./authorization-rules.ts";
+import { compileRules } from "./shared/authorization-rules.ts";
 import type { Policy } from "./policy.ts";
 
 export const authorization: Policy<Authorization> = {

@@ -12,8 +12,8 @@ import { clientNetwork } from "../../lib/ip-bytes.ts";
 import { RecentMap } from "../../lib/recent-map.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange, MaybePromise, Next, Reply } from "../pipeline/exchange.ts";
-import { turnAway } from "./challenge.ts";
-import { AMBIGUOUS, compileLocation } from "./credential-location.ts";
+import { turnAway } from "./shared/challenge.ts";
+import { AMBIGUOUS, compileLocation } from "./shared/credential-location.ts";
 import type { Policy, PolicyDeps } from "./policy.ts";
 
 const MAX_REMEMBERED = 1024;

@@ -6,7 +6,7 @@ import type { Csrf } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
-import { originText, parseOrigin } from "./origin.ts";
+import { originText, parseOrigin } from "./shared/origin.ts";
 import type { Policy } from "./policy.ts";
 
 /** Extensions and apps have origins too: "chrome-extension://abc". */

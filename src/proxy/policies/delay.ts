@@ -4,7 +4,7 @@ import type { Expression } from "../../cel/expression.ts";
 import { Duration } from "../../cel/values.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
 import { pause } from "../pipeline/pause.ts";
-import { valueOf } from "./expression-support.ts";
+import { valueOf } from "./shared/expression-support.ts";
 import type { Policy } from "./policy.ts";
 
 export const delay: Policy<Delay> = {

@@ -7,8 +7,8 @@ import { ConfigError } from "../../lib/errors.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
-import { compileChoice } from "./conditional.ts";
-import { fieldValueOf } from "./expression-support.ts";
+import { compileChoice } from "./shared/conditional.ts";
+import { fieldValueOf } from "./shared/expression-support.ts";
 import type { Policy, PolicyDeps } from "./policy.ts";
 
 export const directResponse: Policy<DirectResponseChoice> = {

@@ -10,10 +10,10 @@ import {
 import { ConfigError } from "../../lib/errors.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange, TokenGate } from "../pipeline/exchange.ts";
-import { compileChoice } from "./conditional.ts";
-import { textOf } from "./expression-support.ts";
+import { compileChoice } from "./shared/conditional.ts";
+import { textOf } from "./shared/expression-support.ts";
 import type { Policy, PolicyDeps } from "./policy.ts";
-import { type BucketSize, BucketTable, type TokenBucket } from "./token-buckets.ts";
+import { type BucketSize, BucketTable, type TokenBucket } from "./shared/token-buckets.ts";
 
 const MAX_KEYS = 10_000;
 /** Of four thousand million in one unit nobody misses one. */

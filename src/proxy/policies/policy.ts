@@ -6,7 +6,7 @@ import type { Logger } from "../../lib/log.ts";
 import type { SharedSlots } from "../../lib/shared-slots.ts";
 import type { PasswordChecker } from "../../lib/password/checker.ts";
 import type { Callout } from "../callouts/callout.ts";
-import type { OutboundSubtype } from "../outbound.ts";
+import type { OutboundSubtype } from "../observability/outbound.ts";
 import type { Exchange, MaybePromise, Next, Reply } from "../pipeline/exchange.ts";
 
 export interface Policy<Spec> {

@@ -1,9 +1,9 @@
 /** Decides whether a request may be tried again, and which answers are worth it; the attempts are made further in. */
 import type { Retry } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Exchange, RetryPlan } from "../pipeline/exchange.ts";
-import { holds } from "./expression-support.ts";
+import { holds } from "./shared/expression-support.ts";
 import type { Policy } from "./policy.ts";
-import { captureResponse } from "./response-support.ts";
+import { captureResponse } from "./shared/response-support.ts";
 
 export const retry: Policy<Retry> = {
   compile({ attempts, codes, backoffMs, precondition, condition }, deps) {

@@ -8,11 +8,11 @@ import type {
   TransformationChoice,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
-import { compileChoice } from "./conditional.ts";
+import { compileChoice } from "./shared/conditional.ts";
 import type { Policy, PolicyDeps } from "./policy.ts";
-import { compileTransform, type CompiledTransform } from "./transform-support.ts";
-import { requestTarget, transformRequestBody } from "./request-support.ts";
-import { captureResponse, replaceResponseBody, responseTarget } from "./response-support.ts";
+import { compileTransform, type CompiledTransform } from "./shared/transform-support.ts";
+import { requestTarget, transformRequestBody } from "./shared/request-support.ts";
+import { captureResponse, replaceResponseBody, responseTarget } from "./shared/response-support.ts";
 
 interface Compiled {
   readonly request: CompiledTransform | undefined;

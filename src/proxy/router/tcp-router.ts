@@ -1,6 +1,6 @@
 /** Routes of bytes by listener and server name: the most specific name, and of several routes the oldest (Gateway API). */
 import type { TcpRoute } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { createPicker } from "../backends/select.ts";
+import { createPicker } from "../balancing/select.ts";
 import { ProxyError } from "../errors.ts";
 import { HostMap } from "./host.ts";
 import { compare } from "../../lib/compare.ts";

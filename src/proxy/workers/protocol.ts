@@ -4,9 +4,9 @@ import type { ApplyResult, Resource, ResourceType, ResourceUpdate } from "../../
 import type { LogFormat } from "../../telemetry/log-lines.ts";
 import type { Counted, Readings } from "../../telemetry/registry.ts";
 import type { Resource as Reporter } from "../../telemetry/otlp/resource.ts";
-import type { Whereabouts } from "../backends/endpoints.ts";
-import type { EndpointDump } from "../backends/endpoint-dump.ts";
-import type { OpenListener } from "../binds.ts";
+import type { Whereabouts } from "../balancing/endpoints.ts";
+import type { EndpointDump } from "../balancing/endpoint-dump.ts";
+import type { OpenListener } from "../listeners/binds.ts";
 import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
 import type { SharedBuffers } from "./shared-state.ts";
 

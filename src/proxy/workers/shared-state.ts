@@ -1,7 +1,7 @@
 /** What limits and health must know of the whole replica: memory that the main thread makes and every worker opens. */
 import { randomUUID } from "node:crypto";
 import { allocateSlots, SharedSlots } from "../../lib/shared-slots.ts";
-import { allocateIds, Ids } from "../reports/ids.ts";
+import { allocateIds, Ids } from "../observability/ids.ts";
 import { allocateBeats } from "./watchdog.ts";
 
 /** Can be handed to another thread. */

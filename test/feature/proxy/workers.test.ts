@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { test } from "node:test";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { LimitKind, type TrafficUnitSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { EndpointDump } from "../../../src/proxy/backends/endpoint-dump.ts";
+import type { EndpointDump } from "../../../src/proxy/balancing/endpoint-dump.ts";
 import type { Resource } from "../../../src/ir/resource.ts";
 import {
   bind,

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as uint64 from "../../../../src/lib/uint64.ts";
-import { favourite, hashKey, hashMember, mix, SessionKey } from "../../../../src/proxy/backends/affinity.ts";
+import { favourite, hashKey, hashMember, mix, SessionKey } from "../../../../src/proxy/balancing/affinity.ts";
 import { makeExchange } from "../../../support/exchange.ts";
 import { testMembers } from "../../../support/members.ts";
 

@@ -1,8 +1,8 @@
 /** The choice among members: two draws, capacities, rotation, affinity, and what failed already (proxying.md 7.3, 7.4). */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hashKey, hashMember } from "../../../../src/proxy/backends/affinity.ts";
-import { Bucket, choose, type Member, type Wish } from "../../../../src/proxy/backends/choice.ts";
+import { hashKey, hashMember } from "../../../../src/proxy/balancing/affinity.ts";
+import { Bucket, choose, type Member, type Wish } from "../../../../src/proxy/balancing/pick.ts";
 import { testMembers, type TestMembers } from "../../../support/members.ts";
 
 interface Named extends Member {

@@ -1,8 +1,8 @@
 /** What is remembered of names, and when servers of names are asked again. */
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { createResolver, type Resolver } from "../../../../src/proxy/backends/dns.ts";
-import type { FoundAddresses } from "../../../../src/proxy/backends/lookup.ts";
+import { createResolver, type Resolver } from "../../../../src/proxy/upstream/dial/dns.ts";
+import type { FoundAddresses } from "../../../../src/proxy/upstream/dial/lookup.ts";
 
 interface Asked {
   readonly resolver: Resolver;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { allocateSlots, SharedSlots } from "../../../../src/lib/shared-slots.ts";
-import { EndpointRecord } from "../../../../src/proxy/backends/endpoint-record.ts";
+import { EndpointRecord } from "../../../../src/proxy/balancing/endpoint-stats.ts";
 import { testMembers } from "../../../support/members.ts";
 
 const NOW = 1_700_000_000_000;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { EndpointsSchema, Locality } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { EndpointSet, type Whereabouts } from "../../../../src/proxy/backends/endpoints.ts";
+import { EndpointSet, type Whereabouts } from "../../../../src/proxy/balancing/endpoints.ts";
 import { testMembers } from "../../../support/members.ts";
 
 type Init = MessageInitShape<typeof EndpointsSchema>;

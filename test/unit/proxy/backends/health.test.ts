@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { BackendHealthSchema, type EvictionSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { HealthRule } from "../../../../src/proxy/backends/health.ts";
+import { HealthRule } from "../../../../src/proxy/balancing/health.ts";
 import { testMembers } from "../../../support/members.ts";
 
 const CONDITION = "response.code == 503";

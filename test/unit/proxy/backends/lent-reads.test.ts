@@ -5,10 +5,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
-import { createUpstream } from "../../../../src/proxy/backends/client.ts";
-import { PLAIN } from "../../../../src/proxy/backends/connection.ts";
-import { DestinationGuard } from "../../../../src/proxy/backends/destination-guard.ts";
-import { createResolver } from "../../../../src/proxy/backends/dns.ts";
+import { createUpstream } from "../../../../src/proxy/upstream/client.ts";
+import { PLAIN } from "../../../../src/proxy/upstream/connection-settings.ts";
+import { DestinationGuard } from "../../../../src/proxy/upstream/dial/destination-guard.ts";
+import { createResolver } from "../../../../src/proxy/upstream/dial/dns.ts";
 
 const PIECES = 40;
 const PATHS = ["/chunked/a", "/length/b", "/chunked/c", "/length/d"];

@@ -1,8 +1,8 @@
 /** One look-up of a name, against a real server of names on loopback. */
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { createLookup, interleaved, type Lookup } from "../../../../src/proxy/backends/lookup.ts";
-import { candidatesOf, parseHosts, parseSearch } from "../../../../src/proxy/backends/name-files.ts";
+import { createLookup, interleaved, type Lookup } from "../../../../src/proxy/upstream/dial/lookup.ts";
+import { candidatesOf, parseHosts, parseSearch } from "../../../../src/proxy/upstream/dial/name-files.ts";
 import { startDnsServer, useDnsServer, type DnsServer } from "../../../support/dns-server.ts";
 
 async function open(t: TestContext, files: string, hosts = ""): Promise<{ server: DnsServer; lookup: Lookup }> {

@@ -9,13 +9,13 @@ import { text } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
 import { BackendTcpSchema, BackendTlsSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
-import { createUpstream } from "../../../../src/proxy/backends/client.ts";
-import { PLAIN } from "../../../../src/proxy/backends/connection.ts";
-import { DestinationGuard } from "../../../../src/proxy/backends/destination-guard.ts";
-import { createResolver } from "../../../../src/proxy/backends/dns.ts";
-import { targetKey } from "../../../../src/proxy/backends/target-key.ts";
+import { createUpstream } from "../../../../src/proxy/upstream/client.ts";
+import { PLAIN } from "../../../../src/proxy/upstream/connection-settings.ts";
+import { DestinationGuard } from "../../../../src/proxy/upstream/dial/destination-guard.ts";
+import { createResolver } from "../../../../src/proxy/upstream/dial/dns.ts";
+import { targetKey } from "../../../../src/proxy/upstream/target-key.ts";
 import type { Body, BodySink, BodyStream } from "../../../../src/proxy/pipeline/body.ts";
-import type { Upstream, UpstreamTarget } from "../../../../src/proxy/backends/upstream.ts";
+import type { Upstream, UpstreamTarget } from "../../../../src/proxy/upstream/upstream.ts";
 import { createSelfSigned } from "../../../support/tls-upstream.ts";
 
 interface Setup {

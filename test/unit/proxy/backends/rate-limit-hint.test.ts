@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
-import { rateLimitHintMs } from "../../../../src/proxy/backends/rate-limit-hint.ts";
+import { rateLimitHintMs } from "../../../../src/proxy/upstream/rate-limit-hint.ts";
 
 const NOW = Date.parse("2026-03-01T00:00:00Z");
 

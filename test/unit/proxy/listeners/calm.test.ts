@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Calm } from "../../../../src/proxy/listeners/calm.ts";
+import { Calm } from "../../../../src/proxy/listeners/http2/reset-flood-guard.ts";
 
 function times(count: number, act: () => boolean): boolean[] {
   return Array.from({ length: count }, act);

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { connect } from "node:tls";
 import { test } from "node:test";
 import fc from "fast-check";
-import { readClientHello } from "../../../../src/proxy/listeners/client-hello.ts";
+import { readClientHello } from "../../../../src/proxy/listeners/preamble/client-hello.ts";
 
 /** What a real client sends first. */
 async function helloFor(servername: string | undefined): Promise<Buffer> {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
-import { Joint } from "../../../../src/proxy/listeners/joint.ts";
+import { Joint } from "../../../../src/proxy/listeners/tcp/tunnel-relay.ts";
 
 const HALF_CLOSED_MS = 30_000;
 

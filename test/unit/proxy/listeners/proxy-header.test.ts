@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readProxyHeader, type HeaderVersions } from "../../../../src/proxy/listeners/proxy-header.ts";
+import { readProxyHeader, type HeaderVersions } from "../../../../src/proxy/listeners/preamble/proxy-header.ts";
 import { proxyV2 } from "../../../support/proxy-header.ts";
 
 const BOTH: HeaderVersions = { v1: true, v2: true };

@@ -5,9 +5,9 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { create } from "@bufbuild/protobuf";
 import { BackendTlsSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
-import { PLAIN } from "../../../../src/proxy/backends/connection.ts";
+import { PLAIN } from "../../../../src/proxy/upstream/connection-settings.ts";
 import type { BackendDeps } from "../../../../src/proxy/backends/handler.ts";
-import type { UpstreamResponse } from "../../../../src/proxy/backends/upstream.ts";
+import type { UpstreamResponse } from "../../../../src/proxy/upstream/upstream.ts";
 import { ProxyError } from "../../../../src/proxy/errors.ts";
 import { createLlmHandler } from "../../../../src/proxy/llm/handler.ts";
 import {

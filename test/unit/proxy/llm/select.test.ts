@@ -1,8 +1,8 @@
 /** The choice of a provider inside the groups. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hashMember } from "../../../../src/proxy/backends/affinity.ts";
-import type { Member } from "../../../../src/proxy/backends/choice.ts";
+import { hashMember } from "../../../../src/proxy/balancing/affinity.ts";
+import type { Member } from "../../../../src/proxy/balancing/pick.ts";
 import { ProviderGroups } from "../../../../src/proxy/llm/select.ts";
 import { testMembers } from "../../../support/members.ts";
 

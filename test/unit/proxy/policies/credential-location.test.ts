@@ -8,7 +8,7 @@ import {
   AMBIGUOUS,
   type CompiledLocation,
   compileLocation,
-} from "../../../../src/proxy/policies/credential-location.ts";
+} from "../../../../src/proxy/policies/shared/credential-location.ts";
 import { makeDeps, makeExchange } from "../../../support/exchange.ts";
 
 function at(location: MessageInitShape<typeof CredentialLocationSchema>["location"] & object): CompiledLocation {

@@ -15,7 +15,7 @@ import { ConfigError } from "../../../../src/lib/errors.ts";
 import { CalloutError, type Callout } from "../../../../src/proxy/callouts/callout.ts";
 import { ProxyError } from "../../../../src/proxy/errors.ts";
 import type { Exchange } from "../../../../src/proxy/pipeline/exchange.ts";
-import { extAuth } from "../../../../src/proxy/policies/ext-auth.ts";
+import { extAuth } from "../../../../src/proxy/policies/ext-auth/ext-auth.ts";
 import { makeDeps, makeExchange, makeReply } from "../../../support/exchange.ts";
 
 type Spec = MessageInitShape<typeof ExtAuthSchema>;

@@ -13,7 +13,7 @@ import { CalloutError } from "../../../../src/proxy/callouts/callout.ts";
 import { ProxyError } from "../../../../src/proxy/errors.ts";
 import type { Body } from "../../../../src/proxy/pipeline/body.ts";
 import type { Reply } from "../../../../src/proxy/pipeline/exchange.ts";
-import { extProc } from "../../../../src/proxy/policies/ext-proc.ts";
+import { extProc } from "../../../../src/proxy/policies/ext-proc/ext-proc.ts";
 import {
   ChunkStream,
   makeDeps,

@@ -15,7 +15,7 @@ import { ConfigError } from "../../../../src/lib/errors.ts";
 import { CalloutError, type Callout } from "../../../../src/proxy/callouts/callout.ts";
 import { ProxyError } from "../../../../src/proxy/errors.ts";
 import type { Exchange } from "../../../../src/proxy/pipeline/exchange.ts";
-import { globalRateLimit } from "../../../../src/proxy/policies/global-rate-limit.ts";
+import { globalRateLimit } from "../../../../src/proxy/policies/global-rate-limit/global-rate-limit.ts";
 import { makeDeps, makeExchange, makeReply, type TestExchange } from "../../../support/exchange.ts";
 
 type Descriptor = MessageInitShape<typeof RateDescriptorSchema>;

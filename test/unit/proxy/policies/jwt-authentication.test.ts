@@ -12,7 +12,7 @@ import {
   type JwtProviderSchema,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ProxyError } from "../../../../src/proxy/errors.ts";
-import { jwtAuthentication } from "../../../../src/proxy/policies/jwt-authentication.ts";
+import { jwtAuthentication } from "../../../../src/proxy/policies/jwt-authentication/jwt-authentication.ts";
 import type { Middleware } from "../../../../src/proxy/policies/policy.ts";
 import { type ExchangeParts, makeDeps, makeExchange, makeReply, type TestExchange } from "../../../support/exchange.ts";
 import { createIssuer, nowSeconds, type Issuer } from "../../../support/tokens.ts";

@@ -5,7 +5,7 @@ import { create } from "@bufbuild/protobuf";
 
 import { RefusalSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ProxyError } from "../../../../src/proxy/errors.ts";
-import { refusal } from "../../../../src/proxy/policies/refusal.ts";
+import { refusal } from "../../../../src/proxy/policies/fail-closed.ts";
 import { makeDeps, makeExchange, makeReply } from "../../../support/exchange.ts";
 
 test("a refused policy closes its route with a fixed text and keeps the reason for the log", () => {

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { ReportAttributesSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Secret } from "../../../../src/cel/values.ts";
-import { compileAttributes } from "../../../../src/proxy/reports/attributes.ts";
-import { queryOf } from "../../../../src/proxy/reports/query.ts";
+import { compileAttributes } from "../../../../src/proxy/observability/attributes.ts";
+import { queryOf } from "../../../../src/proxy/observability/query.ts";
 import type { AttributeValue } from "../../../../src/telemetry/attributes.ts";
 import { makeDeps } from "../../../support/exchange.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EVERYTHING } from "../../../../src/proxy/reports/access-log.ts";
-import type { Facts } from "../../../../src/proxy/reports/facts.ts";
-import { FIELDS, spanColumns } from "../../../../src/proxy/reports/fields.ts";
+import { EVERYTHING } from "../../../../src/proxy/observability/access-log.ts";
+import type { Facts } from "../../../../src/proxy/observability/facts.ts";
+import { FIELDS, spanColumns } from "../../../../src/proxy/observability/fields.ts";
 import { AttributeList } from "../../../../src/telemetry/attributes.ts";
 
 const CONNECTION: Facts = {

@@ -4,8 +4,8 @@ import { test } from "node:test";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
 import { CalloutError } from "../../../../src/proxy/callouts/callout.ts";
 import { ProxyError } from "../../../../src/proxy/errors.ts";
-import type { OutboundCall } from "../../../../src/proxy/reports/outbound-span.ts";
-import { RequestTrace, traceIdsOf } from "../../../../src/proxy/reports/request-trace.ts";
+import type { OutboundCall } from "../../../../src/proxy/observability/tracing/outbound-span.ts";
+import { RequestTrace, traceIdsOf } from "../../../../src/proxy/observability/tracing/request-trace.ts";
 import type { Span } from "../../../../src/telemetry/span.ts";
 import type { TraceParent } from "../../../../src/telemetry/trace-context.ts";
 

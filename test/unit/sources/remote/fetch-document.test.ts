@@ -11,7 +11,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { BackendTlsSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { OwnListeners } from "../../../../src/lib/own-listeners.ts";
 import { createAuthority, createLeaf } from "../../../../src/lib/x509.ts";
-import { tlsOptions } from "../../../../src/proxy/backends/tls.ts";
+import { tlsOptions } from "../../../../src/proxy/upstream/dial/tls.ts";
 import type { WantedDocument } from "../../../../src/sources/remote/documents.ts";
 import { fetchDocument } from "../../../../src/sources/remote/fetch-document.ts";
 import { validNow } from "../../../support/tls-upstream.ts";

@@ -1,0 +1,139 @@
+/**
+ * The endpoints of a Service, in buckets by how near they are (proxying.md 7.3), and the choice among them. A change of the
+ * set keeps every endpoint that stays; the record of one that returns later is found again by its name.
+ */
+import { Locality, type Endpoint, type Endpoints } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Uint64 } from "../../lib/uint64.ts";
+import { hashMember } from "./affinity.ts";
+import { Bucket, choose, type Circumstances, type Member, type Wish } from "./pick.ts";
+import type { Connection } from "../upstream/connection-settings.ts";
+import type { EndpointRecord } from "./endpoint-stats.ts";
+import type { UpstreamTarget } from "../upstream/upstream.ts";
+
+/** Where the data plane runs; "" where that is not known. */
+export interface Whereabouts {
+  readonly node: string;
+  /** Found out by the zone of an endpoint on the same node when nobody says it. */
+  zone: string;
+}
+
+export class EndpointState implements Member {
+  readonly address: string;
+  readonly port: number;
+  readonly name: string;
+  readonly record: EndpointRecord;
+  capacity = 1;
+  #hash: Uint64 | undefined;
+  readonly #targets = new Map<Connection, UpstreamTarget>();
+
+  constructor(address: string, port: number, record: (name: string) => EndpointRecord) {
+    this.address = address;
+    this.port = port;
+    this.name = endpointName(address, port);
+    this.record = record(this.name);
+  }
+
+  get hash(): Uint64 {
+    return (this.#hash ??= hashMember(this.name));
+  }
+
+  /** One target object per way to connect, so that the client finds its pool at once. */
+  target(connection: Connection, host: string, owner?: string): UpstreamTarget {
+    let target = this.#targets.get(connection);
+    if (target === undefined) {
+      const { tls } = connection;
+      const sni = tls !== undefined && tls.sni === "" && host !== "" ? { ...tls, sni: host } : tls;
+      target = { ...connection, host: this.address, port: this.port, unixPath: "", tls: sni, owner };
+      if (this.#targets.size > 64) this.#targets.clear();
+      this.#targets.set(connection, target);
+    }
+    return target;
+  }
+}
+
+export class EndpointSet {
+  readonly #whereabouts: Whereabouts;
+  readonly #record: (name: string) => EndpointRecord;
+  #message: Endpoints | undefined;
+  #known: ReadonlyMap<string, EndpointState> = new Map();
+  /** The nearest first. */
+  #buckets: readonly Bucket<EndpointState>[] = [];
+
+  constructor(whereabouts: Whereabouts, record: (name: string) => EndpointRecord) {
+    this.#whereabouts = whereabouts;
+    this.#record = record;
+  }
+
+  get all(): Iterable<EndpointState> {
+    return this.#known.values();
+  }
+
+  get isEmpty(): boolean {
+    return this.#known.size === 0;
+  }
+
+  /** Of its own node, when an endpoint there says it. */
+  get zone(): string {
+    const { node } = this.#whereabouts;
+    if (node === "") return "";
+    return this.#message?.endpoints.find((endpoint) => endpoint.node === node && endpoint.zone !== "")?.zone ?? "";
+  }
+
+  /** After a change of the whereabouts. */
+  regroup(): void {
+    this.update(this.#message);
+  }
+
+  update(message: Endpoints | undefined): void {
+    this.#message = message;
+    const known = new Map<string, EndpointState>();
+    const ranked: EndpointState[][] = [];
+    const usable = usableOf(message?.endpoints ?? []);
+    const preferences = (message?.preferences ?? []).filter((preference) => this.#isKnown(preference));
+    for (const endpoint of usable) {
+      const name = endpointName(endpoint.address, endpoint.port);
+      if (known.has(name)) continue;
+      const state = this.#known.get(name) ?? new EndpointState(endpoint.address, endpoint.port, this.#record);
+      state.capacity = endpoint.capacity ?? 1;
+      known.set(name, state);
+      (ranked[this.#distance(endpoint, preferences)] ??= []).push(state);
+    }
+    for (const [name, { record }] of this.#known) if (!known.has(name)) record.close();
+    this.#known = known;
+    const nearest = message?.strict === true && preferences.length > 0 ? ranked.slice(0, 1) : ranked;
+    this.#buckets = nearest.filter((states) => states !== undefined).map((states) => new Bucket(states));
+  }
+
+  pick(circumstances: Circumstances, wish?: Wish): EndpointState | undefined {
+    return choose(this.#buckets, circumstances, wish);
+  }
+
+  /** How many of the preferences, from the first that it does not meet, an endpoint leaves unmet. */
+  #distance(endpoint: Endpoint, preferences: readonly Locality[]): number {
+    const met = preferences.findIndex((preference) => !this.#isMet(preference, endpoint));
+    return met < 0 ? 0 : preferences.length - met;
+  }
+
+  /** A data plane that does not know where it runs treats all alike. */
+  #isKnown(preference: Locality): boolean {
+    const { zone, node } = this.#whereabouts;
+    return preference !== Locality.UNSPECIFIED && (preference === Locality.NODE ? node : zone) !== "";
+  }
+
+  #isMet(preference: Locality, { zone, node, hintedZones }: Endpoint): boolean {
+    if (preference === Locality.NODE) return node === this.#whereabouts.node;
+    return preference === Locality.ZONE
+      ? zone === this.#whereabouts.zone
+      : hintedZones.includes(this.#whereabouts.zone);
+  }
+}
+
+/** Those that end serve only where nothing is ready, so that a rollout to nothing new does not refuse everybody. */
+function usableOf(endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  const ready = endpoints.filter((endpoint) => endpoint.ready);
+  return ready.length > 0 ? ready : endpoints.filter(({ draining }) => draining);
+}
+
+function endpointName(address: string, port: number): string {
+  return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+}

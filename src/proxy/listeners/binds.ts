@@ -1,0 +1,163 @@
+/**
+ * The open sockets of a data plane, one for each Bind. In: the Binds that are wanted. Out: sockets that accept, and those of
+ * removed Binds for as long as somebody is connected.
+ */
+import type { Bind } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { ApplyResult } from "../../ir/resource.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { messageOf } from "../../lib/errors.ts";
+import type { Logger } from "../../lib/log.ts";
+import type { ConnectionMeter } from "../../telemetry/metrics.ts";
+import type { ByteDestination } from "../backends/registry.ts";
+import type { Configuration } from "../configuration.ts";
+import { acceptorOf, type Acceptor } from "./acceptor.ts";
+import { Announced } from "./preamble/connection-preamble.ts";
+import { openBindSocket, withoutSocket, type BindSocket } from "./bind.ts";
+import type { EngineOptions } from "./protocol-server.ts";
+import type { Frontend } from "./frontend.ts";
+import { createHttp1 } from "./http1/server.ts";
+import { createHttp2 } from "./http2/server.ts";
+import { SecuredConnections } from "./tls/secured.ts";
+import { TcpEngine, type TcpOptions, type TcpVisit } from "./tcp/server.ts";
+
+export interface BindsOptions {
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly bindAddress: string;
+  /** As of RequestHead. */
+  readonly replica: string;
+  readonly podName: string;
+  readonly configuration: Configuration;
+  readonly upstream: TcpOptions["upstream"];
+  readonly onFinished: EngineOptions["onFinished"];
+  readonly onConnectionFinished: TcpOptions["onFinished"];
+  readonly meterOf: (bind: Bind) => ConnectionMeter | undefined;
+  /** The port to open for a Bind; 0 lets the system choose. Rejects when it may not be opened. */
+  readonly portOf: (bind: Bind) => number | Promise<number>;
+  /** Several threads open the same ports. */
+  readonly sharesPorts: boolean;
+}
+
+export interface OpenListener {
+  readonly bind: string;
+  readonly gateway: string;
+  /** Port of the Bind. */
+  readonly port: number;
+  readonly boundPort: number;
+}
+
+interface OpenBind {
+  readonly message: Bind;
+  readonly socket: BindSocket;
+  readonly acceptor: Acceptor;
+  readonly secured: SecuredConnections;
+}
+
+export class Binds {
+  readonly #options: BindsOptions;
+  readonly #open = new Map<string, OpenBind>();
+  /** Sockets of removed Binds whose last connections are still served. */
+  readonly #draining = new Set<BindSocket>();
+  #announces = false;
+  #stopped = false;
+
+  constructor(options: BindsOptions) {
+    this.#options = options;
+  }
+
+  /** Opens and closes sockets until they are as the Binds of the configuration say. @returns what cannot be opened */
+  async settle(): Promise<ApplyResult["refused"]> {
+    const wanted = this.#options.configuration.binds();
+    for (const [key, { socket, message }] of this.#open) {
+      const now = wanted.get(key);
+      const { port, protocol, internal } = message;
+      if (now?.port === port && now.protocol === protocol && now.internal === internal) continue;
+      this.#open.delete(key);
+      this.#draining.add(socket);
+      void socket.drain().then(() => this.#draining.delete(socket));
+    }
+    for (const [key, { secured }] of this.#open) secured.review(this.#options.configuration.tlsOf(key));
+    const refused: ApplyResult["refused"][number][] = [];
+    for (const bind of wanted.values()) {
+      if (this.#open.has(bind.key) || this.#stopped) continue;
+      try {
+        const opened = await this.#openBind(bind);
+        if (this.#announces) opened.socket.announce();
+        if (this.#stopped) opened.socket.close();
+        else this.#open.set(bind.key, opened);
+      } catch (error) {
+        const reason = `port ${bind.port} cannot be opened: ${messageOf(error)}`;
+        refused.push({ type: "Bind", key: bind.key, reason });
+      }
+    }
+    return refused;
+  }
+
+  listeners(): OpenListener[] {
+    const open = [...this.#open.values()].filter(({ message }) => !message.internal);
+    return open.map(({ message, socket }) => ({
+      bind: message.key,
+      gateway: `${message.gateway?.namespace ?? ""}/${message.gateway?.name ?? ""}`,
+      port: message.port,
+      boundPort: socket.boundPort,
+    }));
+  }
+
+  announce(): void {
+    this.#announces = true;
+    for (const socket of this.#all()) socket.announce();
+  }
+
+  /** Stops accepting; resolves when every connection is gone. */
+  async drain(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all(this.#all().map((socket) => socket.drain()));
+  }
+
+  close(): void {
+    this.#stopped = true;
+    for (const socket of this.#all()) socket.close();
+  }
+
+  #all(): BindSocket[] {
+    return [...[...this.#open.values()].map(({ socket }) => socket), ...this.#draining];
+  }
+
+  async #openBind(message: Bind): Promise<OpenBind> {
+    const { log, clock, bindAddress, replica, podName, configuration, upstream, onFinished } = this.#options;
+    const { key: bind, gateway } = message;
+    const port = message.internal ? 0 : await this.#options.portOf(message);
+    const env = { podName, namespace: gateway?.namespace ?? "", gateway: gateway?.name ?? "" };
+    const frontend = (): Frontend => configuration.frontendOf(bind);
+    const announced = new Announced();
+    const secured = new SecuredConnections();
+    const stage = configuration.stageOf(bind);
+    const engine = { bind, env, announced, replica, log, clock, frontend, stage, onFinished };
+    const http1 = createHttp1(engine);
+    const http2 = createHttp2(engine);
+    const choose = (visit: TcpVisit): ByteDestination => configuration.bytesOf(message, visit);
+    const reports = (): Frontend["reports"] => frontend().reports;
+    const tcp = new TcpEngine({
+      log,
+      clock,
+      bind,
+      upstream,
+      choose,
+      reports,
+      onFinished: this.#options.onConnectionFinished,
+    });
+    const tls = (): ReturnType<Configuration["tlsOf"]> => configuration.tlsOf(bind);
+    // Keys are "port/namespace/gateway".
+    const bindOf = (other: number): Acceptor | undefined =>
+      this.#open.get(`${other}${bind.slice(bind.indexOf("/"))}`)?.acceptor;
+    const meter = this.#options.meterOf(message);
+    const parts = { log, clock, env, announced, replica, frontend, tls, secured, http1, http2, tcp, meter, bindOf };
+    const acceptor = acceptorOf(message.protocol, parts);
+    const { accept } = acceptor;
+    const reusePort = this.#options.sharesPorts;
+    const engines = [http1, http2];
+    const open = { address: bindAddress, port, reusePort, frontend, accept, engines, log, meter };
+    const socket = message.internal ? withoutSocket(engines) : await openBindSocket(open);
+    return { message, socket, acceptor, secured };
+  }
+}

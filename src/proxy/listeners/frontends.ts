@@ -1,0 +1,111 @@
+/**
+ * The `frontend` settings of Binds (policy.md 4.3): per member the policy for the port wins over the one for the Gateway and
+ * the older one within a level; the rules of networkAuthorization collect.
+ */
+import type { FrontendSettings } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Scope } from "../../cel/scope.ts";
+import { checkTls, compileFrontend, type Frontend } from "./frontend.ts";
+import type { Env } from "./peer.ts";
+import type { PolicySet } from "../pipeline/policy-set.ts";
+import { checkLabels } from "../observability/labels.ts";
+import { compileRules } from "../policies/shared/authorization-rules.ts";
+import type { Exporters } from "../observability/exporters.ts";
+import { compileReports, type ReportDeps } from "../observability/observability.ts";
+
+type Expressions = Pick<PolicySet, "expression">;
+
+/** The most specific policy that has one supplies all of it. */
+type Exclusive = Exclude<Extract<keyof FrontendSettings, string>, `$${string}` | "networkAuthorization">;
+
+/** @throws ConfigError for what no connection can be taken with */
+export function checkFrontend(settings: FrontendSettings | undefined, policies: Expressions): void {
+  checkTls(settings?.tls);
+  checkLabels(settings?.metrics);
+  compileRules(settings?.networkAuthorization?.rules ?? [], (source) => policies.expression(source, "connection"));
+}
+
+interface Made {
+  /** Of the set, when it was last looked at. */
+  readonly version: number;
+  /** What it was made of. */
+  readonly from: readonly FrontendSettings[];
+  readonly frontend: Frontend;
+}
+
+export class FrontendSet {
+  readonly #policies: Expressions & Pick<PolicySet, "at">;
+  readonly #reports: Pick<ReportDeps, "exporters" | "random">;
+  readonly #podName: string;
+  readonly #trustedProxies: readonly string[];
+  readonly #made = new Map<string, Made>();
+  #version = 0;
+
+  /** @param options `trustedProxies`: where no policy names others */
+  constructor(options: {
+    readonly policies: Expressions & Pick<PolicySet, "at">;
+    readonly exporters: Exporters;
+    readonly random: () => number;
+    readonly podName: string;
+    readonly trustedProxies: readonly string[];
+  }) {
+    this.#policies = options.policies;
+    this.#reports = options;
+    this.#podName = options.podName;
+    this.#trustedProxies = options.trustedProxies;
+  }
+
+  /** The same object until a policy that speaks about it changes. @param bind "port/namespace/gateway" */
+  of(bind: string): Frontend {
+    const made = this.#made.get(bind);
+    if (made?.version === this.#version) return made.frontend;
+    const gateway = bind.slice(bind.indexOf("/") + 1);
+    const levels = [...this.#policies.at(`bind:${bind}`), ...this.#policies.at(`gateway:${gateway}`)];
+    const all = levels.flatMap(({ frontend }) => frontend ?? []);
+    const closed = levels.some(({ refuses }) => refuses);
+    const isSame =
+      made?.frontend.closed === closed &&
+      made.from.length === all.length &&
+      made.from.every((one, at) => one === all[at]);
+    const frontend = isSame ? made.frontend : this.#compile(bind, all, closed);
+    this.#made.set(bind, { version: this.#version, from: all, frontend });
+    return frontend;
+  }
+
+  /** Some policy has. */
+  changed(): void {
+    this.#version++;
+  }
+
+  /** Forgets Binds that are gone. One that still serves its last connections is remembered once more until the next time. */
+  keep(binds: ReadonlyMap<string, unknown>): void {
+    if (this.#made.size <= binds.size) return;
+    for (const bind of this.#made.keys()) if (!binds.has(bind)) this.#made.delete(bind);
+  }
+
+  #compile(bind: string, all: readonly FrontendSettings[], closed: boolean): Frontend {
+    const first = <K extends Exclusive>(member: K) => all.find((settings) => settings[member] !== undefined)?.[member];
+    const expression: Expressions["expression"] = (source, place) => this.#policies.expression(source, place);
+    const rules = all.flatMap(({ networkAuthorization }) => networkAuthorization?.rules ?? []);
+    return compileFrontend({
+      trustedProxies: this.#trustedProxies,
+      keepalive: first("keepalive"),
+      tls: first("tls"),
+      http: first("http"),
+      connect: first("connect")?.mode,
+      proxyProtocol: first("proxyProtocol"),
+      refusal: compileRules(rules, (source) => expression(source, "connection")),
+      reports: compileReports(
+        { accessLog: first("accessLog"), tracing: first("tracing"), metrics: first("metrics") },
+        { ...this.#reports, expression, process: processScope(bind, this.#podName) },
+      ),
+      closed,
+    });
+  }
+}
+
+/** What is known before any connection. @param bind "port/namespace/gateway" */
+function processScope(bind: string, podName: string): Scope {
+  const [, namespace = "", gateway = ""] = bind.split("/");
+  const env: Env = { podName, namespace, gateway };
+  return { root: (name) => (name === "env" ? env : undefined) };
+}

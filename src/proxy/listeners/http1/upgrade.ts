@@ -1,0 +1,47 @@
+/** The answering side of an HTTP/1 request to leave HTTP: an answer after which the connection ends, or the other protocol. */
+import { ServerResponse, type IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import { ignore } from "../../../lib/ignore.ts";
+import type { Tunnel } from "../../pipeline/exchange.ts";
+import { Http1Wire } from "./response-encoder.ts";
+import { Joint } from "../tcp/tunnel-relay.ts";
+import { hangUp } from "./refuse-socket.ts";
+
+export class Http1UpgradeWire extends Http1Wire {
+  readonly #response: ServerResponse;
+  readonly #socket: Socket;
+  readonly #first: Buffer;
+
+  /** @param first what the client sent behind the head of its request */
+  constructor(request: IncomingMessage, socket: Socket, first: Buffer) {
+    const response = new ServerResponse(request);
+    super(response);
+    this.#response = response;
+    this.#socket = socket;
+    this.#first = first;
+    response.assignSocket(socket);
+    // node:http has let go of the socket.
+    socket.on("drain", () => response.emit("drain"));
+    socket.on("error", ignore);
+    response.on("finish", () => {
+      socket.resume();
+      hangUp(socket);
+    });
+  }
+
+  /** A success would be the tunnel that CONNECT asks for. */
+  override head(status: number, headers: string[]): void {
+    super.head(this.#response.req.method === "CONNECT" && status >= 200 && status < 300 ? 502 : status, headers, true);
+  }
+
+  join(headers: readonly string[], tunnel: Tunnel, onOver: (joint: Joint) => void): void {
+    const socket = this.#socket;
+    this.#response.detachSocket(socket);
+    let text = `HTTP/1.1 ${tunnel.protocol === "" ? "200 OK" : "101 Switching Protocols"}\r\n`;
+    for (let at = 0; at < headers.length; at += 2) text += `${headers[at]}: ${headers[at + 1]}\r\n`;
+    if (tunnel.protocol !== "") text += `connection: upgrade\r\nupgrade: ${tunnel.protocol}\r\n`;
+    socket.write(`${text}\r\n`, "latin1");
+    if (this.#first.length > 0) socket.unshift(this.#first);
+    new Joint(socket, tunnel.stream, onOver).start();
+  }
+}

@@ -1,0 +1,259 @@
+/**
+ * HTTP/2 on the connections of a Bind (RFC 9113): node:http2 parses and multiplexes, we decide and answer. In: clients. Out:
+ * exchanges for the pipeline, each finished exactly once. Limits for hostile clients are here.
+ */
+import {
+  constants,
+  createServer,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
+import type { Socket } from "node:net";
+import { ignore } from "../../../lib/ignore.ts";
+import type { Logger } from "../../../lib/log.ts";
+import { ProxyError } from "../../errors.ts";
+import type { Outcome } from "../../pipeline/exchange.ts";
+import type { RequestHead } from "../received-request.ts";
+import { Calm } from "./reset-flood-guard.ts";
+import type { Engine, EngineOptions } from "../protocol-server.ts";
+import { Farewell } from "./graceful-goaway.ts";
+import type { Frontend } from "../frontend.ts";
+import { Hoard } from "./buffered-body-limit.ts";
+import { Http2UpgradeWire, upgradeHead } from "./upgrade.ts";
+import { Http2Wire } from "./response-encoder.ts";
+import { IncomingBody, type BodySource } from "../incoming-body.ts";
+import { peerOf, type Peer } from "../peer.ts";
+import { Pinger } from "./pinger.ts";
+import { receive, type Host, type Visit } from "../active-request.ts";
+
+/** What a field counts for beside its text (RFC 9113 6.5.2). */
+const FIELD_BYTES = 32;
+const MAX_PAIRS = 65_536;
+const MAX_STREAMS = 200;
+const IDLE_TIMEOUT_MS = 600_000;
+
+export function createHttp2(options: EngineOptions): Engine {
+  const state: State = { draining: false, farewells: new Map(), arriving: undefined };
+  let frontend: Frontend | undefined;
+  let server: Http2Server | undefined;
+  const announce = (): void => {
+    state.draining = true;
+    for (const farewell of state.farewells.values()) farewell.begin();
+  };
+  return {
+    take(socket) {
+      const now = options.frontend();
+      // A server holds the settings of its sessions; those that are open keep the server that they began with.
+      if (server === undefined || frontend !== now) server = createServerFor((frontend = now), options, state);
+      state.arriving = socket;
+      // The session is made in this turn.
+      server.emit("connection", socket);
+      return { retire: () => state.farewells.get(socket)?.begin() };
+    },
+    announce,
+    drain: announce,
+  };
+}
+
+interface State {
+  draining: boolean;
+  readonly farewells: Map<Socket, Farewell>;
+  /** What the next session reads and writes. */
+  arriving: Socket | undefined;
+}
+
+function createServerFor(frontend: Frontend, options: EngineOptions, state: State): Http2Server {
+  const { http2, maxConnectionMs } = frontend;
+  const server = createServer({
+    settings: {
+      initialWindowSize: http2.windowBytes,
+      maxConcurrentStreams: MAX_STREAMS,
+      maxFrameSize: http2.frameBytes,
+      maxHeaderListSize: http2.maxHeaderBytes,
+      enablePush: false,
+      enableConnectProtocol: true,
+    },
+    // A client may not keep the parser busy with frames that lead to nothing.
+    maxSessionInvalidFrames: 100,
+    maxSessionRejectedStreams: 100,
+    // The limit is on bytes, of which each field counts for 32 at least.
+    maxHeaderListPairs: Math.min(Math.ceil(http2.maxHeaderBytes / FIELD_BYTES), MAX_PAIRS),
+    // calm.ts looks at what was answered too; this is for what comes faster than it is told.
+    streamResetBurst: 2_000,
+    streamResetRate: 500,
+  });
+  server.on("session", (session) => {
+    // Only `take` makes sessions.
+    const socket = state.arriving as Socket;
+    const farewell = new Farewell(session, socket, options.clock);
+    state.farewells.set(socket, farewell);
+    const age = maxConnectionMs === undefined ? undefined : setTimeout(() => farewell.begin(), maxConnectionMs);
+    const pinger = http2.pingIntervalMs === undefined ? undefined : new Pinger(session, http2.pingIntervalMs, http2);
+    session.on("close", () => {
+      state.farewells.delete(socket);
+      clearTimeout(age);
+      pinger?.stop();
+    });
+    session.setLocalWindowSize(http2.connectionWindowBytes);
+    session.setTimeout(IDLE_TIMEOUT_MS, () => session.close());
+    // What is wrong with a connection ends it; its streams hear of that by themselves.
+    session.on("error", (error) => options.log.debug("connection failed", { reason: error.message }));
+    const connection = new Connection(session, options, frontend, state);
+    session.on("stream", (stream, headers, flags, fields) => connection.serve(stream, headers, flags, fields));
+    const idle = connection.idleFrame.bind(connection);
+    session.on("ping", idle);
+    session.on("remoteSettings", idle);
+    if (state.draining) farewell.begin();
+  });
+  return server;
+}
+
+class Connection implements Host {
+  readonly #session: ServerHttp2Session;
+  readonly #calm = new Calm(performance.now());
+  readonly #hoard: Hoard;
+  readonly #peer: Peer;
+  readonly #options: EngineOptions;
+  readonly #maxHeaderBytes: number;
+  readonly #canConnect: boolean;
+  readonly #state: { readonly draining: boolean };
+
+  constructor(session: ServerHttp2Session, options: EngineOptions, frontend: Frontend, state: State) {
+    this.#session = session;
+    this.#hoard = new Hoard(this.#keep.bind(this, false));
+    // The socket of a session is a proxy that lets addresses through; it is one of ours.
+    this.#peer = peerOf(session.socket as Socket, options, frontend);
+    this.#canConnect = frontend.connect === "route";
+    this.#maxHeaderBytes = frontend.http2.maxHeaderBytes;
+    this.#options = options;
+    this.#state = state;
+  }
+
+  get log(): Logger {
+    return this.#options.log;
+  }
+
+  get draining(): boolean {
+    return this.#state.draining;
+  }
+
+  serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, fields: readonly string[]): void {
+    // A broken stream ends by itself; what it was good for hears of it by "close".
+    stream.on("error", ignore);
+    if (stream.aborted || stream.destroyed) {
+      // The reset came with the request: nobody waits for an answer, and nothing is begun.
+      this.#keep(this.#calm.reset(performance.now()));
+      return;
+    }
+    const isBodyless = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
+    const plain = headOf(fields, {
+      isBodyless,
+      canConnect: this.#canConnect,
+      maxFieldBytes: this.#maxHeaderBytes,
+      replica: this.#options.replica,
+    });
+    const protocol = headers[":protocol"];
+    const connects = plain.method === "CONNECT";
+    const head = connects && typeof protocol === "string" ? upgradeHead(plain, protocol) : plain;
+    const waits = headers.expect?.toLowerCase() === "100-continue";
+    const makeBody = (): IncomingBody => new IncomingBody(new Http2BodySource(stream, waits));
+    if (!isBodyless) this.#hoard.watch(stream);
+    const wire = connects ? new Http2UpgradeWire(stream) : new Http2Wire(stream);
+    const visit = receive({ host: this, head, peer: this.#peer, makeBody, wire, options: this.#options });
+    // A reset shows as "aborted" at once; as "close" only when everything that was sent has been read.
+    const lost = (): void => visit.onConnectionLost(faultOf(stream));
+    stream.on("aborted", lost);
+    stream.on("close", lost);
+    if (isBodyless && !connects) stream.resume();
+  }
+
+  entered(): void {}
+
+  finished(visit: Visit, outcome: Outcome): void {
+    visit.exchange.finish(outcome);
+    this.#options.onFinished(visit.exchange, outcome);
+    this.#keep(visit.isReset ? this.#calm.reset(performance.now()) : this.#calm.answered(performance.now()));
+  }
+
+  ended(): void {
+    this.#hoard.stop();
+  }
+
+  /** A PING or SETTINGS: it makes us answer, and leads to nothing. */
+  idleFrame(): void {
+    this.#keep(this.#calm.idleFrame(performance.now()));
+  }
+
+  #keep(bearable: boolean): void {
+    const session = this.#session;
+    if (bearable || session.destroyed) return;
+    const reason = new Error(`${this.#peer.address} asks for work and throws it away`);
+    session.destroy(reason, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  }
+}
+
+/** The library resets a stream whose trailers or length are malformed by itself, and leaves us this code. */
+function faultOf({ rstCode }: ServerHttp2Stream): ProxyError | undefined {
+  if (rstCode !== constants.NGHTTP2_PROTOCOL_ERROR) return undefined;
+  return new ProxyError("request_invalid", { detail: "malformed HTTP/2 request" });
+}
+
+/** Pseudo-fields apart from the others, and the crumbs of a cookie put together again (RFC 9113 8.2.3). */
+function headOf(
+  raw: readonly string[],
+  more: Pick<RequestHead, "isBodyless" | "canConnect" | "maxFieldBytes" | "replica">,
+): RequestHead {
+  const pseudo = new Map<string, string>();
+  const fields: string[] = [];
+  const crumbs: string[] = [];
+  for (let at = 0; at < raw.length; at += 2) {
+    const name = raw[at] as string;
+    const value = raw[at + 1] as string;
+    if (name.startsWith(":")) pseudo.set(name, value);
+    else if (name === "cookie") crumbs.push(value);
+    else fields.push(name, value);
+  }
+  if (crumbs.length > 0) fields.push("cookie", crumbs.join("; "));
+  return {
+    method: pseudo.get(":method") ?? "",
+    target: pseudo.get(":path") ?? "",
+    authority: pseudo.get(":authority"),
+    version: "HTTP/2",
+    fields,
+    isBodyless: more.isBodyless,
+    canUpgrade: false,
+    canConnect: more.canConnect,
+    maxFields: Infinity,
+    keepsCase: false,
+    maxFieldBytes: more.maxFieldBytes,
+    replica: more.replica,
+  };
+}
+
+class Http2BodySource implements BodySource {
+  readonly stream: ServerHttp2Stream;
+  trailers: readonly string[] = [];
+  readonly keepsCase = false;
+  #waits: boolean;
+
+  constructor(stream: ServerHttp2Stream, waits: boolean) {
+    this.stream = stream;
+    this.#waits = waits;
+    stream.on("trailers", this.#keep.bind(this));
+  }
+
+  #keep(_headers: unknown, _flags: unknown, raw: readonly string[] = []): void {
+    this.trailers = raw;
+  }
+
+  get isComplete(): boolean {
+    return this.stream.readableEnded;
+  }
+
+  wanted(): void {
+    if (this.#waits && !this.stream.headersSent) this.stream.additionalHeaders({ ":status": 100 });
+    this.#waits = false;
+  }
+}

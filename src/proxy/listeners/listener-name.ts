@@ -1,0 +1,12 @@
+/** Where a listener stands: how its Gateway is named in keys and in logs. */
+import type { Listener } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Exchange } from "../pipeline/exchange.ts";
+
+export function placeOf(bind: string, { gateway, name }: Listener): Exchange["listener"] {
+  return { bind, gateway: gateway?.name ?? "", namespace: gateway?.namespace ?? "", name };
+}
+
+/** "namespace/name" */
+export function gatewayOf({ gateway }: Listener): string {
+  return `${gateway?.namespace ?? ""}/${gateway?.name ?? ""}`;
+}

@@ -1,0 +1,65 @@
+/**
+ * The CONNECT that a connection begins with where the Bind is a tunnel (frontend.md 2). Read by hand and strictly, because
+ * what follows its head belongs to somebody else to the last byte.
+ */
+import { HeaderList } from "../../../lib/header-list.ts";
+import { ProxyError } from "../../errors.ts";
+import { fieldOf, isFieldValue, ROLE } from "../../pipeline/fields.ts";
+import { portOfAuthority } from "./authority-form.ts";
+
+export interface ConnectHead {
+  /** Of the head. */
+  readonly bytes: number;
+  readonly port: number;
+  readonly headers: HeaderList;
+}
+
+const START = Buffer.from("CONNECT ", "latin1");
+const END = Buffer.from("\r\n\r\n", "latin1");
+const MAX_BYTES = 65_536;
+const REQUEST_LINE = /^CONNECT ([^ ]+) HTTP\/1\.1$/;
+/** The beginning of a request line of another method. */
+const OTHER_METHOD = /^[A-Z]{1,16} /;
+const BLANKS = /^[\t ]+|[\t ]+$/g;
+
+/** @param start of the connection @returns undefined when more is needed */
+export function readConnect(start: Buffer, maxFields: number): ConnectHead | ProxyError | undefined {
+  const compared = Math.min(start.length, START.length);
+  if (!start.subarray(0, compared).equals(START.subarray(0, compared))) return refusalOf(start);
+  const end = start.subarray(0, MAX_BYTES).indexOf(END);
+  if (end < 0) return start.length < MAX_BYTES ? undefined : new ProxyError("headers_too_large");
+  const [line = "", ...lines] = start.toString("latin1", 0, end).split("\r\n");
+  const [, authority = ""] = REQUEST_LINE.exec(line) ?? [];
+  const port = portOfAuthority(authority);
+  if (port === undefined) return invalid("CONNECT without host and port");
+  if (lines.length > maxFields) return new ProxyError("headers_too_large");
+  const headers = readFields(lines);
+  return headers instanceof ProxyError ? headers : { bytes: end + END.length, port, headers };
+}
+
+/** What comes before a blank decides already; a method may also be on its way. */
+function refusalOf(start: Buffer): ProxyError | undefined {
+  const text = start.toString("latin1", 0, 17);
+  if (OTHER_METHOD.test(text)) return new ProxyError("method_not_allowed");
+  return /^[A-Z]{0,16}$/.test(text) ? undefined : invalid("no HTTP");
+}
+
+function readFields(lines: readonly string[]): HeaderList | ProxyError {
+  const raw: string[] = [];
+  let hosts = 0;
+  for (const line of lines) {
+    const colon = line.indexOf(":");
+    const field = fieldOf(line.slice(0, Math.max(colon, 0)));
+    const value = line.slice(colon + 1).replaceAll(BLANKS, "");
+    if (field === undefined || !isFieldValue(value)) return invalid("malformed header line");
+    if (field.role === ROLE.host) hosts++;
+    const framed = field.role === ROLE.contentLength ? value !== "0" : field.role === ROLE.transferEncoding;
+    if (framed) return invalid("CONNECT with a body");
+    raw.push(field.name, value);
+  }
+  return hosts === 1 ? new HeaderList(raw) : invalid("not exactly one host");
+}
+
+function invalid(detail: string): ProxyError {
+  return new ProxyError("request_invalid", { detail });
+}

@@ -1,0 +1,91 @@
+/** `accessLog` of a Bind: which requests get a line, and what stands in it (observability.md 1). */
+import type { AccessLog } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Scope } from "../../cel/scope.ts";
+import type { AttributeSink } from "../../telemetry/attributes.ts";
+import { holds } from "../policies/shared/expression-support.ts";
+import { compileAttributes, type CompiledAttributes } from "./attributes.ts";
+import type { Facts } from "./facts.ts";
+import { FIELDS, type Column, type Field } from "./fields.ts";
+import type { ReportDeps } from "./observability.ts";
+
+export interface LogReport {
+  /** Whether what is over gets a line. */
+  wants(scope: Scope): boolean;
+  /** Its fields in their order, each name once. @param debug those too that stand in a line only then */
+  addTo(sink: AttributeSink, facts: Facts, debug: boolean): void;
+}
+
+/** What is left to say of a policy that sends its lines elsewhere, too. */
+export type LogSpec = Pick<AccessLog, "otelNames" | "filter" | "attributes">;
+
+export function compileLogReport({ otelNames, filter, attributes }: LogSpec, deps: ReportDeps): LogReport {
+  const compiled = compileAttributes(attributes, (source) => deps.expression(source, "log"));
+  return new CompiledLog(otelNames ? "otel" : "legacy", compiled, compileFilter(filter, deps));
+}
+
+type Filter = (scope: Scope) => boolean;
+
+const everything: Filter = () => true;
+
+/** Only `true` lets something through; an expression that fails does not. @param source empty: everything */
+export function compileFilter(source: string, { expression }: ReportDeps): Filter {
+  if (source === "") return everything;
+  const filter = expression(source, "log");
+  return (scope) => holds(filter, scope);
+}
+
+/** Neighbours in a line: most requests have nothing of some of them. */
+interface Group {
+  readonly ofLlm: boolean;
+  readonly columns: readonly Column[];
+}
+
+function groupsOf(fields: readonly Field[], preset: "legacy" | "otel", hidden: ReadonlySet<string>): Group[] {
+  const groups: { ofLlm: boolean; columns: Column[] }[] = [];
+  for (const field of fields) {
+    const ofLlm = field.llm === true;
+    if (groups.at(-1)?.ofLlm !== ofLlm) groups.push({ ofLlm, columns: [] });
+    groups.at(-1)?.columns.push(...field[preset].filter(({ name }) => !hidden.has(name)));
+  }
+  return groups;
+}
+
+class CompiledLog implements LogReport {
+  readonly wants: Filter;
+  readonly #groups: readonly Group[];
+  readonly #allGroups: readonly Group[];
+  readonly #hidden: CompiledAttributes["hidden"];
+  readonly #added: CompiledAttributes["added"];
+
+  constructor(preset: "legacy" | "otel", { hidden, added }: CompiledAttributes, wants: Filter) {
+    this.wants = wants;
+    this.#hidden = hidden;
+    this.#added = added;
+    this.#allGroups = groupsOf(FIELDS, preset, hidden);
+    this.#groups = groupsOf(
+      FIELDS.filter(({ debug }) => debug === undefined),
+      preset,
+      hidden,
+    );
+  }
+
+  addTo(sink: AttributeSink, facts: Facts, debug: boolean): void {
+    const added = this.#added?.(facts.scope);
+    const groups = debug ? this.#allGroups : this.#groups;
+    for (const { ofLlm, columns } of groups) {
+      if (ofLlm && facts.http?.llm === undefined) continue;
+      for (const { name, read } of columns) {
+        const value = read(facts);
+        if (value !== undefined && added?.has(name) !== true) sink.add(name, value);
+      }
+    }
+    const notes = facts.http?.notes;
+    if (notes !== undefined)
+      for (const [name, value] of notes)
+        if (!this.#hidden.has(name) && added?.has(name) !== true) sink.add(name, value);
+    if (added !== undefined) for (const [name, value] of added) sink.add(name, value);
+  }
+}
+
+/** Nobody said anything. */
+export const EVERYTHING: LogReport = new CompiledLog("legacy", { hidden: new Set(), added: undefined }, everything);

@@ -1,0 +1,87 @@
+/** The facts of a connection of bytes that is over. */
+import type { Scope } from "../../cel/scope.ts";
+import { PROXY_ERRORS } from "../errors.ts";
+import type { TcpVisit } from "../listeners/tcp/server.ts";
+import type { Exchange } from "../pipeline/exchange.ts";
+import { describe } from "./describe.ts";
+import type { Facts } from "./facts.ts";
+import type { Ids } from "./ids.ts";
+import { spiffeIdOf } from "./request-facts.ts";
+
+export class ConnectionFacts implements Facts, Scope {
+  readonly http = undefined;
+  readonly durationMs: number;
+  readonly #visit: TcpVisit;
+  readonly #ids: Ids;
+
+  constructor(visit: TcpVisit, ids: Ids) {
+    this.#visit = visit;
+    this.#ids = ids;
+    this.durationMs = performance.now() - visit.startedAtMs;
+  }
+
+  get scope(): Scope {
+    return this;
+  }
+
+  /** What there is of a connection, under the names that requests have for it. */
+  root(name: string): unknown {
+    const { listener, route, backend, peer } = this.#visit;
+    switch (name) {
+      case "proxy":
+        return {
+          bind: listener.bind,
+          gateway: { namespace: listener.namespace, name: listener.gateway },
+          listener: { name: listener.name },
+          ...(route === undefined ? {} : { route }),
+        };
+      case "backend":
+        return backend;
+      default:
+        return peer.root(name);
+    }
+  }
+
+  get listener(): Exchange["listener"] {
+    return this.#visit.listener;
+  }
+
+  get route(): Exchange["route"] {
+    return this.#visit.route;
+  }
+
+  get endpoint(): string | undefined {
+    return this.#visit.endpoint;
+  }
+
+  get client(): Facts["client"] {
+    return this.#visit.peer;
+  }
+
+  get connectionId(): bigint {
+    return this.#ids.ofConnection(this.#visit.peer);
+  }
+
+  get spiffeId(): string | undefined {
+    return spiffeIdOf(this.#visit.peer);
+  }
+
+  get serverName(): string | undefined {
+    return this.#visit.serverName === "" ? undefined : this.#visit.serverName;
+  }
+
+  get protocol(): string {
+    return "tcp";
+  }
+
+  get error(): string | undefined {
+    const { error } = this.#visit;
+    return error === undefined ? undefined : describe(error);
+  }
+
+  get reason(): string | undefined {
+    const { clientGone, error } = this.#visit;
+    if (clientGone) return "ClientClosed";
+    return error === undefined ? undefined : PROXY_ERRORS[error.code].reason;
+  }
+}

@@ -1,0 +1,33 @@
+/** `accessLog.otlp` of a Bind: which requests and connections a collector hears of, and what (observability.md 1.4). */
+import type { OtlpAccessLog } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { LogSink } from "../../telemetry/otlp/sinks.ts";
+import { compileLogReport, type LogReport } from "./access-log.ts";
+import type { Facts } from "./facts.ts";
+import type { ReportDeps } from "./observability.ts";
+
+export class OtlpLog {
+  readonly #report: LogReport;
+  readonly #sink: LogSink;
+
+  constructor(report: LogReport, sink: LogSink) {
+    this.#report = report;
+    this.#sink = sink;
+  }
+
+  /** Something is over. */
+  record(facts: Facts): void {
+    if (!this.#report.wants(facts.scope)) return;
+    const trace = facts.http?.trace;
+    const fields = this.#sink.begin({ timeMs: Date.now(), traceId: trace?.traceId, spanId: trace?.spanId });
+    if (fields === undefined) return;
+    this.#report.addTo(fields, facts, false);
+    this.#sink.end();
+  }
+}
+
+/** Its names are our own, whatever those of the lines are. @returns undefined: no collector is named */
+export function compileOtlpLog(spec: OtlpAccessLog | undefined, deps: ReportDeps): OtlpLog | undefined {
+  if (spec?.endpoint === undefined) return undefined;
+  const { endpoint, filter, attributes } = spec;
+  return new OtlpLog(compileLogReport({ otelNames: false, filter, attributes }, deps), deps.exporters.logs(endpoint));
+}

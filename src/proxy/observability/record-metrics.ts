@@ -1,0 +1,31 @@
+/** A finished request as the metrics count it (observability.md 2). What is not known is "unknown". */
+import type { RequestSample } from "../../telemetry/metrics.ts";
+import type { Outcome } from "../pipeline/exchange.ts";
+import type { HttpExchange } from "../pipeline/http-exchange.ts";
+import { labelsOf } from "./labels.ts";
+import type { RequestFacts } from "./request-facts.ts";
+
+export function sampleOf(exchange: HttpExchange, outcome: Outcome, facts: RequestFacts): RequestSample {
+  const { listener, route, backend, startedAtMs, calledAtMs, answeredAtMs } = exchange;
+  const durationSeconds = outcome.durationMs / 1000;
+  return {
+    backend: backend?.name ?? "unknown",
+    protocol: backend?.protocol ?? "unknown",
+    method: exchange.method,
+    status: facts.status,
+    reason: facts.outcomeReason,
+    bind: listener.bind,
+    gateway: listener.gateway === "" ? "unknown" : `${listener.namespace}/${listener.gateway}`,
+    listener: listener.name === "" ? "unknown" : listener.name,
+    route: route === undefined ? "unknown" : `${route.namespace}/${route.name}`,
+    routeRule: route?.rule ?? "unknown",
+    extra: labelsOf(exchange.reports.labels, exchange),
+    durationSeconds,
+    requestProcessingSeconds: calledAtMs === undefined ? undefined : (calledAtMs - startedAtMs) / 1000,
+    responseProcessingSeconds:
+      answeredAtMs === undefined ? undefined : durationSeconds - (answeredAtMs - startedAtMs) / 1000,
+    responseBytes: outcome.responseBytes,
+    retries: facts.retries,
+    llm: facts.llm?.sample,
+  };
+}

@@ -1,0 +1,35 @@
+/** What is remembered of a finished request: its metrics, and one line of the access log where it is wanted. */
+import type { AccessLog } from "../../telemetry/access-log.ts";
+import type { Metrics } from "../../telemetry/metrics.ts";
+import type { Outcome } from "../pipeline/exchange.ts";
+import type { HttpExchange } from "../pipeline/http-exchange.ts";
+import { sampleOf } from "./record-metrics.ts";
+import { addConversation } from "./conversation.ts";
+import type { Ids } from "./ids.ts";
+import { RequestFacts } from "./request-facts.ts";
+
+export interface Telemetry {
+  readonly accessLog?: AccessLog;
+  readonly metrics?: Metrics;
+}
+
+/** @param secretParametersOf parameters of the query whose values are masked in requests of a Bind */
+export function createRecorder(
+  telemetry: Telemetry | undefined,
+  ids: Ids,
+  secretParametersOf: (bind: string) => ReadonlySet<string>,
+): (exchange: HttpExchange, outcome: Outcome) => void {
+  const { accessLog, metrics } = telemetry ?? {};
+  const isHeard = accessLog !== undefined || metrics !== undefined;
+  return (exchange, outcome) => {
+    const { trace } = exchange;
+    const { accessLog: report, otlpLog, tracing } = exchange.reports;
+    if (!isHeard && otlpLog === undefined && trace === undefined) return;
+    if (exchange.reports.readsConversation) addConversation(exchange);
+    const facts = new RequestFacts(exchange, outcome, ids, secretParametersOf);
+    if (trace !== undefined) tracing?.finish(trace, exchange, facts);
+    metrics?.request(sampleOf(exchange, outcome, facts));
+    otlpLog?.record(facts);
+    if (accessLog !== undefined && accessLog.level !== "off" && report.wants(exchange)) accessLog.write(report, facts);
+  };
+}

@@ -1,0 +1,167 @@
+/** The facts of a finished request. Each is read when a report has a field for it, and not before. */
+import { AttributeMap } from "../../cel/values.ts";
+import type { Scope } from "../../cel/scope.ts";
+import { isRecord } from "../../lib/is-record.ts";
+import { PROXY_ERRORS, type ProxyErrorCode } from "../errors.ts";
+import type { Exchange, Outcome } from "../pipeline/exchange.ts";
+import { isGrpc } from "../pipeline/grpc.ts";
+import type { HttpExchange } from "../pipeline/http-exchange.ts";
+import { grpcStatusOf } from "../pipeline/roots.ts";
+import { describe } from "./describe.ts";
+import type { Facts, HttpFacts } from "./facts.ts";
+import type { Ids } from "./ids.ts";
+import { LlmFacts } from "./llm-facts.ts";
+import { traceIdsOf } from "./tracing/request-trace.ts";
+
+const REQUEST_ID = "x-request-id";
+
+export class RequestFacts implements Facts, HttpFacts {
+  readonly llm: LlmFacts | undefined;
+  readonly status: number;
+  /** As in the table of observability.md 1.3. */
+  readonly outcomeReason: string;
+  readonly #exchange: HttpExchange;
+  readonly #outcome: Outcome;
+  readonly #ids: Ids;
+  readonly #secretParametersOf: (bind: string) => ReadonlySet<string>;
+
+  /** @param secretParametersOf in lower case */
+  constructor(
+    exchange: HttpExchange,
+    outcome: Outcome,
+    ids: Ids,
+    secretParametersOf: (bind: string) => ReadonlySet<string>,
+  ) {
+    this.#exchange = exchange;
+    this.#outcome = outcome;
+    this.#ids = ids;
+    this.#secretParametersOf = secretParametersOf;
+    this.llm = LlmFacts.of(exchange.root("llm"));
+    this.status = outcome.clientGone ? 499 : outcome.status;
+    this.outcomeReason = reasonOf(exchange, outcome);
+  }
+
+  get http(): HttpFacts {
+    return this;
+  }
+
+  get scope(): Scope {
+    return this.#exchange;
+  }
+
+  get listener(): Exchange["listener"] {
+    return this.#exchange.listener;
+  }
+
+  get route(): Exchange["route"] {
+    return this.#exchange.route;
+  }
+
+  get endpoint(): string | undefined {
+    return this.#exchange.endpoint;
+  }
+
+  get client(): Facts["client"] {
+    return this.#exchange.source;
+  }
+
+  get connectionId(): bigint {
+    return this.#ids.ofConnection(this.#exchange.source);
+  }
+
+  get requestId(): string {
+    const { reply, queued, requestId } = this.#exchange;
+    // A backend may have answered with an id of its own, which then stands in the answer.
+    return reply?.headers.get(REQUEST_ID) ?? queued?.get(REQUEST_ID) ?? requestId;
+  }
+
+  get spiffeId(): string | undefined {
+    // Plain text has no certificate.
+    return this.#exchange.serverName === undefined ? undefined : spiffeIdOf(this.#exchange.source);
+  }
+
+  get serverName(): string | undefined {
+    return this.#exchange.serverName === "" ? undefined : this.#exchange.serverName;
+  }
+
+  get protocol(): string | undefined {
+    return this.#exchange.backend?.protocol;
+  }
+
+  get error(): string | undefined {
+    const { error, errorOrigin } = this.#exchange;
+    if (error === undefined) return undefined;
+    return errorOrigin === undefined ? describe(error) : `${describe(error)} (${errorOrigin})`;
+  }
+
+  get reason(): string | undefined {
+    return this.outcomeReason === "Upstream" ? undefined : this.outcomeReason;
+  }
+
+  get durationMs(): number {
+    return this.#outcome.durationMs;
+  }
+
+  get method(): string {
+    return this.#exchange.method;
+  }
+
+  get host(): string {
+    return this.#exchange.originalHost;
+  }
+
+  get target(): string {
+    return this.#exchange.originalTarget;
+  }
+
+  get secretParameters(): HttpFacts["secretParameters"] {
+    const configured = this.#secretParametersOf(this.#exchange.listener.bind);
+    const { secretParameters: read } = this.#exchange;
+    // The policy that read them may be gone by now.
+    return read === undefined ? configured : new Set([...configured, ...read]);
+  }
+
+  get version(): string {
+    return this.#exchange.version;
+  }
+
+  /** The trailers win. */
+  get grpcStatus(): number | undefined {
+    const { requestHeaders, reply, replyTrailers: trailers } = this.#exchange;
+    if (reply === undefined || !isGrpc(requestHeaders)) return undefined;
+    return grpcStatusOf({ status: reply.status, headers: reply.headers, trailers, body: null, bodyPrefix: null });
+  }
+
+  get retries(): number {
+    return Math.max(0, (this.#exchange.tried?.length ?? 0) - 1);
+  }
+
+  get jwtSubject(): string | undefined {
+    const claims = this.#exchange.root("jwt");
+    if (!isRecord(claims) || !Object.hasOwn(claims, "sub")) return undefined;
+    const { sub } = claims;
+    return typeof sub === "string" && sub !== "" ? sub : undefined;
+  }
+
+  get trace(): HttpFacts["trace"] {
+    return traceIdsOf(this.#exchange);
+  }
+
+  get notes(): HttpFacts["notes"] {
+    return this.#exchange.logFields;
+  }
+}
+
+/** @param connection what expressions see of it */
+export function spiffeIdOf(connection: Scope): string | undefined {
+  const source = connection.root("source");
+  const id = source instanceof AttributeMap ? source.get("spiffeId") : undefined;
+  return typeof id === "string" ? id : undefined;
+}
+
+function reasonOf(exchange: HttpExchange, { clientGone, error }: Outcome): string {
+  if (clientGone) return "ClientClosed";
+  if (error !== undefined)
+    return Object.hasOwn(PROXY_ERRORS, error) ? PROXY_ERRORS[error as ProxyErrorCode].reason : "Internal"; // own key, just checked
+  return exchange.answeredByUpstream ? "Upstream" : "DirectResponse";
+}

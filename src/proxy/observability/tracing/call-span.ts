@@ -1,0 +1,38 @@
+/** The span of one call of a backend, where its request is traced; the call then carries it as its parent. */
+import type { Attribute } from "../../../telemetry/attributes.ts";
+import type { HeaderList } from "../../../lib/header-list.ts";
+import type { OutboundSubtype } from "../outbound.ts";
+import type { Exchange } from "../../pipeline/exchange.ts";
+import { pathOf } from "../../pipeline/roots.ts";
+import type { OutboundSpan } from "./outbound-span.ts";
+import type { RequestTrace } from "./request-trace.ts";
+
+/** The head of a request to a backend. */
+export interface CallHead {
+  readonly method: string;
+  /** With the query, which may hold a credential and is not told. */
+  readonly path: string;
+  /** Host included. */
+  readonly headers: HeaderList;
+}
+
+/** @param trace of the exchange @param about `name` of the span */
+export function beginCallSpan(
+  trace: RequestTrace,
+  { outboundKind: kind }: Pick<Exchange, "outboundKind">,
+  { method, path, headers }: CallHead,
+  about: {
+    readonly subtype: OutboundSubtype;
+    readonly name: string;
+    readonly attributes?: readonly Attribute[];
+  },
+): OutboundSpan | undefined {
+  const { subtype, name, attributes = [] } = about;
+  const head: Attribute[] = [
+    ["http.method", method],
+    ["http.host", headers.get("host") ?? ""],
+    ["http.path", pathOf(path)],
+    ...attributes,
+  ];
+  return trace.begin({ kind, subtype, name, attributes: head }, headers);
+}

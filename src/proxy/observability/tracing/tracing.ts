@@ -1,0 +1,122 @@
+/**
+ * `tracing` of a Bind: which requests are traced, what their spans carry, and where they go (observability.md 3 and 4). The
+ * decision falls once, when a request enters; its spans are complete, and filtered, when it has ended.
+ */
+import { create } from "@bufbuild/protobuf";
+import { OtlpEndpointSchema, type Tracing } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Expression } from "../../../cel/expression.ts";
+import type { Scope } from "../../../cel/scope.ts";
+import type { Attribute } from "../../../telemetry/attributes.ts";
+import type { SpanSink } from "../../../telemetry/otlp/sinks.ts";
+import { drawOf, isSampled } from "../../../telemetry/sampling.ts";
+import { unixNs } from "../../../telemetry/span.ts";
+import { parseTraceparent, type TraceParent } from "../../../telemetry/trace-context.ts";
+import { isGrpc } from "../../pipeline/grpc.ts";
+import type { HttpExchange } from "../../pipeline/http-exchange.ts";
+import { pathOf } from "../../pipeline/roots.ts";
+import { valueOf } from "../../policies/shared/expression-support.ts";
+import { compileFilter } from "../access-log.ts";
+import { compileAttributes, compileNamed, evaluateNamed, type CompiledAttributes } from "../attributes.ts";
+import { spanColumns, type Column } from "../fields.ts";
+import type { ReportDeps } from "../observability.ts";
+import type { RequestFacts } from "../request-facts.ts";
+import { RequestTrace } from "./request-trace.ts";
+
+/** An added attribute of this name is the name of the span. */
+const NAME = "span.name";
+const SCHEME = "url.scheme";
+/** The client may have written it. */
+const MAX_NAME = 256;
+
+export class TracingReport {
+  /** Whether the body of a request has to be there when it is decided about. */
+  readonly samplesBody: boolean;
+  readonly #sink: SpanSink;
+  /** undefined: no request. */
+  readonly #random: Expression | undefined;
+  /** undefined: every request. */
+  readonly #client: Expression | undefined;
+  readonly #draw: () => number;
+  readonly #wants: (scope: Scope) => boolean;
+  readonly #columns: readonly Column[];
+  readonly #hidden: CompiledAttributes["hidden"];
+  readonly #added: CompiledAttributes["added"];
+
+  constructor(message: Tracing, deps: ReportDeps) {
+    const { endpoint = create(OtlpEndpointSchema), attributes, resources } = message;
+    const share = (source: string): Expression | undefined =>
+      source === "" ? undefined : deps.expression(source, "gateway");
+    this.#random = share(message.randomSampling);
+    this.#client = share(message.clientSampling);
+    this.#draw = deps.random;
+    this.samplesBody = [this.#random, this.#client].some((expression) => expression?.reads.requestBody === true);
+    const named = compileNamed(resources, (source) => deps.expression(source, "process"));
+    this.#sink = deps.exporters.spans(endpoint, [...evaluateNamed(named, deps.process)]);
+    const { hidden, added } = compileAttributes(attributes, (source) => deps.expression(source, "log"));
+    this.#wants = compileFilter(message.filter, deps);
+    this.#columns = spanColumns(new Set(attributes?.remove)).filter(({ name }) => !hidden.has(name));
+    this.#hidden = hidden;
+    this.#added = added;
+  }
+
+  /** @returns undefined for a request that is not traced: what its client said of traces goes on as it came */
+  begin(exchange: HttpExchange): RequestTrace | undefined {
+    const { requestHeaders } = exchange;
+    const parent = parseTraceparent(requestHeaders.getAll("traceparent"));
+    if (!this.#samples(parent, exchange)) return undefined;
+    return new RequestTrace(parent, requestHeaders.getAll("tracestate").join(","), this.#sink);
+  }
+
+  #samples(parent: TraceParent | undefined, exchange: HttpExchange): boolean {
+    if (parent === undefined)
+      return this.#random !== undefined && isSampled(valueOf(this.#random, exchange), this.#draw);
+    return this.#client === undefined || isSampled(valueOf(this.#client, exchange), () => drawOf(parent.traceId));
+  }
+
+  /** The request has ended: its spans go out, or are forgotten. */
+  finish(trace: RequestTrace, exchange: HttpExchange, facts: RequestFacts): void {
+    if (!this.#wants(exchange)) {
+      trace.finish(undefined);
+      return;
+    }
+    const added = this.#added?.(exchange);
+    const { context, spanId, parentSpanId } = trace;
+    const given = added?.get(NAME);
+    const name = typeof given === "string" && given !== "" ? given : nameOf(exchange);
+    trace.finish({
+      ...context,
+      spanId,
+      parentSpanId,
+      kind: "server",
+      name: name.slice(0, MAX_NAME),
+      startUnixNs: unixNs(exchange.startedAtMs),
+      endUnixNs: unixNs(exchange.endedAtMs ?? performance.now()),
+      attributes: this.#attributes(exchange, facts, added),
+      error: facts.error ?? (facts.status >= 500 ? "" : undefined),
+    });
+  }
+
+  #attributes(
+    { originalScheme }: HttpExchange,
+    facts: RequestFacts,
+    added: ReturnType<NonNullable<CompiledAttributes["added"]>> | undefined,
+  ): Attribute[] {
+    const attributes: Attribute[] = [];
+    for (const { name, read } of this.#columns) {
+      const value = read(facts);
+      if (value !== undefined && added?.has(name) !== true) attributes.push([name, value]);
+    }
+    if (!this.#hidden.has(SCHEME)) attributes.push([SCHEME, originalScheme]);
+    for (const [name, value] of facts.notes ?? [])
+      if (!this.#hidden.has(name) && added?.has(name) !== true) attributes.push([name, value]);
+    for (const [name, value] of added ?? []) if (name !== NAME) attributes.push([name, value]);
+    return attributes;
+  }
+}
+
+/** By the match and not by the path, of which there are as many as clients like. */
+function nameOf({ method, matchedPath, requestHeaders, originalTarget }: HttpExchange): string {
+  if (isGrpc(requestHeaders)) return pathOf(originalTarget).slice(1);
+  if (matchedPath === undefined) return "unknown";
+  return `${method} ${matchedPath.kind === "prefix" ? `${matchedPath.text}/*` : matchedPath.text}`;
+}

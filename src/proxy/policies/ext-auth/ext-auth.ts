@@ -1,0 +1,118 @@
+/**
+ * Asks a service outside whether a request may pass. The failure mode covers a service that cannot be asked and nothing
+ * else: a service that could not be resolved, or an expression that fails, always refuses.
+ */
+import type { ExtAuth, ExtAuthChoice } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { ConfigError } from "../../../lib/errors.ts";
+import { CalloutError } from "../../callouts/callout.ts";
+import { ProxyError } from "../../errors.ts";
+import type { Exchange, Next, Reply } from "../../pipeline/exchange.ts";
+import { compileChoice } from "../shared/conditional.ts";
+import { VerdictCache } from "./cache.ts";
+import { compileGrpcCheck, type Ask } from "./grpc.ts";
+import { compileHttpCheck } from "./http.ts";
+import { UNASKED, type Allowed, type Denied, type Verdict } from "./verdict.ts";
+import { applyHeaderOptions, comparableName, editableName, removeForgeable } from "../shared/header-options.ts";
+import type { Policy, PolicyDeps } from "../policy.ts";
+import { responseTarget } from "../shared/response-support.ts";
+
+interface Compiled {
+  readonly ask: Ask;
+  readonly failOpen: boolean;
+  readonly forwardBodyBytes: number | undefined;
+  readonly cache: VerdictCache | undefined;
+  /** Headers of the request that the service alone may set; undefined when there are none. */
+  readonly owned: ReadonlySet<string> | undefined;
+}
+
+export const extAuth: Policy<ExtAuthChoice> = {
+  compile({ branches }, deps) {
+    const choose = compileChoice(branches, (branch) => compileCheck(branch.extAuth, deps), deps, "choose");
+    return function extAuth(exchange, next) {
+      const check = choose(exchange);
+      return check === undefined ? next() : judge(check, exchange, next);
+    };
+  },
+};
+
+function compileCheck(spec: ExtAuth | undefined, deps: PolicyDeps): Compiled {
+  if (spec === undefined) throw new ConfigError("an external authorization branch says nothing");
+  return {
+    ask: compileAsk(spec, deps),
+    failOpen: spec.failOpen,
+    forwardBodyBytes: spec.forwardBodyBytes,
+    cache: spec.cache === undefined ? undefined : new VerdictCache(spec.cache, deps),
+    owned: ownedHeaders(spec),
+  };
+}
+
+function ownedHeaders({ protocol }: ExtAuth): ReadonlySet<string> | undefined {
+  if (protocol.case !== "http") return undefined;
+  const names = protocol.value.allowedResponseHeaders.filter((name) => editableName(name) !== undefined);
+  return names.length === 0 ? undefined : new Set(names.map(comparableName));
+}
+
+function compileAsk({ service, protocol }: ExtAuth, deps: PolicyDeps): Ask {
+  const callout = deps.callout(service, "ExtAuthz");
+  const { invalidReason } = callout;
+  if (invalidReason !== undefined)
+    return () => {
+      throw new ProxyError("ext_auth_failed", { detail: invalidReason });
+    };
+  switch (protocol.case) {
+    case "grpc":
+      return compileGrpcCheck(protocol.value, callout, deps);
+    case "http":
+      return compileHttpCheck(protocol.value, callout, deps);
+    case undefined:
+      throw new ConfigError("an external authorization without a protocol");
+  }
+}
+
+async function judge(check: Compiled, exchange: Exchange, next: Next): Promise<Reply> {
+  const verdict = await decide(check, exchange);
+  return verdict.allowed ? pass(verdict, next) : refuse(verdict);
+}
+
+/** The request is as the verdict wants it when this returns. */
+async function decide(check: Compiled, exchange: Exchange): Promise<Verdict> {
+  const key = check.cache?.keyOf(exchange);
+  const known = key === undefined ? undefined : check.cache?.get(key);
+  const verdict = known ?? (await askService(check, exchange));
+  if (verdict.metadata !== undefined) exchange.setRoot("extauthz", verdict.metadata);
+  if (verdict.allowed) {
+    // Also where nobody could be asked: an upstream must never read what the client says as the service's words.
+    if (check.owned !== undefined) removeForgeable(check.owned, exchange.requestHeaders);
+    verdict.edit(exchange);
+  }
+  if (known === undefined && key !== undefined && verdict !== UNASKED) check.cache?.put(key, verdict, exchange);
+  return verdict;
+}
+
+async function askService({ ask, failOpen, forwardBodyBytes }: Compiled, exchange: Exchange): Promise<Verdict> {
+  const body = forwardBodyBytes === undefined ? undefined : await exchange.bufferRequestBody(forwardBodyBytes);
+  if (forwardBodyBytes !== undefined && body === undefined)
+    throw new ProxyError("body_too_large", { detail: `longer than the ${forwardBodyBytes} bytes that are forwarded` });
+  try {
+    return await ask(exchange, body);
+  } catch (error) {
+    if (!(error instanceof CalloutError)) throw error;
+    if (!failOpen || error.misconfigured)
+      throw new ProxyError("ext_auth_failed", { detail: error.detail ?? error.message, cause: error });
+    exchange.addLogField("extAuth", "failed open");
+    return UNASKED;
+  }
+}
+
+async function pass({ responseHeaders }: Allowed, next: Next): Promise<Reply> {
+  const reply = await next();
+  if (responseHeaders.length > 0) applyHeaderOptions(responseHeaders, responseTarget(reply));
+  return reply;
+}
+
+function refuse({ reply }: Denied): Reply {
+  if (reply === undefined) throw new ProxyError("ext_auth_failed", { detail: "denied by the service" });
+  const { status, headers, body } = reply;
+  // A copy: the verdict may be remembered, and later steps edit what they are given.
+  return { status, headers: headers.clone(), body: body.length === 0 ? null : body, upstream: false };
+}

@@ -1,0 +1,317 @@
+/** Bodies on their way past a processor: one whose start was replaced, one whose trailers are asked about, a duplex. */
+import type { ProcessingResponse } from "../../../../generated/proto/envoy/service/ext_proc/v3/external_processor_pb.ts";
+import { CalloutError } from "../../callouts/callout.ts";
+import type { Body, BodySink, BodyStream } from "../../pipeline/body.ts";
+import { bodyPart, mutateTrailers, trailersPart } from "./messages.ts";
+import type { Kind } from "./modes.ts";
+import type { ProcSession, Streamer } from "./session.ts";
+
+/** Another start, then what follows after so many bytes of the original. */
+export class SplicedBody implements BodyStream, BodySink {
+  readonly #source: BodyStream;
+  readonly #start: Buffer;
+  #skip: number;
+  #sink: BodySink | undefined;
+
+  constructor(source: BodyStream, skip: number, start: Buffer) {
+    this.#source = source;
+    this.#skip = skip;
+    this.#start = start;
+  }
+
+  read(sink: BodySink): void {
+    this.#sink = sink;
+    const more = this.#start.length === 0 || sink.data(this.#start);
+    if (more || this.#skip > 0) this.#source.read(this);
+  }
+
+  data(chunk: Buffer): boolean {
+    const skipped = Math.min(this.#skip, chunk.length);
+    this.#skip -= skipped;
+    return skipped === chunk.length || (this.#sink?.data(chunk.subarray(skipped)) ?? false);
+  }
+
+  end(trailers: readonly string[]): void {
+    this.#sink?.end(trailers);
+  }
+
+  error(error: Error): void {
+    this.#sink?.error(error);
+  }
+
+  resume(): void {
+    this.#source.resume();
+  }
+
+  destroy(error?: Error): void {
+    this.#sink = undefined;
+    this.#source.destroy(error);
+  }
+}
+
+/** A body that passes unseen, but whose trailers the processor sees. */
+export class TrailedBody implements BodyStream, BodySink {
+  readonly #source: BodyStream;
+  readonly #kind: Kind;
+  readonly #session: ProcSession;
+  readonly #failOpen: boolean;
+  #sink: BodySink | undefined;
+
+  constructor(source: BodyStream, kind: Kind, session: ProcSession, failOpen: boolean) {
+    this.#source = source;
+    this.#kind = kind;
+    this.#session = session;
+    this.#failOpen = failOpen;
+    session.hold();
+  }
+
+  read(sink: BodySink): void {
+    this.#sink = sink;
+    this.#source.read(this);
+  }
+
+  data(chunk: Buffer): boolean {
+    return this.#sink?.data(chunk) ?? false;
+  }
+
+  end(trailers: readonly string[]): void {
+    if (trailers.length === 0) {
+      this.#session.release();
+      this.#sink?.end(trailers);
+      return;
+    }
+    const answer = this.#kind === "request" ? "requestTrailers" : "responseTrailers";
+    this.#session
+      .ask(this.#kind, trailersPart(this.#kind, trailers), answer)
+      .then(this.#answered.bind(this, trailers), this.#failed.bind(this, trailers));
+  }
+
+  #answered(trailers: readonly string[], message: ProcessingResponse | undefined): void {
+    this.#session.release();
+    const { response } = message ?? {};
+    if (response?.case === "immediateResponse") this.#sink?.error(new CalloutError("the processor ended the message"));
+    else if (response?.case !== "requestTrailers" && response?.case !== "responseTrailers") this.#sink?.end(trailers);
+    else this.#sink?.end(mutateTrailers(response.value.headerMutation, trailers));
+  }
+
+  #failed(trailers: readonly string[], error: Error): void {
+    this.#session.release();
+    if (this.#failOpen && !this.#session.handed && error instanceof CalloutError) this.#sink?.end(trailers);
+    else this.#sink?.error(error);
+  }
+
+  error(error: Error): void {
+    this.#sink?.error(error);
+  }
+
+  resume(): void {
+    this.#source.resume();
+  }
+
+  destroy(error?: Error): void {
+    this.#sink = undefined;
+    this.#source.destroy(error);
+  }
+}
+
+const HIGH_BYTES = 1_048_576;
+const NOTHING = Buffer.alloc(0);
+
+/**
+ * A body that goes to the processor piece by piece while its answer comes back, fewer, more or later pieces than were
+ * sent. What the reader does not take holds the source back first, and the processor only when that does not help.
+ */
+export class DuplexBody implements BodyStream, BodySink, Streamer {
+  readonly #source: Exclude<Body, null>;
+  readonly #kind: Kind;
+  readonly #session: ProcSession;
+  readonly #failOpen: boolean;
+  readonly #sendsTrailers: boolean;
+  #sink: BodySink | undefined;
+  #queue: Buffer[] = [];
+  #queued = 0;
+  #trailers: readonly string[] = [];
+  #state: "flowing" | "ended" | "bypassed" | "over" = "flowing";
+  #failure: Error | undefined;
+  #inputEnded = false;
+  #stalled = false;
+  #blocked = false;
+  #paused = false;
+
+  constructor(source: Exclude<Body, null>, kind: Kind, session: ProcSession, failOpen: boolean) {
+    this.#source = source;
+    this.#kind = kind;
+    this.#session = session;
+    this.#failOpen = failOpen;
+    this.#sendsTrailers = session.modes[kind].trailers;
+  }
+
+  /** Begins to send. */
+  start(): void {
+    this.#session.stream(this.#kind, this);
+    if (this.#session.over) this.closed(undefined);
+    if (!Buffer.isBuffer(this.#source)) this.#source.read(this);
+    else {
+      if (this.#state === "flowing") this.#session.handed = true;
+      this.#finishInput(this.#source, []);
+    }
+  }
+
+  // The original arrives.
+
+  data(chunk: Buffer): boolean {
+    if (this.#state === "bypassed") return this.#emit(chunk);
+    if (this.#state !== "flowing") return true;
+    this.#session.handed = true;
+    if (!this.#session.send(this.#kind, bodyPart(this.#kind, chunk, false)) && !this.#stalled) {
+      this.#stalled = true;
+      this.#session.owe(1);
+    }
+    return !this.#stalled && !this.#blocked;
+  }
+
+  end(trailers: readonly string[]): void {
+    this.#finishInput(NOTHING, trailers);
+  }
+
+  error(error: Error): void {
+    this.#session.streamed(this.#kind);
+    this.#fail(error);
+  }
+
+  #finishInput(last: Buffer, trailers: readonly string[]): void {
+    this.#trailers = trailers;
+    this.#inputEnded = true;
+    if (this.#state === "bypassed") {
+      if (last.length > 0) this.#emit(last);
+      this.#finish();
+    } else if (this.#state === "flowing") {
+      const asks = trailers.length > 0 && this.#sendsTrailers;
+      if (!asks || last.length > 0) this.#session.send(this.#kind, bodyPart(this.#kind, last, !asks));
+      if (asks) this.#session.send(this.#kind, trailersPart(this.#kind, trailers));
+      this.#session.owe(1);
+    }
+  }
+
+  drain(): void {
+    if (!this.#stalled) return;
+    this.#stalled = false;
+    this.#session.owe(-1);
+    this.#pull();
+  }
+
+  // The processor's version arrives.
+
+  message({ response }: ProcessingResponse): void {
+    switch (response.case) {
+      case "requestBody":
+      case "responseBody": {
+        const mutation = response.value.response?.bodyMutation?.mutation;
+        if (mutation?.case !== "streamedResponse") {
+          this.#session.fail(new CalloutError("the processor answers a streamed body with something else"));
+          return;
+        }
+        const { body, endOfStream } = mutation.value;
+        if (body.length > 0) this.#emit(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
+        if (endOfStream) this.#done();
+        break;
+      }
+      case "requestTrailers":
+      case "responseTrailers":
+        this.#trailers = mutateTrailers(response.value.headerMutation, this.#trailers);
+        this.#done();
+        break;
+      default:
+        this.#session.fail(new CalloutError("the processor sent an answer out of place"));
+    }
+  }
+
+  closed(error: Error | undefined): void {
+    if (this.#state !== "flowing") return;
+    const untouched =
+      !this.#session.handed && (error === undefined || (this.#failOpen && error instanceof CalloutError));
+    if (!untouched) this.#fail(error ?? new CalloutError("the processor left in the middle of a body"));
+    else this.#state = "bypassed";
+  }
+
+  #done(): void {
+    if (this.#state !== "flowing") return;
+    if (this.#inputEnded) this.#session.owe(-1);
+    this.#session.streamed(this.#kind);
+    this.#finish();
+  }
+
+  #finish(): void {
+    this.#state = "ended";
+    if (this.#sink !== undefined && this.#queue.length === 0) this.#close();
+  }
+
+  #fail(error: Error): void {
+    if (this.#state === "over") return;
+    this.#state = "over";
+    this.#failure = error;
+    this.#queue = [];
+    if (!Buffer.isBuffer(this.#source)) this.#source.destroy(error);
+    this.#sink?.error(error);
+  }
+
+  // The reader.
+
+  read(sink: BodySink): void {
+    this.#sink = sink;
+    if (this.#failure !== undefined) sink.error(this.#failure);
+    else this.#flush();
+  }
+
+  resume(): void {
+    this.#blocked = false;
+    this.#flush();
+  }
+
+  destroy(error?: Error): void {
+    this.#state = "over";
+    this.#sink = undefined;
+    this.#queue = [];
+    this.#session.streamed(this.#kind);
+    if (!Buffer.isBuffer(this.#source)) this.#source.destroy(error);
+  }
+
+  #emit(chunk: Buffer): boolean {
+    if (this.#sink === undefined || this.#blocked || this.#queue.length > 0) {
+      this.#queue.push(chunk);
+      this.#queued += chunk.length;
+      if (this.#queued > HIGH_BYTES && !this.#paused) {
+        this.#paused = true;
+        this.#session.pause();
+      }
+    } else this.#blocked = !this.#sink.data(chunk);
+    return !this.#blocked && this.#queued <= HIGH_BYTES;
+  }
+
+  #flush(): void {
+    while (!this.#blocked && this.#sink !== undefined) {
+      const chunk = this.#queue.shift();
+      if (chunk === undefined) break;
+      this.#queued -= chunk.length;
+      this.#blocked = !this.#sink.data(chunk);
+    }
+    if (this.#paused && this.#queued <= HIGH_BYTES) {
+      this.#paused = false;
+      this.#session.resume();
+    }
+    if (this.#blocked || this.#sink === undefined) return;
+    if (this.#state === "ended") this.#close();
+    else this.#pull();
+  }
+
+  #close(): void {
+    const sink = this.#sink;
+    this.#state = "over";
+    this.#sink = undefined;
+    sink?.end(this.#trailers);
+  }
+
+  #pull(): void {
+    if (!this.#blocked && !this.#stalled && !this.#inputEnded && !Buffer.isBuffer(this.#source)) this.#source.resume();
+  }
+}

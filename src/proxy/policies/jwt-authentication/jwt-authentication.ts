@@ -1,0 +1,49 @@
+/**
+ * Who is calling, by a JSON Web Token. A good token is taken out of the request, and its claims become the root "jwt" of
+ * expressions. Without any usable provider every token is refused.
+ */
+import { AuthenticationMode, type JwtAuthentication } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { Secret } from "../../../cel/values.ts";
+import type { Exchange, MaybePromise, Next, Reply } from "../../pipeline/exchange.ts";
+import { BEARER_INVALID, BEARER_MISSING, turnAway } from "../shared/challenge.ts";
+import { AMBIGUOUS, compileLocation } from "../shared/credential-location.ts";
+import { compileProvider } from "./keys.ts";
+import { createJwtVerifier, type Judgement } from "./verifier.ts";
+import type { Policy } from "../policy.ts";
+
+export const jwtAuthentication: Policy<JwtAuthentication> = {
+  compile({ mode, providers, location, preserveToken }, deps) {
+    const place = compileLocation(location, deps);
+    const verifier = createJwtVerifier(providers.map((provider) => compileProvider(provider, deps)));
+    const missingPasses = mode === AuthenticationMode.OPTIONAL || mode === AuthenticationMode.PERMISSIVE;
+    const invalidPasses = mode === AuthenticationMode.PERMISSIVE;
+
+    function accept(exchange: Exchange, token: string, claims: object, next: Next): MaybePromise<Reply> {
+      if (!preserveToken) place.strip(exchange);
+      exchange.setRoot("jwt", { ...claims, rawToken: new Secret(token) });
+      return next();
+    }
+
+    function refuse(exchange: Exchange, refusal: Refused, next: Next): MaybePromise<Reply> {
+      return invalidPasses ? next() : turnAway(exchange, place, BEARER_INVALID, refusal);
+    }
+
+    return function jwtAuthentication(exchange, next) {
+      const token = place.read(exchange);
+      if (token === undefined) {
+        if (missingPasses) return next();
+        return turnAway(exchange, place, BEARER_MISSING, { code: "jwt_missing" });
+      }
+      if (token === AMBIGUOUS) return refuse(exchange, { code: "jwt_invalid", detail: "several tokens" }, next);
+      const claims = verifier.remembered(token);
+      if (claims !== undefined) return accept(exchange, token, claims, next);
+      return verifier
+        .judge(token)
+        .then((judgement) =>
+          "claims" in judgement ? accept(exchange, token, judgement.claims, next) : refuse(exchange, judgement, next),
+        );
+    };
+  },
+};
+
+type Refused = Extract<Judgement, { code: unknown }>;

@@ -1,0 +1,46 @@
+/**
+ * The meaning of authorization rules, for requests and for connections. In this order: any deny rule that is not false
+ * refuses, any require rule that is not true refuses, any allow rule that is true lets pass, and otherwise it passes only
+ * when there are no allow rules. An expression that fails, or yields something else than a boolean, counts against the
+ * request in each of them: a client must not get past a deny rule by leaving out the header that the rule reads.
+ */
+import { AuthorizationAction, type AuthorizationRule } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Expression } from "../../../cel/expression.ts";
+import type { Scope } from "../../../cel/scope.ts";
+import { ConfigError } from "../../../lib/errors.ts";
+import { holds, valueOf } from "./expression-support.ts";
+
+/** @returns why it is refused, for the log; undefined: it passes */
+export type Decide = (scope: Scope) => string | undefined;
+
+/** @throws ConfigError for a rule without an action */
+export function compileRules(rules: readonly AuthorizationRule[], expression: (source: string) => Expression): Decide {
+  const deny: Expression[] = [];
+  const require: Expression[] = [];
+  const allow: Expression[] = [];
+  for (const { action, expressions } of rules) {
+    const compiled = expressions.map((source) => expression(source));
+    switch (action) {
+      case AuthorizationAction.DENY:
+        deny.push(...compiled);
+        break;
+      case AuthorizationAction.REQUIRE:
+        require.push(...compiled);
+        break;
+      case AuthorizationAction.ALLOW:
+        allow.push(...compiled);
+        break;
+      case AuthorizationAction.UNSPECIFIED:
+        throw new ConfigError("an authorization rule has no action");
+    }
+  }
+  return (scope) => {
+    for (const rule of deny) {
+      const value = valueOf(rule, scope);
+      if (value !== false) return `${value === true ? "deny rule" : "deny rule failed"}: ${rule.source}`;
+    }
+    for (const rule of require) if (!holds(rule, scope)) return `require rule: ${rule.source}`;
+    if (allow.length > 0 && !allow.some((rule) => holds(rule, scope))) return "no allow rule matched";
+    return undefined;
+  };
+}

@@ -1,0 +1,22 @@
+/** How a caller is turned away: 401 with WWW-Authenticate, or 407 with Proxy-Authenticate (RFC 9110 §11.6 and §11.7). */
+import { ProxyError, type ProxyErrorCode } from "../../errors.ts";
+import type { Exchange } from "../../pipeline/exchange.ts";
+import type { CompiledLocation } from "./credential-location.ts";
+
+/** @param challenge scheme and parameters; a constant or a quoted string, never what a client sent */
+export function turnAway(
+  exchange: Exchange,
+  { forProxy }: CompiledLocation,
+  challenge: string,
+  error: { readonly code: ProxyErrorCode; readonly detail?: string },
+): never {
+  exchange.queuedHeaders.set(forProxy ? "proxy-authenticate" : "www-authenticate", challenge);
+  throw new ProxyError(error.code, {
+    ...(error.detail === undefined ? {} : { detail: error.detail }),
+    ...(forProxy ? { status: 407 } : {}),
+  });
+}
+
+/** RFC 6750 §3: a bearer token, also for API keys. */
+export const BEARER_MISSING = "Bearer";
+export const BEARER_INVALID = 'Bearer error="invalid_token"';

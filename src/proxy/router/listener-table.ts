@@ -1,0 +1,162 @@
+/**
+ * The listeners in force, by Bind and host name: which one a request or a handshake means, and what each does with a request
+ * before a route is chosen.
+ */
+import type { Listener } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { ProxyError } from "../errors.ts";
+import type { FrontendSet } from "../listeners/frontends.ts";
+import { gatewayOf } from "../listeners/listener-name.ts";
+import { bindTls } from "../listeners/tls/bind-tls.ts";
+import { compileServerTls, type BindTls, type ServerTls } from "../listeners/tls/server-tls.ts";
+import type { BoundRule } from "../pipeline/bind-rule.ts";
+import { compose } from "../pipeline/compose.ts";
+import type { HttpExchange, RequestDestination } from "../pipeline/http-exchange.ts";
+import type { CompiledPolicy, PolicySet } from "../pipeline/policy-set.ts";
+import { pathOf } from "../pipeline/roots.ts";
+import type { Stage } from "../pipeline/chain-runner.ts";
+import { HostMap, hostOf } from "./host.ts";
+import { ListenerRouter } from "./listener-router.ts";
+import type { Candidate } from "./precedence.ts";
+import type { IdentitySource } from "../spiffe/workload-api.ts";
+
+export interface PlacedListener extends RequestDestination {
+  readonly message: Listener;
+  readonly router: ListenerRouter<BoundRule>;
+  readonly tls: ServerTls | undefined;
+  readonly stage: Stage;
+}
+
+/** Of one Bind that has any. */
+interface BoundListeners {
+  readonly hosts: HostMap<PlacedListener>;
+  /** Made when a handshake asks for it, until a listener changes. */
+  tls: BindTls | undefined;
+}
+
+export interface ListenerTableOptions {
+  readonly policies: PolicySet;
+  readonly frontends: FrontendSet;
+  readonly identities: IdentitySource;
+}
+
+export class ListenerTable {
+  readonly #policies: PolicySet;
+  readonly #frontends: FrontendSet;
+  readonly #identities: IdentitySource;
+  readonly #listeners = new Map<string, PlacedListener>();
+  readonly #binds = new Map<string, BoundListeners>();
+
+  constructor({ policies, frontends, identities }: ListenerTableOptions) {
+    this.#policies = policies;
+    this.#frontends = frontends;
+    this.#identities = identities;
+  }
+
+  get(key: string): PlacedListener | undefined {
+    return this.#listeners.get(key);
+  }
+
+  /** @param gateway "namespace/name" */
+  keysOfGateway(gateway: string): string[] {
+    return this.#keys(({ message }) => gatewayOf(message) === gateway);
+  }
+
+  keysOfBind(bind: string): string[] {
+    return this.#keys(({ message }) => message.bind === bind);
+  }
+
+  /** @param host in lower case, without a port */
+  find(bind: string, host: string): PlacedListener | undefined {
+    return this.#binds.get(bind)?.hosts.find(host);
+  }
+
+  /** @throws ProxyError listener_not_found; misdirected when the handshake chose another listener than the request */
+  findFor(bind: string, { originalHost, serverName }: HttpExchange): PlacedListener {
+    const hosts = this.#binds.get(bind)?.hosts;
+    const listener = hosts?.find(hostOf(originalHost));
+    if (listener === undefined) throw new ProxyError("listener_not_found");
+    if (serverName !== undefined && hosts?.find(serverName.toLowerCase()) !== listener)
+      throw new ProxyError("misdirected", { detail: `${serverName} was asked for, ${originalHost} is meant` });
+    return listener;
+  }
+
+  /** Certificates of a Bind; the same object until one of its listeners changes. */
+  tlsOf(bind: string): BindTls {
+    const bound = this.#binds.get(bind);
+    if (bound?.tls !== undefined) return bound.tls;
+    const all = [...this.#listeners.values()].filter(({ message }) => message.bind === bind);
+    const tls = bindTls(all, (name) => this.find(bind, name), this.#frontends.of(bind).tls);
+    // Connections of a Bind that is gone ask as well, and leave nothing behind.
+    if (bound !== undefined) bound.tls = tls;
+    return tls;
+  }
+
+  /** The policies above all routes of a listener, the Gateway's first. */
+  levels(listener: Listener): (readonly CompiledPolicy[])[] {
+    const { bind, key } = listener;
+    const gateway = gatewayOf(listener);
+    return [`gateway:${gateway}`, `bind:${bind}`, `listener:${key}`].map((target) => this.#policies.at(target));
+  }
+
+  /** Puts a listener in force, or again when a policy above it has changed. Its routes stay. */
+  place(message: Listener): void {
+    const { key, bind, hostname } = message;
+    const router = this.#listeners.get(key)?.router ?? new ListenerRouter<BoundRule>();
+    const placed: PlacedListener = {
+      message,
+      router,
+      tls: message.tls && compileServerTls(message.tls, this.#identities, this.#frontends.of(bind).tls),
+      stage: this.#stage(message, router),
+      servesModels: (exchange) => findRoute(router, exchange)?.rule.servesModels(exchange) === true,
+    };
+    this.#listeners.set(key, placed);
+    let bound = this.#binds.get(bind);
+    if (bound === undefined) this.#binds.set(bind, (bound = { hosts: new HostMap(), tls: undefined }));
+    bound.tls = undefined;
+    bound.hosts.set(hostname, placed);
+  }
+
+  /** Gives up the listener's host name, which another one may take in the same update. */
+  withdraw(key: string): void {
+    const old = this.#listeners.get(key);
+    if (old === undefined) return;
+    const { bind, hostname } = old.message;
+    const bound = this.#binds.get(bind);
+    if (bound === undefined) return;
+    bound.tls = undefined;
+    if (bound.hosts.get(hostname) === old) bound.hosts.set(hostname, undefined);
+    if (bound.hosts.isEmpty) this.#binds.delete(bind);
+  }
+
+  /** After `withdraw`. */
+  remove(key: string): void {
+    this.#listeners.delete(key);
+  }
+
+  #keys(fits: (listener: PlacedListener) => boolean): string[] {
+    return [...this.#listeners].flatMap(([key, listener]) => (fits(listener) ? [key] : []));
+  }
+
+  #stage(message: Listener, router: ListenerRouter<BoundRule>): Stage {
+    const { middlewares, captureBytes, origins } = compose(this.#policies, this.levels(message), true);
+    return {
+      chain: middlewares,
+      captureBytes,
+      origins,
+      end: (exchange, run) => {
+        const found = findRoute(router, exchange);
+        if (found === undefined) throw new ProxyError("route_not_found");
+        const { rule, match } = found;
+        exchange.route = rule.info;
+        exchange.destination = rule;
+        exchange.backendTimeoutMs = rule.backendTimeoutMs;
+        exchange.matchedPath = match.path;
+        return run.enter(rule.stage);
+      },
+    };
+  }
+}
+
+function findRoute(router: ListenerRouter<BoundRule>, exchange: HttpExchange): Candidate<BoundRule> | undefined {
+  return router.find(hostOf(exchange.host), pathOf(exchange.target), exchange);
+}

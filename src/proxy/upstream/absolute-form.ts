@@ -1,0 +1,93 @@
+/**
+ * Plain HTTP that is handed to a forward proxy (RFC 9112 3.2.2): the target in absolute form, Host to match, and the proxy's
+ * credential on each request. The connections are those to the proxy.
+ */
+import { HeaderList } from "../../lib/header-list.ts";
+import { ProxyError } from "../errors.ts";
+import type { ForwardProxy } from "./connection-settings.ts";
+import { authorityOf } from "./dial/dial.ts";
+import { Http1Pool } from "./http1/pool.ts";
+import type { Connections, Pool, PoolSettings, Settle } from "./pool.ts";
+import type { UpstreamRequest, UpstreamResponse, UpstreamTarget } from "./upstream.ts";
+
+const HTTP_PORT = 80;
+
+export class AbsolutePool implements Pool {
+  readonly #pool: Http1Pool;
+  readonly #proxy: ForwardProxy;
+  readonly #authority: string;
+
+  constructor(target: UpstreamTarget, proxy: ForwardProxy, settings: PoolSettings) {
+    this.#proxy = proxy;
+    const authority = authorityOf(target);
+    this.#authority = target.port === HTTP_PORT ? authority.slice(0, authority.lastIndexOf(":")) : authority;
+    this.#pool = new Http1Pool(target, { ...settings, stopsAtProxy: true });
+  }
+
+  get empty(): boolean {
+    return this.#pool.empty;
+  }
+
+  get connections(): Connections {
+    return this.#pool.connections;
+  }
+
+  send(request: UpstreamRequest, settle: Settle): void {
+    try {
+      this.#pool.send(this.#addressed(request), new ProxiedSettle(settle));
+    } catch (error) {
+      settle.reject(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  adopt(): never {
+    throw new Error("no handshake leads to plain HTTP");
+  }
+
+  drain(): void {
+    this.#pool.drain();
+  }
+
+  sweep(nowMs: number): void {
+    this.#pool.sweep(nowMs);
+  }
+
+  close(): void {
+    this.#pool.close();
+  }
+
+  /** @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused */
+  #addressed(request: UpstreamRequest): UpstreamRequest {
+    const { raw, spelling } = request.headers;
+    const headers = new HeaderList([...raw], spelling);
+    headers.set("host", this.#authority);
+    const { authorization } = this.#proxy.reach();
+    // What a client or a policy wrote there is for somebody else.
+    if (authorization === undefined) headers.remove("proxy-authorization");
+    else headers.set("proxy-authorization", authorization);
+    const path = request.path === "*" ? "" : request.path;
+    return { ...request, path: `http://${this.#authority}${path}`, headers };
+  }
+}
+
+/** A proxy that asks for a credential asks us, not the client. */
+class ProxiedSettle implements Settle {
+  readonly #settle: Settle;
+
+  constructor(settle: Settle) {
+    this.#settle = settle;
+  }
+
+  resolve(response: UpstreamResponse): void {
+    if (response.status !== 407) {
+      this.#settle.resolve(response);
+      return;
+    }
+    response.body?.destroy();
+    this.#settle.reject(new ProxyError("tunnel_unauthorized"));
+  }
+
+  reject(error: Error): void {
+    this.#settle.reject(error);
+  }
+}

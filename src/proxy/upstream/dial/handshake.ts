@@ -1,0 +1,29 @@
+/** TLS on a socket that is connected: to an upstream itself, or to it through a proxy. */
+import type { Socket } from "node:net";
+import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
+import { messageOf } from "../../../lib/errors.ts";
+import { ignore } from "../../../lib/ignore.ts";
+import { ProxyError } from "../../errors.ts";
+
+/** @returns a socket whose events nobody hears @throws ProxyError upstream_unreachable */
+export function handshake(socket: Socket, options: ConnectionOptions): Promise<TLSSocket> {
+  // What goes wrong below ends what is above, and is told there; here it would end the process.
+  socket.on("error", ignore);
+  return new Promise((resolve, reject) => {
+    const secured = connect({ ...options, socket });
+    let failure: Error | undefined;
+    const keep = (error: Error): void => void (failure ??= error);
+    const close = (): void => reject(unreachable(failure ?? new Error("closed during the handshake")));
+    secured.on("error", keep);
+    secured.on("close", close);
+    secured.once("secureConnect", () => {
+      secured.off("error", keep);
+      secured.off("close", close);
+      resolve(secured);
+    });
+  });
+}
+
+export function unreachable(cause: Error): ProxyError {
+  return new ProxyError("upstream_unreachable", { detail: messageOf(cause), cause });
+}

@@ -1,0 +1,321 @@
+/**
+ * One request to an upstream over HTTP/1.1: writes the head and the body as it comes, hands the answer over as it
+ * comes, and ends everything together when any side gives up. It is at once the sink of the request body and the
+ * stream of the response body, so that a request costs one object.
+ */
+import type { Socket } from "node:net";
+import { ProxyError } from "../../errors.ts";
+import type { BodySink, BodyStream } from "../../pipeline/body.ts";
+import { BLOCK_BYTES, takeBlock } from "../../../lib/blocks.ts";
+import type { HeaderList } from "../../../lib/header-list.ts";
+import type { Abortable } from "../../pipeline/exchange.ts";
+import { startDeadline } from "../deadline.ts";
+import type { Http1Connection } from "./connection.ts";
+import { encodeHead } from "./request.ts";
+import { IDEMPOTENT } from "../idempotent.ts";
+import type { Settle, WaitingPlace } from "../pool.ts";
+import type { UpstreamRequest } from "../upstream.ts";
+
+/** Where a call gets its connection. */
+export interface Dialer {
+  /** @param fresh one that no request has used @returns to be left when the call is over before it has a connection */
+  connect(call: Http1Call, fresh: boolean): WaitingPlace | undefined;
+}
+
+/** A flow that is told to pause still hands over what it has read. */
+interface EarlyBody {
+  readonly chunks: Buffer[];
+  /** It has ended. */
+  trailers?: readonly string[];
+}
+
+const QUEUE_BYTES = 65_536;
+const ONE_WRITE_BYTES = 65_536;
+/** Smaller pieces are cut from larger memory by node. */
+const BLOCK_FROM_BYTES = 8_192;
+
+export class Http1Call implements BodyStream, BodySink, Abortable {
+  readonly request: UpstreamRequest;
+  readonly #dialer: Dialer;
+  readonly #settle: Settle;
+  #connection: Http1Connection | undefined;
+  #waiting: WaitingPlace | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #retried = false;
+  /** The request body, when it is a flow: not started, flowing, complete. */
+  #sending: "none" | "flowing" | "complete" = "none";
+  #chunked = false;
+  #bodyLeft = 0;
+  /** Something of a flowing body has left, or its end. */
+  #bodySent = false;
+  /** What came of it while another connection was being opened. */
+  #early: EarlyBody | undefined;
+  #headed = false;
+  #over = false;
+  #sink: BodySink | undefined;
+  #queue: Buffer[] = [];
+  #queued = 0;
+  #complete = false;
+  #trailers: readonly string[] = [];
+  #failure: Error | undefined;
+
+  constructor(dialer: Dialer, request: UpstreamRequest, settle: Settle) {
+    this.#dialer = dialer;
+    this.request = request;
+    this.#settle = settle;
+  }
+
+  start(): void {
+    this.#timer = startDeadline(this.request, this);
+    this.request.abort?.onAbort(this);
+    if (!this.#over) this.#waiting = this.#dialer.connect(this, false);
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+
+  /** The connection is ours until the answer is complete. @returns false when the call is over already */
+  attach(connection: Http1Connection): boolean {
+    if (this.#over) return false;
+    this.#waiting = undefined;
+    this.#connection = connection;
+    try {
+      this.#send(connection);
+    } catch (error) {
+      this.fail(error instanceof Error ? error : new Error(String(error)));
+    }
+    return true;
+  }
+
+  #send(connection: Http1Connection): void {
+    const { body, method, upgrade, headers } = this.request;
+    const { text, framing } = encodeHead(this.request);
+    const keepsCase = headers.spelling !== undefined;
+    connection.begin(this, { headOnly: method === "HEAD", mayUpgrade: upgrade !== undefined, keepsCase });
+    if (body === null) connection.socket.write(text, "latin1");
+    else if (Buffer.isBuffer(body)) {
+      if (body.length < ONE_WRITE_BYTES) {
+        const all = Buffer.allocUnsafe(text.length + body.length);
+        all.write(text, 0, "latin1");
+        body.copy(all, text.length);
+        connection.socket.write(all);
+      } else {
+        connection.socket.write(text, "latin1");
+        connection.socket.write(body);
+      }
+      this.#sending = "complete";
+    } else {
+      connection.socket.write(text, "latin1");
+      if (this.#sending === "flowing") this.#catchUp(body);
+      else {
+        this.#chunked = framing < 0;
+        this.#bodyLeft = framing;
+        this.#sending = "flowing";
+        body.read(this);
+      }
+    }
+  }
+
+  /** The request is sent again: its body flows already, though nothing of it has left. */
+  #catchUp(body: BodyStream): void {
+    const { chunks = [], trailers } = this.#early ?? {};
+    this.#early = undefined;
+    let more = true;
+    for (const chunk of chunks) more = this.data(chunk);
+    if (trailers !== undefined) this.end(trailers);
+    else if (more) body.resume();
+  }
+
+  // The request body arrives.
+
+  data(chunk: Buffer): boolean {
+    if (this.#over || chunk.length === 0) return true;
+    const socket = this.#connection?.socket;
+    if (socket === undefined) {
+      (this.#early ??= { chunks: [] }).chunks.push(chunk);
+      return false;
+    }
+    this.#bodySent = true;
+    if (!this.#chunked) {
+      this.#bodyLeft -= chunk.length;
+      if (this.#bodyLeft < 0) {
+        this.fail(new ProxyError("request_invalid", { detail: "body longer than content-length" }));
+        return true;
+      }
+      return socket.write(chunk);
+    }
+    // Until the turn is over: a client that sends a packet full of tiny chunks gets one write out of us, not one for each.
+    if (socket.writableCorked === 0) {
+      socket.cork();
+      process.nextTick(uncork, socket);
+    }
+    socket.write(`${chunk.length.toString(16)}\r\n`, "latin1");
+    socket.write(chunk);
+    return socket.write("\r\n", "latin1");
+  }
+
+  end(trailers: readonly string[]): void {
+    if (this.#over) return;
+    if (this.#connection === undefined) {
+      (this.#early ??= { chunks: [] }).trailers = trailers;
+      return;
+    }
+    this.#bodySent = true;
+    if (!this.#chunked && this.#bodyLeft !== 0) {
+      this.fail(new ProxyError("request_invalid", { detail: "body shorter than content-length" }));
+      return;
+    }
+    if (this.#chunked) {
+      let text = "0\r\n";
+      for (let at = 0; at < trailers.length; at += 2) text += `${trailers[at]}: ${trailers[at + 1]}\r\n`;
+      this.#connection.socket.write(`${text}\r\n`, "latin1");
+    }
+    this.#sending = "complete";
+  }
+
+  error(error: Error): void {
+    this.fail(error);
+  }
+
+  /** The socket takes more. */
+  onDrain(): void {
+    const { body } = this.request;
+    if (this.#sending === "flowing" && body !== null && !Buffer.isBuffer(body)) body.resume();
+  }
+
+  // The answer arrives.
+
+  onHead(status: number, headers: HeaderList, bodyFollows: boolean): void {
+    this.#headed = true;
+    this.#settle.resolve({ status, headers, body: bodyFollows ? this : null });
+  }
+
+  /** @param socket paused, and nobody's any more */
+  onSwitch(protocol: string, headers: HeaderList, socket: Socket): void {
+    this.#connection = undefined;
+    const asked = (this.request.upgrade ?? "").toLowerCase().split(",");
+    if (this.#over || !asked.some((each) => each.trim() === protocol.toLowerCase())) {
+      socket.destroy();
+      this.fail(new ProxyError("upgrade_failed", { detail: `asked for ${asked.join()}, got ${protocol}` }));
+      return;
+    }
+    this.#over = true;
+    clearTimeout(this.#timer);
+    const tunnel = { protocol, stream: socket };
+    this.#settle.resolve({ status: 101, headers, body: null, tunnel });
+  }
+
+  onData(chunk: Buffer): void {
+    if (this.#over) return;
+    if (this.#sink !== undefined) {
+      if (!this.#sink.data(chunk)) this.#connection?.socket.pause();
+      return;
+    }
+    this.#queue.push(chunk);
+    this.#queued += chunk.length;
+    if (this.#queued >= QUEUE_BYTES) this.#connection?.socket.pause();
+  }
+
+  room(bytes: number): Buffer {
+    const inBlock = bytes >= BLOCK_FROM_BYTES && bytes <= BLOCK_BYTES && this.#sink?.givesBlocks === true;
+    return inBlock ? takeBlock(bytes) : Buffer.allocUnsafe(bytes);
+  }
+
+  /** @returns true when the request was sent in full too, so that the connection can be used again */
+  onEnd(trailers: readonly string[]): boolean {
+    const sent = this.request.body === null || this.#sending === "complete";
+    if (!sent) this.#stopSending();
+    this.#connection = undefined;
+    this.#complete = true;
+    this.#trailers = trailers;
+    this.#over = true;
+    clearTimeout(this.#timer);
+    this.#sink?.end(trailers);
+    return sent;
+  }
+
+  /** The connection broke. @param untouched it had served before, and no byte of an answer came */
+  onBroken(error: ProxyError, untouched: boolean): void {
+    if (this.#over) return;
+    if (untouched && !this.#retried && this.#mayRepeat()) {
+      this.#retried = true;
+      this.#connection = undefined;
+      this.#waiting = this.#dialer.connect(this, true);
+      return;
+    }
+    this.fail(error);
+  }
+
+  /**
+   * An upstream may close an idle connection just as we use it: what did no harm is sent again, once (RFC 9110 9.2.2). A
+   * request whose body is still to come was never there in full, whatever its method; one without a body was.
+   */
+  #mayRepeat(): boolean {
+    const { body, method } = this.request;
+    return body === null || Buffer.isBuffer(body) ? IDEMPOTENT.has(method) : !this.#bodySent;
+  }
+
+  fail(error: Error): void {
+    if (this.#over) return;
+    this.#over = true;
+    clearTimeout(this.#timer);
+    this.#waiting?.leave(this);
+    this.#connection?.discard();
+    this.#connection = undefined;
+    this.#early = undefined;
+    this.#stopSending();
+    this.#queue = [];
+    if (!this.#headed) this.#settle.reject(error);
+    else if (this.#sink !== undefined) this.#sink.error(error);
+    else this.#failure = error;
+  }
+
+  #stopSending(): void {
+    const { body } = this.request;
+    if (body !== null && !Buffer.isBuffer(body) && this.#sending !== "complete") body.destroy();
+  }
+
+  abort(error: Error): void {
+    this.fail(error);
+  }
+
+  // The answer is read.
+
+  whole(): Buffer | undefined {
+    if (!this.#complete || this.#trailers.length > 0) return undefined;
+    const queue = this.#queue;
+    return queue.length === 1 ? queue[0] : Buffer.concat(queue);
+  }
+
+  read(sink: BodySink): void {
+    this.#sink = sink;
+    const queue = this.#queue;
+    this.#queue = [];
+    let more = true;
+    for (const chunk of queue) more = sink.data(chunk);
+    if (this.#failure !== undefined) sink.error(this.#failure);
+    else if (this.#complete) sink.end(this.#trailers);
+    else if (more) this.#connection?.socket.resume();
+    else this.#connection?.socket.pause();
+  }
+
+  resume(): void {
+    this.#connection?.socket.resume();
+  }
+
+  destroy(): void {
+    if (this.#over) return;
+    this.#over = true;
+    clearTimeout(this.#timer);
+    this.#waiting?.leave(this);
+    this.#connection?.discard();
+    this.#connection = undefined;
+    this.#stopSending();
+    this.#queue = [];
+  }
+}
+
+function uncork(socket: Socket): void {
+  socket.uncork();
+}

@@ -1,0 +1,58 @@
+/** The head of an HTTP/1.1 request as text, and how its body is framed. Nothing that would break the framing passes. */
+import { ProxyError } from "../../errors.ts";
+import { isFieldValue, isRequestTarget } from "../../pipeline/fields.ts";
+import type { UpstreamRequest } from "../upstream.ts";
+
+const LENGTH = /^[0-9]{1,15}$/;
+
+/** @returns `framing`: bytes of a streamed body, or -1 when it is sent in chunks */
+export function encodeHead(request: UpstreamRequest): { text: string; framing: number } {
+  const { raw, spelling } = request.headers;
+  const { body, method } = request;
+  if (!isRequestTarget(request.path)) throw invalid("the path holds a character that cannot be sent");
+  let text = `${method} ${request.path} HTTP/1.1\r\n`;
+  let declared = -1;
+  for (let at = 0; at < raw.length; at += 2) {
+    const name = raw[at] as string;
+    const value = raw[at + 1] as string;
+    if (name.length === 14 && name.toLowerCase() === "content-length") {
+      if (LENGTH.test(value)) declared = Number(value);
+    } else if (name.length !== 17 || name.toLowerCase() !== "transfer-encoding") {
+      text += isFieldValue(value)
+        ? `${spelled(name, spelling)}: ${value}\r\n`
+        : encoded(spelled(name, spelling), value);
+    }
+  }
+  let framing = 0;
+  if (body === null) {
+    if (method === "POST" || method === "PUT" || method === "PATCH")
+      text += `${spelled("content-length", spelling)}: 0\r\n`;
+  } else if (Buffer.isBuffer(body)) text += `${spelled("content-length", spelling)}: ${body.length}\r\n`;
+  else {
+    framing = declared;
+    text +=
+      declared >= 0
+        ? `${spelled("content-length", spelling)}: ${declared}\r\n`
+        : `${spelled("transfer-encoding", spelling)}: chunked\r\n`;
+  }
+  const { upgrade } = request;
+  if (upgrade !== undefined)
+    text += `${spelled("connection", spelling)}: upgrade\r\n${spelled("upgrade", spelling)}: ${upgrade}\r\n`;
+  return { text: `${text}\r\n`, framing };
+}
+
+/** @param spelling how the client wrote its names, where they are to stay so */
+function spelled(name: string, spelling: ReadonlyMap<string, string> | undefined): string {
+  return spelling?.get(name) ?? name;
+}
+
+/** Text that a policy computed may hold any character: UTF-8 is sent as its bytes, a line break is refused. */
+function encoded(name: string, value: string): string {
+  const bytes = Buffer.from(value, "utf8").toString("latin1");
+  if (!isFieldValue(bytes)) throw invalid(`header ${name} holds a control character`);
+  return `${name}: ${bytes}\r\n`;
+}
+
+function invalid(detail: string): ProxyError {
+  return new ProxyError("internal", { detail });
+}

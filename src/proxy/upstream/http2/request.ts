@@ -1,0 +1,85 @@
+/** The fields of a request and of an answer as HTTP/2 writes them (RFC 9113 8.2 and 8.3). */
+import { ProxyError } from "../../errors.ts";
+import { ROLE, fieldOf, isFieldValue, isRequestTarget } from "../../pipeline/fields.ts";
+import type { UpstreamRequest } from "../upstream.ts";
+
+const LENGTH = /^[0-9]{1,15}$/;
+
+/**
+ * @returns alternating names and values, and the length that a streamed body must have, -1 for any
+ * @throws ProxyError internal for text that cannot be sent
+ */
+export function encodeFields(
+  request: UpstreamRequest,
+  scheme: "http" | "https",
+): { readonly fields: string[]; readonly declared: number } {
+  const { body, headers, method, path } = request;
+  if (!isRequestTarget(path)) throw invalid("the path holds a character that cannot be sent");
+  const fields = [":method", method, ":scheme", scheme, ":authority", "", ":path", path];
+  const authorityAt = 5;
+  let declared = -1;
+  const { raw } = headers;
+  for (let at = 0; at < raw.length; at += 2) {
+    const field = fieldOf(raw[at] as string);
+    if (field === undefined) throw invalid(`invalid header name ${JSON.stringify(raw[at])}`);
+    const value = encoded(field.name, raw[at + 1] as string);
+    switch (field.role) {
+      case ROLE.host:
+        fields[authorityAt] = value;
+        break;
+      case ROLE.contentLength:
+        if (LENGTH.test(value)) declared = Number(value);
+        break;
+      case ROLE.te:
+        if (value === "trailers") fields.push(field.name, value);
+        break;
+      case ROLE.hop:
+      case ROLE.proxyChallenge:
+      case ROLE.connection:
+      case ROLE.keepAlive:
+      case ROLE.transferEncoding:
+      case ROLE.upgrade:
+        break;
+      default:
+        fields.push(field.name, value);
+    }
+  }
+  if (Buffer.isBuffer(body)) declared = body.length;
+  else if (body === null) declared = method === "POST" || method === "PUT" || method === "PATCH" ? 0 : -1;
+  if (declared >= 0) fields.push("content-length", String(declared));
+  return { fields, declared };
+}
+
+/** What an answer says beyond its status; node has checked it, and what belongs to a connection cannot be there. */
+export function responseFields(raw: readonly string[]): string[] {
+  const out: string[] = [];
+  for (let at = 0; at < raw.length; at += 2) {
+    const name = raw[at] as string;
+    if (!name.startsWith(":")) out.push(name, raw[at + 1] as string);
+  }
+  return out;
+}
+
+/** Several lines of one name stay several lines. */
+export function trailerFields(raw: readonly string[]): Record<string, string | string[]> {
+  const fields: Record<string, string | string[]> = {};
+  for (let at = 0; at < raw.length; at += 2) {
+    const name = (raw[at] as string).toLowerCase();
+    const value = raw[at + 1] as string;
+    const before = fields[name];
+    fields[name] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value];
+  }
+  return fields;
+}
+
+/** Text that a policy computed may hold any character: UTF-8 is sent as its bytes, a control character is refused. */
+function encoded(name: string, value: string): string {
+  if (isFieldValue(value)) return value;
+  const bytes = Buffer.from(value, "utf8").toString("latin1");
+  if (!isFieldValue(bytes)) throw invalid(`header ${name} holds a control character`);
+  return bytes;
+}
+
+function invalid(detail: string): ProxyError {
+  return new ProxyError("internal", { detail });
+}

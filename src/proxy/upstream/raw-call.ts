@@ -1,0 +1,58 @@
+/** A connection to an upstream for bytes (TCP routes, CONNECT): opened for one user, never pooled, without a protocol of ours. */
+import type { Socket } from "node:net";
+import { ignore } from "../../lib/ignore.ts";
+import type { ProxyError } from "../errors.ts";
+import type { Abortable } from "../pipeline/exchange.ts";
+import { startDeadline } from "./deadline.ts";
+import { Dial, type DialOwner, type DialSettings } from "./dial/dial.ts";
+import type { RawRequest, UpstreamTarget } from "./upstream.ts";
+
+/** @returns a paused socket that can be used @throws ProxyError upstream_unreachable, connect_timeout, and what `abort` says */
+export function openRaw(target: UpstreamTarget, request: RawRequest, settings: DialSettings): Promise<Socket> {
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>();
+  new RawCall({ resolve, reject }).start(target, request, settings);
+  return promise;
+}
+
+class RawCall implements DialOwner, Abortable {
+  readonly #settle: { resolve(socket: Socket): void; reject(error: Error): void };
+  #dial: Dial | undefined;
+  #deadline: NodeJS.Timeout | undefined;
+  #over = false;
+
+  constructor(settle: { resolve(socket: Socket): void; reject(error: Error): void }) {
+    this.#settle = settle;
+  }
+
+  start(target: UpstreamTarget, request: RawRequest, settings: DialSettings): void {
+    this.#deadline = startDeadline(request, this);
+    request.abort?.onAbort(this);
+    if (this.#over) return;
+    this.#dial = new Dial(target, [], { ...settings, cdnLoop: request.cdnLoop }, this);
+    this.#dial.start();
+  }
+
+  ready(socket: Socket): void {
+    this.#end();
+    // It may be a while before somebody listens, and an error that nobody hears ends the process.
+    socket.on("error", ignore);
+    socket.pause();
+    this.#settle.resolve(socket);
+  }
+
+  failed(error: ProxyError): void {
+    this.abort(error);
+  }
+
+  abort(error: Error): void {
+    if (this.#over) return;
+    this.#end();
+    this.#dial?.cancel();
+    this.#settle.reject(error);
+  }
+
+  #end(): void {
+    this.#over = true;
+    clearTimeout(this.#deadline);
+  }
+}
