@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { runValidate } from "../../src/cli/run/validate.ts";
+import { runValidate } from "../../src/cli/validate/validate.ts";
 import { defineOurKinds } from "../support/cluster.ts";
 import { startApiServer, type ApiServer } from "../testbed/api-server.ts";
 

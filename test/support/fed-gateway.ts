@@ -1,6 +1,6 @@
 /** A whole gateway in this process whose objects the test hands over one by one, as watches do: no files in between. */
 import assert from "node:assert/strict";
-import { createEmbedded } from "../../src/cli/run/embedded.ts";
+import { createEmbedded } from "../../src/runtime/embedded.ts";
 import { createLogger } from "../../src/lib/log.ts";
 import { createProxy } from "../../src/proxy/proxy.ts";
 import { applyDefaults } from "../../generated/defaults.ts";

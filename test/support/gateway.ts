@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createEmbedded } from "../../src/cli/run/embedded.ts";
-import { createManifestSource } from "../../src/cli/run/manifests.ts";
+import { createEmbedded } from "../../src/runtime/embedded.ts";
+import { createManifestSource } from "../../src/runtime/manifests.ts";
 import type { ResourceUpdate } from "../../src/ir/resource.ts";
 import { createLogger } from "../../src/lib/log.ts";
 import { createProxy, type Proxy, type ProxyOptions } from "../../src/proxy/proxy.ts";

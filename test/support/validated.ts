@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { ValidateOptions } from "../../src/cli/commands/validate.ts";
-import { runValidate } from "../../src/cli/run/validate.ts";
+import { runValidate } from "../../src/cli/validate/validate.ts";
 
 export interface Validated {
   readonly code: number;

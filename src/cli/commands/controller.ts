@@ -127,7 +127,7 @@ export function addControllerCommand(program: Command, _terminal: Terminal): voi
         command.error("error: --xds-tls-cert and --xds-tls-key belong together; set both or none");
       if (options.xdsTlsCert !== undefined && options.xdsMode === "plaintext")
         command.error("error: --xds-mode plaintext uses no --xds-tls-cert; leave one of them out");
-      const { runController } = await import("../run/controller.ts");
+      const { runController } = await import("../../controller/controller.ts");
       await runController(options);
     });
 }

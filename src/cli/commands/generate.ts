@@ -34,7 +34,7 @@ export function addGenerateCommand(program: Command, terminal: Terminal): void {
       const file = manifestPaths(command, paths, options);
       if (options.stdout && options.outputDir !== undefined)
         command.error("error: --stdout prints what --output-dir would write; choose one of them");
-      const { runGenerateTypes } = await import("../run/generate-types.ts");
+      const { runGenerateTypes } = await import("../generate-types.ts");
       await runGenerateTypes({ ...options, file }, terminal);
     });
 }

@@ -61,7 +61,7 @@ export function addProxyCommand(program: Command, terminal: Terminal): void {
   addDataPlaneOptions(command)
     .addHelpText("after", EXAMPLES)
     .action(async (options: ProxyOptions) => {
-      const { runProxy } = await import("../run/proxy.ts");
+      const { runProxy } = await import("../../runtime/proxy.ts");
       await runProxy(options, terminal);
     });
 }

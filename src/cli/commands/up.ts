@@ -37,7 +37,7 @@ export function addUpCommand(program: Command, terminal: Terminal): void {
     .addHelpText("after", EXAMPLES)
     .action(async (paths: readonly string[], options: UpOptions, command: Command) => {
       const file = manifestPaths(command, paths, options);
-      const { runUp } = await import("../run/up.ts");
+      const { runUp } = await import("../../runtime/up.ts");
       await runUp({ ...options, file }, terminal);
     });
 }

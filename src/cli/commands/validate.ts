@@ -44,7 +44,7 @@ export function addValidateCommand(program: Command, terminal: Terminal, setExit
       const file = manifestPaths(command, paths, options);
       if (!options.server && (options.kubeconfig !== undefined || options.context !== undefined))
         command.error("error: --kubeconfig and --context say which cluster --server asks; add --server");
-      const { runValidate } = await import("../run/validate.ts");
+      const { runValidate } = await import("../validate/validate.ts");
       setExitCode(await runValidate({ ...options, file }, terminal));
     });
 }

@@ -1,7 +1,7 @@
 /** `gwproxy version` */
 import type { Command } from "commander";
 import { printStructured, type Terminal } from "../output.ts";
-import { VERSION } from "../version.ts";
+import { VERSION } from "../../lib/version.ts";
 import { outputOption } from "./options.ts";
 
 /** What --version prints as well. */

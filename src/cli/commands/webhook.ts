@@ -37,7 +37,7 @@ export function addWebhookCommand(program: Command, _terminal: Terminal): void {
     .addOption(logLevelOption().env("GWPROXY_LOG_LEVEL"))
     .addHelpText("after", EXAMPLES)
     .action(async (options: WebhookOptions) => {
-      const { runWebhook } = await import("../run/webhook.ts");
+      const { runWebhook } = await import("../../runtime/webhook.ts");
       await runWebhook(options);
     });
 }

@@ -5,7 +5,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
-import { VERSION } from "../../../src/cli/version.ts";
+import { VERSION } from "../../../src/lib/version.ts";
 import { startConformanceCluster } from "./cluster.ts";
 import { sameResult } from "./report.ts";
 import { runSuite, type Verdict } from "./suite.ts";

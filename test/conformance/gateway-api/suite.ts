@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { VERSION } from "../../../src/cli/version.ts";
+import { VERSION } from "../../../src/lib/version.ts";
 import type { Node } from "../../testbed/node.ts";
 import { programs } from "../../testbed/programs.ts";
 

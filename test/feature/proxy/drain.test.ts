@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { test, type TestContext } from "node:test";
 import { HttpVersion } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { createShutdown } from "../../../src/cli/run/shutdown.ts";
+import { createShutdown } from "../../../src/runtime/shutdown.ts";
 import type { ProxyOptions } from "../../../src/proxy/proxy.ts";
 import {
   BIND,

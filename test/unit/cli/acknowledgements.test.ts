@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createAcknowledgements } from "../../../src/cli/run/acknowledgements.ts";
+import { createAcknowledgements } from "../../../src/controller/acknowledgements.ts";
 
 const POLICY = { type: "Policy", key: "policy/a/p" } as const;
 const acked = { ...POLICY, version: "1" };

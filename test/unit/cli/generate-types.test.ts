@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { GenerateTypesOptions } from "../../../src/cli/commands/generate.ts";
 import { createProgress } from "../../../src/cli/output.ts";
-import { runGenerateTypes } from "../../../src/cli/run/generate-types.ts";
+import { runGenerateTypes } from "../../../src/cli/generate-types.ts";
 import { meshCrds } from "../../support/mesh-crds.ts";
 
 const CRD = join(import.meta.dirname, "../../../crds/gwproxy.dev_gwpolicies.yaml");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createShutdown, drainTimes } from "../../../src/cli/run/shutdown.ts";
+import { createShutdown, drainTimes } from "../../../src/runtime/shutdown.ts";
 import { testClock } from "../../support/test-clock.ts";
 
 const NOTHING = { min: undefined, max: undefined, grace: undefined };

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import type { KubeObject } from "../../../src/api/object.ts";
-import { createStatusFeed } from "../../../src/cli/run/status-feed.ts";
+import { createStatusFeed } from "../../../src/controller/status-feed.ts";
 import type { DesiredStatus } from "../../../src/status/desired.ts";
 import { createTranslator } from "../../../src/translator/translate.ts";
 import { createXdsClient, type XdsClient } from "../../../src/xds/client/connection.ts";

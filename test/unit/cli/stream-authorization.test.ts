@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
-import { authorizeByToken } from "../../../src/cli/run/stream-authorization.ts";
+import { authorizeByToken } from "../../../src/controller/stream-authorization.ts";
 
 const authorize = authorizeByToken((token, audience) =>
   Promise.resolve(audience === "gwproxy" && token !== "forged" ? { username: token } : undefined),

@@ -1,0 +1,143 @@
+/**
+ * What `gwproxy validate` says of objects that are right by themselves: references that lead nowhere, and what the
+ * translator cannot put in force. The translator runs on the objects as `gwproxy up` would run it.
+ */
+import type { KubeObject, ObjectId } from "../../api/object.ts";
+import { objectId, objectKey } from "../../api/object.ts";
+import { GATEWAY_GROUP } from "../../api/refs.ts";
+import { closest } from "../../lib/suggest.ts";
+import { type CheckedObject, type FileProblem, titleOf } from "../../sources/directory/check.ts";
+import type { ValidatedFiles } from "../../sources/directory/validate-files.ts";
+import type { Diagnostic } from "../../translator/diagnostics.ts";
+import { explainDiagnostic, isAtOrBelow } from "../../translator/references/explain.ts";
+import { findReferences, indexObjects, type ObjectIndex, type Reference } from "../../translator/references/find.ts";
+import { createTranslator } from "../../translator/translate.ts";
+import { FILE_TRANSLATION } from "../../runtime/manifests.ts";
+
+const { controllerName: CONTROLLER_NAME, implicitClass: CLASS_NAME } = FILE_TRANSLATION;
+
+/** Everything is there that a translation can want from other servers: a key set with a key that nobody has. */
+const KEY_SET = JSON.stringify({ keys: [{ kid: "validate", kty: "OKP", crv: "Ed25519", x: "AAAA" }] });
+
+export function validateReferences({ objects, accepted, hidden }: Omit<ValidatedFiles, "problems">): FileProblem[] {
+  const index = indexObjects([
+    ...objects.map(({ object, refusal }) => ({ object, isRefused: refusal !== undefined })),
+    ...hidden.map((id) => ({ object: objectNamed(id), isRefused: true })),
+  ]);
+  const findings = new Map<string, Diagnostic[]>();
+  for (const diagnostic of translate(accepted)) {
+    const key = objectKey(diagnostic.object);
+    findings.set(key, [...(findings.get(key) ?? []), diagnostic]);
+  }
+  const isRoutingBroken =
+    objects.some(({ id, refusal }) => refusal !== undefined && id.group === GATEWAY_GROUP) ||
+    hidden.some(({ group }) => group === GATEWAY_GROUP) ||
+    [...findings.values()].flat().some(({ object }) => object.group === GATEWAY_GROUP);
+  const inForce = new Set(accepted);
+  return objects
+    .filter(({ object }) => inForce.has(object))
+    .flatMap((checked) => {
+      const diagnostics = findings.get(objectKey(checked.id)) ?? [];
+      const found = problemsOf(checked.object, diagnostics, { index, isRoutingBroken });
+      return [...found, ...classProblems(checked.object, index)].map((problem) => placed(checked, problem));
+    });
+}
+
+function objectNamed({ group, kind, namespace, name }: ObjectId): KubeObject {
+  return { apiVersion: group === "" ? "v1" : `${group}/v1`, kind, metadata: { namespace, name } };
+}
+
+function translate(objects: readonly KubeObject[]): readonly Diagnostic[] {
+  const translator = createTranslator(FILE_TRANSLATION);
+  let { documents = [] } = translator.apply(objects.map((object) => ({ type: "set", object })));
+  for (let turn = 0; documents.length > 0 && turn < 2; turn++) {
+    const events = documents.map(({ key }) => ({ type: "document", key, document: { text: KEY_SET } }) as const);
+    ({ documents = [] } = translator.apply(events));
+  }
+  return translator.diagnostics();
+}
+
+type Problem = Pick<FileProblem, "path" | "severity" | "reason" | "message" | "suggestion">;
+
+interface Context {
+  readonly index: ObjectIndex;
+  /** Something is wrong with a Gateway or a route: what a policy is attached to cannot be told. */
+  readonly isRoutingBroken: boolean;
+}
+
+function problemsOf(object: KubeObject, diagnostics: readonly Diagnostic[], context: Context): Problem[] {
+  const references = findReferences(object, context.index);
+  return [
+    ...references.flatMap((reference) => referenceProblem(reference, diagnostics)),
+    ...diagnostics.flatMap((diagnostic) => {
+      const { path, suggestion, reference } = explainDiagnostic(diagnostic, object, references, context.index);
+      const isSaid = reference !== undefined && (reference.fault !== undefined || reference.isTargetRefused);
+      if (isSaid || isDerived(diagnostic, references, context)) return [];
+      const { severity, message, code } = diagnostic;
+      return [{ path, severity, reason: reasonOf(code), message, suggestion }];
+    }),
+  ];
+}
+
+/** A reference that leads nowhere is an error where the object could be known, and a warning where it may be elsewhere. */
+function referenceProblem({ fault, ...reference }: Reference, diagnostics: readonly Diagnostic[]): Problem[] {
+  if (fault === undefined) return [];
+  const { path, message, suggestion, isKindUnknown } = fault;
+  const said = diagnostics.find((diagnostic) => isAtOrBelow(diagnostic.path, reference.path));
+  const { kind } = reference.target;
+  const where = `no ${kind} is among the files, so it may exist elsewhere`;
+  return [
+    {
+      path,
+      severity: isKindUnknown ? "warning" : "error",
+      reason: "ReferenceNotFound",
+      // The translator says a permission that is missing first, as a cluster does; here the object is what is missing.
+      message: said === undefined || said.message.includes("ReferenceGrant") ? message : said.message,
+      suggestion: isKindUnknown ? where : suggestion,
+    },
+  ];
+}
+
+/** What follows from another problem says nothing that the other one does not say. */
+function isDerived({ code }: Diagnostic, references: readonly Reference[], { isRoutingBroken }: Context): boolean {
+  if (code === "no_valid_cacertificate") return references.some(({ fault }) => fault !== undefined);
+  return code === "target_unattached" && isRoutingBroken;
+}
+
+/** "NotServed" for "not_served": the reasons of a finding are those of SARIF. */
+function reasonOf(code: string): string {
+  return code
+    .split("_")
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join("");
+}
+
+/** A Gateway of another controller is left alone, which surprises when it was not meant. */
+function classProblems(object: KubeObject, index: ObjectIndex): Problem[] {
+  const { group, kind } = objectId(object);
+  if (group !== GATEWAY_GROUP || kind !== "Gateway") return [];
+  // The Gateway is accepted, so it has the shape of its schema.
+  const { gatewayClassName } = (object as KubeObject & { spec: { gatewayClassName: string } }).spec;
+  const classId = { group: GATEWAY_GROUP, kind: "GatewayClass", namespace: "", name: gatewayClassName };
+  const known = index.get(classId)?.object as { spec?: { controllerName?: string } } | undefined;
+  const warn = (message: string, suggestion: string): Problem[] => [
+    { path: "spec.gatewayClassName", severity: "warning", reason: "NotServed", message, suggestion },
+  ];
+  if (known !== undefined) {
+    const owner = known.spec?.controllerName ?? "";
+    if (owner === CONTROLLER_NAME) return [];
+    const message = `GatewayClass ${gatewayClassName} belongs to the controller ${owner}, so gwproxy does not serve this Gateway`;
+    return warn(message, `use a class with the controllerName ${CONTROLLER_NAME}`);
+  }
+  if (gatewayClassName === CLASS_NAME) return [];
+  const names = [CLASS_NAME, ...index.list(GATEWAY_GROUP, "GatewayClass").map(({ metadata }) => metadata.name)];
+  const near = closest(gatewayClassName, names);
+  const message = `GatewayClass ${gatewayClassName} is not among the files, so gwproxy does not serve this Gateway here`;
+  return warn(message, near === undefined ? `use ${CLASS_NAME}, which needs no object` : `did you mean \`${near}\`?`);
+}
+
+function placed(checked: CheckedObject, problem: Problem): FileProblem {
+  const { file, id, object } = checked;
+  const about = { object: titleOf(object), groupKind: `${id.group}/${id.kind}`, lost: undefined };
+  return { file, ...checked.mark(problem.path, "value"), ...about, ...problem };
+}

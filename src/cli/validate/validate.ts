@@ -1,0 +1,66 @@
+/**
+ * `gwproxy validate`: what the directory source, the translator and, when asked for, an API server find wrong, in one of three
+ * forms.
+ */
+import { explain } from "../../admission/explain.ts";
+import { FatalError, messageOf } from "../../lib/errors.ts";
+import { byPlace } from "../../sources/directory/assemble.ts";
+import { validateFiles } from "../../sources/directory/validate-files.ts";
+import type { ValidateOptions } from "../commands/validate.ts";
+import type { Terminal } from "../output.ts";
+import { rowOf } from "../../runtime/report.ts";
+import { sarifLog } from "./sarif.ts";
+import { validateReferences } from "./references.ts";
+import { problemText } from "./text.ts";
+import { askServer, type JudgedProblem, mergeVerdicts } from "./server.ts";
+
+/** @returns the exit code @throws FatalError with exit code 2 when files or server cannot be read */
+export async function runValidate(options: ValidateOptions, terminal: Terminal): Promise<number> {
+  const files = await validateFiles(options.file).catch((error: unknown) => {
+    throw new FatalError(`cannot read the manifests: ${messageOf(error)}`, 2, error);
+  });
+  const { objects } = files;
+  const own = options.schemaOnly ? files.problems : [...files.problems, ...validateReferences(files)].sort(byPlace);
+  const verdicts = options.server ? await askServer(objects, options) : undefined;
+  const problems: readonly JudgedProblem[] =
+    verdicts === undefined
+      ? own.map((problem) => ({ ...problem, saidBy: ["gwproxy"] }))
+      : mergeVerdicts(own, objects, verdicts);
+  const errors = problems.filter(({ severity }) => severity === "error").length;
+  const warnings = problems.length - errors;
+  switch (options.output) {
+    case "json":
+      terminal.out(`${JSON.stringify(problems.map(rowFor(options.server)), null, 2)}\n`);
+      break;
+    case "sarif":
+      terminal.out(`${JSON.stringify(sarifLog(problems), null, 2)}\n`);
+      break;
+    case "text":
+      for (const problem of problems) {
+        const notes = explain(problem.groupKind, problem.path);
+        // What the schema says stands below the line, once.
+        const suggestion = notes.includes(problem.suggestion) ? "" : problem.suggestion;
+        const shown = options.server ? [...notes, speakers(problem)] : notes;
+        terminal.out(problemText({ ...problem, suggestion }, shown, terminal));
+      }
+      if (verdicts !== undefined) {
+        terminal.out(
+          `${counted(objects.length, "object")} checked by gwproxy and by the API server ${verdicts.server}\n`,
+        );
+      }
+      terminal.out(`${counted(errors, "error")}, ${counted(warnings, "warning")}\n`);
+  }
+  return errors > 0 || (options.strict && warnings > 0) ? 1 : 0;
+}
+
+function rowFor(withJudges: boolean): (problem: JudgedProblem) => object {
+  return (problem) => (withJudges ? { ...rowOf(problem), saidBy: problem.saidBy } : rowOf(problem));
+}
+
+function speakers({ saidBy }: JudgedProblem): string {
+  return `said by: ${saidBy.map((judge) => (judge === "server" ? "the API server" : judge)).join(" and ")}`;
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,141 @@
+/**
+ * The heart of the controller, free of sockets: events in; resources for data planes, statuses, deployed objects out. All
+ * replicas translate, the one that leads writes.
+ */
+import { Reach } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { ObjectId } from "../api/object.ts";
+import { Deployer, type DeploymentState } from "../deployer/deployer.ts";
+import type { Logger } from "../lib/log.ts";
+import type { KubernetesClient } from "../sources/kubernetes/client.ts";
+import { createDocumentStore } from "../sources/kubernetes/document-store.ts";
+import { createKubernetesObjectClient } from "../sources/kubernetes/object-client.ts";
+import type { WatchedKind } from "../sources/kubernetes/kinds.ts";
+import type { KubernetesSource } from "../sources/kubernetes/kubernetes-source.ts";
+import { createKubernetesStatusClient } from "../sources/kubernetes/status-client.ts";
+import { createStatusWriter } from "../status/writer.ts";
+import { createTranslator } from "../translator/translate.ts";
+import type { TranslationStep, TranslatorEvent } from "../translator/translator.ts";
+import type { ResourceUpdate } from "../ir/resource.ts";
+import type { ResourceFeed } from "../xds/server/discovery.ts";
+import type { ControllerOptions } from "../cli/commands/controller.ts";
+import { deployerSettings } from "./deployment.ts";
+import { createOwnClass } from "./gateway-class.ts";
+import { createKeySets } from "../runtime/key-sets.ts";
+import { createStatusFeed, type StatusFeed } from "./status-feed.ts";
+
+export interface ControllerCore {
+  apply(events: readonly TranslatorEvent[]): void;
+  /** Whether this replica writes from now on; at first it does not. */
+  lead(isLeader: boolean): void;
+  /** Data planes have to trust another authority. */
+  trust(ca: string | undefined): void;
+  readonly feed: ResourceFeed;
+  readonly answers: StatusFeed["answers"];
+  readonly isLeader: () => boolean;
+  /** Ends what is fetched, before the source is stopped. */
+  stopFetching(): void;
+  stop(): Promise<void>;
+}
+
+export interface ControllerCoreOptions {
+  readonly options: ControllerOptions;
+  readonly client: KubernetesClient;
+  readonly kinds: readonly WatchedKind[];
+  readonly current: KubernetesSource["current"];
+  /** Set where discovery is served over TLS. */
+  readonly tls: { readonly ca: string | undefined } | undefined;
+  readonly log: Logger;
+  /** How long a batch of events took. */
+  readonly translated: (seconds: number) => void;
+}
+
+export async function createControllerCore(parts: ControllerCoreOptions): Promise<ControllerCore> {
+  const { options, client, kinds, current, log } = parts;
+  const { controllerName, className, namespace } = options;
+  const rim = { client, kinds, fieldManager: controllerName };
+  const statusClient = createKubernetesStatusClient({ ...rim, current });
+  const status = createStatusWriter({ client: statusClient, log: log.child("status") });
+  status.pause();
+  const translator = createTranslator({
+    controllerName,
+    implicitClass: undefined,
+    grantMode: options.backendRefGrantMode,
+    reach: options.allowLocalBackends ? Reach.LOCAL : Reach.REMOTE,
+  });
+  const deployer = new Deployer({
+    client: createKubernetesObjectClient(rim),
+    log: log.child("deployer"),
+    settings: deployerSettings(options, parts.tls),
+    onState: (gateway: ObjectId) => statuses.refresh(gateway),
+  });
+  const statuses = createStatusFeed({
+    translator,
+    controllerName,
+    put: (desired) => status.put(desired),
+    deployment: (gateway): DeploymentState => deployer.state(gateway),
+    log,
+  });
+  const feed = createFeed((gateway) => translator.resourcesOf(gateway));
+  const keysLog = log.child("keys");
+  const store = createDocumentStore(client, { namespace, fieldManager: controllerName, log: keysLog });
+  const keySets = createKeySets({ log: keysLog, apply, stored: await store.load(), store });
+  const ownClass = createOwnClass(client, { name: className, controllerName, log });
+
+  function apply(events: readonly TranslatorEvent[]): void {
+    const began = performance.now();
+    for (const event of events) if (event.type === "delete") status.forget(event.id);
+    const step = translator.apply(events);
+    parts.translated((performance.now() - began) / 1_000);
+    feed.publish(step);
+    deployer.place(step.placements);
+    deployer.observe(events);
+    statuses.follow(step);
+    for (const event of events) {
+      if (event.type === "set") status.observe(event.object);
+      if (event.type === "delete") ownClass.deleted(event.id);
+    }
+    // Last: what is there already comes back as a step of its own, which must follow this one.
+    if (step.documents !== undefined) keySets.want(step.documents);
+  }
+
+  let leads = false;
+  return {
+    apply,
+    isLeader: () => leads,
+    lead(isLeader) {
+      leads = isLeader;
+      ownClass.lead(isLeader);
+      if (isLeader) {
+        status.resume();
+        deployer.lead();
+      } else {
+        status.pause();
+        deployer.follow();
+      }
+    },
+    trust: (ca) => deployer.configure(deployerSettings(options, { ca })),
+    feed,
+    answers: statuses.answers,
+    stopFetching: () => keySets.stop(),
+    async stop() {
+      await Promise.all([status.stop(), deployer.stop()]);
+    },
+  };
+}
+
+/** Hands each Gateway's share of a step to the streams that follow it. */
+function createFeed(snapshot: ResourceFeed["snapshot"]): ResourceFeed & { publish(step: TranslationStep): void } {
+  const listeners = new Map<string, Set<(update: ResourceUpdate) => void>>();
+  return {
+    snapshot,
+    subscribe(gateway, listener) {
+      const set = listeners.get(gateway) ?? new Set();
+      listeners.set(gateway, set.add(listener));
+      return () => void set.delete(listener);
+    },
+    publish(step) {
+      for (const [gateway, update] of step.byGateway)
+        for (const listener of listeners.get(gateway) ?? []) listener(update);
+    },
+  };
+}

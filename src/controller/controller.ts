@@ -1,0 +1,115 @@
+/**
+ * `gwproxy controller`: a cluster to data planes. Watches feed the translator; its steps go out over discovery, are
+ * deployed, and come back as status, where `Attached` turns True once a data plane has acknowledged what a policy became,
+ * and a refusal becomes a condition.
+ */
+import { startHealthServer, startMetricsServer } from "../admin/probe-servers.ts";
+import { collectWhenIdle } from "../lib/collect-when-idle.ts";
+import type { Logger } from "../lib/log.ts";
+import { createKubernetesClient, type KubernetesClient } from "../sources/kubernetes/client.ts";
+import { createEventRecorder } from "../sources/kubernetes/events.ts";
+import { createKubernetesSource, type KubernetesSource } from "../sources/kubernetes/kubernetes-source.ts";
+import { DEPLOYED_KINDS, OWN_KINDS, STANDARD_KINDS } from "../sources/kubernetes/kinds.ts";
+import { filterNamespaces } from "../sources/kubernetes/namespace-filter.ts";
+import type { SourceSink } from "../sources/source.ts";
+import { reviewToken } from "../sources/kubernetes/token-review.ts";
+import { type ControllerMetrics, createControllerMetrics } from "../telemetry/controller-metrics.ts";
+import { createXdsServer, type XdsServer } from "../xds/server/discovery.ts";
+import type { ControllerOptions } from "../cli/commands/controller.ts";
+import { VERSION } from "../lib/version.ts";
+import { type ControllerCore, createControllerCore } from "./controller-core.ts";
+import { createLeadership } from "./leadership.ts";
+import { checkOwnPorts } from "../runtime/own-ports.ts";
+import { createProcessLog, isLoopback, stopSignal } from "../runtime/process.ts";
+import { reportRefusals } from "./nack-events.ts";
+import { authorizeByToken } from "./stream-authorization.ts";
+import { openXdsSecret, readXdsFiles, type XdsTls } from "./xds-certificates.ts";
+
+const KINDS = [...STANDARD_KINDS, ...OWN_KINDS, ...DEPLOYED_KINDS];
+
+export async function runController(options: ControllerOptions): Promise<void> {
+  const { log } = createProcessLog(options.logLevel);
+  const files = await readXdsFiles(options);
+  await checkOwnPorts({
+    "--xds-address": options.xdsAddress,
+    "--health-address": options.healthAddress,
+    "--metrics-address": options.metricsAddress,
+  });
+  const client = await createKubernetesClient(options.kubeconfig);
+  const tls = files ?? (await openXdsSecret(options, client, log.child("xds")));
+  const source = createKubernetesSource({ client, kinds: KINDS, log: log.child("source") });
+  const current: typeof source.current = (id) => source.current(id);
+  const metrics = createControllerMetrics({
+    version: VERSION,
+    isLeader: () => core.isLeader(),
+    connected: () => xds.connections(),
+    memoryBytes: () => process.memoryUsage.rss(),
+  });
+  const { translated } = metrics;
+  const core = await createControllerCore({ options, client, kinds: KINDS, current, tls, log, translated });
+  const leadership = createLeadership({
+    client,
+    namespace: options.namespace,
+    isDisabled: options.disableLeaderElection,
+    log: log.child("leader"),
+    onChange: (isLeader) => core.lead(isLeader),
+  });
+  const xds = createDiscovery({ options, client, core, tls, metrics, current, log });
+  tls?.onChange(({ certificate, ca }) => {
+    xds.replaceCertificate(certificate);
+    core.trust(ca);
+  });
+
+  const stopped = stopSignal();
+  leadership.start();
+  let synced = false;
+  const health = await startHealthServer({ address: options.healthAddress, isReady: () => synced });
+  const measured = await startMetricsServer({
+    address: options.metricsAddress,
+    render: (format) => Promise.resolve(metrics.print(format)),
+  });
+  const sink: SourceSink = {
+    apply: (events) => core.apply(events),
+    report: (problems) => problems.forEach(({ message }) => log.warn(message)),
+  };
+  const started = source.start(filterNamespaces(sink, options.discoveryNamespaceSelectors));
+  await Promise.race([started, stopped]);
+  collectWhenIdle();
+  synced = true;
+  const port = await xds.listen(options.xdsAddress);
+  log.info("serving data planes", { address: `${options.xdsAddress.host}:${port}`, server: client.server });
+  await stopped;
+  tls?.stop();
+  core.stopFetching();
+  await source.stop();
+  await xds.stop();
+  await core.stop();
+  await Promise.all([leadership.stop(), measured.close(), health.close()]);
+}
+
+interface DiscoveryParts {
+  readonly options: ControllerOptions;
+  readonly client: KubernetesClient;
+  readonly core: ControllerCore;
+  readonly tls: XdsTls | undefined;
+  readonly metrics: ControllerMetrics;
+  readonly current: KubernetesSource["current"];
+  readonly log: Logger;
+}
+
+function createDiscovery({ options, client, core, tls, metrics, current, log }: DiscoveryParts): XdsServer {
+  const mustAuthorize = options.xdsAuth ?? !isLoopback(options.xdsAddress.host);
+  const authorize = authorizeByToken((token, audience) => reviewToken(client, token, audience));
+  const events = createEventRecorder({ client, component: "gwproxy-controller", log: log.child("events") });
+  return createXdsServer({
+    log: log.child("xds"),
+    feed: core.feed,
+    ...core.answers,
+    onNack(gateway, refused, stream) {
+      core.answers.onNack(gateway, refused, stream);
+      reportRefusals({ metrics, events, current }, gateway, refused);
+    },
+    ...(mustAuthorize ? { authorize } : {}),
+    ...(tls === undefined ? {} : { tls: tls.certificate, alsoPlaintext: options.xdsMode === "either" }),
+  });
+}

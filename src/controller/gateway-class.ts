@@ -1,0 +1,66 @@
+/**
+ * The class of our Gateways: made when it is missing, so that applying a Gateway is all a user has to do. The replica
+ * that writes makes it when it starts to, and again whenever somebody has deleted it.
+ */
+import type { ObjectId } from "../api/object.ts";
+import { GATEWAY_GROUP } from "../api/refs.ts";
+import { createBackoff } from "../lib/backoff.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { Logger } from "../lib/log.ts";
+import type { KubernetesClient } from "../sources/kubernetes/client.ts";
+
+export interface OwnClass {
+  /** Whether this replica writes. */
+  lead(isLeader: boolean): void;
+  /** An object of any kind was deleted. */
+  deleted(id: ObjectId): void;
+}
+
+export interface OwnClassOptions {
+  readonly name: string;
+  readonly controllerName: string;
+  readonly log: Logger;
+}
+
+const RETRY_MS = { initialMs: 500, maxMs: 10_000 } as const;
+
+export function createOwnClass(client: KubernetesClient, { name, controllerName, log }: OwnClassOptions): OwnClass {
+  const backoff = createBackoff(RETRY_MS);
+  let isLeading = false;
+
+  const ensure = (): void => {
+    if (!isLeading) return;
+    applyClass(client, name, controllerName).then(
+      () => backoff.reset(),
+      (error: unknown) => {
+        log.warn("the GatewayClass cannot be applied", { name, error: messageOf(error) });
+        setTimeout(ensure, backoff.next()).unref();
+      },
+    );
+  };
+
+  return {
+    lead(isLeader) {
+      isLeading = isLeader;
+      ensure();
+    },
+    deleted(id) {
+      if (id.group === GATEWAY_GROUP && id.kind === "GatewayClass" && id.name === name) ensure();
+    },
+  };
+}
+
+async function applyClass(client: KubernetesClient, name: string, controllerName: string): Promise<void> {
+  await client.request({
+    method: "PATCH",
+    path: `/apis/${GATEWAY_GROUP}/v1/gatewayclasses/${encodeURIComponent(name)}`,
+    query: { fieldManager: controllerName, force: "true" },
+    contentType: "application/apply-patch+yaml",
+    body: {
+      apiVersion: `${GATEWAY_GROUP}/v1`,
+      kind: "GatewayClass",
+      metadata: { name },
+      spec: { controllerName, description: "Gateways served by gwproxy" },
+    },
+  });
+}

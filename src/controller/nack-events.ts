@@ -1,0 +1,28 @@
+/** A data plane refused something: it is counted, and told as an Event on its Gateway (spec controller 8). */
+import type { KubeObject, ObjectId } from "../api/object.ts";
+import { GATEWAY_GROUP } from "../api/refs.ts";
+import type { EventRecorder } from "../sources/kubernetes/events.ts";
+import type { ControllerMetrics } from "../telemetry/controller-metrics.ts";
+import type { RefusedResource } from "../xds/nack.ts";
+
+export interface RefusalRim {
+  readonly metrics: Pick<ControllerMetrics, "refused">;
+  readonly events: Pick<EventRecorder, "warn">;
+  readonly current: (id: ObjectId) => KubeObject | undefined;
+}
+
+const REASON = "GwProxyNack";
+
+/** @param gateway "namespace/name" */
+export function reportRefusals(
+  { metrics, events, current }: RefusalRim,
+  gateway: string,
+  refused: readonly RefusedResource[],
+): void {
+  const [namespace = "", name = ""] = gateway.split("/");
+  const object = current({ group: GATEWAY_GROUP, kind: "Gateway", namespace, name });
+  for (const { type, key, reason } of refused) {
+    metrics.refused(gateway, type);
+    if (object !== undefined) events.warn(object, REASON, `a data plane refused ${type} ${key}: ${reason}`);
+  }
+}

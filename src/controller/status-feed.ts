@@ -1,0 +1,113 @@
+/**
+ * When a status has to be written, and with what: after a step of the translator, and when a data plane acknowledges or
+ * refuses a resource. In: steps and answers. Out: desired statuses of the objects concerned.
+ */
+import type { ObjectId } from "../api/object.ts";
+import { GATEWAY_GROUP, GWPROXY_GROUP } from "../api/refs.ts";
+import type { Resource } from "../ir/resource.ts";
+import { computeStatus } from "../status/compute.ts";
+import type { StatusContext } from "../status/condition.ts";
+import type { Logger } from "../lib/log.ts";
+import type { DesiredStatus } from "../status/desired.ts";
+import type { TranslationStep, Translator } from "../translator/translator.ts";
+import type { XdsServerOptions } from "../xds/server/discovery.ts";
+import { createAcknowledgements, type ResourceId } from "./acknowledgements.ts";
+
+export interface StatusFeedOptions {
+  readonly translator: Pick<Translator, "facts" | "diagnosticsOf" | "resource">;
+  readonly controllerName: string;
+  readonly put: (status: DesiredStatus) => void;
+  /** What has become of a Gateway ("namespace/name"), where something is deployed for it. */
+  readonly deployment?: StatusContext["deployment"];
+  /** Hears of what is found in objects whose status has no place for it. */
+  readonly log: Pick<Logger, "warn">;
+}
+
+export interface StatusFeed {
+  /** Writes the status of what a step touched. */
+  follow(step: TranslationStep): void;
+  /** Writes the status of an object of which something else has changed. */
+  refresh(id: ObjectId): void;
+  /** For the discovery server. */
+  readonly answers: Required<Pick<XdsServerOptions, "onAck" | "onNack" | "onClose">>;
+}
+
+/** Kinds with a status of ours. A Service has none: what is refused of it is only logged. */
+const GROUPS: Readonly<Record<string, string>> = {
+  Gateway: GATEWAY_GROUP,
+  ListenerSet: GATEWAY_GROUP,
+  BackendTLSPolicy: GATEWAY_GROUP,
+  HTTPRoute: GATEWAY_GROUP,
+  TCPRoute: GATEWAY_GROUP,
+  TLSRoute: GATEWAY_GROUP,
+  GRPCRoute: GATEWAY_GROUP,
+  GwBackend: GWPROXY_GROUP,
+  GwPolicy: GWPROXY_GROUP,
+};
+
+export function createStatusFeed(options: StatusFeedOptions): StatusFeed {
+  const { translator, controllerName, put, log, deployment } = options;
+  const acknowledgements = createAcknowledgements();
+  const { has: acknowledged, refusal } = acknowledgements;
+  const context = { controllerName, acknowledged, refusal, ...(deployment === undefined ? {} : { deployment }) };
+
+  /** The objects behind resources, each once. */
+  function ownersOf(wanted: readonly ResourceId[]): ObjectId[] {
+    const owners = new Map<string, ObjectId>();
+    for (const { type, key } of wanted) {
+      const resource = translator.resource(type, key);
+      const owner = resource && ownerOf(resource);
+      if (owner !== undefined) owners.set(`${owner.kind} ${owner.namespace}/${owner.name}`, owner);
+    }
+    return [...owners.values()];
+  }
+
+  function write(ids: readonly ObjectId[]): void {
+    for (const id of ids) {
+      const facts = translator.facts(id);
+      if (facts !== undefined) put(computeStatus(facts, context));
+      else {
+        for (const { path, message } of translator.diagnosticsOf(id))
+          log.warn(message, { object: `${id.kind} ${id.namespace}/${id.name}`, path });
+      }
+    }
+  }
+
+  return {
+    follow(step) {
+      for (const [gateway, { removed }] of step.byGateway) acknowledgements.forget(gateway, removed);
+      acknowledgements.forgetEverywhere(step.update.removed);
+      write(step.touched);
+    },
+    refresh: (id) => write([id]),
+    answers: {
+      onAck: (gateway, resources, stream) => write(ownersOf(acknowledgements.ack(gateway, stream, resources))),
+      onNack(gateway, refused, stream) {
+        acknowledgements.nack(gateway, stream, refused);
+        write(ownersOf(refused));
+      },
+      onClose: (_gateway, stream) => acknowledgements.closed(stream),
+    },
+  };
+}
+
+function ownerOf(resource: Resource): ObjectId | undefined {
+  const reference = referenceOf(resource);
+  const group = reference && GROUPS[reference.kind];
+  if (reference === undefined || group === undefined) return undefined;
+  const { kind, namespace, name } = reference;
+  return { group, kind, namespace, name };
+}
+
+function referenceOf(resource: Resource): { kind: string; namespace: string; name: string } | undefined {
+  switch (resource.type) {
+    case "Bind":
+      return resource.message.gateway;
+    case "Listener":
+      return resource.message.listenerSet ?? resource.message.gateway;
+    case "Endpoints":
+      return undefined;
+    default:
+      return resource.message.object;
+  }
+}

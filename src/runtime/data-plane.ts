@@ -1,0 +1,188 @@
+/** What every process with a data plane runs beside its listeners: admin, metrics and readiness servers. */
+import { readFile } from "node:fs/promises";
+import { startMetricsServer, startReadinessServer } from "../admin/probe-servers.ts";
+import { startAdminServer } from "../admin/server.ts";
+import { systemClock } from "../lib/clock.ts";
+import { FatalError, messageOf } from "../lib/errors.ts";
+import { OwnListeners } from "../lib/own-listeners.ts";
+import { printLogFilter } from "../lib/log.ts";
+import type { Proxy } from "../proxy/proxy.ts";
+import { createAccessLog, lineLevel } from "../telemetry/access-log.ts";
+import { resourceOf } from "../telemetry/otlp/resource.ts";
+import { createMetrics, type Metrics } from "../telemetry/metrics.ts";
+import { tellProcess, tellThread } from "../telemetry/process-readings.ts";
+import type { DataPlaneOptions } from "../cli/commands/options.ts";
+import { VERSION } from "../lib/version.ts";
+import { configDump } from "./dump.ts";
+import { createLineOutput } from "./line-output.ts";
+import type { ProcessLog } from "./process.ts";
+import { createShutdown, drainTimes } from "./shutdown.ts";
+
+export interface DataPlane {
+  readonly proxy: Proxy;
+  /** What readiness still waits for; empty means ready. */
+  readonly pending: Set<string>;
+  /** Ends as proxying.md 14 says: not ready, connections drained, then everything closed. */
+  stop(): Promise<void>;
+  readonly metrics: Metrics;
+  /** Listeners that nothing may be fetched from. */
+  readonly ownListeners: OwnListeners;
+}
+
+/** What serves, and how to bring it up to date and to an end beside its connections. */
+interface Serving {
+  readonly proxy: Proxy;
+  filterChanged(): void;
+  /** Ends everything, and logs what there is to say about it. */
+  end(): Promise<void>;
+}
+
+export async function startDataPlane(options: DataPlaneOptions, processLog: ProcessLog): Promise<DataPlane> {
+  const { log, filter } = processLog;
+  const adminToken = options.adminTokenFile === undefined ? undefined : await tokenFrom(options.adminTokenFile);
+  const metrics = createMetrics(VERSION);
+  const ownListeners = new OwnListeners();
+  const { proxy, filterChanged, end } = await serve(options, processLog, { metrics, ownListeners });
+  const pending = new Set(["configuration"]);
+  tellProcess(metrics);
+  tellThread(metrics, "main");
+  metrics.reading("config_synchronized", () => [{ values: [], value: pending.has("configuration") ? 0 : 1 }]);
+  const review = setInterval(() => void retireSeries(metrics, proxy), RETIRE_INTERVAL_MS);
+  review.unref();
+  const shutdown = createShutdown({
+    proxy,
+    times: drainTimes({ min: options.drainMin, max: options.drainMax, grace: options.gracePeriod }),
+    clock: systemClock,
+    begun: () => void pending.add("shutdown"),
+  });
+  const servers = [
+    await startAdminServer({
+      address: options.adminAddress,
+      token: adminToken,
+      state: async () =>
+        configDump(await proxy.state(), { bindAddress: options.bindAddress, logging: printLogFilter(filter) }),
+      filter,
+      onFilter: filterChanged,
+      log,
+      drain: () => shutdown.accepted(),
+      quit: () => process.kill(process.pid, "SIGTERM"),
+    }),
+    await startMetricsServer({
+      address: options.metricsAddress,
+      async render(format) {
+        await proxy.refresh();
+        return metrics.print(format);
+      },
+    }),
+    await startReadinessServer({ address: options.readinessAddress, pending: () => [...pending] }),
+  ];
+  for (const { bound } of servers) ownListeners.add(bound);
+  return {
+    proxy,
+    pending,
+    metrics,
+    ownListeners,
+    async stop() {
+      await shutdown.over();
+      clearInterval(review);
+      await end();
+      await Promise.all(servers.map((server) => server.close()));
+    },
+  };
+}
+
+/**
+ * A mounted token is rotated, so the file is read for each request.
+ * @throws FatalError when it cannot be read, or holds nothing: an empty token would protect nothing
+ */
+async function tokenFrom(path: string): Promise<() => Promise<string>> {
+  const read = async (): Promise<string> => (await readFile(path, "utf8")).trim();
+  const token = await read().catch((error: unknown) => {
+    throw new FatalError(`--admin-token-file ${path}: ${messageOf(error)}; name a file that can be read`, 2, error);
+  });
+  if (/^[\x21-\x7e]+$/.test(token)) return read;
+  throw new FatalError(`--admin-token-file ${path}: not a token; write one line of visible characters, no blanks`, 2);
+}
+
+const RETIRE_INTERVAL_MS = 60_000;
+
+/** What was counted for routes and Binds that are gone is forgotten some time later. */
+async function retireSeries(metrics: Metrics, proxy: Proxy): Promise<void> {
+  const { resources } = await proxy.state();
+  const routes = new Set<string>();
+  const binds = new Set<string>();
+  for (const { type, key, message } of resources) {
+    if (type === "Bind") binds.add(key);
+    if (type === "HttpRoute" || type === "TcpRoute")
+      routes.add(`${message.object?.namespace ?? ""}/${message.object?.name ?? ""}`);
+  }
+  metrics.retire({ routes, binds }, performance.now());
+}
+
+/**
+ * With one thread everything is in this one: another would only cost memory. With several this one serves nothing, and does
+ * not load what serves.
+ */
+async function serve(
+  options: DataPlaneOptions,
+  { log, filter }: ProcessLog,
+  { metrics, ownListeners }: Pick<DataPlane, "metrics" | "ownListeners">,
+): Promise<Serving> {
+  const podName = process.env["POD_NAME"];
+  const shared = {
+    bindAddress: options.bindAddress,
+    ownListeners,
+    trustedProxies: options.trustedProxies,
+    log: log.child("proxy"),
+    resource: resourceOf(process.env, VERSION),
+    ...(podName === undefined ? {} : { podName }),
+    ...(options.spiffeEndpointSocket === undefined ? {} : { spiffeEndpoint: options.spiffeEndpointSocket }),
+    whereabouts: { node: process.env["NODE_NAME"] ?? "", zone: process.env["NODE_ZONE"] ?? "" },
+  };
+  const onDropped = (lines: number): void => metrics.dropped("log", "access", lines);
+  const output = createLineOutput(process.stdout, log, onDropped);
+  if (options.workers > 1) {
+    const { workers: count, threadTimeout } = options;
+    const stuckAfterMs = threadTimeout * 1000;
+    const { createWorkers } = await import("../proxy/workers/workers.ts");
+    const proxy = createWorkers({
+      ...shared,
+      count,
+      stuckAfterMs,
+      version: VERSION,
+      filter,
+      metrics,
+      logFormat: options.logFormat,
+      write: writeToStderr,
+      writeAccessLog: (lines) => output.written(lines),
+    });
+    const end = async (): Promise<void> => {
+      await proxy.end();
+      output.end();
+    };
+    return { proxy, filterChanged: () => proxy.filterChanged(), end };
+  }
+  const accessLog = createAccessLog({
+    format: options.logFormat,
+    write: (lines) => output.write(lines),
+    onReady: (resume) => output.onRoom(resume),
+    onDropped,
+    level: () => lineLevel(filter),
+  });
+  const { createProxy } = await import("../proxy/proxy.ts");
+  const proxy = createProxy({ ...shared, telemetry: { metrics, accessLog } });
+  const end = async (): Promise<void> => {
+    await proxy.end();
+    accessLog.close();
+    output.end();
+  };
+  return { proxy, filterChanged: () => undefined, end };
+}
+
+/** Resolves when stderr has room for more. */
+function writeToStderr(lines: string): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.stderr.write(lines)) resolve();
+    else process.stderr.once("drain", () => resolve());
+  });
+}

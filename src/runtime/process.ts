@@ -1,0 +1,36 @@
+/** What every long-running command needs of its process: a log and the word to stop. */
+import { isIPv6 } from "node:net";
+import { createLogger, type LogFilter, type Logger, parseLogFilter } from "../lib/log.ts";
+
+export interface ProcessLog {
+  readonly log: Logger;
+  readonly filter: LogFilter;
+}
+
+/** Log lines go to stderr, so that stdout stays for what a command prints. */
+export function createProcessLog(filterText: string): ProcessLog {
+  const filter = parseLogFilter(filterText) ?? { level: "info" as const, modules: new Map() };
+  return { filter, log: createLogger(filter, (line) => void process.stderr.write(line)) };
+}
+
+/** Resolves when the process is told to stop. A second signal ends it at once. */
+export function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+      process.once(signal, () => {
+        process.once(signal, () => process.exit(1));
+        resolve();
+      });
+    }
+  });
+}
+
+/** "127.0.0.1:80", "[::]:80" */
+export function hostAndPort(host: string, port: number): string {
+  return `${isIPv6(host) ? `[${host}]` : host}:${port}`;
+}
+
+/** Whether what is sent to the address stays on this machine. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
+}

@@ -1,0 +1,42 @@
+/**
+ * The file of settings that a data plane starts with (`-f`, spec parameters 3). One mapping, `config`; what it holds
+ * beside what is known is refused by name, because a setting that has no effect is worse than a start that fails.
+ */
+import { readFile } from "node:fs/promises";
+import { parse } from "yaml";
+import { FatalError, messageOf } from "../lib/errors.ts";
+
+/** Nothing can be set in a file yet: what a Gateway says arrives over discovery, the rest in variables. */
+const KNOWN: readonly string[] = [];
+
+/** @throws FatalError when the file cannot be read, or says something that is not known */
+export async function checkConfigFile(path: string): Promise<void> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (cause) {
+    throw new FatalError(`cannot read ${path}: ${messageOf(cause)}`, 1, cause);
+  }
+  const fault = faultOf(text);
+  if (fault !== undefined) throw new FatalError(`${path}: ${fault}`);
+}
+
+function faultOf(text: string): string | undefined {
+  let document: unknown;
+  try {
+    document = parse(text);
+  } catch (error) {
+    return messageOf(error);
+  }
+  if (!isMapping(document)) return 'a mapping with the member "config" is needed';
+  const stranger = Object.keys(document).find((name) => name !== "config");
+  if (stranger !== undefined) return `${stranger} is not known; the only member is "config"`;
+  const { config = {} } = document;
+  if (!isMapping(config)) return "config must be a mapping";
+  const unknown = Object.keys(config).find((name) => !KNOWN.includes(name));
+  return unknown === undefined ? undefined : `config.${unknown} is not known to this version of gwproxy`;
+}
+
+function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

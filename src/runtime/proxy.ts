@@ -1,0 +1,51 @@
+/** `gwproxy proxy`: a controller's resources to traffic. */
+import { readFile } from "node:fs/promises";
+import { collectWhenIdle } from "../lib/collect-when-idle.ts";
+import { createXdsClient } from "../xds/client/connection.ts";
+import type { ProxyOptions } from "../cli/commands/proxy.ts";
+import type { Terminal } from "../cli/output.ts";
+import { startDataPlane } from "./data-plane.ts";
+import { checkOwnPorts, dataPlanePorts } from "./own-ports.ts";
+import { createProcessLog, hostAndPort, stopSignal } from "./process.ts";
+import { checkConfigFile } from "./proxy-config.ts";
+import { readCaFile } from "./tls-files.ts";
+
+/** A mounted token is rotated, so it is read for each connection. */
+function tokenFrom(path: string): () => Promise<string> {
+  return async () => (await readFile(path, "utf8")).trim();
+}
+
+export async function runProxy(options: ProxyOptions, terminal: Terminal): Promise<void> {
+  const process = createProcessLog(options.logLevel);
+  if (options.config !== undefined) await checkConfigFile(options.config);
+  const ca = options.xdsCa === undefined || options.xdsCa === "" ? undefined : await readCaFile(options.xdsCa);
+  // Made before anything listens: an address that cannot be used must end the process.
+  const client = createXdsClient({
+    address: options.xdsAddress,
+    ...(ca === undefined ? {} : { tls: { ca } }),
+    ...(options.xdsToken === undefined ? {} : { token: tokenFrom(options.xdsToken) }),
+    gateway: options.gateway,
+    log: process.log.child("xds"),
+    apply: (update) => plane.proxy.apply(update),
+    meter: {
+      message: (typeUrl, bytes) => plane.metrics.controller.message(typeUrl, bytes),
+      ended: (reason) => plane.metrics.controller.ended(reason),
+    },
+  });
+  await checkOwnPorts(dataPlanePorts(options));
+  const plane = await startDataPlane(options, process);
+  plane.metrics.reading("config_synchronized", () => [{ values: [], value: client.connected() ? 1 : 0 }]);
+  const stopped = stopSignal();
+  client.start();
+  await Promise.race([client.ready, stopped]);
+  collectWhenIdle();
+  plane.pending.delete("configuration");
+  for (const listener of plane.proxy.listeners()) {
+    terminal.out(
+      `listening on ${hostAndPort(options.bindAddress, listener.boundPort)} for Gateway ${options.gateway}\n`,
+    );
+  }
+  await stopped;
+  await plane.stop();
+  await client.stop();
+}

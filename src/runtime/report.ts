@@ -1,0 +1,58 @@
+/** Lines that `up` and `validate` print: faults with their place, and what a change did. */
+import type { ApplyResult, ResourceUpdate } from "../ir/resource.ts";
+import { takenBy } from "../lib/port-check.ts";
+import { findPortHolder } from "../lib/port-holder.ts";
+import type { SourceProblem } from "../sources/source.ts";
+
+/** A problem as programs read it. */
+export function rowOf(problem: SourceProblem): SourceProblem {
+  const { file, line, column, object, path, severity, message, suggestion, effect } = problem;
+  const row = { file, line, column, object, path, severity, message, suggestion };
+  return effect === undefined ? row : { ...row, effect };
+}
+
+/** file:line:column: error: GwPolicy default/x: spec.traffic: message (suggestion); kept: GwPolicy default/x as accepted before */
+export function problemLine(problem: SourceProblem): string {
+  const { file, line, column, object, path, severity, message, suggestion, effect } = problem;
+  const place = file === "" ? "" : `${file}:${line}:${column}: `;
+  const subject = [object, path]
+    .filter((part) => part !== "")
+    .map((part) => `${part}: `)
+    .join("");
+  return `${place}${severity}: ${subject}${message}${suggestion === "" ? "" : ` (${suggestion})`}${effect === undefined ? "" : `; ${effect}`}`;
+}
+
+/** The objects behind an update, each once: "HttpRoute httproute/default/hello". */
+export function changedNames(update: ResourceUpdate): { readonly set: string[]; readonly removed: string[] } {
+  return {
+    set: [...new Set(update.set.map(({ type, key }) => `${type} ${key}`))],
+    removed: [...new Set(update.removed.map(({ type, key }) => `${type} ${key}`))],
+  };
+}
+
+/** A port that a Gateway names and that could not be opened. */
+export interface ClosedPort {
+  /** "namespace/name" */
+  readonly gateway: string;
+  readonly port: number;
+  /** The cause, and what to do about it. */
+  readonly reason: string;
+}
+
+/** The refused Binds of a step; their keys are "port/namespace/gateway". @param host what listeners bind */
+export function closedPorts({ refused }: ApplyResult, host: string): ClosedPort[] {
+  return refused
+    .filter(({ type }) => type === "Bind")
+    .map(({ key, reason }) => {
+      const slash = key.indexOf("/");
+      const port = Number(key.slice(0, slash));
+      return { gateway: key.slice(slash + 1), port, reason: closedReason(host, port, reason) };
+    });
+}
+
+function closedReason(host: string, port: number, reason: string): string {
+  if (/\bEADDRINUSE\b/.test(reason)) return takenBy(findPortHolder(host, port), "change the port of the listener");
+  if (/\bEACCES\b/.test(reason))
+    return `${reason}; ports below 1024 need rights of their own: run as root, or change the port of the listener`;
+  return reason;
+}

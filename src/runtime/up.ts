@@ -1,0 +1,146 @@
+/** `gwproxy up`: the directory source, the translator and the data plane in one process, and what they have to say. */
+import type { ApplyResult, ResourceUpdate } from "../ir/resource.ts";
+import { collectWhenIdle } from "../lib/collect-when-idle.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { SourceProblem } from "../sources/source.ts";
+import { createTranslator } from "../translator/translate.ts";
+import type { Diagnostic } from "../translator/diagnostics.ts";
+import { suggestNextStep } from "../translator/references/explain.ts";
+import { indexObjects, type ObjectIndex } from "../translator/references/find.ts";
+import type { UpOptions } from "../cli/commands/up.ts";
+import type { Terminal } from "../cli/output.ts";
+import { startDataPlane } from "./data-plane.ts";
+import { createEmbedded } from "./embedded.ts";
+import { checkManifestPaths } from "./manifest-paths.ts";
+import { createManifestSource, FILE_TRANSLATION } from "./manifests.ts";
+import { checkOwnPorts, dataPlanePorts } from "./own-ports.ts";
+import { createProcessLog, hostAndPort, stopSignal } from "./process.ts";
+import { changedNames, type ClosedPort, closedPorts, problemLine, rowOf } from "./report.ts";
+
+/** @throws FatalError with exit code 2 for a path that does not exist, 1 for a port of the process that is taken */
+export async function runUp(options: UpOptions, terminal: Terminal): Promise<void> {
+  await checkManifestPaths(options.file);
+  await checkOwnPorts(dataPlanePorts(options));
+  const processLog = createProcessLog(options.logLevel);
+  const { log } = processLog;
+  const plane = await startDataPlane(options, processLog);
+  const source = createManifestSource(options.file, log.child("source"));
+  const translator = createTranslator(FILE_TRANSLATION);
+  const reporter = createReporter(options.output, terminal);
+  const listening = new Set<string>();
+  let closed: readonly ClosedPort[] = [];
+
+  const embedded = createEmbedded({
+    log,
+    source,
+    translator,
+    proxy: plane.proxy,
+    ownListeners: plane.ownListeners,
+    onApplied(update, result) {
+      for (const listener of plane.proxy.listeners()) {
+        if (listening.has(listener.bind)) continue;
+        listening.add(listener.bind);
+        reporter.listening({ ...listener, address: options.bindAddress });
+      }
+      if (plane.pending.size === 0) reporter.changed(update);
+      closed = closedPorts(result, options.bindAddress);
+      reporter.refused(result);
+      if (plane.pending.size === 0) reporter.closed(closed);
+    },
+    onReviewed: () => reporter.problems("translation", placedDiagnostics()),
+    onProblems: (problems) => reporter.problems("files", problems),
+    onFailure: (error) => log.error("a change could not be applied", { error: messageOf(error) }),
+  });
+
+  /** Next steps are looked up once: a finding that stays is the same object after each review. */
+  const nextSteps = new WeakMap<Diagnostic, string>();
+
+  function placedDiagnostics(): SourceProblem[] {
+    let index: ObjectIndex | undefined;
+    return translator.diagnostics().map((diagnostic) => {
+      let suggestion = nextSteps.get(diagnostic);
+      if (suggestion === undefined) {
+        index ??= indexObjects(
+          source.objects().map(({ object, refusal }) => ({ object, isRefused: refusal !== undefined })),
+        );
+        suggestion = suggestNextStep(diagnostic, index);
+        nextSteps.set(diagnostic, suggestion);
+      }
+      return place(diagnostic, suggestion);
+    });
+  }
+
+  /** Where in the files the cause of a diagnostic stands. */
+  function place(diagnostic: Diagnostic, suggestion: string): SourceProblem {
+    const { object, path, severity, message } = diagnostic;
+    const at = source.locate(object, path) ?? { file: "", line: 0, column: 0 };
+    return {
+      ...at,
+      object: `${object.kind} ${object.namespace}/${object.name}`,
+      path,
+      severity,
+      message,
+      suggestion,
+    };
+  }
+
+  const stopped = stopSignal();
+  await embedded.start();
+  collectWhenIdle();
+  plane.pending.delete("configuration");
+  reporter.closed(closed);
+  if (listening.size === 0 && closed.length === 0) reporter.idle();
+  await stopped;
+  await plane.stop();
+  await embedded.stop();
+}
+
+interface Reporter {
+  listening(listener: { readonly address: string; readonly boundPort: number; readonly gateway: string }): void;
+  changed(update: ResourceUpdate): void;
+  refused(result: ApplyResult): void;
+  closed(ports: readonly ClosedPort[]): void;
+  /** @param from each origin replaces only what it reported before */
+  problems(from: string, problems: readonly SourceProblem[]): void;
+  idle(): void;
+}
+
+function createReporter(form: "text" | "json", terminal: Terminal): Reporter {
+  const known = new Map<string, Set<string>>();
+  const say = (text: string, event: Readonly<Record<string, unknown>>): void =>
+    terminal.out(form === "json" ? `${JSON.stringify(event)}\n` : `${text}\n`);
+  return {
+    listening({ address, boundPort, gateway }) {
+      say(`listening on ${hostAndPort(address, boundPort)} for Gateway ${gateway}`, {
+        event: "listening",
+        address,
+        port: boundPort,
+        gateway,
+      });
+    },
+    changed(update) {
+      const { set, removed } = changedNames(update);
+      say([...set.map((name) => `changed ${name}`), ...removed.map((name) => `removed ${name}`)].join("\n"), {
+        event: "changed",
+        set,
+        removed,
+      });
+    },
+    refused({ refused }) {
+      for (const { type, key, reason } of refused.filter(({ type }) => type !== "Bind"))
+        say(`refused ${type} ${key}: ${reason}`, { event: "refused", type, key, reason });
+    },
+    closed(ports) {
+      for (const { gateway, port, reason } of ports)
+        say(`Gateway ${gateway} is not served on port ${port}: ${reason}`, { event: "closed", gateway, port, reason });
+    },
+    problems(from, problems) {
+      const before = known.get(from) ?? new Set();
+      const lines = new Map(problems.map((problem) => [problemLine(problem), problem]));
+      for (const [line, problem] of lines) if (!before.has(line)) say(line, { event: "problem", ...rowOf(problem) });
+      for (const line of before) if (!lines.has(line)) say(`mended: ${line}`, { event: "mended", problem: line });
+      known.set(from, new Set(lines.keys()));
+    },
+    idle: () => say("no Gateway of the class gwproxy yet; watching the files", { event: "idle" }),
+  };
+}

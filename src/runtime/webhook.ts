@@ -1,0 +1,79 @@
+/**
+ * `gwproxy webhook`: the validating webhook with certificates of its own. They live in a Secret that replicas share; the
+ * ValidatingWebhookConfiguration is applied with the current authority before any server uses a leaf of it.
+ */
+import { KINDS } from "../../generated/kinds.ts";
+import { Certificates } from "../admission/certificates.ts";
+import { startReviewThreads } from "../admission/review-threads.ts";
+import { startWebhookServer } from "../admission/server.ts";
+import { type WebhookTarget, webhookConfiguration } from "../admission/webhook-configuration.ts";
+import { systemClock } from "../lib/clock.ts";
+import { FatalError } from "../lib/errors.ts";
+import { createCertificateStore } from "../sources/kubernetes/certificate-store.ts";
+import { createKubernetesClient, type KubernetesClient } from "../sources/kubernetes/client.ts";
+import { createSecretStore } from "../sources/kubernetes/secret-store.ts";
+import type { WebhookOptions } from "../cli/commands/webhook.ts";
+import { checkOwnPorts } from "./own-ports.ts";
+import { createProcessLog, stopSignal } from "./process.ts";
+
+const CONFIGURATION_NAME = "gwproxy";
+const SECRET_NAME = "gwproxy-webhook-cert";
+const FIELD_MANAGER = "gwproxy-webhook";
+
+export async function runWebhook(options: WebhookOptions): Promise<void> {
+  const { log } = createProcessLog(options.logLevel);
+  const { target, names } = targetOf(options);
+  await checkOwnPorts({ "--address": options.address });
+  const client = await createKubernetesClient(options.kubeconfig);
+  const certificates = new Certificates({
+    store: createCertificateStore(
+      createSecretStore(client, { namespace: options.namespace, name: SECRET_NAME, type: "Opaque" }),
+    ),
+    names,
+    patchCaBundle: (pem) => applyConfiguration(client, target, pem),
+    clock: systemClock,
+    log: log.child("certificates"),
+  });
+  const reviews = await startReviewThreads({ log: log.child("review") });
+  const server = await startWebhookServer({
+    ...options.address,
+    certificate: await certificates.start(),
+    review: (body) => reviews.review(body),
+    log: log.child("webhook"),
+  });
+  certificates.onRenewal((leaf) => server.useCertificate(leaf));
+  log.info("validating", { address: `${options.address.host}:${server.address.port}` });
+  await stopSignal();
+  certificates.stop();
+  await server.stop();
+  await reviews.close();
+}
+
+/** Where the API server finds us, and the names that our certificate must carry for it. */
+function targetOf({ service, url }: WebhookOptions): {
+  readonly target: WebhookTarget;
+  readonly names: readonly string[];
+} {
+  if (service !== undefined && url === undefined) {
+    const [namespace = "", name = ""] = service.split("/");
+    return {
+      target: { service: { namespace, name } },
+      names: [`${name}.${namespace}.svc`, `${name}.${namespace}.svc.cluster.local`],
+    };
+  }
+  if (url !== undefined && service === undefined) {
+    return { target: { url }, names: [new URL(url).hostname.replace(/^\[|\]$/g, "")] };
+  }
+  throw new FatalError("name exactly one of --service and --url, so that the API server can find the webhook", 2);
+}
+
+async function applyConfiguration(client: KubernetesClient, target: WebhookTarget, caPem: string): Promise<void> {
+  const resources = KINDS.filter(({ owned }) => owned).map(({ plural }) => plural);
+  await client.request({
+    method: "PATCH",
+    path: `/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/${CONFIGURATION_NAME}`,
+    query: { fieldManager: FIELD_MANAGER, force: "true" },
+    contentType: "application/apply-patch+yaml",
+    body: webhookConfiguration(CONFIGURATION_NAME, target, resources, caPem),
+  });
+}
