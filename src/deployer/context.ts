@@ -8,7 +8,7 @@ import {
 } from "../api/data-plane.ts";
 import type { KubeObject, ObjectMeta } from "../api/object.ts";
 import { GATEWAY_GROUP } from "../api/refs.ts";
-import type { Placement } from "../translator/placement.ts";
+import type { Placement } from "../translator/gateways/deployment-plan.ts";
 
 /** A whole object as it is applied: what stands here is ours, everything else is left to others. */
 export interface Manifest extends KubeObject {

@@ -9,7 +9,7 @@ import { nameKey } from "../api/refs.ts";
 import { messageOf } from "../lib/errors.ts";
 import { createKeyedQueue, type KeyedQueue } from "../lib/keyed-queue.ts";
 import type { Logger } from "../lib/log.ts";
-import type { Placement } from "../translator/placement.ts";
+import type { Placement } from "../translator/gateways/deployment-plan.ts";
 import type { TranslatorEvent } from "../translator/translator.ts";
 import { addressesOf, type ServiceAddress } from "./addresses.ts";
 import { carryOut, planChanges, type Plan } from "./apply.ts";

@@ -12,7 +12,7 @@ import {
   type StoredDocument,
 } from "../sources/remote/documents.ts";
 import { fetchDocument, type FetchOptions } from "../sources/remote/fetch-document.ts";
-import { parseKeySet } from "../translator/key-set.ts";
+import { parseKeySet } from "../translator/policies/jwks/jwks.ts";
 import type { TranslatorEvent } from "../translator/translator.ts";
 
 /** Keys are fetched where there is no workload API: once for all data planes. */

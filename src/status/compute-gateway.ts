@@ -4,8 +4,8 @@
  */
 import { Condition, Reason } from "../api/conditions.ts";
 import { nameKey } from "../api/refs.ts";
-import type { GatewayFacts, ListenerSetFacts } from "../translator/facts.ts";
-import type { Fault, ListenerView } from "../translator/gateway.ts";
+import type { GatewayFacts, ListenerSetFacts } from "../translator/status-input.ts";
+import type { Fault, ListenerView } from "../translator/gateways/gateway.ts";
 import { conditionsAt, refusedBy, type DeploymentState, type Make, type StatusContext } from "./condition.ts";
 import type { DesiredCondition, DesiredListener, DesiredStatus } from "./desired.ts";
 

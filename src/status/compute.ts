@@ -8,7 +8,7 @@
  */
 import { Condition, Reason } from "../api/conditions.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP } from "../api/refs.ts";
-import type { StatusFacts } from "../translator/facts.ts";
+import type { StatusFacts } from "../translator/status-input.ts";
 import type {
   BackendFacts,
   ClassFacts,
@@ -16,7 +16,7 @@ import type {
   TlsPolicyFacts,
   PolicyFacts,
   RouteFacts,
-} from "../translator/facts.ts";
+} from "../translator/status-input.ts";
 import { SUPPORTED_FEATURES } from "./supported-features.ts";
 import { computeGateway, computeListenerSet } from "./compute-gateway.ts";
 import { conditionsAt, refusedBy, type Make, type StatusContext } from "./condition.ts";

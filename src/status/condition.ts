@@ -1,5 +1,5 @@
 /** What all computations of a status share: what they know beside the facts, and how a condition is made. */
-import type { RouteFacts } from "../translator/facts.ts";
+import type { RouteFacts } from "../translator/status-input.ts";
 import type { DesiredCondition } from "./desired.ts";
 
 export interface StatusContext {

@@ -7,9 +7,9 @@ import type { KubeObject, ObjectId } from "../api/object.ts";
 import { GATEWAY_GROUP, nameKey } from "../api/refs.ts";
 import type { Readable } from "../lib/collections/collection.ts";
 import type { Read } from "../lib/collections/graph.ts";
-import type { ParentView } from "./attach.ts";
+import type { ParentView } from "./routes/attach.ts";
 import type { Diagnostic } from "./diagnostics.ts";
-import type { GatewayView } from "./gateway.ts";
+import type { GatewayView } from "./gateways/gateway.ts";
 
 /** As it is written into the status: without section and port. */
 export interface ParentRefView {

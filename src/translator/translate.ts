@@ -3,11 +3,11 @@ import type { ObjectId } from "../api/object.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from "../api/refs.ts";
 import type { Collection } from "../lib/collections/collection.ts";
 import type { Diagnostic } from "./diagnostics.ts";
-import { diagnosticsOf, type ObjectFacts } from "./facts.ts";
+import { diagnosticsOf, type ObjectFacts } from "./status-input.ts";
 import { declareGraph } from "./graph.ts";
 import { feed } from "./inputs.ts";
-import { Outbox } from "./outbox.ts";
-import type { Placement } from "./placement.ts";
+import { Outbox } from "./resource-store.ts";
+import type { Placement } from "./gateways/deployment-plan.ts";
 import type { Translator, TranslatorOptions } from "./translator.ts";
 
 export function createTranslator(options: TranslatorOptions): Translator {

@@ -6,10 +6,10 @@ import type { Reach } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { KubeObject, ObjectId } from "../api/object.ts";
 import type { Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { Document, WantedDocument } from "../sources/remote/documents.ts";
-import type { GrantMode } from "./backend-refs.ts";
+import type { GrantMode } from "./references/backend-refs.ts";
 import type { Diagnostic } from "./diagnostics.ts";
-import type { StatusFacts } from "./facts.ts";
-import type { Placement } from "./placement.ts";
+import type { StatusFacts } from "./status-input.ts";
+import type { Placement } from "./gateways/deployment-plan.ts";
 
 export type TranslatorEvent =
   | { readonly type: "set"; readonly object: KubeObject }

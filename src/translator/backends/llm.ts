@@ -13,8 +13,8 @@ import {
 import { nameKey } from "../../api/refs.ts";
 import type { Readable } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
-import type { ServiceView } from "../service.ts";
-import { translateSettings, within, type Report, type SettingsContext } from "./settings.ts";
+import type { ServiceView } from "./service.ts";
+import { translateSettings, within, type Report, type SettingsContext } from "./settings/settings.ts";
 import { withoutBrackets } from "./static.ts";
 
 export interface LlmContext {

@@ -10,9 +10,9 @@ import {
   ApiKeySchema,
   type ApiKey,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { NamedEntries } from "../secrets.ts";
-import { AUTHENTICATION_MODES, credentialLocation } from "./authentication.ts";
-import type { UnitContext, UnitTranslator } from "./unit.ts";
+import type { NamedEntries } from "../references/secrets.ts";
+import { AUTHENTICATION_MODES, credentialLocation } from "./shared/authentication.ts";
+import type { UnitContext, UnitTranslator } from "./shared/unit.ts";
 
 const FIELD = "apiKeyAuthentication";
 

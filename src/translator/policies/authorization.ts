@@ -8,7 +8,7 @@ import {
 import { create } from "@bufbuild/protobuf";
 import type { Authorization as ApiAuthorization } from "../../../generated/types/traffic.ts";
 import type { Place } from "../../cel/places.ts";
-import { checkExpression, type ExpressionContext, type UnitTranslator } from "./unit.ts";
+import { checkExpression, type ExpressionContext, type UnitTranslator } from "./shared/unit.ts";
 
 const ACTIONS = {
   Allow: AuthorizationAction.ALLOW,

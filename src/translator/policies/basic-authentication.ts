@@ -10,8 +10,8 @@ import {
   type BasicUser,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { faultOf } from "../../lib/password/form.ts";
-import { AUTHENTICATION_MODES, credentialLocation } from "./authentication.ts";
-import type { UnitContext, UnitTranslator } from "./unit.ts";
+import { AUTHENTICATION_MODES, credentialLocation } from "./shared/authentication.ts";
+import type { UnitContext, UnitTranslator } from "./shared/unit.ts";
 
 const FIELD = "basicAuthentication";
 const DEFAULT_ENTRY = ".htaccess";

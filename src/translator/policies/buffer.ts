@@ -7,7 +7,7 @@ import {
   type BodyBuffer,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { parseByteSize } from "../../lib/quantity.ts";
-import type { UnitContext, UnitTranslator } from "./unit.ts";
+import type { UnitContext, UnitTranslator } from "./shared/unit.ts";
 
 export const buffer: UnitTranslator = {
   translate({ buffer: block }, context) {

@@ -11,14 +11,14 @@ import {
 import { objectId } from "../../api/object.ts";
 import type { Read } from "../../lib/collections/graph.ts";
 import { watchReads } from "../../lib/unread.ts";
-import { translateSettings, within, type Report } from "../backends/settings.ts";
+import { translateSettings, within, type Report } from "../backends/settings/settings.ts";
 import type { Diagnostic } from "../diagnostics.ts";
-import type { BackendCollections } from "../backend-refs.ts";
-import { SecretReader, type SecretCollections } from "../secrets.ts";
-import { KeySetReader, type KeySetCollections, type KeySetRequest } from "../remote-key-set.ts";
-import { unservedFields } from "../unserved.ts";
-import { ServiceReader } from "./external-service.ts";
-import { translateFrontend } from "./frontend.ts";
+import type { BackendCollections } from "../references/backend-refs.ts";
+import { SecretReader, type SecretCollections } from "../references/secrets.ts";
+import { KeySetReader, type KeySetCollections, type KeySetRequest } from "./jwks/remote-jwks.ts";
+import { unservedFields } from "../unsupported-fields.ts";
+import { ServiceReader } from "./shared/external-service.ts";
+import { translateFrontend } from "./frontend/frontend.ts";
 import { UNIT_TRANSLATORS } from "./index.ts";
 import { refusalUnit } from "./refusal.ts";
 

@@ -2,7 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { HTTPRouteCors } from "../../../generated/types/gateway-api/httproute.ts";
 import { CorsSchema, type Cors } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { UnitTranslator } from "./unit.ts";
+import type { UnitTranslator } from "./shared/unit.ts";
 
 const DEFAULT_MAX_AGE_SECONDS = 5;
 

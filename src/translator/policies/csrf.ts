@@ -1,7 +1,7 @@
 /** `traffic.csrf`. */
 import { create } from "@bufbuild/protobuf";
 import { CsrfSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { UnitTranslator } from "./unit.ts";
+import type { UnitTranslator } from "./shared/unit.ts";
 
 export const csrf: UnitTranslator = {
   translate({ csrf: block }) {

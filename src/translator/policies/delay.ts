@@ -2,7 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import { DelaySchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { parseDuration } from "../../lib/duration.ts";
-import { checkExpression, type UnitTranslator } from "./unit.ts";
+import { checkExpression, type UnitTranslator } from "./shared/unit.ts";
 
 export const delay: UnitTranslator = {
   translate({ delay: block }, context) {

@@ -5,7 +5,7 @@ import {
   DirectResponseBranchSchema,
   DirectResponseChoiceSchema,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { branchesOf, checkExpression, type UnitTranslator } from "./unit.ts";
+import { branchesOf, checkExpression, type UnitTranslator } from "./shared/unit.ts";
 
 export const directResponse: UnitTranslator = {
   translate({ directResponse: block }, context) {

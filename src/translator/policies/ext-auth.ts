@@ -20,7 +20,7 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { parseDuration } from "../../lib/duration.ts";
 import { parseByteSize } from "../../lib/quantity.ts";
-import { branchesOf, checkExpression, expressionMap, type UnitContext, type UnitTranslator } from "./unit.ts";
+import { branchesOf, checkExpression, expressionMap, type UnitContext, type UnitTranslator } from "./shared/unit.ts";
 
 const DEFAULT_ENTRIES = 10_000;
 const DEFAULT_HEADERS = ["Authorization"];

@@ -8,7 +8,7 @@ import {
   ExtProcSchema,
   type ExtProc,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { branchesOf, checkExpression, expressionMap, type UnitContext, type UnitTranslator } from "./unit.ts";
+import { branchesOf, checkExpression, expressionMap, type UnitContext, type UnitTranslator } from "./shared/unit.ts";
 
 const BODY_MODES = {
   None: BodyMode.NONE,

@@ -13,7 +13,7 @@ import {
   type GlobalRateLimitBranch,
   type RateDescriptor,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { branchesOf, checkExpression, type UnitContext, type UnitTranslator } from "./unit.ts";
+import { branchesOf, checkExpression, type UnitContext, type UnitTranslator } from "./shared/unit.ts";
 
 export const globalRateLimit: UnitTranslator = {
   translate({ rateLimit }, context) {

@@ -2,7 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import { HeaderModifiersSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { translateHeaderChange } from "../routes/filters.ts";
-import type { UnitTranslator } from "./unit.ts";
+import type { UnitTranslator } from "./shared/unit.ts";
 
 export const headerModifiers: UnitTranslator = {
   translate({ headerModifiers: block }) {

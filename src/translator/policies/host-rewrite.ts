@@ -1,7 +1,7 @@
 /** `traffic.hostRewrite`: the Host that the chosen destination sees. */
 import { create } from "@bufbuild/protobuf";
 import { HostRewriteSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { UnitTranslator } from "./unit.ts";
+import type { UnitTranslator } from "./shared/unit.ts";
 
 export const hostRewrite: UnitTranslator = {
   translate({ hostRewrite: block }) {

@@ -20,7 +20,7 @@ import { localRateLimit } from "./local-rate-limit.ts";
 import { retry } from "./retry.ts";
 import { timeouts } from "./timeouts.ts";
 import { transformation } from "./transformation.ts";
-import type { Unit, UnitTranslator } from "./unit.ts";
+import type { Unit, UnitTranslator } from "./shared/unit.ts";
 
 /** A policy that admission refused has no field of its own: refusal.ts makes its unit. */
 export const UNIT_TRANSLATORS: { readonly [Case in Exclude<Unit["case"], "refusal">]: UnitTranslator } = {

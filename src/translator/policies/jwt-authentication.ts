@@ -9,9 +9,9 @@ import {
   JwtProviderSchema,
   type JwtProvider,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { parseKeySet } from "../key-set.ts";
-import { AUTHENTICATION_MODES, credentialLocation } from "./authentication.ts";
-import type { UnitContext, UnitTranslator } from "./unit.ts";
+import { parseKeySet } from "./jwks/jwks.ts";
+import { AUTHENTICATION_MODES, credentialLocation } from "./shared/authentication.ts";
+import type { UnitContext, UnitTranslator } from "./shared/unit.ts";
 
 const FIELD = "jwtAuthentication";
 const DEFAULT_REQUIRED = ["exp"];

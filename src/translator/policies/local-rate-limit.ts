@@ -7,7 +7,7 @@ import {
   LocalRateLimitSchema,
   type LocalRateLimitRule,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { branchesOf, checkExpression, type UnitContext, type UnitTranslator } from "./unit.ts";
+import { branchesOf, checkExpression, type UnitContext, type UnitTranslator } from "./shared/unit.ts";
 
 const UNIT_MS = { Seconds: 1_000, Minutes: 60_000, Hours: 3_600_000 } as const;
 

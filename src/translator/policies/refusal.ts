@@ -7,7 +7,7 @@ import type { TargetRef, TargetSelector } from "../../../generated/types/policy.
 import { Phase, RefusalSchema, TrafficUnitSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { PolicyContent } from "./content.ts";
 import { groupOfTarget, type TargetSpec } from "./target.ts";
-import type { Unit } from "./unit.ts";
+import type { Unit } from "./shared/unit.ts";
 
 export function refusalContent(): PolicyContent {
   return {

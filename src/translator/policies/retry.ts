@@ -2,7 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import { RetrySchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { parseDuration } from "../../lib/duration.ts";
-import { checkExpression, type UnitTranslator } from "./unit.ts";
+import { checkExpression, type UnitTranslator } from "./shared/unit.ts";
 
 /** A user may write more, which act as this many. */
 export const MOST_ATTEMPTS = 255;

@@ -10,11 +10,11 @@ import { GATEWAY_GROUP, GWPROXY_GROUP } from "../../api/refs.ts";
 import type { Readable, ReadableIndex } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
 import type { TranslatedBackend } from "../backends/translate.ts";
-import type { HttpRouteKind } from "../facts.ts";
-import type { GatewayView, ListenerSetView } from "../gateway.ts";
-import { selectByLabels } from "../labels.ts";
-import type { BackendReach, RouteReach, ServiceReach } from "../reach.ts";
-import type { ServiceView } from "../service.ts";
+import type { HttpRouteKind } from "../status-input.ts";
+import type { GatewayView, ListenerSetView } from "../gateways/gateway.ts";
+import { selectByLabels } from "../references/label-index.ts";
+import type { BackendReach, RouteReach, ServiceReach } from "../references/visibility.ts";
+import type { ServiceView } from "../backends/service.ts";
 
 export type TargetSpec = Pick<GwPolicySpec, "targetRefs" | "targetSelectors">;
 

@@ -2,7 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import { TimeoutsSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { parseDuration } from "../../lib/duration.ts";
-import type { UnitTranslator } from "./unit.ts";
+import type { UnitTranslator } from "./shared/unit.ts";
 
 export const timeouts: UnitTranslator = {
   translate({ timeouts: block }, context) {

@@ -10,8 +10,8 @@ import {
   type Transformation,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Place } from "../../cel/places.ts";
-import { placeOfTraffic } from "./expression-place.ts";
-import { branchesOf, checkExpression, expressionMap, type ExpressionContext, type UnitTranslator } from "./unit.ts";
+import { placeOfTraffic } from "./shared/expression-phase.ts";
+import { branchesOf, checkExpression, expressionMap, type ExpressionContext, type UnitTranslator } from "./shared/unit.ts";
 
 export const transformation: UnitTranslator = {
   translate({ transformation: block }, context) {

@@ -18,7 +18,7 @@ import {
   type PathChange,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Reason } from "../../api/conditions.ts";
-import type { Fault } from "../gateway.ts";
+import type { Fault } from "../gateways/gateway.ts";
 import { translateCors } from "../policies/cors.ts";
 
 export interface TranslatedFilters {

@@ -2,8 +2,8 @@
 import { create } from "@bufbuild/protobuf";
 import { RouteParentSchema, type RouteParent } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Resource } from "../../ir/resource.ts";
-import type { ParentView } from "../attach.ts";
-import type { Fault } from "../gateway.ts";
+import type { ParentView } from "./attach.ts";
+import type { Fault } from "../gateways/gateway.ts";
 
 export type RouteFault = Fault & { readonly path: string };
 

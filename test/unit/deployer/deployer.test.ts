@@ -7,7 +7,7 @@ import type { ObjectClient } from "../../../src/deployer/client.ts";
 import { createComparison } from "../../../src/deployer/compare.ts";
 import type { DeployerSettings, Manifest, OwnerReference } from "../../../src/deployer/context.ts";
 import { Deployer } from "../../../src/deployer/deployer.ts";
-import type { Placement } from "../../../src/translator/placement.ts";
+import type { Placement } from "../../../src/translator/gateways/deployment-plan.ts";
 import type { TranslatorEvent } from "../../../src/translator/translator.ts";
 import { recordingLog } from "../../support/silent-log.ts";
 

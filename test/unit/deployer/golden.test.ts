@@ -12,7 +12,7 @@ import { parseAllDocuments, stringify } from "yaml";
 import type { KubeObject } from "../../../src/api/object.ts";
 import { servicePorts, type DeployerSettings, type Manifest } from "../../../src/deployer/context.ts";
 import { render } from "../../../src/deployer/render.ts";
-import type { Placement } from "../../../src/translator/placement.ts";
+import type { Placement } from "../../../src/translator/gateways/deployment-plan.ts";
 import { createTranslator } from "../../../src/translator/translate.ts";
 
 const ROOT = join(import.meta.dirname, "../../golden/deployer");

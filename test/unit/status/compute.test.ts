@@ -10,7 +10,7 @@ import type {
   ListenerSetFacts,
   PolicyFacts,
   RouteFacts,
-} from "../../../src/translator/facts.ts";
+} from "../../../src/translator/status-input.ts";
 
 const FACTS: PolicyFacts = {
   kind: "GwPolicy",

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Locality, type Endpoint, type Endpoints } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { EndpointSlice, ServiceSpec, SliceEndpoint } from "../../../src/api/core.ts";
-import { addressesOf, translateEndpoints } from "../../../src/translator/endpoints.ts";
-import { viewService } from "../../../src/translator/service.ts";
+import { addressesOf, translateEndpoints } from "../../../src/translator/backends/endpoints.ts";
+import { viewService } from "../../../src/translator/backends/service.ts";
 
 function slice(endpoints: readonly SliceEndpoint[], addressType: EndpointSlice["addressType"] = "IPv4"): EndpointSlice {
   return {

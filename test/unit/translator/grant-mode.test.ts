@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
 import type { KubeObject } from "../../../src/api/object.ts";
-import type { GrantMode } from "../../../src/translator/backend-refs.ts";
+import type { GrantMode } from "../../../src/translator/references/backend-refs.ts";
 import { createTranslator } from "../../../src/translator/translate.ts";
 
 const OBJECTS = `

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseKeySet } from "../../../src/translator/key-set.ts";
+import { parseKeySet } from "../../../src/translator/policies/jwks/jwks.ts";
 
 const ED = { kid: "ed", kty: "OKP", crv: "Ed25519", x: "AA" };
 

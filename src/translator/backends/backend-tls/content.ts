@@ -1,0 +1,66 @@
+/**
+ * What a BackendTLSPolicy says (Gateway API): whom to believe, under which name. Authorities that cannot be used are left
+ * out; without any that can, nothing is trusted, so that no connection is less safe than it was meant to be.
+ */
+import { create } from "@bufbuild/protobuf";
+import type { BackendTLSPolicy } from "../../../../generated/types/gateway-api/backendtlspolicy.ts";
+import { BackendTlsSchema, type BackendTls } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { Reason } from "../../../api/conditions.ts";
+import type { Read } from "../../../lib/collections/graph.ts";
+import type { Fault } from "../../gateways/gateway.ts";
+import { certificatesIn } from "../../references/pem.ts";
+import { SecretReader, type SecretCollections } from "../../references/secrets.ts";
+
+export interface TlsPolicyContent {
+  readonly tls: BackendTls;
+  /** Why no connection can be made. */
+  readonly fault: Fault | undefined;
+  readonly refFault: (Fault & { readonly path: string }) | undefined;
+}
+
+const AUTHORITY_ENTRY = "ca.crt";
+
+type Validation = BackendTLSPolicy["spec"]["validation"];
+
+export function translateTlsPolicy(
+  { metadata, spec: { validation } }: BackendTLSPolicy,
+  collections: SecretCollections,
+  read: Read,
+): TlsPolicyContent {
+  const secrets = new SecretReader(collections, read, metadata.namespace ?? "");
+  const tls = create(BackendTlsSchema, { sni: validation.hostname, subjectAltNames: namesOf(validation) });
+  const refs = validation.caCertificateRefs ?? [];
+  if (refs.length === 0) {
+    const known = validation.wellKnownCACertificates;
+    if (known === "System") return { tls, fault: undefined, refFault: undefined };
+    tls.trustNothing = true;
+    const message = `wellKnownCACertificates: only System is known, not ${known ?? "nothing"}`;
+    return { tls, fault: { reason: Reason.Invalid, message }, refFault: undefined };
+  }
+  const authorities = refs.map((ref, at) => authority(ref, `spec.validation.caCertificateRefs[${at}]`, secrets));
+  tls.caPem = authorities.map((found) => (typeof found === "string" ? found : "")).join("");
+  const refFault = authorities.find((found) => typeof found !== "string");
+  if (tls.caPem !== "") return { tls, fault: undefined, refFault };
+  tls.trustNothing = true;
+  const fault = { reason: Reason.NoValidCACertificate, message: "none of the authorities can be used" };
+  return { tls, fault, refFault };
+}
+
+/** None: the host name itself. */
+function namesOf({ subjectAltNames = [] }: Validation): string[] {
+  return subjectAltNames.map(({ type, hostname = "", uri = "" }) => (type === "URI" ? uri : hostname));
+}
+
+function authority(
+  { group, kind, name }: NonNullable<Validation["caCertificateRefs"]>[number],
+  path: string,
+  secrets: SecretReader,
+): string | (Fault & { readonly path: string }) {
+  if (group !== "" || kind !== "ConfigMap")
+    return { path, reason: Reason.InvalidKind, message: `authorities come from ConfigMaps, not from ${kind}` };
+  const entries = secrets.configMap(name);
+  const fault = (message: string) => ({ path, reason: Reason.InvalidCACertificateRef, message });
+  if (typeof entries === "string") return fault(entries);
+  const pem = certificatesIn(entries.get(AUTHORITY_ENTRY));
+  return pem === "" ? fault(`ConfigMap ${name} has no PEM certificate in ${AUTHORITY_ENTRY}`) : pem;
+}

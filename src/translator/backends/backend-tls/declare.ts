@@ -1,0 +1,75 @@
+/** The collections of BackendTLSPolicies: what each says, what it governs, what is sent and what status has to know. */
+import { create } from "@bufbuild/protobuf";
+import type { BackendTLSPolicy } from "../../../../generated/types/gateway-api/backendtlspolicy.ts";
+import { BackendSettingsSchema, Phase, PolicySchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { objectId } from "../../../api/object.ts";
+import { resourceOf } from "../../../ir/encode.ts";
+import { tlsPolicyKey } from "../../../ir/keys.ts";
+import type { Collection } from "../../../lib/collections/collection.ts";
+import type { Graph, Input } from "../../../lib/collections/graph.ts";
+import type { StatusFacts } from "../../status-input.ts";
+import type { Sent } from "../../resource-store.ts";
+import { irRef } from "../../references/refs.ts";
+import type { SecretCollections } from "../../references/secrets.ts";
+import { send, sentTo } from "../../scoped-resources.ts";
+import { translateTlsPolicy, type TlsPolicyContent } from "./content.ts";
+import { resolveTlsTargets, targetNames, type TlsTargetContext, type TlsTargets } from "./targets.ts";
+
+export interface BackendTlsOptions extends Omit<TlsTargetContext, "policiesByTarget"> {
+  readonly secrets: SecretCollections;
+}
+
+/** Younger than every GwPolicy, which therefore wins where both speak about one backend. */
+const YOUNGEST_MS = (1n << 63n) - 1n;
+
+export function declareBackendTls(
+  graph: Graph,
+  input: Input<BackendTLSPolicy>,
+  { secrets, ...reach }: BackendTlsOptions,
+): { readonly sent: Collection<readonly Sent[]>; readonly facts: Collection<StatusFacts> } {
+  const context = { ...reach, policiesByTarget: input.index(targetNames) };
+  const contents = graph.derive("backend TLS contents", input, (_key, policy, read) =>
+    translateTlsPolicy(policy, secrets, read),
+  );
+  const targets = graph.derive("backend TLS targets", input, (_key, policy, read) =>
+    resolveTlsTargets(policy, context, read),
+  );
+  return {
+    sent: send(graph, "sent backend TLS", input, (key, policy, read) =>
+      sentPolicy(policy, read.get(contents, key), read.get(targets, key)),
+    ),
+    facts: graph.derive("backend TLS facts", input, (key, policy, read): StatusFacts => {
+      const { fault, refFault } = read.get(contents, key) ?? {};
+      const { gateways = [], conflict } = read.get(targets, key) ?? {};
+      const id = objectId(policy);
+      return {
+        kind: "BackendTLSPolicy",
+        id,
+        generation: policy.metadata.generation ?? 0,
+        key: tlsPolicyKey(id.namespace, id.name),
+        gateways,
+        conflict,
+        fault,
+        refFault,
+      };
+    }),
+  };
+}
+
+function sentPolicy(
+  policy: BackendTLSPolicy,
+  content: TlsPolicyContent | undefined,
+  resolved: TlsTargets | undefined,
+): Sent[] {
+  if (content === undefined || resolved === undefined || resolved.targets.length === 0) return [];
+  const id = objectId(policy);
+  const message = create(PolicySchema, {
+    key: tlsPolicyKey(id.namespace, id.name),
+    object: irRef(id),
+    createdAtMs: YOUNGEST_MS,
+    targets: [...resolved.targets],
+    phase: Phase.POST_ROUTING,
+    backend: create(BackendSettingsSchema, { tls: content.tls }),
+  });
+  return sentTo(resolved.gateways, [resourceOf("Policy", message)]);
+}

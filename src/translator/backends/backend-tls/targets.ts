@@ -1,0 +1,143 @@
+/**
+ * What a BackendTLSPolicy governs: ports of Services, and GwBackends. For one target and section the oldest policy wins,
+ * and one that names a port beats one that names its Service.
+ */
+import { create } from "@bufbuild/protobuf";
+import type { BackendTLSPolicy } from "../../../../generated/types/gateway-api/backendtlspolicy.ts";
+import { PolicyTargetSchema, type PolicyTarget } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { createdAtMs, GWPROXY_GROUP } from "../../../api/refs.ts";
+import type { Entry, Readable, ReadableIndex } from "../../../lib/collections/collection.ts";
+import type { Read } from "../../../lib/collections/graph.ts";
+import type { TranslatedBackend } from "../translate.ts";
+import type { BackendReach, ServiceReach } from "../../references/visibility.ts";
+import type { ServiceView } from "../service.ts";
+
+export interface TlsTargetContext {
+  readonly policiesByTarget: ReadableIndex<BackendTLSPolicy>;
+  readonly services: Readable<ServiceView>;
+  readonly serviceReach: Readable<ServiceReach>;
+  readonly backends: Readable<TranslatedBackend>;
+  readonly backendReach: Readable<BackendReach>;
+}
+
+export interface TlsTargets {
+  /** Those that no other policy took. */
+  readonly targets: readonly PolicyTarget[];
+  /** "namespace/name" of the Gateways that reach what it names, sorted. */
+  readonly gateways: readonly string[];
+  /** "namespace/name" of an older policy that took everything it names. */
+  readonly conflict: string | undefined;
+}
+
+type TargetRef = BackendTLSPolicy["spec"]["targetRefs"][number];
+
+/** The values of the index `policiesByTarget`. */
+export function targetNames({ metadata, spec }: BackendTLSPolicy): string[] {
+  return spec.targetRefs.map((ref) => nameOf(ref, metadata.namespace ?? ""));
+}
+
+export function resolveTlsTargets(policy: BackendTLSPolicy, context: TlsTargetContext, read: Read): TlsTargets {
+  const namespace = policy.metadata.namespace ?? "";
+  const own = `${namespace}/${policy.metadata.name}`;
+  const targets: PolicyTarget[] = [];
+  const gateways = new Set<string>();
+  let conflict: string | undefined;
+  for (const ref of policy.spec.targetRefs) {
+    const claims = read.byIndex(context.policiesByTarget, nameOf(ref, namespace)).toSorted(byAge);
+    const place = { ref, namespace, context, read };
+    const found = ref.kind === "Service" ? resolveService(place, claims) : resolveBackend(place);
+    for (const gateway of found.gateways) gateways.add(gateway);
+    const winner = claims.find(({ value }) => names(value, ref))?.key ?? own;
+    if (winner === own) targets.push(...found.targets);
+    else conflict ??= winner;
+  }
+  return {
+    targets,
+    gateways: [...gateways].sort(),
+    conflict: targets.length === 0 ? conflict : undefined,
+  };
+}
+
+export interface TlsServer {
+  readonly kind: "Service" | "GwBackend";
+  readonly namespace: string;
+  readonly name: string;
+  /** What may name the port that is meant: its name and its number. */
+  readonly ports: readonly string[];
+}
+
+/** The policy that governs one port of a server; one that names the port beats one that names the whole, then the oldest. */
+export function tlsPolicyOn(
+  { kind, namespace, name, ports }: TlsServer,
+  policiesByTarget: ReadableIndex<BackendTLSPolicy>,
+  read: Read,
+): BackendTLSPolicy | undefined {
+  const ref = { group: kind === "Service" ? "" : GWPROXY_GROUP, kind, name };
+  const claims = read.byIndex(policiesByTarget, nameOf(ref, namespace)).toSorted(byAge);
+  const sections = (policy: BackendTLSPolicy): (string | undefined)[] =>
+    policy.spec.targetRefs.filter((one) => isSame(one, ref)).map(({ sectionName }) => sectionName);
+  const ofPort = claims.find(({ value }) => sections(value).some((one) => one !== undefined && ports.includes(one)));
+  return (ofPort ?? claims.find(({ value }) => sections(value).includes(undefined)))?.value;
+}
+
+interface Place {
+  readonly ref: TargetRef;
+  readonly namespace: string;
+  readonly context: TlsTargetContext;
+  readonly read: Read;
+}
+
+interface Found {
+  readonly targets: readonly PolicyTarget[];
+  readonly gateways: readonly string[];
+}
+
+const NOTHING: Found = { targets: [], gateways: [] };
+
+/** @param claims every policy that names the Service */
+function resolveService({ ref, namespace, context, read }: Place, claims: readonly Entry<BackendTLSPolicy>[]): Found {
+  const key = `${namespace}/${ref.name}`;
+  const service = ref.group === "" ? read.get(context.services, key) : undefined;
+  if (service === undefined) return NOTHING;
+  const isNamed = (port: ServiceView["ports"][number], section: string | undefined): boolean =>
+    section === port.name || section === String(port.port);
+  const claimed = (port: ServiceView["ports"][number]): boolean =>
+    claims.some(({ value }) => value.spec.targetRefs.some((one) => isSame(one, ref) && isNamed(port, one.sectionName)));
+  const ports = service.ports.filter((port) =>
+    ref.sectionName === undefined ? !claimed(port) : isNamed(port, ref.sectionName),
+  );
+  const reach = read.get(context.serviceReach, key);
+  return {
+    targets: ports.map((port) => target(port.key, "")),
+    gateways: ports.flatMap((port) => reach?.get(port.key) ?? []),
+  };
+}
+
+function resolveBackend({ ref, namespace, context, read }: Place): Found {
+  if (ref.kind !== "GwBackend" || ref.group !== GWPROXY_GROUP) return NOTHING;
+  const key = `${namespace}/${ref.name}`;
+  const backend = read.get(context.backends, key);
+  if (backend === undefined) return NOTHING;
+  const gateways = read.get(context.backendReach, key)?.gateways ?? [];
+  return { targets: [target(backend.key, ref.sectionName ?? "")], gateways };
+}
+
+function target(backend: string, section: string): PolicyTarget {
+  return create(PolicyTargetSchema, { target: { case: "backend", value: backend }, section });
+}
+
+function names({ spec }: BackendTLSPolicy, ref: TargetRef): boolean {
+  return spec.targetRefs.some((one) => isSame(one, ref) && one.sectionName === ref.sectionName);
+}
+
+function isSame(a: TargetRef, b: TargetRef): boolean {
+  return a.group === b.group && a.kind === b.kind && a.name === b.name;
+}
+
+function nameOf({ group, kind, name }: TargetRef, namespace: string): string {
+  return `${group}/${kind} ${namespace}/${name}`;
+}
+
+function byAge(a: Entry<BackendTLSPolicy>, b: Entry<BackendTLSPolicy>): number {
+  return createdAtMs(a.value) - createdAtMs(b.value) || (a.key < b.key ? -1 : 1);
+}

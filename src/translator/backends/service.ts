@@ -1,0 +1,74 @@
+/**
+ * Services as destinations: one Backend and one Endpoints resource per TCP port, of the same key. Addresses come from
+ * EndpointSlices (endpoints.ts), so that the churn of pods never touches routes.
+ */
+import { create } from "@bufbuild/protobuf";
+import { BackendSchema, HttpVersion } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { EndpointSlice, Service } from "../../api/core.ts";
+import type { ObjectId } from "../../api/object.ts";
+import { resourceOf } from "../../ir/encode.ts";
+import { servicePortKey } from "../../ir/keys.ts";
+import type { Resource } from "../../ir/resource.ts";
+import { distributionOf, type Distribution } from "./endpoints.ts";
+import { irRef } from "../references/refs.ts";
+
+export interface ServicePortView {
+  readonly name: string;
+  readonly port: number;
+  readonly key: string;
+  readonly version: HttpVersion;
+}
+
+export interface ServiceView {
+  readonly id: ObjectId;
+  readonly ports: readonly ServicePortView[];
+  /** Set for type ExternalName. */
+  readonly externalName: string | undefined;
+  readonly distribution: Distribution;
+}
+
+/** What an appProtocol says of the version (proxying.md 4.1); of others nothing is known. */
+const VERSIONS: ReadonlyMap<string, HttpVersion> = new Map([
+  ["kubernetes.io/h2c", HttpVersion.HTTP2],
+  ["http2", HttpVersion.HTTP2],
+  ["grpc", HttpVersion.HTTP2],
+  ["kubernetes.io/ws", HttpVersion.HTTP1],
+  ["kubernetes.io/wss", HttpVersion.HTTP1],
+  ["http", HttpVersion.HTTP1],
+  ["https", HttpVersion.HTTP1],
+]);
+
+export const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
+
+export function viewService({ metadata, spec }: Service): ServiceView {
+  const namespace = metadata.namespace ?? "";
+  return {
+    id: { group: "", kind: "Service", namespace, name: metadata.name },
+    ports: (spec.ports ?? [])
+      .filter((port) => (port.protocol ?? "TCP") === "TCP")
+      .map(({ name, port, appProtocol }) => ({
+        name: name ?? "",
+        port,
+        key: servicePortKey(namespace, metadata.name, port),
+        version: VERSIONS.get(appProtocol ?? "") ?? HttpVersion.UNSPECIFIED,
+      })),
+    externalName: spec.type === "ExternalName" ? (spec.externalName ?? "") : undefined,
+    distribution: distributionOf(spec),
+  };
+}
+
+/** The Service that a slice belongs to, as "namespace/name"; empty when it says none. */
+export function serviceOfSlice({ metadata }: EndpointSlice): string[] {
+  const name = metadata.labels?.[SERVICE_NAME_LABEL];
+  return name === undefined ? [] : [`${metadata.namespace ?? ""}/${name}`];
+}
+
+export function translateServiceBackends({ id, ports }: ServiceView): Resource[] {
+  const hostname = `${id.name}.${id.namespace}.svc.cluster.local`;
+  return ports.map(({ key, port, version }) =>
+    resourceOf(
+      "Backend",
+      create(BackendSchema, { key, object: irRef(id), kind: { case: "service", value: { hostname, port, version } } }),
+    ),
+  );
+}

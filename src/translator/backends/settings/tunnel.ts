@@ -1,0 +1,18 @@
+/** `tunnel` of a backend block: the proxy that connections go through. One that is not found lets nothing pass. */
+import { create } from "@bufbuild/protobuf";
+import type { BackendTunnel as ApiTunnel } from "../../../../generated/types/backend-policies.ts";
+import { BackendTunnelSchema, type BackendTunnel } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { ServiceReader } from "../../policies/shared/external-service.ts";
+import type { Report } from "./settings.ts";
+
+/** @param report paths are relative to the block */
+export function translateTunnel(
+  { mode, ...endpoint }: ApiTunnel,
+  services: ServiceReader,
+  report: Report,
+): BackendTunnel {
+  return create(BackendTunnelSchema, {
+    proxy: services.resolve(endpoint, "", report),
+    alwaysTunnels: mode === "Connect",
+  });
+}

@@ -1,0 +1,135 @@
+/**
+ * What is deployed for a Gateway: its ports, its address, the labels and annotations of its infrastructure. Follows the
+ * Gateway API (`spec.addresses`, `spec.infrastructure`). In: Gateways of ours. Out: placements for src/deployer, and what
+ * is wrong with a Gateway as a whole, for its status. Not here: which objects that makes.
+ */
+import type { Gateway, GatewaySpecAddress } from "../../../generated/types/gateway-api/gateway.ts";
+import { Reason } from "../../api/conditions.ts";
+import { objectId, type ObjectId } from "../../api/object.ts";
+import { GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from "../../api/refs.ts";
+import type { Collection, Readable } from "../../lib/collections/collection.ts";
+import type { Graph, Input } from "../../lib/collections/graph.ts";
+import { isIpAddress } from "../../lib/ip-bytes.ts";
+import type { Fault, GatewayView } from "./gateway.ts";
+
+export interface Placement {
+  readonly gateway: ObjectId;
+  /** Tells it from an earlier Gateway of that name; "" where objects come from files. */
+  readonly uid: string;
+  readonly className: string;
+  /** Its class is another controller's: what was made for it is to go. */
+  readonly isForeign: boolean;
+  /** Where clients connect: ascending, each once. */
+  readonly ports: readonly number[];
+  /** Of everything that is made for it. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** The IP address that is asked for; undefined: any. */
+  readonly address: string | undefined;
+  /** Why the Gateway is not accepted. Nothing of it is deployed or changed then. */
+  readonly fault: Fault | undefined;
+  /** Why it cannot be reached where it wants to be; nothing is deployed or changed either. */
+  readonly addressFault: Fault | undefined;
+}
+
+/** "gateway.networking.k8s.io/gateway-name" and its siblings say who made an object; a Gateway cannot say it otherwise. */
+const MANAGED_KEYS = `${GATEWAY_GROUP}/`;
+
+interface PlacementInputs {
+  readonly gateways: Input<Gateway>;
+  readonly parameters: Readable<unknown>;
+  /** Those of ours. */
+  readonly views: Readable<GatewayView>;
+  /** Names of controllers, by class. */
+  readonly classes: Readable<string>;
+}
+
+export function declarePlacements(
+  graph: Graph,
+  { gateways, parameters, views, classes }: PlacementInputs,
+): Collection<Placement> {
+  return graph.derive("placements", gateways, (key, gateway, read) => {
+    const view = read.get(views, key);
+    const hasParameters = (name: string): boolean => read.get(parameters, name) !== undefined;
+    if (view !== undefined) return placementOf(gateway, view, hasParameters);
+    // A class that is missing may only be gone for a moment, and says nothing of whose its Gateways are.
+    return read.get(classes, gateway.spec.gatewayClassName) === undefined ? undefined : foreignPlacement(gateway);
+  });
+}
+
+function foreignPlacement(gateway: Gateway): Placement {
+  const view = { id: objectId(gateway), listeners: [], sets: [], fault: undefined };
+  // What is wrong with it is for the other controller to say.
+  return { ...placementOf(gateway, view, () => true), isForeign: true, fault: undefined, addressFault: undefined };
+}
+
+function placementOf(
+  { metadata, spec }: Gateway,
+  { id, listeners, sets, fault: viewFault }: Pick<GatewayView, "id" | "listeners" | "sets" | "fault">,
+  hasParameters: (key: string) => boolean,
+): Placement {
+  const all = [...listeners, ...sets.flatMap((set) => set.listeners)];
+  const serving = all.filter((listener) => listener.fault === undefined && !listener.internal);
+  const { addresses = [], infrastructure = {} } = spec;
+  const { fault, addressFault } = addressFaults(addresses);
+  return {
+    gateway: id,
+    uid: metadata.uid ?? "",
+    className: spec.gatewayClassName,
+    isForeign: false,
+    ports: [...new Set(serving.map(({ port }) => port))].sort((a, b) => a - b),
+    labels: withoutManaged(infrastructure.labels),
+    annotations: withoutManaged(infrastructure.annotations),
+    address: addresses.find(({ value = "" }) => value !== "")?.value,
+    fault: viewFault ?? fault ?? parametersFault(infrastructure.parametersRef, id.namespace, hasParameters),
+    addressFault,
+  };
+}
+
+type Infrastructure = NonNullable<Gateway["spec"]["infrastructure"]>;
+
+function parametersFault(
+  ref: Infrastructure["parametersRef"],
+  namespace: string,
+  hasParameters: (key: string) => boolean,
+): Fault | undefined {
+  if (ref === undefined) return undefined;
+  const refuse = (message: string): Fault => ({
+    reason: Reason.InvalidParameters,
+    message: `spec.infrastructure.parametersRef: ${message}`,
+  });
+  if (ref.group !== GWPROXY_GROUP || ref.kind !== "GwParameters")
+    return refuse(`${ref.kind} of the group "${ref.group}" is not known; name a GwParameters of ${GWPROXY_GROUP}`);
+  const key = nameKey({ namespace, name: ref.name });
+  return hasParameters(key) ? undefined : refuse(`there is no GwParameters ${key}`);
+}
+
+/** A Service of type LoadBalancer takes one address, and only a number. */
+function addressFaults(addresses: readonly GatewaySpecAddress[]): {
+  readonly fault?: Fault;
+  readonly addressFault?: Fault;
+} {
+  const typed = addresses.map(({ type = "IPAddress", value = "" }, at) => ({ type, value, at }));
+  const unknown = typed.find(({ type }) => type !== "IPAddress" && type !== "Hostname");
+  if (unknown !== undefined) {
+    const message = `spec.addresses[${unknown.at}].type: "${unknown.type}" is not known; use IPAddress`;
+    return { fault: { reason: Reason.UnsupportedAddress, message } };
+  }
+  const host = typed.find(({ type }) => type === "Hostname");
+  if (host !== undefined) {
+    const message = `spec.addresses[${host.at}]: a hostname cannot be assigned; use an IPAddress`;
+    return { addressFault: { reason: Reason.AddressNotUsable, message } };
+  }
+  if (typed.length > 1) {
+    const message = "spec.addresses: one address can be assigned, and there are several";
+    return { fault: { reason: Reason.InvalidParameters, message } };
+  }
+  const bad = typed.find(({ value }) => value !== "" && !isIpAddress(value));
+  if (bad === undefined) return {};
+  const message = `spec.addresses[${bad.at}].value: "${bad.value}" is not an IP address`;
+  return { fault: { reason: Reason.InvalidParameters, message } };
+}
+
+function withoutManaged(map: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(map).filter(([key]) => !key.startsWith(MANAGED_KEYS)));
+}

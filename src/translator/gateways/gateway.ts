@@ -1,0 +1,280 @@
+/**
+ * Gateways that belong to this controller: their listeners as routes see them, and the Bind and Listener resources.
+ * Follows the Gateway API; says of a protocol that is not served that it is not.
+ */
+import { create } from "@bufbuild/protobuf";
+import type { Gateway } from "../../../generated/types/gateway-api/gateway.ts";
+import {
+  BindSchema,
+  ListenerSchema,
+  Protocol,
+  type ListenerTls,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { Reason } from "../../api/conditions.ts";
+import type { LabelSelector } from "../../api/label-selector.ts";
+import { objectId, type ObjectId } from "../../api/object.ts";
+import { GATEWAY_GROUP, nameKey } from "../../api/refs.ts";
+import { resourceOf } from "../../ir/encode.ts";
+import { bindKey, gatewayKey, listenerKey, setListenerKey } from "../../ir/keys.ts";
+import type { Resource } from "../../ir/resource.ts";
+import { admitsUnverifiedClients, translateGatewayClient } from "./gateway-client.ts";
+import { internalPorts } from "./internal-ports.ts";
+import type { JoiningSet } from "./listener-set.ts";
+import { translateListenerTls, type TlsContext, type TlsOwner } from "./listener-tls.ts";
+import { irRef } from "../references/refs.ts";
+
+export interface Fault {
+  readonly reason: Reason;
+  readonly message: string;
+}
+
+export interface RouteKind {
+  readonly group: string;
+  readonly kind: string;
+}
+
+/** What routes and status need to know of one listener. */
+export interface ListenerView {
+  readonly name: string;
+  readonly key: string;
+  /** Key of its Bind. */
+  readonly bind: string;
+  readonly port: number;
+  /** Its port has no socket. */
+  readonly internal: boolean;
+  readonly protocol: string;
+  /** Empty: any host. */
+  readonly hostname: string;
+  readonly supportedKinds: readonly RouteKind[];
+  readonly namespaces: { readonly from: string; readonly selector?: LabelSelector };
+  /** Why it cannot serve; undefined when it does. */
+  readonly fault: Fault | undefined;
+  readonly kindFault: Fault | undefined;
+  /** Why its handshakes fail. */
+  readonly tlsFault: Fault | undefined;
+  /** Why no client can be trusted, where they have to be. */
+  readonly trustFault: Fault | undefined;
+}
+
+interface TranslatedListener {
+  readonly view: ListenerView;
+  readonly tls: ListenerTls | undefined;
+  /** Where it comes from, unless from the Gateway itself. */
+  readonly set: ObjectId | undefined;
+}
+
+export interface GatewayView {
+  readonly id: ObjectId;
+  /** "namespace/name" */
+  readonly key: string;
+  readonly generation: number;
+  /** Why it is not accepted as a whole. */
+  readonly fault: Fault | undefined;
+  /** Its own; those of its ListenerSets are theirs. */
+  readonly listeners: readonly ListenerView[];
+  readonly sets: readonly ListenerSetView[];
+  /** Set where it names a certificate for backends. */
+  readonly client: { readonly fault: Fault | undefined } | undefined;
+  readonly admitsUnverifiedClients: boolean;
+  readonly resources: readonly Resource[];
+}
+
+export interface ListenerSetView {
+  readonly id: ObjectId;
+  readonly generation: number;
+  /** Key of its Gateway. */
+  readonly gateway: string;
+  /** The Gateway lets it add listeners; where it does not, there are none. */
+  readonly allowed: boolean;
+  readonly listeners: readonly ListenerView[];
+}
+
+type Listener = NonNullable<Gateway["spec"]["listeners"]>[number];
+
+const HTTP_ROUTE: RouteKind = { group: GATEWAY_GROUP, kind: "HTTPRoute" };
+const GRPC_ROUTE: RouteKind = { group: GATEWAY_GROUP, kind: "GRPCRoute" };
+const TCP_ROUTE: RouteKind = { group: GATEWAY_GROUP, kind: "TCPRoute" };
+const TLS_ROUTE: RouteKind = { group: GATEWAY_GROUP, kind: "TLSRoute" };
+
+/** The protocols that are served, and the routes that each takes. */
+const PROTOCOLS: Readonly<Record<string, { readonly wire: Protocol; readonly kinds: readonly RouteKind[] }>> = {
+  HTTP: { wire: Protocol.HTTP, kinds: [HTTP_ROUTE, GRPC_ROUTE] },
+  HTTPS: { wire: Protocol.HTTPS, kinds: [HTTP_ROUTE, GRPC_ROUTE] },
+  TLS: { wire: Protocol.TLS, kinds: [TLS_ROUTE, TCP_ROUTE] },
+  TCP: { wire: Protocol.TCP, kinds: [TCP_ROUTE] },
+};
+
+interface Owner extends TlsOwner {
+  readonly keyOf: (section: string) => string;
+  /** Ports of its listeners that get no socket. */
+  readonly internal: ReadonlySet<number>;
+}
+
+/** Who has a port, or a host on it. */
+interface Taken {
+  readonly name: string;
+  readonly protocol: string;
+  readonly internal: boolean;
+}
+
+/** @param sets those that name the Gateway, in order of precedence */
+export function translateGateway(gateway: Gateway, sets: readonly JoiningSet[], context: TlsContext): GatewayView {
+  const id = objectId(gateway);
+  const key = gatewayKey(id.namespace, id.name);
+  const taken = new Map<string, Taken>();
+  const translate = (listeners: readonly Listener[], owner: Owner): TranslatedListener[] =>
+    listeners.map((listener) => translateListener(listener, owner, taken, context));
+  const { ports: internal, fault } = internalPorts(gateway);
+  const keyOf = (name: string): string => listenerKey(key, name);
+  const { annotations } = gateway.metadata;
+  const own = translate(gateway.spec.listeners ?? [], { gateway, id, annotations, keyOf, internal });
+  const joined = sets.map(({ set, allowed }) => {
+    const setId = objectId(set);
+    const keyOfSet = (name: string): string => setListenerKey(key, nameKey(setId), name);
+    const owner = { gateway, id: setId, annotations: set.metadata.annotations, keyOf: keyOfSet };
+    const listeners = translate(allowed ? set.spec.listeners : [], { ...owner, internal: new Set() });
+    return { id: setId, generation: set.metadata.generation ?? 0, gateway: key, allowed, listeners };
+  });
+  const client = translateGatewayClient(gateway, context);
+  return {
+    id,
+    key,
+    generation: gateway.metadata.generation ?? 0,
+    client: client && { fault: client.fault },
+    admitsUnverifiedClients: admitsUnverifiedClients(gateway),
+    fault,
+    listeners: viewsOf(own),
+    sets: joined.map(({ listeners, ...set }) => ({ ...set, listeners: viewsOf(listeners) })),
+    resources: [
+      ...resourcesOf(id, key, [...own, ...joined.flatMap(({ listeners }) => listeners)]),
+      ...(client?.resources ?? []),
+    ],
+  };
+}
+
+function viewsOf(listeners: readonly TranslatedListener[]): ListenerView[] {
+  return listeners.map(({ view }) => view);
+}
+
+function translateListener(
+  listener: Listener,
+  owner: Owner,
+  taken: Map<string, Taken>,
+  context: TlsContext,
+): TranslatedListener {
+  const speaksTls = listener.protocol === "HTTPS" || listener.protocol === "TLS";
+  const tls = speaksTls ? translateListenerTls(owner, listener, context) : undefined;
+  const view = { ...viewListener(listener, owner, taken), tlsFault: tls?.fault, trustFault: tls?.trustFault };
+  return { view, tls: tls?.message, set: owner.id.kind === "ListenerSet" ? owner.id : undefined };
+}
+
+function viewListener(
+  listener: Listener,
+  { gateway, keyOf, internal }: Owner,
+  taken: Map<string, Taken>,
+): Omit<ListenerView, "tlsFault" | "trustFault"> {
+  const hostname = (listener.hostname ?? "").toLowerCase();
+  const place = { name: listener.name, protocol: listener.protocol, internal: internal.has(listener.port) };
+  const { kinds, fault: kindFault } = supportedKinds(listener);
+  const namespaces = listener.allowedRoutes?.namespaces;
+  return {
+    name: listener.name,
+    key: keyOf(listener.name),
+    bind: bindKey(listener.port, nameKey(objectId(gateway))),
+    port: listener.port,
+    internal: place.internal,
+    protocol: listener.protocol,
+    hostname,
+    supportedKinds: kinds,
+    namespaces: {
+      from: namespaces?.from ?? "Same",
+      ...(namespaces?.selector === undefined ? {} : { selector: namespaces.selector }),
+    },
+    fault: protocolFault(listener) ?? conflict(place, listener.port, hostname, taken),
+    kindFault,
+  };
+}
+
+function protocolFault({ protocol }: Listener): Fault | undefined {
+  if (Object.hasOwn(PROTOCOLS, protocol)) return undefined;
+  const served = Object.keys(PROTOCOLS).join(", ");
+  return { reason: Reason.UnsupportedProtocol, message: `protocol ${protocol} is not served; these are: ${served}` };
+}
+
+/** The earlier listener keeps the port and host; only the later one loses. */
+function conflict(one: Taken, port: number, hostname: string, taken: Map<string, Taken>): Fault | undefined {
+  const first = taken.get(String(port)) ?? one;
+  if (first.protocol !== one.protocol) {
+    const message = `port ${port} speaks ${first.protocol} for listener ${first.name}`;
+    return { reason: Reason.ProtocolConflict, message };
+  }
+  if (first.internal !== one.internal) {
+    const message = `port ${port} is ${first.internal ? "internal" : "public"} for listener ${first.name}`;
+    return { reason: Reason.BindModeConflict, message };
+  }
+  const place = `${port} ${hostname}`;
+  const owner = taken.get(place);
+  if (owner === undefined) {
+    taken.set(String(port), first);
+    taken.set(place, one);
+    return undefined;
+  }
+  const host = hostname === "" ? "any hostname" : `hostname ${hostname}`;
+  return { reason: Reason.HostnameConflict, message: `port ${port} with ${host} belongs to listener ${owner.name}` };
+}
+
+function supportedKinds(listener: Listener): { kinds: RouteKind[]; fault: Fault | undefined } {
+  const served = servedKinds(listener);
+  const asked = listener.allowedRoutes?.kinds ?? [];
+  if (asked.length === 0 || served.length === 0) return { kinds: [...served], fault: undefined };
+  const kinds = served.filter((kind) => asked.some((one) => isSame(one, kind)));
+  const refused = asked.filter((one) => !served.some((kind) => isSame(one, kind))).map(({ kind }) => kind);
+  if (refused.length === 0) return { kinds, fault: undefined };
+  return {
+    kinds,
+    fault: { reason: Reason.InvalidRouteKinds, message: `route kinds that are not served: ${refused.join(", ")}` },
+  };
+}
+
+/** A handshake that is passed on leaves nothing but its server name to choose by. */
+function servedKinds({ protocol, tls }: Listener): readonly RouteKind[] {
+  const kinds = PROTOCOLS[protocol]?.kinds ?? [];
+  return tls?.mode === "Passthrough" ? kinds.filter((kind) => kind !== TCP_ROUTE) : kinds;
+}
+
+function isSame(asked: { readonly group?: string; readonly kind: string }, { group, kind }: RouteKind): boolean {
+  return (asked.group ?? GATEWAY_GROUP) === group && asked.kind === kind;
+}
+
+function resourcesOf(id: ObjectId, gateway: string, listeners: readonly TranslatedListener[]): Resource[] {
+  const serving = listeners.filter(({ view }) => view.fault === undefined);
+  // Listeners of one port speak one protocol: others are in conflict and do not serve.
+  const ports = new Map(serving.map(({ view }) => [view.port, view]));
+  const binds = [...ports].map(([port, { protocol, internal }]) => {
+    const key = bindKey(port, gateway);
+    return resourceOf(
+      "Bind",
+      create(BindSchema, { key, gateway: irRef(id), port, protocol: wireOf(protocol), internal }),
+    );
+  });
+  const rest = serving.map(({ view: { key, bind, name, hostname, protocol }, tls, set }) =>
+    resourceOf(
+      "Listener",
+      create(ListenerSchema, {
+        key,
+        bind,
+        gateway: irRef(id),
+        name,
+        hostname,
+        protocol: wireOf(protocol),
+        ...(tls === undefined ? {} : { tls }),
+        ...(set === undefined ? {} : { listenerSet: irRef(set) }),
+      }),
+    ),
+  );
+  return [...binds, ...rest];
+}
+
+function wireOf(protocol: string): Protocol {
+  return PROTOCOLS[protocol]?.wire ?? Protocol.UNSPECIFIED;
+}

@@ -1,0 +1,187 @@
+/**
+ * TLS of a listener (Gateway API): its certificate, and whose client certificates it takes. A reference that cannot be
+ * resolved is a fault of the listener, which then stays open and fails its handshakes: it never falls back to plain text.
+ */
+import { create } from "@bufbuild/protobuf";
+import type {
+  Gateway,
+  GatewayCaCertificateRef,
+  GatewayCertificateRef,
+  GatewayListener,
+  GatewayValidation,
+} from "../../../generated/types/gateway-api/gateway.ts";
+import type { ReferenceGrant } from "../../../generated/types/gateway-api/referencegrant.ts";
+import {
+  ClientValidationSchema,
+  ListenerTlsSchema,
+  type ClientValidation,
+  type ListenerTls,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { Reason } from "../../api/conditions.ts";
+import { objectId, type ObjectId } from "../../api/object.ts";
+import { describeRef, GATEWAY_GROUP } from "../../api/refs.ts";
+import type { ReadableIndex } from "../../lib/collections/collection.ts";
+import type { Read } from "../../lib/collections/graph.ts";
+import type { Fault } from "./gateway.ts";
+import { isGranted } from "../references/grants.ts";
+import { CERTIFICATE_SOURCE, certificateSourceOf, tlsChoiceOf } from "./listener-options.ts";
+import { certificatesIn, isPrivateKey } from "../references/pem.ts";
+import { SecretReader, type Entries, type SecretCollections } from "../references/secrets.ts";
+
+export interface TlsContext {
+  readonly secrets: SecretCollections;
+  readonly grants: ReadableIndex<ReferenceGrant>;
+  readonly read: Read;
+}
+
+export interface TranslatedTls {
+  readonly message: ListenerTls;
+  /** Why handshakes fail; undefined when they do not. */
+  readonly fault: Fault | undefined;
+  /** Set where clients need a certificate and none can be trusted. */
+  readonly trustFault: Fault | undefined;
+}
+
+const CERTIFICATE_ENTRY = "tls.crt";
+const KEY_ENTRY = "tls.key";
+const AUTHORITY_ENTRY = "ca.crt";
+
+export interface TlsOwner {
+  readonly gateway: Gateway;
+  /** The object that the listener belongs to: the Gateway or one of its ListenerSets. */
+  readonly id: ObjectId;
+  /** Of that object. */
+  readonly annotations: Readonly<Record<string, string>> | undefined;
+}
+
+export function translateListenerTls(
+  { gateway, id, annotations }: TlsOwner,
+  listener: GatewayListener,
+  context: TlsContext,
+): TranslatedTls {
+  const { mode, options } = listener.tls ?? {};
+  const message = create(ListenerTlsSchema);
+  // Other than the user meant must not be spoken: without a certificate every handshake fails.
+  const invalid = (text: string): TranslatedTls => {
+    return { message, fault: { reason: Reason.Invalid, message: text }, trustFault: undefined };
+  };
+  const from = certificateSourceOf(options, annotations);
+  if (typeof from === "string") return invalid(from);
+  if (mode === "Passthrough") {
+    if (from.source === "SPIFFE" && !from.isDefault)
+      return invalid(`tls.options ${CERTIFICATE_SOURCE}: a listener of mode Passthrough shows no certificate`);
+    message.passthrough = true;
+    return { message, fault: undefined, trustFault: undefined };
+  }
+  const choice = tlsChoiceOf(options);
+  if (typeof choice === "string") return invalid(choice);
+  if (choice !== undefined) message.choice = choice;
+  if (from.source === "SPIFFE") {
+    const fault = spiffeFault(gateway, listener, from.isDefault);
+    message.spiffe = fault === undefined;
+    return { message, fault, trustFault: undefined };
+  }
+  const fault =
+    new CertificateReader(id, context).certificate(listener.tls?.certificateRefs ?? [], message) ??
+    new CertificateReader(objectId(gateway), context).clients(validationOf(gateway, listener.port), message);
+  return { message, fault, trustFault: trustFaultOf(message) };
+}
+
+/** A certificate or authorities beside those of the workload API would never be used (parameters.md 3). */
+function spiffeFault(gateway: Gateway, { port, tls }: GatewayListener, isDefault: boolean): Fault | undefined {
+  if ((tls?.certificateRefs ?? []).length > 0) {
+    const way = isDefault ? `, or set tls.options ${CERTIFICATE_SOURCE}: Inline` : "";
+    const message = `${CERTIFICATE_SOURCE} SPIFFE takes no certificateRefs; remove them${way}`;
+    return { reason: Reason.InvalidCertificateRef, message };
+  }
+  if (validationOf(gateway, port) === undefined) return undefined;
+  const message = `${CERTIFICATE_SOURCE} SPIFFE verifies clients by the workload API; remove spec.tls.frontend validation for port ${port}`;
+  return { reason: Reason.InvalidCACertificateRef, message };
+}
+
+function trustFaultOf({ clientValidation }: ListenerTls): Fault | undefined {
+  if (clientValidation === undefined || clientValidation.caPem !== "") return undefined;
+  return { reason: Reason.NoValidCACertificate, message: "none of the authorities for clients can be used" };
+}
+
+/** What is said for the port stands in place of what is said for all ports. */
+function validationOf({ spec }: Gateway, port: number): GatewayValidation | undefined {
+  const frontend = spec.tls?.frontend;
+  const own = frontend?.perPort?.find((entry) => entry.port === port);
+  return (own?.tls ?? frontend?.default)?.validation;
+}
+
+interface Ref {
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+/** Certificates and authorities that an object names. */
+export class CertificateReader {
+  readonly #kind: string;
+  readonly #namespace: string;
+  readonly #context: TlsContext;
+
+  /** @param owner whose references are resolved */
+  constructor({ kind, namespace }: ObjectId, context: TlsContext) {
+    this.#kind = kind;
+    this.#namespace = namespace;
+    this.#context = context;
+  }
+
+  certificate(refs: readonly GatewayCertificateRef[], message: ListenerTls): Fault | undefined {
+    const fault = (text: string): Fault => ({ reason: Reason.InvalidCertificateRef, message: text });
+    const [ref, ...more] = refs;
+    if (ref === undefined || more.length > 0) return fault("exactly one certificateRef is needed");
+    const kind = ref.kind ?? "Secret";
+    if ((ref.group ?? "") !== "" || kind !== "Secret") return fault(`certificates come from Secrets, not from ${kind}`);
+    const entries = this.#entries({ ...ref, kind }, fault);
+    if ("reason" in entries) return entries;
+    const chain = certificatesIn(entries.get(CERTIFICATE_ENTRY));
+    const key = entries.get(KEY_ENTRY) ?? "";
+    if (chain === "" || !isPrivateKey(key)) {
+      const needed = `a PEM certificate in ${CERTIFICATE_ENTRY} and its PEM private key in ${KEY_ENTRY}`;
+      return fault(`Secret ${ref.namespace ?? this.#namespace}/${ref.name} needs ${needed}`);
+    }
+    message.certificatePem = chain;
+    message.privateKeyPem = key;
+    return undefined;
+  }
+
+  /** Authorities that cannot be used are left out; without any, nobody can show a certificate that is trusted. */
+  clients(validation: GatewayValidation | undefined, message: ListenerTls): Fault | undefined {
+    if (validation === undefined) return undefined;
+    const clients = create(ClientValidationSchema, { optional: validation.mode === "AllowInsecureFallback" });
+    message.clientValidation = clients;
+    const [fault] = validation.caCertificateRefs.flatMap((ref) => this.#authority(ref, clients) ?? []);
+    return fault;
+  }
+
+  #authority({ group, kind, ...name }: GatewayCaCertificateRef, clients: ClientValidation): Fault | undefined {
+    if (group !== "" || (kind !== "ConfigMap" && kind !== "Secret"))
+      return { reason: Reason.InvalidCACertificateKind, message: `authorities come from ConfigMaps, not from ${kind}` };
+    const fault = (message: string): Fault => ({ reason: Reason.InvalidCACertificateRef, message });
+    const ref = { ...name, kind };
+    const entries = this.#entries(ref, fault);
+    if ("reason" in entries) return entries;
+    const pem = certificatesIn(entries.get(AUTHORITY_ENTRY));
+    if (pem === "") return fault(`${describeRef(ref)} has no PEM certificate in ${AUTHORITY_ENTRY}`);
+    clients.caPem += pem;
+    return undefined;
+  }
+
+  #entries(ref: Ref, missing: (message: string) => Fault): Entries | Fault {
+    const { secrets, grants, read } = this.#context;
+    const { kind, name, namespace = this.#namespace } = ref;
+    const from = { group: GATEWAY_GROUP, kind: this.#kind, namespace: this.#namespace };
+    if (!isGranted({ from, to: { group: "", kind, namespace, name } }, grants, read)) {
+      const object = describeRef({ kind, namespace, name });
+      const message = `${object}: not permitted by any ReferenceGrant in namespace ${namespace} for ${this.#kind} from ${this.#namespace}`;
+      return { reason: Reason.RefNotPermitted, message };
+    }
+    const reader = new SecretReader(secrets, read, namespace);
+    const found = kind === "Secret" ? reader.secret({ name }) : reader.configMap(name);
+    return typeof found === "string" ? missing(found) : found;
+  }
+}

@@ -1,0 +1,124 @@
+/** What a Gateway reports about its requests: `accessLog`, `tracing` and `metrics` of a GwPolicy's `frontend`. */
+import { create } from "@bufbuild/protobuf";
+import type {
+  AccessLog as ApiLog,
+  LogAttribute,
+  LogAttributes,
+  MetricLabels as ApiLabels,
+  OtlpEndpoint as ApiEndpoint,
+  Tracing as ApiTracing,
+} from "../../../../generated/types/frontend.ts";
+import {
+  AccessLogSchema,
+  MetricLabelsSchema,
+  NamedExpressionSchema,
+  OtlpAccessLogSchema,
+  OtlpEndpointSchema,
+  ReportAttributesSchema,
+  TracingSchema,
+  type AccessLog,
+  type MetricLabels,
+  type NamedExpression,
+  type OtlpAccessLog,
+  type OtlpEndpoint,
+  type ReportAttributes,
+  type Tracing,
+} from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Report } from "../../backends/settings/settings.ts";
+import { placeOfFrontend } from "../shared/expression-phase.ts";
+import type { ServiceReader } from "../shared/external-service.ts";
+import { LabelNames } from "./metric-labels.ts";
+import { checkExpression } from "../shared/unit.ts";
+
+export interface ReportsContext {
+  /** Learns which collectors are asked. */
+  readonly services: ServiceReader;
+  /** Paths are relative to `spec.frontend`. */
+  readonly report: Report;
+}
+
+export function translateAccessLog(block: ApiLog, context: ReportsContext): AccessLog {
+  const filter = expression(block.filter, "accessLog.filter", context);
+  const attributes = attributesOf(block.attributes, "accessLog.attributes", context);
+  return create(AccessLogSchema, {
+    otelNames: block.preset === "Otel",
+    filter,
+    ...(attributes === undefined ? {} : { attributes }),
+    ...(block.otlp === undefined ? {} : { otlp: otlpOf(block.otlp, { filter, attributes }, context) }),
+  });
+}
+
+function otlpOf(
+  otlp: NonNullable<ApiLog["otlp"]>,
+  parent: { readonly filter: string; readonly attributes: ReportAttributes | undefined },
+  context: ReportsContext,
+): OtlpAccessLog {
+  const attributes = attributesOf(otlp.attributes, "accessLog.otlp.attributes", context) ?? parent.attributes;
+  return create(OtlpAccessLogSchema, {
+    endpoint: endpointOf(otlp, "accessLog.otlp", "/v1/logs", context),
+    filter: expression(otlp.filter, "accessLog.otlp.filter", context) || parent.filter,
+    ...(attributes === undefined ? {} : { attributes }),
+  });
+}
+
+export function translateTracing(block: ApiTracing, context: ReportsContext): Tracing {
+  const attributes = attributesOf(block.attributes, "tracing.attributes", context);
+  return create(TracingSchema, {
+    endpoint: endpointOf(block, "tracing", "/v1/traces", context),
+    ...(attributes === undefined ? {} : { attributes }),
+    resources: named(block.resources, "tracing.resources", context),
+    randomSampling: expression(block.randomSampling, "tracing.randomSampling", context),
+    clientSampling: expression(block.clientSampling, "tracing.clientSampling", context),
+    filter: expression(block.filter, "tracing.filter", context),
+  });
+}
+
+export function translateMetrics({ attributes }: ApiLabels, context: ReportsContext): MetricLabels {
+  const path = "metrics.attributes.add";
+  const names = new LabelNames();
+  const add = named(attributes.add, path, context).flatMap(({ name, expression: value }, at) => {
+    const taken = names.take(name);
+    if ("spelled" in taken) return [create(NamedExpressionSchema, { name: taken.spelled, expression: value })];
+    context.report(`${path}[${at}].name`, taken.fault);
+    return [];
+  });
+  return create(MetricLabelsSchema, { add });
+}
+
+function endpointOf(endpoint: ApiEndpoint, path: string, usual: string, context: ReportsContext): OtlpEndpoint {
+  const service = context.services.resolve(endpoint, path, context.report);
+  const given = service.place.case === "origin" ? service.place.value.path : "";
+  const isHttp = endpoint.protocol === "HTTP";
+  return create(OtlpEndpointSchema, {
+    service,
+    http: isHttp,
+    // A lone slash is how a URL without a path is often written.
+    path: isHttp ? (endpoint.path ?? (given === "" || given === "/" ? usual : given)) : "",
+  });
+}
+
+function attributesOf(
+  attributes: LogAttributes | undefined,
+  path: string,
+  context: ReportsContext,
+): ReportAttributes | undefined {
+  if (attributes === undefined) return undefined;
+  return create(ReportAttributesSchema, {
+    remove: [...(attributes.remove ?? [])],
+    add: named(attributes.add, `${path}.add`, context),
+  });
+}
+
+function named(
+  attributes: readonly LogAttribute[] | undefined,
+  path: string,
+  context: ReportsContext,
+): NamedExpression[] {
+  return (attributes ?? []).map(({ name, expression: text }, at) =>
+    create(NamedExpressionSchema, { name, expression: expression(text, `${path}[${at}].expression`, context) }),
+  );
+}
+
+function expression(text: string | undefined, path: string, context: ReportsContext): string {
+  return checkExpression(text, path, context, placeOfFrontend(path));
+}

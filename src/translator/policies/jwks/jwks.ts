@@ -1,0 +1,56 @@
+/**
+ * JSON Web Key Sets (RFC 7517) as the data plane gets them: public keys for signatures and nothing else. Private members
+ * never travel, symmetric keys are never taken, and keys for other purposes, which most sets hold too, are left out.
+ */
+import { create } from "@bufbuild/protobuf";
+import { JwtKeySchema, type JwtKey } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+
+const MAX_KEYS = 128;
+
+/** Public members by `kty`, and the algorithms that such a key may name. */
+const FAMILIES: Readonly<Record<string, { readonly members: readonly string[]; readonly algorithms: RegExp }>> = {
+  RSA: { members: ["n", "e"], algorithms: /^[RP]S(?:256|384|512)$/ },
+  EC: { members: ["crv", "x", "y"], algorithms: /^ES(?:256|384)$/ },
+  OKP: { members: ["crv", "x"], algorithms: /^(?:EdDSA|Ed25519)$/ },
+};
+const CURVES: ReadonlySet<unknown> = new Set(["P-256", "P-384", "Ed25519", undefined]);
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** @returns the usable keys, at least one, or what is wrong with the set */
+export function parseKeySet(text: string): readonly JwtKey[] | string {
+  const set = parseObject(text);
+  const keys = set?.["keys"];
+  if (!Array.isArray(keys)) return "not a JSON Web Key Set: an object with a list keys";
+  if (keys.length > MAX_KEYS) return `a key set may hold ${MAX_KEYS} keys at most`;
+  const usable = keys.flatMap((key: unknown) => publicKey(key) ?? []);
+  return usable.length > 0
+    ? usable
+    : "no key of the set can be used: a key needs a kid and must be RSA, P-256, P-384 or Ed25519, for signatures";
+}
+
+function parseObject(text: string): Members | undefined {
+  try {
+    return membersOf(JSON.parse(text));
+  } catch {
+    return undefined; // the parser's message would quote the text, which may hold a private key by mistake
+  }
+}
+
+function membersOf(value: unknown): Members | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+}
+
+function publicKey(value: unknown): JwtKey | undefined {
+  const key = membersOf(value) ?? {};
+  const { kid, kty, alg, use, key_ops: operations } = key;
+  const family = typeof kty === "string" && Object.hasOwn(FAMILIES, kty) ? FAMILIES[kty] : undefined;
+  if (family === undefined || typeof kid !== "string" || kid === "") return undefined;
+  if (!CURVES.has(key["crv"]) || (use !== undefined && use !== "sig")) return undefined;
+  if (Array.isArray(operations) && !operations.includes("verify")) return undefined;
+  if (alg !== undefined && (typeof alg !== "string" || !family.algorithms.test(alg))) return undefined;
+  const members = family.members.map((name) => [name, key[name]] as const);
+  if (!members.every(([, member]) => typeof member === "string" && member !== "")) return undefined;
+  const jwkJson = JSON.stringify({ kty, ...Object.fromEntries(members) });
+  return create(JwtKeySchema, { id: kid, algorithm: alg ?? "", jwkJson });
+}

@@ -1,0 +1,190 @@
+/**
+ * Key sets that other servers publish. What has to be fetched follows from the objects alone: the URL, and the TLS
+ * settings of the backend that a reference names. What was fetched comes in as an input, under the key of the request.
+ */
+import { hash } from "node:crypto";
+import { create, toJsonString } from "@bufbuild/protobuf";
+import type { GwBackend } from "../../../../generated/types/backend.ts";
+import type { BackendTLSPolicy } from "../../../../generated/types/gateway-api/backendtlspolicy.ts";
+import type { GwPolicy } from "../../../../generated/types/policy.ts";
+import type { RemoteJwks } from "../../../../generated/types/traffic-authentication.ts";
+import {
+  BackendTlsSchema,
+  Reach,
+  type BackendTls,
+  type JwtKey,
+} from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Service } from "../../../api/core.ts";
+import { GWPROXY_GROUP, nameKey } from "../../../api/refs.ts";
+import type { Entry, Readable, ReadableIndex } from "../../../lib/collections/collection.ts";
+import type { Read } from "../../../lib/collections/graph.ts";
+import { parseDuration, timerMs } from "../../../lib/duration.ts";
+import type { Document, DocumentAddress, WantedDocument } from "../../../sources/remote/documents.ts";
+import { resolveBackend, type BackendCollections } from "../../references/backend-refs.ts";
+import { translateTlsPolicy } from "../../backends/backend-tls/content.ts";
+import { tlsPolicyOn } from "../../backends/backend-tls/targets.ts";
+import { translateTls } from "../../backends/settings/tls.ts";
+import { outOfReach, withoutBrackets } from "../../backends/static.ts";
+import { parseKeySet } from "./jwks.ts";
+import { policiesOn, type GovernedBackend } from "../policies-on-backends.ts";
+import { SecretReader, type SecretCollections } from "../../references/secrets.ts";
+
+/** What a policy needs; where the server is comes later, so that moving pods do not touch policies. */
+export interface KeySetRequest extends Omit<WantedDocument, "addresses"> {
+  /** A fixed place, or the port of a Service. */
+  readonly server: DocumentAddress | { readonly service: string; readonly portKey: string };
+}
+
+export interface KeySetCollections extends SecretCollections, BackendCollections {
+  readonly documents: Readable<Document>;
+  readonly backendObjects: Readable<GwBackend>;
+  readonly serviceObjects: Readable<Service>;
+  /** Policies with a `backend` block, as indexBackendPolicies lists them. */
+  readonly policiesByBackend: ReadableIndex<GwPolicy>;
+  /** As targetNames lists them. */
+  readonly tlsPoliciesByTarget: ReadableIndex<BackendTLSPolicy>;
+}
+
+interface Server extends GovernedBackend {
+  readonly inline: GwPolicy["spec"]["backend"];
+  /** As a URL spells it. */
+  readonly host: string;
+  readonly port: number;
+  readonly place: KeySetRequest["server"];
+}
+
+const DEFAULT_CACHE = "5m";
+const URL_PARTS = /^(https?):\/\/(\[[0-9A-Fa-f:.]+\]|[^/?#@:[\]]+)(?::([0-9]{1,5}))?(\/[^?#]*)?$/;
+
+/** The key sets that one policy names. */
+export class KeySetReader {
+  readonly #collections: KeySetCollections;
+  readonly #read: Read;
+  readonly #namespace: string;
+  readonly #requests = new Map<string, KeySetRequest>();
+
+  constructor(collections: KeySetCollections, read: Read, namespace: string) {
+    this.#collections = collections;
+    this.#read = read;
+    this.#namespace = namespace;
+  }
+
+  get requests(): KeySetRequest[] {
+    return [...this.#requests.values()];
+  }
+
+  /** @returns the keys, or why there are none */
+  keys(remote: RemoteJwks): readonly JwtKey[] | string {
+    const request = this.#requestFor(remote);
+    if (typeof request === "string") return request;
+    const earlier = this.#requests.get(request.key);
+    const cacheMs = Math.min(request.cacheMs, earlier?.cacheMs ?? Infinity);
+    this.#requests.set(request.key, { ...request, cacheMs });
+    const document = this.#read.get(this.#collections.documents, request.key);
+    if (document === undefined) return `the keys at ${request.url} have not been fetched yet`;
+    if ("problem" in document) return `the keys at ${request.url} cannot be fetched: ${document.problem}`;
+    return parseKeySet(document.text);
+  }
+
+  #requestFor({ url, backendRef, jwksPath, cacheDuration }: RemoteJwks): KeySetRequest | string {
+    const cacheMs = parseDuration(cacheDuration ?? DEFAULT_CACHE) ?? 0;
+    if (backendRef === undefined) return requestForUrl(url ?? "", cacheMs);
+    const server = this.#server(backendRef);
+    if (typeof server === "string") return server;
+    const policies = policiesOn(server, this.#collections.policiesByBackend, this.#read);
+    // To fetch past the proxy that was meant to stand between would be worse than no keys.
+    if (
+      [server.inline, ...policies.map(({ value }) => value.spec.backend)].some((block) => block?.tunnel !== undefined)
+    )
+      return `${server.kind} ${server.namespace}/${server.name} cannot serve keys: they are not fetched through a tunnel`;
+    const tls = this.#tlsOf(server, policies);
+    const path = (jwksPath ?? "").replace(/^\/*/, "/");
+    return {
+      ...requestOf(`${server.host}:${server.port}${path}`, tls, cacheMs, server.place),
+      ...limitsOf(server, policies),
+    };
+  }
+
+  #server(ref: NonNullable<RemoteJwks["backendRef"]>): Server | string {
+    const from = { group: GWPROXY_GROUP, kind: "GwPolicy", namespace: this.#namespace };
+    const { serviceObjects, backendObjects } = this.#collections;
+    const found = resolveBackend(ref, from, this.#collections, this.#read);
+    if (typeof found !== "string") return found.message;
+    const target = { namespace: ref.namespace ?? this.#namespace, name: ref.name };
+    const name = nameKey(target);
+    if (ref.kind === "GwBackend") {
+      const { metadata, spec } = this.#read.get(backendObjects, name) ?? {};
+      if (spec?.static === undefined) return `GwBackend ${name} cannot serve keys: only one with static can`;
+      const { host = "localhost", port = 80, unixPath = "" } = spec.static;
+      const { reach } = this.#collections;
+      const fault = outOfReach(spec.static, reach);
+      if (fault !== undefined) return `GwBackend ${name} cannot serve keys: ${fault.message}`;
+      const place = {
+        host: withoutBrackets(host),
+        port,
+        unixPath,
+        ...(reach === Reach.REMOTE ? { isRemote: true } : {}),
+      };
+      const own = { host, port, place, section: "", labels: metadata?.labels ?? {}, inline: spec.policies };
+      return { kind: "GwBackend", ...target, ...own };
+    }
+    const labels = this.#read.get(serviceObjects, name)?.metadata.labels ?? {};
+    const port = ref.port ?? 0;
+    const host = `${target.name}.${target.namespace}.svc.cluster.local`;
+    const own = { host, port, place: { service: name, portKey: found }, section: String(port), labels };
+    return { kind: "Service", ...target, ...own, inline: undefined };
+  }
+
+  /** The block of the GwBackend itself, then the policies on it, then the BackendTLSPolicies. */
+  #tlsOf(server: Server, policies: readonly Entry<GwPolicy>[]): BackendTls | undefined {
+    const { kind, namespace, name, section = "" } = server;
+    const secrets = new SecretReader(this.#collections, this.#read, namespace);
+    // What is wrong with these settings is reported on their own object.
+    const translate = (block: Server["inline"]): BackendTls | undefined =>
+      block?.tls === undefined ? undefined : translateTls(block.tls, secrets, () => undefined);
+    const inline = translate(server.inline);
+    if (inline !== undefined) return inline;
+    const attached = policies.find(({ value }) => value.spec.backend?.tls !== undefined);
+    if (attached !== undefined) return translate(attached.value.spec.backend);
+    const service = this.#read.get(this.#collections.services, nameKey({ namespace, name }));
+    const port = kind === "Service" ? service?.ports.find((each) => String(each.port) === section) : undefined;
+    const ports = [section, port?.name ?? ""].filter((one) => one !== "");
+    const policy = tlsPolicyOn({ kind, namespace, name, ports }, this.#collections.tlsPoliciesByTarget, this.#read);
+    return policy === undefined ? undefined : translateTlsPolicy(policy, this.#collections, this.#read).tls;
+  }
+}
+
+/** Of each block the most specific level that says anything, as for calls of the backend. */
+function limitsOf(
+  { inline }: Server,
+  policies: readonly Entry<GwPolicy>[],
+): Pick<WantedDocument, "connectTimeoutMs" | "timeoutMs"> {
+  const blocks = [inline, ...policies.map(({ value }) => value.spec.backend)];
+  const { connectTimeout } = blocks.find((block) => block?.tcp !== undefined)?.tcp ?? {};
+  const { requestTimeout } = blocks.find((block) => block?.http !== undefined)?.http ?? {};
+  return {
+    ...(connectTimeout === undefined ? {} : { connectTimeoutMs: timerMs(connectTimeout) }),
+    ...(requestTimeout === undefined ? {} : { timeoutMs: timerMs(requestTimeout) }),
+  };
+}
+
+function requestForUrl(url: string, cacheMs: number): KeySetRequest | string {
+  const [, scheme, host = "", digits, path = "/"] = URL_PARTS.exec(url) ?? [];
+  if (host === "") return `"${url}" is not an http or https URL`;
+  const isSecure = scheme === "https";
+  const port = digits === undefined ? (isSecure ? 443 : 80) : Number(digits);
+  const authority = digits === undefined ? host : `${host}:${digits}`;
+  const place = { host: withoutBrackets(host), port, unixPath: "" };
+  return requestOf(authority + path, isSecure ? create(BackendTlsSchema) : undefined, cacheMs, place);
+}
+
+function requestOf(
+  address: string,
+  tls: BackendTls | undefined,
+  cacheMs: number,
+  server: KeySetRequest["server"],
+): KeySetRequest {
+  const url = `${tls === undefined ? "http" : "https"}://${address}`;
+  const settings = tls === undefined ? "" : toJsonString(BackendTlsSchema, tls);
+  return { key: hash("sha256", `${url}\n${settings}`), url, tls, cacheMs, server };
+}

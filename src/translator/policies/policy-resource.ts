@@ -1,0 +1,42 @@
+/** A GwPolicy as a resource: what it says, for whom, and whether it says anything. */
+import { create } from "@bufbuild/protobuf";
+import { PolicySchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { ObjectId } from "../../api/object.ts";
+import { resourceOf } from "../../ir/encode.ts";
+import { policyKey } from "../../ir/keys.ts";
+import type { Sent } from "../resource-store.ts";
+import { irRef } from "../references/refs.ts";
+import { sentTo } from "../scoped-resources.ts";
+import type { PolicyContent } from "./content.ts";
+import type { TargetResolution } from "./target.ts";
+
+/** @returns nothing for a policy that says nothing, or that reaches nothing yet */
+export function sentPolicy(
+  id: ObjectId,
+  createdMs: number,
+  content: PolicyContent | undefined,
+  resolution: TargetResolution | undefined,
+): Sent[] {
+  if (content === undefined || resolution === undefined || !says(content)) return [];
+  const message = create(PolicySchema, {
+    key: policyKey(id.namespace, id.name),
+    object: irRef(id),
+    createdAtMs: BigInt(createdMs),
+    targets: [...resolution.targets],
+    phase: content.phase,
+    override: content.override,
+    units: [...content.units],
+    ...(content.backend === undefined ? {} : { backend: content.backend }),
+    ...(content.frontend === undefined ? {} : { frontend: content.frontend }),
+  });
+  return sentTo(resolution.gateways, [resourceOf("Policy", message)]);
+}
+
+function says({ units, backend, frontend }: PolicyContent): boolean {
+  return units.length > 0 || (backend ?? frontend) !== undefined;
+}
+
+/** A policy that only closes what it governs says nothing that the user asked for. */
+export function enforces({ units, backend, frontend }: PolicyContent): boolean {
+  return units.some(({ unit }) => unit.case !== "refusal") || (backend ?? frontend) !== undefined;
+}

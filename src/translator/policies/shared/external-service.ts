@@ -1,0 +1,74 @@
+/**
+ * `backendRef` or `url` of a policy → the service that it asks. One that cannot be resolved is reported and sent as
+ * such: what depends on it is closed, whatever its failure mode.
+ */
+import { create } from "@bufbuild/protobuf";
+import type { PolicyEndpoint } from "../../../../generated/types/common.ts";
+import {
+  ExternalServiceSchema,
+  OriginSchema,
+  type ExternalService,
+  type Origin,
+} from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { GWPROXY_GROUP } from "../../../api/refs.ts";
+import type { Read } from "../../../lib/collections/graph.ts";
+import { resolveBackend, type BackendCollections } from "../../references/backend-refs.ts";
+import { withoutBrackets } from "../../backends/static.ts";
+import type { UnitContext } from "./unit.ts";
+
+const URL_PARTS = /^(https?):\/\/(\[[0-9A-Fa-f:.]+\]|[^/?#@:[\]]+)(?::([0-9]{1,5}))?(\/[^?#]*)?$/;
+const MAX_PORT = 65_535;
+
+/** The services that one policy asks. */
+export class ServiceReader {
+  readonly #collections: BackendCollections;
+  readonly #read: Read;
+  readonly #namespace: string;
+  readonly #uses = new Set<string>();
+
+  /** @param namespace of the policy: where a reference that names none is looked up */
+  constructor(collections: BackendCollections, read: Read, namespace: string) {
+    this.#collections = collections;
+    this.#read = read;
+    this.#namespace = namespace;
+  }
+
+  /** Keys of the Backends that were resolved so far, sorted. */
+  get uses(): string[] {
+    return [...this.#uses].sort();
+  }
+
+  /** @param path of the block that holds the reference, as `report` takes it */
+  resolve({ backendRef, url }: PolicyEndpoint, path: string, report: UnitContext["report"]): ExternalService {
+    if (backendRef === undefined) return this.#origin(url ?? "", member(path, "url"), report);
+    const from = { group: GWPROXY_GROUP, kind: "GwPolicy", namespace: this.#namespace };
+    const found = resolveBackend(backendRef, from, this.#collections, this.#read);
+    if (typeof found !== "string") return unresolved(found.message, member(path, "backendRef"), report);
+    this.#uses.add(found);
+    return create(ExternalServiceSchema, { place: { case: "backend", value: found } });
+  }
+
+  #origin(url: string, path: string, report: UnitContext["report"]): ExternalService {
+    const value = parseOrigin(url);
+    if (value === undefined) return unresolved(`"${url}" is not an http or https URL`, path, report);
+    return create(ExternalServiceSchema, { place: { case: "origin", value } });
+  }
+}
+
+function member(path: string, name: string): string {
+  return path === "" ? name : `${path}.${name}`;
+}
+
+function unresolved(reason: string, path: string, report: UnitContext["report"]): ExternalService {
+  report(path, reason);
+  return create(ExternalServiceSchema, { invalidReason: reason });
+}
+
+function parseOrigin(url: string): Origin | undefined {
+  const [, scheme, host, digits, path] = URL_PARTS.exec(url) ?? [];
+  if (host === undefined) return undefined;
+  const tls = scheme === "https";
+  const port = digits === undefined ? (tls ? 443 : 80) : Number(digits);
+  if (port < 1 || port > MAX_PORT) return undefined;
+  return create(OriginSchema, { host: withoutBrackets(host), port, tls, path: path ?? "" });
+}

@@ -1,0 +1,92 @@
+/**
+ * The shape of a unit's translator: what a GwPolicy says in one member of `traffic` → one unit of the IR. In: the
+ * member and a context whose reads are recorded. Out: the unit; problems are reported and never thrown. A unit with a
+ * problem is still sent when the data plane can fail it closed.
+ */
+import type { Traffic } from "../../../../generated/types/traffic.ts";
+import type { TrafficUnit } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { parseExpression } from "../../../cel/compile-expression.ts";
+import { environmentOf, type Place } from "../../../cel/places.ts";
+import { messageOf } from "../../../lib/errors.ts";
+import type { KeySetReader } from "../jwks/remote-jwks.ts";
+import type { SecretReader } from "../../references/secrets.ts";
+import { placeOfTraffic } from "./expression-phase.ts";
+import type { ServiceReader } from "./external-service.ts";
+
+export interface UnitContext {
+  readonly secrets: SecretReader;
+  readonly services: ServiceReader;
+  readonly keySets: KeySetReader;
+  /** The unit runs before a route is chosen. */
+  readonly preRouting: boolean;
+  /** Path relative to `spec.traffic`. */
+  report(path: string, message: string): void;
+}
+
+/** What a check needs to know. */
+export type ExpressionContext = Pick<UnitContext, "report"> & Partial<Pick<UnitContext, "preRouting">>;
+
+export type Unit = Exclude<TrafficUnit["unit"], { case: undefined }>;
+
+export interface UnitTranslator {
+  /** @returns undefined when the policy does not say anything about this unit */
+  translate(traffic: Traffic, context: UnitContext): Unit | undefined;
+}
+
+/**
+ * An expression that does not compile in its place is sent all the same: the data plane makes it fail, which denies.
+ * @param place where the field alone does not say which variables it may read
+ */
+export function checkExpression(
+  text: string | undefined,
+  path: string,
+  context: ExpressionContext,
+  place?: Place,
+): string {
+  if (text === undefined || text === "") return "";
+  const phase = place ?? placeOfTraffic(path);
+  try {
+    parseExpression(text, environmentOf(context.preRouting && phase === "request" ? "gateway" : phase));
+  } catch (error) {
+    context.report(path, messageOf(error));
+  }
+  return text;
+}
+
+/** One policy of a block, and where it stands below `spec.traffic`. */
+export interface Branch<P> {
+  readonly condition: string;
+  readonly conditionPath: string;
+  readonly policy: P;
+  readonly path: string;
+}
+
+/** The plain form is one branch without a condition; `conditional` lists several. @param name of the block */
+export function branchesOf<P>(
+  name: string,
+  block: { readonly conditional?: readonly { readonly condition?: string; readonly policy: P }[] } & Partial<P>,
+): Branch<P>[] {
+  // The plain form is checked by admission: without `conditional` the block itself is a whole policy.
+  if (block.conditional === undefined)
+    return [{ condition: "", conditionPath: `${name}.condition`, policy: block as P, path: name }];
+  return block.conditional.map(({ condition = "", policy }, at) => {
+    const entry = `${name}.conditional[${at}]`;
+    return { condition, conditionPath: `${entry}.condition`, policy, path: `${entry}.policy` };
+  });
+}
+
+/** Expressions by name, checked and sorted: equal content must have equal bytes. */
+export function expressionMap(
+  expressions: Readonly<Record<string, string>> | undefined,
+  path: string,
+  context: ExpressionContext,
+  placeOf: (path: string) => Place = placeOfTraffic,
+): Record<string, string> {
+  const sorted = Object.entries(expressions ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(
+    sorted.map(([name, text]) => {
+      const at = `${path}.${name}`;
+      return [name, checkExpression(text, at, context, placeOf(at))];
+    }),
+  );
+}

@@ -1,0 +1,77 @@
+/** A reference to a destination → the key of a Backend, or why there is none. Every look-up is a recorded read. */
+import type { Reach } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { ReferenceGrant } from "../../../generated/types/gateway-api/referencegrant.ts";
+import { Reason } from "../../api/conditions.ts";
+import { describeRef, GWPROXY_GROUP, nameKey } from "../../api/refs.ts";
+import { backendKey } from "../../ir/keys.ts";
+import type { Readable, ReadableIndex } from "../../lib/collections/collection.ts";
+import type { Read } from "../../lib/collections/graph.ts";
+import type { Fault } from "../gateways/gateway.ts";
+import { isGranted } from "./grants.ts";
+import type { ServiceView } from "../backends/service.ts";
+
+export interface BackendCollections {
+  readonly services: Readable<ServiceView>;
+  /** Every GwBackend that exists. */
+  readonly backends: Readable<unknown>;
+  readonly grants: ReadableIndex<ReferenceGrant>;
+  readonly grantMode: GrantMode;
+  /** Of static backends. */
+  readonly reach: Reach;
+}
+
+/** As a Gateway API route or a policy spells it. */
+export interface BackendReference {
+  readonly group?: string;
+  readonly kind?: string;
+  readonly name: string;
+  readonly namespace?: string;
+  readonly port?: number;
+}
+
+export interface Referrer {
+  readonly group: string;
+  readonly kind: string;
+  readonly namespace: string;
+}
+
+/** Whose references into another namespace that namespace has to allow: those of routes, of policies too, or nobody's. */
+export type GrantMode = "route-and-policy" | "route" | "none";
+
+function needsGrant({ kind }: Referrer, mode: GrantMode): boolean {
+  return kind === "GwPolicy" ? mode === "route-and-policy" : mode !== "none";
+}
+
+export function resolveBackend(
+  ref: BackendReference,
+  from: Referrer,
+  { services, backends, grants, grantMode }: BackendCollections,
+  read: Read,
+): string | Fault {
+  // A GwBackend brings its own port: one that is named beside it says nothing, and is no field that is not served.
+  const { port: namedPort } = ref;
+  const target = {
+    group: ref.group ?? "",
+    kind: ref.kind ?? "Service",
+    namespace: ref.namespace ?? from.namespace,
+    name: ref.name,
+  };
+  const text = describeRef(target);
+  const isService = target.group === "" && target.kind === "Service";
+  if (!isService && !(target.group === GWPROXY_GROUP && target.kind === "GwBackend"))
+    return { reason: Reason.InvalidKind, message: `${text}: this kind cannot be a backend` };
+  if (needsGrant(from, grantMode) && !isGranted({ from, to: target }, grants, read))
+    return {
+      reason: Reason.RefNotPermitted,
+      message: `${text}: not permitted by any ReferenceGrant in namespace ${target.namespace} for ${from.kind} from ${from.namespace}`,
+    };
+  if (!isService) {
+    if (read.get(backends, nameKey(target)) !== undefined) return backendKey(target.namespace, target.name);
+    return { reason: Reason.BackendNotFound, message: `${text} not found` };
+  }
+  if (namedPort === undefined) return { reason: Reason.UnsupportedValue, message: `${text}: port is required` };
+  const service = read.get(services, nameKey(target));
+  if (service === undefined) return { reason: Reason.BackendNotFound, message: `${text} not found` };
+  const port = service.ports.find((candidate) => candidate.port === namedPort);
+  return port?.key ?? { reason: Reason.BackendNotFound, message: `${text} has no TCP port ${namedPort}` };
+}

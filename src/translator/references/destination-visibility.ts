@@ -1,0 +1,75 @@
+/**
+ * Which Gateways have to know of which GwBackend and Service: those of the routes and policies that name it, and those of
+ * the destinations that need it, be it by themselves or through a policy on them (a proxy on the way).
+ */
+import type { GwBackend } from "../../../generated/types/backend.ts";
+import type { GwPolicy } from "../../../generated/types/policy.ts";
+import type { Service } from "../../api/core.ts";
+import type { KubeObject } from "../../api/object.ts";
+import type { Collection, Readable, ReadableIndex } from "../../lib/collections/collection.ts";
+import type { Graph, Read } from "../../lib/collections/graph.ts";
+import type { ReadableGroups } from "../../lib/collections/groups.ts";
+import type { TranslatedBackend } from "../backends/translate.ts";
+import type { PolicyContent } from "../policies/content.ts";
+import { policiesOn, type GovernedBackend } from "../policies/policies-on-backends.ts";
+import { gatewaysByUse, union, type BackendReach, type ServiceReach } from "./visibility.ts";
+import type { ServiceView } from "../backends/service.ts";
+
+export interface DestinationReachOptions {
+  readonly backends: Collection<TranslatedBackend>;
+  readonly services: Collection<ServiceView>;
+  readonly backendObjects: Readable<GwBackend>;
+  readonly serviceObjects: Readable<Service>;
+  /** The Gateways of routes and policies, by the keys of the Backends that they name. */
+  readonly callers: readonly ReadableGroups[];
+  readonly contents: Readable<PolicyContent>;
+  readonly policiesByBackend: ReadableIndex<GwPolicy>;
+}
+
+export interface DestinationReach {
+  readonly backendReach: Collection<BackendReach>;
+  readonly serviceReach: Collection<ServiceReach>;
+}
+
+export function declareDestinationReach(graph: Graph, options: DestinationReachOptions): DestinationReach {
+  const { backends, services, callers } = options;
+  const backendUsers = graph.derive("backend users", backends, (name, { key, uses }, read): BackendReach => ({
+    gateways: gatewaysOf(callers, key, read),
+    uses: union([uses, usesOfPolicies("GwBackend", read.get(options.backendObjects, name), { options, read })]),
+  }));
+  const byBackends = backendUsers.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
+  const serviceUsers = graph.derive("service users", services, (name, { ports }, read): BackendReach | undefined => {
+    const uses = usesOfPolicies("Service", read.get(options.serviceObjects, name), { options, read });
+    if (uses.length === 0) return undefined;
+    return { gateways: union(ports.map(({ key }) => gatewaysOf([...callers, byBackends], key, read))), uses };
+  });
+  const byServices = serviceUsers.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
+  const users = [...callers, byBackends, byServices];
+  return {
+    backendReach: graph.derive("backend reach", backends, (_key, { key, uses }, read): BackendReach => ({
+      gateways: gatewaysOf(users, key, read),
+      uses,
+    })),
+    serviceReach: graph.derive(
+      "service reach",
+      services,
+      (_key, { ports }, read): ServiceReach => new Map(ports.map(({ key }) => [key, gatewaysOf(users, key, read)])),
+    ),
+  };
+}
+
+function gatewaysOf(groups: readonly ReadableGroups[], key: string, read: Read): string[] {
+  return union(groups.map((each) => read.members(each, key)));
+}
+
+/** The Backends that policies on a destination need wherever it is. */
+function usesOfPolicies(
+  kind: GovernedBackend["kind"],
+  object: KubeObject | undefined,
+  { options, read }: { readonly options: DestinationReachOptions; readonly read: Read },
+): string[] {
+  if (object === undefined) return [];
+  const { namespace = "", name, labels = {} } = object.metadata;
+  const policies = policiesOn({ kind, namespace, name, section: undefined, labels }, options.policiesByBackend, read);
+  return union(policies.map(({ key }) => read.get(options.contents, key)?.backendUses ?? []));
+}

@@ -1,0 +1,131 @@
+/**
+ * Which of an HTTPRoute and a GRPCRoute serves a host of a listener: hosts are not shared across these kinds (Gateway API,
+ * GRPCRoute "hostnames"). The older one stays, then the one whose name comes first; who lost to nobody that serves, serves.
+ */
+import { Reason } from "../../api/conditions.ts";
+import type { KubeObject } from "../../api/object.ts";
+import type { Collection, Readable } from "../../lib/collections/collection.ts";
+import type { Graph, Input, Read } from "../../lib/collections/graph.ts";
+import type { ReadableGroups } from "../../lib/collections/groups.ts";
+import {
+  attachRoute,
+  type AttachableRoute,
+  type AttachContext,
+  type AttachedListener,
+  type ParentView,
+} from "./attach.ts";
+import type { GatewayView } from "../gateways/gateway.ts";
+import { intersectHostname } from "./hostname.ts";
+import { compare } from "../../lib/compare.ts";
+
+/** The routes of one kind and where they would attach. */
+export interface Claims {
+  readonly kind: string;
+  readonly objects: Readable<KubeObject>;
+  readonly parents: Collection<readonly ParentView[]>;
+  readonly byListener: ReadableGroups;
+}
+
+export function declareClaims<R extends AttachableRoute & KubeObject>(
+  graph: Graph,
+  { kind, input, attach }: { readonly kind: string; readonly input: Input<R>; readonly attach: AttachContext },
+): Claims {
+  const parents = graph.derive(`${kind} claims`, input, (_key, route, read): readonly ParentView[] =>
+    attachRoute(route, kind, attach, read),
+  );
+  return { kind, objects: input, parents, byListener: groupByListener(parents) };
+}
+
+export function groupByListener(attachments: Collection<readonly ParentView[]>): ReadableGroups {
+  return attachments.groups((parents, member) =>
+    parents.flatMap(({ listeners }) => listeners.map(({ key: group }) => ({ group, member }))),
+  );
+}
+
+/** What a route lost, as `lossKey` names it, and to whom: "GRPCRoute shop/cart". */
+export type Losses = Readonly<Record<string, string>>;
+
+function lossKey(listener: string, kind: string, route: string): string {
+  return `${listener} ${kind} ${route}`;
+}
+
+/** @returns the losses at each Gateway; nothing where only one kind attaches */
+export function declareRivals(
+  graph: Graph,
+  gateways: Collection<GatewayView>,
+  [http, grpc]: readonly [Claims, Claims],
+): Collection<Losses> {
+  return graph.derive("rival routes", gateways, (_key, { listeners, sets }, read): Losses | undefined => {
+    const losses: Record<string, string> = {};
+    for (const { key } of [...listeners, ...sets.flatMap((set) => set.listeners)]) {
+      // Most Gateways have no GRPCRoute: they hear nothing of their HTTPRoutes here.
+      if (read.size(grpc.byListener, key) === 0 || read.size(http.byListener, key) === 0) continue;
+      decide(key, [...contendersOf(http, key, read), ...contendersOf(grpc, key, read)], losses);
+    }
+    return Object.keys(losses).length === 0 ? undefined : losses;
+  });
+}
+
+/** Where the routes attach after all. */
+export function declareAttachments(
+  graph: Graph,
+  { kind, parents: claims }: Claims,
+  losses: Collection<Losses>,
+): Collection<readonly ParentView[]> {
+  return graph.derive(`${kind} attachments`, claims, (key, parents, read): readonly ParentView[] =>
+    parents.map((parent) => {
+      const lost = read.get(losses, parent.gateway);
+      return lost === undefined ? parent : withoutLost(parent, (listener) => lost[lossKey(listener, kind, key)]);
+    }),
+  );
+}
+
+function withoutLost(parent: ParentView, rivalAt: (listener: string) => string | undefined): ParentView {
+  const listeners = parent.listeners.filter(({ key }) => rivalAt(key) === undefined);
+  if (listeners.length > 0 || parent.listeners.length === 0) return { ...parent, listeners };
+  const told = parent.listeners.map(({ key, name }) => `listener ${name} serves these hosts for ${rivalAt(key)}`);
+  const message = `${told.join("; ")}; an HTTPRoute and a GRPCRoute cannot share a host of a listener`;
+  return { ...parent, listeners, fault: { reason: Reason.HostnameConflict, message } };
+}
+
+interface Contender {
+  readonly kind: string;
+  readonly key: string;
+  readonly createdAt: string;
+  readonly hostnames: readonly string[];
+}
+
+function contendersOf({ kind, objects, parents, byListener }: Claims, listener: string, read: Read): Contender[] {
+  return read.members(byListener, listener).map((key) => {
+    const attached = (read.get(parents, key) ?? []).flatMap((parent) => parent.listeners);
+    return {
+      kind,
+      key,
+      createdAt: read.get(objects, key)?.metadata.creationTimestamp ?? "",
+      hostnames: hostnamesAt(listener, attached),
+    };
+  });
+}
+
+function hostnamesAt(listener: string, attached: readonly AttachedListener[]): readonly string[] {
+  const hostnames = attached.filter(({ key }) => key === listener).flatMap((each) => each.hostnames);
+  return hostnames.length === 0 ? [""] : hostnames;
+}
+
+function decide(listener: string, contenders: readonly Contender[], losses: Record<string, string>): void {
+  const serving: Contender[] = [];
+  for (const contender of contenders.toSorted(byAge)) {
+    const { kind, key, hostnames } = contender;
+    const rival = serving.find((other) => other.kind !== kind && meet(other.hostnames, hostnames));
+    if (rival === undefined) serving.push(contender);
+    else losses[lossKey(listener, kind, key)] = `${rival.kind} ${rival.key}`;
+  }
+}
+
+function byAge(a: Contender, b: Contender): number {
+  return compare(a.createdAt, b.createdAt) || compare(a.key, b.key) || compare(a.kind, b.kind);
+}
+
+function meet(some: readonly string[], others: readonly string[]): boolean {
+  return some.some((one) => others.some((other) => intersectHostname(one, other) !== undefined));
+}

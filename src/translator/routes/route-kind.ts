@@ -1,0 +1,70 @@
+/** What is derived from one kind of route, the same for each: where it attaches, its resource, its reach and its facts. */
+import type { KubeObject } from "../../api/object.ts";
+import { objectId } from "../../api/object.ts";
+import type { Collection } from "../../lib/collections/collection.ts";
+import type { ReadableGroups } from "../../lib/collections/groups.ts";
+import type { Graph, Input, Read } from "../../lib/collections/graph.ts";
+import type { AttachableRoute, ParentView } from "./attach.ts";
+import type { BackendCollections } from "../references/backend-refs.ts";
+import type { RouteFacts, StatusFacts } from "../status-input.ts";
+import { gatewaysByUse, reachOfRoute, type RouteReach } from "../references/visibility.ts";
+import type { TranslatedRoute } from "./route.ts";
+import { send, sentTo } from "../scoped-resources.ts";
+import type { Sent } from "../resource-store.ts";
+import { groupByListener } from "./hostname-conflicts.ts";
+
+export interface RouteKindOptions<R extends object> {
+  readonly kind: RouteFacts["kind"];
+  readonly input: Input<R>;
+  /** Where each route attaches. */
+  readonly attachments: Collection<readonly ParentView[]>;
+  readonly backends: BackendCollections;
+  translate(route: R, parents: readonly ParentView[], context: BackendCollections, read: Read): TranslatedRoute;
+}
+
+export interface RouteKind {
+  readonly attachments: Collection<readonly ParentView[]>;
+  /** The routes of each listener. */
+  readonly byListener: ReadableGroups;
+  readonly reach: Collection<RouteReach>;
+  /** The Gateways from which routes lead to each backend. */
+  readonly gatewaysByBackend: ReadableGroups;
+  readonly sent: Collection<readonly Sent[]>;
+  readonly facts: Collection<StatusFacts>;
+}
+
+export function declareRouteKind<R extends AttachableRoute & KubeObject>(
+  graph: Graph,
+  { kind, input, attachments, backends, translate }: RouteKindOptions<R>,
+): RouteKind {
+  const routes = graph.derive(`${kind} translations`, input, (key, route, read) =>
+    translate(route, read.get(attachments, key) ?? [], backends, read),
+  );
+  const reach = graph.derive(`${kind} reach`, input, (key, route, read): RouteReach | undefined => {
+    const translated = read.get(routes, key);
+    return translated && reachOfRoute(route, read.get(attachments, key) ?? [], translated);
+  });
+  return {
+    attachments,
+    byListener: groupByListener(attachments),
+    reach,
+    gatewaysByBackend: reach.groups(({ backends: named, gateways }) => gatewaysByUse(named, gateways)),
+    sent: send(graph, `sent ${kind}`, routes, (key, { resource }, read) =>
+      sentTo(read.get(reach, key)?.gateways, [resource]),
+    ),
+    facts: graph.derive(`${kind} facts`, input, (key, route, read): StatusFacts | undefined => {
+      const translated = read.get(routes, key);
+      return (
+        translated && {
+          kind,
+          id: objectId(route),
+          generation: route.metadata.generation ?? 0,
+          key: translated.resource.key,
+          resource: translated.resource.type,
+          parents: read.get(attachments, key) ?? [],
+          faults: translated.faults,
+        }
+      );
+    }),
+  };
+}
