@@ -5,7 +5,7 @@
  */
 import { Ajv } from "ajv";
 import { RE2JS } from "re2js";
-import { parseExpression } from "../src/cel/compile-expression.ts";
+import { parseExpression } from "../src/cel/compile/compile-expression.ts";
 import { RULE_ENVIRONMENT } from "../src/cel/environment.ts";
 import { schemaError } from "./errors.ts";
 import type { SchemaGraph } from "./graph.ts";

@@ -2,7 +2,7 @@
  * The keywords a schema may use. A keyword that is not known, or has a value of the wrong shape, names its file and
  * path here; otherwise the API server would refuse the CRD in words that name neither.
  */
-import { PLACES } from "../src/cel/places.ts";
+import { PLACES } from "../src/cel/phases.ts";
 import { schemaError } from "./errors.ts";
 import type { Schema } from "./schema.ts";
 

@@ -1,9 +1,9 @@
 /** Writes docs/reference/expressions.md from the tables that the expression engine itself runs by. */
 import { REQUEST_STEPS } from "../../src/cel/budget.ts";
 import { REQUEST_ENVIRONMENT, RULE_ENVIRONMENT, type Environment } from "../../src/cel/environment.ts";
-import { STANDARD_MACROS } from "../../src/cel/macro-table.ts";
+import { STANDARD_MACROS } from "../../src/cel/compile/macro-table.ts";
 import { MAX_DEPTH, MAX_LENGTH } from "../../src/cel/parse.ts";
-import { PLACES, type Place, environmentOf } from "../../src/cel/places.ts";
+import { PLACES, type Place, environmentOf } from "../../src/cel/phases.ts";
 import { HEADERS, type CelType, typeText } from "../../src/cel/types.ts";
 import { cells, table } from "./docs-cells.ts";
 

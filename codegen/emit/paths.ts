@@ -2,7 +2,7 @@
  * Writes the tables of paths: references, users' expressions, formats and secrets of each kind, found by walking its
  * components. "*" in a path stands for each item of a list or each value of a map.
  */
-import { PLACES } from "../../src/cel/places.ts";
+import { PLACES } from "../../src/cel/phases.ts";
 import type { SchemaGraph } from "../graph.ts";
 import { header, literal } from "../print.ts";
 import type { Schema } from "../schema.ts";

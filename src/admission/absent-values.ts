@@ -4,7 +4,7 @@
  */
 import { findAbsentReads } from "../cel/absent-reads.ts";
 import { CelError } from "../cel/errors.ts";
-import { environmentOf } from "../cel/places.ts";
+import { environmentOf } from "../cel/phases.ts";
 import type { ExpressionPlace } from "./expressions.ts";
 import { violation } from "./messages.ts";
 import { memberOf, textsAt, valuesAt } from "./paths.ts";

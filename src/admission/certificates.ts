@@ -7,7 +7,7 @@ import { isIP } from "node:net";
 import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
-import { type KeyPair, createAuthority, createLeaf } from "../lib/x509.ts";
+import { type KeyPair, createAuthority, createLeaf } from "../lib/certificates/x509.ts";
 
 /** All that is stored, as PEM texts. */
 export interface Pem {

@@ -1,14 +1,14 @@
 /** Expressions that users write into our kinds: each must compile and read only what exists where it stands. */
-import { parseExpression } from "../cel/compile-expression.ts";
+import { parseExpression } from "../cel/compile/compile-expression.ts";
 import { REQUEST_ENVIRONMENT } from "../cel/environment.ts";
 import { CelError } from "../cel/errors.ts";
-import { type Place, environmentOf } from "../cel/places.ts";
+import { type Place, environmentOf } from "../cel/phases.ts";
 import { parseDuration } from "../lib/duration.ts";
 import { messageOf } from "../lib/errors.ts";
 import { violation } from "./messages.ts";
 import { textsAt } from "./paths.ts";
 import { print } from "./print.ts";
-import { SoundTexts } from "./sound-texts.ts";
+import { SoundTexts } from "./validated-text-cache.ts";
 import type { Violation } from "./violation.ts";
 
 /** Path pattern → where the expression runs. "*" stands for each item of a list or each value of a map. */

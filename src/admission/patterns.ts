@@ -6,7 +6,7 @@ import { patternFault as reasonOf } from "../cel/check/constants.ts";
 import { violation } from "./messages.ts";
 import { childPath, memberOf, valuesAt } from "./paths.ts";
 import { print } from "./print.ts";
-import { SoundTexts } from "./sound-texts.ts";
+import { SoundTexts } from "./validated-text-cache.ts";
 import type { Violation } from "./violation.ts";
 
 const MATCH = ["spec", "rules", "*", "matches", "*"];

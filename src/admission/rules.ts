@@ -2,7 +2,7 @@
  * Runs the validation rules of a CRD over an object that has the right shape, as the API server does: children that exist
  * are visited, transition rules wait for an old value, and a rule that fails to evaluate refuses.
  */
-import { compileExpression } from "../cel/compile-expression.ts";
+import { compileExpression } from "../cel/compile/compile-expression.ts";
 import { RULE_ENVIRONMENT } from "../cel/environment.ts";
 import type { Expression } from "../cel/expression.ts";
 import type { Scope } from "../cel/scope.ts";

@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net";
 import { H3, HTTPError } from "h3";
 import { toNodeHandler } from "h3/node";
 import type { Logger } from "../lib/log.ts";
-import type { KeyPair } from "../lib/x509.ts";
+import type { KeyPair } from "../lib/certificates/x509.ts";
 import type { ReviewAnswer } from "./answer.ts";
 
 export interface WebhookServerOptions {

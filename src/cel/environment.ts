@@ -5,7 +5,7 @@ import { GATEWAY_FUNCTIONS } from "./functions/gateway.ts";
 import { KUBERNETES_FUNCTIONS } from "./functions/kubernetes.ts";
 import { STANDARD_FUNCTIONS } from "./functions/standard.ts";
 import { functionTable } from "./functions/table.ts";
-import type { MacroTable } from "./macro-table.ts";
+import type { MacroTable } from "./compile/macro-table.ts";
 import type { Overload } from "./signature.ts";
 import { type CelType, DYN } from "./types.ts";
 import { REQUEST_VARIABLES } from "./variables.ts";

@@ -3,9 +3,9 @@
  * they were made of. A change never drops a connection or a request in flight.
  */
 import { hostname } from "node:os";
-import { compileExpression, failingExpression } from "../cel/compile-expression.ts";
+import { compileExpression, failingExpression } from "../cel/compile/compile-expression.ts";
 import type { Expression } from "../cel/expression.ts";
-import { environmentOf, type Place } from "../cel/places.ts";
+import { environmentOf, type Place } from "../cel/phases.ts";
 import type { ApplyResult, Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { Bind } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";

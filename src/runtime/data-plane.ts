@@ -10,7 +10,7 @@ import type { Proxy } from "../proxy/proxy.ts";
 import { createAccessLog, lineLevel } from "../telemetry/access-log.ts";
 import { resourceOf } from "../telemetry/otlp/resource.ts";
 import { createMetrics, type Metrics } from "../telemetry/metrics.ts";
-import { tellProcess, tellThread } from "../telemetry/process-readings.ts";
+import { tellProcess, tellThread } from "../telemetry/process-gauges.ts";
 import type { DataPlaneOptions } from "../cli/commands/options.ts";
 import { VERSION } from "../lib/version.ts";
 import { configDump } from "./dump.ts";

@@ -1,5 +1,5 @@
 /** Metrics as text: the Prometheus text format 0.0.4 and OpenMetrics 1.0, which differ in the names of counters and in their end. */
-import { labelText, type Row } from "./rows.ts";
+import { labelText, type Row } from "./series.ts";
 
 export type MetricFormat = "prometheus" | "openmetrics";
 type MetricType = "counter" | "gauge" | "histogram";

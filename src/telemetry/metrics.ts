@@ -2,9 +2,9 @@
 import type { MetricFormat, Reading } from "./exposition.ts";
 import { METRICS, METRIC_PREFIX, READINGS, type MetricGroup, type ReadingName } from "./metric-table.ts";
 import { Registry, type Counted, type Group, type Readings } from "./registry.ts";
-import { Retirement } from "./retirement.ts";
+import { Retirement } from "./series-expiry.ts";
 import { labelValue, UNKNOWN } from "./label-value.ts";
-import type { Row } from "./rows.ts";
+import type { Row } from "./series.ts";
 
 export interface RequestSample {
   readonly backend: string;

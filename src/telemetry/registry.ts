@@ -9,7 +9,7 @@ import {
   type Reading,
 } from "./exposition.ts";
 import { LabelBounds } from "./label-bounds.ts";
-import { Rows, Series, type CountedRow, type Row } from "./rows.ts";
+import { Rows, Series, type CountedRow, type Row } from "./series.ts";
 import type { HistogramSpec, MetricGroup, ReadingSpec } from "./metric-table.ts";
 
 /** Everything that is counted by one set of labels. */

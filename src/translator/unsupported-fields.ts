@@ -4,7 +4,7 @@
  * something (`x-gw-protects` in the schemas), the caller closes what the object governs.
  */
 import { PROTECTIONS } from "../../generated/protections.ts";
-import type { Step, Unread } from "../lib/unread.ts";
+import type { Step, Unread } from "../lib/track-access.ts";
 
 export interface UnservedField {
   /** Field path such as "spec.traffic.retry". */

@@ -3,7 +3,7 @@
  * slow can hold an event loop before their budget ends them. No process is started: the engine runs in this one.
  */
 import { HeaderView } from "../../src/cel/header-view.ts";
-import { compileExpression } from "../../src/cel/compile-expression.ts";
+import { compileExpression } from "../../src/cel/compile/compile-expression.ts";
 import { REQUEST_ENVIRONMENT } from "../../src/cel/environment.ts";
 import { CelError } from "../../src/cel/errors.ts";
 import { AttributeMap } from "../../src/cel/values.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { request, type RequestOptions } from "node:https";
 import { test } from "node:test";
-import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
 import { rawClient } from "../support/data-plane.ts";
 import { startEcho } from "../support/echo.ts";
 import {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
 import tls from "node:tls";
-import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
 import { startEcho } from "../support/echo.ts";
 import { documents, gatewayOf, gatewayPolicy, pemObject, startGateway, staticBackend } from "../support/gateway.ts";
 import { keepLines, type KeptLines } from "../support/log-lines.ts";

@@ -1,7 +1,7 @@
 /** The block of a GwBackend counts for the calls of policies too: limits, and the proxy on the way. */
 import assert from "node:assert/strict";
 import { ServerCredentials } from "@grpc/grpc-js";
-import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
 import { ALLOW, startAuthServer } from "../support/auth-server.ts";
 import { startEcho } from "../support/echo.ts";
 import { startForwardProxy } from "../support/forward-proxy.ts";

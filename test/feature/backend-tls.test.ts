@@ -1,7 +1,7 @@
 /** TLS towards upstreams, set inline on a GwBackend and by a GwPolicy, against a real TLS server. */
 import assert from "node:assert/strict";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
-import { createAuthority } from "../../src/lib/x509.ts";
+import { createAuthority } from "../../src/lib/certificates/x509.ts";
 import { FOREIGN, namesForeign } from "../support/foreign-secret.ts";
 import {
   documents,

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
 import { BLOCK_PLACES, type BlockPlace } from "../support/block-places.ts";
 import { echoed, startEcho } from "../support/echo.ts";
 import { startForwardProxy, type ForwardProxy } from "../support/forward-proxy.ts";

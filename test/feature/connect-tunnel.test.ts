@@ -1,7 +1,7 @@
 /** `frontend.connect` of a GwPolicy with mode Tunnel: connections begin with a CONNECT and go on at the Bind of its port. */
 import assert from "node:assert/strict";
 import { connect as connectTls } from "node:tls";
-import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
 import { rawClient, type RawClient } from "../support/data-plane.ts";
 import { startEcho } from "../support/echo.ts";
 import {

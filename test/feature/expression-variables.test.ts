@@ -5,9 +5,9 @@ import { request, type RequestOptions } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { test } from "node:test";
-import { environmentOf, type Place } from "../../src/cel/places.ts";
+import { environmentOf, type Place } from "../../src/cel/phases.ts";
 import type { Telemetry } from "../../src/proxy/observability/record.ts";
-import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
 import {
   documents,
   GATEWAY,

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { request } from "node:https";
 import { test } from "node:test";
-import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
 import { startAuthServer } from "../support/auth-server.ts";
 import { startEcho } from "../support/echo.ts";
 import { documents, pemObject, route, routePolicy, startGateway, staticBackend } from "../support/gateway.ts";

@@ -5,7 +5,7 @@ import { connect as connectPlain } from "node:net";
 import { Duplex } from "node:stream";
 import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
 import type { Clock } from "../../src/lib/clock.ts";
-import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
 import { startEcho } from "../support/echo.ts";
 import {
   documents,

@@ -31,7 +31,7 @@ import {
   type StreamingOutputCallResponse,
 } from "../../generated/proto/grpc/testing/test_pb.ts";
 import { serviceDefinition } from "../../src/lib/grpc.ts";
-import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
 import { documents, pemObject, startGateway, staticBackend } from "../support/gateway.ts";
 import { INITIAL, interopObjects, interopServer, TRAILING, type InteropServer } from "../support/grpc-interop.ts";
 import { startGrpc } from "../support/grpc.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { request } from "node:https";
 import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { test, type TestContext } from "node:test";
-import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
 import { echoed, startEcho } from "../support/echo.ts";
 import {
   documents,

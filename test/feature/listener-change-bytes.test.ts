@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { connect, createServer, type TLSSocket } from "node:tls";
 import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
-import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
 import { documents, gatewayOf, pemObject, startGateway, staticBackend, type TestGateway } from "../support/gateway.ts";
 import { contextOf } from "../support/prove.ts";
 import { testClock, type TestClock } from "../support/test-clock.ts";

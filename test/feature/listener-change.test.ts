@@ -4,7 +4,7 @@ import { once } from "node:events";
 import type { ClientHttp2Session } from "node:http2";
 import { connect, type TLSSocket } from "node:tls";
 import { test, type TestContext } from "node:test";
-import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
 import { startEcho } from "../support/echo.ts";
 import {
   documents,

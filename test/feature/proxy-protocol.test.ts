@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
 import { startEcho } from "../support/echo.ts";
 import { documents, GATEWAY, pemObject, route, startGateway, staticBackend } from "../support/gateway.ts";
 import { gatewayRef, policy, routeRef } from "../support/policy-places.ts";

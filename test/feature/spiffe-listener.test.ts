@@ -4,7 +4,7 @@ import { request, type RequestOptions } from "node:https";
 import { connect } from "node:net";
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { test, type TestContext } from "node:test";
-import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
 import { startEcho } from "../support/echo.ts";
 import {
   documents,

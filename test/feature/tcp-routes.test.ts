@@ -7,7 +7,7 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import tls from "node:tls";
-import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
 import { startEcho } from "../support/echo.ts";
 import { documents, gatewayOf, pemObject, startGateway, staticBackend } from "../support/gateway.ts";
 import { call } from "../support/http.ts";

@@ -10,7 +10,7 @@ import type { Duplex } from "node:stream";
 import { test, type TestContext } from "node:test";
 import { connect as connectTls } from "node:tls";
 import { WebSocket, WebSocketServer } from "ws";
-import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
 import { documents, pemObject, route, startGateway, staticBackend } from "../support/gateway.ts";
 import { connectHttp2 } from "../support/http2.ts";
 import { contextOf } from "../support/prove.ts";

@@ -7,7 +7,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
 import { freePort } from "../support/free-ports.ts";
 import { documents, pemObject, startGateway, staticBackend } from "../support/gateway.ts";
 import { interopObjects } from "../support/grpc-interop.ts";

@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
 import { freePorts } from "./free-ports.ts";
 import { documents, gatewayPolicy, pemObject, route, routePolicy, staticBackend } from "./gateway.ts";
 import { call } from "./http.ts";

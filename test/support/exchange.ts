@@ -1,11 +1,11 @@
 /** An exchange without sockets, for tests of policies: a plain object whose parts a test sets and reads. */
 import { HeaderView } from "../../src/cel/header-view.ts";
-import { compileExpression, failingExpression } from "../../src/cel/compile-expression.ts";
-import { environmentOf } from "../../src/cel/places.ts";
+import { compileExpression, failingExpression } from "../../src/cel/compile/compile-expression.ts";
+import { environmentOf } from "../../src/cel/phases.ts";
 import { CelError } from "../../src/cel/errors.ts";
 import { HeaderList } from "../../src/lib/header-list.ts";
 import type { Logger } from "../../src/lib/log.ts";
-import { SharedSlots } from "../../src/lib/shared-slots.ts";
+import { SharedSlots } from "../../src/lib/shared-table.ts";
 import { verifyPassword } from "../../src/lib/password/verify.ts";
 import type { Body, BodySink, BodyStream } from "../../src/proxy/pipeline/body.ts";
 import type { Exchange, Reply } from "../../src/proxy/pipeline/exchange.ts";

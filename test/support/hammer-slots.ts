@@ -3,7 +3,7 @@
  * the same slot and that no slot has two names. Ends itself after its turns; says what was wrong, if anything.
  */
 import { parentPort, workerData } from "node:worker_threads";
-import { SharedSlots, type Slot } from "../../src/lib/shared-slots.ts";
+import { SharedSlots, type Slot } from "../../src/lib/shared-table.ts";
 
 export interface HammerData {
   readonly slots: SharedArrayBuffer;

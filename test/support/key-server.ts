@@ -2,7 +2,7 @@
 import { createServer, type RequestListener } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { createAuthority, createLeaf } from "../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
 import type { ProofContext } from "./prove.ts";
 import { validNow } from "./tls-upstream.ts";
 

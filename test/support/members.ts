@@ -1,7 +1,7 @@
 /** What backends need to choose among members, for tests that own the clock and the draws. */
-import { compileExpression } from "../../src/cel/compile-expression.ts";
-import { environmentOf } from "../../src/cel/places.ts";
-import { SharedSlots } from "../../src/lib/shared-slots.ts";
+import { compileExpression } from "../../src/cel/compile/compile-expression.ts";
+import { environmentOf } from "../../src/cel/phases.ts";
+import { SharedSlots } from "../../src/lib/shared-table.ts";
 import { EndpointRecord } from "../../src/proxy/balancing/endpoint-stats.ts";
 import type { MemberDeps } from "../../src/proxy/backends/handler.ts";
 

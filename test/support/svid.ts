@@ -12,7 +12,7 @@ import {
   set,
   time,
   utf8,
-} from "../../src/lib/der.ts";
+} from "../../src/lib/certificates/der.ts";
 import { validNow } from "./tls-upstream.ts";
 
 export interface Authority {

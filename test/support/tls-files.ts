@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createAuthority, createLeaf, type KeyPair } from "../../src/lib/x509.ts";
+import { createAuthority, createLeaf, type KeyPair } from "../../src/lib/certificates/x509.ts";
 import type { ProofContext } from "./prove.ts";
 
 export interface TlsFiles {

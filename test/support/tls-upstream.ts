@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { createServer, type ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { createAuthority, createLeaf, type KeyPair, type Validity } from "../../src/lib/x509.ts";
+import { createAuthority, createLeaf, type KeyPair, type Validity } from "../../src/lib/certificates/x509.ts";
 import type { ProofContext } from "./prove.ts";
 
 /** What an answer of the upstream holds, as JSON. */

@@ -1,11 +1,11 @@
 /** Forms of the request environment that need the syntax: lazy alternatives, bindings, walks over the values of a map. */
 import type { Call, Node } from "../ast.ts";
-import type { Compiler } from "../compile.ts";
+import type { Compiler } from "../compile/compile.ts";
 import { COST_LIMIT, Failure, INVALID_ARGUMENT, NO_OVERLOAD } from "../errors.ts";
 import { checkBinding, checkCoalesce, checkFilterKeys, checkMapValues, checkVariables } from "../check/macros.ts";
-import type { Macro, MacroTable } from "../macro-table.ts";
-import { type CompileMacro, binding } from "../macros.ts";
-import type { Program } from "../operators.ts";
+import type { Macro, MacroTable } from "../compile/macro-table.ts";
+import { type CompileMacro, binding } from "../compile/macros.ts";
+import type { Program } from "../compile/operators.ts";
 import { adopt, isMap, mapGet, mapKeys } from "../values.ts";
 import { variableName } from "../variable-name.ts";
 

@@ -6,7 +6,7 @@ import { parseDuration } from "../../lib/duration.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { parseLogFilter } from "../../lib/log.ts";
 import { LOG_FORMATS, type LogFormat } from "../../telemetry/log-lines.ts";
-import { MAX_THREADS } from "../../lib/shared-slots.ts";
+import { MAX_THREADS } from "../../lib/shared-table.ts";
 import { workloadAddress } from "../../proxy/spiffe/endpoint.ts";
 
 /** The main thread has a number of its own in the tables of shared memory. */

@@ -1,7 +1,7 @@
 /** A backend compiled for one place in the configuration: the end of every pipeline. */
 import type { BackendSettings } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
-import type { Place } from "../../cel/places.ts";
+import type { Place } from "../../cel/phases.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";

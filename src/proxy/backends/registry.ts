@@ -12,7 +12,7 @@ import {
 import type { Scope } from "../../cel/scope.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
-import type { SharedSlots } from "../../lib/shared-slots.ts";
+import type { SharedSlots } from "../../lib/shared-table.ts";
 import { ProxyError, type ProxyErrorCode } from "../errors.ts";
 import { createLlmHandler } from "../llm/handler.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";

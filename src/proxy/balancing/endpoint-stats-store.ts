@@ -2,7 +2,7 @@
  * The records of members that no Endpoints resource lists: providers of a group, single hosts. Handlers of one backend in
  * several places share them; what no handler asks for any more when all are built anew is let go.
  */
-import type { SharedSlots } from "../../lib/shared-slots.ts";
+import type { SharedSlots } from "../../lib/shared-table.ts";
 import { EndpointRecord } from "./endpoint-stats.ts";
 
 export class RecordBook {

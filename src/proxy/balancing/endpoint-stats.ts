@@ -2,7 +2,7 @@
  * How well one endpoint does, for all threads of the process (proxying.md 7.2 and 8): a view on a shared slot. Two threads
  * that write a moving average at once may lose a sample; evictions, rows of failures and calls in flight lose nothing.
  */
-import type { SharedSlots, Slot } from "../../lib/shared-slots.ts";
+import type { SharedSlots, Slot } from "../../lib/shared-table.ts";
 
 const WEIGHT_OF_NEW = 0.3;
 const PENDING_WEIGHT = 0.1;

@@ -5,7 +5,7 @@
 import type { BackendHealth, Eviction } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { CelError } from "../../cel/errors.ts";
 import type { Expression } from "../../cel/expression.ts";
-import type { Place } from "../../cel/places.ts";
+import type { Place } from "../../cel/phases.ts";
 import type { Scope } from "../../cel/scope.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";
 import type { EndpointRecord } from "./endpoint-stats.ts";

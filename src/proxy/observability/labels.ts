@@ -1,6 +1,6 @@
 /** `metrics` of a Bind: more labels of the metrics about a request (observability.md 2). */
 import type { MetricLabels } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { bodyOf } from "../../cel/compile-expression.ts";
+import { bodyOf } from "../../cel/compile/compile-expression.ts";
 import { CelError } from "../../cel/errors.ts";
 import type { Expression } from "../../cel/expression.ts";
 import type { Scope } from "../../cel/scope.ts";

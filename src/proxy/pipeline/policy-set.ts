@@ -13,7 +13,7 @@ import {
   type PolicyTarget,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
-import type { Place } from "../../cel/places.ts";
+import type { Place } from "../../cel/phases.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import { POLICIES, type KnownUnit, type PolicyMessages, type PolicyName, type Unit } from "../policies/index.ts";
 import type { Kept, Middleware, PolicyDeps } from "../policies/policy.ts";

@@ -1,6 +1,6 @@
 /** Answers a request here instead of sending it on. A header that fails is left out; a body that fails is a 500. */
 import type { DirectResponse, DirectResponseChoice } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { bodyOf } from "../../cel/compile-expression.ts";
+import { bodyOf } from "../../cel/compile/compile-expression.ts";
 import { CelError } from "../../cel/errors.ts";
 import type { Expression } from "../../cel/expression.ts";
 import { ConfigError } from "../../lib/errors.ts";

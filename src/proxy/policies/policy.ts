@@ -1,9 +1,9 @@
 /** The one shape of every behaviour of the data plane: compiled once per configuration, run once per request. */
 import type { ExternalService } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
-import type { Place } from "../../cel/places.ts";
+import type { Place } from "../../cel/phases.ts";
 import type { Logger } from "../../lib/log.ts";
-import type { SharedSlots } from "../../lib/shared-slots.ts";
+import type { SharedSlots } from "../../lib/shared-table.ts";
 import type { PasswordChecker } from "../../lib/password/checker.ts";
 import type { Callout } from "../callouts/callout.ts";
 import type { OutboundSubtype } from "../observability/outbound.ts";

@@ -5,7 +5,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import type { X509SVIDResponse } from "../../../generated/proto/spiffe/workload/workload_pb.ts";
-import { valuesIn } from "../../lib/der.ts";
+import { valuesIn } from "../../lib/certificates/der.ts";
 import { ConfigError, messageOf } from "../../lib/errors.ts";
 import { leafIdOf, type Trust } from "./peer.ts";
 import { parseTrustDomain, type SpiffeId } from "./spiffe-id.ts";

@@ -6,9 +6,9 @@
  */
 import { X509Certificate } from "node:crypto";
 import type { DetailedPeerCertificate } from "node:tls";
-import { contentOf, membersOf } from "../../lib/der.ts";
+import { contentOf, membersOf } from "../../lib/certificates/der.ts";
 import { messageOf } from "../../lib/errors.ts";
-import { extensionOf } from "../../lib/x509.ts";
+import { extensionOf } from "../../lib/certificates/x509.ts";
 import { parseSpiffeId, type SpiffeId } from "./spiffe-id.ts";
 
 /** Whom to believe. */

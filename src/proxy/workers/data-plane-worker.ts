@@ -8,7 +8,7 @@ import { OwnListeners } from "../../lib/own-listeners.ts";
 import { createLogger, parseLogFilter } from "../../lib/log.ts";
 import { createAccessLog, lineLevel } from "../../telemetry/access-log.ts";
 import { createMetrics } from "../../telemetry/metrics.ts";
-import { tellThread } from "../../telemetry/process-readings.ts";
+import { tellThread } from "../../telemetry/process-gauges.ts";
 import { createProxy } from "../proxy.ts";
 import { Channel } from "./channel.ts";
 import {

@@ -1,6 +1,6 @@
 /** What limits and health must know of the whole replica: memory that the main thread makes and every worker opens. */
 import { randomUUID } from "node:crypto";
-import { allocateSlots, SharedSlots } from "../../lib/shared-slots.ts";
+import { allocateSlots, SharedSlots } from "../../lib/shared-table.ts";
 import { allocateIds, Ids } from "../observability/ids.ts";
 import { allocateBeats } from "./watchdog.ts";
 

@@ -10,7 +10,7 @@ import { describeForeignKind, type ForeignKind } from "./foreign-kind.ts";
 import { envelopeStep, nextStep, syntaxStep } from "./next-step.ts";
 import { type Identity, isMeantAsPolicy, readIdentity } from "./identity.ts";
 import { type Mark, type MarkFault, type ParsedObject, parseManifestInSteps } from "./parse.ts";
-import type { Place } from "./places.ts";
+import type { Place } from "./source-locations.ts";
 import type { SourceFile } from "./read.ts";
 
 export type Validate = (object: unknown) => readonly Violation[];

@@ -3,7 +3,7 @@
  * line is cut to what is around the fault.
  */
 import { SECRETS } from "../../../generated/secrets.ts";
-import type { Span } from "./places.ts";
+import type { Span } from "./source-locations.ts";
 
 export interface Excerpt {
   readonly text: string;

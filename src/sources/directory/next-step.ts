@@ -8,7 +8,7 @@ import { memberOf, reaches } from "../../admission/paths.ts";
 import type { Violation } from "../../admission/violation.ts";
 import { closest } from "../../lib/suggest.ts";
 import type { ObjectFault } from "./normalise.ts";
-import { splitPath } from "./places.ts";
+import { splitPath } from "./source-locations.ts";
 
 /** @param groupKind "gwproxy.dev/GwPolicy" @param object as it is written */
 export function nextStep({ path, reason, message, suggestion }: Violation, groupKind: string, object: unknown): string {

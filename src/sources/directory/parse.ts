@@ -9,7 +9,7 @@ import { type Composition, type SyntaxFault, composeDocuments, wordsOf } from ".
 import { type Excerpt, excerptOf, mayHoldSecrets } from "./excerpt.ts";
 import { faultOfShape } from "./json-shape.ts";
 import { spanInScalar } from "./scalar-offset.ts";
-import { type Place, type Span, keySpan, nodeAt, placeAt, placeOf, spansAt, splitPath, valueSpan } from "./places.ts";
+import { type Place, type Span, keySpan, nodeAt, placeAt, placeOf, spansAt, splitPath, valueSpan } from "./source-locations.ts";
 
 /** A place with its line. */
 export interface Mark extends Place {

@@ -3,7 +3,7 @@
  * Used for faults inside expressions.
  */
 import { isScalar } from "yaml";
-import type { Span } from "./places.ts";
+import type { Span } from "./source-locations.ts";
 
 /**
  * Returns the word that begins at `offset` of the value, as it is written; undefined where the value is written in another way

@@ -17,7 +17,7 @@ import { backendKey } from "../../ir/keys.ts";
 import type { Resource } from "../../ir/resource.ts";
 import type { Readable } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
-import { watchReads } from "../../lib/unread.ts";
+import { watchReads } from "../../lib/track-access.ts";
 import type { BackendCollections } from "../references/backend-refs.ts";
 import type { Diagnostic } from "../diagnostics.ts";
 import { ServiceReader } from "../policies/shared/external-service.ts";

@@ -10,7 +10,7 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { objectId } from "../../api/object.ts";
 import type { Read } from "../../lib/collections/graph.ts";
-import { watchReads } from "../../lib/unread.ts";
+import { watchReads } from "../../lib/track-access.ts";
 import { translateSettings, within, type Report } from "../backends/settings/settings.ts";
 import type { Diagnostic } from "../diagnostics.ts";
 import type { BackendCollections } from "../references/backend-refs.ts";

@@ -9,7 +9,7 @@ import {
   type Transform,
   type Transformation,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { Place } from "../../cel/places.ts";
+import type { Place } from "../../cel/phases.ts";
 import { placeOfTraffic } from "./shared/expression-phase.ts";
 import { branchesOf, checkExpression, expressionMap, type ExpressionContext, type UnitTranslator } from "./shared/unit.ts";
 

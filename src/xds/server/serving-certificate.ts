@@ -7,7 +7,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
 import { messageOf, SourceError } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
-import { createAuthority, createLeaf, type KeyPair } from "../../lib/x509.ts";
+import { createAuthority, createLeaf, type KeyPair } from "../../lib/certificates/x509.ts";
 import type { ServerCertificate } from "./credentials.ts";
 
 /** The entries of the Secret, as PEM texts. */

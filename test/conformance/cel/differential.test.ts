@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { RULE_STEPS, Run } from "../../../src/cel/budget.ts";
-import { compileExpression } from "../../../src/cel/compile-expression.ts";
+import { compileExpression } from "../../../src/cel/compile/compile-expression.ts";
 import { RULE_ENVIRONMENT } from "../../../src/cel/environment.ts";
 import { CelError } from "../../../src/cel/errors.ts";
 import { toHost } from "../../../src/cel/json.ts";

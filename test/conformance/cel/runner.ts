@@ -1,6 +1,6 @@
 /** Runs one official case: compiles it in the environment that the case declares, evaluates it and compares. */
 import { isDeepStrictEqual } from "node:util";
-import { compileExpression, compileUnchecked, parseExpression } from "../../../src/cel/compile-expression.ts";
+import { compileExpression, compileUnchecked, parseExpression } from "../../../src/cel/compile/compile-expression.ts";
 import { RULE_STEPS, Run } from "../../../src/cel/budget.ts";
 import type { Environment } from "../../../src/cel/environment.ts";
 import { RULE_ENVIRONMENT } from "../../../src/cel/environment.ts";

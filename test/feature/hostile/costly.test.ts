@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { test, type TestContext } from "node:test";
 import { connect as connectTls } from "node:tls";
-import { createAuthority, createLeaf } from "../../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
 import { startEcho } from "../../support/echo.ts";
 import {
   documents,

@@ -14,7 +14,7 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { resourceOf } from "../../../src/ir/encode.ts";
 import type { Resource } from "../../../src/ir/resource.ts";
-import { createAuthority, createLeaf } from "../../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
 import { BIND, startDataPlane, staticBackend, type DataPlane } from "../../support/data-plane.ts";
 import { validNow } from "../../support/tls-upstream.ts";
 

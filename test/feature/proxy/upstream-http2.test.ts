@@ -6,7 +6,7 @@ import { constants, type ServerHttp2Stream } from "node:http2";
 import { test, type TestContext } from "node:test";
 import { BackendTlsSchema, HttpVersion } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { create } from "@bufbuild/protobuf";
-import { createAuthority, createLeaf } from "../../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
 import {
   endpoints,
   listener,

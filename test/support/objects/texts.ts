@@ -4,7 +4,7 @@
  */
 import fc from "fast-check";
 import type { Schema } from "../../../codegen/schema.ts";
-import type { Place } from "../../../src/cel/places.ts";
+import type { Place } from "../../../src/cel/phases.ts";
 import { codePointLength } from "../../../src/lib/code-point-length.ts";
 
 const WORDS = [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SoundTexts } from "../../../src/admission/sound-texts.ts";
+import { SoundTexts } from "../../../src/admission/validated-text-cache.ts";
 
 function ask(sound: SoundTexts, text: string, rules = "a"): boolean {
   let isAsked = false;

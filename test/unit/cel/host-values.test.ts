@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { bodyOf, failingExpression } from "../../../src/cel/compile-expression.ts";
+import { bodyOf, failingExpression } from "../../../src/cel/compile/compile-expression.ts";
 import { CelError } from "../../../src/cel/errors.ts";
 import { HeaderView } from "../../../src/cel/header-view.ts";
 import { Duration, Secret } from "../../../src/cel/values.ts";

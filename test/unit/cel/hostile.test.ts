@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import fc from "fast-check";
 
-import { compileExpression } from "../../../src/cel/compile-expression.ts";
+import { compileExpression } from "../../../src/cel/compile/compile-expression.ts";
 import { type Environment, REQUEST_ENVIRONMENT, RULE_ENVIRONMENT } from "../../../src/cel/environment.ts";
 import { CelError } from "../../../src/cel/errors.ts";
 import { evaluate, failureCode, fails, gives, noise, scopeOf } from "./support.ts";

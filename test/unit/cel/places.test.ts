@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseExpression } from "../../../src/cel/compile-expression.ts";
+import { parseExpression } from "../../../src/cel/compile/compile-expression.ts";
 import { CelError } from "../../../src/cel/errors.ts";
-import { PLACES, type Place, environmentOf } from "../../../src/cel/places.ts";
+import { PLACES, type Place, environmentOf } from "../../../src/cel/phases.ts";
 
 /** Variable → the places that have it; everywhere else it must be refused. runtime/cel.md, section 3. */
 const WHERE: readonly (readonly [expression: string, places: readonly Place[]])[] = [

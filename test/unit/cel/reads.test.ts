@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { findAbsentReads } from "../../../src/cel/absent-reads.ts";
 
-import { compileExpression } from "../../../src/cel/compile-expression.ts";
+import { compileExpression } from "../../../src/cel/compile/compile-expression.ts";
 import { REQUEST_ENVIRONMENT } from "../../../src/cel/environment.ts";
 import { unionOfReads } from "../../../src/cel/reads.ts";
 

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
 import { monotonicMs } from "../../../src/lib/monotonic.ts";
-import { allocateSlots, MAX_THREADS, SharedSlots } from "../../../src/lib/shared-slots.ts";
+import { allocateSlots, MAX_THREADS, SharedSlots } from "../../../src/lib/shared-table.ts";
 import type { HammerData } from "../../support/hammer-slots.ts";
 
 interface Hammer {

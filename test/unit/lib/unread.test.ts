@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Unread, watchReads } from "../../../src/lib/unread.ts";
+import { type Unread, watchReads } from "../../../src/lib/track-access.ts";
 
 const pathsOf = (list: readonly Unread[]) => list.map(({ path }) => path);
 const value = () => ({ a: { b: 1, c: [{ d: "x" }, { d: "y", e: null }] }, f: {}, g: undefined });

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { type TLSSocket, connect, createServer } from "node:tls";
-import { createAuthority, createLeaf } from "../../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
 
 const VALIDITY = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 86_400_000) };
 

@@ -8,7 +8,7 @@ import { fieldGroups, type Schema } from "../../../codegen/schema.ts";
 import { objectId, type KubeObject } from "../../../src/api/object.ts";
 import { createTranslator } from "../../../src/translator/translate.ts";
 import { findUnserved } from "../../fields/not-served.ts";
-import type { Step } from "../../../src/lib/unread.ts";
+import type { Step } from "../../../src/lib/track-access.ts";
 import { unservedFields } from "../../../src/translator/unsupported-fields.ts";
 
 const POLICY = "gwproxy.dev/GwPolicy";

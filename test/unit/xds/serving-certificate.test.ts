@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { test } from "node:test";
-import { createAuthority, createLeaf } from "../../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
 import {
   type AuthorityStore,
   type ServingCertificate,

@@ -1,6 +1,6 @@
 /** External authorization over HTTP: a request of the same method, whose answer of 2xx lets the client's pass. */
 import type { ExtAuthHttp } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { bodyOf } from "../../../cel/compile-expression.ts";
+import { bodyOf } from "../../../cel/compile/compile-expression.ts";
 import { CelError } from "../../../cel/errors.ts";
 import type { Expression } from "../../../cel/expression.ts";
 import { HeaderView } from "../../../cel/header-view.ts";

@@ -1,6 +1,6 @@
 /** What a failed expression means to a policy: never an exception, always the rule of the place where it stands. */
 import type { JsonValue } from "@bufbuild/protobuf";
-import { bodyOf } from "../../../cel/compile-expression.ts";
+import { bodyOf } from "../../../cel/compile/compile-expression.ts";
 import { CelError } from "../../../cel/errors.ts";
 import type { Expression } from "../../../cel/expression.ts";
 import type { Scope } from "../../../cel/scope.ts";

@@ -3,7 +3,7 @@
  * capacity. Steps, because "until the unit has elapsed" is what a client is promised in the reset header. A bucket is in
  * memory that all threads of the replica share, so that a limit does not multiply with them.
  */
-import { ownSlot, type SharedSlots, type Slot } from "../../../lib/shared-slots.ts";
+import { ownSlot, type SharedSlots, type Slot } from "../../../lib/shared-table.ts";
 
 export interface BucketSize {
   /** At most 2^32 - 2. */

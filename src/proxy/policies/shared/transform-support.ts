@@ -1,9 +1,9 @@
 /** One Transform, compiled: what is the same for requests and responses. */
 import type { HeaderExpression, Transform } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { bodyOf } from "../../../cel/compile-expression.ts";
+import { bodyOf } from "../../../cel/compile/compile-expression.ts";
 import { CelError } from "../../../cel/errors.ts";
 import type { Expression } from "../../../cel/expression.ts";
-import type { Place } from "../../../cel/places.ts";
+import type { Place } from "../../../cel/phases.ts";
 import type { Scope } from "../../../cel/scope.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
 import type { Exchange } from "../../pipeline/exchange.ts";

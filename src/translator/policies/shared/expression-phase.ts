@@ -1,6 +1,6 @@
 /** Where an expression of a GwPolicy stands: the schema of its field says so, and with it what it may read. */
 import { EXPRESSIONS } from "../../../../generated/expressions.ts";
-import type { Place } from "../../../cel/places.ts";
+import type { Place } from "../../../cel/phases.ts";
 
 interface Pattern {
   readonly path: RegExp;

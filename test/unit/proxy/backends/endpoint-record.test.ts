@@ -1,7 +1,7 @@
 /** The record of one endpoint: the figures of proxying.md 7.2 and 8, to the last digit. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { allocateSlots, SharedSlots } from "../../../../src/lib/shared-slots.ts";
+import { allocateSlots, SharedSlots } from "../../../../src/lib/shared-table.ts";
 import { EndpointRecord } from "../../../../src/proxy/balancing/endpoint-stats.ts";
 import { testMembers } from "../../../support/members.ts";
 

@@ -13,7 +13,7 @@ import {
   type ExternalService,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
-import { createAuthority, createLeaf } from "../../../../src/lib/x509.ts";
+import { createAuthority, createLeaf } from "../../../../src/lib/certificates/x509.ts";
 import { connectionOf } from "../../../../src/proxy/upstream/connection-settings.ts";
 import { DestinationGuard } from "../../../../src/proxy/upstream/dial/destination-guard.ts";
 import { createResolver } from "../../../../src/proxy/upstream/dial/dns.ts";

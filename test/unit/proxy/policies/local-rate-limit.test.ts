@@ -9,7 +9,7 @@ import {
   type LocalRateLimitRuleSchema,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../../src/lib/errors.ts";
-import { allocateSlots, SharedSlots } from "../../../../src/lib/shared-slots.ts";
+import { allocateSlots, SharedSlots } from "../../../../src/lib/shared-table.ts";
 import { ProxyError } from "../../../../src/proxy/errors.ts";
 import { localRateLimit } from "../../../../src/proxy/policies/local-rate-limit.ts";
 import type { PolicyDeps } from "../../../../src/proxy/policies/policy.ts";

@@ -1,5 +1,5 @@
 /** The standard macros by name and number of arguments, and which one a call means. */
-import type { Call } from "./ast.ts";
+import type { Call } from "../ast.ts";
 import {
   type CheckMacro,
   checkAlternative,
@@ -12,7 +12,7 @@ import {
   checkIntoMap,
   checkOptionalMap,
   checkQuantifier,
-} from "./check/macros.ts";
+} from "../check/macros.ts";
 import {
   type CompileMacro,
   alternative,

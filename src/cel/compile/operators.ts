@@ -1,9 +1,9 @@
 /** The operators as closures over already compiled operands. A program returns a value or a Failure, and never throws. */
-import { type ArithmeticOperator, arithmetic } from "./arithmetic.ts";
-import type { Run } from "./budget.ts";
-import { compare, equals, isMapKey } from "./equality.ts";
-import { COST_LIMIT, Failure, NO_OVERLOAD } from "./errors.ts";
-import { Double, NONE, Optional, adopt, isDouble, isInt, isMap, mapHas, toDouble } from "./values.ts";
+import { type ArithmeticOperator, arithmetic } from "../arithmetic.ts";
+import type { Run } from "../budget.ts";
+import { compare, equals, isMapKey } from "../equality.ts";
+import { COST_LIMIT, Failure, NO_OVERLOAD } from "../errors.ts";
+import { Double, NONE, Optional, adopt, isDouble, isInt, isMap, mapHas, toDouble } from "../values.ts";
 
 export type Program = (run: Run) => unknown;
 

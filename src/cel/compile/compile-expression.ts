@@ -2,19 +2,19 @@
  * The door of this room. In: the text of an expression and the Environment of the place where it stands. Out: an
  * Expression to evaluate per request. Not here: what a failure means, which each caller decides by its own rule.
  */
-import { messageOf } from "../lib/errors.ts";
-import { REQUEST_STEPS, Run } from "./budget.ts";
-import { Checker } from "./check/checker.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { REQUEST_STEPS, Run } from "../budget.ts";
+import { Checker } from "../check/checker.ts";
 import { Compiler } from "./compile.ts";
-import type { Environment } from "./environment.ts";
-import { COST_LIMIT, CelError, Failure } from "./errors.ts";
-import type { Expression, Reads } from "./expression.ts";
-import { jsonText, toHost } from "./json.ts";
+import type { Environment } from "../environment.ts";
+import { COST_LIMIT, CelError, Failure } from "../errors.ts";
+import type { Expression, Reads } from "../expression.ts";
+import { jsonText, toHost } from "../json.ts";
 import type { Program } from "./operators.ts";
-import { parse } from "./parse.ts";
-import { READS_NOTHING } from "./reads.ts";
-import type { Scope } from "./scope.ts";
-import { typeText } from "./types.ts";
+import { parse } from "../parse.ts";
+import { READS_NOTHING } from "../reads.ts";
+import type { Scope } from "../scope.ts";
+import { typeText } from "../types.ts";
 
 /** @throws CelError with a code and a position when the text is not an expression of this environment */
 export function compileExpression(source: string, environment: Environment): Expression {

@@ -1,13 +1,13 @@
 /** The standard macros: presence, comprehensions over one or two variables, bindings, and those of optional values. */
-import type { Call, Node } from "./ast.ts";
-import type { Run } from "./budget.ts";
+import type { Call, Node } from "../ast.ts";
+import type { Run } from "../budget.ts";
 import type { Compiler } from "./compile.ts";
-import { COST_LIMIT, CelError, Failure, NO_OVERLOAD } from "./errors.ts";
+import { COST_LIMIT, CelError, Failure, NO_OVERLOAD } from "../errors.ts";
 import { hasField } from "./lookup.ts";
-import { unescapeField } from "./names.ts";
+import { unescapeField } from "../names.ts";
 import { type Program, put } from "./operators.ts";
-import { NONE, Optional, adopt, isMap, mapGet, mapKeys } from "./values.ts";
-import { variableNames, variableName } from "./variable-name.ts";
+import { NONE, Optional, adopt, isMap, mapGet, mapKeys } from "../values.ts";
+import { variableNames, variableName } from "../variable-name.ts";
 
 export type CompileMacro = (compiler: Compiler, call: Call) => Program;
 

@@ -1,16 +1,16 @@
 /** Calls: macros first, then functions by name and number of arguments. */
-import type { Call, Node } from "./ast.ts";
-import { Run } from "./budget.ts";
+import type { Call, Node } from "../ast.ts";
+import { Run } from "../budget.ts";
 import type { Compiler } from "./compile.ts";
-import type { CelFunction } from "./environment.ts";
-import { COST_LIMIT, Failure, NO_OVERLOAD } from "./errors.ts";
-import { hasFixedType } from "./fixed-type.ts";
-import { ROUNDING } from "./functions/math.ts";
-import { literalMatcher } from "./functions/regex.ts";
+import type { CelFunction } from "../environment.ts";
+import { COST_LIMIT, Failure, NO_OVERLOAD } from "../errors.ts";
+import { hasFixedType } from "../fixed-type.ts";
+import { ROUNDING } from "../functions/math.ts";
+import { literalMatcher } from "../functions/regex.ts";
 import { macroOf } from "./macro-table.ts";
 import type { Program } from "./operators.ts";
-import { functionOf, namespaceOf } from "./resolve.ts";
-import { isDouble } from "./values.ts";
+import { functionOf, namespaceOf } from "../resolve.ts";
+import { isDouble } from "../values.ts";
 
 /** Pure functions whose result for literal arguments is found at compilation. */
 const FOLDED: ReadonlySet<string> = new Set(["cidr", "ip", "duration", "timestamp", "quantity", "url"]);

@@ -2,18 +2,18 @@
  * Syntax tree → closures; nothing is interpreted while a request waits. What is wrong with names and types was found
  * before, by the Checker; a program that was not checked fails where it reaches the fault.
  */
-import { type Index, type Node, type Select, qualifiedName } from "./ast.ts";
+import { type Index, type Node, type Select, qualifiedName } from "../ast.ts";
 import { compileCall } from "./calls.ts";
-import type { Environment } from "./environment.ts";
-import { Failure, NO_SUCH_KEY } from "./errors.ts";
-import { hasFixedType } from "./fixed-type.ts";
+import type { Environment } from "../environment.ts";
+import { Failure, NO_SUCH_KEY } from "../errors.ts";
+import { hasFixedType } from "../fixed-type.ts";
 import { fieldOf, indexOf, optionalField, optionalIndex } from "./lookup.ts";
-import { unescapeField } from "./names.ts";
+import { unescapeField } from "../names.ts";
 import * as operators from "./operators.ts";
 import type { Program } from "./operators.ts";
-import { ReadsCollector } from "./reads.ts";
-import { meaningOf } from "./resolve.ts";
-import { TYPES, type Type, adopt } from "./values.ts";
+import { ReadsCollector } from "../reads.ts";
+import { meaningOf } from "../resolve.ts";
+import { TYPES, type Type, adopt } from "../values.ts";
 
 /** One compilation: the environment, the local variables in scope, and what was read so far. */
 export class Compiler {

@@ -26,7 +26,7 @@ import {
   time,
   utf8,
 } from "./der.ts";
-import { ipBytes } from "./ip-bytes.ts";
+import { ipBytes } from "../ip-bytes.ts";
 
 /** PEM texts of a certificate and its PKCS #8 key. */
 export interface KeyPair {

@@ -1,7 +1,7 @@
 /** Fields and indexes of values. `undefined` means "no such entry"; only own properties of plain objects can be reached. */
-import type { Run } from "./budget.ts";
-import { Failure, NO_OVERLOAD, OUT_OF_RANGE } from "./errors.ts";
-import { NONE, Optional, adopt, isMap, mapField, mapGet, mapHasField, numberOf } from "./values.ts";
+import type { Run } from "../budget.ts";
+import { Failure, NO_OVERLOAD, OUT_OF_RANGE } from "../errors.ts";
+import { NONE, Optional, adopt, isMap, mapField, mapGet, mapHasField, numberOf } from "../values.ts";
 
 export function fieldOf(run: Run, value: unknown, field: string): unknown {
   if (isMap(value)) return mapField(value, field, run);
