@@ -24,13 +24,13 @@ up: install ## Start the quickstart: gateway, plain service and practice provide
 	if [ -t 0 ]; then set -m; $$command; else exec $$command; fi
 
 generate: install ## Write CRDs, types, validators, rules and reference pages from crds/schemas
-	node codegen/rooms.ts
+	node tools/modules.ts
 	oxfmt .oxlintrc.json
 	node codegen/main.ts
 	node test/fields/main.ts --write
 
 build: install ## Write the published form of the program to dist/
-	node codegen/package.ts
+	node tools/package.ts
 
 package: build ## Pack the npm package
 	npm pack --ignore-scripts
@@ -89,4 +89,4 @@ bench: install ## CPU-microseconds per request, side by side with the peers that
 	node --import tsx test/bench/main.ts $(BENCH)
 
 image: install ## Pack the container images as an archive, without Docker
-	node codegen/image.ts
+	node tools/image.ts

@@ -134,7 +134,7 @@ export function buildPackage(): Promise<string> {
   built ??= (async () => {
     const target = join(CACHE, "package");
     rmSync(target, { recursive: true, force: true });
-    await run(process.execPath, [join(ROOT, "codegen/package.ts"), join(target, "dist")]);
+    await run(process.execPath, [join(ROOT, "tools/package.ts"), join(target, "dist")]);
     for (const part of ["package.json", "bin"]) cpSync(join(ROOT, part), join(target, part), { recursive: true });
     return join(target, "bin/gwproxy.mjs");
   })();

@@ -19,7 +19,7 @@ let bin = "";
 
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), "gwproxy-package-"));
-  await run(process.execPath, [join(ROOT, "codegen/package.ts"), join(folder, "dist")]);
+  await run(process.execPath, [join(ROOT, "tools/package.ts"), join(folder, "dist")]);
   for (const file of ["package.json", "bin", "crds", "generated/editor"])
     cpSync(join(ROOT, file), join(folder, file), { recursive: true });
   bin = join(folder, "bin/gwproxy.mjs");

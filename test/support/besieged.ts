@@ -47,7 +47,7 @@ let build: Promise<string> | undefined;
 async function publishedForm(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "gwproxy-published-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
-  await run(process.execPath, [join(ROOT, "codegen/package.ts"), join(folder, "dist")]);
+  await run(process.execPath, [join(ROOT, "tools/package.ts"), join(folder, "dist")]);
   for (const file of ["package.json", "bin"]) cpSync(join(ROOT, file), join(folder, file), { recursive: true });
   return folder;
 }

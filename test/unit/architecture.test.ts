@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { test } from "node:test";
-import { lintOverrides, readRooms } from "../../codegen/rooms.ts";
+import { lintOverrides, readRooms } from "../../tools/modules.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const IMPORT = /(?:^|\n)\s*(?:import|export)\s+(type\s)?(?:[^"';]*?\sfrom\s+)?"(\.[^"]+)"|import\(\s*"(\.[^"]+)"\s*\)/g;

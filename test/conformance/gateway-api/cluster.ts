@@ -43,6 +43,6 @@ export async function startConformanceCluster(say: (step: string) => void): Prom
 
 async function importOurImages(node: Node): Promise<void> {
   const archive = join(node.pit.directory, "images.tar");
-  await promisify(execFile)(process.execPath, [join(ROOT, "codegen/image.ts"), archive]);
+  await promisify(execFile)(process.execPath, [join(ROOT, "tools/image.ts"), archive]);
   await node.importImages(archive);
 }

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { packImages } from "../../../codegen/image-archive.ts";
+import { packImages } from "../../../tools/image-archive.ts";
 
 export const PAUSE_IMAGE = "registry.k8s.io/pause:3.10";
 

@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { packImages, type Image } from "../../../codegen/image-archive.ts";
+import { packImages, type Image } from "../../../tools/image-archive.ts";
 
 const IMAGES: readonly Image[] = ["one", "two"].map((name) => ({
   names: [`example.dev/${name}:1`],

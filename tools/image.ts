@@ -25,7 +25,7 @@ const images = ["controller", "proxy"].map((command): Image => ({
 const root = mkdtempSync(join(tmpdir(), "gwproxy-root-"));
 try {
   const app = join(root, "app");
-  execFileSync(process.execPath, [join(ROOT, "codegen/package.ts"), join(app, "dist")], { stdio: "inherit" });
+  execFileSync(process.execPath, [join(ROOT, "tools/package.ts"), join(app, "dist")], { stdio: "inherit" });
   for (const path of ["bin", "package.json"]) cpSync(join(ROOT, path), join(app, path), { recursive: true });
   addNode(root);
   write("etc/passwd", `gwproxy:x:${USER}:${USER}::/:/nonexistent\n`);
