@@ -6,7 +6,7 @@ import { fork, spawnSync, type ChildProcess } from "node:child_process";
 import { globSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import type { FileReport, RunnerMessage } from "./support/file-reporter.ts";
+import type { FileReport, RunnerMessage } from "./support/gateway/file-reporter.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 

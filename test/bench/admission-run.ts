@@ -12,9 +12,9 @@ import { answerReview } from "../../src/admission/answer.ts";
 import { renew } from "../../src/admission/certificates.ts";
 import { startWebhookServer } from "../../src/admission/server.ts";
 import { validate } from "../../src/admission/validate.ts";
-import { candidatesOf } from "../support/objects/candidates.ts";
-import { KINDS } from "../support/objects/kinds.ts";
-import { recordingLog } from "../support/silent-log.ts";
+import { candidatesOf } from "../support/fixtures/objects/candidates.ts";
+import { KINDS } from "../support/fixtures/objects/kinds.ts";
+import { recordingLog } from "../support/gateway/silent-log.ts";
 import { figure, median, percentile, printTable } from "./report.ts";
 
 const OBJECTS = 10_000;

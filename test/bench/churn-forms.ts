@@ -2,7 +2,7 @@
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createKubernetesClient, type KubernetesClient } from "../../src/sources/kubernetes/client.ts";
-import { defineGatewayKinds, defineOurKinds } from "../support/cluster.ts";
+import { defineGatewayKinds, defineOurKinds } from "../support/kubernetes/cluster.ts";
 import { startApiServer } from "../testbed/api-server.ts";
 import { pathOf, type ChurnForm, type Weighed } from "./churn.ts";
 import { inspected } from "./inspector.ts";

@@ -14,8 +14,8 @@ import { createPasswordChecker } from "../../src/lib/password/checker.ts";
 import type { Reply } from "../../src/proxy/pipeline/exchange.ts";
 import { PolicySet } from "../../src/proxy/pipeline/policy-set.ts";
 import type { Middleware } from "../../src/proxy/policies/policy.ts";
-import { makeDeps } from "../support/exchange.ts";
-import { createIssuer } from "../support/tokens.ts";
+import { makeDeps } from "../support/gateway/exchange.ts";
+import { createIssuer } from "../support/fixtures/tokens.ts";
 import { answer, exchangeOf, microseconds, PLAIN } from "./in-process.ts";
 import { printTable } from "./report.ts";
 

@@ -14,8 +14,8 @@ import { compileReports, PLAIN_REPORTS, type ReportDeps, type Reports } from "..
 import { createAccessLog, type AccessLog } from "../../src/telemetry/access-log.ts";
 import type { LogFormat } from "../../src/telemetry/log-lines.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
-import { makeDeps } from "../support/exchange.ts";
-import { recordingLog } from "../support/silent-log.ts";
+import { makeDeps } from "../support/gateway/exchange.ts";
+import { recordingLog } from "../support/gateway/silent-log.ts";
 import { answer, exchangeOf, microseconds, PLAIN } from "./in-process.ts";
 import { printTable } from "./report.ts";
 

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { defineOurKinds } from "../support/cluster.ts";
-import { eventually } from "../support/process.ts";
+import { defineOurKinds } from "../support/kubernetes/cluster.ts";
+import { eventually } from "../support/gateway/process.ts";
 import { type ApiServer, startApiServer } from "../testbed/api-server.ts";
 
 const BUNDLE = join(import.meta.dirname, "../../generated/admission-policy.yaml");

@@ -8,8 +8,8 @@ import { OWN_KINDS, STANDARD_KINDS } from "../../src/sources/kubernetes/kinds.ts
 import { createKubernetesSource } from "../../src/sources/kubernetes/kubernetes-source.ts";
 import { createKubernetesStatusClient } from "../../src/sources/kubernetes/status-client.ts";
 import { createStatusWriter } from "../../src/status/writer.ts";
-import { RecordingSink } from "../support/recording-sink.ts";
-import { recordingLog } from "../support/silent-log.ts";
+import { RecordingSink } from "../support/gateway/recording-sink.ts";
+import { recordingLog } from "../support/gateway/silent-log.ts";
 import { startApiServer, type ApiServer } from "../testbed/api-server.ts";
 
 const CRDS = join(import.meta.dirname, "../../crds");

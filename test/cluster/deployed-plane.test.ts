@@ -8,11 +8,11 @@ import { createServer, type AddressInfo } from "node:net";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { controllerKubeconfig, startCluster, startController } from "../support/cluster.ts";
-import { freePorts } from "../support/free-ports.ts";
-import { call } from "../support/http.ts";
-import { eventually, type GwproxyProcess, startGwproxy } from "../support/process.ts";
-import { contextOf, type ProofContext } from "../support/prove.ts";
+import { controllerKubeconfig, startCluster, startController } from "../support/kubernetes/cluster.ts";
+import { freePorts } from "../support/fixtures/free-ports.ts";
+import { call } from "../support/clients/http.ts";
+import { eventually, type GwproxyProcess, startGwproxy } from "../support/gateway/process.ts";
+import { contextOf, type ProofContext } from "../support/gateway/prove.ts";
 import type { ApiServer } from "../testbed/api-server.ts";
 
 interface EnvVar {

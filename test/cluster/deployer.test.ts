@@ -1,9 +1,9 @@
 /** What the controller makes of Gateways on a real API server: objects applied once, put back, taken away, and a status. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { controllerKubeconfig, startCluster, startController } from "../support/cluster.ts";
-import { freePort } from "../support/free-ports.ts";
-import { eventually, type GwproxyProcess } from "../support/process.ts";
+import { controllerKubeconfig, startCluster, startController } from "../support/kubernetes/cluster.ts";
+import { freePort } from "../support/fixtures/free-ports.ts";
+import { eventually, type GwproxyProcess } from "../support/gateway/process.ts";
 import type { ApiServer } from "../testbed/api-server.ts";
 
 interface Stored {

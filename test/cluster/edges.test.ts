@@ -4,10 +4,10 @@
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { assertSameFaults, expectedOnServer } from "../support/objects/compare.ts";
-import { edgesOf, type Edge } from "../support/objects/edges.ts";
-import { faultsOf, KINDS, type Kind } from "../support/objects/kinds.ts";
-import { startReviewedCluster, type ReviewedCluster } from "../support/reviewed-cluster.ts";
+import { assertSameFaults, expectedOnServer } from "../support/fixtures/objects/compare.ts";
+import { edgesOf, type Edge } from "../support/fixtures/objects/edges.ts";
+import { faultsOf, KINDS, type Kind } from "../support/fixtures/objects/kinds.ts";
+import { startReviewedCluster, type ReviewedCluster } from "../support/kubernetes/reviewed-cluster.ts";
 
 const CONCURRENCY = 4;
 

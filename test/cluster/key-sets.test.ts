@@ -1,15 +1,15 @@
 /** Key sets on a real API server: fetched by the controller, kept in ConfigMaps, and not fetched again after a restart. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { startCluster, startController, startPlane } from "../support/cluster.ts";
-import { startEcho } from "../support/echo.ts";
-import { documents, GATEWAY, route, routePolicy, staticBackend } from "../support/gateway.ts";
-import { call } from "../support/http.ts";
-import { startKeyServer } from "../support/key-server.ts";
-import { freePorts } from "../support/free-ports.ts";
-import { eventually } from "../support/process.ts";
-import { contextOf } from "../support/prove.ts";
-import { createIssuer, keySet } from "../support/tokens.ts";
+import { startCluster, startController, startPlane } from "../support/kubernetes/cluster.ts";
+import { startEcho } from "../support/servers/echo.ts";
+import { documents, GATEWAY, route, routePolicy, staticBackend } from "../support/gateway/gateway.ts";
+import { call } from "../support/clients/http.ts";
+import { startKeyServer } from "../support/servers/key-server.ts";
+import { freePorts } from "../support/fixtures/free-ports.ts";
+import { eventually } from "../support/gateway/process.ts";
+import { contextOf } from "../support/gateway/prove.ts";
+import { createIssuer, keySet } from "../support/fixtures/tokens.ts";
 
 const NAME = "https://issuer.test";
 

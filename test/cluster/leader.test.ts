@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createKubernetesClient, type KubernetesClient } from "../../src/sources/kubernetes/client.ts";
 import { createLeader, type Leader } from "../../src/sources/kubernetes/leader.ts";
-import { eventually } from "../support/process.ts";
-import { recordingLog } from "../support/silent-log.ts";
-import { testClock, type TestClock } from "../support/test-clock.ts";
+import { eventually } from "../support/gateway/process.ts";
+import { recordingLog } from "../support/gateway/silent-log.ts";
+import { testClock, type TestClock } from "../support/gateway/test-clock.ts";
 import { startApiServer, type ApiServer } from "../testbed/api-server.ts";
 
 interface Replica {

@@ -1,13 +1,13 @@
 /** A sample of policies on a real API server: plain kubectl apply, a controller and a data plane as two processes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { startCluster, startController, startPlane } from "../support/cluster.ts";
-import { startEcho } from "../support/echo.ts";
-import { documents, GATEWAY, gatewayPolicy, route, routePolicy, staticBackend } from "../support/gateway.ts";
-import { call, type Answer, type Call } from "../support/http.ts";
-import { freePorts } from "../support/free-ports.ts";
-import { eventually } from "../support/process.ts";
-import { contextOf } from "../support/prove.ts";
+import { startCluster, startController, startPlane } from "../support/kubernetes/cluster.ts";
+import { startEcho } from "../support/servers/echo.ts";
+import { documents, GATEWAY, gatewayPolicy, route, routePolicy, staticBackend } from "../support/gateway/gateway.ts";
+import { call, type Answer, type Call } from "../support/clients/http.ts";
+import { freePorts } from "../support/fixtures/free-ports.ts";
+import { eventually } from "../support/gateway/process.ts";
+import { contextOf } from "../support/gateway/prove.ts";
 
 /** `openssl passwd -apr1 -salt saltsalt secret` */
 const USERS = `

@@ -6,10 +6,10 @@
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { candidatesOf, type Candidate } from "../support/objects/candidates.ts";
-import { assertSameFaults, expectedOnServer, plain } from "../support/objects/compare.ts";
-import { faultsOf, KINDS, type Kind } from "../support/objects/kinds.ts";
-import { startReviewedCluster, type ReviewedCluster } from "../support/reviewed-cluster.ts";
+import { candidatesOf, type Candidate } from "../support/fixtures/objects/candidates.ts";
+import { assertSameFaults, expectedOnServer, plain } from "../support/fixtures/objects/compare.ts";
+import { faultsOf, KINDS, type Kind } from "../support/fixtures/objects/kinds.ts";
+import { startReviewedCluster, type ReviewedCluster } from "../support/kubernetes/reviewed-cluster.ts";
 
 const COUNT = Number(process.env["GWPROXY_OBJECTS"] ?? 300);
 const SEED = Number(process.env["GWPROXY_SEED"] ?? 1);

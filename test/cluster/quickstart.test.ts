@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { startPracticeProvider } from "../../examples/practice-provider/practice-provider.ts";
 import { startHello } from "../../examples/quickstart/hello.ts";
-import { startCluster } from "../support/cluster.ts";
-import { call } from "../support/http.ts";
-import { freePorts } from "../support/free-ports.ts";
-import { eventually, type GwproxyProcess, startGwproxy } from "../support/process.ts";
-import { contextOf, type ProofContext } from "../support/prove.ts";
-import { checkQuickstart, quickstartManifests } from "../support/quickstart.ts";
-import { tlsFiles } from "../support/tls-files.ts";
+import { startCluster } from "../support/kubernetes/cluster.ts";
+import { call } from "../support/clients/http.ts";
+import { freePorts } from "../support/fixtures/free-ports.ts";
+import { eventually, type GwproxyProcess, startGwproxy } from "../support/gateway/process.ts";
+import { contextOf, type ProofContext } from "../support/gateway/prove.ts";
+import { checkQuickstart, quickstartManifests } from "../support/gateway/quickstart.ts";
+import { tlsFiles } from "../support/fixtures/tls-files.ts";
 import type { ApiServer } from "../testbed/api-server.ts";
 
 interface Quickstart {

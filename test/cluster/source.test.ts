@@ -4,9 +4,9 @@ import { after, before, test } from "node:test";
 import { createKubernetesClient, type KubernetesClient } from "../../src/sources/kubernetes/client.ts";
 import { STANDARD_KINDS } from "../../src/sources/kubernetes/kinds.ts";
 import { createKubernetesSource, type KubernetesSource } from "../../src/sources/kubernetes/kubernetes-source.ts";
-import { defineGatewayKinds } from "../support/cluster.ts";
-import { RecordingSink } from "../support/recording-sink.ts";
-import { recordingLog } from "../support/silent-log.ts";
+import { defineGatewayKinds } from "../support/kubernetes/cluster.ts";
+import { RecordingSink } from "../support/gateway/recording-sink.ts";
+import { recordingLog } from "../support/gateway/silent-log.ts";
 import { startApiServer, type ApiServer } from "../testbed/api-server.ts";
 
 const ROUTE = "gateway.networking.k8s.io/HTTPRoute/default";

@@ -9,9 +9,9 @@ import type { DesiredCondition, DesiredStatus } from "../../src/status/desired.t
 import { computeStatus } from "../../src/status/compute.ts";
 import { createStatusWriter, type StatusClient, type StatusWriter } from "../../src/status/writer.ts";
 import { createTranslator } from "../../src/translator/translate.ts";
-import { defineGatewayKinds } from "../support/cluster.ts";
-import { RecordingSink } from "../support/recording-sink.ts";
-import { recordingLog } from "../support/silent-log.ts";
+import { defineGatewayKinds } from "../support/kubernetes/cluster.ts";
+import { RecordingSink } from "../support/gateway/recording-sink.ts";
+import { recordingLog } from "../support/gateway/silent-log.ts";
 import { startApiServer, type ApiServer } from "../testbed/api-server.ts";
 
 const CONTROLLER = "gwproxy.dev/gwproxy";

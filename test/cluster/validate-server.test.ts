@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { runValidate } from "../../src/cli/validate/validate.ts";
-import { defineOurKinds } from "../support/cluster.ts";
+import { defineOurKinds } from "../support/kubernetes/cluster.ts";
 import { startApiServer, type ApiServer } from "../testbed/api-server.ts";
 
 const HEAD = "apiVersion: gwproxy.dev/v1alpha1\nkind: GwPolicy\n";

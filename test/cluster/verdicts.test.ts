@@ -4,8 +4,8 @@ import { after, before, test } from "node:test";
 import { applyDefaults } from "../../generated/defaults.ts";
 import { validate } from "../../src/admission/validate.ts";
 import { loadCases } from "../crd-rules/load.ts";
-import { defineOurKinds } from "../support/cluster.ts";
-import { askServer, byText, type Fault, type ServerVerdict } from "../support/server-verdict.ts";
+import { defineOurKinds } from "../support/kubernetes/cluster.ts";
+import { askServer, byText, type Fault, type ServerVerdict } from "../support/kubernetes/server-verdict.ts";
 import { startApiServer, type ApiServer } from "../testbed/api-server.ts";
 
 let server: ApiServer;

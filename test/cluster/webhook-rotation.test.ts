@@ -8,10 +8,10 @@ import { startWebhookServer } from "../../src/admission/server.ts";
 import { validate } from "../../src/admission/validate.ts";
 import { webhookConfiguration } from "../../src/admission/webhook-configuration.ts";
 import type { Clock } from "../../src/lib/clock.ts";
-import { defineOurKinds } from "../support/cluster.ts";
-import { eventually } from "../support/process.ts";
-import { askServer } from "../support/server-verdict.ts";
-import { recordingLog } from "../support/silent-log.ts";
+import { defineOurKinds } from "../support/kubernetes/cluster.ts";
+import { eventually } from "../support/gateway/process.ts";
+import { askServer } from "../support/kubernetes/server-verdict.ts";
+import { recordingLog } from "../support/gateway/silent-log.ts";
 import { startApiServer } from "../testbed/api-server.ts";
 
 const HOST = "127.0.0.1";

@@ -6,7 +6,7 @@ import { globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parse } from "yaml";
 import { KINDS } from "../../generated/kinds.ts";
-import { type Fault, byText } from "../support/server-verdict.ts";
+import { type Fault, byText } from "../support/kubernetes/server-verdict.ts";
 
 export interface Case {
   readonly name: string;

@@ -4,7 +4,7 @@
  */
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { proofs } from "../support/prove.ts";
+import { proofs } from "../support/gateway/prove.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const found: [field: string, proof: { file: string; name: string }][] = [];

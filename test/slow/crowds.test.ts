@@ -6,9 +6,9 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test, type TestContext } from "node:test";
-import { besiege, BIG_BYTES } from "../support/besieged.ts";
-import { eventually } from "../support/process.ts";
-import { FRAME, frame, frameClient, headers } from "../support/http2-frames.ts";
+import { besiege, BIG_BYTES } from "../support/gateway/stressed-gateway.ts";
+import { eventually } from "../support/gateway/process.ts";
+import { FRAME, frame, frameClient, headers } from "../support/clients/http2-frames.ts";
 
 const CROWD = join(import.meta.dirname, "crowd.ts");
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
-import { besiege } from "../support/besieged.ts";
+import { besiege } from "../support/gateway/stressed-gateway.ts";
 import {
   END_HEADERS,
   END_STREAM,
@@ -11,7 +11,7 @@ import {
   frameClient,
   headers,
   type FrameClient,
-} from "../support/http2-frames.ts";
+} from "../support/clients/http2-frames.ts";
 
 const HEAD = [":scheme", "http", ":authority", "a.test", ":path", "/upload"];
 const POST = headers(1, [":method", "POST", ...HEAD], 0);

@@ -8,8 +8,8 @@ import { test } from "node:test";
 import { FRAMING } from "../feature/hostile/framing.ts";
 import { HEADS } from "../feature/hostile/heads.ts";
 import { HOSTILE_STREAMS } from "../feature/hostile/streams.ts";
-import { besiege } from "../support/besieged.ts";
-import { ACK, END_STREAM, FRAME, frame, headers } from "../support/http2-frames.ts";
+import { besiege } from "../support/gateway/stressed-gateway.ts";
+import { ACK, END_STREAM, FRAME, frame, headers } from "../support/clients/http2-frames.ts";
 
 const SEED = Number(process.env["GWPROXY_FUZZ_SEED"] ?? Date.now() % 1_000_000);
 const ROUNDS = Number(process.env["GWPROXY_FUZZ_ROUNDS"] ?? 100);

@@ -8,12 +8,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
-import { freePort } from "../support/free-ports.ts";
-import { documents, pemObject, startGateway, staticBackend } from "../support/gateway.ts";
-import { interopObjects } from "../support/grpc-interop.ts";
-import { eventually } from "../support/process.ts";
-import { contextOf } from "../support/prove.ts";
-import { validNow } from "../support/tls-upstream.ts";
+import { freePort } from "../support/fixtures/free-ports.ts";
+import { documents, pemObject, startGateway, staticBackend } from "../support/gateway/gateway.ts";
+import { interopObjects } from "../support/servers/grpc-interop.ts";
+import { eventually } from "../support/gateway/process.ts";
+import { contextOf } from "../support/gateway/prove.ts";
+import { validNow } from "../support/servers/tls-upstream.ts";
 import { programs } from "../testbed/programs.ts";
 
 const CASES = [

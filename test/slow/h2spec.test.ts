@@ -7,10 +7,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
-import { startEcho } from "../support/echo.ts";
-import { documents, pemObject, route, startGateway, staticBackend, type TestGateway } from "../support/gateway.ts";
-import { contextOf } from "../support/prove.ts";
-import { validNow } from "../support/tls-upstream.ts";
+import { startEcho } from "../support/servers/echo.ts";
+import { documents, pemObject, route, startGateway, staticBackend, type TestGateway } from "../support/gateway/gateway.ts";
+import { contextOf } from "../support/gateway/prove.ts";
+import { validNow } from "../support/servers/tls-upstream.ts";
 import { programs } from "../testbed/programs.ts";
 
 /** Where nghttp2, which frames for us, does something else on purpose. None of it lets a client do harm. */

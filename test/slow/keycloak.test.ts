@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
-import { startEcho } from "../support/echo.ts";
-import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend } from "../support/gateway.ts";
-import { call } from "../support/http.ts";
-import { contextOf } from "../support/prove.ts";
+import { startEcho } from "../support/servers/echo.ts";
+import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend } from "../support/gateway/gateway.ts";
+import { call } from "../support/clients/http.ts";
+import { contextOf } from "../support/gateway/prove.ts";
 import { startKeycloak, type Keycloak } from "../testbed/keycloak.ts";
 
 const SECRET = randomBytes(18).toString("base64url");

@@ -6,7 +6,7 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
-import { eventually } from "../support/process.ts";
+import { eventually } from "../support/gateway/process.ts";
 import { startNode } from "../testbed/node.ts";
 import { programImage } from "../testbed/node/images.ts";
 import { programs } from "../testbed/programs.ts";

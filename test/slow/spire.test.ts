@@ -4,11 +4,11 @@ import { X509Certificate } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { request } from "node:https";
 import { test } from "node:test";
-import { documents, gatewayOf, route, startGateway, staticBackend, type TestGateway } from "../support/gateway.ts";
-import { call } from "../support/http.ts";
-import { contextOf } from "../support/prove.ts";
-import { recordingLog } from "../support/silent-log.ts";
-import { startWorkload, type Asked } from "../support/workload.ts";
+import { documents, gatewayOf, route, startGateway, staticBackend, type TestGateway } from "../support/gateway/gateway.ts";
+import { call } from "../support/clients/http.ts";
+import { contextOf } from "../support/gateway/prove.ts";
+import { recordingLog } from "../support/gateway/silent-log.ts";
+import { startWorkload, type Asked } from "../support/servers/workload.ts";
 import { startSpire, type Fetched } from "../testbed/spire.ts";
 
 const GATEWAY_ID = "spiffe://example.org/ns/edge/sa/gateway";

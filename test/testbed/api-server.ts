@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { freePort, freePorts } from "../support/free-ports.ts";
+import { freePort, freePorts } from "../support/fixtures/free-ports.ts";
 import { makeCertificates, type Certificates } from "./certificates.ts";
 import { restoreSnapshot, takeSnapshot } from "./etcd-snapshot.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";

@@ -5,9 +5,9 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { freePorts } from "../support/free-ports.ts";
-import { expectEvent } from "../support/expect-event.ts";
-import type { ProofContext } from "../support/prove.ts";
+import { freePorts } from "../support/fixtures/free-ports.ts";
+import { expectEvent } from "../support/gateway/expect-event.ts";
+import type { ProofContext } from "../support/gateway/prove.ts";
 import { programs } from "./programs.ts";
 
 export type Value = string | number | boolean | null | readonly Value[] | { readonly [key: string]: Value };

@@ -7,9 +7,9 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import { freePort } from "../support/free-ports.ts";
-import { call } from "../support/http.ts";
-import type { ProofContext } from "../support/prove.ts";
+import { freePort } from "../support/fixtures/free-ports.ts";
+import { call } from "../support/clients/http.ts";
+import type { ProofContext } from "../support/gateway/prove.ts";
 
 const VERSION = "26.4.0";
 const ARTIFACT = "org.keycloak:keycloak-quarkus-dist";

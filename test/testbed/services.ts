@@ -10,8 +10,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort, freePorts } from "../support/free-ports.ts";
-import type { ProofContext } from "../support/prove.ts";
+import { freePort, freePorts } from "../support/fixtures/free-ports.ts";
+import type { ProofContext } from "../support/gateway/prove.ts";
 import { programs } from "./programs.ts";
 
 type Cleaner = Pick<ProofContext, "after">;

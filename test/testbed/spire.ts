@@ -9,8 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { freePort } from "../support/free-ports.ts";
-import type { ProofContext } from "../support/prove.ts";
+import { freePort } from "../support/fixtures/free-ports.ts";
+import type { ProofContext } from "../support/gateway/prove.ts";
 import { programs } from "./programs.ts";
 import { startTied } from "./services.ts";
 

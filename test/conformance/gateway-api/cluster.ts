@@ -2,8 +2,8 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { defineOurKinds } from "../../support/cluster.ts";
-import { gatewayApiCrds } from "../../support/gateway-api-crds.ts";
+import { defineOurKinds } from "../../support/kubernetes/cluster.ts";
+import { gatewayApiCrds } from "../../support/kubernetes/gateway-api-crds.ts";
 import { startNode, type Node } from "../../testbed/node.ts";
 import { programImage } from "../../testbed/node/images.ts";
 import { programs } from "../../testbed/programs.ts";

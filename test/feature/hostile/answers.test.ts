@@ -12,9 +12,9 @@ import {
   startDataPlane,
   staticBackend,
   to,
-} from "../../support/data-plane.ts";
-import { connectHttp2, sendHttp2 } from "../../support/http2.ts";
-import { startRawUpstream } from "../../support/upstream.ts";
+} from "../../support/gateway/data-plane.ts";
+import { connectHttp2, sendHttp2 } from "../../support/clients/http2.ts";
+import { startRawUpstream } from "../../support/servers/upstream.ts";
 import { HOSTILE_ANSWERS, type HostileAnswer } from "./answers.ts";
 
 const HONEST = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhonest";

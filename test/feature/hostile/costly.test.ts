@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { test, type TestContext } from "node:test";
 import { connect as connectTls } from "node:tls";
 import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
-import { startEcho } from "../../support/echo.ts";
+import { startEcho } from "../../support/servers/echo.ts";
 import {
   documents,
   GATEWAY,
@@ -15,11 +15,11 @@ import {
   startGateway,
   staticBackend,
   type TestGateway,
-} from "../../support/gateway.ts";
-import { call, type Answer } from "../../support/http.ts";
-import { contextOf } from "../../support/prove.ts";
-import { validNow } from "../../support/tls-upstream.ts";
-import { startUpstream } from "../../support/upstream.ts";
+} from "../../support/gateway/gateway.ts";
+import { call, type Answer } from "../../support/clients/http.ts";
+import { contextOf } from "../../support/gateway/prove.ts";
+import { validNow } from "../../support/servers/tls-upstream.ts";
+import { startUpstream } from "../../support/servers/upstream.ts";
 
 const DEPTH = 200_000;
 const ARRAYS = "[".repeat(DEPTH) + "]".repeat(DEPTH);

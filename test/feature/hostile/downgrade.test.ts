@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HttpVersion } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { endpoints, listener, route, serviceBackend, startDataPlane, to } from "../../support/data-plane.ts";
-import { codeOf, END_STREAM, FRAME, frame, frameClient, headers, statusOf } from "../../support/http2-frames.ts";
-import { startStrictUpstream } from "../../support/strict-upstream.ts";
+import { endpoints, listener, route, serviceBackend, startDataPlane, to } from "../../support/gateway/data-plane.ts";
+import { codeOf, END_STREAM, FRAME, frame, frameClient, headers, statusOf } from "../../support/clients/http2-frames.ts";
+import { startStrictUpstream } from "../../support/servers/strict-upstream.ts";
 import { HOSTILE_STREAMS, type HostileStream } from "./streams.ts";
 
 const PROBE = [":method", "GET", ":scheme", "http", ":authority", "a", ":path", "/probe"];

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { test, type TestContext } from "node:test";
 import { HttpVersion } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { endpoints, listener, rawClient, route, serviceBackend, startDataPlane, to } from "../../support/data-plane.ts";
+import { endpoints, listener, rawClient, route, serviceBackend, startDataPlane, to } from "../../support/gateway/data-plane.ts";
 import {
   codeOf,
   END_HEADERS,
@@ -14,8 +14,8 @@ import {
   headers,
   statusOf,
   type FrameClient,
-} from "../../support/http2-frames.ts";
-import { startUpstream, type TestUpstream } from "../../support/upstream.ts";
+} from "../../support/clients/http2-frames.ts";
+import { startUpstream, type TestUpstream } from "../../support/servers/upstream.ts";
 
 const ENHANCE_YOUR_CALM = 11;
 const CANCEL = Buffer.from([0, 0, 0, 8]);

@@ -7,7 +7,7 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { resourceOf } from "../../../src/ir/encode.ts";
 import type { Resource } from "../../../src/ir/resource.ts";
-import { endpoints, serviceBackend, staticBackend } from "../../support/data-plane.ts";
+import { endpoints, serviceBackend, staticBackend } from "../../support/gateway/data-plane.ts";
 
 export function dynamicBackend(settings?: MessageInitShape<typeof BackendSettingsSchema>): Resource {
   return resourceOf(

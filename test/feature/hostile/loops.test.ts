@@ -18,12 +18,12 @@ import {
   staticBackend,
   to,
   type DataPlane,
-} from "../../support/data-plane.ts";
-import { connectHttp2, sendHttp2 } from "../../support/http2.ts";
+} from "../../support/gateway/data-plane.ts";
+import { connectHttp2, sendHttp2 } from "../../support/clients/http2.ts";
 import { createMetrics, type Metrics } from "../../../src/telemetry/metrics.ts";
-import { keepLines, type KeptLines } from "../../support/log-lines.ts";
-import { startStrictUpstream } from "../../support/strict-upstream.ts";
-import { startWorkers } from "../../support/workers.ts";
+import { keepLines, type KeptLines } from "../../support/gateway/log-lines.ts";
+import { startStrictUpstream } from "../../support/servers/strict-upstream.ts";
+import { startWorkers } from "../../support/gateway/workers.ts";
 import { aiBackend, dynamicBackend, POST, UPGRADE, WAYS } from "./itself.ts";
 
 /** Far more than the passes that are allowed, and far fewer than a loop makes. */

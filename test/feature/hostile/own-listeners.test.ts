@@ -28,16 +28,16 @@ import {
   startDataPlane,
   staticBackend,
   to,
-} from "../../support/data-plane.ts";
-import { startForwardProxy } from "../../support/forward-proxy.ts";
-import { freePorts } from "../../support/free-ports.ts";
-import { documents, gatewayOf, route as manifestRoute } from "../../support/gateway.ts";
-import { call } from "../../support/http.ts";
-import { startGwproxy } from "../../support/process.ts";
-import { connectHttp2, sendHttp2 } from "../../support/http2.ts";
+} from "../../support/gateway/data-plane.ts";
+import { startForwardProxy } from "../../support/servers/forward-proxy.ts";
+import { freePorts } from "../../support/fixtures/free-ports.ts";
+import { documents, gatewayOf, route as manifestRoute } from "../../support/gateway/gateway.ts";
+import { call } from "../../support/clients/http.ts";
+import { startGwproxy } from "../../support/gateway/process.ts";
+import { connectHttp2, sendHttp2 } from "../../support/clients/http2.ts";
 import { createMetrics } from "../../../src/telemetry/metrics.ts";
-import { keepLines } from "../../support/log-lines.ts";
-import { startStrictUpstream } from "../../support/strict-upstream.ts";
+import { keepLines } from "../../support/gateway/log-lines.ts";
+import { startStrictUpstream } from "../../support/servers/strict-upstream.ts";
 import { aiBackend, dynamicBackend, KEY, POST, UPGRADE, WAYS } from "./itself.ts";
 
 /** What attackers call this machine; the second group only where something listens on every address. */

@@ -10,9 +10,9 @@ import { BackendSchema, Reach, StaticBackendSchema } from "../../../generated/pr
 import { resourceOf } from "../../../src/ir/encode.ts";
 import type { Resource } from "../../../src/ir/resource.ts";
 import { createTranslator } from "../../../src/translator/translate.ts";
-import { listener, rawClient, route, startDataPlane, to } from "../../support/data-plane.ts";
-import { startDnsServer, useDnsServer } from "../../support/dns-server.ts";
-import { startStrictUpstream } from "../../support/strict-upstream.ts";
+import { listener, rawClient, route, startDataPlane, to } from "../../support/gateway/data-plane.ts";
+import { startDnsServer, useDnsServer } from "../../support/servers/dns-server.ts";
+import { startStrictUpstream } from "../../support/servers/strict-upstream.ts";
 import { KEY } from "./itself.ts";
 
 const get = (authority: string): string =>

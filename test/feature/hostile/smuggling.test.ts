@@ -20,12 +20,12 @@ import {
   staticBackend,
   to,
   type Rule,
-} from "../../support/data-plane.ts";
+} from "../../support/gateway/data-plane.ts";
 import { createMetrics } from "../../../src/telemetry/metrics.ts";
-import { keepLines } from "../../support/log-lines.ts";
-import { FRAME, frame, frameClient, headers } from "../../support/http2-frames.ts";
-import { connectHttp2, sendHttp2 } from "../../support/http2.ts";
-import { startStrictUpstream } from "../../support/strict-upstream.ts";
+import { keepLines } from "../../support/gateway/log-lines.ts";
+import { FRAME, frame, frameClient, headers } from "../../support/clients/http2-frames.ts";
+import { connectHttp2, sendHttp2 } from "../../support/clients/http2.ts";
+import { startStrictUpstream } from "../../support/servers/strict-upstream.ts";
 import { DOT_SEGMENTS, NO_DOT_SEGMENTS } from "./dot-segments.ts";
 import { FRAMING } from "./framing.ts";
 import { HEADS } from "./heads.ts";

@@ -3,7 +3,7 @@ import { test, type TestContext } from "node:test";
 import { startHealthServer, startMetricsServer, startReadinessServer } from "../../../src/admin/probe-servers.ts";
 import { startAdminServer } from "../../../src/admin/server.ts";
 import { createLogger, type LogFilter } from "../../../src/lib/log.ts";
-import { call } from "../../support/http.ts";
+import { call } from "../../support/clients/http.ts";
 
 const LOOPBACK = { host: "127.0.0.1", port: 0 };
 

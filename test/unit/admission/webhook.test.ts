@@ -178,7 +178,7 @@ async function startGated(
   options: Partial<ReviewThreadsOptions> = {},
 ): Promise<{ gate: Int32Array; threads: ReviewThreads }> {
   const gate = new Int32Array(new SharedArrayBuffer(8));
-  const entry = new URL("../../support/gated-review.ts", import.meta.url);
+  const entry = new URL("../../support/fixtures/gated-review.ts", import.meta.url);
   const threads = await startReviewThreads({ log, entry, workerData: gate, ...options });
   t.after(() => threads.close());
   return { gate, threads };

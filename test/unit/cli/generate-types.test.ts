@@ -8,7 +8,7 @@ import { test, type TestContext } from "node:test";
 import type { GenerateTypesOptions } from "../../../src/cli/commands/generate.ts";
 import { createProgress } from "../../../src/cli/output.ts";
 import { runGenerateTypes } from "../../../src/cli/generate-types.ts";
-import { meshCrds } from "../../support/mesh-crds.ts";
+import { meshCrds } from "../../support/fixtures/mesh-crds.ts";
 
 const CRD = join(import.meta.dirname, "../../../crds/gwproxy.dev_gwpolicies.yaml");
 

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parse } from "yaml";
-import { rowsOf, validateText } from "../../support/validated.ts";
+import { rowsOf, validateText } from "../../support/gateway/validated.ts";
 
 interface Mistake {
   readonly name: string;

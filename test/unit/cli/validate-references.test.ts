@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parse } from "yaml";
-import { rowsOf, validateText } from "../../support/validated.ts";
+import { rowsOf, validateText } from "../../support/gateway/validated.ts";
 
 const FOLDER = join(import.meta.dirname, "references");
 const SOUND = readFileSync(join(FOLDER, "sound.yaml"), "utf8");

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { ValidateOptions } from "../../../src/cli/commands/validate.ts";
 import { wantsColour } from "../../../src/cli/output.ts";
-import { validateText, type Validated } from "../../support/validated.ts";
+import { validateText, type Validated } from "../../support/gateway/validated.ts";
 
 const POLICY = `apiVersion: gwproxy.dev/v1alpha1
 kind: GwPolicy

@@ -9,7 +9,7 @@ import type { DeployerSettings, Manifest, OwnerReference } from "../../../src/de
 import { Deployer } from "../../../src/deployer/deployer.ts";
 import type { Placement } from "../../../src/translator/gateways/deployment-plan.ts";
 import type { TranslatorEvent } from "../../../src/translator/translator.ts";
-import { recordingLog } from "../../support/silent-log.ts";
+import { recordingLog } from "../../support/gateway/silent-log.ts";
 
 const SETTINGS: DeployerSettings = {
   image: "ghcr.io/gwproxy/proxy:1.2.3",

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { KubeObject } from "../../../src/api/object.ts";
 import type { DesiredStatus } from "../../../src/status/desired.ts";
 import { createStatusWriter, type StatusClient, type StatusWriter } from "../../../src/status/writer.ts";
-import { recordingLog } from "../../support/silent-log.ts";
+import { recordingLog } from "../../support/gateway/silent-log.ts";
 
 const ID = { group: "example.com", kind: "Route", namespace: "default", name: "x" };
 const FOREIGN = { parentRef: { name: "theirs" }, controllerName: "other", conditions: [] };

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { KubeObject } from "../../../src/api/object.ts";
-import { alterField } from "../../support/alter-field.ts";
-import { expectEvent } from "../../support/expect-event.ts";
-import { counterProofsOf, NotReadyError, type ProofContext } from "../../support/prove.ts";
-import { findSecondValue } from "../../support/second-values.ts";
+import { alterField } from "../../support/gateway/alter-field.ts";
+import { expectEvent } from "../../support/gateway/expect-event.ts";
+import { counterProofsOf, NotReadyError, type ProofContext } from "../../support/gateway/prove.ts";
+import { findSecondValue } from "../../support/gateway/second-values.ts";
 
 const UNIT = "GwPolicy spec.traffic.rateLimit.local[].unit";
 

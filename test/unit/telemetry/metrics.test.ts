@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createMetrics, type LlmSample, type Metrics, type RequestSample } from "../../../src/telemetry/metrics.ts";
-import { parseExposition, type Sample } from "../../support/exposition.ts";
+import { parseExposition, type Sample } from "../../support/gateway/exposition.ts";
 
 const REQUEST: RequestSample = {
   backend: "default/b",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { MetricGroup } from "../../../src/telemetry/metric-table.ts";
 import { Registry } from "../../../src/telemetry/registry.ts";
-import { parseExposition } from "../../support/exposition.ts";
+import { parseExposition } from "../../support/gateway/exposition.ts";
 
 const CALLS: MetricGroup<"calls_total" | "bytes_total", "call_seconds"> = {
   labels: ["place", "model"],

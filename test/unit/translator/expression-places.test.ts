@@ -15,10 +15,10 @@ import { environmentOf, type Place } from "../../../src/cel/phases.ts";
 import { PolicySet } from "../../../src/proxy/pipeline/policy-set.ts";
 import type { Read } from "../../../src/lib/collections/graph.ts";
 import { translateContent, type ContentCollections } from "../../../src/translator/policies/content.ts";
-import { makeDeps } from "../../support/exchange.ts";
-import { KINDS, objectOf } from "../../support/objects/kinds.ts";
-import { Random } from "../../support/objects/random.ts";
-import { soundSpec } from "../../support/objects/repair.ts";
+import { makeDeps } from "../../support/gateway/exchange.ts";
+import { KINDS, objectOf } from "../../support/fixtures/objects/kinds.ts";
+import { Random } from "../../support/fixtures/objects/random.ts";
+import { soundSpec } from "../../support/fixtures/objects/repair.ts";
 
 const POLICY = "gwproxy.dev/GwPolicy";
 const KIND = KINDS.find(({ groupKind }) => groupKind === POLICY);

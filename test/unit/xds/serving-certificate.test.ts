@@ -9,8 +9,8 @@ import {
   ServingCertificates,
   type StoredEntries,
 } from "../../../src/xds/server/serving-certificate.ts";
-import { recordingLog } from "../../support/silent-log.ts";
-import { testClock, type TestClock } from "../../support/test-clock.ts";
+import { recordingLog } from "../../support/gateway/silent-log.ts";
+import { testClock, type TestClock } from "../../support/gateway/test-clock.ts";
 
 const HOUR_MS = 3_600_000;
 const NAMES = ["gwproxy.gwproxy-system.svc", "10.0.0.1"];

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { createPasswordChecker } from "../../../../src/lib/password/checker.ts";
 import { TurnQueue } from "../../../../src/lib/password/turn-queue.ts";
-import { HTPASSWD } from "../../../support/htpasswd.ts";
-import { testClock } from "../../../support/test-clock.ts";
+import { HTPASSWD } from "../../../support/fixtures/htpasswd.ts";
+import { testClock } from "../../../support/gateway/test-clock.ts";
 
 const ANN = { group: "policy/a", source: "192.0.2.1" };
 const SLOW = "$2y$12$GJDnI6BMAwGu7vEUgAffTe6t8BiJEPidW8OfTBAt.unLhxqGATILa";

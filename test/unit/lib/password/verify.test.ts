@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { faultOf, formOf } from "../../../../src/lib/password/form.ts";
 import { verifyPassword } from "../../../../src/lib/password/verify.ts";
-import { HTPASSWD } from "../../../support/htpasswd.ts";
+import { HTPASSWD } from "../../../support/fixtures/htpasswd.ts";
 
 /** These forms look at the start of a password alone. */
 const CHARACTERS_SEEN: Readonly<Record<string, number>> = { "des-crypt": 8, bcrypt: 72 };

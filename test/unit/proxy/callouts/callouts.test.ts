@@ -23,9 +23,9 @@ import { CalloutError, type Caller } from "../../../../src/proxy/callouts/callou
 import { createCallouts, type Callouts } from "../../../../src/proxy/callouts/callouts.ts";
 import { MAX_IN_FLIGHT } from "../../../../src/proxy/callouts/grpc-channels.ts";
 import type { Abortable } from "../../../../src/proxy/pipeline/exchange.ts";
-import { ALLOW, startAuthServer } from "../../../support/auth-server.ts";
-import { deadPort, startSocket } from "../../../support/grpc.ts";
-import { validNow } from "../../../support/tls-upstream.ts";
+import { ALLOW, startAuthServer } from "../../../support/servers/auth-server.ts";
+import { deadPort, startSocket } from "../../../support/servers/grpc.ts";
+import { validNow } from "../../../support/servers/tls-upstream.ts";
 
 const UNCALLED: Caller = { onAbort: () => undefined };
 const REQUEST = create(CheckRequestSchema, {});

@@ -19,8 +19,8 @@ import {
   TestExchange,
   type ProviderInit,
   type Sent,
-} from "../../../support/llm-harness.ts";
-import { testMembers } from "../../../support/members.ts";
+} from "../../../support/gateway/llm-harness.ts";
+import { testMembers } from "../../../support/gateway/endpoints.ts";
 
 const MESSAGE = {
   id: "1",

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { test } from "node:test";
 import { codingOf, unpack, unpackStream } from "../../../../src/proxy/llm/content-coding.ts";
-import { readBody, streamFrom } from "../../../support/llm-harness.ts";
+import { readBody, streamFrom } from "../../../support/gateway/llm-harness.ts";
 
 const GZIP = codingOf("gzip");
 assert.ok(GZIP);

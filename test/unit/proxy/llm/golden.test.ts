@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { completionsToMessages } from "../../../../src/proxy/llm/convert/completions-to-messages.ts";
 import type { JsonObject } from "../../../../src/proxy/llm/json.ts";
-import { readBody, streamFrom } from "../../../support/llm-harness.ts";
+import { readBody, streamFrom } from "../../../support/gateway/llm-harness.ts";
 import { messages } from "../../../../src/proxy/llm/formats/messages.ts";
 import { translateStream } from "../../../../src/proxy/llm/stream/bodies.ts";
 

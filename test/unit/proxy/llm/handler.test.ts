@@ -14,7 +14,7 @@ import {
   testDeps,
   TestExchange,
   type ProviderInit,
-} from "../../../support/llm-harness.ts";
+} from "../../../support/gateway/llm-harness.ts";
 
 const LLMA: ProviderInit = { key: "llma", identity: "openai" };
 const LLME: ProviderInit = { key: "llme", identity: "anthropic" };

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { hashMember } from "../../../../src/proxy/balancing/affinity.ts";
 import type { Member } from "../../../../src/proxy/balancing/pick.ts";
 import { ProviderGroups } from "../../../../src/proxy/llm/select.ts";
-import { testMembers } from "../../../support/members.ts";
+import { testMembers } from "../../../support/gateway/endpoints.ts";
 
 interface Named extends Member {
   readonly name: string;

@@ -10,7 +10,7 @@ import { messages } from "../../../../src/proxy/llm/formats/messages.ts";
 import type { JsonObject } from "../../../../src/proxy/llm/json.ts";
 import { scanStream, translateStream } from "../../../../src/proxy/llm/stream/bodies.ts";
 import { openLedger } from "../../../../src/proxy/llm/usage.ts";
-import { readBody, streamFrom, TestExchange } from "../../../support/llm-harness.ts";
+import { readBody, streamFrom, TestExchange } from "../../../support/gateway/llm-harness.ts";
 
 async function books(format: Format) {
   const exchange = new TestExchange(Buffer.alloc(0));

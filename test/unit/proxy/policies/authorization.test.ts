@@ -7,7 +7,7 @@ import { AuthorizationAction, AuthorizationSchema } from "../../../../generated/
 import { ConfigError } from "../../../../src/lib/errors.ts";
 import { ProxyError } from "../../../../src/proxy/errors.ts";
 import { authorization } from "../../../../src/proxy/policies/authorization.ts";
-import { makeDeps, makeExchange, makeReply } from "../../../support/exchange.ts";
+import { makeDeps, makeExchange, makeReply } from "../../../support/gateway/exchange.ts";
 
 const { ALLOW, DENY, REQUIRE, UNSPECIFIED } = AuthorizationAction;
 type Rules = readonly (readonly [AuthorizationAction, ...string[]])[];

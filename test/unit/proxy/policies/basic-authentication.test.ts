@@ -8,8 +8,8 @@ import { ConfigError } from "../../../../src/lib/errors.ts";
 import { ProxyError } from "../../../../src/proxy/errors.ts";
 import { basicAuthentication } from "../../../../src/proxy/policies/basic-authentication.ts";
 import type { PolicyDeps } from "../../../../src/proxy/policies/policy.ts";
-import { makeDeps, makeExchange, makeReply, type TestExchange } from "../../../support/exchange.ts";
-import { HTPASSWD } from "../../../support/htpasswd.ts";
+import { makeDeps, makeExchange, makeReply, type TestExchange } from "../../../support/gateway/exchange.ts";
+import { HTPASSWD } from "../../../support/fixtures/htpasswd.ts";
 
 const SHA = "{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=";
 

@@ -8,7 +8,7 @@ import { ConfigError } from "../../../../src/lib/errors.ts";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
 import type { Reply } from "../../../../src/proxy/pipeline/exchange.ts";
 import { cors } from "../../../../src/proxy/policies/cors.ts";
-import { type ExchangeParts, makeDeps, makeExchange, makeReply } from "../../../support/exchange.ts";
+import { type ExchangeParts, makeDeps, makeExchange, makeReply } from "../../../support/gateway/exchange.ts";
 
 type Spec = MessageInitShape<typeof CorsSchema>;
 

@@ -7,7 +7,7 @@ import { CsrfSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.
 import { ConfigError } from "../../../../src/lib/errors.ts";
 import { ProxyError } from "../../../../src/proxy/errors.ts";
 import { csrf } from "../../../../src/proxy/policies/csrf.ts";
-import { makeDeps, makeExchange, makeReply } from "../../../support/exchange.ts";
+import { makeDeps, makeExchange, makeReply } from "../../../support/gateway/exchange.ts";
 
 const LISTED = ["https://app.example", "http://dev.example:8080", "chrome-extension://abcdef"];
 

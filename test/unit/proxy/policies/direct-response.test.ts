@@ -8,7 +8,7 @@ import { ConfigError } from "../../../../src/lib/errors.ts";
 import { ProxyError } from "../../../../src/proxy/errors.ts";
 import type { Reply } from "../../../../src/proxy/pipeline/exchange.ts";
 import { directResponse } from "../../../../src/proxy/policies/direct-response.ts";
-import { makeDeps, makeExchange, makeReply, readAll } from "../../../support/exchange.ts";
+import { makeDeps, makeExchange, makeReply, readAll } from "../../../support/gateway/exchange.ts";
 
 type Branches = NonNullable<MessageInitShape<typeof DirectResponseChoiceSchema>["branches"]>;
 const UPSTREAM = makeReply();

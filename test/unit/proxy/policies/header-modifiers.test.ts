@@ -6,7 +6,7 @@ import { create } from "@bufbuild/protobuf";
 import { HeaderModifiersSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
 import { headerModifiers } from "../../../../src/proxy/policies/header-modifiers.ts";
-import { makeDeps, makeExchange, makeReply } from "../../../support/exchange.ts";
+import { makeDeps, makeExchange, makeReply } from "../../../support/gateway/exchange.ts";
 
 const CHANGE = {
   set: [{ name: "X-Set", value: "new" }],

@@ -13,7 +13,7 @@ import { allocateSlots, SharedSlots } from "../../../../src/lib/shared-table.ts"
 import { ProxyError } from "../../../../src/proxy/errors.ts";
 import { localRateLimit } from "../../../../src/proxy/policies/local-rate-limit.ts";
 import type { PolicyDeps } from "../../../../src/proxy/policies/policy.ts";
-import { makeDeps, makeExchange, makeReply, type TestExchange } from "../../../support/exchange.ts";
+import { makeDeps, makeExchange, makeReply, type TestExchange } from "../../../support/gateway/exchange.ts";
 
 type Rule = MessageInitShape<typeof LocalRateLimitRuleSchema>;
 

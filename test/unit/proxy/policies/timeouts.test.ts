@@ -5,7 +5,7 @@ import { create } from "@bufbuild/protobuf";
 
 import { TimeoutsSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { timeouts } from "../../../../src/proxy/policies/timeouts.ts";
-import { makeDeps, makeExchange, makeReply } from "../../../support/exchange.ts";
+import { makeDeps, makeExchange, makeReply } from "../../../support/gateway/exchange.ts";
 
 function deadlineAfter(requestMs: number, before?: number): number | undefined {
   const exchange = makeExchange({ startedAtMs: 1000 });

@@ -7,7 +7,7 @@ import { TransformationChoiceSchema } from "../../../../generated/proto/gwproxy/
 import { HeaderList } from "../../../../src/lib/header-list.ts";
 import type { Exchange, Reply } from "../../../../src/proxy/pipeline/exchange.ts";
 import { transformation } from "../../../../src/proxy/policies/transformation.ts";
-import { ChunkStream, makeDeps, makeExchange, makeReply, readAll } from "../../../support/exchange.ts";
+import { ChunkStream, makeDeps, makeExchange, makeReply, readAll } from "../../../support/gateway/exchange.ts";
 
 type Branches = NonNullable<MessageInitShape<typeof TransformationChoiceSchema>["branches"]>;
 

@@ -6,7 +6,7 @@ import { Secret } from "../../../../src/cel/values.ts";
 import { compileAttributes } from "../../../../src/proxy/observability/attributes.ts";
 import { queryOf } from "../../../../src/proxy/observability/query.ts";
 import type { AttributeValue } from "../../../../src/telemetry/attributes.ts";
-import { makeDeps } from "../../../support/exchange.ts";
+import { makeDeps } from "../../../support/gateway/exchange.ts";
 
 /** @param add expressions by name @param jwt what the root of that name holds */
 function evaluate(add: Readonly<Record<string, string>>, jwt: object = {}): Record<string, AttributeValue> {

@@ -19,10 +19,10 @@ import {
   startHttpCollector,
   type Decide,
   type FakeCollector,
-} from "../../../support/fake-collector.ts";
-import { deadPort } from "../../../support/grpc.ts";
-import { recordingLog } from "../../../support/silent-log.ts";
-import { testClock, type TestClock } from "../../../support/test-clock.ts";
+} from "../../../support/servers/fake-collector.ts";
+import { deadPort } from "../../../support/servers/grpc.ts";
+import { recordingLog } from "../../../support/gateway/silent-log.ts";
+import { testClock, type TestClock } from "../../../support/gateway/test-clock.ts";
 
 interface Fixture {
   readonly exporters: Exporters;

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { WorkloadApi } from "../../../../src/proxy/spiffe/workload-api.ts";
-import { recordingLog } from "../../../support/silent-log.ts";
-import { createTrustDomain, issueSvid } from "../../../support/svid.ts";
-import { testClock, type TestClock } from "../../../support/test-clock.ts";
-import { answerOf, startAgent, type WorkloadAgent } from "../../../support/workload-agent.ts";
+import { recordingLog } from "../../../support/gateway/silent-log.ts";
+import { createTrustDomain, issueSvid } from "../../../support/fixtures/svid.ts";
+import { testClock, type TestClock } from "../../../support/gateway/test-clock.ts";
+import { answerOf, startAgent, type WorkloadAgent } from "../../../support/servers/workload-agent.ts";
 
 const OWN = createTrustDomain("example.org");
 const GATE = issueSvid(OWN, "/gate");

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { effectsOf, followFolder as start, policy, route } from "../../../support/followed-folder.ts";
+import { effectsOf, followFolder as start, policy, route } from "../../../support/fixtures/followed-folder.ts";
 
 const KEPT_KEYS = "kept: GwPolicy default/keys as accepted before";
 const KEPT_ONE = "kept: HTTPRoute default/one as accepted before";

@@ -11,8 +11,8 @@ import {
   RecordedEvents as Sink,
   refuseBad,
   route,
-} from "../../../support/followed-folder.ts";
-import { Random } from "../../../support/objects/random.ts";
+} from "../../../support/fixtures/followed-folder.ts";
+import { Random } from "../../../support/fixtures/objects/random.ts";
 import { createLogger } from "../../../../src/lib/log.ts";
 
 const OFF = createLogger({ level: "off", modules: new Map() }, () => {});

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createDocumentStore } from "../../../../src/sources/kubernetes/document-store.ts";
-import { startPuppetApi, type PuppetApi } from "../../../support/puppet-api.ts";
-import { recordingLog } from "../../../support/silent-log.ts";
+import { startPuppetApi, type PuppetApi } from "../../../support/servers/scripted-api.ts";
+import { recordingLog } from "../../../support/gateway/silent-log.ts";
 
 const WANTED = { key: "abc", url: "https://keys.test/", tls: undefined, addresses: [], cacheMs: 1 };
 const OPTIONS = { namespace: "system", fieldManager: "test" };

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { createDryRun, type ServerFault } from "../../../../src/sources/kubernetes/dry-run.ts";
-import { startPuppetApi } from "../../../support/puppet-api.ts";
+import { startPuppetApi } from "../../../support/servers/scripted-api.ts";
 
 const OBJECT = { apiVersion: "example.dev/v1", kind: "Thing", metadata: { name: "t", namespace: "default" } };
 const RESOURCES = {

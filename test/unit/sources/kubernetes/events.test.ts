@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { createEventRecorder, type EventRecorder } from "../../../../src/sources/kubernetes/events.ts";
-import { startPuppetApi, type PuppetApi } from "../../../support/puppet-api.ts";
-import { recordingLog } from "../../../support/silent-log.ts";
+import { startPuppetApi, type PuppetApi } from "../../../support/servers/scripted-api.ts";
+import { recordingLog } from "../../../support/gateway/silent-log.ts";
 
 const GATEWAY = {
   apiVersion: "gateway.networking.k8s.io/v1",

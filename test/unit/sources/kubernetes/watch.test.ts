@@ -3,9 +3,9 @@ import { afterEach, beforeEach, test } from "node:test";
 import { createKubernetesSource, type KubernetesSource } from "../../../../src/sources/kubernetes/kubernetes-source.ts";
 import type { WatchedKind } from "../../../../src/sources/kubernetes/kinds.ts";
 import type { WatchTimes } from "../../../../src/sources/kubernetes/watch.ts";
-import { startPuppetApi, type PuppetApi } from "../../../support/puppet-api.ts";
-import { RecordingSink } from "../../../support/recording-sink.ts";
-import { recordingLog } from "../../../support/silent-log.ts";
+import { startPuppetApi, type PuppetApi } from "../../../support/servers/scripted-api.ts";
+import { RecordingSink } from "../../../support/gateway/recording-sink.ts";
+import { recordingLog } from "../../../support/gateway/silent-log.ts";
 
 const WIDGET: WatchedKind = {
   group: "example.com",

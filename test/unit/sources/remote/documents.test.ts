@@ -7,8 +7,8 @@ import {
   type StoredDocument,
   type WantedDocument,
 } from "../../../../src/sources/remote/documents.ts";
-import { recordingLog } from "../../../support/silent-log.ts";
-import { testClock, type TestClock } from "../../../support/test-clock.ts";
+import { recordingLog } from "../../../support/gateway/silent-log.ts";
+import { testClock, type TestClock } from "../../../support/gateway/test-clock.ts";
 
 const MINUTE = 60_000;
 

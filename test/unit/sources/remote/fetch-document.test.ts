@@ -14,7 +14,7 @@ import { createAuthority, createLeaf } from "../../../../src/lib/certificates/x5
 import { tlsOptions } from "../../../../src/proxy/upstream/dial/tls.ts";
 import type { WantedDocument } from "../../../../src/sources/remote/documents.ts";
 import { fetchDocument } from "../../../../src/sources/remote/fetch-document.ts";
-import { validNow } from "../../../support/tls-upstream.ts";
+import { validNow } from "../../../support/servers/tls-upstream.ts";
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 

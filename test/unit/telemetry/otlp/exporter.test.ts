@@ -8,7 +8,7 @@ import { createLogger } from "../../../../src/lib/log.ts";
 import { Envelope } from "../../../../src/telemetry/otlp/encode.ts";
 import { Exporter, type ExporterOptions, type Sent } from "../../../../src/telemetry/otlp/exporter.ts";
 import type { Span } from "../../../../src/telemetry/span.ts";
-import { testClock, type TestClock } from "../../../support/test-clock.ts";
+import { testClock, type TestClock } from "../../../support/gateway/test-clock.ts";
 
 const TAKEN: Sent = { kind: "taken", rejected: 0, message: "" };
 const LATER: Sent = { kind: "later", reason: "busy", afterMs: undefined };

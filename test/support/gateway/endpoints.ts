@@ -1,0 +1,35 @@
+/** What backends need to choose among members, for tests that own the clock and the draws. */
+import { compileExpression } from "../../../src/cel/compile/compile-expression.ts";
+import { environmentOf } from "../../../src/cel/phases.ts";
+import { SharedSlots } from "../../../src/lib/shared-table.ts";
+import { EndpointRecord } from "../../../src/proxy/balancing/endpoint-stats.ts";
+import type { MemberDeps } from "../../../src/proxy/backends/handler.ts";
+
+export interface TestMembers extends MemberDeps {
+  /** What the clock says, in milliseconds. */
+  now: number;
+}
+
+/** Draws come from a sequence that every run repeats. */
+export function testMembers(seed = 1): TestMembers {
+  const slots = SharedSlots.alone(1024);
+  const members: TestMembers = {
+    now: 1_700_000_000_000,
+    nowMs: () => members.now,
+    random: seededRandom(seed),
+    expression: (source, place) => compileExpression(source, environmentOf(place)),
+    record: (name) => new EndpointRecord(slots, name),
+  };
+  return members;
+}
+
+/** Mulberry32: the same numbers in [0, 1) for the same seed. */
+export function seededRandom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b_79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

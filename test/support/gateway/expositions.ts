@@ -1,0 +1,24 @@
+/** Metrics as the parser of Prometheus' own libraries reads them. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { programs } from "../../testbed/programs.ts";
+
+export interface ParsedSeries {
+  readonly name: string;
+  readonly type: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Of a histogram how often it was observed. */
+  readonly value: number;
+}
+
+/** @throws Error with what the parser says @param exposition in the text format 0.0.4 */
+export async function parsedByPrometheus(exposition: string): Promise<ParsedSeries[]> {
+  const child = spawn(join(await programs("metrics"), "expositions"), { stdio: "pipe" });
+  child.stdin.end(exposition);
+  const [printed, said, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  if (code !== 0) throw new Error(`Prometheus cannot read it: ${said}`);
+  const lines = printed.split("\n").filter((line) => line !== "");
+  return lines.map((line) => JSON.parse(line) as ParsedSeries);
+}

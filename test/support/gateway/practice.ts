@@ -1,0 +1,30 @@
+/** A model provider on loopback and the GwBackend `ai` that leads to it. */
+import { startPracticeProvider, type PracticeProvider } from "../../../examples/practice-provider/practice-provider.ts";
+import type { Answer } from "../clients/http.ts";
+import type { ProofContext } from "./prove.ts";
+
+/** The one key that the provider takes. */
+export const PROVIDER_KEY = "provider-key";
+
+export async function startPractice(context: Pick<ProofContext, "after">): Promise<PracticeProvider> {
+  const provider = await startPracticeProvider({ port: 0, keys: [PROVIDER_KEY] });
+  context.after(() => provider.stop());
+  return provider;
+}
+
+/** The message of an error in the format of a client of models. */
+export function errorMessageOf({ body }: Pick<Answer, "body">): string {
+  return (JSON.parse(body) as { error: { message: string } }).error.message;
+}
+
+/** @param format which vendor's @param key what the gateway presents */
+export function practiceBackend(port: number, format: "llma" | "llme" = "llma", key: string = PROVIDER_KEY): string {
+  return `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: ai}
+spec:
+  ai: {provider: {${format}: {}, host: 127.0.0.1, port: ${port}}}
+  policies: {auth: {key: ${key}}}
+`;
+}

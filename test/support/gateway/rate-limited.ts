@@ -1,0 +1,88 @@
+/** Routes under a global rate limit: to an echo, and to a model provider. */
+import assert from "node:assert/strict";
+import type { RateLimitRequest } from "../../../generated/proto/envoy/service/ratelimit/v3/rls_pb.ts";
+import { startEcho } from "../servers/echo.ts";
+import {
+  documents,
+  GATEWAY,
+  route,
+  routePolicy,
+  startGateway,
+  startWeb,
+  staticBackend,
+  type TestGateway,
+} from "./gateway.ts";
+import { call, type Answer } from "../clients/http.ts";
+import { practiceBackend, startPractice } from "./practice.ts";
+import type { ProofContext } from "./prove.ts";
+import { startRateServer, type RateServer } from "../servers/rate-server.ts";
+
+export interface Setup extends RateServer {
+  readonly gateway: TestGateway;
+  readonly url: string;
+}
+
+/** A route `web` to an echo, counted by the GwBackend `limits`. @param rateLimit YAML flow */
+export async function limited(
+  context: ProofContext,
+  rateLimit: string,
+  decide?: Parameters<typeof startRateServer>[1],
+  more: readonly string[] = [],
+): Promise<Setup> {
+  const server = await startRateServer(context, decide);
+  const echo = await startEcho(context);
+  const gateway = await startWeb(
+    context,
+    echo.port,
+    staticBackend("limits", server.port),
+    routePolicy("limit", "web", `  traffic: {rateLimit: ${rateLimit}}`),
+    ...more,
+  );
+  assert.deepEqual(
+    gateway.problems().filter(({ severity }) => severity === "error"),
+    [],
+  );
+  return { ...server, gateway, url: gateway.url() };
+}
+
+export const LIMITS: string = "backendRef: {group: gwproxy.dev, kind: GwBackend, name: limits}";
+export const BY_PATH: string = "{entries: [{name: path, expression: request.path}]}";
+
+/** Each descriptor as "name=value,… (hits)". */
+export function asked({ descriptors }: RateLimitRequest): string[] {
+  return descriptors.map(({ entries, hitsAddend }) => {
+    const names = entries.map(({ key, value }) => `${key}=${value}`).join(",");
+    return hitsAddend === undefined ? names : `${names} (${hitsAddend})`;
+  });
+}
+
+export interface Model {
+  readonly ask: (more?: object) => Promise<Answer>;
+  readonly served: () => number;
+}
+
+/** A route to a model provider whose answers cost six tokens, under a limit. */
+export async function limitedModel(
+  context: ProofContext,
+  rateLimit: string,
+  more: readonly string[] = [],
+): Promise<Model> {
+  const provider = await startPractice(context);
+  const backend = practiceBackend(provider.port);
+  const policy = routePolicy("limit", "ai", `  traffic: {rateLimit: ${rateLimit}}`);
+  const gateway = await startGateway(context, documents(GATEWAY, backend, route("ai", "ai"), policy, ...more));
+  assert.deepEqual(
+    gateway.problems().filter(({ severity }) => severity === "error"),
+    [],
+  );
+  const chat = { model: "practice", messages: [{ role: "user", content: "hello there" }] };
+  return {
+    served: () => provider.served(),
+    ask: (extra = {}) =>
+      call(`${gateway.url()}/v1/chat/completions`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ ...chat, ...extra }),
+      }),
+  };
+}

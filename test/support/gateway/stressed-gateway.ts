@@ -1,0 +1,141 @@
+/**
+ * A gateway in its published form and a process of its own, to be attacked: what it holds in memory, whether it still serves,
+ * and what it has said. Its backend answers here.
+ */
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
+import { freePorts } from "../fixtures/free-ports.ts";
+import { documents, gatewayPolicy, pemObject, route, routePolicy, staticBackend } from "./gateway.ts";
+import { call } from "../clients/http.ts";
+import { eventually, startGwproxy } from "./process.ts";
+import type { ProofContext } from "./prove.ts";
+import { validNow } from "../servers/tls-upstream.ts";
+
+const ROOT = join(import.meta.dirname, "../../..");
+const HONEST = join(ROOT, "test/slow/honest.ts");
+const run = promisify(execFile);
+
+export interface Besieged {
+  /** Plain text and behind TLS. */
+  readonly port: number;
+  readonly securePort: number;
+  /** Resident memory of the process in MiB. */
+  residentMb(): number;
+  /** Files and sockets that it holds open. */
+  openFiles(): number;
+  /**
+   * An honest client asks over and over from before the attack begins until it is over, and gets an answer each time.
+   * @returns how many, in words
+   */
+  serving(attack: () => Promise<unknown>): Promise<string>;
+  /** It runs, and has not complained about itself. */
+  isSound(): void;
+}
+
+let build: Promise<string> | undefined;
+
+/** @returns its folder, which goes with this process */
+async function publishedForm(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), "gwproxy-published-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  await run(process.execPath, [join(ROOT, "tools/package.ts"), join(folder, "dist")]);
+  for (const file of ["package.json", "bin"]) cpSync(join(ROOT, file), join(folder, file), { recursive: true });
+  return folder;
+}
+
+export const BIG_BYTES = 16_777_216;
+
+/** @param frontend flow YAML of `spec.frontend` of the Gateway's policy */
+export async function besiege(context: Pick<ProofContext, "after">, frontend?: string): Promise<Besieged> {
+  const folder = mkdtempSync(join(tmpdir(), "gwproxy-besieged-"));
+  context.after(() => rmSync(folder, { recursive: true, force: true }));
+  const built = await (build ??= publishedForm());
+  const [port = 0, securePort = 0] = await freePorts(2);
+  const manifests = join(folder, "manifests.yaml");
+  writeFileSync(manifests, objects(port, securePort, await startBackend(context), frontend));
+  const flags = ["--admin-address", "--metrics-address", "--readiness-address"].flatMap((flag) => [
+    flag,
+    "127.0.0.1:0",
+  ]);
+  const args = ["up", "-f", manifests, "--bind-address", "127.0.0.1", "--log-level", "warn", ...flags];
+  const up = startGwproxy(context, args, {}, join(built, "bin/gwproxy.mjs"));
+  await up.printed(`listening on 127.0.0.1:${securePort} for Gateway default/gw`);
+  const ask = async (): Promise<void> => {
+    const { status, body } = await call(`http://127.0.0.1:${port}/through`);
+    assert.deepEqual([status, body], [200, "served"]);
+  };
+  await eventually(ask);
+  return {
+    port,
+    securePort,
+    residentMb: () => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${up.pid}/status`, "utf8"))?.[1]) / 1024,
+    openFiles: () => readdirSync(`/proc/${up.pid}/fd`).length,
+    async serving(attack) {
+      const honest = spawn(process.execPath, [HONEST, String(port)], { stdio: ["pipe", "pipe", "inherit"] });
+      context.after(() => void honest.kill("SIGKILL"));
+      const said: string[] = [];
+      const lines = createInterface({ input: honest.stdout }).on("line", (line) => void said.push(line));
+      const ended = once(honest, "exit");
+      await Promise.race([once(lines, "line"), ended]);
+      await attack();
+      honest.stdin.end();
+      const [code] = (await ended) as [number | null]; // as the event is declared
+      assert.equal(code, 0, said.at(-1));
+      await ask();
+      return said.at(-1) ?? "";
+    },
+    isSound() {
+      assert.doesNotMatch(up.output(), /unhandled|uncaught|TypeError|RangeError|worker .*(?:died|exited|replaced)/i);
+      assert.doesNotThrow(() => process.kill(up.pid, 0));
+    },
+  };
+}
+
+function objects(port: number, securePort: number, backend: number, frontend: string | undefined): string {
+  const { certificate, key } = createLeaf(createAuthority("test", validNow()), ["a.test"], validNow());
+  return documents(
+    `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: gw}
+spec:
+  gatewayClassName: gwproxy
+  listeners:
+    - {name: http, port: ${port}, protocol: HTTP}
+    - {name: https, port: ${securePort}, protocol: HTTPS, tls: {certificateRefs: [{name: a}]}}
+`,
+    pemObject("Secret", "a", { "tls.crt": certificate, "tls.key": key }),
+    staticBackend("web", backend),
+    route("web", "web"),
+    // What the honest client asks for, so that it waits for the gateway and not for a backend under attack.
+    route("honest", "web", "/honest"),
+    routePolicy("honest", "honest", "  traffic: {directResponse: {status: 200, body: served}}"),
+    ...(frontend === undefined ? [] : [gatewayPolicy("front", `  frontend: ${frontend}`)]),
+  );
+}
+
+/** /big answers with 16 MiB, /hang never; a body is read and thrown away. */
+async function startBackend(context: Pick<ProofContext, "after">): Promise<number> {
+  const big = Buffer.alloc(BIG_BYTES, 97);
+  const server = createServer((request, response) => {
+    request.on("error", () => undefined).resume();
+    if (request.url === "/hang") return;
+    if (request.url === "/big") response.end(big);
+    else request.on("end", () => response.end("served"));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  context.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port; // a TCP server's address is one
+}

@@ -1,0 +1,49 @@
+/** A route past an external processor to an echo. */
+import assert from "node:assert/strict";
+import type { HeaderValueOptionSchema } from "../../../generated/proto/envoy/config/core/v3/base_pb.ts";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { startEcho } from "../servers/echo.ts";
+import { routePolicy, startWeb, staticBackend, type TestGateway } from "./gateway.ts";
+import { startProcServer, type Decide, type ProcServer } from "../servers/proc-server.ts";
+import type { ProofContext } from "./prove.ts";
+
+export interface Setup extends ProcServer {
+  readonly gateway: TestGateway;
+  readonly url: string;
+}
+
+interface Extra {
+  readonly more?: readonly string[];
+  /** Port of another upstream than the echo. */
+  readonly upstream?: number;
+}
+
+/** A route `web` to an echo, past the processor that is the GwBackend `proc`. @param policy YAML flow */
+export async function processed(
+  context: ProofContext,
+  policy: string,
+  decide: Decide,
+  { more = [], upstream }: Extra = {},
+): Promise<Setup> {
+  const server = await startProcServer(context, decide);
+  const port = upstream ?? (await startEcho(context)).port;
+  const gateway = await startWeb(
+    context,
+    port,
+    staticBackend("proc", server.port),
+    routePolicy("proc", "web", `  traffic: {extProc: ${policy}}`),
+    ...more,
+  );
+  assert.deepEqual(
+    gateway.problems().filter(({ severity }) => severity === "error"),
+    [],
+  );
+  return { ...server, gateway, url: gateway.url() };
+}
+
+export const PROC: string = "backendRef: {group: gwproxy.dev, kind: GwBackend, name: proc}";
+/** Bodies are not shown. */
+export const HEADERS_ONLY: string = "processingOptions: {requestBodyMode: None, responseBodyMode: None}";
+export const set = (key: string, value: string): MessageInitShape<typeof HeaderValueOptionSchema> => ({
+  header: { key, rawValue: Buffer.from(value) },
+});

@@ -1,0 +1,79 @@
+/** What most tests on a real API server begin with: the kinds, a controller, and a data plane of the Gateway `gw`. */
+import { globSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { startApiServer, type ApiServer } from "../../testbed/api-server.ts";
+import { gatewayApiCrds } from "./gateway-api-crds.ts";
+import { startGwproxy, type GwproxyProcess } from "../gateway/process.ts";
+import type { ProofContext } from "../gateway/prove.ts";
+
+const CRDS = join(import.meta.dirname, "../../../crds");
+
+type Kubectl = Pick<ApiServer, "kubectl">;
+
+/** Resolves when objects of our kinds can be made. */
+export async function defineOurKinds(server: Kubectl): Promise<void> {
+  const files = globSync("*.yaml", { cwd: CRDS }).flatMap((file) => ["-f", join(CRDS, file)]);
+  await server.kubectl(["apply", ...files]);
+  await established(server);
+}
+
+/** Resolves when objects of the Gateway API's kinds can be made. */
+export async function defineGatewayKinds(server: ApiServer): Promise<void> {
+  await server.kubectl(["apply", "-f", await gatewayApiCrds()]);
+  await established(server);
+}
+
+async function established(server: Kubectl): Promise<void> {
+  await server.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+}
+
+/** An API server with all kinds and the namespace of the controller; it stops with the test. */
+export async function startCluster(context: Pick<ProofContext, "after">): Promise<ApiServer> {
+  const server = await startApiServer();
+  context.after(() => server.stop());
+  await defineGatewayKinds(server);
+  await defineOurKinds(server);
+  await server.kubectl(["create", "namespace", "gwproxy-system"]);
+  return server;
+}
+
+/** @returns a kubeconfig with the rights of the controller's service account, and no others */
+export async function controllerKubeconfig(server: ApiServer): Promise<string> {
+  await server.kubectl(["apply", "-f", join(import.meta.dirname, "../../testbed/manifests/gwproxy.yaml")]);
+  const token = await server.kubectl(["create", "token", "gwproxy", "-n", "gwproxy-system"]);
+  const config = JSON.parse(await readFile(server.kubeconfig, "utf8")) as { users: readonly { name: string }[] };
+  config.users = config.users.map(({ name }) => ({ name, user: { token } }));
+  const path = join(server.directory, "controller.kubeconfig");
+  await writeFile(path, JSON.stringify(config), { mode: 0o600 });
+  return path;
+}
+
+/** A controller on loopback that serves data planes at the port `xds`. Resolves when it does. */
+export async function startController(
+  context: Pick<ProofContext, "after">,
+  server: ApiServer,
+  xds: number,
+  { kubeconfig = server.kubeconfig, more = [] }: { kubeconfig?: string; more?: readonly string[] } = {},
+): Promise<GwproxyProcess> {
+  const place = ["-k", kubeconfig, "--namespace", "gwproxy-system"];
+  const addresses = [
+    "--xds-address",
+    `127.0.0.1:${xds}`,
+    "--health-address",
+    "127.0.0.1:0",
+    "--metrics-address",
+    "127.0.0.1:0",
+  ];
+  const controller = startGwproxy(context, ["controller", ...place, ...addresses, ...more]);
+  await controller.printed("serving data planes");
+  return controller;
+}
+
+/** A data plane of the Gateway `gw` that follows the controller at the port `xds`. */
+export function startPlane(context: Pick<ProofContext, "after">, xds: number): GwproxyProcess {
+  const follow = ["--xds-address", `http://127.0.0.1:${xds}`, "--gateway", "default/gw"];
+  const own = ["--admin-address", "--metrics-address", "--readiness-address"];
+  const addresses = own.flatMap((flag) => [flag, "127.0.0.1:0"]);
+  return startGwproxy(context, ["proxy", ...follow, "--bind-address", "127.0.0.1", ...addresses]);
+}

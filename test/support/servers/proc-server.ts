@@ -1,0 +1,82 @@
+/** An external processor of the v3 gRPC service, answering each message as a test tells it. */
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { ServerDuplexStream } from "@grpc/grpc-js";
+import {
+  ExternalProcessor,
+  ProcessingResponseSchema,
+  type ProcessingRequest,
+  type ProcessingResponse,
+} from "../../../generated/proto/envoy/service/ext_proc/v3/external_processor_pb.ts";
+import { startGrpc, type GrpcServer } from "./grpc.ts";
+import type { ProofContext } from "../gateway/prove.ts";
+
+export type ProcAnswer = MessageInitShape<typeof ProcessingResponseSchema>;
+type Stream = ServerDuplexStream<ProcessingRequest, ProcessingResponse>;
+/** What to answer; undefined: nothing (yet). */
+export type Decide = (message: ProcessingRequest, stream: Stream) => ProcAnswer | undefined;
+
+export interface ProcServer extends GrpcServer {
+  /** Messages of all streams, oldest first. */
+  readonly seen: readonly ProcessingRequest[];
+  /** Streams opened so far. */
+  streams(): number;
+}
+
+export async function startProcServer(context: Pick<ProofContext, "after">, decide: Decide): Promise<ProcServer> {
+  const seen: ProcessingRequest[] = [];
+  let streams = 0;
+  const process = (stream: Stream): void => {
+    streams++;
+    stream.on("data", (message: ProcessingRequest) => {
+      seen.push(message);
+      const answer = decide(message, stream);
+      if (answer !== undefined) stream.write(create(ProcessingResponseSchema, answer));
+    });
+    stream.on("error", () => undefined);
+    stream.on("end", () => void stream.end());
+  };
+  const server = await startGrpc(context, ExternalProcessor, { process });
+  return { ...server, seen, streams: () => streams };
+}
+
+const KINDS = {
+  requestHeaders: "headers",
+  responseHeaders: "headers",
+  requestBody: "body",
+  responseBody: "body",
+  requestTrailers: "trailers",
+  responseTrailers: "trailers",
+} as const;
+
+/** Goes on without a change, in the way that the mode wants. @param streamed bodies are in full duplex */
+export function pass({ request }: ProcessingRequest, streamed = false): ProcAnswer {
+  if (request.case === undefined) return {};
+  const kind = KINDS[request.case];
+  if (kind === "body" && streamed) {
+    const { body, endOfStream } = request.value as { body: Uint8Array; endOfStream: boolean }; // as its case says
+    return answerBody(request.case, body, endOfStream);
+  }
+  return { response: { case: request.case, value: {} } };
+}
+
+/** A piece of a body in full duplex. */
+export function answerBody(kind: string, body: Uint8Array, endOfStream: boolean): ProcAnswer {
+  const mutation = { case: "streamedResponse", value: { body, endOfStream } } as const;
+  const value = { response: { bodyMutation: { mutation } } };
+  return { response: { case: kind === "requestBody" ? "requestBody" : "responseBody", value } };
+}
+
+/** What each message was about, with the size of bodies. */
+export function outline(messages: readonly ProcessingRequest[]): string[] {
+  return messages.map(({ request }) => {
+    if (request.case !== "requestBody" && request.case !== "responseBody") return request.case ?? "nothing";
+    return `${request.case} ${Buffer.from(request.value.body).toString()}${request.value.endOfStream ? "." : ""}`;
+  });
+}
+
+export function headerOf(message: ProcessingRequest | undefined, name: string): string | undefined {
+  const { request } = message ?? {};
+  if (request?.case !== "requestHeaders" && request?.case !== "responseHeaders") return undefined;
+  const found = request.value.headers?.headers.find(({ key }) => key === name);
+  return found === undefined ? undefined : Buffer.from(found.rawValue).toString();
+}

@@ -1,0 +1,119 @@
+/**
+ * A small real HTTP server whose every answer the test gives by hand, request by request. For what a healthy API server
+ * never does on demand: broken connections, forgotten versions, silence.
+ */
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createKubernetesClient, type KubernetesClient } from "../../../src/sources/kubernetes/client.ts";
+
+export interface PuppetRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: string;
+  /** Answers with JSON. */
+  reply(body: unknown, status?: number, headers?: Readonly<Record<string, string | readonly string[]>>): void;
+  /** Begins an answer without an end and sends lines of it, all in one piece. */
+  send(...lines: readonly unknown[]): void;
+  /** Sends bytes as they are, for instance half a line. */
+  sendText(text: string | Uint8Array): void;
+  end(): void;
+  /** Cuts the connection. */
+  cut(): void;
+  /** Resolves when the client has gone. */
+  readonly closed: Promise<unknown>;
+}
+
+export interface PuppetApi {
+  readonly client: KubernetesClient;
+  /** The next request that nobody took yet, whether it came already or not. */
+  next(): Promise<PuppetRequest>;
+  stop(): Promise<void>;
+}
+
+/** @param skip requests that no test wants to see; they stay unanswered until the end */
+export async function startPuppetApi(skip: (path: string) => boolean = () => false): Promise<PuppetApi> {
+  const arrived: PuppetRequest[] = [];
+  const waiting: ((request: PuppetRequest) => void)[] = [];
+  const server = createServer(async (incoming, response) => {
+    const url = new URL(incoming.url ?? "/", "http://puppet");
+    if (skip(url.pathname)) return;
+    let body = "";
+    for await (const chunk of incoming.setEncoding("utf8")) body += chunk as string; // setEncoding makes strings
+    const request = puppetRequest(url, { method: incoming.method ?? "", headers: incoming.headers, body }, response);
+    const taker = waiting.shift();
+    if (taker === undefined) arrived.push(request);
+    else taker(request);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo; // a TCP server has a port
+  const directory = await mkdtemp(join(tmpdir(), "gwproxy-puppet-"));
+  const kubeconfig = join(directory, "kubeconfig");
+  await writeFile(kubeconfig, JSON.stringify(configFor(`http://127.0.0.1:${port}`)));
+  const client = await createKubernetesClient(kubeconfig);
+  return {
+    client,
+    next: () => {
+      const first = arrived.shift();
+      return first === undefined ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve(first);
+    },
+    stop: async () => {
+      client.close();
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+      await rm(directory, { recursive: true });
+    },
+  };
+}
+
+function puppetRequest(
+  url: URL,
+  { method, headers, body }: Pick<PuppetRequest, "method" | "headers" | "body">,
+  response: ServerResponse,
+): PuppetRequest {
+  const closed = once(response, "close");
+  const begin = (status: number): void => {
+    if (!response.headersSent) response.writeHead(status, { "content-type": "application/json" }).flushHeaders();
+  };
+  return {
+    method,
+    path: url.pathname,
+    query: url.searchParams,
+    headers,
+    body,
+    closed,
+    reply: (answer, status = 200, more = {}) => {
+      for (const [name, value] of Object.entries(more)) response.setHeader(name, value);
+      begin(status);
+      response.end(JSON.stringify(answer));
+    },
+    send: (...lines) => {
+      begin(200);
+      response.write(lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    },
+    sendText: (text) => {
+      begin(200);
+      response.write(text);
+    },
+    end: () => response.end(),
+    cut: () => response.destroy(),
+  };
+}
+
+function configFor(server: string): unknown {
+  return {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "puppet", cluster: { server, "insecure-skip-tls-verify": true } }],
+    users: [{ name: "tester", user: { token: "open-sesame" } }],
+    contexts: [{ name: "puppet", context: { cluster: "puppet", user: "tester" } }],
+    "current-context": "puppet",
+  };
+}

@@ -1,0 +1,78 @@
+/** An upstream behind TLS that answers with what its handshake was like. */
+import { execFileSync } from "node:child_process";
+import { createServer, type ServerOptions } from "node:https";
+import type { AddressInfo } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { createAuthority, createLeaf, type KeyPair, type Validity } from "../../../src/lib/certificates/x509.ts";
+import type { ProofContext } from "../gateway/prove.ts";
+
+/** What an answer of the upstream holds, as JSON. */
+export interface Handshake {
+  /** The server name that was sent; false for none. */
+  readonly serverName: string | false;
+  /** The protocols that the newest connection offered. */
+  readonly protocols: readonly string[];
+  /** The common name of the client certificate. */
+  readonly client: string | undefined;
+}
+
+export interface TlsUpstream {
+  readonly port: number;
+  /** PEM of the authority that signed its certificate. */
+  readonly authority: string;
+}
+
+const HOUR_MS = 3_600_000;
+
+export function validNow(): Validity {
+  return { notBefore: new Date(Date.now() - HOUR_MS), notAfter: new Date(Date.now() + HOUR_MS) };
+}
+
+/** @param names of its certificate @param options of the server, over the certificate */
+export async function startTlsUpstream(
+  context: ProofContext,
+  names: readonly string[],
+  options: ServerOptions = {},
+): Promise<TlsUpstream> {
+  const authority = createAuthority("upstream authority", validNow());
+  const { certificate, key } = createLeaf(authority, names, validNow());
+  let offered: readonly string[] = [];
+  const server = createServer({
+    cert: certificate,
+    key,
+    ALPNCallback: ({ protocols }) => {
+      offered = protocols;
+      return protocols.includes("http/1.1") ? "http/1.1" : undefined;
+    },
+    ...options,
+  });
+  server.on("request", (request, response) => {
+    const socket = request.socket as TLSSocket; // every socket of an HTTPS server is one
+    const handshake: Handshake = {
+      serverName: socket.servername ?? false,
+      protocols: offered,
+      client: socket.getPeerCertificate().subject?.CN?.toString(),
+    };
+    response.end(JSON.stringify(handshake));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  context.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo; // a TCP server's address is one
+  return { port, authority: authority.certificate };
+}
+
+/** A self-signed certificate: who is to trust it is given the certificate itself. @param alternative "URI:…", "DNS:…" */
+export function createSelfSigned(commonName: string, alternative?: string): KeyPair {
+  const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
+  const names = alternative === undefined ? [] : ["-addext", `subjectAltName=${alternative}`];
+  const made = execFileSync(
+    "openssl",
+    ["req", "-x509", ...curve, "-days", "2", "-subj", `/CN=${commonName}`, ...names, "-keyout", "-", "-out", "-"],
+    { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] },
+  );
+  const start = made.indexOf("-----BEGIN CERTIFICATE-----");
+  return { certificate: made.slice(start), key: made.slice(0, start) };
+}

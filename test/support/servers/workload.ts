@@ -1,0 +1,52 @@
+/** A server that is a SPIFFE workload: it wants a client of its trust domain, and answers with who asked. */
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import type { TLSSocket } from "node:tls";
+import type { ProofContext } from "../gateway/prove.ts";
+import type { Authority, Svid } from "../fixtures/svid.ts";
+
+/** What an answer holds, as JSON. */
+export interface Asked {
+  /** The names of the client's certificate. */
+  readonly client: string;
+  readonly serialNumber: string;
+  readonly serverName: string | false;
+  /** Counts the connections of the server. */
+  readonly connection: number;
+}
+
+/** @returns its port */
+export async function startWorkload(
+  context: Pick<ProofContext, "after">,
+  svid: Pick<Svid, "certificate" | "privateKey">,
+  clients: readonly Pick<Authority, "certificate">[],
+): Promise<number> {
+  const server = createServer({
+    cert: svid.certificate,
+    key: svid.privateKey,
+    ca: clients.map(({ certificate }) => certificate),
+    requestCert: true,
+    rejectUnauthorized: true,
+  });
+  const numbers = new WeakMap<object, number>();
+  let connections = 0;
+  server.on("secureConnection", (socket) => void numbers.set(socket, ++connections));
+  server.on("request", (request, response) => {
+    const socket = request.socket as TLSSocket; // every socket of an HTTPS server is one
+    const { subjectaltname = "", serialNumber } = socket.getPeerCertificate();
+    const asked: Asked = {
+      client: subjectaltname,
+      serialNumber,
+      serverName: socket.servername ?? false,
+      connection: numbers.get(socket) ?? 0,
+    };
+    request.resume();
+    request.on("end", () => response.end(JSON.stringify(asked)));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  context.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port; // a TCP server's address is one
+}
