@@ -2,7 +2,7 @@
  * The keywords a schema may use. A keyword that is not known, or has a value of the wrong shape, names its file and
  * path here; otherwise the API server would refuse the CRD in words that name neither.
  */
-import { PLACES } from "../src/cel/phases.ts";
+import { CEL_PHASES } from "../src/cel/phases.ts";
 import { schemaError } from "./errors.ts";
 import type { Schema } from "./schema.ts";
 
@@ -118,7 +118,7 @@ const KEYWORDS: Readonly<Record<string, Check>> = {
   "x-gw-immutable": isTrue,
   "x-gw-ref": shape({ kinds, grant: isBoolean, selector: isBoolean }, ["selector"]),
   "x-gw-secret": isTrue,
-  "x-gw-cel": oneOf(...PLACES),
+  "x-gw-cel": oneOf(...CEL_PHASES),
   "x-gw-cel-or": oneOf("duration"),
   "x-gw-bytes": shape({ min: isCount, max: isCount }),
   "x-gw-min-duration": isString,

@@ -3,7 +3,7 @@ import { REQUEST_STEPS } from "../../src/cel/budget.ts";
 import { REQUEST_ENVIRONMENT, RULE_ENVIRONMENT, type Environment } from "../../src/cel/environment.ts";
 import { STANDARD_MACROS } from "../../src/cel/compile/macro-table.ts";
 import { MAX_DEPTH, MAX_LENGTH } from "../../src/cel/parse.ts";
-import { PLACES, type Place, environmentOf } from "../../src/cel/phases.ts";
+import { CEL_PHASES, type CelPhase, environmentOf } from "../../src/cel/phases.ts";
 import { HEADERS, type CelType, typeText } from "../../src/cel/types.ts";
 import { cells, table } from "./docs-cells.ts";
 
@@ -84,7 +84,7 @@ function failures(): string[] {
 
 function variables(): string[] {
   const rows = paths(REQUEST_ENVIRONMENT).map(([path, type]) => {
-    const places = PLACES.filter((place) => paths(environmentOf(place)).some(([other]) => other === path));
+    const places = CEL_PHASES.filter((place) => paths(environmentOf(place)).some(([other]) => other === path));
     return cells([`\`${path}\``, `\`${type}\``, placesText(places)]);
   });
   return [
@@ -100,8 +100,8 @@ function variables(): string[] {
   ];
 }
 
-function placesText(places: readonly Place[]): string {
-  const missing = PLACES.filter((place) => !places.includes(place));
+function placesText(places: readonly CelPhase[]): string {
+  const missing = CEL_PHASES.filter((place) => !places.includes(place));
   if (missing.length === 0) return "everywhere";
   return missing.length < 3 ? `everywhere but ${missing.join(" and ")}` : places.join(", ");
 }

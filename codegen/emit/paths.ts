@@ -2,7 +2,7 @@
  * Writes the tables of paths: references, users' expressions, formats and secrets of each kind, found by walking its
  * components. "*" in a path stands for each item of a list or each value of a map.
  */
-import { PLACES } from "../../src/cel/phases.ts";
+import { CEL_PHASES } from "../../src/cel/phases.ts";
 import type { SchemaGraph } from "../graph.ts";
 import { header, literal } from "../print.ts";
 import type { Schema } from "../schema.ts";
@@ -121,7 +121,7 @@ export interface ExpressionPlace {
   /** Names of fields; "*" is each item or value. */
   readonly path: readonly string[];
   /** What the expression can see. */
-  readonly environment: ${PLACES.map((place) => JSON.stringify(place)).join(" | ")};
+  readonly environment: ${CEL_PHASES.map((place) => JSON.stringify(place)).join(" | ")};
   /** A text of this other form is no expression. */
   readonly or?: "duration";
 }

@@ -2,19 +2,19 @@
 import { parseExpression } from "../cel/compile/compile-expression.ts";
 import { REQUEST_ENVIRONMENT } from "../cel/environment.ts";
 import { CelError } from "../cel/errors.ts";
-import { type Place, environmentOf } from "../cel/phases.ts";
+import { type CelPhase, environmentOf } from "../cel/phases.ts";
 import { parseDuration } from "../lib/duration.ts";
 import { messageOf } from "../lib/errors.ts";
 import { violation } from "./messages.ts";
 import { textsAt } from "./paths.ts";
 import { print } from "./print.ts";
-import { SoundTexts } from "./validated-text-cache.ts";
+import { ValidatedTextCache } from "./validated-text-cache.ts";
 import type { Violation } from "./violation.ts";
 
 /** Path pattern → where the expression runs. "*" stands for each item of a list or each value of a map. */
 export interface ExpressionPlace {
   readonly path: readonly string[];
-  readonly environment: Place;
+  readonly environment: CelPhase;
   /** A text of this other form is no expression. */
   readonly or?: "duration";
 }
@@ -33,13 +33,13 @@ export function* expressionViolations(object: unknown, places: readonly Expressi
 const PHASE = ["spec", "traffic", "phase"];
 
 /** At most five megabytes. */
-const sound = new SoundTexts(16_384);
+const sound = new ValidatedTextCache(16_384);
 
-function faultOf(path: string, text: string, place: Place): readonly Violation[] {
+function faultOf(path: string, text: string, place: CelPhase): readonly Violation[] {
   return sound.check(place, text, () => compilationFault(path, text, place));
 }
 
-function compilationFault(path: string, text: string, place: Place): Violation[] {
+function compilationFault(path: string, text: string, place: CelPhase): Violation[] {
   try {
     parseExpression(text, environmentOf(place));
     return [];
@@ -52,7 +52,7 @@ function compilationFault(path: string, text: string, place: Place): Violation[]
 }
 
 /** Variables that exist, but not in this phase of a request, are no typing errors: the phase has to be named. */
-function nextStep(error: unknown, text: string, place: Place): string {
+function nextStep(error: unknown, text: string, place: CelPhase): string {
   if (!(error instanceof CelError) || error.code !== "unknown_variable") return "";
   try {
     parseExpression(text, REQUEST_ENVIRONMENT);

@@ -6,7 +6,7 @@ import { patternFault as reasonOf } from "../cel/check/constants.ts";
 import { violation } from "./messages.ts";
 import { childPath, memberOf, valuesAt } from "./paths.ts";
 import { print } from "./print.ts";
-import { SoundTexts } from "./validated-text-cache.ts";
+import { ValidatedTextCache } from "./validated-text-cache.ts";
 import type { Violation } from "./violation.ts";
 
 const MATCH = ["spec", "rules", "*", "matches", "*"];
@@ -41,7 +41,7 @@ export function* patternViolations(groupKind: string, object: unknown): Generato
   }
 }
 
-const sound = new SoundTexts(8_192);
+const sound = new ValidatedTextCache(8_192);
 
 /** @returns nothing when the text is a regular expression that may be used */
 export function patternFault(path: string, text: string): readonly Violation[] {

@@ -46,13 +46,13 @@ export function ruleViolations(root: RuleNode, value: unknown, old: unknown): Ge
   return visit(root, { path: "", value, old });
 }
 
-interface Place {
+interface RuleContext {
   readonly path: string;
   readonly value: unknown;
   readonly old: unknown;
 }
 
-function* visit(node: RuleNode, place: Place): Generator<Violation> {
+function* visit(node: RuleNode, place: RuleContext): Generator<Violation> {
   const { path, value, old } = place;
   if (value === undefined || value === null) return;
   for (const rule of node.oneOf ?? []) {
@@ -90,7 +90,7 @@ function holdsOneOf({ kind, fields }: OneOf, value: unknown): boolean {
   return kind === "exactly" ? present === 1 : kind === "atMost" ? present <= 1 : present >= 1;
 }
 
-function violationOfRule(node: RuleNode, rule: Rule, { path, value, old }: Place): Violation | undefined {
+function violationOfRule(node: RuleNode, rule: Rule, { path, value, old }: RuleContext): Violation | undefined {
   const compiled = compile(rule);
   if (compiled.isTransition && old === undefined && rule.optionalOldSelf !== true) return undefined;
   const scope: Scope = { root: (name) => (name === "self" ? value : name === "oldSelf" ? old : undefined) };

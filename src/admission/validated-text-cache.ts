@@ -5,7 +5,7 @@
 import { hash } from "node:crypto";
 
 /** In two generations: what the younger has no room for pushes out the older one, and a text that is asked for moves up. */
-export class SoundTexts {
+export class ValidatedTextCache {
   readonly #most: number;
   #young = new Set<string>();
   #old = new Set<string>();

@@ -6,7 +6,7 @@ import { type Environment, REQUEST_ENVIRONMENT } from "./environment.ts";
 import type { CelType } from "./types.ts";
 
 /** The phases in which expressions of users run: once for the process, then in the order of a request. */
-export const PLACES = [
+export const CEL_PHASES = [
   "process",
   "connection",
   "gateway",
@@ -19,7 +19,7 @@ export const PLACES = [
   "log",
 ] as const;
 
-export type Place = (typeof PLACES)[number];
+export type CelPhase = (typeof CEL_PHASES)[number];
 
 const PROCESS = ["env"];
 const CONNECTION = ["source", "destination", ...PROCESS];
@@ -28,7 +28,7 @@ const REQUEST = [...CONNECTION, "request", "proxy", ...IDENTITY];
 const BACKEND = [...REQUEST, "backend"];
 const RESPONSE = [...BACKEND, "response", "llm", "mcpGuardrails"];
 
-const ROOTS: Readonly<Record<Place, readonly string[]>> = {
+const ROOTS: Readonly<Record<CelPhase, readonly string[]>> = {
   process: PROCESS,
   connection: CONNECTION,
   gateway: REQUEST,
@@ -42,7 +42,7 @@ const ROOTS: Readonly<Record<Place, readonly string[]>> = {
 };
 
 /** Fields that come into being later than the variable that holds them. */
-const LATER: Readonly<Record<string, { readonly fields: readonly string[]; readonly from: readonly Place[] }>> = {
+const LATER: Readonly<Record<string, { readonly fields: readonly string[]; readonly from: readonly CelPhase[] }>> = {
   "proxy.route": { fields: ["route"], from: ["request", "backend", "llm", "callout", "mcp", "response", "log"] },
   "request.endTime": { fields: ["endTime"], from: ["log"] },
   "proxy.requestProcessingDuration": {
@@ -56,15 +56,15 @@ const LATER: Readonly<Record<string, { readonly fields: readonly string[]; reado
 /** What a call of a tool carries is not shown to authorization, which decides by identity alone. */
 const NOT_FOR_AUTHORIZATION: ReadonlySet<string> = new Set(["arguments", "result", "error"]);
 
-const environments: ReadonlyMap<Place, Environment> = new Map(PLACES.map((place) => [place, build(place)]));
+const environments: ReadonlyMap<CelPhase, Environment> = new Map(CEL_PHASES.map((place) => [place, build(place)]));
 
 /** The environment of a place: the same functions everywhere, and the variables that exist there. */
-export function environmentOf(place: Place): Environment {
+export function environmentOf(place: CelPhase): Environment {
   // Every place was built above.
   return environments.get(place) as Environment;
 }
 
-function build(place: Place): Environment {
+function build(place: CelPhase): Environment {
   const variables = new Map<string, CelType>();
   for (const [root, type] of REQUEST_ENVIRONMENT.variables) {
     if (ROOTS[place].includes(root)) variables.set(root, typeAt(place, root, type));
@@ -72,7 +72,7 @@ function build(place: Place): Environment {
   return { ...REQUEST_ENVIRONMENT, variables };
 }
 
-function typeAt(place: Place, root: string, type: CelType): CelType {
+function typeAt(place: CelPhase, root: string, type: CelType): CelType {
   const later = new Set(
     Object.entries(LATER)
       .filter(([path, { from }]) => path.startsWith(`${root}.`) && !from.includes(place))

@@ -20,7 +20,7 @@ import type { ResourceFeed } from "../xds/server/discovery.ts";
 import type { ControllerOptions } from "../cli/commands/controller.ts";
 import { deployerSettings } from "./deployment.ts";
 import { createOwnClass } from "./gateway-class.ts";
-import { createKeySets } from "../runtime/key-sets.ts";
+import { createRemoteJwks } from "../runtime/key-sets.ts";
 import { createStatusFeed, type StatusFeed } from "./status-feed.ts";
 
 export interface ControllerCore {
@@ -78,7 +78,7 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
   const feed = createFeed((gateway) => translator.resourcesOf(gateway));
   const keysLog = log.child("keys");
   const store = createDocumentStore(client, { namespace, fieldManager: controllerName, log: keysLog });
-  const keySets = createKeySets({ log: keysLog, apply, stored: await store.load(), store });
+  const keySets = createRemoteJwks({ log: keysLog, apply, stored: await store.load(), store });
   const ownClass = createOwnClass(client, { name: className, controllerName, log });
 
   function apply(events: readonly TranslatorEvent[]): void {

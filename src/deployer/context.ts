@@ -8,7 +8,7 @@ import {
 } from "../api/data-plane.ts";
 import type { KubeObject, ObjectMeta } from "../api/object.ts";
 import { GATEWAY_GROUP } from "../api/refs.ts";
-import type { Placement } from "../translator/gateways/deployment-plan.ts";
+import type { DeploymentPlan } from "../translator/gateways/deployment-plan.ts";
 
 /** A whole object as it is applied: what stands here is ours, everything else is left to others. */
 export interface Manifest extends KubeObject {
@@ -47,7 +47,7 @@ export interface DeployerSettings {
 }
 
 export interface RenderContext {
-  readonly placement: Placement;
+  readonly placement: DeploymentPlan;
   readonly settings: DeployerSettings;
   /** Where clients connect; not empty. */
   readonly ports: readonly number[];
@@ -59,18 +59,18 @@ export interface RenderContext {
 const RESERVED_PORTS: ReadonlySet<number> = new Set([15_000, 15_020, 15_021]);
 
 /** @returns empty when there is nothing to deploy */
-export function servicePorts({ ports }: Placement, { noListenersPort }: DeployerSettings): readonly number[] {
+export function servicePorts({ ports }: DeploymentPlan, { noListenersPort }: DeployerSettings): readonly number[] {
   const open = ports.filter((port) => !RESERVED_PORTS.has(port));
   return open.length > 0 || noListenersPort === 0 ? open : [noListenersPort];
 }
 
 /** By which the Service and the Deployment know their pods. They must never change: the API refuses that. */
-export function selectorLabels({ gateway }: Placement): Readonly<Record<string, string>> {
+export function selectorLabels({ gateway }: DeploymentPlan): Readonly<Record<string, string>> {
   const name = dataPlaneName(gateway.name);
   return { "app.kubernetes.io/name": name, "app.kubernetes.io/instance": name, [GATEWAY_NAME_LABEL]: name };
 }
 
-export function podLabels(placement: Placement): Readonly<Record<string, string>> {
+export function podLabels(placement: DeploymentPlan): Readonly<Record<string, string>> {
   return { ...placement.labels, ...selectorLabels(placement), ...classLabel(placement) };
 }
 
@@ -101,6 +101,6 @@ export function objectMeta({ placement, settings }: RenderContext, suffix = ""):
   };
 }
 
-function classLabel({ className }: Placement): Readonly<Record<string, string>> {
+function classLabel({ className }: DeploymentPlan): Readonly<Record<string, string>> {
   return { [GATEWAY_CLASS_LABEL]: dataPlaneName(className) };
 }

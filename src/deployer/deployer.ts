@@ -9,7 +9,7 @@ import { nameKey } from "../api/refs.ts";
 import { messageOf } from "../lib/errors.ts";
 import { createKeyedQueue, type KeyedQueue } from "../lib/keyed-queue.ts";
 import type { Logger } from "../lib/log.ts";
-import type { Placement } from "../translator/gateways/deployment-plan.ts";
+import type { DeploymentPlan } from "../translator/gateways/deployment-plan.ts";
 import type { TranslatorEvent } from "../translator/translator.ts";
 import { addressesOf, type ServiceAddress } from "./addresses.ts";
 import { carryOut, planChanges, type Plan } from "./apply.ts";
@@ -46,7 +46,7 @@ export class Deployer {
   readonly #queue: KeyedQueue<undefined>;
   readonly #children: Children = createChildren();
   readonly #comparison: Comparison = createComparison();
-  readonly #placements = new Map<string, Placement>();
+  readonly #placements = new Map<string, DeploymentPlan>();
   readonly #failures = new Map<string, string>();
   /** Gateways of which something was seen while they were being worked on. */
   readonly #unsure = new Set<string>();
@@ -69,7 +69,7 @@ export class Deployer {
   }
 
   /** How Gateways are to be deployed from now on; undefined: no longer. */
-  place(placements: ReadonlyMap<string, Placement | undefined>): void {
+  place(placements: ReadonlyMap<string, DeploymentPlan | undefined>): void {
     for (const [key, placement] of placements) {
       if (placement === undefined) this.#forget(key);
       else {
@@ -156,7 +156,7 @@ export class Deployer {
     await carryOut(plan, client, this.#comparison, (object) => void this.#children.set(object));
   }
 
-  async #withdraw({ gateway, uid }: Placement): Promise<void> {
+  async #withdraw({ gateway, uid }: DeploymentPlan): Promise<void> {
     const plan = planChanges([], this.#children.of(nameKey(gateway)), uid, this.#comparison);
     await carryOut(plan, this.#options.client, this.#comparison, () => undefined);
   }
@@ -174,7 +174,7 @@ export class Deployer {
   }
 
   /** How the Gateway is to be deployed, unless nothing is to be done for it. */
-  #wanted(key: string): Placement | undefined {
+  #wanted(key: string): DeploymentPlan | undefined {
     const placement = this.#isLeading ? this.#placements.get(key) : undefined;
     if (placement === undefined || placement.fault !== undefined || placement.addressFault !== undefined)
       return undefined;
@@ -182,13 +182,13 @@ export class Deployer {
     return hasPort ? placement : undefined;
   }
 
-  #plan(placement: Placement, sessionKey: string): Plan {
+  #plan(placement: DeploymentPlan, sessionKey: string): Plan {
     const ports = servicePorts(placement, this.#settings);
     const wanted = render({ placement, settings: this.#settings, ports, sessionKey });
     return planChanges(wanted, this.#children.of(nameKey(placement.gateway)), placement.uid, this.#comparison);
   }
 
-  #secretOf({ gateway }: Placement): KubeObject | undefined {
+  #secretOf({ gateway }: DeploymentPlan): KubeObject | undefined {
     const { namespace, name } = gateway;
     const id = { group: "", kind: "Secret", namespace, name: sessionSecretName(name) };
     return this.#children.of(nameKey(gateway)).get(objectKey(id));

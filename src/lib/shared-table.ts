@@ -131,7 +131,7 @@ export function ownSlot(): Slot {
   return new Slot(memory, 0, undefined, "");
 }
 
-export class SharedSlots {
+export class SharedTable {
   readonly #capacity: number;
   readonly #threads: number;
   readonly #memory: Memory;
@@ -157,8 +157,8 @@ export class SharedSlots {
   }
 
   /** For one thread that shares with nobody. */
-  static alone(capacity: number): SharedSlots {
-    return new SharedSlots(allocateSlots(capacity, 1), 0);
+  static alone(capacity: number): SharedTable {
+    return new SharedTable(allocateSlots(capacity, 1), 0);
   }
 
   /** The slot of a name: the same in all threads, unless the table is full. `release` gives it back. */

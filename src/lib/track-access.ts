@@ -2,35 +2,35 @@
 
 export type Step = string | number;
 
-export interface Unread {
+export interface UnreadMember {
   readonly path: readonly Step[];
   readonly value: unknown;
 }
 
-export interface Watched<T> {
+export interface TrackedAccess<T> {
   /** Equal to the value that is watched. */
   readonly view: T;
   /** The outermost members that were never read; what lies below one of them is not listed. */
-  unread(): Unread[];
+  unread(): UnreadMember[];
 }
 
-interface Member extends Unread {
-  readonly members: Member[];
+interface TrackedMember extends UnreadMember {
+  readonly members: TrackedMember[];
   isRead: boolean;
 }
 
 /** @param value plain data without cycles, such as JSON */
-export function watchReads<T extends object>(value: T): Watched<T> {
-  const root: Member = { path: [], value, members: [], isRead: true };
+export function trackAccess<T extends object>(value: T): TrackedAccess<T> {
+  const root: TrackedMember = { path: [], value, members: [], isRead: true };
   // The copy has the members of the value, each with its value.
   return { view: viewOf(value, root) as T, unread: () => unreadBelow(root) };
 }
 
-function viewOf(value: object, member: Member): object {
+function viewOf(value: object, member: TrackedMember): object {
   const copy: object = Array.isArray(value) ? [] : {};
   for (const [name, child] of Object.entries(value)) {
     if (child === undefined) continue;
-    const below: Member = {
+    const below: TrackedMember = {
       path: [...member.path, Array.isArray(value) ? Number(name) : name],
       value: child,
       members: [],
@@ -51,6 +51,6 @@ function viewOf(value: object, member: Member): object {
   return copy;
 }
 
-function unreadBelow({ members }: Member): Unread[] {
+function unreadBelow({ members }: TrackedMember): UnreadMember[] {
   return members.flatMap((member) => (member.isRead ? unreadBelow(member) : [member]));
 }

@@ -11,14 +11,14 @@ import type { BackendRegistry, ByteDestination } from "./backends/registry.ts";
 import { checkSettings } from "./backends/settings.ts";
 import { ProxyError } from "./errors.ts";
 import { checkFrontend, FrontendSet } from "./listeners/frontends.ts";
-import { placeOf } from "./listeners/listener-name.ts";
+import { listenerNameOf } from "./listeners/listener-name.ts";
 import { ListenerTable, type PlacedListener } from "./router/listener-table.ts";
 import type { Frontend } from "./listeners/frontend.ts";
 import { compileServerTls, type BindTls } from "./listeners/tls/server-tls.ts";
-import type { TcpVisit } from "./listeners/tcp/server.ts";
+import type { TcpSession } from "./listeners/tcp/server.ts";
 import type { PolicySet } from "./pipeline/policy-set.ts";
 import type { HttpExchange } from "./pipeline/http-exchange.ts";
-import type { Stage, StageEnd } from "./pipeline/chain-runner.ts";
+import type { Chain, ChainTerminal } from "./pipeline/chain-runner.ts";
 import type { Exporters } from "./observability/exporters.ts";
 import { RouteTable } from "./router/route-table.ts";
 import { SecretParameters } from "./observability/secret-parameters.ts";
@@ -88,26 +88,26 @@ export class Configuration {
   }
 
   /** Entry of every request on a Bind. */
-  stageOf(bind: string): Stage {
-    const decide: StageEnd = (exchange, run) => {
+  stageOf(bind: string): Chain {
+    const decide: ChainTerminal = (exchange, run) => {
       let listener: PlacedListener;
       try {
         listener = this.#place(bind, exchange);
       } finally {
         exchange.trace = exchange.reports.tracing?.begin(exchange);
       }
-      return run.enter(listener.stage);
+      return run.enter(listener.chain);
     };
-    const holding: Stage = { chain: [], captureBytes: 0, end: decide };
+    const holding: Chain = { middlewares: [], captureBytes: 0, terminal: decide };
     return {
-      chain: [],
+      middlewares: [],
       captureBytes: undefined,
-      end: (exchange, run) => {
+      terminal: (exchange, run) => {
         const { bodyLimitBytes } = this.frontendOf(bind);
         exchange.requestLimitBytes = bodyLimitBytes;
         exchange.responseLimitBytes = bodyLimitBytes;
         const { tracing } = exchange.reports;
-        if (tracing === undefined) return run.enter(this.#place(bind, exchange).stage);
+        if (tracing === undefined) return run.enter(this.#place(bind, exchange).chain);
         return tracing.samplesBody ? run.enter(holding) : decide(exchange, run);
       },
     };
@@ -116,7 +116,7 @@ export class Configuration {
   /** @throws ProxyError listener_not_found, misdirected */
   #place(bind: string, exchange: HttpExchange): PlacedListener {
     const listener = this.#listeners.findFor(bind, exchange);
-    exchange.listener = placeOf(bind, listener.message);
+    exchange.listener = listenerNameOf(bind, listener.message);
     exchange.destination = listener;
     return listener;
   }
@@ -130,11 +130,11 @@ export class Configuration {
    * Where a connection goes that is passed on as bytes; what is found on the way is noted.
    * @throws ProxyError listener_not_found, route_not_found, backend_invalid, endpoint_unavailable, policy_refused
    */
-  bytesOf({ key: bind, port }: Bind, visit: TcpVisit): ByteDestination {
+  bytesOf({ key: bind, port }: Bind, visit: TcpSession): ByteDestination {
     const { serverName } = visit;
     const listener = this.#listeners.find(bind, serverName);
     if (listener === undefined) throw new ProxyError("listener_not_found");
-    visit.listener = placeOf(bind, listener.message);
+    visit.listener = listenerNameOf(bind, listener.message);
     if (this.frontendOf(bind).closed) throw new ProxyError("policy_refused");
     const { route, pick } = this.#tcp.find(listener.message.key, serverName);
     const { namespace = "", name = "", kind = "" } = route.object ?? {};

@@ -5,7 +5,7 @@
 import { hostname } from "node:os";
 import { compileExpression, failingExpression } from "../cel/compile/compile-expression.ts";
 import type { Expression } from "../cel/expression.ts";
-import { environmentOf, type Place } from "../cel/phases.ts";
+import { environmentOf, type CelPhase } from "../cel/phases.ts";
 import type { ApplyResult, Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { Bind } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
@@ -18,7 +18,7 @@ import { resourceOf, type Resource as Reporter } from "../telemetry/otlp/resourc
 import { createUpstream } from "./upstream/client.ts";
 import { DestinationGuard } from "./upstream/dial/destination-guard.ts";
 import { createResolver } from "./upstream/dial/dns.ts";
-import type { Whereabouts } from "./balancing/endpoints.ts";
+import type { ProxyLocality } from "./balancing/endpoints.ts";
 import type { EndpointDump } from "./balancing/endpoint-dump.ts";
 import { BackendRegistry } from "./backends/registry.ts";
 import { Binds, type OpenListener } from "./listeners/binds.ts";
@@ -52,7 +52,7 @@ export interface ProxyOptions {
   /** In place of `ports`, for a thread that opens its ports together with others. */
   readonly portOf?: (bind: Bind) => Promise<number>;
   /** Where it runs, for Services that prefer what is near. */
-  readonly whereabouts?: Whereabouts;
+  readonly whereabouts?: ProxyLocality;
   /** In [0, 1). */
   readonly random?: () => number;
   /** Attributes of this data plane in what it exports; by default its name alone. */
@@ -123,7 +123,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     names: resolver,
     guard,
     bodyLimitBytes: BODY_LIMIT_BYTES,
-    callee: (key) => backends.callee(key),
+    callTarget: (key) => backends.callee(key),
     identities,
     onCalled: metrics?.called,
   });
@@ -141,7 +141,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     policies,
     expression: lenientExpression,
     slots: shared.endpoints,
-    whereabouts: options.whereabouts ?? { zone: "", node: "" },
+    locality: options.whereabouts ?? { zone: "", node: "" },
     random,
     nowMs,
     identities,
@@ -231,7 +231,7 @@ export function createProxy(options: ProxyOptions): Proxy {
 }
 
 /** An expression that does not compile fails whenever it runs; the rule that holds it decides what that means. */
-function lenientExpression(source: string, place: Place): Expression {
+function lenientExpression(source: string, place: CelPhase): Expression {
   try {
     return compileExpression(source, environmentOf(place));
   } catch (error) {

@@ -7,7 +7,7 @@ import type { OwnListeners } from "../lib/own-listeners.ts";
 import type { Logger } from "../lib/log.ts";
 import type { Source, SourceProblem } from "../sources/source.ts";
 import type { Translator, TranslatorEvent } from "../translator/translator.ts";
-import { createKeySets } from "./key-sets.ts";
+import { createRemoteJwks } from "./key-sets.ts";
 
 export interface EmbeddedOptions {
   readonly log: Logger;
@@ -34,7 +34,7 @@ export interface Embedded {
 
 export function createEmbedded(options: EmbeddedOptions): Embedded {
   const { log, source, translator, proxy, onApplied, onReviewed, onProblems, onFailure } = options;
-  const keySets = createKeySets({
+  const keySets = createRemoteJwks({
     log: log.child("keys"),
     apply,
     refuses: (address, port) => options.ownListeners?.includes(address, port) === true,

@@ -32,7 +32,7 @@ export interface KeySetOptions {
   readonly refuses?: FetchOptions["refuses"];
 }
 
-export function createKeySets({
+export function createRemoteJwks({
   log,
   apply,
   stored = new Map(),

@@ -4,7 +4,7 @@
  */
 import { Condition, Reason } from "../api/conditions.ts";
 import { nameKey } from "../api/refs.ts";
-import type { GatewayFacts, ListenerSetFacts } from "../translator/status-input.ts";
+import type { GatewayStatusInput, ListenerSetStatusInput } from "../translator/status-input.ts";
 import type { Fault, ListenerView } from "../translator/gateways/gateway.ts";
 import { conditionsAt, refusedBy, type DeploymentState, type Make, type StatusContext } from "./condition.ts";
 import type { DesiredCondition, DesiredListener, DesiredStatus } from "./desired.ts";
@@ -15,7 +15,7 @@ const CONFLICTS: ReadonlySet<Reason> = new Set([
   Reason.BindModeConflict,
 ]);
 
-export function computeGateway(facts: GatewayFacts, { refusal, deployment }: StatusContext): DesiredStatus {
+export function computeGateway(facts: GatewayStatusInput, { refusal, deployment }: StatusContext): DesiredStatus {
   const { id, generation, listeners, attached, attachedListenerSets, client, admitsUnverifiedClients } = facts;
   const make = conditionsAt(generation);
   const refusals = new Map(
@@ -39,7 +39,7 @@ export function computeGateway(facts: GatewayFacts, { refusal, deployment }: Sta
   };
 }
 
-function gatewayAccepted({ fault, listeners }: GatewayFacts, make: Make): DesiredCondition {
+function gatewayAccepted({ fault, listeners }: GatewayStatusInput, make: Make): DesiredCondition {
   if (fault !== undefined) return make(Condition.Accepted, false, fault.reason, fault.message);
   const bad = listeners.filter((listener) => refusalOf(listener) !== undefined);
   if (bad.length === 0) return make(Condition.Accepted, true, Reason.Accepted, "all listeners are valid");
@@ -53,7 +53,7 @@ function refusalOf({ fault, trustFault }: ListenerView): Fault | undefined {
 }
 
 function gatewayProgrammed(
-  { fault, addressFault, address, listeners }: GatewayFacts,
+  { fault, addressFault, address, listeners }: GatewayStatusInput,
   refusals: ReadonlyMap<string, string | undefined>,
   state: DeploymentState | undefined,
   make: Make,
@@ -81,7 +81,7 @@ function isReachable({ addresses }: DeploymentState, wanted: string | undefined)
 }
 
 /** While the address that is asked for is not there, another one must not lead clients astray. */
-function addressesOf({ address }: GatewayFacts, state: DeploymentState): DeploymentState["addresses"] {
+function addressesOf({ address }: GatewayStatusInput, state: DeploymentState): DeploymentState["addresses"] {
   return isReachable(state, address) ? state.addresses : [];
 }
 
@@ -96,7 +96,7 @@ function unverifiedClients(make: Make): DesiredCondition {
 }
 
 export function computeListenerSet(
-  { id, generation, gateway, allowed, listeners, attached }: ListenerSetFacts,
+  { id, generation, gateway, allowed, listeners, attached }: ListenerSetStatusInput,
   { refusal }: StatusContext,
 ): DesiredStatus {
   const make = conditionsAt(generation);

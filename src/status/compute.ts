@@ -8,14 +8,14 @@
  */
 import { Condition, Reason } from "../api/conditions.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP } from "../api/refs.ts";
-import type { StatusFacts } from "../translator/status-input.ts";
+import type { StatusInput } from "../translator/status-input.ts";
 import type {
-  BackendFacts,
-  ClassFacts,
-  ModelFacts,
-  TlsPolicyFacts,
-  PolicyFacts,
-  RouteFacts,
+  BackendStatusInput,
+  ClassStatusInput,
+  ModelStatusInput,
+  TlsPolicyStatusInput,
+  PolicyStatusInput,
+  RouteStatusInput,
 } from "../translator/status-input.ts";
 import { SUPPORTED_FEATURES } from "./supported-features.ts";
 import { computeGateway, computeListenerSet } from "./compute-gateway.ts";
@@ -27,7 +27,7 @@ const MAX_ANCESTORS = 16;
 /** `status.parents` of a GwModel, unlike that of a route. */
 const MAX_MODEL_PARENTS = 16;
 
-export function computeStatus(facts: StatusFacts, context: StatusContext): DesiredStatus {
+export function computeStatus(facts: StatusInput, context: StatusContext): DesiredStatus {
   switch (facts.kind) {
     case "GatewayClass":
       return computeClass(facts);
@@ -51,14 +51,14 @@ export function computeStatus(facts: StatusFacts, context: StatusContext): Desir
   }
 }
 
-function computeClass({ id, generation }: ClassFacts): DesiredStatus {
+function computeClass({ id, generation }: ClassStatusInput): DesiredStatus {
   const make = conditionsAt(generation);
   const accepted = make(Condition.Accepted, true, Reason.Accepted, "served by this controller");
   return { id, form: "keyed", conditions: [accepted], supportedFeatures: SUPPORTED_FEATURES };
 }
 
 function computeRoute(
-  { id, generation, resource, key, parents, faults }: RouteFacts,
+  { id, generation, resource, key, parents, faults }: RouteStatusInput,
   { controllerName, refusal }: StatusContext,
 ): DesiredStatus {
   const make = conditionsAt(generation);
@@ -82,7 +82,7 @@ function computeRoute(
 }
 
 function computeBackend(
-  { id, generation, key, accepted: translated, diagnostics }: BackendFacts,
+  { id, generation, key, accepted: translated, diagnostics }: BackendStatusInput,
   { refusal }: StatusContext,
 ): DesiredStatus {
   const make = conditionsAt(generation);
@@ -95,7 +95,7 @@ function computeBackend(
   return { id, form: "keyed", conditions: [condition] };
 }
 
-function computePolicy(facts: PolicyFacts, context: StatusContext): DesiredStatus {
+function computePolicy(facts: PolicyStatusInput, context: StatusContext): DesiredStatus {
   const { id, generation, gateways, problems, diagnostics, produced } = facts;
   const make = conditionsAt(generation);
   const accepted = acceptance(produced, joined(diagnostics), make);
@@ -122,7 +122,7 @@ function computePolicy(facts: PolicyFacts, context: StatusContext): DesiredStatu
   return { id, form: "listed", list: "ancestors", controllerName, entries: atMost(entries, make) };
 }
 
-function computeTlsPolicy(facts: TlsPolicyFacts, { controllerName, refusal }: StatusContext): DesiredStatus {
+function computeTlsPolicy(facts: TlsPolicyStatusInput, { controllerName, refusal }: StatusContext): DesiredStatus {
   const { id, generation, key, gateways, conflict, fault, refFault } = facts;
   const make = conditionsAt(generation);
   const accepted = (gateway: string): DesiredCondition => {
@@ -146,7 +146,7 @@ function computeTlsPolicy(facts: TlsPolicyFacts, { controllerName, refusal }: St
 }
 
 function computeModel(
-  { id, generation, parents, diagnostics }: ModelFacts,
+  { id, generation, parents, diagnostics }: ModelStatusInput,
   { controllerName }: StatusContext,
 ): DesiredStatus {
   const refused = conditionsAt(generation)(Condition.Accepted, false, Reason.UnsupportedValue, joined(diagnostics));
@@ -161,7 +161,7 @@ function acceptance(produced: boolean, problems: string, make: Make): DesiredCon
 }
 
 function attachment(
-  { key, produced }: PolicyFacts,
+  { key, produced }: PolicyStatusInput,
   gateway: string,
   { acknowledged, refusal }: StatusContext,
   make: Make,

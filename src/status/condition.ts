@@ -1,5 +1,5 @@
 /** What all computations of a status share: what they know beside the facts, and how a condition is made. */
-import type { RouteFacts } from "../translator/status-input.ts";
+import type { RouteStatusInput } from "../translator/status-input.ts";
 import type { DesiredCondition } from "./desired.ts";
 
 export interface StatusContext {
@@ -7,7 +7,7 @@ export interface StatusContext {
   /** Whether at least one data plane has acknowledged the resource of this key. */
   readonly acknowledged: (resourceKey: string) => boolean;
   /** What a data plane said when it refused a resource: one of this Gateway ("namespace/name"), or any when unset. */
-  readonly refusal: (type: RouteFacts["resource"], resourceKey: string, gateway?: string) => string | undefined;
+  readonly refusal: (type: RouteStatusInput["resource"], resourceKey: string, gateway?: string) => string | undefined;
   /** What has become of a Gateway ("namespace/name"); unset where nothing is deployed for Gateways. */
   readonly deployment?: (gateway: string) => DeploymentState;
 }

@@ -5,7 +5,7 @@ export type MetricFormat = "prometheus" | "openmetrics";
 type MetricType = "counter" | "gauge" | "histogram";
 
 /** One metric of a family that is read when asked for. @param values of the labels, in their order */
-export interface Reading {
+export interface GaugeCallback {
   readonly values: readonly string[];
   readonly value: number;
 }
@@ -21,7 +21,7 @@ export function printEnd(format: MetricFormat): string {
   return format === "openmetrics" ? "# EOF\n" : "";
 }
 
-export function printReading(name: string, labels: readonly string[], { values, value }: Reading): string {
+export function printReading(name: string, labels: readonly string[], { values, value }: GaugeCallback): string {
   return line(name, labelText(labels, values), value);
 }
 

@@ -36,17 +36,17 @@ export interface ReadingSpec {
 }
 
 /** Seconds of requests. */
-const H = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80];
+const REQUEST_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80];
 /** Seconds until something is connected. */
-const C = [0.0005, 0.0015, 0.0043, 0.0126, 0.0368, 0.108, 0.316, 0.924, 2.71, 8];
+const CONNECT_SECONDS = [0.0005, 0.0015, 0.0043, 0.0126, 0.0368, 0.108, 0.316, 0.924, 2.71, 8];
 /** Seconds of our own work. */
-const P = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25];
+const PROCESSING_SECONDS = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25];
 /** Tokens. */
-const T = Array.from({ length: 14 }, (_, power) => 4 ** power);
+const TOKEN_COUNTS = Array.from({ length: 14 }, (_, power) => 4 ** power);
 /** Seconds of a model: whole answers, one token, the first token. */
-const G = Array.from({ length: 14 }, (_, power) => 0.01 * 2 ** power);
-const O = [0.001, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5];
-const F = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+const GENERATION_SECONDS = Array.from({ length: 14 }, (_, power) => 0.01 * 2 ** power);
+const TOKEN_SECONDS = [0.001, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5];
+const FIRST_TOKEN_SECONDS = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 
 interface MetricTable {
   readonly requests: MetricGroup<"requests_total" | "response_bytes_total" | "retries_total", never>;
@@ -88,30 +88,30 @@ export const METRICS: MetricTable = {
   durations: {
     labels: REQUEST,
     counters: {},
-    histograms: { request_duration_seconds: { help: "From arrival to the last byte.", bounds: H } },
+    histograms: { request_duration_seconds: { help: "From arrival to the last byte.", bounds: REQUEST_SECONDS } },
   },
   processing: {
     labels: ["backend", "protocol", ...PLACE],
     counters: {},
     histograms: {
-      request_processing_seconds: { help: "From arrival to the first call of a backend.", bounds: P },
-      response_processing_seconds: { help: "From the head of the backend's answer to the last byte.", bounds: P },
+      request_processing_seconds: { help: "From arrival to the first call of a backend.", bounds: PROCESSING_SECONDS },
+      response_processing_seconds: { help: "From the head of the backend's answer to the last byte.", bounds: PROCESSING_SECONDS },
     },
   },
   tokens: {
     labels: ["gen_ai_token_type", ...MODEL, ...PLACE],
     clientChosen: ["gen_ai_request_model", "gen_ai_response_model"],
     counters: {},
-    histograms: { gen_ai_client_token_usage: { help: "Tokens per LLM request.", bounds: T } },
+    histograms: { gen_ai_client_token_usage: { help: "Tokens per LLM request.", bounds: TOKEN_COUNTS } },
   },
   models: {
     labels: [...MODEL, ...PLACE],
     clientChosen: ["gen_ai_request_model", "gen_ai_response_model"],
     counters: {},
     histograms: {
-      gen_ai_server_request_duration: { help: "Seconds of LLM requests.", bounds: G },
-      gen_ai_server_time_per_output_token: { help: "Seconds per token after the first one.", bounds: O },
-      gen_ai_server_time_to_first_token: { help: "Seconds until a stream brings its first token.", bounds: F },
+      gen_ai_server_request_duration: { help: "Seconds of LLM requests.", bounds: GENERATION_SECONDS },
+      gen_ai_server_time_per_output_token: { help: "Seconds per token after the first one.", bounds: TOKEN_SECONDS },
+      gen_ai_server_time_to_first_token: { help: "Seconds until a stream brings its first token.", bounds: FIRST_TOKEN_SECONDS },
     },
   },
   connections: {
@@ -121,19 +121,19 @@ export const METRICS: MetricTable = {
       downstream_received_bytes_total: "Bytes that clients sent.",
       downstream_sent_bytes_total: "Bytes that clients were sent.",
     },
-    histograms: { tls_handshake_duration_seconds: { help: "TLS handshakes with clients.", bounds: C } },
+    histograms: { tls_handshake_duration_seconds: { help: "TLS handshakes with clients.", bounds: CONNECT_SECONDS } },
   },
   connects: {
     labels: ["transport"],
     counters: {},
     histograms: {
-      upstream_connect_duration_seconds: { help: "From the look-up of a name to a usable connection.", bounds: C },
+      upstream_connect_duration_seconds: { help: "From the look-up of a name to a usable connection.", bounds: CONNECT_SECONDS },
     },
   },
   calls: {
     labels: ["kind", "subtype"],
     counters: {},
-    histograms: { upstream_call_duration_seconds: { help: "From a call to the head of its answer.", bounds: H } },
+    histograms: { upstream_call_duration_seconds: { help: "From a call to the head of its answer.", bounds: REQUEST_SECONDS } },
   },
   failures: {
     labels: ["backend", "reason"],

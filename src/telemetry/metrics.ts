@@ -1,8 +1,8 @@
 /** The metrics of a data plane (observability.md 2): what the request path tells, counted as metric-table.ts says. */
-import type { MetricFormat, Reading } from "./exposition.ts";
+import type { MetricFormat, GaugeCallback } from "./exposition.ts";
 import { METRICS, METRIC_PREFIX, READINGS, type MetricGroup, type ReadingName } from "./metric-table.ts";
 import { Registry, type Counted, type Group, type Readings } from "./registry.ts";
-import { Retirement } from "./series-expiry.ts";
+import { SeriesExpiry } from "./series-expiry.ts";
 import { labelValue, UNKNOWN } from "./label-value.ts";
 import type { Row } from "./series.ts";
 
@@ -85,7 +85,7 @@ export interface Metrics {
   connected(transport: string, seconds: number): void;
   readonly controller: ControllerMeter;
   /** What somebody else knows is read when it is asked for. */
-  reading(name: ReadingName, read: () => Iterable<Reading>): void;
+  reading(name: ReadingName, read: () => Iterable<GaugeCallback>): void;
   /** Something that was to be reported is lost. @param way the log of the process, or a collector @param signal what it was */
   dropped(way: "log" | "otlp", signal: string, count: number): void;
   /** A thread that served had to be replaced. */
@@ -116,8 +116,8 @@ export function createMetrics(version: string): Metrics {
   const threads = registry.group(METRICS.threads);
   const calls = registry.group(METRICS.calls);
   const connects = registry.group(METRICS.connects);
-  const routes = new Retirement(registry, "route");
-  const binds = new Retirement(registry, "bind");
+  const routes = new SeriesExpiry(registry, "route");
+  const binds = new SeriesExpiry(registry, "bind");
   return {
     connections: ({ bind, gateway, protocol }) =>
       // Which listener a connection is for shows with its requests.
@@ -232,7 +232,7 @@ function createModelCounts(registry: Registry): (sample: RequestSample, llm: Llm
     // A client can invent any name: it counts once an upstream has taken a request for it, or the configuration names it.
     const isKnown = isAnswered(sample) || registry.isKnown(REQUEST_MODEL, asked);
     const model = [llm.operation, llm.system, isKnown ? asked : UNKNOWN, labelValue(llm.responseModel)];
-    const labels = [...model, ...placeOf(sample)];
+    const labels = [...model, ...requestLabels(sample)];
     const counted = models.row(labels);
     models.histograms.gen_ai_server_request_duration.observe(counted, sample.durationSeconds);
     const { secondsToFirstToken, secondsPerOutputToken } = llm;
@@ -253,6 +253,6 @@ function isAnswered({ reason, status }: RequestSample): boolean {
   return reason === "Upstream" && status >= 200 && status < 300;
 }
 
-function placeOf({ bind, gateway, listener, route, routeRule, extra }: RequestSample): string[] {
+function requestLabels({ bind, gateway, listener, route, routeRule, extra }: RequestSample): string[] {
   return [bind, gateway, listener, route, routeRule, ...extra];
 }

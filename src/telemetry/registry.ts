@@ -6,7 +6,7 @@ import {
   printHistogram,
   printReading,
   type MetricFormat,
-  type Reading,
+  type GaugeCallback,
 } from "./exposition.ts";
 import { LabelBounds } from "./label-bounds.ts";
 import { Rows, Series, type CountedRow, type Row } from "./series.ts";
@@ -26,7 +26,7 @@ export interface Group<Counters extends string, Histograms extends string> {
 export type Counted = readonly (readonly [group: string, rows: readonly CountedRow[]])[];
 
 /** Plain data: what a thread knows, by the name of the metric. */
-export type Readings = readonly (readonly [name: string, readings: readonly Reading[]])[];
+export type Readings = readonly (readonly [name: string, readings: readonly GaugeCallback[]])[];
 
 export class Counter {
   readonly at: number;
@@ -71,7 +71,7 @@ export class Histogram {
 
 interface Known {
   readonly spec: ReadingSpec;
-  read: () => Iterable<Reading>;
+  read: () => Iterable<GaugeCallback>;
 }
 
 /** Distinct values of a label that clients choose. A histogram prints a line for each of its buckets, so it has fewer. */
@@ -86,7 +86,7 @@ export class Registry {
   readonly #printers: ((format: MetricFormat) => string)[] = [];
   readonly #known = new Map<string, Known>();
   /** What other threads know, as they said last. */
-  readonly #told = new Map<string, ReadonlyMap<string, readonly Reading[]>>();
+  readonly #told = new Map<string, ReadonlyMap<string, readonly GaugeCallback[]>>();
 
   constructor(prefix: string) {
     this.#prefix = prefix;
@@ -120,7 +120,7 @@ export class Registry {
   }
 
   /** Tells something that is known elsewhere whenever it is asked for; a later call of the same name replaces what is asked. */
-  reading(name: string, spec: ReadingSpec, read: () => Iterable<Reading>): void {
+  reading(name: string, spec: ReadingSpec, read: () => Iterable<GaugeCallback>): void {
     const known = this.#known.get(name);
     if (known !== undefined) known.read = read;
     else {
@@ -206,8 +206,8 @@ export class Registry {
 }
 
 /** Threads that know parts of the same thing say it under the same labels. */
-function sums(readings: readonly Reading[]): Reading[] {
-  const byKey = new Map<string, Reading>();
+function sums(readings: readonly GaugeCallback[]): GaugeCallback[] {
+  const byKey = new Map<string, GaugeCallback>();
   for (const { values, value } of readings) {
     const key = JSON.stringify(values);
     byKey.set(key, { values, value: value + (byKey.get(key)?.value ?? 0) });

@@ -4,7 +4,7 @@ import type { Registry } from "./registry.ts";
 
 const KEPT_MS = 600_000;
 
-export class Retirement {
+export class SeriesExpiry {
   readonly #registry: Registry;
   readonly #label: string;
   /** When each value was first missed. */

@@ -15,31 +15,31 @@ import { Graph, type Read } from "../lib/collections/graph.ts";
 import type { ReadableGroups } from "../lib/collections/groups.ts";
 import { declareBackendTls } from "./backends/backend-tls/declare.ts";
 import { targetNames } from "./backends/backend-tls/targets.ts";
-import { declareDestinationReach } from "./references/destination-visibility.ts";
+import { declareDestinationVisibility } from "./references/destination-visibility.ts";
 import { translateBackend } from "./backends/translate.ts";
-import type { WantedDocument } from "../sources/remote/documents.ts";
+import type { JwksRequest } from "../sources/remote/documents.ts";
 import { addressesOf, translateEndpoints } from "./backends/endpoints.ts";
-import type { ObjectFacts, StatusFacts } from "./status-input.ts";
+import type { ObjectStatusInput, StatusInput } from "./status-input.ts";
 import { translateGateway, type GatewayView, type ListenerView } from "./gateways/gateway.ts";
 import { declareInputs, type Inputs } from "./inputs.ts";
 import { indexByLabels } from "./references/label-index.ts";
 import { gatewayOfSet, setsOfGateway } from "./gateways/listener-set.ts";
 import { notServed, parentsOfModel } from "./model.ts";
-import type { Sent } from "./resource-store.ts";
+import type { ScopedResource } from "./resource-store.ts";
 import { translateContent } from "./policies/content.ts";
 import { readableTargets, refusalContent } from "./policies/refusal.ts";
-import { enforces, sentPolicy } from "./policies/policy-resource.ts";
+import { enforces, policyResource } from "./policies/policy-resource.ts";
 import { gatewaysOfTargets, resolveTargets } from "./policies/target.ts";
-import { gatewaysByUse, type ServiceReach } from "./references/visibility.ts";
-import { declarePlacements, type Placement } from "./gateways/deployment-plan.ts";
+import { gatewaysByUse, type ServiceVisibility } from "./references/visibility.ts";
+import { declareDeploymentPlans, type DeploymentPlan } from "./gateways/deployment-plan.ts";
 import { indexBackendPolicies } from "./policies/policies-on-backends.ts";
 import type { KeySetRequest } from "./policies/jwks/remote-jwks.ts";
-import { declareAttachments, declareClaims, declareRivals } from "./routes/hostname-conflicts.ts";
+import { declareAttachments, declareAttachmentCandidates, declareHostnameConflicts } from "./routes/hostname-conflicts.ts";
 import { declareRouteKind } from "./routes/route-kind.ts";
 import { translateGrpcRoute } from "./routes/grpc.ts";
 import { translateHttpRoute } from "./routes/http.ts";
 import { translateTcpRoute } from "./routes/tcp.ts";
-import { send, sentTo } from "./scoped-resources.ts";
+import { declareScopedResources, scopeTo } from "./scoped-resources.ts";
 import { serviceOfSlice, translateServiceBackends, viewService } from "./backends/service.ts";
 import type { TranslatorOptions } from "./translator.ts";
 
@@ -47,15 +47,15 @@ export interface TranslatorGraph {
   readonly graph: Graph;
   readonly inputs: Inputs;
   readonly gateways: Collection<GatewayView>;
-  readonly placements: Collection<Placement>;
+  readonly placements: Collection<DeploymentPlan>;
   /** What each object sends. */
-  readonly sent: readonly Collection<readonly Sent[]>[];
+  readonly sent: readonly Collection<readonly ScopedResource[]>[];
   /** What has to be fetched for each policy. */
-  readonly documents: Collection<readonly WantedDocument[]>;
+  readonly documents: Collection<readonly JwksRequest[]>;
   /** What status needs, by the kind of the object. */
-  readonly facts: Readonly<Record<StatusFacts["kind"], Collection<StatusFacts>>>;
+  readonly statusInputs: Readonly<Record<StatusInput["kind"], Collection<StatusInput>>>;
   /** What is found in objects whose status is empty. */
-  readonly remarks: Readonly<Record<Exclude<ObjectFacts["kind"], StatusFacts["kind"]>, Collection<ObjectFacts>>>;
+  readonly unreportedDiagnostics: Readonly<Record<Exclude<ObjectStatusInput["kind"], StatusInput["kind"]>, Collection<ObjectStatusInput>>>;
 }
 
 export function declareGraph(options: TranslatorOptions): TranslatorGraph {
@@ -72,9 +72,9 @@ export function declareGraph(options: TranslatorOptions): TranslatorGraph {
     placements: routing.placements,
     documents: contents.documents,
     sent: [...routing.sent, ...destinations.sent, ...policies.sent],
-    facts: { ...routing.facts, ...destinations.facts, ...policies.facts, ...declareModels(graph, inputs, routing) },
-    remarks: {
-      GwParameters: graph.derive("parameters facts", inputs.parameters, (_key, object): ObjectFacts => ({
+    statusInputs: { ...routing.facts, ...destinations.facts, ...policies.facts, ...declareModels(graph, inputs, routing) },
+    unreportedDiagnostics: {
+      GwParameters: graph.derive("parameters facts", inputs.parameters, (_key, object): ObjectStatusInput => ({
         kind: "GwParameters",
         ...identify(object),
         diagnostics: [
@@ -108,7 +108,7 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
     return translateGateway(gateway, setsOfGateway(gateway, sets, read), { secrets, grants, read });
   });
   const { parameters } = inputs;
-  const placements = declarePlacements(graph, { gateways: inputs.gateways, parameters, views: gateways, classes });
+  const placements = declareDeploymentPlans(graph, { gateways: inputs.gateways, parameters, views: gateways, classes });
   const listenerSets = graph.derive("listener set views", inputs.listenerSets, (_key, set, read) => {
     const gateway = read.get(gateways, gatewayOfSet(set) ?? "");
     return gateway?.sets.find(({ id }) => deepEqual(id, objectId(set)));
@@ -117,9 +117,9 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
   const allListenerSets: Readable<KubeObject> = inputs.listenerSets;
   const attach = { gateways, allGateways, listenerSets, allListenerSets, namespaces: inputs.namespaces };
   const referable = { services, backends: backendNames, grants, grantMode, reach };
-  const httpClaims = declareClaims(graph, { kind: "HTTPRoute", input: inputs.httpRoutes, attach });
-  const grpcClaims = declareClaims(graph, { kind: "GRPCRoute", input: inputs.grpcRoutes, attach });
-  const losses = declareRivals(graph, gateways, [httpClaims, grpcClaims]);
+  const httpClaims = declareAttachmentCandidates(graph, { kind: "HTTPRoute", input: inputs.httpRoutes, attach });
+  const grpcClaims = declareAttachmentCandidates(graph, { kind: "GRPCRoute", input: inputs.grpcRoutes, attach });
+  const losses = declareHostnameConflicts(graph, gateways, [httpClaims, grpcClaims]);
   const shared = { backends: referable };
   const http = declareRouteKind<HTTPRoute>(graph, {
     kind: "HTTPRoute",
@@ -138,20 +138,20 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
   const tcp = declareRouteKind<TCPRoute>(graph, {
     kind: "TCPRoute",
     input: inputs.tcpRoutes,
-    attachments: declareClaims(graph, { kind: "TCPRoute", input: inputs.tcpRoutes, attach }).parents,
+    attachments: declareAttachmentCandidates(graph, { kind: "TCPRoute", input: inputs.tcpRoutes, attach }).parents,
     translate: translateTcpRoute,
     ...shared,
   });
   const tls = declareRouteKind<TLSRoute>(graph, {
     kind: "TLSRoute",
     input: inputs.tlsRoutes,
-    attachments: declareClaims(graph, { kind: "TLSRoute", input: inputs.tlsRoutes, attach }).parents,
+    attachments: declareAttachmentCandidates(graph, { kind: "TLSRoute", input: inputs.tlsRoutes, attach }).parents,
     translate: translateTcpRoute,
     ...shared,
   });
   const routes = [http, grpc, tcp, tls];
   const sent = [
-    send(graph, "sent gateways", gateways, (_key, { key, resources }) =>
+    declareScopedResources(graph, "sent gateways", gateways, (_key, { key, resources }) =>
       resources.map((resource) => ({ resource, gateways: [key] })),
     ),
     ...routes.map((kind) => kind.sent),
@@ -162,10 +162,10 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
     return new Map(listeners.map(({ key }) => [key, countOf(key)]));
   };
   const facts = {
-    GatewayClass: graph.derive("class facts", inputs.classes, (_key, object): StatusFacts | undefined =>
+    GatewayClass: graph.derive("class facts", inputs.classes, (_key, object): StatusInput | undefined =>
       object.spec.controllerName === controllerName ? { kind: "GatewayClass", ...identify(object) } : undefined,
     ),
-    Gateway: graph.derive("gateway facts", gateways, (key, gateway, read): StatusFacts => {
+    Gateway: graph.derive("gateway facts", gateways, (key, gateway, read): StatusInput => {
       const { id, generation, listeners, client, admitsUnverifiedClients } = gateway;
       const joined = gateway.sets.filter((set) => set.listeners.some(({ fault }) => fault === undefined));
       const attached = attachedTo(listeners, read);
@@ -175,7 +175,7 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
       const common = { id, generation, listeners, client, admitsUnverifiedClients, ...whole };
       return { kind: "Gateway", ...common, attached, attachedListenerSets };
     }),
-    ListenerSet: graph.derive("listener set facts", listenerSets, (_key, set, read): StatusFacts => ({
+    ListenerSet: graph.derive("listener set facts", listenerSets, (_key, set, read): StatusInput => ({
       kind: "ListenerSet",
       ...set,
       attached: attachedTo(set.listeners, read),
@@ -230,7 +230,7 @@ function declareContents(
     translateContent(policy, { ...secrets, ...referable, ...keySets }, read),
   );
   const slicesByService = inputs.slices.index(serviceOfSlice);
-  const addresses = ({ server }: KeySetRequest, read: Read): WantedDocument["addresses"] => {
+  const addresses = ({ server }: KeySetRequest, read: Read): JwksRequest["addresses"] => {
     if ("host" in server) return [server];
     const service = read.get(services, server.service);
     const slices = read.byIndex(slicesByService, server.service).map(({ value }) => value);
@@ -240,7 +240,7 @@ function declareContents(
   const documents = graph.derive("wanted documents", contents, (_key, { keySets: requests }, read): Wanted =>
     requests.length === 0
       ? undefined
-      : requests.map((request): WantedDocument => {
+      : requests.map((request): JwksRequest => {
           const { server: _server, ...wanted } = request;
           return { ...wanted, addresses: addresses(request, read) };
         }),
@@ -255,7 +255,7 @@ function declareContents(
   return { contents, documents, policyReach, routingTargets, slicesByService, policiesByBackend };
 }
 
-type Wanted = readonly WantedDocument[] | undefined;
+type Wanted = readonly JwksRequest[] | undefined;
 
 type Contents = ReturnType<typeof declareContents>;
 
@@ -266,7 +266,7 @@ function declareDestinations(graph: Graph, inputs: Inputs, context: Routing & Co
   const backends = graph.derive("backends", inputs.backends, (_key, backend, read) =>
     translateBackend(backend, { ...secrets, ...referable }, read),
   );
-  const { backendReach, serviceReach } = declareDestinationReach(graph, {
+  const { backendReach, serviceReach } = declareDestinationVisibility(graph, {
     backends,
     services,
     backendObjects: inputs.backends,
@@ -276,19 +276,19 @@ function declareDestinations(graph: Graph, inputs: Inputs, context: Routing & Co
     policiesByBackend,
   });
   const sent = [
-    send(graph, "sent backends", backends, (key, { resource }, read) =>
-      resource === undefined ? [] : sentTo(read.get(backendReach, key)?.gateways, [resource]),
+    declareScopedResources(graph, "sent backends", backends, (key, { resource }, read) =>
+      resource === undefined ? [] : scopeTo(read.get(backendReach, key)?.gateways, [resource]),
     ),
-    send(graph, "sent services", services, (key, service, read) =>
+    declareScopedResources(graph, "sent services", services, (key, service, read) =>
       sentByPort(translateServiceBackends(service), read.get(serviceReach, key)),
     ),
-    send(graph, "sent endpoints", services, (key, service, read) => {
+    declareScopedResources(graph, "sent endpoints", services, (key, service, read) => {
       const slices = read.byIndex(slicesByService, key).map(({ value }) => value);
       return sentByPort(translateEndpoints(service, slices), read.get(serviceReach, key));
     }),
   ];
   const facts = {
-    GwBackend: graph.derive("backend facts", backends, (_key, backend): StatusFacts => {
+    GwBackend: graph.derive("backend facts", backends, (_key, backend): StatusInput => {
       const { id, generation, key, diagnostics, resource } = backend;
       return { kind: "GwBackend", id, generation, key, accepted: resource !== undefined, diagnostics };
     }),
@@ -298,7 +298,7 @@ function declareDestinations(graph: Graph, inputs: Inputs, context: Routing & Co
 
 function declareModels(graph: Graph, inputs: Inputs, context: Routing) {
   return {
-    GwModel: graph.derive("model facts", inputs.models, (_key, model, read): StatusFacts => ({
+    GwModel: graph.derive("model facts", inputs.models, (_key, model, read): StatusInput => ({
       kind: "GwModel",
       ...identify(model),
       parents: parentsOfModel(model, context, read),
@@ -319,14 +319,14 @@ function declarePolicies(
   const targets = graph.derive("policy targets", inputs.policies, (_key, { spec, metadata }, read) =>
     resolveTargets(spec, metadata.namespace ?? "", targetContext, read),
   );
-  const sentPolicies = send(graph, "sent policies", inputs.policies, (key, policy, read) =>
-    sentPolicy(objectId(policy), createdAtMs(policy), read.get(contents, key), read.get(targets, key)),
+  const sentPolicies = declareScopedResources(graph, "sent policies", inputs.policies, (key, policy, read) =>
+    policyResource(objectId(policy), createdAtMs(policy), read.get(contents, key), read.get(targets, key)),
   );
-  const sentRefusals = send(graph, "sent refusals", inputs.refused, (_key, { id, object }, read) =>
-    sentPolicy(id, 0, refusalContent(), resolveTargets(readableTargets(object), id.namespace, targetContext, read)),
+  const sentRefusals = declareScopedResources(graph, "sent refusals", inputs.refused, (_key, { id, object }, read) =>
+    policyResource(id, 0, refusalContent(), resolveTargets(readableTargets(object), id.namespace, targetContext, read)),
   );
   const facts = {
-    GwPolicy: graph.derive("policy facts", inputs.policies, (key, policy, read): StatusFacts => {
+    GwPolicy: graph.derive("policy facts", inputs.policies, (key, policy, read): StatusInput => {
       const id = identify(policy);
       const content = read.get(contents, key);
       const { gateways = [], problems = [] } = read.get(targets, key) ?? {};
@@ -349,6 +349,6 @@ function identify(object: KubeObject): { readonly id: ObjectId; readonly generat
   return { id: objectId(object), generation: object.metadata.generation ?? 0 };
 }
 
-function sentByPort(resources: readonly Resource[], reach: ServiceReach | undefined): Sent[] {
-  return resources.flatMap((resource) => sentTo(reach?.get(resource.key), [resource]));
+function sentByPort(resources: readonly Resource[], reach: ServiceVisibility | undefined): ScopedResource[] {
+  return resources.flatMap((resource) => scopeTo(reach?.get(resource.key), [resource]));
 }

@@ -19,7 +19,7 @@ import type { ConfigMap, EndpointSlice, Secret, Service } from "../api/core.ts";
 import { objectId, type KubeObject, type ObjectId } from "../api/object.ts";
 import { DISCOVERY_GROUP, GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from "../api/refs.ts";
 import type { Graph, Input } from "../lib/collections/graph.ts";
-import type { Document } from "../sources/remote/documents.ts";
+import type { JwksDocument } from "../sources/remote/documents.ts";
 import type { TranslatorEvent } from "./translator.ts";
 
 /** A GwPolicy that admission refused; `object` is whatever it was, unchecked. */
@@ -50,7 +50,7 @@ export interface Inputs {
   readonly parameters: Input<GwParameters>;
   readonly refused: Input<RefusedPolicy>;
   /** What was fetched from other servers, by the key of the request. */
-  readonly documents: Input<Document>;
+  readonly documents: Input<JwksDocument>;
 }
 
 const POLICY_KIND = `${GWPROXY_GROUP}/GwPolicy`;

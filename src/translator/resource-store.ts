@@ -5,7 +5,7 @@
 import type { Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { Change } from "../lib/collections/collection.ts";
 
-export interface Sent {
+export interface ScopedResource {
   readonly resource: Resource;
   /** Never empty: what no Gateway reaches is not sent. */
   readonly gateways: readonly string[];
@@ -16,13 +16,13 @@ interface MutableUpdate {
   removed: { type: Resource["type"]; key: string }[];
 }
 
-export class Outbox {
-  readonly #held = new Map<string, Sent>();
+export class ResourceStore {
+  readonly #held = new Map<string, ScopedResource>();
   readonly #perGateway = new Map<string, Map<string, Resource>>();
-  readonly #pending = new Map<string, Sent | undefined>();
+  readonly #pending = new Map<string, ScopedResource | undefined>();
 
   /** A key that one collection gives up and another takes over in the same step is a replacement. */
-  collect(changes: readonly Change<readonly Sent[]>[]): void {
+  collect(changes: readonly Change<readonly ScopedResource[]>[]): void {
     for (const { before = [], after = [] } of changes) {
       for (const { resource } of before) {
         const key = idOf(resource);
@@ -91,7 +91,7 @@ function idOf({ type, key }: Pick<Resource, "type" | "key">): string {
 }
 
 /** Equal content has an equal version, so messages need not be compared. */
-export function sameSent(a: readonly Sent[], b: readonly Sent[]): boolean {
+export function equalScopedResources(a: readonly ScopedResource[], b: readonly ScopedResource[]): boolean {
   return (
     a.length === b.length &&
     a.every(({ resource, gateways }, at) => {

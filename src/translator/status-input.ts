@@ -9,15 +9,15 @@ import type { ParentRefView } from "./model.ts";
 import type { TargetProblem } from "./policies/target.ts";
 import type { RouteFault } from "./routes/route.ts";
 
-interface Facts<K extends string> {
+interface StatusInputOf<K extends string> {
   readonly kind: K;
   readonly id: ObjectId;
   readonly generation: number;
 }
 
-export type ClassFacts = Facts<"GatewayClass">;
+export type ClassStatusInput = StatusInputOf<"GatewayClass">;
 
-export interface GatewayFacts extends Facts<"Gateway"> {
+export interface GatewayStatusInput extends StatusInputOf<"Gateway"> {
   /** Why it is not accepted as a whole, whatever its listeners say. */
   readonly fault: Fault | undefined;
   /** Why it cannot have the address that it asks for. */
@@ -34,7 +34,7 @@ export interface GatewayFacts extends Facts<"Gateway"> {
   readonly attachedListenerSets: number;
 }
 
-export interface ListenerSetFacts extends Facts<"ListenerSet"> {
+export interface ListenerSetStatusInput extends StatusInputOf<"ListenerSet"> {
   /** "namespace/name" */
   readonly gateway: string;
   readonly allowed: boolean;
@@ -46,7 +46,7 @@ export interface ListenerSetFacts extends Facts<"ListenerSet"> {
 /** The kinds of routes for HTTP: those that policies may be attached to. */
 export type HttpRouteKind = "HTTPRoute" | "GRPCRoute";
 
-export interface RouteFacts extends Facts<HttpRouteKind | "TCPRoute" | "TLSRoute"> {
+export interface RouteStatusInput extends StatusInputOf<HttpRouteKind | "TCPRoute" | "TLSRoute"> {
   /** Type and key of its resource. */
   readonly resource: Resource["type"];
   readonly key: string;
@@ -54,14 +54,14 @@ export interface RouteFacts extends Facts<HttpRouteKind | "TCPRoute" | "TLSRoute
   readonly faults: readonly RouteFault[];
 }
 
-export interface BackendFacts extends Facts<"GwBackend"> {
+export interface BackendStatusInput extends StatusInputOf<"GwBackend"> {
   /** Key of its resource. */
   readonly key: string;
   readonly accepted: boolean;
   readonly diagnostics: readonly Diagnostic[];
 }
 
-export interface PolicyFacts extends Facts<"GwPolicy"> {
+export interface PolicyStatusInput extends StatusInputOf<"GwPolicy"> {
   /** Key of its resource. */
   readonly key: string;
   /** "namespace/name" of each Gateway that it reaches. */
@@ -72,7 +72,7 @@ export interface PolicyFacts extends Facts<"GwPolicy"> {
   readonly produced: boolean;
 }
 
-export interface TlsPolicyFacts extends Facts<"BackendTLSPolicy"> {
+export interface TlsPolicyStatusInput extends StatusInputOf<"BackendTLSPolicy"> {
   /** Key of its resource. */
   readonly key: string;
   /** "namespace/name" of each Gateway that reaches what it names. */
@@ -83,31 +83,31 @@ export interface TlsPolicyFacts extends Facts<"BackendTLSPolicy"> {
   readonly refFault: RouteFault | undefined;
 }
 
-export interface ModelFacts extends Facts<"GwModel"> {
+export interface ModelStatusInput extends StatusInputOf<"GwModel"> {
   /** Parents of ours, as they are written into the status. */
   readonly parents: readonly ParentRefView[];
   readonly diagnostics: readonly Diagnostic[];
 }
 
 /** Their status is empty: what is found is only printed. */
-export interface ParametersFacts extends Facts<"GwParameters"> {
+export interface ParametersStatusInput extends StatusInputOf<"GwParameters"> {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-export type StatusFacts =
-  | ClassFacts
-  | GatewayFacts
-  | ListenerSetFacts
-  | RouteFacts
-  | BackendFacts
-  | PolicyFacts
-  | TlsPolicyFacts
-  | ModelFacts;
+export type StatusInput =
+  | ClassStatusInput
+  | GatewayStatusInput
+  | ListenerSetStatusInput
+  | RouteStatusInput
+  | BackendStatusInput
+  | PolicyStatusInput
+  | TlsPolicyStatusInput
+  | ModelStatusInput;
 
-export type ObjectFacts = StatusFacts | ParametersFacts;
+export type ObjectStatusInput = StatusInput | ParametersStatusInput;
 
 /** Findings as `validate` and `up` print them. */
-export function diagnosticsOf(facts: ObjectFacts): Diagnostic[] {
+export function diagnosticsOf(facts: ObjectStatusInput): Diagnostic[] {
   const { id: object } = facts;
   const error = (code: string, path: string, message: string): Diagnostic => ({
     code,

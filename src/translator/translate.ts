@@ -3,25 +3,25 @@ import type { ObjectId } from "../api/object.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from "../api/refs.ts";
 import type { Collection } from "../lib/collections/collection.ts";
 import type { Diagnostic } from "./diagnostics.ts";
-import { diagnosticsOf, type ObjectFacts } from "./status-input.ts";
+import { diagnosticsOf, type ObjectStatusInput } from "./status-input.ts";
 import { declareGraph } from "./graph.ts";
 import { feed } from "./inputs.ts";
-import { Outbox } from "./resource-store.ts";
-import type { Placement } from "./gateways/deployment-plan.ts";
+import { ResourceStore } from "./resource-store.ts";
+import type { DeploymentPlan } from "./gateways/deployment-plan.ts";
 import type { Translator, TranslatorOptions } from "./translator.ts";
 
 export function createTranslator(options: TranslatorOptions): Translator {
-  const { graph, inputs, gateways, placements, sent, facts, remarks, documents } = declareGraph(options);
-  const outbox = new Outbox();
+  const { graph, inputs, gateways, placements, sent, statusInputs, unreportedDiagnostics, documents } = declareGraph(options);
+  const outbox = new ResourceStore();
   let touched: ObjectId[] = [];
   let isWantedNew = false;
-  let placed = new Map<string, Placement | undefined>();
+  let placed = new Map<string, DeploymentPlan | undefined>();
   placements.onChange((changes) => {
     for (const { key, after } of changes) placed.set(key, after);
   });
   documents.onChange(() => (isWantedNew = true));
   for (const collection of sent) collection.onChange((changes) => outbox.collect(changes));
-  const found: FaultyObjects[] = [...Object.values(facts), ...Object.values(remarks)].map((collection) => {
+  const found: FaultyObjects[] = [...Object.values(statusInputs), ...Object.values(unreportedDiagnostics)].map((collection) => {
     const faulty: FaultyObjects = new Map();
     collection.onChange((changes) => {
       for (const { key, after } of changes) {
@@ -47,23 +47,23 @@ export function createTranslator(options: TranslatorOptions): Translator {
     gateways: () => [...gateways.keys()].sort(),
     diagnostics: () => found.flatMap((faulty) => [...faulty.values()].flat()),
     diagnosticsOf(id) {
-      const each = find(id, facts) ?? find(id, remarks);
+      const each = find(id, statusInputs) ?? find(id, unreportedDiagnostics);
       return each === undefined ? [] : diagnosticsOf(each);
     },
-    facts: (id) => find(id, facts),
+    facts: (id) => find(id, statusInputs),
   };
 }
 
 /** Findings by key: of thousands of objects few have any, and they are asked for after each step. */
 type FaultyObjects = Map<string, readonly Diagnostic[]>;
 
-function note(faulty: FaultyObjects, key: string, facts: ObjectFacts | undefined): void {
+function note(faulty: FaultyObjects, key: string, facts: ObjectStatusInput | undefined): void {
   const diagnostics = facts === undefined ? [] : diagnosticsOf(facts);
   if (diagnostics.length > 0) faulty.set(key, diagnostics);
   else faulty.delete(key);
 }
 
-function find<F extends ObjectFacts>(id: ObjectId, facts: Readonly<Record<string, Collection<F>>>): F | undefined {
+function find<F extends ObjectStatusInput>(id: ObjectId, facts: Readonly<Record<string, Collection<F>>>): F | undefined {
   if (id.group !== GATEWAY_GROUP && id.group !== GWPROXY_GROUP) return undefined;
   return Object.hasOwn(facts, id.kind) ? facts[id.kind]?.get(nameKey(id)) : undefined;
 }

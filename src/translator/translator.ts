@@ -5,11 +5,11 @@
 import type { Reach } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { KubeObject, ObjectId } from "../api/object.ts";
 import type { Resource, ResourceUpdate } from "../ir/resource.ts";
-import type { Document, WantedDocument } from "../sources/remote/documents.ts";
+import type { JwksDocument, JwksRequest } from "../sources/remote/documents.ts";
 import type { GrantMode } from "./references/backend-refs.ts";
 import type { Diagnostic } from "./diagnostics.ts";
-import type { StatusFacts } from "./status-input.ts";
-import type { Placement } from "./gateways/deployment-plan.ts";
+import type { StatusInput } from "./status-input.ts";
+import type { DeploymentPlan } from "./gateways/deployment-plan.ts";
 
 export type TranslatorEvent =
   | { readonly type: "set"; readonly object: KubeObject }
@@ -17,7 +17,7 @@ export type TranslatorEvent =
   /** The object was refused by admission: what it targets must answer 500 until it is mended. */
   | { readonly type: "refused"; readonly id: ObjectId; readonly object: unknown; readonly reason: string }
   /** Something that was wanted has been fetched, or could not be; undefined when it is no longer wanted. */
-  | { readonly type: "document"; readonly key: string; readonly document: Document | undefined };
+  | { readonly type: "document"; readonly key: string; readonly document: JwksDocument | undefined };
 
 export interface TranslatorOptions {
   readonly controllerName: string;
@@ -38,9 +38,9 @@ export interface TranslationStep {
   /** Objects whose diagnostics or attachment changed: their status has to be computed again. */
   readonly touched: readonly ObjectId[];
   /** Gateways ("namespace/name") that are to be deployed in another way, or no longer. */
-  readonly placements: ReadonlyMap<string, Placement | undefined>;
+  readonly placements: ReadonlyMap<string, DeploymentPlan | undefined>;
   /** Everything that has to be fetched from other servers; undefined when that did not change. */
-  readonly documents: readonly WantedDocument[] | undefined;
+  readonly documents: readonly JwksRequest[] | undefined;
 }
 
 export interface Translator {
@@ -54,5 +54,5 @@ export interface Translator {
   /** Those of one object; for kinds whose status is not ours to write, or empty. */
   diagnosticsOf(id: ObjectId): readonly Diagnostic[];
   /** What the status of an object is computed from; undefined when its status is not ours to write. */
-  facts(id: ObjectId): StatusFacts | undefined;
+  facts(id: ObjectId): StatusInput | undefined;
 }

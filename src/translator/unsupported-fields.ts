@@ -4,9 +4,9 @@
  * something (`x-gw-protects` in the schemas), the caller closes what the object governs.
  */
 import { PROTECTIONS } from "../../generated/protections.ts";
-import type { Step, Unread } from "../lib/track-access.ts";
+import type { Step, UnreadMember } from "../lib/track-access.ts";
 
-export interface UnservedField {
+export interface UnsupportedField {
   /** Field path such as "spec.traffic.retry". */
   readonly path: string;
   readonly message: string;
@@ -19,11 +19,11 @@ export interface UnservedField {
  * @param unread members of the whole object that no translator read
  * @param faults field paths of problems that were reported: each accounts for all that lies below it
  */
-export function unservedFields(
+export function unsupportedFields(
   groupKind: string,
-  unread: readonly Unread[],
+  unread: readonly UnreadMember[],
   faults: readonly string[],
-): UnservedField[] {
+): UnsupportedField[] {
   return unread.flatMap(({ path: steps, value }) => {
     const path = pathOf(steps);
     if (faults.some((fault) => lies(path, fault))) return [];

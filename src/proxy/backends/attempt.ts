@@ -11,7 +11,7 @@ import { printError } from "../pipeline/error-reply.ts";
 import type { Exchange, Outcome } from "../pipeline/exchange.ts";
 import type { OutboundSpan } from "../observability/tracing/outbound-span.ts";
 import { grpcStatusOf, responseRoot, type AnswerFacts } from "../pipeline/roots.ts";
-import type { EndpointRecord } from "../balancing/endpoint-stats.ts";
+import type { EndpointStats } from "../balancing/endpoint-stats.ts";
 import type { HealthRule } from "../balancing/health.ts";
 import { rateLimitHintMs } from "../upstream/rate-limit-hint.ts";
 
@@ -36,10 +36,10 @@ export class Attempt {
   /** Of a call that is traced; it ends with the attempt. */
   span: OutboundSpan | undefined = undefined;
   readonly #exchange: Exchange;
-  readonly #record: EndpointRecord;
+  readonly #record: EndpointStats;
   readonly #rule: HealthRule;
   readonly #grpc: boolean;
-  #behind: EndpointRecord | undefined;
+  #behind: EndpointStats | undefined;
   readonly #startedAtMs: number = performance.now();
   #latencyMs: number | undefined;
   #hintMs: number | undefined;
@@ -48,7 +48,7 @@ export class Attempt {
   #over = false;
 
   /** @param grpc whether the answer says how it went in `grpc-status` */
-  constructor(exchange: Exchange, record: EndpointRecord, rule: HealthRule, grpc: boolean) {
+  constructor(exchange: Exchange, record: EndpointStats, rule: HealthRule, grpc: boolean) {
     this.#exchange = exchange;
     this.#record = record;
     this.#rule = rule;
@@ -60,7 +60,7 @@ export class Attempt {
   }
 
   /** Of the same call: an endpoint behind the member. It keeps a score; only the member is put out of rotation. */
-  alsoTell(record: EndpointRecord): void {
+  alsoTell(record: EndpointStats): void {
     this.#behind = record;
     record.begin();
   }

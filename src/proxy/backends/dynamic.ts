@@ -6,7 +6,7 @@ import { HttpVersion, type BackendSettings } from "../../../generated/proto/gwpr
 import { RecentMap } from "../../lib/recent-map.ts";
 import { ProxyError } from "../errors.ts";
 import { EndpointState } from "../balancing/endpoints.ts";
-import type { Asked, Destination, DestinationDeps } from "./http-handler.ts";
+import type { RequestedAuthority, Destination, DestinationDeps } from "./http-handler.ts";
 
 const AUTHORITY = /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:/?#@[\]\\%]+))(?::([0-9]{1,5}))?$/;
 const DEFAULT_PORTS = { http: 80, https: 443 };
@@ -31,7 +31,7 @@ export function dynamicDestination(
       const key = `${asked.scheme} ${asked.host}`;
       let endpoint = endpoints.get(key);
       if (endpoint === undefined) {
-        endpoints.set(key, (endpoint = new EndpointState(...placeOf(asked), recordOf)));
+        endpoints.set(key, (endpoint = new EndpointState(...hostAndPortOf(asked), recordOf)));
       }
       return endpoint;
     },
@@ -46,7 +46,7 @@ export function dynamicDestination(
 }
 
 /** @throws ProxyError request_invalid */
-function placeOf({ host: authority, scheme }: Asked): [string, number] {
+function hostAndPortOf({ host: authority, scheme }: RequestedAuthority): [string, number] {
   const [, six, host = six, digits] = AUTHORITY.exec(authority) ?? [];
   const port = digits === undefined ? DEFAULT_PORTS[scheme] : Number(digits);
   if (host === undefined || port < 1 || port > MAX_PORT)

@@ -1,35 +1,35 @@
 /** A backend compiled for one place in the configuration: the end of every pipeline. */
 import type { BackendSettings } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
-import type { Place } from "../../cel/phases.ts";
+import type { CelPhase } from "../../cel/phases.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";
-import type { Circumstances } from "../balancing/pick.ts";
-import type { Connection } from "../upstream/connection-settings.ts";
-import type { EndpointRecord } from "../balancing/endpoint-stats.ts";
+import type { PickDeps } from "../balancing/pick.ts";
+import type { ConnectionSettings } from "../upstream/connection-settings.ts";
+import type { EndpointStats } from "../balancing/endpoint-stats.ts";
 import type { Upstream, UpstreamTarget } from "../upstream/upstream.ts";
 
 export type BackendHandler = (exchange: Exchange) => Promise<Reply>;
 
 /** What the choice among the members of a set needs of the process. */
-export interface MemberDeps extends Circumstances {
+export interface EndpointDeps extends PickDeps {
   /** An expression that does not compile comes back as one that always fails. */
-  readonly expression: (source: string, place: Place) => Expression;
+  readonly expression: (source: string, place: CelPhase) => Expression;
   /** How well a member of this backend does, wherever it is asked from. @param name unique in the backend */
-  readonly record: (name: string) => EndpointRecord;
+  readonly record: (name: string) => EndpointStats;
   /** Hears of its calls; undefined: nobody counts. */
   readonly meter?: BackendMeter | undefined;
 }
 
 /** Where a call goes, and who hears how it went besides the member that makes it; undefined: nobody. */
-export interface Spot {
+export interface ResolvedEndpoint {
   readonly target: UpstreamTarget;
-  readonly record: EndpointRecord | undefined;
+  readonly record: EndpointStats | undefined;
 }
 
 /** What a backend may ask of the process and of the place it is compiled for. */
-export interface BackendDeps extends MemberDeps {
+export interface BackendDeps extends EndpointDeps {
   /** Key of the backend. */
   readonly owner: string;
   readonly log: Logger;
@@ -44,7 +44,7 @@ export interface BackendDeps extends MemberDeps {
     defaults?: BackendSettings,
   ) => BackendSettings;
   /** How connections are made with such settings; the same object for the same ones. */
-  readonly connection: (settings: BackendSettings) => Connection;
+  readonly connection: (settings: BackendSettings) => ConnectionSettings;
   /** An endpoint of another backend (custom.backendRef). @throws ProxyError backend_invalid, endpoint_unavailable */
-  readonly destination: (backendKey: string) => Spot;
+  readonly destination: (backendKey: string) => ResolvedEndpoint;
 }

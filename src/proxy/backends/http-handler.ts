@@ -15,9 +15,9 @@ import { placeCredential } from "./auth.ts";
 import { SessionKey } from "../balancing/affinity.ts";
 import { Attempt } from "./attempt.ts";
 import { beginCallSpan, type CallHead } from "../observability/tracing/call-span.ts";
-import type { Wish } from "../balancing/pick.ts";
+import type { PickOptions } from "../balancing/pick.ts";
 import { EndpointState, type EndpointSet } from "../balancing/endpoints.ts";
-import type { BackendDeps, BackendHandler, MemberDeps } from "./handler.ts";
+import type { BackendDeps, BackendHandler, EndpointDeps } from "./handler.ts";
 import { HealthRule } from "../balancing/health.ts";
 import { isIP } from "node:net";
 import { BackendTransformation, type Outgoing } from "./transformation.ts";
@@ -25,12 +25,12 @@ import { versionFor } from "../upstream/http-version.ts";
 import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "../upstream/upstream.ts";
 
 /** Where a request itself wants to go: an authority, with the port unless it is that of the scheme. */
-export type Asked = Pick<Exchange, "host" | "scheme">;
+export type RequestedAuthority = Pick<Exchange, "host" | "scheme">;
 
 /** Where the requests of one backend go. */
 export interface Destination {
   /** @throws ProxyError endpoint_unavailable; request_invalid, backend_invalid for one that goes where it is asked to */
-  pick(wish?: Wish, asked?: Asked): EndpointState;
+  pick(pickOptions?: PickOptions, asked?: RequestedAuthority): EndpointState;
   target(endpoint: EndpointState): UpstreamTarget;
   /** Its name for a Host header; undefined: it has none. */
   readonly hostname: string | undefined;
@@ -46,7 +46,7 @@ export interface Destination {
   readonly pass: string | undefined;
 }
 
-export type DestinationDeps = MemberDeps & Pick<BackendDeps, "connection" | "owner">;
+export type DestinationDeps = EndpointDeps & Pick<BackendDeps, "connection" | "owner">;
 
 /** One address or name. */
 export function staticDestination(
@@ -76,12 +76,12 @@ export function serviceDestination(
   set: EndpointSet,
   { hostname, port, version }: ServiceBackend,
   settings: BackendSettings,
-  circumstances: DestinationDeps,
+  pickDeps: DestinationDeps,
 ): Destination {
-  const connection = circumstances.connection(settings);
+  const connection = pickDeps.connection(settings);
   return {
-    pick(wish) {
-      const endpoint = set.pick(circumstances, wish);
+    pick(pickOptions) {
+      const endpoint = set.pick(pickDeps, pickOptions);
       if (endpoint === undefined) throw new ProxyError("endpoint_unavailable");
       return endpoint;
     },
@@ -98,7 +98,7 @@ export function serviceDestination(
 export function createHttpHandler(
   destination: Destination,
   settings: BackendSettings,
-  deps: MemberDeps & { readonly upstream: Upstream },
+  deps: EndpointDeps & { readonly upstream: Upstream },
 ): BackendHandler {
   const { auth, http: limits, sessionAffinity, transformation: changes } = settings;
   const fixedVersion = limits?.version || destination.version;

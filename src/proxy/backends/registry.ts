@@ -12,7 +12,7 @@ import {
 import type { Scope } from "../../cel/scope.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
-import type { SharedSlots } from "../../lib/shared-table.ts";
+import type { SharedTable } from "../../lib/shared-table.ts";
 import { ProxyError, type ProxyErrorCode } from "../errors.ts";
 import { createLlmHandler } from "../llm/handler.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";
@@ -21,28 +21,28 @@ import type { CompiledPolicy, PolicySet } from "../pipeline/policy-set.ts";
 import { replicaEntry } from "../pipeline/cdn-loop.ts";
 import { SessionKey } from "../balancing/affinity.ts";
 import { backendName } from "./backend-name.ts";
-import type { Circumstances } from "../balancing/pick.ts";
+import type { PickDeps } from "../balancing/pick.ts";
 import { connectionOf } from "../upstream/connection-settings.ts";
 import { dumpOf, type EndpointDump } from "../balancing/endpoint-dump.ts";
-import type { EndpointRecord } from "../balancing/endpoint-stats.ts";
-import { EndpointSet, type EndpointState, type Whereabouts } from "../balancing/endpoints.ts";
-import type { BackendDeps, BackendHandler, Spot } from "./handler.ts";
+import type { EndpointStats } from "../balancing/endpoint-stats.ts";
+import { EndpointSet, type EndpointState, type ProxyLocality } from "../balancing/endpoints.ts";
+import type { BackendDeps, BackendHandler, ResolvedEndpoint } from "./handler.ts";
 import {
   createHttpHandler,
   serviceDestination,
   staticDestination,
-  type Asked,
+  type RequestedAuthority,
   type Destination,
 } from "./http-handler.ts";
 import { dynamicDestination } from "./dynamic.ts";
 import { checkSettings, mergeSettings, settingsOfLevel, withClientCertificate } from "./settings.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
-import { RecordBook } from "../balancing/endpoint-stats-store.ts";
+import { EndpointStatsStore } from "../balancing/endpoint-stats-store.ts";
 import { Tunnels } from "./tunnels.ts";
 import type { Upstream, UpstreamTarget } from "../upstream/upstream.ts";
 
 /** One endpoint of a backend, for calls that no client's request takes there. */
-export interface Callee {
+export interface CallTarget {
   readonly target: UpstreamTarget;
   /** The name of the service in requests, with its port. */
   readonly authority: string;
@@ -57,15 +57,15 @@ export interface ByteDestination {
   readonly target: UpstreamTarget;
   /** As the log names it. */
   readonly name: string;
-  readonly record: Pick<EndpointRecord, "begin" | "end" | "recordHealthy" | "recordUnhealthy">;
+  readonly record: Pick<EndpointStats, "begin" | "end" | "recordHealthy" | "recordUnhealthy">;
 }
 
 /** What is known of a connection of bytes before anybody is called for it. */
-export interface AskedByBytes extends Asked {
+export interface ByteRequest extends RequestedAuthority {
   readonly client: Scope;
 }
 
-export interface BackendSlot {
+export interface BackendHandle {
   readonly id: string;
   readonly backendKey: string;
   /** Policies of gateway, listener, route and rule that speak about backends. */
@@ -75,14 +75,14 @@ export interface BackendSlot {
   users: number;
 }
 
-export interface RegistryOptions extends Circumstances {
+export interface RegistryOptions extends PickDeps {
   readonly log: Logger;
   readonly upstream: Upstream;
   readonly policies: PolicySet;
   readonly expression: BackendDeps["expression"];
   /** Memory for what all threads of the replica know of an endpoint. */
-  readonly slots: SharedSlots;
-  readonly whereabouts: Whereabouts;
+  readonly slots: SharedTable;
+  readonly locality: ProxyLocality;
   readonly identities: IdentitySource;
   /** Random name of this data plane, in CDN-Loop. */
   readonly replica: string;
@@ -94,22 +94,22 @@ export class BackendRegistry {
   readonly #options: RegistryOptions;
   readonly #backends = new Map<string, Backend>();
   readonly #endpoints = new Map<string, EndpointSet>();
-  readonly #slots = new Map<string, BackendSlot>();
-  readonly #slotsOf = new Map<string, Set<BackendSlot>>();
+  readonly #slots = new Map<string, BackendHandle>();
+  readonly #slotsOf = new Map<string, Set<BackendHandle>>();
   readonly #tunnels: Tunnels = new Tunnels((key) => this.callee(key));
   /** By the key of the backend, then by the place. */
   readonly #destinations = new Map<string, Map<string, Reached>>();
-  readonly #records: RecordBook;
-  readonly #whereabouts: Whereabouts;
+  readonly #records: EndpointStatsStore;
+  readonly #locality: ProxyLocality;
 
   constructor(options: RegistryOptions) {
     this.#options = options;
-    this.#records = new RecordBook(options.slots);
-    this.#whereabouts = { ...options.whereabouts };
+    this.#records = new EndpointStatsStore(options.slots);
+    this.#locality = { ...options.locality };
   }
 
   /** The slot for a backend in one place; `release` gives it back. @param levels outer levels, least specific first */
-  acquire(backendKey: string, levels: readonly (readonly CompiledPolicy[])[]): BackendSlot {
+  acquire(backendKey: string, levels: readonly (readonly CompiledPolicy[])[]): BackendHandle {
     const outer = aboutBackends(levels);
     const id = `${backendKey}|${placeId(outer)}`;
     let slot = this.#slots.get(id);
@@ -122,7 +122,7 @@ export class BackendRegistry {
     return slot;
   }
 
-  release(slot: BackendSlot): void {
+  release(slot: BackendHandle): void {
     slot.users--;
     if (slot.users > 0) return;
     this.#slots.delete(slot.id);
@@ -153,15 +153,15 @@ export class BackendRegistry {
     const set = this.endpointsOf(key);
     set.update(message);
     this.#forget(key);
-    if (this.#whereabouts.zone !== "" || set.zone === "") return;
-    this.#whereabouts.zone = set.zone;
+    if (this.#locality.zone !== "" || set.zone === "") return;
+    this.#locality.zone = set.zone;
     for (const each of this.#endpoints.values()) each.regroup();
   }
 
   endpointsOf(key: string): EndpointSet {
     let set = this.#endpoints.get(key);
     if (set !== undefined) return set;
-    set = new EndpointSet(this.#whereabouts, this.#records.open.bind(this.#records, key));
+    set = new EndpointSet(this.#locality, this.#records.open.bind(this.#records, key));
     this.#endpoints.set(key, set);
     return set;
   }
@@ -200,7 +200,7 @@ export class BackendRegistry {
     return { name: backendName(key), type: this.#backends.get(key)?.kind.case ?? "unknown" };
   }
 
-  #build(key: string, outer: BackendSlot["outer"]): Pick<BackendSlot, "info" | "handler"> {
+  #build(key: string, outer: BackendHandle["outer"]): Pick<BackendHandle, "info" | "handler"> {
     const message = this.#backends.get(key);
     const { name, type } = this.identityOf(key);
     const info = { name, type, protocol: type === "ai" ? "llm" : "http" };
@@ -214,7 +214,7 @@ export class BackendRegistry {
   }
 
   /** @throws ConfigError, ProxyError */
-  #handler(message: Backend, outer: BackendSlot["outer"]): BackendHandler {
+  #handler(message: Backend, outer: BackendHandle["outer"]): BackendHandler {
     const deps = this.#deps(message, outer);
     this.#refuseIfClosed(message.key, "");
     if (message.kind.case === "ai") return createLlmHandler(message.kind.value, deps);
@@ -237,7 +237,7 @@ export class BackendRegistry {
     }
   }
 
-  #deps(message: Backend, outer: BackendSlot["outer"]): BackendDeps {
+  #deps(message: Backend, outer: BackendHandle["outer"]): BackendDeps {
     const { log, upstream, policies, expression, random, nowMs, identities, meterOf } = this.#options;
     const { key } = message;
     return {
@@ -281,13 +281,13 @@ export class BackendRegistry {
    * An endpoint of a plain backend and how to speak to it, chosen anew for each call.
    * @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused
    */
-  callee(key: string): Callee {
+  callee(key: string): CallTarget {
     const { destination, authority, auth, http } = this.#reach(key);
     const endpoint = destination.pick();
     return { target: destination.target(endpoint), authority, auth, http, begin: () => beginCall(endpoint) };
   }
 
-  #spotOf(key: string): Spot {
+  #spotOf(key: string): ResolvedEndpoint {
     const { destination } = this.#reach(key);
     const endpoint = destination.pick();
     return { target: destination.target(endpoint), record: endpoint.record };
@@ -296,7 +296,7 @@ export class BackendRegistry {
   /** As `callee`, for whoever passes bytes on. @param levels as for `acquire` @throws ProxyError request_invalid too */
   byteDestination(
     key: string,
-    { client, ...asked }: AskedByBytes,
+    { client, ...asked }: ByteRequest,
     levels: readonly (readonly CompiledPolicy[])[],
   ): ByteDestination {
     const { destination, session } = this.#reach(key, aboutBackends(levels));
@@ -305,7 +305,7 @@ export class BackendRegistry {
     return { target: destination.target(endpoint), name: endpoint.name, record: endpoint.record };
   }
 
-  #reach(key: string, outer: BackendSlot["outer"] = NOWHERE): Reached {
+  #reach(key: string, outer: BackendHandle["outer"] = NOWHERE): Reached {
     const message = this.#backends.get(key);
     if (message === undefined) throw new ProxyError("backend_invalid", { detail: `${key} does not exist` });
     let places = this.#destinations.get(key);
@@ -327,20 +327,20 @@ export class BackendRegistry {
   }
 }
 
-const NOWHERE: BackendSlot["outer"] = [];
+const NOWHERE: BackendHandle["outer"] = [];
 /** Places whose policies have changed are not told apart from those in force: all are forgotten at some time. */
 const MAX_PLACES = 64;
 
-function aboutBackends(levels: readonly (readonly CompiledPolicy[])[]): BackendSlot["outer"] {
+function aboutBackends(levels: readonly (readonly CompiledPolicy[])[]): BackendHandle["outer"] {
   return levels.map((level) => level.filter(({ backend }) => backend !== undefined));
 }
 
-function placeId(outer: BackendSlot["outer"]): string {
+function placeId(outer: BackendHandle["outer"]): string {
   return outer.map((level) => level.map(({ id }) => id).join(" ")).join("|");
 }
 
 /** A backend where no request of a client takes calls. */
-interface Reached extends Omit<Callee, "target" | "begin"> {
+interface Reached extends Omit<CallTarget, "target" | "begin"> {
   readonly destination: Destination;
   readonly session: SessionKey | undefined;
 }

@@ -10,7 +10,7 @@ import { readAway, requestTarget } from "../policies/shared/request-support.ts";
 import { captureResponse, replaceResponseBody, responseTarget } from "../policies/shared/response-support.ts";
 import { compileTransform, type CompiledTransform } from "../policies/shared/transform-support.ts";
 import { placeCredential } from "./auth.ts";
-import type { MemberDeps } from "./handler.ts";
+import type { EndpointDeps } from "./handler.ts";
 
 /** A request as it is to leave, in the words of the client. */
 export interface Outgoing extends Pick<Exchange, "method" | "host" | "hostChoice" | "scheme"> {
@@ -26,7 +26,7 @@ export class BackendTransformation {
   readonly #response: CompiledTransform | undefined;
   readonly #readsRequestBody: boolean;
 
-  constructor({ request, response }: Transformation, deps: Pick<MemberDeps, "expression">) {
+  constructor({ request, response }: Transformation, deps: Pick<EndpointDeps, "expression">) {
     this.#request = request === undefined ? undefined : compileTransform(request, "backend", deps);
     this.#response = response === undefined ? undefined : compileTransform(response, "response", deps);
     this.#readsRequestBody = [this.#request, this.#response].some((each) => each?.readsRequestBody === true);

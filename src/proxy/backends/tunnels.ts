@@ -13,24 +13,24 @@ import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
 import { placeCredential } from "./auth.ts";
 import { connectionOf, PLAIN, type ForwardProxy, type ReachedProxy } from "../upstream/connection-settings.ts";
-import type { Callee } from "./registry.ts";
+import type { CallTarget } from "./registry.ts";
 
-type FindCallee = (backendKey: string) => Callee;
+type FindCallee = (backendKey: string) => CallTarget;
 
 export class Tunnels {
-  readonly #callee: FindCallee;
+  readonly #callTarget: FindCallee;
   readonly #known = new WeakMap<BackendTunnel, ForwardProxy>();
 
-  /** @param callee @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused */
-  constructor(callee: FindCallee) {
-    this.#callee = callee;
+  /** @param callTarget @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused */
+  constructor(callTarget: FindCallee) {
+    this.#callTarget = callTarget;
   }
 
   /** The same object for the same block. */
   of(tunnel: BackendTunnel | undefined): ForwardProxy | undefined {
     if (tunnel === undefined) return undefined;
     let proxy = this.#known.get(tunnel);
-    if (proxy === undefined) this.#known.set(tunnel, (proxy = new TunnelProxy(tunnel, this.#callee)));
+    if (proxy === undefined) this.#known.set(tunnel, (proxy = new TunnelProxy(tunnel, this.#callTarget)));
     return proxy;
   }
 }
@@ -40,10 +40,10 @@ class TunnelProxy implements ForwardProxy {
   readonly alwaysTunnels: boolean;
   readonly #reach: () => ReachedProxy;
 
-  constructor(tunnel: BackendTunnel, callee: FindCallee) {
+  constructor(tunnel: BackendTunnel, callTarget: FindCallee) {
     this.key = toJsonString(BackendTunnelSchema, tunnel);
     this.alwaysTunnels = tunnel.alwaysTunnels;
-    this.#reach = reachOf(tunnel, callee);
+    this.#reach = reachOf(tunnel, callTarget);
   }
 
   reach(): ReachedProxy {
@@ -51,13 +51,13 @@ class TunnelProxy implements ForwardProxy {
   }
 }
 
-function reachOf({ proxy }: BackendTunnel, callee: FindCallee): () => ReachedProxy {
+function reachOf({ proxy }: BackendTunnel, callTarget: FindCallee): () => ReachedProxy {
   const { place, invalidReason = "no proxy" } = proxy ?? {};
   switch (place?.case) {
     case "backend": {
       const key = place.value;
       return () => {
-        const { target, auth, begin } = callee(key);
+        const { target, auth, begin } = callTarget(key);
         return { target: { ...target, proxy: undefined }, authorization: authorizationOf(auth), begin };
       };
     }

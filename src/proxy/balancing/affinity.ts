@@ -6,7 +6,7 @@
 import type { SessionAffinity } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { CelError } from "../../cel/errors.ts";
 import type { Expression } from "../../cel/expression.ts";
-import type { Place } from "../../cel/phases.ts";
+import type { CelPhase } from "../../cel/phases.ts";
 import type { Scope } from "../../cel/scope.ts";
 import type { Exchange, MaybePromise } from "../pipeline/exchange.ts";
 import { high, low, multiply, set, xorShift, type Uint64 } from "../../lib/uint64.ts";
@@ -15,7 +15,7 @@ import { xxh3 } from "../../lib/xxh3.ts";
 const KEY_SEED: Uint64 = { high: 0x9e37_79b1, low: 0x85eb_ca87 };
 const MEMBER_SEED: Uint64 = { high: 0xc2b2_ae3d, low: 0x27d4_eb4f };
 
-export interface Ranked {
+export interface HashedEndpoint {
   readonly capacity: number;
   readonly hash: Uint64;
 }
@@ -24,7 +24,7 @@ export interface Ranked {
 export class SessionKey {
   readonly #source: Expression;
 
-  constructor({ source }: SessionAffinity, expression: (source: string, place: Place) => Expression) {
+  constructor({ source }: SessionAffinity, expression: (source: string, place: CelPhase) => Expression) {
     this.#source = expression(source, "request");
   }
 
@@ -53,7 +53,7 @@ export class SessionKey {
 }
 
 /** @param name the same in every replica */
-export function hashMember(name: string): Uint64 {
+export function hashEndpoint(name: string): Uint64 {
   return xxh3(Buffer.from(name), MEMBER_SEED);
 }
 
@@ -67,7 +67,7 @@ export function hashKey(value: unknown): Uint64 | undefined {
 }
 
 /** The member that the key prefers to all others. */
-export function favourite<T extends Ranked>(key: Uint64, members: readonly [T, ...T[]]): T {
+export function pickByHash<T extends HashedEndpoint>(key: Uint64, members: readonly [T, ...T[]]): T {
   let [best] = members;
   mix(key, best.hash);
   let bestHigh = high;

@@ -1,5 +1,5 @@
 /** How one member of a set does, as the admin interface shows it (observability.md 5.1). */
-import type { EndpointRecord } from "./endpoint-stats.ts";
+import type { EndpointStats } from "./endpoint-stats.ts";
 
 /** The last time that a Date can be. */
 const LATEST_MS = 8.64e15;
@@ -20,7 +20,7 @@ export interface EndpointDump {
   readonly evictedUntil: string | null;
 }
 
-export function dumpOf(backend: string, endpoint: string, record: EndpointRecord, nowMs: number): EndpointDump {
+export function dumpOf(backend: string, endpoint: string, record: EndpointStats, nowMs: number): EndpointDump {
   const evictedUntilMs = record.evictedUntilMs(nowMs);
   return {
     backend,

@@ -2,24 +2,24 @@
  * The records of members that no Endpoints resource lists: providers of a group, single hosts. Handlers of one backend in
  * several places share them; what no handler asks for any more when all are built anew is let go.
  */
-import type { SharedSlots } from "../../lib/shared-table.ts";
-import { EndpointRecord } from "./endpoint-stats.ts";
+import type { SharedTable } from "../../lib/shared-table.ts";
+import { EndpointStats } from "./endpoint-stats.ts";
 
-export class RecordBook {
-  readonly #slots: SharedSlots;
-  readonly #backends = new Map<string, Map<string, EndpointRecord>>();
+export class EndpointStatsStore {
+  readonly #slots: SharedTable;
+  readonly #backends = new Map<string, Map<string, EndpointStats>>();
 
-  constructor(slots: SharedSlots) {
+  constructor(slots: SharedTable) {
     this.#slots = slots;
   }
 
   /** @param name unique in its backend */
-  open(backend: string, name: string): EndpointRecord {
-    return new EndpointRecord(this.#slots, `endpoint ${backend} ${name}`);
+  open(backend: string, name: string): EndpointStats {
+    return new EndpointStats(this.#slots, `endpoint ${backend} ${name}`);
   }
 
   /** The same for everyone who asks. */
-  of(backend: string, name: string): EndpointRecord {
+  of(backend: string, name: string): EndpointStats {
     let records = this.#backends.get(backend);
     if (records === undefined) this.#backends.set(backend, (records = new Map()));
     let record = records.get(name);
@@ -35,7 +35,7 @@ export class RecordBook {
     for (const record of before?.values() ?? []) record.close();
   }
 
-  *entries(): Iterable<{ readonly backend: string; readonly name: string; readonly record: EndpointRecord }> {
+  *entries(): Iterable<{ readonly backend: string; readonly name: string; readonly record: EndpointStats }> {
     for (const [backend, records] of this.#backends)
       for (const [name, record] of records) yield { backend, name, record };
   }

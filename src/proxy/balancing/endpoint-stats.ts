@@ -2,7 +2,7 @@
  * How well one endpoint does, for all threads of the process (proxying.md 7.2 and 8): a view on a shared slot. Two threads
  * that write a moving average at once may lose a sample; evictions, rows of failures and calls in flight lose nothing.
  */
-import type { SharedSlots, Slot } from "../../lib/shared-table.ts";
+import type { SharedTable, Slot } from "../../lib/shared-table.ts";
 
 const WEIGHT_OF_NEW = 0.3;
 const PENDING_WEIGHT = 0.1;
@@ -19,14 +19,14 @@ const FAILURES = 1;
 const EVICTIONS = 2;
 const TOTAL = 3;
 
-export class EndpointRecord {
-  readonly #slots: SharedSlots;
+export class EndpointStats {
+  readonly #slots: SharedTable;
   readonly #name: string;
   #slot: Slot;
   #closed = false;
 
   /** @param name the same in every thread */
-  constructor(slots: SharedSlots, name: string) {
+  constructor(slots: SharedTable, name: string) {
     this.#slots = slots;
     this.#name = name;
     this.#slot = this.#claim();

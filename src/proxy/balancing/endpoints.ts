@@ -4,29 +4,29 @@
  */
 import { Locality, type Endpoint, type Endpoints } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Uint64 } from "../../lib/uint64.ts";
-import { hashMember } from "./affinity.ts";
-import { Bucket, choose, type Circumstances, type Member, type Wish } from "./pick.ts";
-import type { Connection } from "../upstream/connection-settings.ts";
-import type { EndpointRecord } from "./endpoint-stats.ts";
+import { hashEndpoint } from "./affinity.ts";
+import { PriorityLevel, pickEndpoint, type PickDeps, type BalancedEndpoint, type PickOptions } from "./pick.ts";
+import type { ConnectionSettings } from "../upstream/connection-settings.ts";
+import type { EndpointStats } from "./endpoint-stats.ts";
 import type { UpstreamTarget } from "../upstream/upstream.ts";
 
 /** Where the data plane runs; "" where that is not known. */
-export interface Whereabouts {
+export interface ProxyLocality {
   readonly node: string;
   /** Found out by the zone of an endpoint on the same node when nobody says it. */
   zone: string;
 }
 
-export class EndpointState implements Member {
+export class EndpointState implements BalancedEndpoint {
   readonly address: string;
   readonly port: number;
   readonly name: string;
-  readonly record: EndpointRecord;
+  readonly record: EndpointStats;
   capacity = 1;
   #hash: Uint64 | undefined;
-  readonly #targets = new Map<Connection, UpstreamTarget>();
+  readonly #targets = new Map<ConnectionSettings, UpstreamTarget>();
 
-  constructor(address: string, port: number, record: (name: string) => EndpointRecord) {
+  constructor(address: string, port: number, record: (name: string) => EndpointStats) {
     this.address = address;
     this.port = port;
     this.name = endpointName(address, port);
@@ -34,11 +34,11 @@ export class EndpointState implements Member {
   }
 
   get hash(): Uint64 {
-    return (this.#hash ??= hashMember(this.name));
+    return (this.#hash ??= hashEndpoint(this.name));
   }
 
   /** One target object per way to connect, so that the client finds its pool at once. */
-  target(connection: Connection, host: string, owner?: string): UpstreamTarget {
+  target(connection: ConnectionSettings, host: string, owner?: string): UpstreamTarget {
     let target = this.#targets.get(connection);
     if (target === undefined) {
       const { tls } = connection;
@@ -52,15 +52,15 @@ export class EndpointState implements Member {
 }
 
 export class EndpointSet {
-  readonly #whereabouts: Whereabouts;
-  readonly #record: (name: string) => EndpointRecord;
+  readonly #locality: ProxyLocality;
+  readonly #record: (name: string) => EndpointStats;
   #message: Endpoints | undefined;
   #known: ReadonlyMap<string, EndpointState> = new Map();
   /** The nearest first. */
-  #buckets: readonly Bucket<EndpointState>[] = [];
+  #levels: readonly PriorityLevel<EndpointState>[] = [];
 
-  constructor(whereabouts: Whereabouts, record: (name: string) => EndpointRecord) {
-    this.#whereabouts = whereabouts;
+  constructor(locality: ProxyLocality, record: (name: string) => EndpointStats) {
+    this.#locality = locality;
     this.#record = record;
   }
 
@@ -74,7 +74,7 @@ export class EndpointSet {
 
   /** Of its own node, when an endpoint there says it. */
   get zone(): string {
-    const { node } = this.#whereabouts;
+    const { node } = this.#locality;
     if (node === "") return "";
     return this.#message?.endpoints.find((endpoint) => endpoint.node === node && endpoint.zone !== "")?.zone ?? "";
   }
@@ -101,11 +101,11 @@ export class EndpointSet {
     for (const [name, { record }] of this.#known) if (!known.has(name)) record.close();
     this.#known = known;
     const nearest = message?.strict === true && preferences.length > 0 ? ranked.slice(0, 1) : ranked;
-    this.#buckets = nearest.filter((states) => states !== undefined).map((states) => new Bucket(states));
+    this.#levels = nearest.filter((states) => states !== undefined).map((states) => new PriorityLevel(states));
   }
 
-  pick(circumstances: Circumstances, wish?: Wish): EndpointState | undefined {
-    return choose(this.#buckets, circumstances, wish);
+  pick(pickDeps: PickDeps, pickOptions?: PickOptions): EndpointState | undefined {
+    return pickEndpoint(this.#levels, pickDeps, pickOptions);
   }
 
   /** How many of the preferences, from the first that it does not meet, an endpoint leaves unmet. */
@@ -116,15 +116,15 @@ export class EndpointSet {
 
   /** A data plane that does not know where it runs treats all alike. */
   #isKnown(preference: Locality): boolean {
-    const { zone, node } = this.#whereabouts;
+    const { zone, node } = this.#locality;
     return preference !== Locality.UNSPECIFIED && (preference === Locality.NODE ? node : zone) !== "";
   }
 
   #isMet(preference: Locality, { zone, node, hintedZones }: Endpoint): boolean {
-    if (preference === Locality.NODE) return node === this.#whereabouts.node;
+    if (preference === Locality.NODE) return node === this.#locality.node;
     return preference === Locality.ZONE
-      ? zone === this.#whereabouts.zone
-      : hintedZones.includes(this.#whereabouts.zone);
+      ? zone === this.#locality.zone
+      : hintedZones.includes(this.#locality.zone);
   }
 }
 

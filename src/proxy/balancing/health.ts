@@ -5,10 +5,10 @@
 import type { BackendHealth, Eviction } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { CelError } from "../../cel/errors.ts";
 import type { Expression } from "../../cel/expression.ts";
-import type { Place } from "../../cel/phases.ts";
+import type { CelPhase } from "../../cel/phases.ts";
 import type { Scope } from "../../cel/scope.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";
-import type { EndpointRecord } from "./endpoint-stats.ts";
+import type { EndpointStats } from "./endpoint-stats.ts";
 
 const DEFAULT_EVICTION_MS = 3000;
 
@@ -24,7 +24,7 @@ export class HealthRule {
   constructor(
     block: BackendHealth | undefined,
     deps: {
-      readonly expression: (source: string, place: Place) => Expression;
+      readonly expression: (source: string, place: CelPhase) => Expression;
       readonly nowMs: () => number;
       readonly meter?: BackendMeter | undefined;
     },
@@ -47,7 +47,7 @@ export class HealthRule {
   }
 
   /** @param hintMs when the upstream says it can be asked again @param backoffMs between retries of the request; 0: none */
-  recordUnhealthy(record: EndpointRecord, hintMs: number | undefined, backoffMs: number): void {
+  recordUnhealthy(record: EndpointStats, hintMs: number | undefined, backoffMs: number): void {
     const before = record.health;
     const failures = record.recordUnhealthy();
     if (this.condition === undefined) return;

@@ -23,7 +23,7 @@ import { placeCredential } from "../backends/auth.ts";
 import { connectionOf, PLAIN } from "../upstream/connection-settings.ts";
 import type { DestinationGuard } from "../upstream/dial/destination-guard.ts";
 import type { Resolver } from "../upstream/dial/dns.ts";
-import type { Callee } from "../backends/registry.ts";
+import type { CallTarget } from "../backends/registry.ts";
 import type { Upstream, UpstreamVersion } from "../upstream/upstream.ts";
 import { fixedVersion } from "../upstream/http-version.ts";
 import { ProxyError } from "../errors.ts";
@@ -54,7 +54,7 @@ export interface CalloutsOptions {
   /** Bytes of an answer, or of a body inside a message, that may be held in memory. */
   readonly bodyLimitBytes: number;
   /** The endpoint of a Backend to call now. @throws ProxyError backend_invalid, endpoint_unavailable */
-  readonly callee: (backendKey: string) => Callee;
+  readonly callTarget: (backendKey: string) => CallTarget;
   readonly identities?: IdentitySource;
   /** Hears how long a call took; undefined: nobody wants to know. */
   readonly onCalled?: ((subtype: OutboundSubtype, seconds: number) => void) | undefined;
@@ -95,7 +95,7 @@ class ServiceCallout implements Callout {
   readonly invalidReason: string | undefined;
   readonly #subtype: OutboundSubtype;
   readonly #options: ServiceOptions;
-  readonly #find: () => Callee;
+  readonly #find: () => CallTarget;
   #inFlight = 0;
 
   constructor(service: ExternalService | undefined, subtype: OutboundSubtype, options: ServiceOptions) {
@@ -192,7 +192,7 @@ class ServiceCallout implements Callout {
   }
 
   /** @returns what is told once, at the end of the call */
-  #begin(begin: Callee["begin"]): (healthy: boolean | undefined) => void {
+  #begin(begin: CallTarget["begin"]): (healthy: boolean | undefined) => void {
     const { onCalled } = this.#options;
     const settle = begin();
     if (onCalled === undefined) return settle;
@@ -206,7 +206,7 @@ class ServiceCallout implements Callout {
 
   #reach({
     cdnLoop,
-  }: Caller): Pick<Callee, "http" | "begin"> & { readonly channel: GrpcChannel; readonly metadata: Metadata } {
+  }: Caller): Pick<CallTarget, "http" | "begin"> & { readonly channel: GrpcChannel; readonly metadata: Metadata } {
     const { target, authority, auth, http, begin } = this.#find();
     try {
       const metadata = metadataOf(auth);
@@ -236,13 +236,13 @@ class MeasuredCall {
 }
 
 /** @returns what finds the endpoint of the next call. @throws CalloutError from there */
-function finderOf(place: ExternalService["place"] | undefined, { callee }: CalloutsOptions): () => Callee {
+function finderOf(place: ExternalService["place"] | undefined, { callTarget }: CalloutsOptions): () => CallTarget {
   switch (place?.case) {
     case "backend": {
       const key = place.value;
       return () => {
         try {
-          return callee(key);
+          return callTarget(key);
         } catch (error) {
           if (!(error instanceof ProxyError)) throw error;
           const misconfigured = error.code !== "endpoint_unavailable";
@@ -254,7 +254,7 @@ function finderOf(place: ExternalService["place"] | undefined, { callee }: Callo
       const { host, port, tls } = place.value;
       const connection = tls ? connectionOf({ tls: create(BackendTlsSchema) }) : PLAIN;
       const target = { ...connection, host, port, unixPath: "" };
-      const found: Callee = {
+      const found: CallTarget = {
         target,
         authority: authorityOf(host, port, tls),
         auth: undefined,

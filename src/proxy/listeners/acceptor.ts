@@ -9,9 +9,9 @@ import type { Logger } from "../../lib/log.ts";
 import type { ConnectionMeter } from "../../telemetry/metrics.ts";
 import { ProxyError } from "../errors.ts";
 import { isLoop } from "../pipeline/cdn-loop.ts";
-import type { Announced, Announcement } from "./preamble/connection-preamble.ts";
+import type { ConnectionPreambles, ConnectionPreamble } from "./preamble/connection-preamble.ts";
 import { readConnect } from "./preamble/connect-head.ts";
-import type { Engine, Served } from "./protocol-server.ts";
+import type { ProtocolServer, ServedConnection } from "./protocol-server.ts";
 import type { Frontend } from "./frontend.ts";
 import { lookAhead } from "./preamble/first-bytes.ts";
 import { peerOf, type Env, type Peer } from "./peer.ts";
@@ -20,13 +20,13 @@ import { readProxyHeader } from "./preamble/proxy-header.ts";
 import { refuseSocket } from "./http1/refuse-socket.ts";
 import type { SecuredConnections } from "./tls/secured.ts";
 import { TlsLayer, type BindTls } from "./tls/server-tls.ts";
-import type { TcpEngine } from "./tcp/server.ts";
+import type { TcpServer } from "./tcp/server.ts";
 
 export interface AcceptorParts {
   readonly log: Logger;
   readonly clock: Clock;
   readonly env: Env;
-  readonly announced: Announced;
+  readonly preambles: ConnectionPreambles;
   /** As of RequestHead. */
   readonly replica: string;
   /** Asked for every connection. */
@@ -34,9 +34,9 @@ export interface AcceptorParts {
   /** Asked for every connection. */
   readonly tls: () => BindTls;
   readonly secured: SecuredConnections;
-  readonly http1: Engine;
-  readonly http2: Engine;
-  readonly tcp: TcpEngine;
+  readonly http1: ProtocolServer;
+  readonly http2: ProtocolServer;
+  readonly tcp: TcpServer;
   readonly meter?: ConnectionMeter | undefined;
   /** The Bind of the same Gateway that listens on the port. */
   readonly bindOf: (port: number) => Acceptor | undefined;
@@ -46,7 +46,7 @@ export interface Acceptor {
   /** A connection fresh from the network. */
   accept(socket: Socket): void;
   /** One that came through a tunnel: what stands in front of connections is behind it. @param socket paused */
-  enter(socket: Socket, said: Announcement): void;
+  enter(socket: Socket, said: ConnectionPreamble): void;
 }
 
 /** A load balancer writes its header at once. */
@@ -63,7 +63,7 @@ export function acceptorOf(protocol: Protocol, parts: AcceptorParts): Acceptor {
       else takeHeader(socket, proxyProtocol, parts, serve);
     },
     enter(socket, said) {
-      parts.announced.note(socket, said);
+      parts.preambles.note(socket, said);
       serve(socket);
     },
   };
@@ -91,7 +91,7 @@ function takeConnect(socket: Socket, parts: AcceptorParts, own: Acceptor): void 
       const said = { connect: { port, headers } };
       if (bind !== own) {
         // The rules of the other Bind are asked there; those of this one guard its own door.
-        parts.announced.note(socket, said);
+        parts.preambles.note(socket, said);
         if (!isAdmitted(socket, parts)) return;
       }
       socket.read(bytes);
@@ -120,7 +120,7 @@ function takeHeader(
       if (header === "none" && !versions.optional) return refuse("no PROXY header");
       if (header !== "none") {
         socket.read(header.bytes);
-        if (header.client !== undefined) parts.announced.note(socket, { client: header.client });
+        if (header.client !== undefined) parts.preambles.note(socket, { client: header.client });
       }
       accept(socket);
     },
@@ -139,7 +139,7 @@ function unwrapperOf(protocol: Protocol, parts: AcceptorParts): (socket: Socket)
       const onSecure = (socket: TLSSocket): void => {
         if (!isAdmitted(socket, parts)) return;
         const serverName = (socket.servername || "").toLowerCase();
-        parts.secured.add(socket, serverName, (socket.alpnProtocol === "h2" ? http2 : http1).take(socket), tls());
+        parts.secured.add(socket, serverName, (socket.alpnProtocol === "h2" ? http2 : http1).accept(socket), tls());
       };
       const layer = new TlsLayer({ log, clock, tls, protocols: ["h2", "http/1.1"], alerts: true, meter, onSecure });
       return (socket) => layer.accept(socket);
@@ -168,7 +168,7 @@ function isAdmitted(
   return false;
 }
 
-function takeBytes(socket: Socket, serverName: string, parts: AcceptorParts): Served | undefined {
+function takeBytes(socket: Socket, serverName: string, parts: AcceptorParts): ServedConnection | undefined {
   const peer = peerOf(socket, parts, parts.frontend(), serverName);
   return isAdmitted(socket, parts, peer) ? parts.tcp.take(socket, peer) : undefined;
 }

@@ -8,58 +8,58 @@ import { ProxyError } from "../errors.ts";
 import { errorReply } from "../pipeline/error-reply.ts";
 import type { Outcome, Reply, Tunnel } from "../pipeline/exchange.ts";
 import { HttpExchange, type DeadlineWatcher } from "../pipeline/http-exchange.ts";
-import { Run, type Stage } from "../pipeline/chain-runner.ts";
+import { ChainRunner, type Chain } from "../pipeline/chain-runner.ts";
 import { hasConversation } from "../observability/conversation.ts";
-import { arrivalOf, readHead, refusedArrival, type RequestHead } from "./received-request.ts";
-import type { EngineOptions } from "./protocol-server.ts";
+import { receivedRequestOf, readHead, rejectedRequestOf, type RequestHead } from "./received-request.ts";
+import type { ProtocolServerOptions } from "./protocol-server.ts";
 import type { IncomingBody } from "./incoming-body.ts";
-import type { Joint } from "./tcp/tunnel-relay.ts";
+import type { TunnelRelay } from "./tcp/tunnel-relay.ts";
 import { ReplyWriter } from "./reply-writer.ts";
 import type { Peer } from "./peer.ts";
-import type { Wire } from "./response-encoder.ts";
+import type { ResponseEncoder } from "./response-encoder.ts";
 
 /** Whoever made the visit and has to hear of its end. */
 export interface Host {
   readonly log: Logger;
   /** Connections end with the answer that is under way. */
   readonly draining: boolean;
-  entered(visit: Visit): void;
-  finished(visit: Visit, outcome: Outcome): void;
+  entered(activeRequest: ActiveRequest): void;
+  finished(activeRequest: ActiveRequest, outcome: Outcome): void;
 }
 
-interface Reception {
+interface StartRequestOptions {
   readonly host: Host;
   readonly head: RequestHead;
   readonly peer: Peer;
   readonly makeBody: () => IncomingBody;
-  readonly wire: Wire;
-  readonly options: EngineOptions;
+  readonly encoder: ResponseEncoder;
+  readonly options: ProtocolServerOptions;
 }
 
 /** Looks at the head of a request and sends it on its way, or refuses it. */
-export function receive({ host, head, peer, makeBody, wire, options }: Reception): Visit {
-  const { bind, stage, frontend } = options;
-  let visit: Visit;
+export function startRequest({ host, head, peer, makeBody, encoder, options }: StartRequestOptions): ActiveRequest {
+  const { bind, chain, frontend } = options;
+  let activeRequest: ActiveRequest;
   let refusal: unknown;
   let isLoop = false;
   try {
     const read = readHead(head, peer, bind);
     const body = read.hasBody ? makeBody() : null;
-    visit = new Visit(host, new HttpExchange(arrivalOf(read, body)), wire, body);
+    activeRequest = new ActiveRequest(host, new HttpExchange(receivedRequestOf(read, body)), encoder, body);
     ({ isLoop } = read);
     if (isLoop) refusal = new ProxyError("loop_detected");
   } catch (error) {
-    visit = new Visit(host, new HttpExchange(refusedArrival(head, peer, bind)), wire, null);
+    activeRequest = new ActiveRequest(host, new HttpExchange(rejectedRequestOf(head, peer, bind)), encoder, null);
     refusal = error;
   }
   const { reports } = frontend();
-  visit.exchange.reports = reports;
-  if (reports.reads.requestBody) visit.exchange.watchRequest();
-  host.entered(visit);
-  if (refusal === undefined) visit.run(stage);
+  activeRequest.exchange.reports = reports;
+  if (reports.reads.requestBody) activeRequest.exchange.watchRequest();
+  host.entered(activeRequest);
+  if (refusal === undefined) activeRequest.run(chain);
   // A request that went round is well-formed, and its connection is often that of our own pool.
-  else visit.send(errorReply(visit.exchange, refusal), !isLoop);
-  return visit;
+  else activeRequest.send(errorReply(activeRequest.exchange, refusal), !isLoop);
+  return activeRequest;
 }
 
 /** Whether a policy has left the answer one after which bytes follow. */
@@ -77,10 +77,10 @@ function clientClosed(): Error {
 /** A body left unread after our answer: up to here it is cheaper to swallow it than to open a connection anew. */
 const SWALLOW_BYTES = 65_536;
 
-export class Visit implements DeadlineWatcher {
+export class ActiveRequest implements DeadlineWatcher {
   readonly exchange: HttpExchange;
   readonly #host: Host;
-  readonly #wire: Wire;
+  readonly #encoder: ResponseEncoder;
   readonly #body: IncomingBody | null;
   readonly #writer: ReplyWriter;
   #status = 0;
@@ -90,21 +90,21 @@ export class Visit implements DeadlineWatcher {
   isReset = false;
   #over = false;
   #joined = false;
-  #joint: Joint | undefined;
+  #relay: TunnelRelay | undefined;
 
-  constructor(host: Host, exchange: HttpExchange, wire: Wire, body: IncomingBody | null) {
+  constructor(host: Host, exchange: HttpExchange, encoder: ResponseEncoder, body: IncomingBody | null) {
     this.#host = host;
     this.exchange = exchange;
-    this.#wire = wire;
+    this.#encoder = encoder;
     this.#body = body;
-    this.#writer = new ReplyWriter(wire, exchange);
+    this.#writer = new ReplyWriter(encoder, exchange);
     exchange.deadlineWatcher = this;
-    wire.onFinish = this.#end.bind(this, false);
+    encoder.onFinish = this.#end.bind(this, false);
     if (body !== null) body.onRefused = this.refuse.bind(this);
   }
 
-  run(stage: Stage): void {
-    const reply = Run.start(this.exchange, stage);
+  run(chain: Chain): void {
+    const reply = ChainRunner.start(this.exchange, chain);
     if (reply instanceof Promise) void reply.then((late) => this.send(late, false));
     else this.send(reply, false);
   }
@@ -117,7 +117,7 @@ export class Visit implements DeadlineWatcher {
     this.exchange.reply = reply;
     this.#status = reply.status;
     try {
-      if (reply.tunnel !== undefined && this.#wire.join !== undefined && begins(reply.tunnel, reply.status)) {
+      if (reply.tunnel !== undefined && this.#encoder.join !== undefined && begins(reply.tunnel, reply.status)) {
         this.#join(reply, reply.tunnel);
         return;
       }
@@ -126,7 +126,7 @@ export class Visit implements DeadlineWatcher {
     } catch (error) {
       this.#host.log.error("answer cannot be written", { error: messageOf(error) });
       if (reply.body !== null && !Buffer.isBuffer(reply.body)) reply.body.destroy();
-      if (this.#wire.headSent) this.#writer.cut();
+      if (this.#encoder.headSent) this.#writer.cut();
       else this.#sendError(new ProxyError("internal", { cause: error }));
     }
   }
@@ -134,8 +134,8 @@ export class Visit implements DeadlineWatcher {
   /** The request is over in time when its tunnel begins: a tunnel has no limit. */
   #join(reply: Reply, tunnel: Tunnel): void {
     this.exchange.deadlineAtMs = undefined;
-    this.#writer.join(reply, tunnel, (joint) => {
-      this.#joint = joint;
+    this.#writer.join(reply, tunnel, (relay) => {
+      this.#relay = relay;
       this.#end(false);
     });
     this.#joined = true;
@@ -160,7 +160,7 @@ export class Visit implements DeadlineWatcher {
     setImmediate(() => {
       if (this.#over) return;
       if (this.#status === 0) this.#sendError(error);
-      else if (!this.#wire.ended) this.#writer.cut();
+      else if (!this.#encoder.ended) this.#writer.cut();
     });
   }
 
@@ -176,7 +176,7 @@ export class Visit implements DeadlineWatcher {
     setImmediate(() => {
       if (this.#over) return;
       if (this.#status === 0) this.#sendError(new ProxyError("request_timeout"));
-      else if (!this.#wire.ended) this.#writer.cut();
+      else if (!this.#encoder.ended) this.#writer.cut();
     });
   }
 
@@ -198,12 +198,12 @@ export class Visit implements DeadlineWatcher {
       this.#writer.abandon();
       exchange.abort(malformed ?? clientClosed());
     }
-    const clientGone = lost && !timedOut && malformed === undefined && !this.#wire.ended && !this.#writer.broken;
+    const clientGone = lost && !timedOut && malformed === undefined && !this.#encoder.ended && !this.#writer.broken;
     this.isReset = clientGone || (lost && malformed !== undefined);
     this.#host.finished(this, {
       status: this.#status === 0 ? (malformed?.status ?? 499) : this.#status,
-      requestBytes: this.#joint?.fromClient ?? this.#body?.bytes ?? 0,
-      responseBytes: this.#joint?.fromUpstream ?? this.#writer.bytes,
+      requestBytes: this.#relay?.fromClient ?? this.#body?.bytes ?? 0,
+      responseBytes: this.#relay?.fromUpstream ?? this.#writer.bytes,
       durationMs: performance.now() - exchange.startedAtMs,
       error: exchange.error?.code ?? (this.#writer.broken ? "upstream_broken" : undefined),
       clientGone,

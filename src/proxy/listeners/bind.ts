@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import type { ConnectionMeter } from "../../telemetry/metrics.ts";
 import { keepAlive } from "../keepalive.ts";
 import type { Logger } from "../../lib/log.ts";
-import type { Engine } from "./protocol-server.ts";
+import type { ProtocolServer } from "./protocol-server.ts";
 import type { Frontend } from "./frontend.ts";
 
 export interface BindOptions {
@@ -14,7 +14,7 @@ export interface BindOptions {
   /** Asked for every connection. */
   readonly frontend: () => Frontend;
   readonly accept: (socket: Socket) => void;
-  readonly engines: readonly Engine[];
+  readonly servers: readonly ProtocolServer[];
   readonly log: Logger;
   readonly meter?: ConnectionMeter | undefined;
 }
@@ -33,7 +33,7 @@ const BACKLOG = 4096;
 
 /** @throws the listen error (EADDRINUSE, EACCES) */
 export async function openBindSocket(options: BindOptions): Promise<BindSocket> {
-  const { accept, engines, frontend, meter } = options;
+  const { accept, servers, frontend, meter } = options;
   const connections = new Set<Socket>();
   const empty = Promise.withResolvers<void>();
   let draining = false;
@@ -54,7 +54,7 @@ export async function openBindSocket(options: BindOptions): Promise<BindSocket> 
     accept(socket);
   });
   const drainEngines = (): void => {
-    for (const engine of engines) engine.drain();
+    for (const server of servers) server.drain();
   };
   await listen(server, options);
   // A system without file descriptors or memory recovers; whoever has connections keeps them, and accepting goes on.
@@ -66,7 +66,7 @@ export async function openBindSocket(options: BindOptions): Promise<BindSocket> 
   return {
     boundPort: bound.port,
     announce() {
-      for (const engine of engines) engine.announce();
+      for (const server of servers) server.announce();
     },
     drain() {
       server.close();
@@ -86,14 +86,14 @@ export async function openBindSocket(options: BindOptions): Promise<BindSocket> 
 /**
  * An internal Bind: its connections come through the tunnel of another one, which counts them as its own until they end.
  */
-export function withoutSocket(engines: readonly Engine[]): BindSocket {
+export function withoutSocket(servers: readonly ProtocolServer[]): BindSocket {
   const drain = (): void => {
-    for (const engine of engines) engine.drain();
+    for (const server of servers) server.drain();
   };
   return {
     boundPort: 0,
     announce() {
-      for (const engine of engines) engine.announce();
+      for (const server of servers) server.announce();
     },
     drain: () => Promise.resolve(drain()),
     close: drain,

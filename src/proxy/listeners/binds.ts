@@ -11,14 +11,14 @@ import type { ConnectionMeter } from "../../telemetry/metrics.ts";
 import type { ByteDestination } from "../backends/registry.ts";
 import type { Configuration } from "../configuration.ts";
 import { acceptorOf, type Acceptor } from "./acceptor.ts";
-import { Announced } from "./preamble/connection-preamble.ts";
+import { ConnectionPreambles } from "./preamble/connection-preamble.ts";
 import { openBindSocket, withoutSocket, type BindSocket } from "./bind.ts";
-import type { EngineOptions } from "./protocol-server.ts";
+import type { ProtocolServerOptions } from "./protocol-server.ts";
 import type { Frontend } from "./frontend.ts";
-import { createHttp1 } from "./http1/server.ts";
-import { createHttp2 } from "./http2/server.ts";
+import { createHttp1Server } from "./http1/server.ts";
+import { createHttp2Server } from "./http2/server.ts";
 import { SecuredConnections } from "./tls/secured.ts";
-import { TcpEngine, type TcpOptions, type TcpVisit } from "./tcp/server.ts";
+import { TcpServer, type TcpOptions, type TcpSession } from "./tcp/server.ts";
 
 export interface BindsOptions {
   readonly log: Logger;
@@ -29,7 +29,7 @@ export interface BindsOptions {
   readonly podName: string;
   readonly configuration: Configuration;
   readonly upstream: TcpOptions["upstream"];
-  readonly onFinished: EngineOptions["onFinished"];
+  readonly onFinished: ProtocolServerOptions["onFinished"];
   readonly onConnectionFinished: TcpOptions["onFinished"];
   readonly meterOf: (bind: Bind) => ConnectionMeter | undefined;
   /** The port to open for a Bind; 0 lets the system choose. Rejects when it may not be opened. */
@@ -129,15 +129,15 @@ export class Binds {
     const port = message.internal ? 0 : await this.#options.portOf(message);
     const env = { podName, namespace: gateway?.namespace ?? "", gateway: gateway?.name ?? "" };
     const frontend = (): Frontend => configuration.frontendOf(bind);
-    const announced = new Announced();
+    const preambles = new ConnectionPreambles();
     const secured = new SecuredConnections();
-    const stage = configuration.stageOf(bind);
-    const engine = { bind, env, announced, replica, log, clock, frontend, stage, onFinished };
-    const http1 = createHttp1(engine);
-    const http2 = createHttp2(engine);
-    const choose = (visit: TcpVisit): ByteDestination => configuration.bytesOf(message, visit);
+    const chain = configuration.stageOf(bind);
+    const server = { bind, env, preambles, replica, log, clock, frontend, chain, onFinished };
+    const http1 = createHttp1Server(server);
+    const http2 = createHttp2Server(server);
+    const choose = (activeRequest: TcpSession): ByteDestination => configuration.bytesOf(message, activeRequest);
     const reports = (): Frontend["reports"] => frontend().reports;
-    const tcp = new TcpEngine({
+    const tcp = new TcpServer({
       log,
       clock,
       bind,
@@ -151,13 +151,13 @@ export class Binds {
     const bindOf = (other: number): Acceptor | undefined =>
       this.#open.get(`${other}${bind.slice(bind.indexOf("/"))}`)?.acceptor;
     const meter = this.#options.meterOf(message);
-    const parts = { log, clock, env, announced, replica, frontend, tls, secured, http1, http2, tcp, meter, bindOf };
+    const parts = { log, clock, env, preambles, replica, frontend, tls, secured, http1, http2, tcp, meter, bindOf };
     const acceptor = acceptorOf(message.protocol, parts);
     const { accept } = acceptor;
     const reusePort = this.#options.sharesPorts;
-    const engines = [http1, http2];
-    const open = { address: bindAddress, port, reusePort, frontend, accept, engines, log, meter };
-    const socket = message.internal ? withoutSocket(engines) : await openBindSocket(open);
+    const servers = [http1, http2];
+    const open = { address: bindAddress, port, reusePort, frontend, accept, servers, log, meter };
+    const socket = message.internal ? withoutSocket(servers) : await openBindSocket(open);
     return { message, socket, acceptor, secured };
   }
 }

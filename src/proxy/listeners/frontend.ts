@@ -16,7 +16,7 @@ import { ConfigError, messageOf } from "../../lib/errors.ts";
 import { keepaliveTimes, type KeepaliveTimes } from "../keepalive.ts";
 import { BODY_LIMIT_BYTES } from "../pipeline/body.ts";
 import type { Reports } from "../observability/observability.ts";
-import { tlsChoice } from "./tls/handshake-options.ts";
+import { handshakeOptions } from "./tls/handshake-options.ts";
 
 export interface Http1Settings {
   /** Names of fields leave as they came, where both sides speak HTTP/1. */
@@ -101,7 +101,7 @@ export function compileFrontend(parts: FrontendParts): Frontend {
 export function checkTls(tls: FrontendTls | undefined): void {
   if (tls === undefined) return;
   try {
-    createSecureContext(tlsChoice(undefined, tls));
+    createSecureContext(handshakeOptions(undefined, tls));
   } catch (cause) {
     throw new ConfigError(`frontend.tls: ${messageOf(cause)}`, { cause });
   }

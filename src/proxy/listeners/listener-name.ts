@@ -2,11 +2,11 @@
 import type { Listener } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
 
-export function placeOf(bind: string, { gateway, name }: Listener): Exchange["listener"] {
+export function listenerNameOf(bind: string, { gateway, name }: Listener): Exchange["listener"] {
   return { bind, gateway: gateway?.name ?? "", namespace: gateway?.namespace ?? "", name };
 }
 
 /** "namespace/name" */
-export function gatewayOf({ gateway }: Listener): string {
+export function gatewayNameOf({ gateway }: Listener): string {
   return `${gateway?.namespace ?? ""}/${gateway?.name ?? ""}`;
 }

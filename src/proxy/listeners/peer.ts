@@ -8,7 +8,7 @@ import { HeaderView } from "../../cel/header-view.ts";
 import type { Scope } from "../../cel/scope.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import { Attributes, readers } from "../pipeline/attributes.ts";
-import type { Announced } from "./preamble/connection-preamble.ts";
+import type { ConnectionPreambles } from "./preamble/connection-preamble.ts";
 import type { Frontend } from "./frontend.ts";
 import { CERTIFICATE_READERS, type ClientCertificate, clientCertificateOf } from "./tls/client-certificate.ts";
 
@@ -101,7 +101,7 @@ const DESTINATION = readers<Ends>({
 /** @param sniffed the server name of a handshake that is not ours; "" for none */
 export function peerOf(
   socket: Socket,
-  { env, announced }: { readonly env: Env; readonly announced: Announced },
+  { env, preambles }: { readonly env: Env; readonly preambles: ConnectionPreambles },
   frontend: Pick<Frontend, "trusts">,
   sniffed = "",
 ): Peer {
@@ -111,7 +111,7 @@ export function peerOf(
   const gone = socket.remoteAddress === undefined || socket.remotePort === undefined;
   const rawAddress = gone ? UNKNOWN : plain(socket.remoteAddress);
   const rawPort = gone ? 0 : socket.remotePort;
-  const said = announced.of(socket);
+  const said = preambles.of(socket);
   const { address, port } = said?.client ?? { address: rawAddress, port: rawPort };
   const ends: Ends = {
     address: plain(address),

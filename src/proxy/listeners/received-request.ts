@@ -9,7 +9,7 @@ import { ProxyError } from "../errors.ts";
 import { ROLE, addNominated, dropNames, fieldOf, hasDotSegment, noteSpelling } from "../pipeline/fields.ts";
 import { isLoop } from "../pipeline/cdn-loop.ts";
 import type { Body } from "../pipeline/body.ts";
-import type { Arrival } from "../pipeline/http-exchange.ts";
+import type { ReceivedRequest } from "../pipeline/http-exchange.ts";
 import { portOfAuthority } from "./preamble/authority-form.ts";
 import type { Peer } from "./peer.ts";
 
@@ -63,7 +63,7 @@ interface Found {
 }
 
 export interface Head {
-  readonly arrival: Omit<Arrival, "body">;
+  readonly arrival: Omit<ReceivedRequest, "body">;
   readonly hasBody: boolean;
   /** It went through here before, or through too many data planes. */
   readonly isLoop: boolean;
@@ -169,7 +169,7 @@ function pushForwarding(raw: string[], said: readonly string[] | undefined, peer
   if (!names.includes("x-forwarded-port")) raw.push("x-forwarded-port", port);
 }
 
-export function arrivalOf(head: Head, body: Body): Arrival {
+export function receivedRequestOf(head: Head, body: Body): ReceivedRequest {
   return { ...head.arrival, body };
 }
 
@@ -287,7 +287,7 @@ function invalid(detail: string): ProxyError {
 }
 
 /** What can be said about a request whose head was refused: its method, and whether it wants its refusal as gRPC. */
-export function refusedArrival({ method, version, fields }: RequestHead, source: Peer, bind: string): Arrival {
+export function rejectedRequestOf({ method, version, fields }: RequestHead, source: Peer, bind: string): ReceivedRequest {
   const { serverName } = source;
   return {
     method,

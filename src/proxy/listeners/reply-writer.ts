@@ -4,24 +4,24 @@ import type { BodySink, BodyStream } from "../pipeline/body.ts";
 import type { Reply, Tunnel } from "../pipeline/exchange.ts";
 import { ROLE, fieldOf, isFieldValue } from "../pipeline/fields.ts";
 import type { HttpExchange } from "../pipeline/http-exchange.ts";
-import type { Joint } from "./tcp/tunnel-relay.ts";
-import type { Wire } from "./response-encoder.ts";
+import type { TunnelRelay } from "./tcp/tunnel-relay.ts";
+import type { ResponseEncoder } from "./response-encoder.ts";
 
 export class ReplyWriter implements BodySink {
   bytes = 0;
   /** The answer was cut on purpose. */
   broken = false;
   readonly givesBlocks: boolean;
-  readonly #wire: Wire;
+  readonly #encoder: ResponseEncoder;
   readonly #exchange: HttpExchange;
   #body: BodyStream | undefined;
   #declared: number | undefined;
 
-  constructor(wire: Wire, exchange: HttpExchange) {
-    this.#wire = wire;
+  constructor(encoder: ResponseEncoder, exchange: HttpExchange) {
+    this.#encoder = encoder;
     this.#exchange = exchange;
-    this.givesBlocks = wire.givesBlocks === true;
-    wire.onDrain = this.#resume.bind(this);
+    this.givesBlocks = encoder.givesBlocks === true;
+    encoder.onDrain = this.#resume.bind(this);
   }
 
   /** @param close the connection ends after this answer @throws when the head holds what HTTP cannot carry */
@@ -31,13 +31,13 @@ export class ReplyWriter implements BodySink {
     const headOnly = this.#exchange.method === "HEAD" || status === 204 || status === 304;
     const headers = spelled(this.#headers(reply, whole, headOnly), reply);
     const last = whole === null || headOnly;
-    this.#wire.head(status, headers, close, last);
+    this.#encoder.head(status, headers, close, last);
     if (last) {
       if (whole !== null && !Buffer.isBuffer(whole)) whole.destroy();
-      this.#wire.end();
+      this.#encoder.end();
     } else if (Buffer.isBuffer(whole)) {
       this.bytes = whole.length;
-      this.#wire.end(whole);
+      this.#encoder.end(whole);
     } else {
       this.#body = whole;
       whole.read(this);
@@ -45,8 +45,8 @@ export class ReplyWriter implements BodySink {
   }
 
   /** Goes over to bytes. @throws as `write` */
-  join(reply: Reply, tunnel: Tunnel, onOver: (joint: Joint) => void): void {
-    this.#wire.join?.(spelled(this.#headers(reply, null, true), reply), tunnel, onOver);
+  join(reply: Reply, tunnel: Tunnel, onOver: (relay: TunnelRelay) => void): void {
+    this.#encoder.join?.(spelled(this.#headers(reply, null, true), reply), tunnel, onOver);
   }
 
   data(chunk: Buffer): boolean {
@@ -57,21 +57,21 @@ export class ReplyWriter implements BodySink {
       this.cut();
       return true;
     }
-    return this.#wire.write(chunk);
+    return this.#encoder.write(chunk);
   }
 
   end(trailers: readonly string[]): void {
-    if (this.#wire.gone) return;
+    if (this.#encoder.gone) return;
     if (this.#declared !== undefined && this.bytes !== this.#declared) {
       this.cut();
       return;
     }
     if (trailers.length > 0) {
       this.#exchange.replyTrailers = trailers;
-      this.#wire.trailers(trailers);
+      this.#encoder.trailers(trailers);
     }
     this.#body = undefined;
-    this.#wire.end();
+    this.#encoder.end();
   }
 
   error(error: Error): void {
@@ -82,7 +82,7 @@ export class ReplyWriter implements BodySink {
   cut(resetCode?: number): void {
     this.broken = true;
     this.abandon();
-    this.#wire.cut(resetCode);
+    this.#encoder.cut(resetCode);
   }
 
   #resume(): void {

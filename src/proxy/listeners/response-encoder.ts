@@ -1,8 +1,8 @@
 /** The answering side of one request, whatever protocol its connection speaks. One head, then a body in pieces or at once. */
 import type { Tunnel } from "../pipeline/exchange.ts";
-import type { Joint } from "./tcp/tunnel-relay.ts";
+import type { TunnelRelay } from "./tcp/tunnel-relay.ts";
 
-export interface Wire {
+export interface ResponseEncoder {
   /**
    * @param headers alternating names and values
    * @param close the connection ends after this answer
@@ -18,7 +18,7 @@ export interface Wire {
   /** @param raw alternating names and values; before `end`, after `head` */
   trailers(raw: readonly string[]): void;
   /** In place of an answer: the head of one, and then the bytes of the tunnel. Only where the request asked for it. */
-  join?(headers: readonly string[], tunnel: Tunnel, onOver: (joint: Joint) => void): void;
+  join?(headers: readonly string[], tunnel: Tunnel, onOver: (relay: TunnelRelay) => void): void;
   /** Ends it in a way that a client can tell from a complete answer. @param resetCode for HTTP/2; CANCEL by default */
   cut(resetCode?: number): void;
   /** Called when pieces may be written again, once for each `false`. */

@@ -12,12 +12,12 @@ import {
 import { ConfigError } from "../../lib/errors.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import type { Uint64 } from "../../lib/uint64.ts";
-import { hashMember } from "../balancing/affinity.ts";
+import { hashEndpoint } from "../balancing/affinity.ts";
 import { placeCredential } from "../backends/auth.ts";
-import type { Member } from "../balancing/pick.ts";
+import type { BalancedEndpoint } from "../balancing/pick.ts";
 import { connectionOf } from "../upstream/connection-settings.ts";
-import type { EndpointRecord } from "../balancing/endpoint-stats.ts";
-import type { BackendDeps, Spot } from "../backends/handler.ts";
+import type { EndpointStats } from "../balancing/endpoint-stats.ts";
+import type { BackendDeps, ResolvedEndpoint } from "../backends/handler.ts";
 import { HealthRule } from "../balancing/health.ts";
 import { BackendTransformation, type Outgoing } from "../backends/transformation.ts";
 import type { UpstreamTarget } from "../upstream/upstream.ts";
@@ -36,17 +36,17 @@ import type { Provider } from "./providers/provider.ts";
 
 const PROVIDERS: Readonly<Record<string, Provider>> = { llma: openai, llme: anthropic, custom };
 
-export interface Endpoint extends Member {
+export interface Endpoint extends BalancedEndpoint {
   readonly node: ProviderNode;
   readonly provider: Provider;
-  readonly record: EndpointRecord;
+  readonly record: EndpointStats;
   readonly rule: HealthRule;
   readonly hash: Uint64;
   readonly limits: BackendHttp | undefined;
   /** What goes to the provider; undefined when it cannot serve a chat completions client. */
   readonly wire: { readonly format: Format; readonly converter: Converter | undefined } | undefined;
   /** @throws ProxyError backend_invalid, endpoint_unavailable */
-  spot(): Spot;
+  spot(): ResolvedEndpoint;
   /** What is changed in the client's words, before anything is translated. */
   readonly transformation: BackendTransformation | undefined;
   readonly auth: Credential | undefined;
@@ -71,7 +71,7 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
     record: deps.record(node.name),
     rule: new HealthRule(settings.health, deps),
     capacity: 1,
-    hash: hashMember(node.name),
+    hash: hashEndpoint(node.name),
     limits: settings.http,
     wire,
     transformation:
@@ -99,7 +99,7 @@ function wireOf(provider: Provider, node: ProviderNode): Endpoint["wire"] {
   return supported.includes("Messages") ? { format: messages, converter: completionsToMessages } : undefined;
 }
 
-function spotBehind(node: ProviderNode, deps: BackendDeps, settings: BackendSettings): Spot {
+function spotBehind(node: ProviderNode, deps: BackendDeps, settings: BackendSettings): ResolvedEndpoint {
   if (node.backend === "") throw new ProxyError("backend_invalid", { detail: "the provider has no address" });
   const { target, record } = deps.destination(node.backend);
   const own = deps.connection(settings);

@@ -1,7 +1,7 @@
 /** The facts of a connection of bytes that is over. */
 import type { Scope } from "../../cel/scope.ts";
 import { PROXY_ERRORS } from "../errors.ts";
-import type { TcpVisit } from "../listeners/tcp/server.ts";
+import type { TcpSession } from "../listeners/tcp/server.ts";
 import type { Exchange } from "../pipeline/exchange.ts";
 import { describe } from "./describe.ts";
 import type { Facts } from "./facts.ts";
@@ -11,10 +11,10 @@ import { spiffeIdOf } from "./request-facts.ts";
 export class ConnectionFacts implements Facts, Scope {
   readonly http = undefined;
   readonly durationMs: number;
-  readonly #visit: TcpVisit;
+  readonly #visit: TcpSession;
   readonly #ids: Ids;
 
-  constructor(visit: TcpVisit, ids: Ids) {
+  constructor(visit: TcpSession, ids: Ids) {
     this.#visit = visit;
     this.#ids = ids;
     this.durationMs = performance.now() - visit.startedAtMs;

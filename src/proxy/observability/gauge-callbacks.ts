@@ -1,11 +1,11 @@
 /** What the data plane knows at any moment, as the metrics tell it (observability.md 2). */
-import type { Reading } from "../../telemetry/exposition.ts";
+import type { GaugeCallback } from "../../telemetry/exposition.ts";
 import { backendName } from "../backends/backend-name.ts";
 import type { EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 
 /** `endpoint_health` */
-export function healthReadings(endpoints: readonly EndpointDump[]): Reading[] {
+export function healthReadings(endpoints: readonly EndpointDump[]): GaugeCallback[] {
   return endpoints.map(({ backend, endpoint, health }) => ({
     values: [backendName(backend), endpoint],
     value: health,
@@ -13,7 +13,7 @@ export function healthReadings(endpoints: readonly EndpointDump[]): Reading[] {
 }
 
 /** `upstream_pool_connections` */
-export function poolReadings(upstream: Pick<Upstream, "connections">): Reading[] {
+export function poolReadings(upstream: Pick<Upstream, "connections">): GaugeCallback[] {
   return [...upstream.connections()].flatMap(([key, { active, idle }]) => {
     const backend = key === "" ? "unknown" : backendName(key);
     return [

@@ -4,7 +4,7 @@
  */
 import type { AccessLog, MetricLabels, Tracing } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression, Reads } from "../../cel/expression.ts";
-import type { Place } from "../../cel/phases.ts";
+import type { CelPhase } from "../../cel/phases.ts";
 import { READS_NOTHING, unionOfReads } from "../../cel/reads.ts";
 import type { Scope } from "../../cel/scope.ts";
 import { compileLogReport, EVERYTHING, type LogReport } from "./access-log.ts";
@@ -37,7 +37,7 @@ export interface ReportParts {
 
 export interface ReportDeps {
   /** One that does not compile comes back as one that always fails. */
-  readonly expression: (source: string, place: Place) => Expression;
+  readonly expression: (source: string, place: CelPhase) => Expression;
   readonly exporters: Exporters;
   /** What is there before any request is: `env`. */
   readonly process: Scope;

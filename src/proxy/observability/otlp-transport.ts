@@ -10,7 +10,7 @@ import { StatusSchema } from "../../../generated/proto/google/rpc/status_pb.ts";
 import type { OtlpEndpoint } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { HeaderList } from "../../lib/header-list.ts";
-import type { Sent } from "../../telemetry/otlp/exporter.ts";
+import type { ExportOutcome } from "../../telemetry/otlp/exporter.ts";
 import { retryAfterMs } from "../upstream/rate-limit-hint.ts";
 import { CalloutError, type Callout, type CalloutAnswer, type Caller } from "../callouts/callout.ts";
 import { ProxyError } from "../errors.ts";
@@ -63,7 +63,7 @@ export function transportOf<I extends DescMessage, O extends DescMessage>(
   { http, path }: Pick<OtlpEndpoint, "http" | "path">,
   signal: Signal<I, O>,
   { callout, calls }: { readonly callout: Callout; readonly calls: OpenCalls },
-): (request: Buffer) => Promise<Sent> {
+): (request: Buffer) => Promise<ExportOutcome> {
   const send = http
     ? async (request: Buffer, caller: Caller) => answered(await callout.http(post(path, request), caller), signal)
     : async (request: Buffer, caller: Caller) => taken(await callout.unary(signal.method, request, caller), signal);
@@ -83,7 +83,7 @@ function post(path: string, body: Buffer): Parameters<Callout["http"]>[0] {
 function answered<I extends DescMessage, O extends DescMessage>(
   { status: code, headers, body }: CalloutAnswer,
   signal: Signal<I, O>,
-): Sent {
+): ExportOutcome {
   const reason = `HTTP ${code}`;
   if (LATER_STATUSES.has(code))
     return { kind: "later", reason, afterMs: retryAfterMs(headers.get("retry-after"), Date.now()) };
@@ -99,12 +99,12 @@ function answered<I extends DescMessage, O extends DescMessage>(
 function taken<I extends DescMessage, O extends DescMessage>(
   answer: MessageShape<O>,
   { rejectedOf }: Signal<I, O>,
-): Sent {
+): ExportOutcome {
   const { rejected, message } = rejectedOf(answer);
   return { kind: "taken", rejected: Math.max(0, Number(rejected)), message };
 }
 
-function failed(error: unknown): Sent {
+function failed(error: unknown): ExportOutcome {
   if (!(error instanceof CalloutError)) return { kind: "refused", reason: messageOf(error) };
   const reason = error.detail ?? error.message;
   if (error.misconfigured) return { kind: "refused", reason };
@@ -115,7 +115,7 @@ function failed(error: unknown): Sent {
   return timedOut ? { kind: "refused", reason } : { kind: "later", reason, afterMs: undefined };
 }
 
-function failedCall({ code, metadata }: ServiceError, reason: string): Sent {
+function failedCall({ code, metadata }: ServiceError, reason: string): ExportOutcome {
   const afterMs = askedWaitMs(metadata);
   const isLater = code === status.UNAVAILABLE || (code === status.RESOURCE_EXHAUSTED && afterMs !== undefined);
   return isLater ? { kind: "later", reason, afterMs } : { kind: "refused", reason };

@@ -1,12 +1,12 @@
 /** What is remembered of connections: one access-log record of each that carried bytes (observability.md 1.1), and counts of all. */
 import { Protocol, type Bind } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { ConnectionMeter } from "../../telemetry/metrics.ts";
-import type { TcpVisit } from "../listeners/tcp/server.ts";
+import type { TcpSession } from "../listeners/tcp/server.ts";
 import type { Telemetry } from "./record.ts";
 import { ConnectionFacts } from "./connection-facts.ts";
 import type { Ids } from "./ids.ts";
 
-export function createConnectionRecorder(telemetry: Telemetry | undefined, ids: Ids): (visit: TcpVisit) => void {
+export function createConnectionRecorder(telemetry: Telemetry | undefined, ids: Ids): (visit: TcpSession) => void {
   const { accessLog } = telemetry ?? {};
   return (visit) => {
     const { accessLog: report, otlpLog } = visit.reports;

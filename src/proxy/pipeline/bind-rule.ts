@@ -1,7 +1,7 @@
 /** A rule of a route in one place: its policies merged and composed, its backends taken, ready to serve a request. */
 import type { HttpRule } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ProxyError } from "../errors.ts";
-import type { BackendRegistry, BackendSlot } from "../backends/registry.ts";
+import type { BackendRegistry, BackendHandle } from "../backends/registry.ts";
 import { createPicker } from "../balancing/select.ts";
 import type { CompiledRule } from "../router/route.ts";
 import { callBackend } from "./attempts.ts";
@@ -10,14 +10,14 @@ import type { CompiledFilters } from "./filters.ts";
 import { Mirror, startMirrors } from "./mirror.ts";
 import type { CompiledPolicy, PolicySet } from "./policy-set.ts";
 import type { RequestDestination } from "./http-exchange.ts";
-import type { Stage, StageEnd } from "./chain-runner.ts";
+import type { Chain, ChainTerminal } from "./chain-runner.ts";
 
 export interface BoundRule extends RequestDestination {
   readonly info: CompiledRule["info"];
-  readonly stage: Stage;
+  readonly chain: Chain;
   readonly backendTimeoutMs: number | undefined;
   /** To be released when the rule is no longer in force. */
-  readonly slots: readonly BackendSlot[];
+  readonly slots: readonly BackendHandle[];
 }
 
 export interface RulePlace {
@@ -31,14 +31,14 @@ export interface RulePlace {
 export function bindRule(rule: CompiledRule, place: RulePlace): BoundRule {
   const { message, info, filters } = rule;
   const chain = compose(place.policies, place.levels, false, inlineOf(filters, place, message));
-  const slots: BackendSlot[] = [];
-  const end = endOf(rule, place, slots);
+  const slots: BackendHandle[] = [];
+  const end = terminalOf(rule, place, slots);
   const keys = new Set(rule.backends.map(({ message: { backend } }) => backend));
   return {
     // Asked for each error and not kept: a backend that changes its kind is swapped inside its slot.
     servesModels: () => slots.some(({ backendKey, info }) => info.type === "ai" && keys.has(backendKey)),
     info,
-    stage: { chain: chain.middlewares, end, captureBytes: chain.captureBytes, origins: chain.origins },
+    chain: { middlewares: chain.middlewares, terminal: end, captureBytes: chain.captureBytes, origins: chain.origins },
     backendTimeoutMs: positive(message.backendRequestTimeoutMs),
     slots,
   };
@@ -54,7 +54,7 @@ function inlineOf(
   return { owner, requestHeaders, responseHeaders, cors, requestTimeoutMs, retry, middlewares };
 }
 
-function endOf(rule: CompiledRule, place: RulePlace, slots: BackendSlot[]): StageEnd {
+function terminalOf(rule: CompiledRule, place: RulePlace, slots: BackendHandle[]): ChainTerminal {
   const { invalidReason } = rule.message;
   if (invalidReason !== "") return failing(invalidReason, "route_invalid");
   const shared = mirrorsOf(rule.filters, place, slots);
@@ -62,7 +62,7 @@ function endOf(rule: CompiledRule, place: RulePlace, slots: BackendSlot[]): Stag
     const mirrors = [...shared, ...mirrorsOf(filters, place, slots)];
     return {
       weight: message.weight,
-      value: backendStage(message.backend, message.invalidReason, { filters, mirrors, place, slots }),
+      value: backendTerminal(message.backend, message.invalidReason, { filters, mirrors, place, slots }),
     };
   });
   const pick = createPicker(choices);
@@ -76,7 +76,7 @@ function endOf(rule: CompiledRule, place: RulePlace, slots: BackendSlot[]): Stag
 function mirrorsOf(
   { mirrors }: CompiledFilters,
   { policies, backends, levels }: RulePlace,
-  slots: BackendSlot[],
+  slots: BackendHandle[],
 ): Mirror[] {
   return mirrors.map((message) => {
     const slot = backends.acquire(message.backend, levels);
@@ -89,28 +89,28 @@ interface BackendPlace {
   readonly filters: CompiledFilters;
   readonly mirrors: readonly Mirror[];
   readonly place: RulePlace;
-  readonly slots: BackendSlot[];
+  readonly slots: BackendHandle[];
 }
 
-function backendStage(key: string, invalidReason: string, { filters, mirrors, place, slots }: BackendPlace): StageEnd {
+function backendTerminal(key: string, invalidReason: string, { filters, mirrors, place, slots }: BackendPlace): ChainTerminal {
   if (key === "" || invalidReason !== "") return failing(invalidReason, "backend_invalid");
   const slot = place.backends.acquire(key, place.levels);
   slots.push(slot);
-  const call: StageEnd = (exchange) => {
+  const call: ChainTerminal = (exchange) => {
     exchange.backend = slot.info;
     if (mirrors.length > 0) startMirrors(mirrors, exchange);
     return callBackend(exchange, slot);
   };
   const { middlewares, origins } = compose(place.policies, [], false, inlineOf(filters, place));
   if (middlewares.length === 0) return call;
-  const stage: Stage = { chain: middlewares, end: call, captureBytes: undefined, origins };
+  const chain: Chain = { middlewares, terminal: call, captureBytes: undefined, origins };
   return (exchange, run) => {
     exchange.backend = slot.info;
-    return run.enter(stage);
+    return run.enter(chain);
   };
 }
 
-function failing(detail: string, code: "route_invalid" | "backend_invalid"): StageEnd {
+function failing(detail: string, code: "route_invalid" | "backend_invalid"): ChainTerminal {
   return () => {
     throw new ProxyError(code, { detail });
   };

@@ -8,15 +8,15 @@ import type { MaybePromise, Next, Reply } from "./exchange.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 
 /** What comes after the last middleware of a stage. */
-export type StageEnd = (exchange: HttpExchange, run: Run) => MaybePromise<Reply>;
+export type ChainTerminal = (exchange: HttpExchange, run: ChainRunner) => MaybePromise<Reply>;
 
 /** By the place in the chain: the policy and its field. */
 export type Origins = readonly (string | undefined)[];
 
 /** A compiled piece of the way: middlewares, then what they lead to. */
-export interface Stage {
-  readonly chain: readonly Middleware[];
-  readonly end: StageEnd;
+export interface Chain {
+  readonly middlewares: readonly Middleware[];
+  readonly terminal: ChainTerminal;
   /** Where each middleware is configured, for the log; undefined where that is not a policy. */
   readonly origins?: Origins | undefined;
   /**
@@ -26,9 +26,9 @@ export interface Stage {
   readonly captureBytes: number | undefined;
 }
 
-export class Run {
+export class ChainRunner {
   readonly #exchange: HttpExchange;
-  #stage: Stage;
+  #chain: Chain;
   #at = 0;
   /**
    * Made for the first middleware: a plain route has none. Bound and not an arrow function: Node 24 keeps closures that
@@ -37,36 +37,36 @@ export class Run {
   #next: Next | undefined;
   #guarded: Promise<Reply> | undefined;
 
-  constructor(exchange: HttpExchange, stage: Stage) {
+  constructor(exchange: HttpExchange, chain: Chain) {
     this.#exchange = exchange;
-    this.#stage = stage;
+    this.#chain = chain;
   }
 
   /** Never throws and never rejects. */
-  static start(exchange: HttpExchange, stage: Stage): MaybePromise<Reply> {
-    const run = new Run(exchange, stage);
-    return run.enter(stage);
+  static start(exchange: HttpExchange, chain: Chain): MaybePromise<Reply> {
+    const run = new ChainRunner(exchange, chain);
+    return run.enter(chain);
   }
 
   /** Goes on with another stage. */
-  enter(stage: Stage): MaybePromise<Reply> {
-    this.#stage = stage;
+  enter(chain: Chain): MaybePromise<Reply> {
+    this.#chain = chain;
     this.#at = 0;
-    const { captureBytes } = stage;
+    const { captureBytes } = chain;
     const { requestBody, requestLimitBytes } = this.#exchange;
     if (captureBytes === undefined || requestBody === null || Buffer.isBuffer(requestBody)) return this.#step();
     return this.#guard(this.#exchange.captureRequestBody(captureBytes || requestLimitBytes).then(() => this.#step()));
   }
 
   #step(): MaybePromise<Reply> {
-    const { chain, end, origins } = this.#stage;
+    const { middlewares, terminal, origins } = this.#chain;
     const at = this.#at++;
     let reply: MaybePromise<Reply>;
     try {
-      const middleware = chain[at];
+      const middleware = middlewares[at];
       reply =
         middleware === undefined
-          ? end(this.#exchange, this)
+          ? terminal(this.#exchange, this)
           : middleware(this.#exchange, (this.#next ??= this.#step.bind(this)));
     } catch (error) {
       return errorReply(this.#exchange, error, origins?.[at]);

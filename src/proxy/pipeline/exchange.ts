@@ -5,7 +5,7 @@
 import type { Duplex } from "node:stream";
 import type { Scope } from "../../cel/scope.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
-import type { Member } from "../balancing/pick.ts";
+import type { BalancedEndpoint } from "../balancing/pick.ts";
 import type { OutboundKind } from "../observability/outbound.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
 import type { Body } from "./body.ts";
@@ -89,7 +89,7 @@ export interface Exchange extends Scope {
   /** Whether and when a failed call is made again; undefined: never. */
   retry: RetryPlan | undefined;
   /** Members that were called already; undefined: nobody has to know, because there is one call at most. */
-  tried: Member[] | undefined;
+  tried: BalancedEndpoint[] | undefined;
   /** The call that is under way, or the one whose answer counts. */
   attempt: { discard(): void } | undefined;
   /** Those of the answer as it went out; undefined: none, or not yet. */

@@ -11,7 +11,7 @@ import type { Abortable, Exchange, Outcome, Reply, TokenGate } from "./exchange.
 import { WatchedBody } from "./watched-body.ts";
 import { proxyRoot, requestRoot, responseRoot } from "./roots.ts";
 
-export interface Arrival {
+export interface ReceivedRequest {
   readonly method: string;
   readonly target: string;
   readonly host: string;
@@ -130,7 +130,7 @@ export class HttpExchange implements Exchange {
   #done: ((outcome: Outcome) => void)[] | undefined;
   #over = false;
 
-  constructor(arrival: Arrival) {
+  constructor(arrival: ReceivedRequest) {
     this.method = arrival.method;
     this.target = arrival.target;
     this.originalTarget = arrival.target;

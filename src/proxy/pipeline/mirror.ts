@@ -3,7 +3,7 @@
  * with its body just before the request itself does; its answer goes nowhere, and nothing about it slows the request.
  */
 import type { Mirror as MirrorMessage } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { BackendSlot } from "../backends/registry.ts";
+import type { BackendHandle } from "../backends/registry.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { Body } from "./body.ts";
@@ -21,11 +21,11 @@ export interface MirrorOptions {
 
 export class Mirror {
   readonly #share: number;
-  readonly #slot: BackendSlot;
+  readonly #slot: BackendHandle;
   readonly #options: MirrorOptions;
   #inFlight = 0;
 
-  constructor({ numerator, denominator }: MirrorMessage, slot: BackendSlot, options: MirrorOptions) {
+  constructor({ numerator, denominator }: MirrorMessage, slot: BackendHandle, options: MirrorOptions) {
     this.#share = numerator / denominator;
     this.#slot = slot;
     this.#options = options;

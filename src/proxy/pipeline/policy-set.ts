@@ -13,7 +13,7 @@ import {
   type PolicyTarget,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
-import type { Place } from "../../cel/phases.ts";
+import type { CelPhase } from "../../cel/phases.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import { POLICIES, type KnownUnit, type PolicyMessages, type PolicyName, type Unit } from "../policies/index.ts";
 import type { Kept, Middleware, PolicyDeps } from "../policies/policy.ts";
@@ -79,7 +79,7 @@ export class PolicySet {
   }
 
   /** Compiles as for PolicyDeps, for what is no policy of requests. */
-  expression(source: string, place: Place): Expression {
+  expression(source: string, place: CelPhase): Expression {
     return this.#environment.expression(source, place);
   }
 
@@ -220,7 +220,7 @@ function shapeOf(
     createdAtMs: message.createdAtMs,
     preRouting: message.phase === Phase.PRE_ROUTING,
     override: message.override,
-    targets: message.targets.map(targetKey),
+    targets: message.targets.map(policyTargetKey),
     secretParameters: message.units.flatMap(({ unit }) => parametersOf(unit)),
   };
 }
@@ -244,7 +244,7 @@ function parametersOf(unit: Unit): string[] {
 }
 
 /** @throws ConfigError for a target without a kind */
-export function targetKey({ target, section, port }: PolicyTarget): string {
+export function policyTargetKey({ target, section, port }: PolicyTarget): string {
   if (target.case === undefined) throw new ConfigError("policy target without a kind");
   if (target.case === "gateway" && port !== 0) return `bind:${port}/${target.value}`;
   if (target.case === "gateway" && section !== "") return `listener:${target.value}.${section}`;

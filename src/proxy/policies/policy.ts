@@ -1,9 +1,9 @@
 /** The one shape of every behaviour of the data plane: compiled once per configuration, run once per request. */
 import type { ExternalService } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
-import type { Place } from "../../cel/phases.ts";
+import type { CelPhase } from "../../cel/phases.ts";
 import type { Logger } from "../../lib/log.ts";
-import type { SharedSlots } from "../../lib/shared-table.ts";
+import type { SharedTable } from "../../lib/shared-table.ts";
 import type { PasswordChecker } from "../../lib/password/checker.ts";
 import type { Callout } from "../callouts/callout.ts";
 import type { OutboundSubtype } from "../observability/outbound.ts";
@@ -34,7 +34,7 @@ export interface PolicyDeps {
    * force and its own rule for failures decides. What it reads is collected, so that bodies are captured only for it.
    * @param place which variables it may read, as `x-gw-cel` of the field says; "request" before routing is "gateway"
    */
-  readonly expression: (source: string, place: Place) => Expression;
+  readonly expression: (source: string, place: CelPhase) => Expression;
   /** Asks threads of their own: a password hash takes longer to compute than a request may hold the event loop. */
   readonly passwords: Pick<PasswordChecker, "check">;
   /**
@@ -43,7 +43,7 @@ export interface PolicyDeps {
    */
   readonly keep: <T extends Kept>(key: string, create: () => T) => T;
   /** Memory for what must count once for all threads of the replica. */
-  readonly slots: SharedSlots;
+  readonly slots: SharedTable;
   /** How to ask a service outside, and what for; one that could not be resolved says so in `invalidReason`. */
   readonly callout: (service: ExternalService | undefined, subtype: OutboundSubtype) => Callout;
   /** Key of the GwPolicy that owns this unit, for `keep` and log lines. */

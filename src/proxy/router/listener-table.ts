@@ -5,7 +5,7 @@
 import type { Listener } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ProxyError } from "../errors.ts";
 import type { FrontendSet } from "../listeners/frontends.ts";
-import { gatewayOf } from "../listeners/listener-name.ts";
+import { gatewayNameOf } from "../listeners/listener-name.ts";
 import { bindTls } from "../listeners/tls/bind-tls.ts";
 import { compileServerTls, type BindTls, type ServerTls } from "../listeners/tls/server-tls.ts";
 import type { BoundRule } from "../pipeline/bind-rule.ts";
@@ -13,7 +13,7 @@ import { compose } from "../pipeline/compose.ts";
 import type { HttpExchange, RequestDestination } from "../pipeline/http-exchange.ts";
 import type { CompiledPolicy, PolicySet } from "../pipeline/policy-set.ts";
 import { pathOf } from "../pipeline/roots.ts";
-import type { Stage } from "../pipeline/chain-runner.ts";
+import type { Chain } from "../pipeline/chain-runner.ts";
 import { HostMap, hostOf } from "./host.ts";
 import { ListenerRouter } from "./listener-router.ts";
 import type { Candidate } from "./precedence.ts";
@@ -23,7 +23,7 @@ export interface PlacedListener extends RequestDestination {
   readonly message: Listener;
   readonly router: ListenerRouter<BoundRule>;
   readonly tls: ServerTls | undefined;
-  readonly stage: Stage;
+  readonly chain: Chain;
 }
 
 /** Of one Bind that has any. */
@@ -58,7 +58,7 @@ export class ListenerTable {
 
   /** @param gateway "namespace/name" */
   keysOfGateway(gateway: string): string[] {
-    return this.#keys(({ message }) => gatewayOf(message) === gateway);
+    return this.#keys(({ message }) => gatewayNameOf(message) === gateway);
   }
 
   keysOfBind(bind: string): string[] {
@@ -94,7 +94,7 @@ export class ListenerTable {
   /** The policies above all routes of a listener, the Gateway's first. */
   levels(listener: Listener): (readonly CompiledPolicy[])[] {
     const { bind, key } = listener;
-    const gateway = gatewayOf(listener);
+    const gateway = gatewayNameOf(listener);
     return [`gateway:${gateway}`, `bind:${bind}`, `listener:${key}`].map((target) => this.#policies.at(target));
   }
 
@@ -106,7 +106,7 @@ export class ListenerTable {
       message,
       router,
       tls: message.tls && compileServerTls(message.tls, this.#identities, this.#frontends.of(bind).tls),
-      stage: this.#stage(message, router),
+      chain: this.#stage(message, router),
       servesModels: (exchange) => findRoute(router, exchange)?.rule.servesModels(exchange) === true,
     };
     this.#listeners.set(key, placed);
@@ -137,13 +137,13 @@ export class ListenerTable {
     return [...this.#listeners].flatMap(([key, listener]) => (fits(listener) ? [key] : []));
   }
 
-  #stage(message: Listener, router: ListenerRouter<BoundRule>): Stage {
+  #stage(message: Listener, router: ListenerRouter<BoundRule>): Chain {
     const { middlewares, captureBytes, origins } = compose(this.#policies, this.levels(message), true);
     return {
-      chain: middlewares,
+      middlewares,
       captureBytes,
       origins,
-      end: (exchange, run) => {
+      terminal: (exchange, run) => {
         const found = findRoute(router, exchange);
         if (found === undefined) throw new ProxyError("route_not_found");
         const { rule, match } = found;
@@ -151,7 +151,7 @@ export class ListenerTable {
         exchange.destination = rule;
         exchange.backendTimeoutMs = rule.backendTimeoutMs;
         exchange.matchedPath = match.path;
-        return run.enter(rule.stage);
+        return run.enter(rule.chain);
       },
     };
   }

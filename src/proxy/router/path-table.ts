@@ -86,18 +86,18 @@ export class PathTable<Rule> {
 }
 
 function insert<Rule>(list: Ordered<Rule>, candidate: Candidate<Rule>): void {
-  list.splice(placeOf(list, candidate), 0, candidate);
+  list.splice(insertionIndex(list, candidate), 0, candidate);
 }
 
 function take<Rule>(list: Ordered<Rule>, candidate: Candidate<Rule>): void {
   // Routes of two kinds may have one name, so that several are neither before nor after each other.
-  const at = list.lastIndexOf(candidate, placeOf(list, candidate) - 1);
+  const at = list.lastIndexOf(candidate, insertionIndex(list, candidate) - 1);
   if (at < 0) throw new Error(`the table holds no such match of ${candidate.routeName}`);
   list.splice(at, 1);
 }
 
 /** Behind everything that does not come after the candidate. */
-function placeOf<Rule>(list: Ordered<Rule>, candidate: Candidate<Rule>): number {
+function insertionIndex<Rule>(list: Ordered<Rule>, candidate: Candidate<Rule>): number {
   let [from, to] = [0, list.length];
   while (from < to) {
     const middle = (from + to) >>> 1;

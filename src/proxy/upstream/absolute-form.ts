@@ -7,7 +7,7 @@ import { ProxyError } from "../errors.ts";
 import type { ForwardProxy } from "./connection-settings.ts";
 import { authorityOf } from "./dial/dial.ts";
 import { Http1Pool } from "./http1/pool.ts";
-import type { Connections, Pool, PoolSettings, Settle } from "./pool.ts";
+import type { ConnectionCounts, Pool, PoolSettings, Settle } from "./pool.ts";
 import type { UpstreamRequest, UpstreamResponse, UpstreamTarget } from "./upstream.ts";
 
 const HTTP_PORT = 80;
@@ -28,7 +28,7 @@ export class AbsolutePool implements Pool {
     return this.#pool.empty;
   }
 
-  get connections(): Connections {
+  get connections(): ConnectionCounts {
     return this.#pool.connections;
   }
 

@@ -10,7 +10,7 @@ import type { Resolver } from "./dial/dns.ts";
 import { Http1Pool } from "./http1/pool.ts";
 import { Http2Pool } from "./http2/pool.ts";
 import { Negotiation } from "./negotiation.ts";
-import type { Connections, Pool, PoolSettings, Settle } from "./pool.ts";
+import type { ConnectionCounts, Pool, PoolSettings, Settle } from "./pool.ts";
 import { openRaw } from "./raw-call.ts";
 import { targetKey } from "./target-key.ts";
 import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "./upstream.ts";
@@ -93,13 +93,13 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   };
 }
 
-function countConnections(origins: Iterable<Origin>): Map<string, Connections> {
-  const counts = new Map<string, Connections>();
+function countConnections(origins: Iterable<Origin>): Map<string, ConnectionCounts> {
+  const counts = new Map<string, ConnectionCounts>();
   for (const { owners, pools } of origins) {
     const [owner = ""] = owners;
     const known = counts.get(owner);
     const all = [known, ...pools.map((pool) => pool?.connections)];
-    const sum = (part: keyof Connections): number => all.reduce((total, each) => total + (each?.[part] ?? 0), 0);
+    const sum = (part: keyof ConnectionCounts): number => all.reduce((total, each) => total + (each?.[part] ?? 0), 0);
     counts.set(owner, { active: sum("active"), idle: sum("idle") });
   }
   return counts;

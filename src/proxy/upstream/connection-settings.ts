@@ -5,7 +5,7 @@
 import type { BackendTcp, BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { UpstreamTarget } from "./upstream.ts";
 
-export interface Connection {
+export interface ConnectionSettings {
   readonly tls: BackendTls | undefined;
   /** undefined: as usual. */
   readonly tcp: BackendTcp | undefined;
@@ -34,11 +34,11 @@ export interface ReachedProxy {
 
 /** Stands for a part that is not set, which no WeakMap takes. */
 const NONE = {};
-const known = new WeakMap<object, WeakMap<object, WeakMap<object, Connection>>>();
+const known = new WeakMap<object, WeakMap<object, WeakMap<object, ConnectionSettings>>>();
 
-export const PLAIN: Connection = { tls: undefined, tcp: undefined, proxy: undefined };
+export const PLAIN: ConnectionSettings = { tls: undefined, tcp: undefined, proxy: undefined };
 
-export function connectionOf({ tls, tcp, proxy }: Partial<Connection>): Connection {
+export function connectionOf({ tls, tcp, proxy }: Partial<ConnectionSettings>): ConnectionSettings {
   if (tls === undefined && tcp === undefined && proxy === undefined) return PLAIN;
   const byProxy = below(below(known, tls ?? NONE), tcp ?? NONE);
   let connection = byProxy.get(proxy ?? NONE);

@@ -27,7 +27,7 @@ export interface Settle {
 }
 
 /** How many connections are open: active ones serve a request, idle ones wait for one. */
-export interface Connections {
+export interface ConnectionCounts {
   readonly active: number;
   readonly idle: number;
 }
@@ -35,7 +35,7 @@ export interface Connections {
 export interface Pool {
   /** No connection is open or being opened. */
   readonly empty: boolean;
-  readonly connections: Connections;
+  readonly connections: ConnectionCounts;
   send(request: UpstreamRequest, settle: Settle): void;
   /** Takes over a socket whose handshake is done. */
   adopt(socket: Socket): void;

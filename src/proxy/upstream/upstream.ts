@@ -4,11 +4,11 @@ import type { Reach } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts"
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { Body, BodyStream } from "../pipeline/body.ts";
 import type { Abortable, Tunnel } from "../pipeline/exchange.ts";
-import type { Connection } from "./connection-settings.ts";
-import type { Connections } from "./pool.ts";
+import type { ConnectionSettings } from "./connection-settings.ts";
+import type { ConnectionCounts } from "./pool.ts";
 
 /** Where to connect, and how. One pool per distinct target. */
-export interface UpstreamTarget extends Connection {
+export interface UpstreamTarget extends ConnectionSettings {
   readonly host: string;
   readonly port: number;
   /** Takes the place of host and port when not "". */
@@ -75,6 +75,6 @@ export interface Upstream {
   /** Connections that were made with a former workload identity take no new request, as with `retire`. */
   identityChanged(): void;
   /** By the key of the backend; where two lead to one place, by that of the first. Connections of `open` are not among them. */
-  connections(): ReadonlyMap<string, Connections>;
+  connections(): ReadonlyMap<string, ConnectionCounts>;
   close(): void;
 }

@@ -13,7 +13,7 @@ interface Given {
   opened: number | undefined;
 }
 
-export class PortDesk {
+export class PortAllocator {
   readonly #address: string;
   readonly #ports: (bindPort: number) => number;
   readonly #given = new Map<string, Given>();

@@ -4,7 +4,7 @@ import type { ApplyResult, Resource, ResourceType, ResourceUpdate } from "../../
 import type { LogFormat } from "../../telemetry/log-lines.ts";
 import type { Counted, Readings } from "../../telemetry/registry.ts";
 import type { Resource as Reporter } from "../../telemetry/otlp/resource.ts";
-import type { Whereabouts } from "../balancing/endpoints.ts";
+import type { ProxyLocality } from "../balancing/endpoints.ts";
 import type { EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { OpenListener } from "../listeners/binds.ts";
 import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
@@ -18,7 +18,7 @@ export interface WorkerSettings {
   readonly bindAddress: string;
   readonly podName: string | undefined;
   readonly trustedProxies: readonly string[];
-  readonly whereabouts: Whereabouts | undefined;
+  readonly whereabouts: ProxyLocality | undefined;
   readonly spiffeEndpoint: string | undefined;
   /** Memory of OwnListeners. */
   readonly ownListeners: SharedArrayBuffer | undefined;

@@ -1,6 +1,6 @@
 /** What limits and health must know of the whole replica: memory that the main thread makes and every worker opens. */
 import { randomUUID } from "node:crypto";
-import { allocateSlots, SharedSlots } from "../../lib/shared-table.ts";
+import { allocateSlots, SharedTable } from "../../lib/shared-table.ts";
 import { allocateIds, Ids } from "../observability/ids.ts";
 import { allocateBeats } from "./watchdog.ts";
 
@@ -16,8 +16,8 @@ export interface SharedBuffers {
 
 /** Two tables, because clients choose the keys of rate limits and must not crowd out endpoints. */
 export interface SharedState {
-  readonly endpoints: SharedSlots;
-  readonly buckets: SharedSlots;
+  readonly endpoints: SharedTable;
+  readonly buckets: SharedTable;
   readonly ids: Ids;
   readonly replica: string;
 }
@@ -39,8 +39,8 @@ export function allocateShared(threads: number): SharedBuffers {
 /** @param thread number of this thread, which no other living one has */
 export function openShared({ endpoints, buckets, ids, replica }: SharedBuffers, thread: number): SharedState {
   return {
-    endpoints: new SharedSlots(endpoints, thread),
-    buckets: new SharedSlots(buckets, thread),
+    endpoints: new SharedTable(endpoints, thread),
+    buckets: new SharedTable(buckets, thread),
     ids: new Ids(ids),
     replica,
   };

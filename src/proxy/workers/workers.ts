@@ -12,13 +12,13 @@ import type { OwnListeners } from "../../lib/own-listeners.ts";
 import type { LogFormat } from "../../telemetry/log-lines.ts";
 import { resourceOf, type Resource as Reporter } from "../../telemetry/otlp/resource.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
-import type { Whereabouts } from "../balancing/endpoints.ts";
+import type { ProxyLocality } from "../balancing/endpoints.ts";
 import type { EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { OpenListener } from "../listeners/binds.ts";
 import type { Proxy, ProxyState } from "../proxy.ts";
 import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
 import { healthReadings } from "../observability/gauge-callbacks.ts";
-import { PortDesk } from "./port-allocator.ts";
+import { PortAllocator } from "./port-allocator.ts";
 import { encodeUpdate, type EncodedUpdate } from "./protocol.ts";
 import { allocateShared, openShared, type SharedState } from "./shared-state.ts";
 import { BEAT_MS, Watchdog } from "./watchdog.ts";
@@ -39,7 +39,7 @@ export interface WorkersOptions {
   readonly ports?: (bindPort: number) => number;
   readonly podName?: string;
   readonly trustedProxies?: readonly string[];
-  readonly whereabouts?: Whereabouts;
+  readonly whereabouts?: ProxyLocality;
   readonly resource?: Reporter;
   readonly spiffeEndpoint?: string;
   readonly ownListeners?: OwnListeners;
@@ -74,7 +74,7 @@ class WorkerPool implements Workers {
   readonly #options: WorkersOptions;
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #desk: PortDesk;
+  readonly #desk: PortAllocator;
   readonly #shared: SharedState;
   readonly #watchdog: Watchdog;
   readonly #start: (thread: number) => WorkerThread;
@@ -96,7 +96,7 @@ class WorkerPool implements Workers {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#log = log;
-    this.#desk = new PortDesk(bindAddress, options.ports ?? ((port) => port));
+    this.#desk = new PortAllocator(bindAddress, options.ports ?? ((port) => port));
     // The main thread has the last number: it serves nothing, and takes back what the dead held.
     const shared = allocateShared(count + 1);
     this.#shared = openShared(shared, count);

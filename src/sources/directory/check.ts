@@ -10,7 +10,7 @@ import { describeForeignKind, type ForeignKind } from "./foreign-kind.ts";
 import { envelopeStep, nextStep, syntaxStep } from "./next-step.ts";
 import { type Identity, isMeantAsPolicy, readIdentity } from "./identity.ts";
 import { type Mark, type MarkFault, type ParsedObject, parseManifestInSteps } from "./parse.ts";
-import type { Place } from "./source-locations.ts";
+import type { SourceLocation } from "./source-locations.ts";
 import type { SourceFile } from "./read.ts";
 
 export type Validate = (object: unknown) => readonly Violation[];
@@ -34,7 +34,7 @@ export interface FileProblem extends SourceProblem {
   readonly groupKind: string;
 }
 
-export interface CheckedObject extends Place {
+export interface CheckedObject extends SourceLocation {
   readonly file: string;
   readonly id: ObjectId;
   readonly object: KubeObject;
@@ -42,7 +42,7 @@ export interface CheckedObject extends Place {
   readonly refusal: string | undefined;
   /** As it is written, without what an API server would add. */
   readonly written: Readonly<Record<string, unknown>>;
-  readonly locate: (path: string) => Place;
+  readonly locate: (path: string) => SourceLocation;
   readonly mark: MarkFault;
   /** Its name cannot be read; the one that it has stands for its place. */
   readonly isNameless?: boolean;

@@ -9,10 +9,10 @@ import { type Composition, type SyntaxFault, composeDocuments, wordsOf } from ".
 import { type Excerpt, excerptOf, mayHoldSecrets } from "./excerpt.ts";
 import { faultOfShape } from "./json-shape.ts";
 import { spanInScalar } from "./scalar-offset.ts";
-import { type Place, type Span, keySpan, nodeAt, placeAt, placeOf, spansAt, splitPath, valueSpan } from "./source-locations.ts";
+import { type SourceLocation, type Span, keySpan, nodeAt, locationAt, locationOf, spansAt, splitPath, valueSpan } from "./source-locations.ts";
 
 /** A place with its line. */
-export interface Mark extends Place {
+export interface Mark extends SourceLocation {
   readonly excerpt: Excerpt | undefined;
 }
 
@@ -22,7 +22,7 @@ export type MarkFault = (path: string, about: "value" | "name", offset?: number)
 export interface ParsedObject {
   readonly value: Readonly<Record<string, unknown>>;
   /** Where a field path such as "spec.rules[0].name" stands, or the nearest ancestor that is written down. */
-  readonly locate: (path: string) => Place;
+  readonly locate: (path: string) => SourceLocation;
   /** The same for a fault: the value that is wrong, or the name that is; with the line, secrets masked. */
   readonly mark: MarkFault;
 }
@@ -104,7 +104,7 @@ class FaultMarker {
   mark({ offset, end, message }: SyntaxFault): ParseFault {
     this.#isShown ??= !mayHoldSecrets(this.#text);
     const excerpt = this.#isShown ? excerptOf(this.#text, { start: offset, end }, []) : undefined;
-    return { ...placeAt(this.#lines, offset), excerpt, message };
+    return { ...locationAt(this.#lines, offset), excerpt, message };
   }
 }
 
@@ -129,9 +129,9 @@ class Syntax {
     return { document, text: this.#text, lines };
   }
 
-  locate(at: number, path: readonly string[]): Place {
+  locate(at: number, path: readonly string[]): SourceLocation {
     const { document, lines } = this.of(at);
-    return placeOf(document, path, lines);
+    return locationOf(document, path, lines);
   }
 
   #get(): Composition {
@@ -201,7 +201,7 @@ function markOf({ document, text, lines }: Text, known: readonly Span[], { path,
   const secrets = about === "name" ? [...known, ...spansAt(document, nodeAt(document, path), [])] : known;
   const inner = offset === undefined ? undefined : spanInScalar(text, nodeAt(document, path), offset);
   const span = inner ?? (about === "name" ? keySpan(document, path) : valueSpan(document, path));
-  return { ...placeAt(lines, span.start), excerpt: excerptOf(text, span, secrets) };
+  return { ...locationAt(lines, span.start), excerpt: excerptOf(text, span, secrets) };
 }
 
 const LAST_APPLIED = ["metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"];

@@ -4,7 +4,7 @@
  */
 import { type Document, type LineCounter, type Pair, isAlias, isCollection, isMap, isPair, isScalar } from "yaml";
 
-export interface Place {
+export interface SourceLocation {
   /** Both start at 1. */
   readonly line: number;
   readonly column: number;
@@ -28,9 +28,9 @@ export function splitPath(path: string): string[] {
 }
 
 /** The key of a field, or the item of a list. */
-export function placeOf(document: Document.Parsed, path: readonly string[], lines: LineCounter): Place {
+export function locationOf(document: Document.Parsed, path: readonly string[], lines: LineCounter): SourceLocation {
   const { found } = follow(document, path);
-  return placeAt(lines, found.key?.start ?? rangeOf(found.node)?.start ?? 0);
+  return locationAt(lines, found.key?.start ?? rangeOf(found.node)?.start ?? 0);
 }
 
 /** The value itself where it is written on the line of its key; otherwise, and for what is missing, the key. */
@@ -76,7 +76,7 @@ export function nodeAt(document: Document.Parsed, path: readonly string[]): unkn
   return follow(document, path).found.node;
 }
 
-export function placeAt(lines: LineCounter, offset: number): Place {
+export function locationAt(lines: LineCounter, offset: number): SourceLocation {
   const { line, col } = lines.linePos(offset);
   return { line: Math.max(1, line), column: Math.max(1, col) };
 }

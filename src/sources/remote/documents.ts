@@ -19,7 +19,7 @@ export interface DocumentAddress {
   readonly isRemote?: boolean;
 }
 
-export interface WantedDocument {
+export interface JwksRequest {
   /** Equal for the same URL and the same TLS settings. */
   readonly key: string;
   readonly url: string;
@@ -35,7 +35,7 @@ export interface WantedDocument {
 }
 
 /** A document that was fetched, or why there is none. */
-export type Document = { readonly text: string } | { readonly problem: string };
+export type JwksDocument = { readonly text: string } | { readonly problem: string };
 
 export interface StoredDocument {
   readonly text: string;
@@ -46,7 +46,7 @@ export interface StoredDocument {
 export interface DocumentStore {
   /** What was kept, by key. */
   load(): Promise<ReadonlyMap<string, StoredDocument>>;
-  save(wanted: WantedDocument, document: StoredDocument): void;
+  save(wanted: JwksRequest, document: StoredDocument): void;
   remove(key: string): void;
 }
 
@@ -54,11 +54,11 @@ export interface DocumentOptions {
   readonly log: Logger;
   readonly clock: Clock;
   /** @throws with a message that may be shown in status */
-  readonly fetch: (wanted: WantedDocument, address: DocumentAddress, signal: AbortSignal) => Promise<string>;
+  readonly fetch: (wanted: JwksRequest, address: DocumentAddress, signal: AbortSignal) => Promise<string>;
   /** @returns what is wrong with a text that was fetched; undefined when it can be used */
   readonly faultOf: (text: string) => string | undefined;
   /** Hears of each document that is new or gone (undefined). */
-  readonly deliver: (key: string, document: Document | undefined) => void;
+  readonly deliver: (key: string, document: JwksDocument | undefined) => void;
   readonly stored: ReadonlyMap<string, StoredDocument>;
   readonly store?: Pick<DocumentStore, "save" | "remove">;
   readonly random?: () => number;
@@ -66,7 +66,7 @@ export interface DocumentOptions {
 
 export interface Documents {
   /** Replaces what was wanted before. */
-  want(documents: readonly WantedDocument[]): void;
+  want(documents: readonly JwksRequest[]): void;
   stop(): void;
 }
 
@@ -108,8 +108,8 @@ export function createDocuments(options: DocumentOptions): Documents {
 }
 
 /** One document per key, kept as shortly as the most demanding wants it. */
-function merged(documents: readonly WantedDocument[]): Map<string, WantedDocument> {
-  const found = new Map<string, WantedDocument>();
+function merged(documents: readonly JwksRequest[]): Map<string, JwksRequest> {
+  const found = new Map<string, JwksRequest>();
   for (const document of documents) {
     const cacheMs = Math.max(MIN_CACHE_MS, Math.min(document.cacheMs, found.get(document.key)?.cacheMs ?? Infinity));
     found.set(document.key, { ...document, cacheMs });
@@ -119,7 +119,7 @@ function merged(documents: readonly WantedDocument[]): Map<string, WantedDocumen
 
 /** One document: a fetch under way or a timer for the next one, never both. */
 class Followed {
-  #wanted: WantedDocument;
+  #wanted: JwksRequest;
   readonly #options: DocumentOptions;
   readonly #backoff: Backoff;
   readonly #turns: Turns;
@@ -131,7 +131,7 @@ class Followed {
   #problem: string | undefined;
   #fetchedAtMs = 0;
 
-  constructor(wanted: WantedDocument, options: DocumentOptions, turns: Turns) {
+  constructor(wanted: JwksRequest, options: DocumentOptions, turns: Turns) {
     this.#wanted = wanted;
     this.#turns = turns;
     this.#options = options;
@@ -151,7 +151,7 @@ class Followed {
     this.#schedule(this.#untilStale());
   }
 
-  update(wanted: WantedDocument): void {
+  update(wanted: JwksRequest): void {
     const before = this.#wanted;
     if (deepEqual(before, wanted)) return;
     this.#wanted = wanted;

@@ -9,7 +9,7 @@ import type { BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_p
 import { isLocalAddress } from "../../lib/local-address.ts";
 import { messageOf, SourceError } from "../../lib/errors.ts";
 import { ignore } from "../../lib/ignore.ts";
-import type { DocumentAddress, WantedDocument } from "./documents.ts";
+import type { DocumentAddress, JwksRequest } from "./documents.ts";
 
 export interface FetchOptions {
   /** What the settings mean for a handshake with a host. */
@@ -25,7 +25,7 @@ const MAX_BYTES = 524_288;
 
 /** @throws SourceError when there is no such answer; the message holds nothing of a body */
 export async function fetchDocument(
-  wanted: WantedDocument,
+  wanted: JwksRequest,
   address: DocumentAddress,
   signal: AbortSignal,
   { tlsOptions, timeoutMs: usualMs = TIMEOUT_MS, refuses = () => false }: FetchOptions,

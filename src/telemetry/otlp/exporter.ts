@@ -12,7 +12,7 @@ import type { LogHead, LogSink, SpanSink } from "./sinks.ts";
 import { WireWriter } from "./wire-writer.ts";
 
 /** What became of one request to a collector. */
-export type Sent =
+export type ExportOutcome =
   /** It refuses some of the records for good. */
   | { readonly kind: "taken"; readonly rejected: number; readonly message: string }
   /** It may take the same request another time, at its wish not before `afterMs`. */
@@ -22,7 +22,7 @@ export type Sent =
 export interface ExporterOptions {
   readonly envelope: Envelope;
   /** One try; ends by itself in bounded time, and never rejects. */
-  readonly send: (request: Buffer) => Promise<Sent>;
+  readonly send: (request: Buffer) => Promise<ExportOutcome>;
   /** How long the first record of a batch waits for others. */
   readonly delayMs: number;
   readonly clock: Clock;

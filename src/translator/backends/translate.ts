@@ -17,14 +17,14 @@ import { backendKey } from "../../ir/keys.ts";
 import type { Resource } from "../../ir/resource.ts";
 import type { Readable } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
-import { watchReads } from "../../lib/track-access.ts";
+import { trackAccess } from "../../lib/track-access.ts";
 import type { BackendCollections } from "../references/backend-refs.ts";
 import type { Diagnostic } from "../diagnostics.ts";
 import { ServiceReader } from "../policies/shared/external-service.ts";
 import { irRef } from "../references/refs.ts";
 import { SecretReader, type SecretCollections } from "../references/secrets.ts";
 import type { ServiceView } from "./service.ts";
-import { unservedFields } from "../unsupported-fields.ts";
+import { unsupportedFields } from "../unsupported-fields.ts";
 import { backendsOf, translateLlm } from "./llm.ts";
 import { translateSettings, type Report, type SettingsContext } from "./settings/settings.ts";
 import { outOfReach, translateStatic } from "./static.ts";
@@ -59,7 +59,7 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
         path: path === "" ? prefix : `${prefix}.${path}`,
         message,
       });
-  const { view, unread } = watchReads({ spec: backend.spec });
+  const { view, unread } = trackAccess({ spec: backend.spec });
   const { spec } = view;
   const needs = new ServiceReader(context, read, id.namespace);
   const settingsContext = { secrets, services: needs };
@@ -74,7 +74,7 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
   const settings = translateSettings(spec.policies, settingsContext, reporter("error", "spec.policies"));
   const isBroken = () => diagnostics.some(({ severity }) => severity === "error");
   // A translator that gave up has not read the rest either.
-  const unserved = isBroken() ? [] : unservedFields("gwproxy.dev/GwBackend", unread(), []);
+  const unserved = isBroken() ? [] : unsupportedFields("gwproxy.dev/GwBackend", unread(), []);
   for (const { path, message, protects } of unserved) reporter(protects ? "error" : "warning", path)("", message);
   const broken = isBroken();
   const message = create(BackendSchema, {

@@ -12,7 +12,7 @@ import type { Graph, Input } from "../../lib/collections/graph.ts";
 import { isIpAddress } from "../../lib/ip-bytes.ts";
 import type { Fault, GatewayView } from "./gateway.ts";
 
-export interface Placement {
+export interface DeploymentPlan {
   readonly gateway: ObjectId;
   /** Tells it from an earlier Gateway of that name; "" where objects come from files. */
   readonly uid: string;
@@ -44,10 +44,10 @@ interface PlacementInputs {
   readonly classes: Readable<string>;
 }
 
-export function declarePlacements(
+export function declareDeploymentPlans(
   graph: Graph,
   { gateways, parameters, views, classes }: PlacementInputs,
-): Collection<Placement> {
+): Collection<DeploymentPlan> {
   return graph.derive("placements", gateways, (key, gateway, read) => {
     const view = read.get(views, key);
     const hasParameters = (name: string): boolean => read.get(parameters, name) !== undefined;
@@ -57,7 +57,7 @@ export function declarePlacements(
   });
 }
 
-function foreignPlacement(gateway: Gateway): Placement {
+function foreignPlacement(gateway: Gateway): DeploymentPlan {
   const view = { id: objectId(gateway), listeners: [], sets: [], fault: undefined };
   // What is wrong with it is for the other controller to say.
   return { ...placementOf(gateway, view, () => true), isForeign: true, fault: undefined, addressFault: undefined };
@@ -67,7 +67,7 @@ function placementOf(
   { metadata, spec }: Gateway,
   { id, listeners, sets, fault: viewFault }: Pick<GatewayView, "id" | "listeners" | "sets" | "fault">,
   hasParameters: (key: string) => boolean,
-): Placement {
+): DeploymentPlan {
   const all = [...listeners, ...sets.flatMap((set) => set.listeners)];
   const serving = all.filter((listener) => listener.fault === undefined && !listener.internal);
   const { addresses = [], infrastructure = {} } = spec;

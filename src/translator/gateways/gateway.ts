@@ -19,7 +19,7 @@ import { bindKey, gatewayKey, listenerKey, setListenerKey } from "../../ir/keys.
 import type { Resource } from "../../ir/resource.ts";
 import { admitsUnverifiedClients, translateGatewayClient } from "./gateway-client.ts";
 import { internalPorts } from "./internal-ports.ts";
-import type { JoiningSet } from "./listener-set.ts";
+import type { ReferencingListenerSet } from "./listener-set.ts";
 import { translateListenerTls, type TlsContext, type TlsOwner } from "./listener-tls.ts";
 import { irRef } from "../references/refs.ts";
 
@@ -118,7 +118,7 @@ interface Taken {
 }
 
 /** @param sets those that name the Gateway, in order of precedence */
-export function translateGateway(gateway: Gateway, sets: readonly JoiningSet[], context: TlsContext): GatewayView {
+export function translateGateway(gateway: Gateway, sets: readonly ReferencingListenerSet[], context: TlsContext): GatewayView {
   const id = objectId(gateway);
   const key = gatewayKey(id.namespace, id.name);
   const taken = new Map<string, Taken>();

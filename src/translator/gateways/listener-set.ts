@@ -10,7 +10,7 @@ import type { Readable, ReadableIndex } from "../../lib/collections/collection.t
 import type { Read } from "../../lib/collections/graph.ts";
 import { allowsNamespace } from "../routes/attach.ts";
 
-export interface JoiningSet {
+export interface ReferencingListenerSet {
   readonly set: ListenerSet;
   /** The Gateway lets it add listeners. */
   readonly allowed: boolean;
@@ -32,7 +32,7 @@ export function setsOfGateway(
   { metadata, spec }: Gateway,
   { setsByGateway, namespaces }: SetContext,
   read: Read,
-): JoiningSet[] {
+): ReferencingListenerSet[] {
   const own = metadata.namespace ?? "";
   const { from = "None", selector } = spec.allowedListeners?.namespaces ?? {};
   const rule = { from, ...(selector === undefined ? {} : { selector }) };

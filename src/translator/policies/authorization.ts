@@ -7,7 +7,7 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { create } from "@bufbuild/protobuf";
 import type { Authorization as ApiAuthorization } from "../../../generated/types/traffic.ts";
-import type { Place } from "../../cel/phases.ts";
+import type { CelPhase } from "../../cel/phases.ts";
 import { checkExpression, type ExpressionContext, type UnitTranslator } from "./shared/unit.ts";
 
 const ACTIONS = {
@@ -28,7 +28,7 @@ export function translateAuthorization(
   { action, policy }: ApiAuthorization,
   path: string,
   context: ExpressionContext,
-  place: Place,
+  place: CelPhase,
 ): Authorization {
   const expressions = policy.matchExpressions.map((text, at) =>
     checkExpression(text, `${path}.policy.matchExpressions[${at}]`, context, place),

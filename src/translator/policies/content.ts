@@ -10,13 +10,13 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { objectId } from "../../api/object.ts";
 import type { Read } from "../../lib/collections/graph.ts";
-import { watchReads } from "../../lib/track-access.ts";
+import { trackAccess } from "../../lib/track-access.ts";
 import { translateSettings, within, type Report } from "../backends/settings/settings.ts";
 import type { Diagnostic } from "../diagnostics.ts";
 import type { BackendCollections } from "../references/backend-refs.ts";
 import { SecretReader, type SecretCollections } from "../references/secrets.ts";
 import { KeySetReader, type KeySetCollections, type KeySetRequest } from "./jwks/remote-jwks.ts";
-import { unservedFields } from "../unsupported-fields.ts";
+import { unsupportedFields } from "../unsupported-fields.ts";
 import { ServiceReader } from "./shared/external-service.ts";
 import { translateFrontend } from "./frontend/frontend.ts";
 import { UNIT_TRANSLATORS } from "./index.ts";
@@ -42,7 +42,7 @@ export type ContentCollections = SecretCollections & BackendCollections & KeySet
 export function translateContent(policy: GwPolicy, collections: ContentCollections, read: Read): PolicyContent {
   const id = objectId(policy);
   const { strategy, targetRefs: _refs, targetSelectors: _selectors, ...sections } = policy.spec;
-  const { view, unread } = watchReads({ spec: sections });
+  const { view, unread } = trackAccess({ spec: sections });
   const { traffic, backend, frontend } = view.spec;
   const diagnostics: Diagnostic[] = [];
   const report: Report = (path, message, severity = "error") =>
@@ -61,7 +61,7 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
   const settings = translateSettings(backend, { secrets, services: destinations }, within(report, "spec.backend"));
   const connections = translateFrontend(frontend, { services, report: within(report, "spec.frontend") });
   const faults = diagnostics.map(({ path }) => path);
-  const unserved = unservedFields("gwproxy.dev/GwPolicy", unread(), faults);
+  const unserved = unsupportedFields("gwproxy.dev/GwPolicy", unread(), faults);
   for (const { path, message, protects } of unserved) report(path, message, protects ? "error" : "warning");
   const closed = unserved.filter(({ protects }) => protects).map(({ path }) => refusalUnit(`${path} is not enforced`));
   return {

@@ -4,19 +4,19 @@ import { PolicySchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.t
 import type { ObjectId } from "../../api/object.ts";
 import { resourceOf } from "../../ir/encode.ts";
 import { policyKey } from "../../ir/keys.ts";
-import type { Sent } from "../resource-store.ts";
+import type { ScopedResource } from "../resource-store.ts";
 import { irRef } from "../references/refs.ts";
-import { sentTo } from "../scoped-resources.ts";
+import { scopeTo } from "../scoped-resources.ts";
 import type { PolicyContent } from "./content.ts";
 import type { TargetResolution } from "./target.ts";
 
 /** @returns nothing for a policy that says nothing, or that reaches nothing yet */
-export function sentPolicy(
+export function policyResource(
   id: ObjectId,
   createdMs: number,
   content: PolicyContent | undefined,
   resolution: TargetResolution | undefined,
-): Sent[] {
+): ScopedResource[] {
   if (content === undefined || resolution === undefined || !says(content)) return [];
   const message = create(PolicySchema, {
     key: policyKey(id.namespace, id.name),
@@ -29,7 +29,7 @@ export function sentPolicy(
     ...(content.backend === undefined ? {} : { backend: content.backend }),
     ...(content.frontend === undefined ? {} : { frontend: content.frontend }),
   });
-  return sentTo(resolution.gateways, [resourceOf("Policy", message)]);
+  return scopeTo(resolution.gateways, [resourceOf("Policy", message)]);
 }
 
 function says({ units, backend, frontend }: PolicyContent): boolean {

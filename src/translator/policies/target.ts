@@ -13,7 +13,7 @@ import type { TranslatedBackend } from "../backends/translate.ts";
 import type { HttpRouteKind } from "../status-input.ts";
 import type { GatewayView, ListenerSetView } from "../gateways/gateway.ts";
 import { selectByLabels } from "../references/label-index.ts";
-import type { BackendReach, RouteReach, ServiceReach } from "../references/visibility.ts";
+import type { BackendVisibility, RouteVisibility, ServiceVisibility } from "../references/visibility.ts";
 import type { ServiceView } from "../backends/service.ts";
 
 export type TargetSpec = Pick<GwPolicySpec, "targetRefs" | "targetSelectors">;
@@ -40,7 +40,7 @@ export interface RoutingTargets {
   readonly gateways: Readable<GatewayView>;
   readonly allGateways: Readable<KubeObject>;
   readonly listenerSets: Readable<ListenerSetView>;
-  readonly routes: { readonly [K in HttpRouteKind]: Readable<RouteReach> };
+  readonly routes: { readonly [K in HttpRouteKind]: Readable<RouteVisibility> };
   /** Objects of the kinds that a selector can name. */
   readonly byLabels: {
     readonly [K in "Gateway" | "ListenerSet" | HttpRouteKind | "Service" | "GwBackend"]: ReadableIndex<KubeObject>;
@@ -49,9 +49,9 @@ export interface RoutingTargets {
 
 export interface TargetContext extends RoutingTargets {
   readonly services: Readable<ServiceView>;
-  readonly serviceReach: Readable<ServiceReach>;
+  readonly serviceReach: Readable<ServiceVisibility>;
   readonly backends: Readable<TranslatedBackend>;
-  readonly backendReach: Readable<BackendReach>;
+  readonly backendReach: Readable<BackendVisibility>;
 }
 
 interface Lookup<Context extends RoutingTargets = TargetContext> {

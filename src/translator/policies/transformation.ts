@@ -9,8 +9,8 @@ import {
   type Transform,
   type Transformation,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { Place } from "../../cel/phases.ts";
-import { placeOfTraffic } from "./shared/expression-phase.ts";
+import type { CelPhase } from "../../cel/phases.ts";
+import { phaseOfTraffic } from "./shared/expression-phase.ts";
 import { branchesOf, checkExpression, expressionMap, type ExpressionContext, type UnitTranslator } from "./shared/unit.ts";
 
 export const transformation: UnitTranslator = {
@@ -33,7 +33,7 @@ export function translateTransformation(
   { request, response }: TransformationPolicy,
   path: string,
   context: ExpressionContext,
-  placeOf: (path: string) => Place = placeOfTraffic,
+  placeOf: (path: string) => CelPhase = phaseOfTraffic,
 ): Transformation {
   const translate = (transform: ApiTransform, member: string): Transform =>
     translateTransform(transform, path === "" ? member : `${path}.${member}`, context, placeOf);
@@ -47,7 +47,7 @@ function translateTransform(
   transform: ApiTransform,
   path: string,
   context: ExpressionContext,
-  placeOf: (path: string) => Place,
+  placeOf: (path: string) => CelPhase,
 ): Transform {
   const checked = (text: string | undefined, member: string): string =>
     checkExpression(text, `${path}.${member}`, context, placeOf(`${path}.${member}`));

@@ -12,10 +12,10 @@ import type { ReadableGroups } from "../../lib/collections/groups.ts";
 import type { TranslatedBackend } from "../backends/translate.ts";
 import type { PolicyContent } from "../policies/content.ts";
 import { policiesOn, type GovernedBackend } from "../policies/policies-on-backends.ts";
-import { gatewaysByUse, union, type BackendReach, type ServiceReach } from "./visibility.ts";
+import { gatewaysByUse, union, type BackendVisibility, type ServiceVisibility } from "./visibility.ts";
 import type { ServiceView } from "../backends/service.ts";
 
-export interface DestinationReachOptions {
+export interface DestinationVisibilityOptions {
   readonly backends: Collection<TranslatedBackend>;
   readonly services: Collection<ServiceView>;
   readonly backendObjects: Readable<GwBackend>;
@@ -26,19 +26,19 @@ export interface DestinationReachOptions {
   readonly policiesByBackend: ReadableIndex<GwPolicy>;
 }
 
-export interface DestinationReach {
-  readonly backendReach: Collection<BackendReach>;
-  readonly serviceReach: Collection<ServiceReach>;
+export interface DestinationVisibility {
+  readonly backendReach: Collection<BackendVisibility>;
+  readonly serviceReach: Collection<ServiceVisibility>;
 }
 
-export function declareDestinationReach(graph: Graph, options: DestinationReachOptions): DestinationReach {
+export function declareDestinationVisibility(graph: Graph, options: DestinationVisibilityOptions): DestinationVisibility {
   const { backends, services, callers } = options;
-  const backendUsers = graph.derive("backend users", backends, (name, { key, uses }, read): BackendReach => ({
+  const backendUsers = graph.derive("backend users", backends, (name, { key, uses }, read): BackendVisibility => ({
     gateways: gatewaysOf(callers, key, read),
     uses: union([uses, usesOfPolicies("GwBackend", read.get(options.backendObjects, name), { options, read })]),
   }));
   const byBackends = backendUsers.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
-  const serviceUsers = graph.derive("service users", services, (name, { ports }, read): BackendReach | undefined => {
+  const serviceUsers = graph.derive("service users", services, (name, { ports }, read): BackendVisibility | undefined => {
     const uses = usesOfPolicies("Service", read.get(options.serviceObjects, name), { options, read });
     if (uses.length === 0) return undefined;
     return { gateways: union(ports.map(({ key }) => gatewaysOf([...callers, byBackends], key, read))), uses };
@@ -46,14 +46,14 @@ export function declareDestinationReach(graph: Graph, options: DestinationReachO
   const byServices = serviceUsers.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
   const users = [...callers, byBackends, byServices];
   return {
-    backendReach: graph.derive("backend reach", backends, (_key, { key, uses }, read): BackendReach => ({
+    backendReach: graph.derive("backend reach", backends, (_key, { key, uses }, read): BackendVisibility => ({
       gateways: gatewaysOf(users, key, read),
       uses,
     })),
     serviceReach: graph.derive(
       "service reach",
       services,
-      (_key, { ports }, read): ServiceReach => new Map(ports.map(({ key }) => [key, gatewaysOf(users, key, read)])),
+      (_key, { ports }, read): ServiceVisibility => new Map(ports.map(({ key }) => [key, gatewaysOf(users, key, read)])),
     ),
   };
 }
@@ -66,7 +66,7 @@ function gatewaysOf(groups: readonly ReadableGroups[], key: string, read: Read):
 function usesOfPolicies(
   kind: GovernedBackend["kind"],
   object: KubeObject | undefined,
-  { options, read }: { readonly options: DestinationReachOptions; readonly read: Read },
+  { options, read }: { readonly options: DestinationVisibilityOptions; readonly read: Read },
 ): string[] {
   if (object === undefined) return [];
   const { namespace = "", name, labels = {} } = object.metadata;

@@ -6,7 +6,7 @@ import type { Membership } from "../../lib/collections/groups.ts";
 import type { AttachableRoute, ParentView } from "../routes/attach.ts";
 import type { TranslatedRoute } from "../routes/route.ts";
 
-export interface RouteReach {
+export interface RouteVisibility {
   readonly key: string;
   /** Gateways that accepted it, sorted. */
   readonly gateways: readonly string[];
@@ -17,19 +17,19 @@ export interface RouteReach {
   readonly foreign: boolean;
 }
 
-export interface BackendReach {
+export interface BackendVisibility {
   readonly gateways: readonly string[];
   readonly uses: readonly string[];
 }
 
 /** Gateways by the key of a port. */
-export type ServiceReach = ReadonlyMap<string, readonly string[]>;
+export type ServiceVisibility = ReadonlyMap<string, readonly string[]>;
 
-export function reachOfRoute(
+export function routeVisibility(
   route: AttachableRoute,
   parents: readonly ParentView[],
   translated: TranslatedRoute,
-): RouteReach {
+): RouteVisibility {
   return {
     key: translated.resource.key,
     gateways: [

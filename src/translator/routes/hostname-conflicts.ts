@@ -19,17 +19,17 @@ import { intersectHostname } from "./hostname.ts";
 import { compare } from "../../lib/compare.ts";
 
 /** The routes of one kind and where they would attach. */
-export interface Claims {
+export interface AttachmentCandidates {
   readonly kind: string;
   readonly objects: Readable<KubeObject>;
   readonly parents: Collection<readonly ParentView[]>;
   readonly byListener: ReadableGroups;
 }
 
-export function declareClaims<R extends AttachableRoute & KubeObject>(
+export function declareAttachmentCandidates<R extends AttachableRoute & KubeObject>(
   graph: Graph,
   { kind, input, attach }: { readonly kind: string; readonly input: Input<R>; readonly attach: AttachContext },
-): Claims {
+): AttachmentCandidates {
   const parents = graph.derive(`${kind} claims`, input, (_key, route, read): readonly ParentView[] =>
     attachRoute(route, kind, attach, read),
   );
@@ -43,19 +43,19 @@ export function groupByListener(attachments: Collection<readonly ParentView[]>):
 }
 
 /** What a route lost, as `lossKey` names it, and to whom: "GRPCRoute shop/cart". */
-export type Losses = Readonly<Record<string, string>>;
+export type HostnameConflicts = Readonly<Record<string, string>>;
 
-function lossKey(listener: string, kind: string, route: string): string {
+function conflictKey(listener: string, kind: string, route: string): string {
   return `${listener} ${kind} ${route}`;
 }
 
 /** @returns the losses at each Gateway; nothing where only one kind attaches */
-export function declareRivals(
+export function declareHostnameConflicts(
   graph: Graph,
   gateways: Collection<GatewayView>,
-  [http, grpc]: readonly [Claims, Claims],
-): Collection<Losses> {
-  return graph.derive("rival routes", gateways, (_key, { listeners, sets }, read): Losses | undefined => {
+  [http, grpc]: readonly [AttachmentCandidates, AttachmentCandidates],
+): Collection<HostnameConflicts> {
+  return graph.derive("rival routes", gateways, (_key, { listeners, sets }, read): HostnameConflicts | undefined => {
     const losses: Record<string, string> = {};
     for (const { key } of [...listeners, ...sets.flatMap((set) => set.listeners)]) {
       // Most Gateways have no GRPCRoute: they hear nothing of their HTTPRoutes here.
@@ -69,13 +69,13 @@ export function declareRivals(
 /** Where the routes attach after all. */
 export function declareAttachments(
   graph: Graph,
-  { kind, parents: claims }: Claims,
-  losses: Collection<Losses>,
+  { kind, parents: claims }: AttachmentCandidates,
+  losses: Collection<HostnameConflicts>,
 ): Collection<readonly ParentView[]> {
   return graph.derive(`${kind} attachments`, claims, (key, parents, read): readonly ParentView[] =>
     parents.map((parent) => {
       const lost = read.get(losses, parent.gateway);
-      return lost === undefined ? parent : withoutLost(parent, (listener) => lost[lossKey(listener, kind, key)]);
+      return lost === undefined ? parent : withoutLost(parent, (listener) => lost[conflictKey(listener, kind, key)]);
     }),
   );
 }
@@ -95,7 +95,7 @@ interface Contender {
   readonly hostnames: readonly string[];
 }
 
-function contendersOf({ kind, objects, parents, byListener }: Claims, listener: string, read: Read): Contender[] {
+function contendersOf({ kind, objects, parents, byListener }: AttachmentCandidates, listener: string, read: Read): Contender[] {
   return read.members(byListener, listener).map((key) => {
     const attached = (read.get(parents, key) ?? []).flatMap((parent) => parent.listeners);
     return {
@@ -118,7 +118,7 @@ function decide(listener: string, contenders: readonly Contender[], losses: Reco
     const { kind, key, hostnames } = contender;
     const rival = serving.find((other) => other.kind !== kind && meet(other.hostnames, hostnames));
     if (rival === undefined) serving.push(contender);
-    else losses[lossKey(listener, kind, key)] = `${rival.kind} ${rival.key}`;
+    else losses[conflictKey(listener, kind, key)] = `${rival.kind} ${rival.key}`;
   }
 }
 

@@ -6,15 +6,15 @@ import type { ReadableGroups } from "../../lib/collections/groups.ts";
 import type { Graph, Input, Read } from "../../lib/collections/graph.ts";
 import type { AttachableRoute, ParentView } from "./attach.ts";
 import type { BackendCollections } from "../references/backend-refs.ts";
-import type { RouteFacts, StatusFacts } from "../status-input.ts";
-import { gatewaysByUse, reachOfRoute, type RouteReach } from "../references/visibility.ts";
+import type { RouteStatusInput, StatusInput } from "../status-input.ts";
+import { gatewaysByUse, routeVisibility, type RouteVisibility } from "../references/visibility.ts";
 import type { TranslatedRoute } from "./route.ts";
-import { send, sentTo } from "../scoped-resources.ts";
-import type { Sent } from "../resource-store.ts";
+import { declareScopedResources, scopeTo } from "../scoped-resources.ts";
+import type { ScopedResource } from "../resource-store.ts";
 import { groupByListener } from "./hostname-conflicts.ts";
 
 export interface RouteKindOptions<R extends object> {
-  readonly kind: RouteFacts["kind"];
+  readonly kind: RouteStatusInput["kind"];
   readonly input: Input<R>;
   /** Where each route attaches. */
   readonly attachments: Collection<readonly ParentView[]>;
@@ -26,11 +26,11 @@ export interface RouteKind {
   readonly attachments: Collection<readonly ParentView[]>;
   /** The routes of each listener. */
   readonly byListener: ReadableGroups;
-  readonly reach: Collection<RouteReach>;
+  readonly reach: Collection<RouteVisibility>;
   /** The Gateways from which routes lead to each backend. */
   readonly gatewaysByBackend: ReadableGroups;
-  readonly sent: Collection<readonly Sent[]>;
-  readonly facts: Collection<StatusFacts>;
+  readonly sent: Collection<readonly ScopedResource[]>;
+  readonly facts: Collection<StatusInput>;
 }
 
 export function declareRouteKind<R extends AttachableRoute & KubeObject>(
@@ -40,19 +40,19 @@ export function declareRouteKind<R extends AttachableRoute & KubeObject>(
   const routes = graph.derive(`${kind} translations`, input, (key, route, read) =>
     translate(route, read.get(attachments, key) ?? [], backends, read),
   );
-  const reach = graph.derive(`${kind} reach`, input, (key, route, read): RouteReach | undefined => {
+  const reach = graph.derive(`${kind} reach`, input, (key, route, read): RouteVisibility | undefined => {
     const translated = read.get(routes, key);
-    return translated && reachOfRoute(route, read.get(attachments, key) ?? [], translated);
+    return translated && routeVisibility(route, read.get(attachments, key) ?? [], translated);
   });
   return {
     attachments,
     byListener: groupByListener(attachments),
     reach,
     gatewaysByBackend: reach.groups(({ backends: named, gateways }) => gatewaysByUse(named, gateways)),
-    sent: send(graph, `sent ${kind}`, routes, (key, { resource }, read) =>
-      sentTo(read.get(reach, key)?.gateways, [resource]),
+    sent: declareScopedResources(graph, `sent ${kind}`, routes, (key, { resource }, read) =>
+      scopeTo(read.get(reach, key)?.gateways, [resource]),
     ),
-    facts: graph.derive(`${kind} facts`, input, (key, route, read): StatusFacts | undefined => {
+    facts: graph.derive(`${kind} facts`, input, (key, route, read): StatusInput | undefined => {
       const translated = read.get(routes, key);
       return (
         translated && {

@@ -12,7 +12,7 @@ import { test, type TestContext } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { BackendSettingsSchema, StaticBackendSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { compileExpression } from "../../../src/cel/compile/compile-expression.ts";
-import { environmentOf, type Place } from "../../../src/cel/phases.ts";
+import { environmentOf, type CelPhase } from "../../../src/cel/phases.ts";
 import type { Scope } from "../../../src/cel/scope.ts";
 import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
 import { createUpstream } from "../../../src/proxy/upstream/client.ts";
@@ -20,11 +20,11 @@ import { PLAIN } from "../../../src/proxy/upstream/connection-settings.ts";
 import { DestinationGuard } from "../../../src/proxy/upstream/dial/destination-guard.ts";
 import { createResolver } from "../../../src/proxy/upstream/dial/dns.ts";
 import { createHttpHandler, staticDestination } from "../../../src/proxy/backends/http-handler.ts";
-import { Announced } from "../../../src/proxy/listeners/preamble/connection-preamble.ts";
+import { ConnectionPreambles } from "../../../src/proxy/listeners/preamble/connection-preamble.ts";
 import { compileFrontend } from "../../../src/proxy/listeners/frontend.ts";
-import { createHttp1 } from "../../../src/proxy/listeners/http1/server.ts";
-import { createHttp2 } from "../../../src/proxy/listeners/http2/server.ts";
-import type { StageEnd } from "../../../src/proxy/pipeline/chain-runner.ts";
+import { createHttp1Server } from "../../../src/proxy/listeners/http1/server.ts";
+import { createHttp2Server } from "../../../src/proxy/listeners/http2/server.ts";
+import type { ChainTerminal } from "../../../src/proxy/pipeline/chain-runner.ts";
 import { sendHttp2 } from "../../support/clients/http2.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { PLAIN_REPORTS } from "../../../src/proxy/observability/observability.ts";
@@ -56,7 +56,7 @@ function listen(t: TestContext, server: Server): Promise<number> {
   });
 }
 
-function pathsOf(place: Place): string[] {
+function pathsOf(place: CelPhase): string[] {
   return leavesOf(environmentOf(place)).filter(
     (path) => !path.startsWith("llm.") && reasonOf(path, { ...NOT_YET, ...asReasons(BY_POLICIES) }) === undefined,
   );
@@ -66,14 +66,14 @@ function asReasons(names: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(names.map((name) => [name, "set by a policy"]));
 }
 
-function askedIn(place: Place, scope: Scope): Values {
+function askedIn(place: CelPhase, scope: Scope): Values {
   const asked = place === "log" ? { ...EXPECTED, ...ASKED_PLAINLY } : EXPECTED;
   const value = compileExpression(`toJson(${askAll(pathsOf(place), asked)})`, environmentOf(place)).evaluate(scope);
   return JSON.parse(String(value)) as Values;
 }
 
 /** A fault in the middle of an engine would otherwise leave the test waiting. */
-function settle({ resolve, reject }: PromiseWithResolvers<Values>, place: Place, scope: Scope): void {
+function settle({ resolve, reject }: PromiseWithResolvers<Values>, place: CelPhase, scope: Scope): void {
   try {
     resolve(askedIn(place, scope));
   } catch (error) {
@@ -109,7 +109,7 @@ async function serve(t: TestContext): Promise<Harness> {
   const handler = createHttpHandler(staticDestination(address, settings, members), settings, { ...members, upstream });
   const backend = Promise.withResolvers<Values>();
   const log = Promise.withResolvers<Values>();
-  const end: StageEnd = async (exchange) => {
+  const end: ChainTerminal = async (exchange) => {
     exchange.listener = { bind: "8443/default/gw", gateway: "gw", namespace: "default", name: "a" };
     exchange.route = { namespace: "default", name: "web", kind: "HTTPRoute", rule: "rule" };
     exchange.backend = { name: "default/web", type: "static", protocol: "http" };
@@ -131,17 +131,17 @@ async function serve(t: TestContext): Promise<Harness> {
   const options = {
     bind: "8443/default/gw",
     env: { podName: String(EXPECTED["env.podName"]?.is), namespace: "default", gateway: "gw" },
-    announced: new Announced(),
+    preambles: new ConnectionPreambles(),
     replica: "0",
     log: recordingLog().log,
     clock: systemClock,
     frontend: () => frontend,
-    stage: { chain: [], end, captureBytes: 0 },
+    chain: { middlewares: [], terminal: end, captureBytes: 0 },
     onFinished(exchange: Scope) {
       settle(log, "log", exchange);
     },
   };
-  const engines = { "http/1.1": createHttp1(options), h2: createHttp2(options) };
+  const engines = { "http/1.1": createHttp1Server(options), h2: createHttp2Server(options) };
   t.after(() => {
     for (const engine of Object.values(engines)) engine.drain();
   });
@@ -152,13 +152,13 @@ async function serve(t: TestContext): Promise<Harness> {
     requestCert: true,
     ALPNProtocols: ["h2", "http/1.1"],
   });
-  server.on("secureConnection", (socket) => engines[socket.alpnProtocol === "h2" ? "h2" : "http/1.1"].take(socket));
+  server.on("secureConnection", (socket) => engines[socket.alpnProtocol === "h2" ? "h2" : "http/1.1"].accept(socket));
   return { port: await listen(t, server), backend: backend.promise, log: log.promise };
 }
 
 const TLS = { cert: CLIENT.certificate, key: CLIENT.key, servername: "a.test", rejectUnauthorized: false };
 
-function check(place: Place, values: Values, version: string): void {
+function check(place: CelPhase, values: Values, version: string): void {
   for (const path of pathsOf(place)) {
     const { is } = path === "request.version" ? { is: version } : (EXPECTED[path] ?? { is: undefined });
     if (place === "log" && reasonOf(path, NOT_KEPT) !== undefined) assert.equal(values[path], "absent", path);

@@ -1,24 +1,24 @@
 /** What backends need to choose among members, for tests that own the clock and the draws. */
 import { compileExpression } from "../../../src/cel/compile/compile-expression.ts";
 import { environmentOf } from "../../../src/cel/phases.ts";
-import { SharedSlots } from "../../../src/lib/shared-table.ts";
-import { EndpointRecord } from "../../../src/proxy/balancing/endpoint-stats.ts";
-import type { MemberDeps } from "../../../src/proxy/backends/handler.ts";
+import { SharedTable } from "../../../src/lib/shared-table.ts";
+import { EndpointStats } from "../../../src/proxy/balancing/endpoint-stats.ts";
+import type { EndpointDeps } from "../../../src/proxy/backends/handler.ts";
 
-export interface TestMembers extends MemberDeps {
+export interface TestMembers extends EndpointDeps {
   /** What the clock says, in milliseconds. */
   now: number;
 }
 
 /** Draws come from a sequence that every run repeats. */
 export function testMembers(seed = 1): TestMembers {
-  const slots = SharedSlots.alone(1024);
+  const slots = SharedTable.alone(1024);
   const members: TestMembers = {
     now: 1_700_000_000_000,
     nowMs: () => members.now,
     random: seededRandom(seed),
     expression: (source, place) => compileExpression(source, environmentOf(place)),
-    record: (name) => new EndpointRecord(slots, name),
+    record: (name) => new EndpointStats(slots, name),
   };
   return members;
 }

@@ -5,7 +5,7 @@ import { environmentOf } from "../../../src/cel/phases.ts";
 import { CelError } from "../../../src/cel/errors.ts";
 import { HeaderList } from "../../../src/lib/header-list.ts";
 import type { Logger } from "../../../src/lib/log.ts";
-import { SharedSlots } from "../../../src/lib/shared-table.ts";
+import { SharedTable } from "../../../src/lib/shared-table.ts";
 import { verifyPassword } from "../../../src/lib/password/verify.ts";
 import type { Body, BodySink, BodyStream } from "../../../src/proxy/pipeline/body.ts";
 import type { Exchange, Reply } from "../../../src/proxy/pipeline/exchange.ts";
@@ -124,7 +124,7 @@ export function makeDeps(overrides: Partial<PolicyDeps> = {}): PolicyDeps {
         throw error;
       }
     },
-    slots: SharedSlots.alone(16_384),
+    slots: SharedTable.alone(16_384),
     keep<T>(key: string, create: () => T): T {
       if (!kept.has(key)) kept.set(key, create());
       return kept.get(key) as T; // what `create` of the same key made

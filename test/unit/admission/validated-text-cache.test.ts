@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SoundTexts } from "../../../src/admission/validated-text-cache.ts";
+import { ValidatedTextCache } from "../../../src/admission/validated-text-cache.ts";
 
-function ask(sound: SoundTexts, text: string, rules = "a"): boolean {
+function ask(sound: ValidatedTextCache, text: string, rules = "a"): boolean {
   let isAsked = false;
   sound.check(rules, text, () => {
     isAsked = true;
@@ -12,7 +12,7 @@ function ask(sound: SoundTexts, text: string, rules = "a"): boolean {
 }
 
 test("a sound text is checked once for each set of rules, and a faulty one each time", () => {
-  const sound = new SoundTexts(8);
+  const sound = new ValidatedTextCache(8);
   assert.equal(ask(sound, "x"), true);
   assert.equal(ask(sound, "x"), false);
   assert.equal(ask(sound, "x", "b"), true);
@@ -23,7 +23,7 @@ test("a sound text is checked once for each set of rules, and a faulty one each 
 });
 
 test("what was asked for lately stays, whatever else comes, and the rest goes", () => {
-  const sound = new SoundTexts(4);
+  const sound = new ValidatedTextCache(4);
   ask(sound, "often");
   for (let at = 0; at < 100; at++) {
     assert.equal(ask(sound, `once ${at}`), true);

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseExpression } from "../../../src/cel/compile/compile-expression.ts";
 import { CelError } from "../../../src/cel/errors.ts";
-import { PLACES, type Place, environmentOf } from "../../../src/cel/phases.ts";
+import { CEL_PHASES, type CelPhase, environmentOf } from "../../../src/cel/phases.ts";
 
 /** Variable → the places that have it; everywhere else it must be refused. runtime/cel.md, section 3. */
-const WHERE: readonly (readonly [expression: string, places: readonly Place[]])[] = [
-  ["source.address", PLACES.filter((place) => place !== "process")],
-  ["destination.port", PLACES.filter((place) => place !== "process")],
-  ["env.gateway", PLACES],
+const WHERE: readonly (readonly [expression: string, places: readonly CelPhase[]])[] = [
+  ["source.address", CEL_PHASES.filter((place) => place !== "process")],
+  ["destination.port", CEL_PHASES.filter((place) => place !== "process")],
+  ["env.gateway", CEL_PHASES],
   ["request.path", ["gateway", "request", "backend", "llm", "callout", "mcp", "response", "log"]],
   ["jwt.sub", ["gateway", "request", "backend", "llm", "callout", "mcp", "response", "log"]],
   ["proxy.route.name", ["request", "backend", "llm", "callout", "mcp", "response", "log"]],
@@ -26,7 +26,7 @@ const WHERE: readonly (readonly [expression: string, places: readonly Place[]])[
   ["proxy.responseProcessingDuration", ["log"]],
 ];
 
-function compilesIn(place: Place, expression: string): boolean {
+function compilesIn(place: CelPhase, expression: string): boolean {
   try {
     parseExpression(expression, environmentOf(place));
     return true;
@@ -39,7 +39,7 @@ function compilesIn(place: Place, expression: string): boolean {
 for (const [expression, places] of WHERE) {
   test(`${expression} exists in ${places.join(", ")} and nowhere else`, () => {
     assert.deepEqual(
-      PLACES.filter((place) => compilesIn(place, expression)),
+      CEL_PHASES.filter((place) => compilesIn(place, expression)),
       places,
     );
   });

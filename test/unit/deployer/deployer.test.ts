@@ -7,7 +7,7 @@ import type { ObjectClient } from "../../../src/deployer/client.ts";
 import { createComparison } from "../../../src/deployer/compare.ts";
 import type { DeployerSettings, Manifest, OwnerReference } from "../../../src/deployer/context.ts";
 import { Deployer } from "../../../src/deployer/deployer.ts";
-import type { Placement } from "../../../src/translator/gateways/deployment-plan.ts";
+import type { DeploymentPlan } from "../../../src/translator/gateways/deployment-plan.ts";
 import type { TranslatorEvent } from "../../../src/translator/translator.ts";
 import { recordingLog } from "../../support/gateway/silent-log.ts";
 
@@ -19,7 +19,7 @@ const SETTINGS: DeployerSettings = {
   noListenersPort: 0,
 };
 
-function placementOf(ports: readonly number[], more: Partial<Placement> = {}): Placement {
+function placementOf(ports: readonly number[], more: Partial<DeploymentPlan> = {}): DeploymentPlan {
   return {
     gateway: { group: "gateway.networking.k8s.io", kind: "Gateway", namespace: "default", name: "gw" },
     uid: "uid-of-gw",
@@ -90,7 +90,7 @@ interface Bench {
   readonly deployer: Deployer;
   /** Called when the state of the Gateway is another one. */
   onState: () => void;
-  place(placement: Placement | undefined): Promise<void>;
+  place(placement: DeploymentPlan | undefined): Promise<void>;
   /** Resolves when nothing is waiting, and takes what was written until then. */
   written(): Promise<string[]>;
 }

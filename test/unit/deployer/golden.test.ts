@@ -12,7 +12,7 @@ import { parseAllDocuments, stringify } from "yaml";
 import type { KubeObject } from "../../../src/api/object.ts";
 import { servicePorts, type DeployerSettings, type Manifest } from "../../../src/deployer/context.ts";
 import { render } from "../../../src/deployer/render.ts";
-import type { Placement } from "../../../src/translator/gateways/deployment-plan.ts";
+import type { DeploymentPlan } from "../../../src/translator/gateways/deployment-plan.ts";
 import { createTranslator } from "../../../src/translator/translate.ts";
 
 const ROOT = join(import.meta.dirname, "../../golden/deployer");
@@ -51,7 +51,7 @@ function settingsOf(input: string): DeployerSettings {
   };
 }
 
-function printed(placement: Placement, settings: DeployerSettings): unknown {
+function printed(placement: DeploymentPlan, settings: DeployerSettings): unknown {
   const { fault, addressFault, isForeign } = placement;
   if (isForeign) return "another controller's";
   if (fault !== undefined) return `not accepted: ${fault.reason}: ${fault.message}`;

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
 import { monotonicMs } from "../../../src/lib/monotonic.ts";
-import { allocateSlots, MAX_THREADS, SharedSlots } from "../../../src/lib/shared-table.ts";
+import { allocateSlots, MAX_THREADS, SharedTable } from "../../../src/lib/shared-table.ts";
 import type { HammerData } from "../../support/fixtures/hammer-slots.ts";
 
 interface Hammer {
@@ -24,7 +24,7 @@ function hammer(data: HammerData): Hammer {
 
 test("a name leads to one slot, in each thread's table, and two names to two", () => {
   const buffer = allocateSlots(64, 2);
-  const [one, other] = [new SharedSlots(buffer, 0), new SharedSlots(buffer, 1)];
+  const [one, other] = [new SharedTable(buffer, 0), new SharedTable(buffer, 1)];
   const a = one.claim("a");
   assert.equal(other.claim("a").intsAt, a.intsAt);
   assert.notEqual(other.claim("b").intsAt, a.intsAt);
@@ -36,7 +36,7 @@ test("a name leads to one slot, in each thread's table, and two names to two", (
 
 test("a slot is free when its last claim in its last thread is released", () => {
   const buffer = allocateSlots(64, 2);
-  const [one, other] = [new SharedSlots(buffer, 0), new SharedSlots(buffer, 1)];
+  const [one, other] = [new SharedTable(buffer, 0), new SharedTable(buffer, 1)];
   const first = one.claim("a");
   const second = one.claim("a");
   assert.equal(second, first);
@@ -49,7 +49,7 @@ test("a slot is free when its last claim in its last thread is released", () => 
 });
 
 test("a name that returns finds its content, unless the place was needed", () => {
-  const table = SharedSlots.alone(2);
+  const table = SharedTable.alone(2);
   const a = table.claim("a");
   Atomics.store(a.ints, a.intsAt + 1, 7);
   a.release();
@@ -65,7 +65,7 @@ test("a name that returns finds its content, unless the place was needed", () =>
 });
 
 test("a full table gives slots of the thread's own and says so", () => {
-  const table = SharedSlots.alone(3);
+  const table = SharedTable.alone(3);
   const names = ["a", "b", "c", "d"];
   const slots = names.map((name) => table.claim(name));
   assert.deepEqual(
@@ -85,7 +85,7 @@ test("a full table gives slots of the thread's own and says so", () => {
 
 test("a slot stays while a call is under way, and a call is counted for all threads", () => {
   const buffer = allocateSlots(64, 2);
-  const [one, other] = [new SharedSlots(buffer, 0), new SharedSlots(buffer, 1)];
+  const [one, other] = [new SharedTable(buffer, 0), new SharedTable(buffer, 1)];
   const here = one.claim("a");
   const there = other.claim("a");
   here.hold();
@@ -102,7 +102,7 @@ test("a slot stays while a call is under way, and a call is counted for all thre
 
 test("what a dead thread held is taken back, and nothing of the others", () => {
   const buffer = allocateSlots(64, 3);
-  const [main, dead, alive] = [new SharedSlots(buffer, 0), new SharedSlots(buffer, 1), new SharedSlots(buffer, 2)];
+  const [main, dead, alive] = [new SharedTable(buffer, 0), new SharedTable(buffer, 1), new SharedTable(buffer, 2)];
   dead.claim("only the dead").hold();
   const kept = alive.claim("both");
   const shared = dead.claim("both");
@@ -118,14 +118,14 @@ test("threads that claim and release the same few names at once agree on every s
   const agreed = new SharedArrayBuffer(names * 4);
   const workers = [0, 1, 2, 3].map((thread) => hammer({ slots, agreed, thread, names, turns: 60_000 }));
   assert.deepEqual(await Promise.all(workers.map(({ verdict }) => verdict)), ["", "", "", ""]);
-  const table = new SharedSlots(slots, 0);
+  const table = new SharedTable(slots, 0);
   assert.equal(table.used(), 0);
 });
 
 test("a thread that dies while it claims leaves a table that works, without its claims", async () => {
   const names = 30;
   const slots = allocateSlots(32, 3);
-  const main = new SharedSlots(slots, 0);
+  const main = new SharedTable(slots, 0);
   for (let round = 0; round < 5; round++) {
     // Each of the two keeps its own account of what was agreed: the dead one would leave entries.
     const account = (): SharedArrayBuffer => new SharedArrayBuffer(names * 4);
@@ -144,7 +144,7 @@ test("a thread that dies while it claims leaves a table that works, without its 
 
 test("more threads than a control word has bits are refused", () => {
   assert.throws(() => allocateSlots(8, MAX_THREADS + 1), RangeError);
-  assert.throws(() => new SharedSlots(allocateSlots(8, 2), 2), RangeError);
+  assert.throws(() => new SharedTable(allocateSlots(8, 2), 2), RangeError);
 });
 
 test("threads read the same time", async () => {

@@ -1,23 +1,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Unread, watchReads } from "../../../src/lib/track-access.ts";
+import { type UnreadMember, trackAccess } from "../../../src/lib/track-access.ts";
 
-const pathsOf = (list: readonly Unread[]) => list.map(({ path }) => path);
+const pathsOf = (list: readonly UnreadMember[]) => list.map(({ path }) => path);
 const value = () => ({ a: { b: 1, c: [{ d: "x" }, { d: "y", e: null }] }, f: {}, g: undefined });
 
 test("a view equals the value that is watched, and what was compared was read", () => {
-  const { view, unread } = watchReads({ a: { b: 1, c: [{ d: "x" }] }, f: {} });
+  const { view, unread } = trackAccess({ a: { b: 1, c: [{ d: "x" }] }, f: {} });
   assert.deepEqual(JSON.parse(JSON.stringify(view)), { a: { b: 1, c: [{ d: "x" }] }, f: {} });
   assert.deepEqual(pathsOf(unread()), []);
 });
 
 test("what nobody reads is named once, by its outermost member", () => {
-  const { unread } = watchReads(value());
+  const { unread } = trackAccess(value());
   assert.deepEqual(pathsOf(unread()), [["a"], ["f"]]);
 });
 
 test("a member that is read leaves those of its own members that are not", () => {
-  const { view, unread } = watchReads(value());
+  const { view, unread } = trackAccess(value());
   const { a, f } = view;
   assert.deepEqual(f, {});
   assert.deepEqual(pathsOf(unread()), [
@@ -35,7 +35,7 @@ test("a member that is read leaves those of its own members that are not", () =>
 });
 
 test("a member is the same object each time it is read", () => {
-  const { view } = watchReads(value());
+  const { view } = trackAccess(value());
   assert.equal(view.a.c[0], view.a.c[0]);
   assert.equal(view.a, view.a);
 });

@@ -5,14 +5,14 @@ import type { DeploymentState, StatusContext } from "../../../src/status/conditi
 import { Reason } from "../../../src/api/conditions.ts";
 import type { DesiredCondition, DesiredStatus } from "../../../src/status/desired.ts";
 import type {
-  BackendFacts,
-  GatewayFacts,
-  ListenerSetFacts,
-  PolicyFacts,
-  RouteFacts,
+  BackendStatusInput,
+  GatewayStatusInput,
+  ListenerSetStatusInput,
+  PolicyStatusInput,
+  RouteStatusInput,
 } from "../../../src/translator/status-input.ts";
 
-const FACTS: PolicyFacts = {
+const FACTS: PolicyStatusInput = {
   kind: "GwPolicy",
   id: { group: "gwproxy.dev", kind: "GwPolicy", namespace: "default", name: "p" },
   generation: 7,
@@ -23,13 +23,13 @@ const FACTS: PolicyFacts = {
   produced: true,
 };
 
-function entriesOf(facts: PolicyFacts, acknowledged: (key: string) => boolean) {
+function entriesOf(facts: PolicyStatusInput, acknowledged: (key: string) => boolean) {
   const status: DesiredStatus = computeStatus(facts, { controllerName: "c", acknowledged, refusal: () => undefined });
   assert.ok(status.form === "listed");
   return status.entries;
 }
 
-function conditionOf(facts: PolicyFacts, type: string, acknowledged = false) {
+function conditionOf(facts: PolicyStatusInput, type: string, acknowledged = false) {
   const [entry] = entriesOf(facts, () => acknowledged);
   return entry?.conditions.find((condition) => condition.type === type);
 }
@@ -102,7 +102,7 @@ test("a refused route stays attached and has a translation error on that Gateway
     fault: undefined,
     at: 0,
   });
-  const facts: RouteFacts = {
+  const facts: RouteStatusInput = {
     kind: "HTTPRoute",
     resource: "HttpRoute",
     id: { group: "gateway.networking.k8s.io", kind: "HTTPRoute", namespace: "default", name: "r" },
@@ -126,7 +126,7 @@ test("a refused route stays attached and has a translation error on that Gateway
 });
 
 test("a refused backend is not accepted", () => {
-  const facts: BackendFacts = {
+  const facts: BackendStatusInput = {
     kind: "GwBackend",
     id: { group: "gwproxy.dev", kind: "GwBackend", namespace: "default", name: "b" },
     generation: 1,
@@ -160,7 +160,7 @@ const listener = (name: string, port: number) => ({
   tlsFault: undefined,
   trustFault: undefined,
 });
-const GATEWAY_FACTS: GatewayFacts = {
+const GATEWAY_FACTS: GatewayStatusInput = {
   kind: "Gateway",
   id: { group: "gateway.networking.k8s.io", kind: "Gateway", namespace: "default", name: "main" },
   generation: 1,
@@ -211,10 +211,10 @@ test("a listener that can trust no client is not accepted, and its reference say
 });
 
 test("a ListenerSet is programmed with the listeners that are valid, and not without any", () => {
-  const conditionsWith = (...listeners: ListenerSetFacts["listeners"]): string[] => {
+  const conditionsWith = (...listeners: ListenerSetStatusInput["listeners"]): string[] => {
     const id = { ...GATEWAY_FACTS.id, kind: "ListenerSet" };
     const place = { id, generation: 1, gateway: "default/main", allowed: true };
-    const facts: ListenerSetFacts = { kind: "ListenerSet", ...place, listeners, attached: new Map() };
+    const facts: ListenerSetStatusInput = { kind: "ListenerSet", ...place, listeners, attached: new Map() };
     const status = computeStatus(facts, refusing());
     assert.ok(status.form === "keyed");
     return summary(status.conditions);
@@ -231,7 +231,7 @@ test("a ListenerSet is programmed with the listeners that are valid, and not wit
 });
 
 /** "Type Status Reason" of each condition, and the addresses. */
-function deployed(more: Partial<GatewayFacts>, state: Partial<DeploymentState> = {}): string[] {
+function deployed(more: Partial<GatewayStatusInput>, state: Partial<DeploymentState> = {}): string[] {
   const deployment = (): DeploymentState => ({ addresses: [], failure: undefined, ...state });
   const status = computeStatus({ ...GATEWAY_FACTS, ...more }, { ...refusing(), deployment });
   assert.ok(status.form === "keyed");

@@ -11,7 +11,7 @@ import { PolicySchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.t
 import { valuesAt } from "../../../src/admission/paths.ts";
 import { validate } from "../../../src/admission/validate.ts";
 import { compileExpression } from "../../../src/cel/compile/compile-expression.ts";
-import { environmentOf, type Place } from "../../../src/cel/phases.ts";
+import { environmentOf, type CelPhase } from "../../../src/cel/phases.ts";
 import { PolicySet } from "../../../src/proxy/pipeline/policy-set.ts";
 import type { Read } from "../../../src/lib/collections/graph.ts";
 import { translateContent, type ContentCollections } from "../../../src/translator/policies/content.ts";
@@ -23,12 +23,12 @@ import { soundSpec } from "../../support/fixtures/objects/repair.ts";
 const POLICY = "gwproxy.dev/GwPolicy";
 const KIND = KINDS.find(({ groupKind }) => groupKind === POLICY);
 /** Reads what its place does not have. */
-const FOREIGN: Readonly<Partial<Record<Place, string>>> = {
+const FOREIGN: Readonly<Partial<Record<CelPhase, string>>> = {
   gateway: "string(proxy.route.name)",
   request: "string(response.code)",
   response: "string(callout.body)",
 };
-const OWN: Readonly<Partial<Record<Place, string>>> = {
+const OWN: Readonly<Partial<Record<CelPhase, string>>> = {
   gateway: "proxy.listener.name",
   request: "proxy.route.name",
   response: "string(response.code)",
@@ -74,8 +74,8 @@ function faultsOf(policy: GwPolicy): string[] {
 }
 
 /** The places for which the data plane compiles the text. */
-function compiledFor(policy: GwPolicy, text: string): Set<Place> {
-  const places = new Set<Place>();
+function compiledFor(policy: GwPolicy, text: string): Set<CelPhase> {
+  const places = new Set<CelPhase>();
   const { units, phase } = translated(policy);
   const deps = makeDeps();
   const policies = new PolicySet({
@@ -91,7 +91,7 @@ function compiledFor(policy: GwPolicy, text: string): Set<Place> {
   return places;
 }
 
-const placeIn = ({ environment }: ExpressionPlace, phase: string): Place =>
+const placeIn = ({ environment }: ExpressionPlace, phase: string): CelPhase =>
   phase === "PreRouting" && environment === "request" ? "gateway" : environment;
 
 for (const entry of EXPRESSIONS[POLICY] ?? []) {

@@ -9,7 +9,7 @@ import { objectId, type KubeObject } from "../../../src/api/object.ts";
 import { createTranslator } from "../../../src/translator/translate.ts";
 import { findUnserved } from "../../fields/not-served.ts";
 import type { Step } from "../../../src/lib/track-access.ts";
-import { unservedFields } from "../../../src/translator/unsupported-fields.ts";
+import { unsupportedFields } from "../../../src/translator/unsupported-fields.ts";
 
 const POLICY = "gwproxy.dev/GwPolicy";
 const at = (...path: Step[]) => ({ path, value: true });
@@ -20,7 +20,7 @@ test("a field is written as a path, and part of what protects protects", () => {
     at("spec", "traffic", "rateLimit", "conditional", 0, "policy", "global"),
   ];
   assert.deepEqual(
-    unservedFields(POLICY, unread, []).map(({ path, protects }) => [path, protects]),
+    unsupportedFields(POLICY, unread, []).map(({ path, protects }) => [path, protects]),
     [
       ["spec.traffic.hostRewrite", false],
       ["spec.traffic.rateLimit.conditional[0].policy.global", true],
@@ -30,7 +30,7 @@ test("a field is written as a path, and part of what protects protects", () => {
 
 test("a whole section protects when it holds something that does", () => {
   const protects = (value: object): boolean[] =>
-    unservedFields(POLICY, [{ path: ["spec", "frontend"], value }], []).map((field) => field.protects);
+    unsupportedFields(POLICY, [{ path: ["spec", "frontend"], value }], []).map((field) => field.protects);
   assert.deepEqual(protects({ tls: {}, accessLog: {} }), [true]);
   assert.deepEqual(protects({ http: { http1MaxHeaders: 7 } }), [true]);
   assert.deepEqual(protects({ http: { http1HeaderCase: "Preserve" }, accessLog: {} }), [false]);
@@ -44,7 +44,7 @@ test("a reported fault accounts for what lies below it and for nothing beside it
   ];
   const faults = ["spec.traffic.retry", "spec.traffic.local"];
   assert.deepEqual(
-    unservedFields(POLICY, unread, faults).map(({ path }) => path),
+    unsupportedFields(POLICY, unread, faults).map(({ path }) => path),
     ["spec.traffic.retryAll"],
   );
 });

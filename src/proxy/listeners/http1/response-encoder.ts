@@ -1,13 +1,13 @@
 /** Answers on an HTTP/1 connection (node:http). */
 import type { ServerResponse } from "node:http";
 import { giveBlock } from "../../../lib/blocks.ts";
-import type { Wire } from "../response-encoder.ts";
+import type { ResponseEncoder } from "../response-encoder.ts";
 
 /** Up to here a copy into the head's own write is cheaper than a second write. */
 const JOINED_BYTES = 16_384;
 const SMALL_CHUNK_BYTES = 8_192;
 
-export class Http1Wire implements Wire {
+export class Http1ResponseEncoder implements ResponseEncoder {
   onDrain: (() => void) | undefined;
   onFinish: (() => void) | undefined;
   readonly givesBlocks = true;

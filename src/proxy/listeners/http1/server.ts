@@ -8,29 +8,29 @@ import type { Logger } from "../../../lib/log.ts";
 import { ProxyError } from "../../errors.ts";
 import type { Outcome } from "../../pipeline/exchange.ts";
 import { isOffer, type RequestHead } from "../received-request.ts";
-import type { Engine, EngineOptions, Served } from "../protocol-server.ts";
+import type { ProtocolServer, ProtocolServerOptions, ServedConnection } from "../protocol-server.ts";
 import type { Frontend, Http1Settings } from "../frontend.ts";
-import { Http1UpgradeWire } from "./upgrade.ts";
-import { Http1Wire } from "./response-encoder.ts";
+import { Http1UpgradeEncoder } from "./upgrade.ts";
+import { Http1ResponseEncoder } from "./response-encoder.ts";
 import { IncomingBody, type BodySource } from "../incoming-body.ts";
 import { peerOf, type Peer } from "../peer.ts";
 import { hangUp, refusalOf, refuseSocket } from "./refuse-socket.ts";
-import { receive, type Host, type Visit } from "../active-request.ts";
+import { startRequest, type Host, type ActiveRequest } from "../active-request.ts";
 
 const MAX_HEADER_BYTES = 65_536;
 const CHECK_INTERVAL_MS = 1_000;
 const RETIRED_IDLE_MS = 5_000;
 
-export function createHttp1(options: EngineOptions): Engine {
+export function createHttp1Server(options: ProtocolServerOptions): ProtocolServer {
   const state: State = { draining: false, connections: new WeakMap() };
-  const servers = new Set<SettledServer>();
-  let newest: SettledServer | undefined;
+  const servers = new Set<ServerGeneration>();
+  let newest: ServerGeneration | undefined;
   return {
-    take(socket) {
+    accept(socket) {
       const frontend = options.frontend();
       if (newest?.frontend !== frontend) {
         newest?.retire();
-        newest = new SettledServer(frontend, state, servers);
+        newest = new ServerGeneration(frontend, state, servers);
       }
       const connection = new Connection(socket, options, frontend, state);
       newest.take(socket, connection);
@@ -52,15 +52,15 @@ interface State {
 }
 
 /** node:http knows limits of time for a server and not for a connection: each set of settings has a server of its own. */
-class SettledServer {
+class ServerGeneration {
   readonly frontend: Frontend;
   readonly #server: Server;
   readonly #state: State;
-  readonly #all: Set<SettledServer>;
+  readonly #all: Set<ServerGeneration>;
   #open = 0;
   #isRetired = false;
 
-  constructor(frontend: Frontend, state: State, all: Set<SettledServer>) {
+  constructor(frontend: Frontend, state: State, all: Set<ServerGeneration>) {
     this.frontend = frontend;
     this.#state = state;
     this.#server = createServerFor(frontend, state.connections);
@@ -148,16 +148,16 @@ const TRAILER_FAULTS: ReadonlySet<string> = new Set([
   "HPE_HEADER_OVERFLOW",
 ]);
 
-class Connection implements Host, Served {
+class Connection implements Host, ServedConnection {
   readonly #socket: Socket;
   readonly #peer: Peer;
-  readonly #options: EngineOptions;
+  readonly #options: ProtocolServerOptions;
   readonly #state: { readonly draining: boolean };
   readonly #settings: Http1Settings;
   readonly #canConnect: boolean;
   /** The answer that is under way is the last one. */
   #isLast = false;
-  #visit: Visit | undefined;
+  #activeRequest: ActiveRequest | undefined;
   /** Of the last request that came: not yet complete, what is malformed is its body. */
   #newest: IncomingMessage | undefined;
   /** Only when a client pipelines. */
@@ -166,7 +166,7 @@ class Connection implements Host, Served {
   /** Said when the answers to what came before the malformed bytes are out. */
   #refusal: ProxyError | undefined;
 
-  constructor(socket: Socket, options: EngineOptions, frontend: Frontend, state: { readonly draining: boolean }) {
+  constructor(socket: Socket, options: ProtocolServerOptions, frontend: Frontend, state: { readonly draining: boolean }) {
     this.#socket = socket;
     this.#peer = peerOf(socket, options, frontend);
     this.#settings = frontend.http1;
@@ -178,7 +178,7 @@ class Connection implements Host, Served {
     socket.on("close", () => {
       clearTimeout(timer);
       this.#pending = [];
-      this.#visit?.onConnectionLost();
+      this.#activeRequest?.onConnectionLost();
     });
   }
 
@@ -199,13 +199,13 @@ class Connection implements Host, Served {
   /** Ends with the answer that is under way, which says so; at once without one. */
   #growOld(): void {
     this.#isLast = true;
-    if (this.#visit === undefined) hangUp(this.#socket);
+    if (this.#activeRequest === undefined) hangUp(this.#socket);
   }
 
   /** What has a body or stands behind another request is answered where it stands, with a refusal. */
   mayUpgrade(request: IncomingMessage): boolean {
     const { "content-length": length = "0", "transfer-encoding": coding } = request.headers;
-    const busy = this.#visit !== undefined;
+    const busy = this.#activeRequest !== undefined;
     const ignored = isIgnored(request);
     // Once it has seen an upgrade, node loses what else is in the packet; a refusal ends the connection anyway.
     if (busy && ignored) this.#isLast = true;
@@ -214,15 +214,15 @@ class Connection implements Host, Served {
 
   connect(request: IncomingMessage, socket: Socket, first: Buffer): void {
     // Nothing can be said in between, and the parser has let go of the connection.
-    if (this.#visit !== undefined) socket.destroy();
+    if (this.#activeRequest !== undefined) socket.destroy();
     else this.upgrade(request, socket, first);
   }
 
   upgrade(request: IncomingMessage, socket: Socket, first: Buffer): void {
-    const wire = new Http1UpgradeWire(request, socket, first);
+    const encoder = new Http1UpgradeEncoder(request, socket, first);
     const { keepsCase } = this.#settings;
     const makeBody = (): IncomingBody => new IncomingBody(new Http1BodySource(request, keepsCase, undefined));
-    receive({ host: this, head: this.#head(request, true), peer: this.#peer, makeBody, wire, options: this.#options });
+    startRequest({ host: this, head: this.#head(request, true), peer: this.#peer, makeBody, encoder, options: this.#options });
   }
 
   #head(request: IncomingMessage, canUpgrade: boolean): RequestHead {
@@ -245,7 +245,7 @@ class Connection implements Host, Served {
   /** One after the other: a client that sends ahead gets no more of us than one that waits. */
   serve(request: IncomingMessage, response: ServerResponse, waits: boolean): void {
     this.#newest = request;
-    if (this.#visit === undefined) this.#receive(request, response, waits);
+    if (this.#activeRequest === undefined) this.#receive(request, response, waits);
     else {
       this.#pendingBytes += request.rawHeaders.reduce((sum, text) => sum + text.length, 0);
       if (this.#pending.length < MAX_PENDING && this.#pendingBytes <= MAX_PENDING_BYTES)
@@ -260,17 +260,17 @@ class Connection implements Host, Served {
     const { keepsCase } = this.#settings;
     const waiting = waits ? response : undefined;
     const makeBody = (): IncomingBody => new IncomingBody(new Http1BodySource(request, keepsCase, waiting));
-    receive({ host: this, head, peer: this.#peer, makeBody, wire: new Http1Wire(response), options: this.#options });
+    startRequest({ host: this, head, peer: this.#peer, makeBody, encoder: new Http1ResponseEncoder(response), options: this.#options });
   }
 
-  entered(visit: Visit): void {
-    this.#visit = visit;
+  entered(activeRequest: ActiveRequest): void {
+    this.#activeRequest = activeRequest;
   }
 
-  finished(visit: Visit, outcome: Outcome): void {
-    this.#visit = undefined;
-    visit.exchange.finish(outcome);
-    this.#options.onFinished(visit.exchange, outcome);
+  finished(activeRequest: ActiveRequest, outcome: Outcome): void {
+    this.#activeRequest = undefined;
+    activeRequest.exchange.finish(outcome);
+    this.#options.onFinished(activeRequest.exchange, outcome);
     const socket = this.#socket;
     // The answer said that it is the last, or the client is gone: what it sent ahead is not for us any more.
     if (!socket.writable) this.#pending = [];
@@ -279,7 +279,7 @@ class Connection implements Host, Served {
     else if (this.#pending.length > 0) this.#next();
     else if (this.#refusal !== undefined) refuseSocket(socket, this.#refusal);
     // An idle connection keeps nothing of what it has carried.
-    if (this.#pending.length === 0 && this.#visit === undefined) this.#newest = undefined;
+    if (this.#pending.length === 0 && this.#activeRequest === undefined) this.#newest = undefined;
   }
 
   #next(): void {
@@ -291,14 +291,14 @@ class Connection implements Host, Served {
   /** Bytes that are no HTTP. What is answered before them is whole; a body that breaks off takes its answer with it. */
   onError(error: NodeJS.ErrnoException): void {
     const socket = this.#socket;
-    const inBody = this.#visit !== undefined && this.#newest?.complete === false;
+    const inBody = this.#activeRequest !== undefined && this.#newest?.complete === false;
     if (inBody && socket.writable && TRAILER_FAULTS.has(error.code ?? "")) {
       this.#isLast = true;
-      this.#visit?.refuse(new ProxyError("request_invalid", { detail: "malformed or forbidden trailer" }));
+      this.#activeRequest?.refuse(new ProxyError("request_invalid", { detail: "malformed or forbidden trailer" }));
     } else if (inBody || !socket.writable || error.code === "ECONNRESET") socket.destroy();
     // Not malformed: the client itself has said that nothing would come.
     else if (error.code === "HPE_CLOSED_CONNECTION") this.#growOld();
-    else if (this.#visit === undefined) refuseSocket(socket, refusalOf(error));
+    else if (this.#activeRequest === undefined) refuseSocket(socket, refusalOf(error));
     else this.#refusal ??= refusalOf(error);
   }
 }

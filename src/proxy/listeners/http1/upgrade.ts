@@ -3,11 +3,11 @@ import { ServerResponse, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { ignore } from "../../../lib/ignore.ts";
 import type { Tunnel } from "../../pipeline/exchange.ts";
-import { Http1Wire } from "./response-encoder.ts";
-import { Joint } from "../tcp/tunnel-relay.ts";
+import { Http1ResponseEncoder } from "./response-encoder.ts";
+import { TunnelRelay } from "../tcp/tunnel-relay.ts";
 import { hangUp } from "./refuse-socket.ts";
 
-export class Http1UpgradeWire extends Http1Wire {
+export class Http1UpgradeEncoder extends Http1ResponseEncoder {
   readonly #response: ServerResponse;
   readonly #socket: Socket;
   readonly #first: Buffer;
@@ -34,7 +34,7 @@ export class Http1UpgradeWire extends Http1Wire {
     super.head(this.#response.req.method === "CONNECT" && status >= 200 && status < 300 ? 502 : status, headers, true);
   }
 
-  join(headers: readonly string[], tunnel: Tunnel, onOver: (joint: Joint) => void): void {
+  join(headers: readonly string[], tunnel: Tunnel, onOver: (relay: TunnelRelay) => void): void {
     const socket = this.#socket;
     this.#response.detachSocket(socket);
     let text = `HTTP/1.1 ${tunnel.protocol === "" ? "200 OK" : "101 Switching Protocols"}\r\n`;
@@ -42,6 +42,6 @@ export class Http1UpgradeWire extends Http1Wire {
     if (tunnel.protocol !== "") text += `connection: upgrade\r\nupgrade: ${tunnel.protocol}\r\n`;
     socket.write(`${text}\r\n`, "latin1");
     if (this.#first.length > 0) socket.unshift(this.#first);
-    new Joint(socket, tunnel.stream, onOver).start();
+    new TunnelRelay(socket, tunnel.stream, onOver).start();
   }
 }

@@ -9,7 +9,7 @@ const INTERVAL_MS = 250;
 /** Of all bodies together; some 30 MB. An honest client does not come near it while its windows are open. */
 const MAX_PIECES = 100_000;
 
-export class Hoard {
+export class BufferedBodyLimit {
   readonly #streams = new Set<Readable>();
   readonly #onExcess: () => void;
   #timer: NodeJS.Timeout | undefined;

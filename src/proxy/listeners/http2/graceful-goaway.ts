@@ -14,7 +14,7 @@ const FINAL_AFTER_MS = 1_000;
 /** GOAWAY, eight bytes, no flags, stream 0; the last stream 2^31 - 1, no error. */
 const NOTICE = Buffer.from([0, 0, 8, 7, 0, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
 
-export class Farewell {
+export class GracefulGoaway {
   readonly #session: ServerHttp2Session;
   readonly #socket: Socket;
   readonly #clock: Clock;

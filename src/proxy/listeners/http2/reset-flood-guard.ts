@@ -7,7 +7,7 @@ const WINDOW_MS = 10_000;
 const MAX_RESETS = 100;
 const MAX_IDLE_FRAMES = 500;
 
-export class Calm {
+export class ResetFloodGuard {
   #sinceMs: number;
   #resets = 0;
   #answered = 0;

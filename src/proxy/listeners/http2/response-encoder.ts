@@ -1,8 +1,8 @@
 /** Answers on a stream of an HTTP/2 connection (node:http2). */
 import { constants, type ServerHttp2Stream } from "node:http2";
-import type { Wire } from "../response-encoder.ts";
+import type { ResponseEncoder } from "../response-encoder.ts";
 
-export class Http2Wire implements Wire {
+export class Http2ResponseEncoder implements ResponseEncoder {
   onDrain: (() => void) | undefined;
   onFinish: (() => void) | undefined;
   readonly #stream: ServerHttp2Stream;

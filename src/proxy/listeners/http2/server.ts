@@ -16,17 +16,17 @@ import type { Logger } from "../../../lib/log.ts";
 import { ProxyError } from "../../errors.ts";
 import type { Outcome } from "../../pipeline/exchange.ts";
 import type { RequestHead } from "../received-request.ts";
-import { Calm } from "./reset-flood-guard.ts";
-import type { Engine, EngineOptions } from "../protocol-server.ts";
-import { Farewell } from "./graceful-goaway.ts";
+import { ResetFloodGuard } from "./reset-flood-guard.ts";
+import type { ProtocolServer, ProtocolServerOptions } from "../protocol-server.ts";
+import { GracefulGoaway } from "./graceful-goaway.ts";
 import type { Frontend } from "../frontend.ts";
-import { Hoard } from "./buffered-body-limit.ts";
-import { Http2UpgradeWire, upgradeHead } from "./upgrade.ts";
-import { Http2Wire } from "./response-encoder.ts";
+import { BufferedBodyLimit } from "./buffered-body-limit.ts";
+import { Http2UpgradeEncoder, upgradeHead } from "./upgrade.ts";
+import { Http2ResponseEncoder } from "./response-encoder.ts";
 import { IncomingBody, type BodySource } from "../incoming-body.ts";
 import { peerOf, type Peer } from "../peer.ts";
 import { Pinger } from "./pinger.ts";
-import { receive, type Host, type Visit } from "../active-request.ts";
+import { startRequest, type Host, type ActiveRequest } from "../active-request.ts";
 
 /** What a field counts for beside its text (RFC 9113 6.5.2). */
 const FIELD_BYTES = 32;
@@ -34,16 +34,16 @@ const MAX_PAIRS = 65_536;
 const MAX_STREAMS = 200;
 const IDLE_TIMEOUT_MS = 600_000;
 
-export function createHttp2(options: EngineOptions): Engine {
+export function createHttp2Server(options: ProtocolServerOptions): ProtocolServer {
   const state: State = { draining: false, farewells: new Map(), arriving: undefined };
   let frontend: Frontend | undefined;
   let server: Http2Server | undefined;
   const announce = (): void => {
     state.draining = true;
-    for (const farewell of state.farewells.values()) farewell.begin();
+    for (const goaway of state.farewells.values()) goaway.begin();
   };
   return {
-    take(socket) {
+    accept(socket) {
       const now = options.frontend();
       // A server holds the settings of its sessions; those that are open keep the server that they began with.
       if (server === undefined || frontend !== now) server = createServerFor((frontend = now), options, state);
@@ -59,12 +59,12 @@ export function createHttp2(options: EngineOptions): Engine {
 
 interface State {
   draining: boolean;
-  readonly farewells: Map<Socket, Farewell>;
+  readonly farewells: Map<Socket, GracefulGoaway>;
   /** What the next session reads and writes. */
   arriving: Socket | undefined;
 }
 
-function createServerFor(frontend: Frontend, options: EngineOptions, state: State): Http2Server {
+function createServerFor(frontend: Frontend, options: ProtocolServerOptions, state: State): Http2Server {
   const { http2, maxConnectionMs } = frontend;
   const server = createServer({
     settings: {
@@ -87,9 +87,9 @@ function createServerFor(frontend: Frontend, options: EngineOptions, state: Stat
   server.on("session", (session) => {
     // Only `take` makes sessions.
     const socket = state.arriving as Socket;
-    const farewell = new Farewell(session, socket, options.clock);
-    state.farewells.set(socket, farewell);
-    const age = maxConnectionMs === undefined ? undefined : setTimeout(() => farewell.begin(), maxConnectionMs);
+    const goaway = new GracefulGoaway(session, socket, options.clock);
+    state.farewells.set(socket, goaway);
+    const age = maxConnectionMs === undefined ? undefined : setTimeout(() => goaway.begin(), maxConnectionMs);
     const pinger = http2.pingIntervalMs === undefined ? undefined : new Pinger(session, http2.pingIntervalMs, http2);
     session.on("close", () => {
       state.farewells.delete(socket);
@@ -105,24 +105,24 @@ function createServerFor(frontend: Frontend, options: EngineOptions, state: Stat
     const idle = connection.idleFrame.bind(connection);
     session.on("ping", idle);
     session.on("remoteSettings", idle);
-    if (state.draining) farewell.begin();
+    if (state.draining) goaway.begin();
   });
   return server;
 }
 
 class Connection implements Host {
   readonly #session: ServerHttp2Session;
-  readonly #calm = new Calm(performance.now());
-  readonly #hoard: Hoard;
+  readonly #resetGuard = new ResetFloodGuard(performance.now());
+  readonly #bodyLimit: BufferedBodyLimit;
   readonly #peer: Peer;
-  readonly #options: EngineOptions;
+  readonly #options: ProtocolServerOptions;
   readonly #maxHeaderBytes: number;
   readonly #canConnect: boolean;
   readonly #state: { readonly draining: boolean };
 
-  constructor(session: ServerHttp2Session, options: EngineOptions, frontend: Frontend, state: State) {
+  constructor(session: ServerHttp2Session, options: ProtocolServerOptions, frontend: Frontend, state: State) {
     this.#session = session;
-    this.#hoard = new Hoard(this.#keep.bind(this, false));
+    this.#bodyLimit = new BufferedBodyLimit(this.#keep.bind(this, false));
     // The socket of a session is a proxy that lets addresses through; it is one of ours.
     this.#peer = peerOf(session.socket as Socket, options, frontend);
     this.#canConnect = frontend.connect === "route";
@@ -144,7 +144,7 @@ class Connection implements Host {
     stream.on("error", ignore);
     if (stream.aborted || stream.destroyed) {
       // The reset came with the request: nobody waits for an answer, and nothing is begun.
-      this.#keep(this.#calm.reset(performance.now()));
+      this.#keep(this.#resetGuard.reset(performance.now()));
       return;
     }
     const isBodyless = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
@@ -159,11 +159,11 @@ class Connection implements Host {
     const head = connects && typeof protocol === "string" ? upgradeHead(plain, protocol) : plain;
     const waits = headers.expect?.toLowerCase() === "100-continue";
     const makeBody = (): IncomingBody => new IncomingBody(new Http2BodySource(stream, waits));
-    if (!isBodyless) this.#hoard.watch(stream);
-    const wire = connects ? new Http2UpgradeWire(stream) : new Http2Wire(stream);
-    const visit = receive({ host: this, head, peer: this.#peer, makeBody, wire, options: this.#options });
+    if (!isBodyless) this.#bodyLimit.watch(stream);
+    const encoder = connects ? new Http2UpgradeEncoder(stream) : new Http2ResponseEncoder(stream);
+    const activeRequest = startRequest({ host: this, head, peer: this.#peer, makeBody, encoder, options: this.#options });
     // A reset shows as "aborted" at once; as "close" only when everything that was sent has been read.
-    const lost = (): void => visit.onConnectionLost(faultOf(stream));
+    const lost = (): void => activeRequest.onConnectionLost(faultOf(stream));
     stream.on("aborted", lost);
     stream.on("close", lost);
     if (isBodyless && !connects) stream.resume();
@@ -171,19 +171,19 @@ class Connection implements Host {
 
   entered(): void {}
 
-  finished(visit: Visit, outcome: Outcome): void {
-    visit.exchange.finish(outcome);
-    this.#options.onFinished(visit.exchange, outcome);
-    this.#keep(visit.isReset ? this.#calm.reset(performance.now()) : this.#calm.answered(performance.now()));
+  finished(activeRequest: ActiveRequest, outcome: Outcome): void {
+    activeRequest.exchange.finish(outcome);
+    this.#options.onFinished(activeRequest.exchange, outcome);
+    this.#keep(activeRequest.isReset ? this.#resetGuard.reset(performance.now()) : this.#resetGuard.answered(performance.now()));
   }
 
   ended(): void {
-    this.#hoard.stop();
+    this.#bodyLimit.stop();
   }
 
   /** A PING or SETTINGS: it makes us answer, and leads to nothing. */
   idleFrame(): void {
-    this.#keep(this.#calm.idleFrame(performance.now()));
+    this.#keep(this.#resetGuard.idleFrame(performance.now()));
   }
 
   #keep(bearable: boolean): void {

@@ -7,8 +7,8 @@ import type { ServerHttp2Stream } from "node:http2";
 import { isFieldValue } from "../../pipeline/fields.ts";
 import type { Tunnel } from "../../pipeline/exchange.ts";
 import type { RequestHead } from "../received-request.ts";
-import { Http2Wire } from "./response-encoder.ts";
-import { Joint } from "../tcp/tunnel-relay.ts";
+import { Http2ResponseEncoder } from "./response-encoder.ts";
+import { TunnelRelay } from "../tcp/tunnel-relay.ts";
 
 /** The request that an upstream without HTTP/2 understands. @param protocol of the pseudo-field */
 export function upgradeHead(head: RequestHead, protocol: string): RequestHead {
@@ -18,7 +18,7 @@ export function upgradeHead(head: RequestHead, protocol: string): RequestHead {
   return { ...head, method: "GET", fields, isBodyless: true, canUpgrade: true };
 }
 
-export class Http2UpgradeWire extends Http2Wire {
+export class Http2UpgradeEncoder extends Http2ResponseEncoder {
   readonly #stream: ServerHttp2Stream;
 
   constructor(stream: ServerHttp2Stream) {
@@ -31,7 +31,7 @@ export class Http2UpgradeWire extends Http2Wire {
     super.head(status >= 200 && status < 300 ? 502 : status, headers, close, last);
   }
 
-  join(headers: readonly string[], tunnel: Tunnel, onOver: (joint: Joint) => void): void {
+  join(headers: readonly string[], tunnel: Tunnel, onOver: (relay: TunnelRelay) => void): void {
     const fields: string[] = [":status", "200"];
     for (let at = 0; at < headers.length; at += 2) {
       const name = headers[at] as string;
@@ -39,6 +39,6 @@ export class Http2UpgradeWire extends Http2Wire {
     }
     this.leave();
     this.#stream.respond(fields, { endStream: false });
-    new Joint(this.#stream, tunnel.stream, onOver).start();
+    new TunnelRelay(this.#stream, tunnel.stream, onOver).start();
   }
 }

@@ -10,16 +10,16 @@ const HOST_NAME = 0;
 const MAX_RECORD_BYTES = 16_384;
 const MAX_HELLO_BYTES = 65_536;
 
-export type Hello = { readonly serverName: string } | "incomplete" | "invalid";
+export type ClientHello = { readonly serverName: string } | "incomplete" | "invalid";
 
 /** As a judge of the first bytes. */
-export function helloOf(start: Buffer): Exclude<Hello, "incomplete"> | undefined {
+export function helloOf(start: Buffer): Exclude<ClientHello, "incomplete"> | undefined {
   const hello = readClientHello(start);
   return hello === "incomplete" ? undefined : hello;
 }
 
 /** @param bytes from the start of the connection @returns serverName "" when the client sent none */
-export function readClientHello(bytes: Buffer): Hello {
+export function readClientHello(bytes: Buffer): ClientHello {
   const message = joinRecords(bytes);
   if (!Buffer.isBuffer(message)) return message;
   try {

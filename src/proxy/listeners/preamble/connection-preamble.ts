@@ -11,7 +11,7 @@ export interface Client {
   readonly port: number;
 }
 
-export interface Announcement {
+export interface ConnectionPreamble {
   readonly client?: Client | undefined;
   readonly connect?: {
     /** That the client asked for. */
@@ -20,21 +20,21 @@ export interface Announcement {
   };
 }
 
-export class Announced {
-  readonly #said = new Map<string, Announcement>();
+export class ConnectionPreambles {
+  readonly #said = new Map<string, ConnectionPreamble>();
 
-  note(socket: Socket, said: Announcement): void {
-    const key = keyOf(socket);
+  note(socket: Socket, said: ConnectionPreamble): void {
+    const key = socketKey(socket);
     this.#said.set(key, said);
     socket.on("close", () => this.#said.delete(key));
   }
 
-  of(socket: Socket): Announcement | undefined {
-    return this.#said.size === 0 ? undefined : this.#said.get(keyOf(socket));
+  of(socket: Socket): ConnectionPreamble | undefined {
+    return this.#said.size === 0 ? undefined : this.#said.get(socketKey(socket));
   }
 }
 
 /** Of a client among those of one Bind. */
-export function keyOf({ remoteAddress = "", remotePort = 0 }: Socket): string {
+export function socketKey({ remoteAddress = "", remotePort = 0 }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }

@@ -1,16 +1,16 @@
 /** Tells HTTP/2 from HTTP/1 on a plain connection: by the preface that every HTTP/2 client sends first (RFC 9113 3.4). */
 import type { Socket } from "node:net";
-import type { Engine } from "../protocol-server.ts";
+import type { ProtocolServer } from "../protocol-server.ts";
 import { lookAhead } from "./first-bytes.ts";
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
-export function takeByPreface(socket: Socket, engines: { http1: Engine; http2: Engine }, timeoutMs: number): void {
+export function takeByPreface(socket: Socket, servers: { http1: ProtocolServer; http2: ProtocolServer }, timeoutMs: number): void {
   lookAhead(
     socket,
     judge,
     (protocol) => {
-      engines[protocol].take(socket);
+      servers[protocol].accept(socket);
       // node:http2 takes what is buffered by itself; node:http waits for the flow to go on.
       if (protocol === "http1") socket.resume();
     },

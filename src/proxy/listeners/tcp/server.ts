@@ -14,8 +14,8 @@ import type { Upstream } from "../../upstream/upstream.ts";
 import { ProxyError } from "../../errors.ts";
 import type { Abortable, Exchange } from "../../pipeline/exchange.ts";
 import type { Reports } from "../../observability/observability.ts";
-import type { Served } from "../protocol-server.ts";
-import { Joint } from "./tunnel-relay.ts";
+import type { ServedConnection } from "../protocol-server.ts";
+import { TunnelRelay } from "./tunnel-relay.ts";
 import type { Peer } from "../peer.ts";
 
 export interface TcpOptions {
@@ -24,14 +24,14 @@ export interface TcpOptions {
   readonly bind: string;
   readonly upstream: Pick<Upstream, "open">;
   /** Where the bytes go; the listener, the route and the backend are noted as they are found. @throws ProxyError */
-  readonly choose: (visit: TcpVisit) => ByteDestination;
+  readonly choose: (activeRequest: TcpSession) => ByteDestination;
   /** What is reported about a connection that comes now. */
   readonly reports: () => Reports;
-  readonly onFinished: (visit: TcpVisit) => void;
+  readonly onFinished: (activeRequest: TcpSession) => void;
 }
 
 /** One connection and what is known about it, for the log. */
-export class TcpVisit {
+export class TcpSession {
   readonly peer: Peer;
   readonly reports: Reports;
   readonly startedAtMs: number = performance.now();
@@ -58,7 +58,7 @@ export class TcpVisit {
   }
 }
 
-export class TcpEngine {
+export class TcpServer {
   readonly #options: TcpOptions;
 
   constructor(options: TcpOptions) {
@@ -66,7 +66,7 @@ export class TcpEngine {
   }
 
   /** @param socket paused; what was read of it is back in it */
-  take(socket: Socket, peer: Peer): Served {
+  take(socket: Socket, peer: Peer): ServedConnection {
     const retirement = new Retirement(this.#options.clock);
     void this.#take(socket, peer, retirement);
     return retirement;
@@ -74,23 +74,23 @@ export class TcpEngine {
 
   async #take(socket: Socket, peer: Peer, retirement: Retirement): Promise<void> {
     const { choose, log, bind, reports, onFinished } = this.#options;
-    const visit = new TcpVisit(peer, bind, reports());
+    const activeRequest = new TcpSession(peer, bind, reports());
     socket.on("error", ignore);
     try {
-      retirement.joined(await this.#connect(socket, choose(visit), visit));
+      retirement.joined(await this.#connect(socket, choose(activeRequest), activeRequest));
     } catch (error) {
       socket.destroy();
-      if (error instanceof ClientGone) visit.clientGone = true;
+      if (error instanceof ClientGone) activeRequest.clientGone = true;
       else {
-        visit.error = error instanceof ProxyError ? error : new ProxyError("internal", { cause: error });
-        log.debug("connection refused", { server_name: visit.serverName, reason: messageOf(error) });
+        activeRequest.error = error instanceof ProxyError ? error : new ProxyError("internal", { cause: error });
+        log.debug("connection refused", { server_name: activeRequest.serverName, reason: messageOf(error) });
       }
-      onFinished(visit);
+      onFinished(activeRequest);
     }
   }
 
-  async #connect(socket: Socket, { target, name, record }: ByteDestination, visit: TcpVisit): Promise<Joint> {
-    visit.endpoint = name;
+  async #connect(socket: Socket, { target, name, record }: ByteDestination, activeRequest: TcpSession): Promise<TunnelRelay> {
+    activeRequest.endpoint = name;
     const startedMs = performance.now();
     const { open } = this.#options.upstream;
     let upstream: Socket;
@@ -108,46 +108,46 @@ export class TcpEngine {
       throw error;
     }
     upstream.on("error", (cause) => {
-      visit.error ??= new ProxyError("upstream_broken", { detail: cause.message, cause });
+      activeRequest.error ??= new ProxyError("upstream_broken", { detail: cause.message, cause });
     });
-    const joint = new Joint(socket, upstream, ({ fromClient, fromUpstream }) => {
+    const relay = new TunnelRelay(socket, upstream, ({ fromClient, fromUpstream }) => {
       record.end();
-      visit.receivedBytes = fromClient;
-      visit.sentBytes = fromUpstream;
-      this.#options.onFinished(visit);
+      activeRequest.receivedBytes = fromClient;
+      activeRequest.sentBytes = fromUpstream;
+      this.#options.onFinished(activeRequest);
     });
-    joint.start();
-    return joint;
+    relay.start();
+    return relay;
   }
 }
 
 /** Ends a connection in its first pause after the word. */
-class Retirement implements Served {
+class Retirement implements ServedConnection {
   readonly #clock: Clock;
-  #joint: Joint | undefined;
+  #relay: TunnelRelay | undefined;
   #wanted = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  joined(joint: Joint): void {
-    this.#joint = joint;
-    if (this.#wanted) this.#watch(joint);
+  joined(relay: TunnelRelay): void {
+    this.#relay = relay;
+    if (this.#wanted) this.#watch(relay);
   }
 
   retire(): void {
     if (this.#wanted) return;
     this.#wanted = true;
-    if (this.#joint !== undefined) this.#watch(this.#joint);
+    if (this.#relay !== undefined) this.#watch(this.#relay);
   }
 
-  #watch(joint: Joint): void {
-    const { fromClient, fromUpstream, isOver } = joint;
+  #watch(relay: TunnelRelay): void {
+    const { fromClient, fromUpstream, isOver } = relay;
     if (isOver) return;
     this.#clock.after(PAUSE_MS, () => {
-      if (joint.fromClient === fromClient && joint.fromUpstream === fromUpstream) joint.end();
-      else this.#watch(joint);
+      if (relay.fromClient === fromClient && relay.fromUpstream === fromUpstream) relay.end();
+      else this.#watch(relay);
     });
   }
 }

@@ -8,17 +8,17 @@ import { ignore } from "../../../lib/ignore.ts";
 
 const HALF_CLOSED_MS = 30_000;
 
-export class Joint {
+export class TunnelRelay {
   fromClient = 0;
   fromUpstream = 0;
   readonly #client: Duplex;
   readonly #upstream: Duplex;
-  readonly #onOver: (joint: Joint) => void;
+  readonly #onOver: (relay: TunnelRelay) => void;
   #timer: NodeJS.Timeout | undefined;
   #open = 2;
 
   /** @param onOver called once, when both are closed */
-  constructor(client: Duplex, upstream: Duplex, onOver: (joint: Joint) => void) {
+  constructor(client: Duplex, upstream: Duplex, onOver: (relay: TunnelRelay) => void) {
     this.#client = client;
     this.#upstream = upstream;
     this.#onOver = onOver;

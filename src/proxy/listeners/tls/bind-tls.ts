@@ -1,7 +1,7 @@
 /** What all listeners of a Bind together need to shake hands. */
 import type { FrontendTls, Listener } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HANDSHAKE_TIMEOUT_MS, type BindTls, type ClientCertificates, type ServerTls } from "./server-tls.ts";
-import { tlsChoice } from "./handshake-options.ts";
+import { handshakeOptions } from "./handshake-options.ts";
 
 interface Placed {
   readonly message: Listener;
@@ -25,7 +25,7 @@ export function bindTls(
     },
     clients: strictest(listeners),
     handshakeTimeoutMs: frontend?.handshakeTimeoutMs || HANDSHAKE_TIMEOUT_MS,
-    choice: tlsChoice(undefined, frontend),
+    choice: handshakeOptions(undefined, frontend),
     protocols: frontend?.alpn.length ? frontend.alpn : undefined,
   };
 }

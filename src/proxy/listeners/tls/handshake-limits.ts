@@ -4,7 +4,7 @@
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../../lib/clock.ts";
-import { keyOf } from "../preamble/connection-preamble.ts";
+import { socketKey } from "../preamble/connection-preamble.ts";
 
 interface Handshake {
   readonly cancel: () => void;
@@ -22,7 +22,7 @@ export class HandshakeLimits {
 
   /** The socket is cut off when it is late. */
   begin(socket: Socket, limitMs: number): void {
-    const key = keyOf(socket);
+    const key = socketKey(socket);
     const cancel = this.#clock.after(limitMs, () => socket.destroy());
     const running = { cancel, beganAtMs: performance.now() };
     this.#running.set(key, running);
@@ -35,7 +35,7 @@ export class HandshakeLimits {
 
   /** @param socket that `begin` was told, or the secure one over it @returns how long it took */
   end(socket: Socket): number | undefined {
-    const key = keyOf(socket);
+    const key = socketKey(socket);
     const running = this.#running.get(key);
     running?.cancel();
     this.#running.delete(key);

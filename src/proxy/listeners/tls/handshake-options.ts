@@ -4,7 +4,7 @@ import type { SecureContextOptions } from "node:tls";
 import type { FrontendTls, TlsChoice } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../lib/errors.ts";
 
-export type TlsChoiceOptions = Pick<
+export type HandshakeOptions = Pick<
   SecureContextOptions,
   "minVersion" | "maxVersion" | "ciphers" | "ecdhCurve" | "honorCipherOrder" | "secureOptions"
 >;
@@ -13,7 +13,7 @@ export type TlsChoiceOptions = Pick<
  * @param own of the listener: each of its members stands in place of the policy's
  * @throws ConfigError when no version is left that a suite belongs to
  */
-export function tlsChoice(own: TlsChoice | undefined, frontend: FrontendTls | undefined): TlsChoiceOptions {
+export function handshakeOptions(own: TlsChoice | undefined, frontend: FrontendTls | undefined): HandshakeOptions {
   const { choice, keyExchangeGroups = [] } = frontend ?? {};
   const suites = own?.cipherSuites.length ? own.cipherSuites : (choice?.cipherSuites ?? []);
   const newer = suites.filter((suite) => suite.startsWith("TLS13_"));

@@ -3,11 +3,11 @@
  * changed end with the answers under way; another certificate is for new handshakes only (proxying.md 14).
  */
 import type { Socket } from "node:net";
-import type { Served } from "../protocol-server.ts";
+import type { ServedConnection } from "../protocol-server.ts";
 import type { BindTls } from "./server-tls.ts";
 
 interface Secured {
-  readonly served: Served;
+  readonly served: ServedConnection;
   readonly serverName: string;
   readonly settings: string | undefined;
 }
@@ -17,7 +17,7 @@ export class SecuredConnections {
   #reviewed: BindTls | undefined;
 
   /** @param serverName that its listener was chosen by, in lower case; "" for none */
-  add(socket: Socket, serverName: string, served: Served, tls: BindTls): void {
+  add(socket: Socket, serverName: string, served: ServedConnection, tls: BindTls): void {
     this.#all.set(socket, { served, serverName, settings: tls.settingsOf(serverName) });
     socket.on("close", () => this.#all.delete(socket));
   }

@@ -17,11 +17,11 @@ import { ConfigError, messageOf } from "../../../lib/errors.ts";
 import type { Logger } from "../../../lib/log.ts";
 import type { IdentitySource } from "../../spiffe/workload-api.ts";
 import type { ConnectionMeter } from "../../../telemetry/metrics.ts";
-import { helloOf, type Hello } from "../preamble/client-hello.ts";
+import { helloOf, type ClientHello } from "../preamble/client-hello.ts";
 import { lookAhead } from "../preamble/first-bytes.ts";
 import { HandshakeLimits } from "./handshake-limits.ts";
 import { ALERT, refuseHandshake } from "./alert.ts";
-import { tlsChoice, type TlsChoiceOptions } from "./handshake-options.ts";
+import { handshakeOptions, type HandshakeOptions } from "./handshake-options.ts";
 import { WorkloadServerTls } from "./workload-server-tls.ts";
 
 /** Whether clients have to show a certificate that is trusted. */
@@ -34,7 +34,7 @@ export interface ServerTls {
   readonly options: SecureContextOptions | undefined;
   readonly clients: ClientCertificates;
   /** undefined: it does not choose for itself. */
-  readonly choice: TlsChoiceOptions | undefined;
+  readonly choice: HandshakeOptions | undefined;
   /** The handshake is the backend's. */
   readonly passthrough: boolean;
   /** Says why a client is not let in, once its handshake is over. A listener that has it asks clients by itself. */
@@ -50,7 +50,7 @@ export interface BindTls {
   readonly clients: ClientCertificates;
   readonly handshakeTimeoutMs: number;
   /** Of listeners that do not choose for themselves. */
-  readonly choice: TlsChoiceOptions;
+  readonly choice: HandshakeOptions;
   /** The preferred one first; undefined: those of the engines. */
   readonly protocols: readonly string[] | undefined;
 }
@@ -68,7 +68,7 @@ const compiled = new WeakMap<ListenerTls, WeakMap<object, ServerTls>>();
  * @throws ConfigError when certificate and key cannot be used
  */
 export function compileServerTls(message: ListenerTls, identities: IdentitySource, frontend?: FrontendTls): ServerTls {
-  if (message.spiffe) return new WorkloadServerTls(identities, tlsChoice(message.choice, frontend));
+  if (message.spiffe) return new WorkloadServerTls(identities, handshakeOptions(message.choice, frontend));
   let made = compiled.get(message);
   if (made === undefined) compiled.set(message, (made = new WeakMap()));
   let tls = made.get(frontend ?? USUAL);
@@ -80,7 +80,7 @@ function compile(message: ListenerTls, frontend: FrontendTls | undefined): Serve
   const { certificatePem, privateKeyPem, clientValidation, passthrough } = message;
   const clients: ClientCertificates =
     clientValidation === undefined ? "ignored" : clientValidation.optional ? "optional" : "required";
-  const chosen = tlsChoice(message.choice, frontend);
+  const chosen = handshakeOptions(message.choice, frontend);
   const choice = message.choice === undefined ? undefined : chosen;
   const common = { clients, choice, passthrough, refusal: undefined };
   if (certificatePem === "") return { ...common, context: undefined, options: undefined };
@@ -115,7 +115,7 @@ export class TlsLayer {
   readonly #options: TlsLayerOptions;
   #tls: BindTls | undefined;
   readonly #limits: HandshakeLimits;
-  readonly #servers = new Map<TlsChoiceOptions, { readonly server: Server; readonly standard: Standard }>();
+  readonly #servers = new Map<HandshakeOptions, { readonly server: Server; readonly standard: Standard }>();
 
   constructor(options: TlsLayerOptions) {
     this.#options = options;
@@ -141,7 +141,7 @@ export class TlsLayer {
    * SNICallback comes too late for versions, suites and groups, and cannot say which alert a client gets.
    * @param hello that was looked at; the socket is paused and holds its bytes
    */
-  #acceptHello(socket: Socket, hello: Exclude<Hello, "incomplete">): void {
+  #acceptHello(socket: Socket, hello: Exclude<ClientHello, "incomplete">): void {
     if (hello === "invalid") {
       socket.destroy();
       return;
@@ -174,7 +174,7 @@ export class TlsLayer {
     kept.server.emit("connection", socket);
   }
 
-  #createServer(tls: BindTls, choice: TlsChoiceOptions, standard: Standard, clients: ClientCertificates): Server {
+  #createServer(tls: BindTls, choice: HandshakeOptions, standard: Standard, clients: ClientCertificates): Server {
     const { log, meter, onSecure } = this.#options;
     const limits = this.#limits;
     // What is not ours to speak is not ours to agree on.

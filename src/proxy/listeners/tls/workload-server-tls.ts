@@ -9,7 +9,7 @@ import type { WorkloadIdentity } from "../../spiffe/identity.ts";
 import { chainOf, verifyPeer } from "../../spiffe/peer.ts";
 import type { IdentitySource } from "../../spiffe/workload-api.ts";
 import type { ServerTls } from "./server-tls.ts";
-import type { TlsChoiceOptions } from "./handshake-options.ts";
+import type { HandshakeOptions } from "./handshake-options.ts";
 
 interface Shown {
   readonly identity: WorkloadIdentity;
@@ -20,12 +20,12 @@ interface Shown {
 export class WorkloadServerTls implements ServerTls {
   readonly clients = "required";
   readonly passthrough = false;
-  readonly choice: TlsChoiceOptions;
+  readonly choice: HandshakeOptions;
   readonly refusal: (socket: TLSSocket) => string | undefined;
   readonly #identities: IdentitySource;
   #shown: Shown | undefined;
 
-  constructor(identities: IdentitySource, choice: TlsChoiceOptions) {
+  constructor(identities: IdentitySource, choice: HandshakeOptions) {
     this.#identities = identities;
     // A session that goes on says nothing about who is believed now, and brings no chain to look at.
     this.choice = { ...choice, secureOptions: (choice.secureOptions ?? 0) | constants.SSL_OP_NO_TICKET };

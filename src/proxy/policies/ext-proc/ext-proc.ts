@@ -12,7 +12,7 @@ import type {
 import { CommonResponse_ResponseStatus as Status } from "../../../../generated/proto/envoy/service/ext_proc/v3/external_processor_pb.ts";
 import { BodyMode, type ExtProc, type ExtProcChoice } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../../cel/expression.ts";
-import type { Place } from "../../../cel/phases.ts";
+import type { CelPhase } from "../../../cel/phases.ts";
 import type { Scope } from "../../../cel/scope.ts";
 import { ConfigError } from "../../../lib/errors.ts";
 import { CalloutError, type Callout } from "../../callouts/callout.ts";
@@ -62,7 +62,7 @@ export const extProc: Policy<ExtProcChoice> = {
 
 function compileProcessor(spec: ExtProc | undefined, deps: PolicyDeps): Compiled {
   if (spec === undefined) throw new ConfigError("an external processor branch says nothing");
-  const values = (expressions: Readonly<Record<string, string>>, place: Place): Values =>
+  const values = (expressions: Readonly<Record<string, string>>, place: CelPhase): Values =>
     Object.entries(expressions).map(([name, source]) => [name, deps.expression(source, place)]);
   return {
     service: deps.callout(spec.service, "ExtProc"),

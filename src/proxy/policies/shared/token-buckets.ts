@@ -3,7 +3,7 @@
  * capacity. Steps, because "until the unit has elapsed" is what a client is promised in the reset header. A bucket is in
  * memory that all threads of the replica share, so that a limit does not multiply with them.
  */
-import { ownSlot, type SharedSlots, type Slot } from "../../../lib/shared-table.ts";
+import { ownSlot, type SharedTable, type Slot } from "../../../lib/shared-table.ts";
 
 export interface BucketSize {
   /** At most 2^32 - 2. */
@@ -121,7 +121,7 @@ export type { TokenBucket };
 export class BucketTable {
   readonly #buckets = new Map<string | symbol, TokenBucket>();
   readonly #most: number;
-  readonly #slots: SharedSlots;
+  readonly #slots: SharedTable;
   readonly #name: string;
   #closed = false;
   /** The one used last, which is in its place already. */
@@ -129,7 +129,7 @@ export class BucketTable {
   #newestBucket: TokenBucket | undefined;
 
   /** @param name unique within the process; the same in all its threads */
-  constructor(name: string, most: number, slots: SharedSlots) {
+  constructor(name: string, most: number, slots: SharedTable) {
     this.#name = name;
     this.#most = most;
     this.#slots = slots;

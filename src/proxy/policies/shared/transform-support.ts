@@ -3,7 +3,7 @@ import type { HeaderExpression, Transform } from "../../../../generated/proto/gw
 import { bodyOf } from "../../../cel/compile/compile-expression.ts";
 import { CelError } from "../../../cel/errors.ts";
 import type { Expression } from "../../../cel/expression.ts";
-import type { Place } from "../../../cel/phases.ts";
+import type { CelPhase } from "../../../cel/phases.ts";
 import type { Scope } from "../../../cel/scope.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
 import type { Exchange } from "../../pipeline/exchange.ts";
@@ -36,7 +36,7 @@ interface CompiledHeader {
 
 export function compileTransform(
   spec: Transform,
-  place: Place,
+  place: CelPhase,
   deps: Pick<PolicyDeps, "expression">,
 ): CompiledTransform {
   const compile = (source: string): Expression => deps.expression(source, place);

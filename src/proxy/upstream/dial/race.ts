@@ -3,7 +3,7 @@
  * failed or has been silent for a while, and the first connection wins.
  */
 import { connect, type Socket, type SocketConnectOpts } from "node:net";
-import { Loan } from "../http1/shared-read-buffer.ts";
+import { SharedReadBuffer } from "../http1/shared-read-buffer.ts";
 
 /** Told once, unless the race is called off. */
 export interface RaceOwner {
@@ -84,7 +84,7 @@ class Try {
   constructor(race: Race, place: SocketConnectOpts, lends: boolean) {
     this.#race = race;
     if (lends) {
-      const loan = new Loan();
+      const loan = new SharedReadBuffer();
       this.socket = connect({ ...place, onread: loan });
       loan.belongTo(this.socket);
     } else this.socket = connect(place);

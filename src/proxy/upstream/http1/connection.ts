@@ -5,7 +5,7 @@ import type { HeaderList } from "../../../lib/header-list.ts";
 import { ProxyError } from "../../errors.ts";
 import type { Http1Call } from "./call.ts";
 import { ResponseParser, type Expected, type ResponseEvents } from "./response.ts";
-import { lendTo, type LentReader } from "./shared-read-buffer.ts";
+import { shareReadBuffer, type BorrowedReader } from "./shared-read-buffer.ts";
 
 /** The pool's side of a connection. */
 export interface ConnectionOwner {
@@ -15,7 +15,7 @@ export interface ConnectionOwner {
   forget(connection: Http1Connection): void;
 }
 
-export class Http1Connection implements ResponseEvents, LentReader {
+export class Http1Connection implements ResponseEvents, BorrowedReader {
   readonly socket: Socket;
   /** Where it leads; "" for a Unix socket. */
   readonly address: string;
@@ -35,7 +35,7 @@ export class Http1Connection implements ResponseEvents, LentReader {
     this.socket = socket;
     this.address = socket.remoteAddress ?? "";
     this.#parser = new ResponseParser(this);
-    if (!lendTo(socket, this)) socket.on("data", (chunk: Buffer) => this.#onBytes(chunk, false));
+    if (!shareReadBuffer(socket, this)) socket.on("data", (chunk: Buffer) => this.#onBytes(chunk, false));
     socket.on("drain", () => this.#call?.onDrain());
     socket.on("end", () => this.#onEof());
     socket.on("error", (error) => {
@@ -89,7 +89,7 @@ export class Http1Connection implements ResponseEvents, LentReader {
     this.#gone = true;
     this.#owner.forget(this);
     this.socket.pause();
-    lendTo(this.socket, undefined);
+    shareReadBuffer(this.socket, undefined);
     if (rest.length > 0) this.socket.unshift(rest);
     if (call === undefined) this.socket.destroy();
     else call.onSwitch(protocol, headers, this.socket);

@@ -7,7 +7,7 @@ import { ProxyError } from "../../errors.ts";
 import { Dial, type DialOwner } from "../dial/dial.ts";
 import { Http1Call, type Dialer } from "./call.ts";
 import { Http1Connection, type ConnectionOwner } from "./connection.ts";
-import { nameOf, type Connections, type Pool, type PoolSettings, type Settle, type WaitingPlace } from "../pool.ts";
+import { nameOf, type ConnectionCounts, type Pool, type PoolSettings, type Settle, type WaitingPlace } from "../pool.ts";
 import type { UpstreamRequest, UpstreamTarget } from "../upstream.ts";
 
 const PROTOCOLS = ["http/1.1"];
@@ -33,7 +33,7 @@ export class Http1Pool implements Pool, Dialer, ConnectionOwner {
     return this.#all.size === 0 && this.#dials.size === 0;
   }
 
-  get connections(): Connections {
+  get connections(): ConnectionCounts {
     const idle = this.#idle.length;
     return { active: this.#all.size - idle, idle };
   }

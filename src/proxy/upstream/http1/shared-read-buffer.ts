@@ -8,26 +8,26 @@ import type { OnReadOpts, Socket } from "node:net";
 /** Reads are done one after the other: nobody else sees the memory before the call is over. */
 const SHARED: Buffer = Buffer.allocUnsafeSlow(65_536);
 
-export interface LentReader {
+export interface BorrowedReader {
   /** @param bytes valid only during the call, and free to be written to */
   onLent(bytes: Buffer): void;
 }
 
-const loans = new WeakMap<Socket, Loan>();
+const loans = new WeakMap<Socket, SharedReadBuffer>();
 
 /** For the options of a socket that is about to be made; `belongTo` then makes it known. */
-export class Loan implements OnReadOpts {
+export class SharedReadBuffer implements OnReadOpts {
   readonly buffer: Uint8Array = SHARED;
   readonly callback: OnReadOpts["callback"] = this.#read.bind(this);
   #socket: Socket | undefined;
-  #reader: LentReader | undefined;
+  #reader: BorrowedReader | undefined;
 
   belongTo(socket: Socket): void {
     this.#socket = socket;
     loans.set(socket, this);
   }
 
-  set reader(reader: LentReader | undefined) {
+  set reader(reader: BorrowedReader | undefined) {
     this.#reader = reader;
   }
 
@@ -40,7 +40,7 @@ export class Loan implements OnReadOpts {
 }
 
 /** @returns false for a socket without a loan, as one with TLS: its bytes come by "data" */
-export function lendTo(socket: Socket, reader: LentReader | undefined): boolean {
+export function shareReadBuffer(socket: Socket, reader: BorrowedReader | undefined): boolean {
   const loan = loans.get(socket);
   if (loan === undefined) return false;
   loan.reader = reader;

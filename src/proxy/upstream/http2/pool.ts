@@ -7,7 +7,7 @@ import { ProxyError } from "../../errors.ts";
 import { Dial, type DialOwner } from "../dial/dial.ts";
 import { Http2Call, type StreamSource } from "./call.ts";
 import { Http2Connection, type SessionOwner } from "./connection.ts";
-import { nameOf, type Connections, type Pool, type PoolSettings, type Settle, type WaitingPlace } from "../pool.ts";
+import { nameOf, type ConnectionCounts, type Pool, type PoolSettings, type Settle, type WaitingPlace } from "../pool.ts";
 import type { UpstreamRequest, UpstreamTarget } from "../upstream.ts";
 
 const PROTOCOLS = ["h2"];
@@ -36,7 +36,7 @@ export class Http2Pool implements Pool, StreamSource, SessionOwner {
     return this.#all.size === 0 && this.#dials.size === 0;
   }
 
-  get connections(): Connections {
+  get connections(): ConnectionCounts {
     let active = 0;
     for (const connection of this.#all) if (connection.active > 0) active++;
     return { active, idle: this.#all.size - active };

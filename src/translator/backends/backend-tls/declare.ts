@@ -7,11 +7,11 @@ import { resourceOf } from "../../../ir/encode.ts";
 import { tlsPolicyKey } from "../../../ir/keys.ts";
 import type { Collection } from "../../../lib/collections/collection.ts";
 import type { Graph, Input } from "../../../lib/collections/graph.ts";
-import type { StatusFacts } from "../../status-input.ts";
-import type { Sent } from "../../resource-store.ts";
+import type { StatusInput } from "../../status-input.ts";
+import type { ScopedResource } from "../../resource-store.ts";
 import { irRef } from "../../references/refs.ts";
 import type { SecretCollections } from "../../references/secrets.ts";
-import { send, sentTo } from "../../scoped-resources.ts";
+import { declareScopedResources, scopeTo } from "../../scoped-resources.ts";
 import { translateTlsPolicy, type TlsPolicyContent } from "./content.ts";
 import { resolveTlsTargets, targetNames, type TlsTargetContext, type TlsTargets } from "./targets.ts";
 
@@ -26,7 +26,7 @@ export function declareBackendTls(
   graph: Graph,
   input: Input<BackendTLSPolicy>,
   { secrets, ...reach }: BackendTlsOptions,
-): { readonly sent: Collection<readonly Sent[]>; readonly facts: Collection<StatusFacts> } {
+): { readonly sent: Collection<readonly ScopedResource[]>; readonly facts: Collection<StatusInput> } {
   const context = { ...reach, policiesByTarget: input.index(targetNames) };
   const contents = graph.derive("backend TLS contents", input, (_key, policy, read) =>
     translateTlsPolicy(policy, secrets, read),
@@ -35,10 +35,10 @@ export function declareBackendTls(
     resolveTlsTargets(policy, context, read),
   );
   return {
-    sent: send(graph, "sent backend TLS", input, (key, policy, read) =>
+    sent: declareScopedResources(graph, "sent backend TLS", input, (key, policy, read) =>
       sentPolicy(policy, read.get(contents, key), read.get(targets, key)),
     ),
-    facts: graph.derive("backend TLS facts", input, (key, policy, read): StatusFacts => {
+    facts: graph.derive("backend TLS facts", input, (key, policy, read): StatusInput => {
       const { fault, refFault } = read.get(contents, key) ?? {};
       const { gateways = [], conflict } = read.get(targets, key) ?? {};
       const id = objectId(policy);
@@ -60,7 +60,7 @@ function sentPolicy(
   policy: BackendTLSPolicy,
   content: TlsPolicyContent | undefined,
   resolved: TlsTargets | undefined,
-): Sent[] {
+): ScopedResource[] {
   if (content === undefined || resolved === undefined || resolved.targets.length === 0) return [];
   const id = objectId(policy);
   const message = create(PolicySchema, {
@@ -71,5 +71,5 @@ function sentPolicy(
     phase: Phase.POST_ROUTING,
     backend: create(BackendSettingsSchema, { tls: content.tls }),
   });
-  return sentTo(resolved.gateways, [resourceOf("Policy", message)]);
+  return scopeTo(resolved.gateways, [resourceOf("Policy", message)]);
 }

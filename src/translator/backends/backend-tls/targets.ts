@@ -9,15 +9,15 @@ import { createdAtMs, GWPROXY_GROUP } from "../../../api/refs.ts";
 import type { Entry, Readable, ReadableIndex } from "../../../lib/collections/collection.ts";
 import type { Read } from "../../../lib/collections/graph.ts";
 import type { TranslatedBackend } from "../translate.ts";
-import type { BackendReach, ServiceReach } from "../../references/visibility.ts";
+import type { BackendVisibility, ServiceVisibility } from "../../references/visibility.ts";
 import type { ServiceView } from "../service.ts";
 
 export interface TlsTargetContext {
   readonly policiesByTarget: ReadableIndex<BackendTLSPolicy>;
   readonly services: Readable<ServiceView>;
-  readonly serviceReach: Readable<ServiceReach>;
+  readonly serviceReach: Readable<ServiceVisibility>;
   readonly backends: Readable<TranslatedBackend>;
-  readonly backendReach: Readable<BackendReach>;
+  readonly backendReach: Readable<BackendVisibility>;
 }
 
 export interface TlsTargets {

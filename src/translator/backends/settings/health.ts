@@ -8,12 +8,12 @@ import {
   type Eviction,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { timerMs } from "../../../lib/duration.ts";
-import { placeOfBackend } from "../../policies/shared/expression-phase.ts";
+import { phaseOfBackend } from "../../policies/shared/expression-phase.ts";
 import { checkExpression } from "../../policies/shared/unit.ts";
 import type { Report } from "./settings.ts";
 
 export function translateHealth({ unhealthyCondition, eviction }: ApiHealth, report: Report): BackendHealth {
-  const place = placeOfBackend("health.unhealthyCondition");
+  const place = phaseOfBackend("health.unhealthyCondition");
   // One that does not compile counts as healthy: the backend goes on serving.
   const context = { report: (path: string, message: string) => report(path, message, "warning") };
   return create(BackendHealthSchema, {

@@ -25,7 +25,7 @@ import {
   type Tracing,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Report } from "../../backends/settings/settings.ts";
-import { placeOfFrontend } from "../shared/expression-phase.ts";
+import { phaseOfFrontend } from "../shared/expression-phase.ts";
 import type { ServiceReader } from "../shared/external-service.ts";
 import { LabelNames } from "./metric-labels.ts";
 import { checkExpression } from "../shared/unit.ts";
@@ -120,5 +120,5 @@ function named(
 }
 
 function expression(text: string | undefined, path: string, context: ReportsContext): string {
-  return checkExpression(text, path, context, placeOfFrontend(path));
+  return checkExpression(text, path, context, phaseOfFrontend(path));
 }

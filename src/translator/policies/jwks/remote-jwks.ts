@@ -19,7 +19,7 @@ import { GWPROXY_GROUP, nameKey } from "../../../api/refs.ts";
 import type { Entry, Readable, ReadableIndex } from "../../../lib/collections/collection.ts";
 import type { Read } from "../../../lib/collections/graph.ts";
 import { parseDuration, timerMs } from "../../../lib/duration.ts";
-import type { Document, DocumentAddress, WantedDocument } from "../../../sources/remote/documents.ts";
+import type { JwksDocument, DocumentAddress, JwksRequest } from "../../../sources/remote/documents.ts";
 import { resolveBackend, type BackendCollections } from "../../references/backend-refs.ts";
 import { translateTlsPolicy } from "../../backends/backend-tls/content.ts";
 import { tlsPolicyOn } from "../../backends/backend-tls/targets.ts";
@@ -30,13 +30,13 @@ import { policiesOn, type GovernedBackend } from "../policies-on-backends.ts";
 import { SecretReader, type SecretCollections } from "../../references/secrets.ts";
 
 /** What a policy needs; where the server is comes later, so that moving pods do not touch policies. */
-export interface KeySetRequest extends Omit<WantedDocument, "addresses"> {
+export interface KeySetRequest extends Omit<JwksRequest, "addresses"> {
   /** A fixed place, or the port of a Service. */
   readonly server: DocumentAddress | { readonly service: string; readonly portKey: string };
 }
 
 export interface KeySetCollections extends SecretCollections, BackendCollections {
-  readonly documents: Readable<Document>;
+  readonly documents: Readable<JwksDocument>;
   readonly backendObjects: Readable<GwBackend>;
   readonly serviceObjects: Readable<Service>;
   /** Policies with a `backend` block, as indexBackendPolicies lists them. */
@@ -158,7 +158,7 @@ export class KeySetReader {
 function limitsOf(
   { inline }: Server,
   policies: readonly Entry<GwPolicy>[],
-): Pick<WantedDocument, "connectTimeoutMs" | "timeoutMs"> {
+): Pick<JwksRequest, "connectTimeoutMs" | "timeoutMs"> {
   const blocks = [inline, ...policies.map(({ value }) => value.spec.backend)];
   const { connectTimeout } = blocks.find((block) => block?.tcp !== undefined)?.tcp ?? {};
   const { requestTimeout } = blocks.find((block) => block?.http !== undefined)?.http ?? {};

@@ -1,10 +1,10 @@
 /** Where an expression of a GwPolicy stands: the schema of its field says so, and with it what it may read. */
 import { EXPRESSIONS } from "../../../../generated/expressions.ts";
-import type { Place } from "../../../cel/phases.ts";
+import type { CelPhase } from "../../../cel/phases.ts";
 
 interface Pattern {
   readonly path: RegExp;
-  readonly place: Place;
+  readonly place: CelPhase;
 }
 
 const TRAFFIC = patternsOf("traffic");
@@ -27,7 +27,7 @@ function patternOf(path: readonly string[]): RegExp {
  * @param path relative to `spec.traffic`, as problems are reported
  * @throws Error when no expression stands there: the translator and the schema disagree
  */
-export function placeOfTraffic(path: string): Place {
+export function phaseOfTraffic(path: string): CelPhase {
   return placeIn(TRAFFIC, path);
 }
 
@@ -35,16 +35,16 @@ export function placeOfTraffic(path: string): Place {
  * @param path relative to the backend block: the same block has the same places wherever it stands
  * @throws Error when no expression stands there
  */
-export function placeOfBackend(path: string): Place {
+export function phaseOfBackend(path: string): CelPhase {
   return placeIn(BACKEND, path);
 }
 
 /** @param path relative to `spec.frontend` @throws Error when no expression stands there */
-export function placeOfFrontend(path: string): Place {
+export function phaseOfFrontend(path: string): CelPhase {
   return placeIn(FRONTEND, path);
 }
 
-function placeIn(patterns: readonly Pattern[], path: string): Place {
+function placeIn(patterns: readonly Pattern[], path: string): CelPhase {
   const found = patterns.find((pattern) => pattern.path.test(`.${path}`));
   if (found === undefined) throw new Error(`${path} is no expression in the schema`);
   return found.place;

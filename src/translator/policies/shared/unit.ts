@@ -6,11 +6,11 @@
 import type { Traffic } from "../../../../generated/types/traffic.ts";
 import type { TrafficUnit } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { parseExpression } from "../../../cel/compile/compile-expression.ts";
-import { environmentOf, type Place } from "../../../cel/phases.ts";
+import { environmentOf, type CelPhase } from "../../../cel/phases.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { KeySetReader } from "../jwks/remote-jwks.ts";
 import type { SecretReader } from "../../references/secrets.ts";
-import { placeOfTraffic } from "./expression-phase.ts";
+import { phaseOfTraffic } from "./expression-phase.ts";
 import type { ServiceReader } from "./external-service.ts";
 
 export interface UnitContext {
@@ -41,10 +41,10 @@ export function checkExpression(
   text: string | undefined,
   path: string,
   context: ExpressionContext,
-  place?: Place,
+  place?: CelPhase,
 ): string {
   if (text === undefined || text === "") return "";
-  const phase = place ?? placeOfTraffic(path);
+  const phase = place ?? phaseOfTraffic(path);
   try {
     parseExpression(text, environmentOf(context.preRouting && phase === "request" ? "gateway" : phase));
   } catch (error) {
@@ -80,7 +80,7 @@ export function expressionMap(
   expressions: Readonly<Record<string, string>> | undefined,
   path: string,
   context: ExpressionContext,
-  placeOf: (path: string) => Place = placeOfTraffic,
+  placeOf: (path: string) => CelPhase = phaseOfTraffic,
 ): Record<string, string> {
   const sorted = Object.entries(expressions ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as uint64 from "../../../../src/lib/uint64.ts";
-import { favourite, hashKey, hashMember, mix, SessionKey } from "../../../../src/proxy/balancing/affinity.ts";
+import { pickByHash, hashKey, hashEndpoint, mix, SessionKey } from "../../../../src/proxy/balancing/affinity.ts";
 import { makeExchange } from "../../../support/gateway/exchange.ts";
 import { testMembers } from "../../../support/gateway/endpoints.ts";
 
@@ -16,7 +16,7 @@ test("key and member give the number that all replicas and versions agree on", (
   for (const [key, member, expected] of vectors) {
     const hash = hashKey(key);
     assert.ok(hash);
-    mix(hash, hashMember(member));
+    mix(hash, hashEndpoint(member));
     const hex = [uint64.high, uint64.low].map((half) => half.toString(16).padStart(8, "0")).join("");
     assert.equal(hex, expected, `${key} on ${member}`);
   }
@@ -38,14 +38,14 @@ test("the preferred one is the same in whatever order members are listed", () =>
     const [a, b, c] = ["a", "b", "c"].map((name, at) => ({
       name,
       capacity: capacities[at] ?? 1,
-      hash: hashMember(name),
+      hash: hashEndpoint(name),
     }));
     assert.ok(a && b && c);
     const names: string[] = [
-      favourite(key, [a, b, c]),
-      favourite(key, [c, b, a]),
-      favourite(key, [b, c, a]),
-      favourite(key, [b, a, c]),
+      pickByHash(key, [a, b, c]),
+      pickByHash(key, [c, b, a]),
+      pickByHash(key, [b, c, a]),
+      pickByHash(key, [b, a, c]),
     ].map(({ name }) => name);
     assert.equal(new Set(names).size, 1, names.join());
   }

@@ -1,8 +1,8 @@
 /** The record of one endpoint: the figures of proxying.md 7.2 and 8, to the last digit. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { allocateSlots, SharedSlots } from "../../../../src/lib/shared-table.ts";
-import { EndpointRecord } from "../../../../src/proxy/balancing/endpoint-stats.ts";
+import { allocateSlots, SharedTable } from "../../../../src/lib/shared-table.ts";
+import { EndpointStats } from "../../../../src/proxy/balancing/endpoint-stats.ts";
 import { testMembers } from "../../../support/gateway/endpoints.ts";
 
 const NOW = 1_700_000_000_000;
@@ -64,9 +64,9 @@ test("an endpoint returns with the health that was said, or with its own", () =>
 
 test("threads see one record, and an endpoint that returns finds its own", () => {
   const memory = allocateSlots(64, 2);
-  const [here, there] = [new SharedSlots(memory, 0), new SharedSlots(memory, 1)];
-  const mine = new EndpointRecord(here, "a");
-  const yours = new EndpointRecord(there, "a");
+  const [here, there] = [new SharedTable(memory, 0), new SharedTable(memory, 1)];
+  const mine = new EndpointStats(here, "a");
+  const yours = new EndpointStats(there, "a");
   mine.begin();
   mine.recordUnhealthy();
   mine.evict(1000, undefined, NOW);
@@ -77,7 +77,7 @@ test("threads see one record, and an endpoint that returns finds its own", () =>
   mine.recordUnhealthy();
   mine.end();
   yours.end();
-  const again = new EndpointRecord(there, "a");
+  const again = new EndpointStats(there, "a");
   assert.deepEqual([again.health, again.pending, again.failures, again.evictions], [0.7 * 0.7, 0, 2, 1]);
 });
 

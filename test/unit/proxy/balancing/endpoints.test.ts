@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { EndpointsSchema, Locality } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { EndpointSet, type Whereabouts } from "../../../../src/proxy/balancing/endpoints.ts";
+import { EndpointSet, type ProxyLocality } from "../../../../src/proxy/balancing/endpoints.ts";
 import { testMembers } from "../../../support/gateway/endpoints.ts";
 
 type Init = MessageInitShape<typeof EndpointsSchema>;
@@ -11,7 +11,7 @@ type Init = MessageInitShape<typeof EndpointsSchema>;
 const members = testMembers();
 let sets = 0;
 
-function makeSet(whereabouts: Whereabouts, message: Init): EndpointSet {
+function makeSet(whereabouts: ProxyLocality, message: Init): EndpointSet {
   const prefix = `set ${sets++}`;
   const set = new EndpointSet(whereabouts, (name) => members.record(`${prefix} ${name}`));
   set.update(create(EndpointsSchema, message));
@@ -24,7 +24,7 @@ function used(set: EndpointSet): string[] {
   return [...new Set(picked)].toSorted();
 }
 
-const HERE: Whereabouts = { zone: "z1", node: "n1" };
+const HERE: ProxyLocality = { zone: "z1", node: "n1" };
 const ENDPOINTS = [
   { address: "same-node", port: 80, ready: true, zone: "z1", node: "n1", hintedZones: ["z2"] },
   { address: "same-zone", port: 80, ready: true, zone: "z1", node: "n2", hintedZones: ["z2"] },

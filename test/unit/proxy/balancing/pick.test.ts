@@ -1,26 +1,26 @@
 /** The choice among members: two draws, capacities, rotation, affinity, and what failed already (proxying.md 7.3, 7.4). */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hashKey, hashMember } from "../../../../src/proxy/balancing/affinity.ts";
-import { Bucket, choose, type Member, type Wish } from "../../../../src/proxy/balancing/pick.ts";
+import { hashKey, hashEndpoint } from "../../../../src/proxy/balancing/affinity.ts";
+import { PriorityLevel, pickEndpoint, type BalancedEndpoint, type PickOptions } from "../../../../src/proxy/balancing/pick.ts";
 import { testMembers, type TestMembers } from "../../../support/gateway/endpoints.ts";
 
-interface Named extends Member {
+interface Named extends BalancedEndpoint {
   readonly name: string;
 }
 
-function bucket(deps: TestMembers, capacities: Readonly<Record<string, number>>): Bucket<Named> {
-  return new Bucket(
+function bucket(deps: TestMembers, capacities: Readonly<Record<string, number>>): PriorityLevel<Named> {
+  return new PriorityLevel(
     Object.entries(capacities).map(([name, capacity]) => ({
       name,
       capacity,
       record: deps.record(name),
-      hash: hashMember(name),
+      hash: hashEndpoint(name),
     })),
   );
 }
 
-function member(of: Bucket<Named>, name: string): Named {
+function member(of: PriorityLevel<Named>, name: string): Named {
   const found = of.members.find((each) => each.name === name);
   assert.ok(found);
   return found;
@@ -28,14 +28,14 @@ function member(of: Bucket<Named>, name: string): Named {
 
 /** How often each member is chosen. */
 function shares(
-  buckets: readonly Bucket<Named>[],
+  buckets: readonly PriorityLevel<Named>[],
   deps: TestMembers,
   times: number,
-  wish?: Wish,
+  wish?: PickOptions,
 ): Record<string, number> {
   const counts: Record<string, number> = {};
   for (let at = 0; at < times; at++) {
-    const name = choose(buckets, deps, wish)?.name ?? "none";
+    const name = pickEndpoint(buckets, deps, wish)?.name ?? "none";
     counts[name] = (counts[name] ?? 0) + 1;
   }
   return counts;
@@ -133,8 +133,8 @@ test("a session keeps its member, and one that goes moves its own sessions alone
   const deps = testMembers();
   const names = Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`10.0.0.${at}:80`, 1]));
   const whole = bucket(deps, names);
-  const of = (all: Bucket<Named>, key: string): string | undefined =>
-    choose([all], deps, { affinity: hashKey(key), tried: undefined })?.name;
+  const of = (all: PriorityLevel<Named>, key: string): string | undefined =>
+    pickEndpoint([all], deps, { affinity: hashKey(key), tried: undefined })?.name;
   const keys = Array.from({ length: 3000 }, (_, at) => `session-${at}`);
   const before = new Map(keys.map((key) => [key, of(whole, key)]));
   const perMember = Map.groupBy(keys, (key) => before.get(key));
@@ -151,7 +151,7 @@ test("capacities weigh sessions as well, and a drained member keeps none", () =>
   const all = bucket(deps, { small: 1, large: 3, drained: 0 });
   const counts: Record<string, number> = {};
   for (let at = 0; at < 8000; at++) {
-    const name = choose([all], deps, { affinity: hashKey(`session-${at}`), tried: undefined })?.name ?? "none";
+    const name = pickEndpoint([all], deps, { affinity: hashKey(`session-${at}`), tried: undefined })?.name ?? "none";
     counts[name] = (counts[name] ?? 0) + 1;
   }
   assert.equal(counts["drained"], undefined);
@@ -164,7 +164,7 @@ test("a session leaves a member that is out of rotation or failed, and returns t
   const near = bucket(deps, { a: 1, b: 1 });
   const far = bucket(deps, { c: 1 });
   const affinity = hashKey("alice");
-  const of = (tried?: Named[]): string | undefined => choose([near, far], deps, { affinity, tried })?.name;
+  const of = (tried?: Named[]): string | undefined => pickEndpoint([near, far], deps, { affinity, tried })?.name;
   const own = of();
   const other = own === "a" ? "b" : "a";
   assert.equal(of([member(near, own ?? "")]), other);

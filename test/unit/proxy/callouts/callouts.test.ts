@@ -18,7 +18,7 @@ import { connectionOf } from "../../../../src/proxy/upstream/connection-settings
 import { DestinationGuard } from "../../../../src/proxy/upstream/dial/destination-guard.ts";
 import { createResolver } from "../../../../src/proxy/upstream/dial/dns.ts";
 import { createUpstream } from "../../../../src/proxy/upstream/client.ts";
-import type { Callee } from "../../../../src/proxy/backends/registry.ts";
+import type { CallTarget } from "../../../../src/proxy/backends/registry.ts";
 import { CalloutError, type Caller } from "../../../../src/proxy/callouts/callout.ts";
 import { createCallouts, type Callouts } from "../../../../src/proxy/callouts/callouts.ts";
 import { MAX_IN_FLIGHT } from "../../../../src/proxy/callouts/grpc-channels.ts";
@@ -40,7 +40,7 @@ interface Health {
 /** Callouts whose one backend is the callee. */
 function open(
   t: TestContext,
-  callee: Partial<Callee> & Pick<Callee, "target">,
+  callee: Partial<CallTarget> & Pick<CallTarget, "target">,
 ): { callouts: Callouts; health: Health } {
   const resolver = createResolver();
   const guard = new DestinationGuard();
@@ -52,7 +52,7 @@ function open(
     names: resolver,
     guard,
     bodyLimitBytes: LIMIT_BYTES,
-    callee: () => ({
+    callTarget: () => ({
       authority: "auth.example:9000",
       auth: undefined,
       http: undefined,

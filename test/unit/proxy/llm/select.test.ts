@@ -1,12 +1,12 @@
 /** The choice of a provider inside the groups. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hashMember } from "../../../../src/proxy/balancing/affinity.ts";
-import type { Member } from "../../../../src/proxy/balancing/pick.ts";
+import { hashEndpoint } from "../../../../src/proxy/balancing/affinity.ts";
+import type { BalancedEndpoint } from "../../../../src/proxy/balancing/pick.ts";
 import { ProviderGroups } from "../../../../src/proxy/llm/select.ts";
 import { testMembers } from "../../../support/gateway/endpoints.ts";
 
-interface Named extends Member {
+interface Named extends BalancedEndpoint {
   readonly name: string;
 }
 
@@ -16,7 +16,7 @@ test("the first group with a member in rotation serves, and a member out of it w
     name,
     record: deps.record(name),
     capacity: 1,
-    hash: hashMember(name),
+    hash: hashEndpoint(name),
   });
   const [a, b, c] = [provider("a"), provider("b"), provider("c")];
   const groups = new ProviderGroups([[], [a], [b, c]]);
@@ -35,7 +35,7 @@ test("the first group with a member in rotation serves, and a member out of it w
 
 test("a provider that failed this request is left out within its group, and a lower group is not touched for it", () => {
   const deps = testMembers();
-  const provider = (name: string): Named => ({ name, record: deps.record(name), capacity: 1, hash: hashMember(name) });
+  const provider = (name: string): Named => ({ name, record: deps.record(name), capacity: 1, hash: hashEndpoint(name) });
   const [a, b, c] = [provider("a"), provider("b"), provider("c")];
   const groups = new ProviderGroups([[a, b], [c]]);
   for (let at = 0; at < 20; at++) assert.equal(groups.select(deps, { affinity: undefined, tried: [a] })?.name, "b");

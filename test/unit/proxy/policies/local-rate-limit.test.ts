@@ -9,7 +9,7 @@ import {
   type LocalRateLimitRuleSchema,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../../src/lib/errors.ts";
-import { allocateSlots, SharedSlots } from "../../../../src/lib/shared-table.ts";
+import { allocateSlots, SharedTable } from "../../../../src/lib/shared-table.ts";
 import { ProxyError } from "../../../../src/proxy/errors.ts";
 import { localRateLimit } from "../../../../src/proxy/policies/local-rate-limit.ts";
 import type { PolicyDeps } from "../../../../src/proxy/policies/policy.ts";
@@ -152,7 +152,7 @@ test("threads that share memory share their limits", () => {
   const buffer = allocateSlots(64, 2);
   let now = 0;
   const [one, other] = [0, 1].map((thread) => {
-    const deps = makeDeps({ nowMs: () => now, slots: new SharedSlots(buffer, thread) });
+    const deps = makeDeps({ nowMs: () => now, slots: new SharedTable(buffer, thread) });
     const rules = [
       { kind: LimitKind.REQUESTS, limit: 3, unitMs: 1000 },
       { kind: LimitKind.TOKENS, limit: 10, unitMs: 5000 },
@@ -302,7 +302,7 @@ test("threads that hear of a change one after the other count together all the t
   const buffer = allocateSlots(64, 2);
   const now = 0;
   const threads = [0, 1].map((thread) => {
-    const deps = makeDeps({ nowMs: () => now, slots: new SharedSlots(buffer, thread) });
+    const deps = makeDeps({ nowMs: () => now, slots: new SharedTable(buffer, thread) });
     return (limit: number, unitMs: number) => {
       const rules = [{ kind: LimitKind.REQUESTS, limit, unitMs }];
       const middleware = localRateLimit.compile(create(LocalRateLimitSchema, { rules }), deps);

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   createDocuments,
-  type Document,
+  type JwksDocument,
   type Documents,
   type StoredDocument,
-  type WantedDocument,
+  type JwksRequest,
 } from "../../../../src/sources/remote/documents.ts";
 import { recordingLog } from "../../../support/gateway/silent-log.ts";
 import { testClock, type TestClock } from "../../../support/gateway/test-clock.ts";
@@ -17,9 +17,9 @@ interface Bench {
   readonly clock: TestClock;
   /** What each fetch asked, and how it is answered. */
   readonly asked: string[];
-  readonly delivered: (readonly [string, Document | undefined])[];
+  readonly delivered: (readonly [string, JwksDocument | undefined])[];
   readonly saved: string[];
-  answer: (wanted: WantedDocument, address: string) => string | Error;
+  answer: (wanted: JwksRequest, address: string) => string | Error;
 }
 
 function bench(stored: Readonly<Record<string, StoredDocument>> = {}): Bench {
@@ -47,7 +47,7 @@ function bench(stored: Readonly<Record<string, StoredDocument>> = {}): Bench {
   return Object.assign(one, { documents });
 }
 
-function wanted(key: string, more: Partial<WantedDocument> = {}): WantedDocument {
+function wanted(key: string, more: Partial<JwksRequest> = {}): JwksRequest {
   const addresses = [{ host: "a", port: 80, unixPath: "" }];
   return { key, url: `http://${key}/`, tls: undefined, addresses, cacheMs: 5 * MINUTE, ...more };
 }

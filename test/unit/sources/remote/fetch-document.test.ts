@@ -12,7 +12,7 @@ import { BackendTlsSchema } from "../../../../generated/proto/gwproxy/config/v1/
 import { OwnListeners } from "../../../../src/lib/own-listeners.ts";
 import { createAuthority, createLeaf } from "../../../../src/lib/certificates/x509.ts";
 import { tlsOptions } from "../../../../src/proxy/upstream/dial/tls.ts";
-import type { WantedDocument } from "../../../../src/sources/remote/documents.ts";
+import type { JwksRequest } from "../../../../src/sources/remote/documents.ts";
 import { fetchDocument } from "../../../../src/sources/remote/fetch-document.ts";
 import { validNow } from "../../../support/servers/tls-upstream.ts";
 
@@ -29,7 +29,7 @@ async function serve(t: TestContext, server: Server, path?: string): Promise<num
   return path === undefined ? (server.address() as AddressInfo).port : 0;
 }
 
-function fetchFrom(url: string, port: number, more: Partial<WantedDocument> = {}, timeoutMs = 60_000): Promise<string> {
+function fetchFrom(url: string, port: number, more: Partial<JwksRequest> = {}, timeoutMs = 60_000): Promise<string> {
   const wanted = { key: "k", url, tls: undefined, addresses: [], cacheMs: 1, ...more };
   const place = more.addresses?.[0] ?? { host: "127.0.0.1", port, unixPath: "" };
   return fetchDocument(wanted, place, new AbortController().signal, { tlsOptions, timeoutMs });

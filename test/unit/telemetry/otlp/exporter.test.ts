@@ -6,12 +6,12 @@ import { ExportLogsServiceRequestSchema } from "../../../../generated/proto/open
 import { ExportTraceServiceRequestSchema } from "../../../../generated/proto/opentelemetry/proto/collector/trace/v1/trace_service_pb.ts";
 import { createLogger } from "../../../../src/lib/log.ts";
 import { Envelope } from "../../../../src/telemetry/otlp/encode.ts";
-import { Exporter, type ExporterOptions, type Sent } from "../../../../src/telemetry/otlp/exporter.ts";
+import { Exporter, type ExporterOptions, type ExportOutcome } from "../../../../src/telemetry/otlp/exporter.ts";
 import type { Span } from "../../../../src/telemetry/span.ts";
 import { testClock, type TestClock } from "../../../support/gateway/test-clock.ts";
 
-const TAKEN: Sent = { kind: "taken", rejected: 0, message: "" };
-const LATER: Sent = { kind: "later", reason: "busy", afterMs: undefined };
+const TAKEN: ExportOutcome = { kind: "taken", rejected: 0, message: "" };
+const LATER: ExportOutcome = { kind: "later", reason: "busy", afterMs: undefined };
 
 interface Fixture {
   readonly exporter: Exporter;
@@ -23,7 +23,7 @@ interface Fixture {
   busy: boolean;
 }
 
-function start(send: (request: Buffer) => Sent | Promise<Sent>, read = namesIn): Fixture {
+function start(send: (request: Buffer) => ExportOutcome | Promise<ExportOutcome>, read = namesIn): Fixture {
   const clock = testClock();
   const requests: string[][] = [];
   const lines: string[] = [];
@@ -112,7 +112,7 @@ test("a record that no collector would take is lost alone", async () => {
 });
 
 test("beyond what may wait, records are lost and counted, and memory stays as it is", async () => {
-  const fixture = start(() => new Promise<Sent>(() => undefined));
+  const fixture = start(() => new Promise<ExportOutcome>(() => undefined));
   fill(fixture, 10_000);
   await turn();
   assert.equal(fixture.requests.length, 4);
@@ -120,14 +120,14 @@ test("beyond what may wait, records are lost and counted, and memory stays as it
 });
 
 test("large records fill the queue by their bytes", async () => {
-  const fixture = start(() => new Promise<Sent>(() => undefined));
+  const fixture = start(() => new Promise<ExportOutcome>(() => undefined));
   for (let at = 0; at < 100; at++) add(fixture, String(at), "x".repeat(500_000));
   await turn();
   assert.ok(fixture.dropped > 80, `${fixture.dropped} lost`);
 });
 
 test("a collector that is busy is asked again, later each time", async () => {
-  const answers: Sent[] = [LATER, LATER, TAKEN];
+  const answers: ExportOutcome[] = [LATER, LATER, TAKEN];
   const fixture = start(() => answers.shift() ?? TAKEN);
   add(fixture, "a");
   await fixture.clock.advance(1000);
@@ -141,7 +141,7 @@ test("a collector that is busy is asked again, later each time", async () => {
 });
 
 test("a collector says when to come again, within limits", async () => {
-  const answers: Sent[] = [
+  const answers: ExportOutcome[] = [
     { kind: "later", reason: "busy", afterMs: 7000 },
     { kind: "later", reason: "busy", afterMs: 3_600_000 },
   ];
@@ -219,7 +219,7 @@ test("a flush sends what waits and resolves when it is taken", async () => {
 });
 
 test("what comes during a flush is sent with it", async () => {
-  const answer = Promise.withResolvers<Sent>();
+  const answer = Promise.withResolvers<ExportOutcome>();
   const fixture = start(() => (fixture.requests.length === 1 ? answer.promise : TAKEN));
   add(fixture, "a");
   const flushed = fixture.exporter.flush(5000);
@@ -256,16 +256,16 @@ test("a record that nobody ended does not spoil the batch", async () => {
 
 test("whatever a collector does, each record is taken once or counted as lost, and what waits is bounded", async () => {
   const answer = fc.oneof(
-    { weight: 4, arbitrary: fc.constant<Sent>(TAKEN) },
-    { weight: 2, arbitrary: fc.constant<Sent>(LATER) },
-    fc.constant<Sent>({ kind: "refused", reason: "no" }),
-    fc.nat(600).map((rejected): Sent => ({ kind: "taken", rejected, message: "" })),
+    { weight: 4, arbitrary: fc.constant<ExportOutcome>(TAKEN) },
+    { weight: 2, arbitrary: fc.constant<ExportOutcome>(LATER) },
+    fc.constant<ExportOutcome>({ kind: "refused", reason: "no" }),
+    fc.nat(600).map((rejected): ExportOutcome => ({ kind: "taken", rejected, message: "" })),
     fc.constant("slow" as const),
   );
   const step = fc.record({ records: fc.nat(700), pauseMs: fc.nat(3000), answers: fc.array(answer, { maxLength: 6 }) });
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
-      let answers: (Sent | "slow")[] = [];
+      let answers: (ExportOutcome | "slow")[] = [];
       let added = 0;
       let taken = 0;
       let waiting = 0;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
-import { Joint } from "../../../../../src/proxy/listeners/tcp/tunnel-relay.ts";
+import { TunnelRelay } from "../../../../../src/proxy/listeners/tcp/tunnel-relay.ts";
 
 const HALF_CLOSED_MS = 30_000;
 
@@ -38,8 +38,8 @@ async function heard(socket: Socket, text: string): Promise<void> {
 
 test("each direction ends for itself, and the counts are those of both", async (t) => {
   const [client, upstream] = [await pair(t), await pair(t)];
-  const over = Promise.withResolvers<Joint>();
-  new Joint(client.near, upstream.near, over.resolve).start();
+  const over = Promise.withResolvers<TunnelRelay>();
+  new TunnelRelay(client.near, upstream.near, over.resolve).start();
   client.far.end("hello");
   await heard(upstream.far, "hello");
   upstream.far.resume();
@@ -53,8 +53,8 @@ test("each direction ends for itself, and the counts are those of both", async (
 test("when one direction has ended the other has half a minute", async (t) => {
   const [client, upstream] = [await pair(t), await pair(t)];
   t.mock.timers.enable({ apis: ["setTimeout"] });
-  const over = Promise.withResolvers<Joint>();
-  new Joint(client.near, upstream.near, over.resolve).start();
+  const over = Promise.withResolvers<TunnelRelay>();
+  new TunnelRelay(client.near, upstream.near, over.resolve).start();
   upstream.far.resume();
   client.far.end();
   await once(upstream.far, "end");
@@ -68,8 +68,8 @@ test("when one direction has ended the other has half a minute", async (t) => {
 
 test("a side that is gone takes the other with it, whatever that one still says", async (t) => {
   const [client, upstream] = [await pair(t), await pair(t)];
-  const over = Promise.withResolvers<Joint>();
-  new Joint(client.near, upstream.near, over.resolve).start();
+  const over = Promise.withResolvers<TunnelRelay>();
+  new TunnelRelay(client.near, upstream.near, over.resolve).start();
   upstream.far.on("end", () => upstream.far.end("x".repeat(1_000_000)));
   upstream.far.resume();
   client.far.end();

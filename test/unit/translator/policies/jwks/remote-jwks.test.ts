@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { objectId, type KubeObject } from "../../../../../src/api/object.ts";
 import { createTranslator } from "../../../../../src/translator/translate.ts";
 import type { TranslationStep, Translator } from "../../../../../src/translator/translator.ts";
-import type { WantedDocument } from "../../../../../src/sources/remote/documents.ts";
+import type { JwksRequest } from "../../../../../src/sources/remote/documents.ts";
 
 const SET = '{"keys": [{"kid": "one", "kty": "OKP", "crv": "Ed25519", "x": "AA"}]}';
 const OTHER = '{"keys": [{"kid": "two", "kty": "OKP", "crv": "Ed25519", "x": "AA"}]}';
@@ -48,9 +48,9 @@ function set(live: Translator, ...objects: readonly KubeObject[]): TranslationSt
   return live.apply(objects.map((one) => ({ type: "set", object: one })));
 }
 
-function only({ documents }: TranslationStep): WantedDocument {
+function only({ documents }: TranslationStep): JwksRequest {
   assert.equal(documents?.length, 1);
-  return documents[0] as WantedDocument; // there is one
+  return documents[0] as JwksRequest; // there is one
 }
 
 function kidsIn(live: Translator): string[] {
