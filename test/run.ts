@@ -22,10 +22,10 @@ const OWN_PROCESS: readonly RegExp[] = [/^test\/slow\//];
 /** What files are about that only see processes: their imports do not say it. */
 const SUBJECTS: readonly (readonly [file: RegExp, sources: RegExp])[] = [
   [/slow\/(?:crowds|floods|fuzz|h2spec)/, /^src\/proxy\/listeners\//],
-  [/slow\/grpc-interop/, /^src\/proxy\/(?:listeners|backends|pipeline)\//],
+  [/slow\/grpc-interop/, /^src\/proxy\/(?:listeners|backends|upstream|pipeline)\//],
   [/slow\/keycloak/, /^src\/(?:sources\/remote|proxy\/policies\/jwt)/],
   [/slow\/spire/, /^src\/proxy\/spiffe\//],
-  [/slow\/node/, /^(?:src\/(?:deployer|controller|cli)|codegen\/image|test\/testbed\/node)/],
+  [/slow\/node/, /^(?:src\/(?:deployer|controller|cli)|tools\/image|test\/testbed\/node)/],
   [/cluster\/properties/, /^(?:crds|codegen|src\/admission)\//],
   [/conformance\/cel/, /^src\/cel\//],
 ];
@@ -74,8 +74,12 @@ async function work(): Promise<void> {
 
 /** Resolves when the process has ended. @param next the file after the one that is done */
 async function runProcess(next: () => string | undefined, first: string): Promise<void> {
-  const execArgv = ["--import", "tsx", `--test-reporter=${join(import.meta.dirname, "support/file-reporter.ts")}`];
-  const child = fork(join(import.meta.dirname, "support/file-runner.ts"), {
+  const execArgv = [
+    "--import",
+    "tsx",
+    `--test-reporter=${join(import.meta.dirname, "support/gateway/file-reporter.ts")}`,
+  ];
+  const child = fork(join(import.meta.dirname, "support/gateway/file-runner.ts"), {
     cwd: ROOT,
     execArgv,
     env: { ...environment, NODE_COMPILE_CACHE: join(ROOT, "node_modules/.cache/compile") },

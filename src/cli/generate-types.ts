@@ -2,18 +2,15 @@
  * `gwproxy generate types`: reads CRDs, runs the generator and writes what it makes. The generator is loaded here and
  * nowhere else, so that no other command pays for it.
  */
+import type { Terminal } from "../lib/terminal.ts";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { text as readAll } from "node:stream/consumers";
-import type {
-  ForeignFile,
-  ForeignOutput,
-  generateForeign as GenerateForeign,
-} from "../../codegen/foreign/generate.ts";
+import type { ForeignFile, ForeignOutput, generateForeign as GenerateForeign } from "../../codegen/foreign/generate.ts";
 import { FatalError, messageOf } from "../lib/errors.ts";
 import { expandPattern, isPattern } from "../sources/directory/pattern.ts";
 import type { GenerateTypesOptions } from "./commands/generate.ts";
-import { createProgress, type Progress, type Terminal } from "./output.ts";
+import { createProgress, type Progress } from "./output.ts";
 
 /** @throws FatalError with exit code 1 for a CRD that cannot be used, 2 for files that cannot be read or written */
 export async function runGenerateTypes(options: GenerateTypesOptions, terminal: Terminal): Promise<void> {

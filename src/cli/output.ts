@@ -1,12 +1,6 @@
 /** What commands print. Text for people on a terminal, JSON or YAML for programs; errors say the next step. */
+import type { Terminal } from "../lib/terminal.ts";
 import { stringify } from "yaml";
-
-export interface Terminal {
-  /** Whether text may carry colours: a terminal reads it, and nobody has asked for none. */
-  readonly isColoured: boolean;
-  out(text: string): void;
-  err(text: string): void;
-}
 
 export const processTerminal: Terminal = {
   isColoured: wantsColour(process.stdout, process.env),

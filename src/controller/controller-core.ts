@@ -2,6 +2,7 @@
  * The heart of the controller, free of sockets: events in; resources for data planes, statuses, deployed objects out. All
  * replicas translate, the one that leads writes.
  */
+import type { ControllerOptions } from "./options.ts";
 import { Reach } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { ObjectId } from "../api/object.ts";
 import { Deployer, type DeploymentState } from "../deployer/deployer.ts";
@@ -17,7 +18,6 @@ import { createTranslator } from "../translator/translate.ts";
 import type { TranslationStep, TranslatorEvent } from "../translator/translator.ts";
 import type { ResourceUpdate } from "../ir/resource.ts";
 import type { ResourceFeed } from "../xds/server/discovery.ts";
-import type { ControllerOptions } from "../cli/commands/controller.ts";
 import { deployerSettings } from "./deployment.ts";
 import { createOwnClass } from "./gateway-class.ts";
 import { createRemoteJwks } from "../runtime/key-sets.ts";

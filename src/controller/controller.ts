@@ -3,6 +3,7 @@
  * deployed, and come back as status, where `Attached` turns True once a data plane has acknowledged what a policy became,
  * and a refusal becomes a condition.
  */
+import type { ControllerOptions } from "./options.ts";
 import { startHealthServer, startMetricsServer } from "../admin/probe-servers.ts";
 import { collectWhenIdle } from "../lib/collect-when-idle.ts";
 import type { Logger } from "../lib/log.ts";
@@ -15,7 +16,6 @@ import type { SourceSink } from "../sources/source.ts";
 import { reviewToken } from "../sources/kubernetes/token-review.ts";
 import { type ControllerMetrics, createControllerMetrics } from "../telemetry/controller-metrics.ts";
 import { createXdsServer, type XdsServer } from "../xds/server/discovery.ts";
-import type { ControllerOptions } from "../cli/commands/controller.ts";
 import { VERSION } from "../lib/version.ts";
 import { type ControllerCore, createControllerCore } from "./controller-core.ts";
 import { createLeadership } from "./leadership.ts";

@@ -1,6 +1,6 @@
 /** What the controller's options say of data planes: their image, and how they reach the controller. */
+import type { ControllerOptions } from "./options.ts";
 import type { DeployerSettings } from "../deployer/context.ts";
-import type { ControllerOptions } from "../cli/commands/controller.ts";
 import { VERSION } from "../lib/version.ts";
 
 /** @param tls set where discovery is served over TLS: the PEM that vouches for it, or undefined for authorities of the system */

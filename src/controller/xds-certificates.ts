@@ -1,4 +1,5 @@
 /** How the controller proves itself to data planes: by files, by the Secret `gwproxy-xds-cert`, or not at all. */
+import type { ControllerOptions } from "./options.ts";
 import { systemClock } from "../lib/clock.ts";
 import type { Logger } from "../lib/log.ts";
 import type { KubernetesClient } from "../sources/kubernetes/client.ts";
@@ -9,7 +10,6 @@ import {
   type ServingCertificate,
   ServingCertificates,
 } from "../xds/server/serving-certificate.ts";
-import type { ControllerOptions } from "../cli/commands/controller.ts";
 import { isLoopback } from "../runtime/process.ts";
 import { readServerCertificate } from "../runtime/tls-files.ts";
 

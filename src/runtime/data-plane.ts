@@ -1,4 +1,5 @@
 /** What every process with a data plane runs beside its listeners: admin, metrics and readiness servers. */
+import type { DataPlaneOptions } from "./options.ts";
 import { readFile } from "node:fs/promises";
 import { startMetricsServer, startReadinessServer } from "../admin/probe-servers.ts";
 import { startAdminServer } from "../admin/server.ts";
@@ -11,7 +12,6 @@ import { createAccessLog, lineLevel } from "../telemetry/access-log.ts";
 import { resourceOf } from "../telemetry/otlp/resource.ts";
 import { createMetrics, type Metrics } from "../telemetry/metrics.ts";
 import { tellProcess, tellThread } from "../telemetry/process-gauges.ts";
-import type { DataPlaneOptions } from "../cli/commands/options.ts";
 import { VERSION } from "../lib/version.ts";
 import { configDump } from "./dump.ts";
 import { createLineOutput } from "./line-output.ts";

@@ -1,6 +1,6 @@
 /** The ports that a long-running command needs for itself, checked before anything else of it starts. */
+import type { Address, DataPlaneOptions } from "./options.ts";
 import { checkPorts } from "../lib/port-check.ts";
-import type { Address, DataPlaneOptions } from "../cli/commands/options.ts";
 import { hostAndPort } from "./process.ts";
 
 /** @param ports address by flag @throws FatalError with exit code 1, naming the flag and who holds its port */

@@ -1,9 +1,9 @@
 /** `gwproxy proxy`: a controller's resources to traffic. */
+import type { Terminal } from "../lib/terminal.ts";
+import type { ProxyOptions } from "./options.ts";
 import { readFile } from "node:fs/promises";
 import { collectWhenIdle } from "../lib/collect-when-idle.ts";
 import { createXdsClient } from "../xds/client/connection.ts";
-import type { ProxyOptions } from "../cli/commands/proxy.ts";
-import type { Terminal } from "../cli/output.ts";
 import { startDataPlane } from "./data-plane.ts";
 import { checkOwnPorts, dataPlanePorts } from "./own-ports.ts";
 import { createProcessLog, hostAndPort, stopSignal } from "./process.ts";

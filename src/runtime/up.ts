@@ -1,4 +1,6 @@
 /** `gwproxy up`: the directory source, the translator and the data plane in one process, and what they have to say. */
+import type { Terminal } from "../lib/terminal.ts";
+import type { UpOptions } from "./options.ts";
 import type { ApplyResult, ResourceUpdate } from "../ir/resource.ts";
 import { collectWhenIdle } from "../lib/collect-when-idle.ts";
 import { messageOf } from "../lib/errors.ts";
@@ -7,8 +9,6 @@ import { createTranslator } from "../translator/translate.ts";
 import type { Diagnostic } from "../translator/diagnostics.ts";
 import { suggestNextStep } from "../translator/references/explain.ts";
 import { indexObjects, type ObjectIndex } from "../translator/references/find.ts";
-import type { UpOptions } from "../cli/commands/up.ts";
-import type { Terminal } from "../cli/output.ts";
 import { startDataPlane } from "./data-plane.ts";
 import { createEmbedded } from "./embedded.ts";
 import { checkManifestPaths } from "./manifest-paths.ts";

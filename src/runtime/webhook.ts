@@ -2,6 +2,7 @@
  * `gwproxy webhook`: the validating webhook with certificates of its own. They live in a Secret that replicas share; the
  * ValidatingWebhookConfiguration is applied with the current authority before any server uses a leaf of it.
  */
+import type { WebhookOptions } from "./options.ts";
 import { KINDS } from "../../generated/kinds.ts";
 import { Certificates } from "../admission/certificates.ts";
 import { startReviewThreads } from "../admission/review-threads.ts";
@@ -12,7 +13,6 @@ import { FatalError } from "../lib/errors.ts";
 import { createCertificateStore } from "../sources/kubernetes/certificate-store.ts";
 import { createKubernetesClient, type KubernetesClient } from "../sources/kubernetes/client.ts";
 import { createSecretStore } from "../sources/kubernetes/secret-store.ts";
-import type { WebhookOptions } from "../cli/commands/webhook.ts";
 import { checkOwnPorts } from "./own-ports.ts";
 import { createProcessLog, stopSignal } from "./process.ts";
 

@@ -95,7 +95,10 @@ export const METRICS: MetricTable = {
     counters: {},
     histograms: {
       request_processing_seconds: { help: "From arrival to the first call of a backend.", bounds: PROCESSING_SECONDS },
-      response_processing_seconds: { help: "From the head of the backend's answer to the last byte.", bounds: PROCESSING_SECONDS },
+      response_processing_seconds: {
+        help: "From the head of the backend's answer to the last byte.",
+        bounds: PROCESSING_SECONDS,
+      },
     },
   },
   tokens: {
@@ -111,7 +114,10 @@ export const METRICS: MetricTable = {
     histograms: {
       gen_ai_server_request_duration: { help: "Seconds of LLM requests.", bounds: GENERATION_SECONDS },
       gen_ai_server_time_per_output_token: { help: "Seconds per token after the first one.", bounds: TOKEN_SECONDS },
-      gen_ai_server_time_to_first_token: { help: "Seconds until a stream brings its first token.", bounds: FIRST_TOKEN_SECONDS },
+      gen_ai_server_time_to_first_token: {
+        help: "Seconds until a stream brings its first token.",
+        bounds: FIRST_TOKEN_SECONDS,
+      },
     },
   },
   connections: {
@@ -127,13 +133,18 @@ export const METRICS: MetricTable = {
     labels: ["transport"],
     counters: {},
     histograms: {
-      upstream_connect_duration_seconds: { help: "From the look-up of a name to a usable connection.", bounds: CONNECT_SECONDS },
+      upstream_connect_duration_seconds: {
+        help: "From the look-up of a name to a usable connection.",
+        bounds: CONNECT_SECONDS,
+      },
     },
   },
   calls: {
     labels: ["kind", "subtype"],
     counters: {},
-    histograms: { upstream_call_duration_seconds: { help: "From a call to the head of its answer.", bounds: REQUEST_SECONDS } },
+    histograms: {
+      upstream_call_duration_seconds: { help: "From a call to the head of its answer.", bounds: REQUEST_SECONDS },
+    },
   },
   failures: {
     labels: ["backend", "reason"],

@@ -34,7 +34,11 @@ import { gatewaysByUse, type ServiceVisibility } from "./references/visibility.t
 import { declareDeploymentPlans, type DeploymentPlan } from "./gateways/deployment-plan.ts";
 import { indexBackendPolicies } from "./policies/policies-on-backends.ts";
 import type { KeySetRequest } from "./policies/jwks/remote-jwks.ts";
-import { declareAttachments, declareAttachmentCandidates, declareHostnameConflicts } from "./routes/hostname-conflicts.ts";
+import {
+  declareAttachments,
+  declareAttachmentCandidates,
+  declareHostnameConflicts,
+} from "./routes/hostname-conflicts.ts";
 import { declareRouteKind } from "./routes/route-kind.ts";
 import { translateGrpcRoute } from "./routes/grpc.ts";
 import { translateHttpRoute } from "./routes/http.ts";
@@ -55,7 +59,9 @@ export interface TranslatorGraph {
   /** What status needs, by the kind of the object. */
   readonly statusInputs: Readonly<Record<StatusInput["kind"], Collection<StatusInput>>>;
   /** What is found in objects whose status is empty. */
-  readonly unreportedDiagnostics: Readonly<Record<Exclude<ObjectStatusInput["kind"], StatusInput["kind"]>, Collection<ObjectStatusInput>>>;
+  readonly unreportedDiagnostics: Readonly<
+    Record<Exclude<ObjectStatusInput["kind"], StatusInput["kind"]>, Collection<ObjectStatusInput>>
+  >;
 }
 
 export function declareGraph(options: TranslatorOptions): TranslatorGraph {
@@ -72,7 +78,12 @@ export function declareGraph(options: TranslatorOptions): TranslatorGraph {
     placements: routing.placements,
     documents: contents.documents,
     sent: [...routing.sent, ...destinations.sent, ...policies.sent],
-    statusInputs: { ...routing.facts, ...destinations.facts, ...policies.facts, ...declareModels(graph, inputs, routing) },
+    statusInputs: {
+      ...routing.facts,
+      ...destinations.facts,
+      ...policies.facts,
+      ...declareModels(graph, inputs, routing),
+    },
     unreportedDiagnostics: {
       GwParameters: graph.derive("parameters facts", inputs.parameters, (_key, object): ObjectStatusInput => ({
         kind: "GwParameters",

@@ -11,7 +11,8 @@ import type { DeploymentPlan } from "./gateways/deployment-plan.ts";
 import type { Translator, TranslatorOptions } from "./translator.ts";
 
 export function createTranslator(options: TranslatorOptions): Translator {
-  const { graph, inputs, gateways, placements, sent, statusInputs, unreportedDiagnostics, documents } = declareGraph(options);
+  const { graph, inputs, gateways, placements, sent, statusInputs, unreportedDiagnostics, documents } =
+    declareGraph(options);
   const outbox = new ResourceStore();
   let touched: ObjectId[] = [];
   let isWantedNew = false;
@@ -21,16 +22,18 @@ export function createTranslator(options: TranslatorOptions): Translator {
   });
   documents.onChange(() => (isWantedNew = true));
   for (const collection of sent) collection.onChange((changes) => outbox.collect(changes));
-  const found: FaultyObjects[] = [...Object.values(statusInputs), ...Object.values(unreportedDiagnostics)].map((collection) => {
-    const faulty: FaultyObjects = new Map();
-    collection.onChange((changes) => {
-      for (const { key, after } of changes) {
-        note(faulty, key, after);
-        if (after !== undefined) touched.push(after.id);
-      }
-    });
-    return faulty;
-  });
+  const found: FaultyObjects[] = [...Object.values(statusInputs), ...Object.values(unreportedDiagnostics)].map(
+    (collection) => {
+      const faulty: FaultyObjects = new Map();
+      collection.onChange((changes) => {
+        for (const { key, after } of changes) {
+          note(faulty, key, after);
+          if (after !== undefined) touched.push(after.id);
+        }
+      });
+      return faulty;
+    },
+  );
   return {
     apply(events) {
       touched = [];
@@ -63,7 +66,10 @@ function note(faulty: FaultyObjects, key: string, facts: ObjectStatusInput | und
   else faulty.delete(key);
 }
 
-function find<F extends ObjectStatusInput>(id: ObjectId, facts: Readonly<Record<string, Collection<F>>>): F | undefined {
+function find<F extends ObjectStatusInput>(
+  id: ObjectId,
+  facts: Readonly<Record<string, Collection<F>>>,
+): F | undefined {
   if (id.group !== GATEWAY_GROUP && id.group !== GWPROXY_GROUP) return undefined;
   return Object.hasOwn(facts, id.kind) ? facts[id.kind]?.get(nameKey(id)) : undefined;
 }

@@ -10,7 +10,12 @@ import { PolicySet } from "../../src/proxy/pipeline/policy-set.ts";
 import { createRecorder } from "../../src/proxy/observability/record.ts";
 import { Exporters } from "../../src/proxy/observability/exporters.ts";
 import { allocateIds, Ids } from "../../src/proxy/observability/ids.ts";
-import { compileReports, PLAIN_REPORTS, type ReportDeps, type Reports } from "../../src/proxy/observability/observability.ts";
+import {
+  compileReports,
+  PLAIN_REPORTS,
+  type ReportDeps,
+  type Reports,
+} from "../../src/proxy/observability/observability.ts";
 import { createAccessLog, type AccessLog } from "../../src/telemetry/access-log.ts";
 import type { LogFormat } from "../../src/telemetry/log-lines.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";

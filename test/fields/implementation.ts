@@ -124,7 +124,9 @@ function proxyFiles(
   consumers: ReadonlyMap<string, readonly string[]>,
 ): readonly string[] {
   const twin = path.replace("src/translator/", "src/proxy/");
-  if (twin !== path && existsSync(join(root, twin))) return [twin];
+  // A policy of several files is a folder, and its main file has the name of the folder.
+  for (const each of [twin, twin.replace(/([^/]+)\.ts$/, "$1/$1.ts")])
+    if (twin !== path && existsSync(join(root, each))) return [each];
   const made = file
     .getImportDeclarations()
     .filter((declaration) => declaration.getModuleSpecifierValue().includes("generated/proto"))

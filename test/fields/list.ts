@@ -11,7 +11,7 @@ const found: [field: string, proof: { file: string; name: string }][] = [];
 
 for (const file of globSync("test/feature/**/*.test.ts", { cwd: ROOT }).sort()) {
   // Hooks run whatever the pattern says, so a file without proofs is left alone.
-  if (!readFileSync(join(ROOT, file), "utf8").includes("support/prove.ts")) continue;
+  if (!readFileSync(join(ROOT, file), "utf8").includes("support/gateway/prove.ts")) continue;
   const before = proofs.length;
   await import(join(ROOT, file));
   for (const { field, name } of proofs.slice(before)) found.push([field, { file, name }]);

@@ -8,7 +8,14 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { createAuthority, createLeaf } from "../../src/lib/certificates/x509.ts";
 import { startEcho } from "../support/servers/echo.ts";
-import { documents, pemObject, route, startGateway, staticBackend, type TestGateway } from "../support/gateway/gateway.ts";
+import {
+  documents,
+  pemObject,
+  route,
+  startGateway,
+  staticBackend,
+  type TestGateway,
+} from "../support/gateway/gateway.ts";
 import { contextOf } from "../support/gateway/prove.ts";
 import { validNow } from "../support/servers/tls-upstream.ts";
 import { programs } from "../testbed/programs.ts";

@@ -4,7 +4,14 @@ import { X509Certificate } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { request } from "node:https";
 import { test } from "node:test";
-import { documents, gatewayOf, route, startGateway, staticBackend, type TestGateway } from "../support/gateway/gateway.ts";
+import {
+  documents,
+  gatewayOf,
+  route,
+  startGateway,
+  staticBackend,
+  type TestGateway,
+} from "../support/gateway/gateway.ts";
 import { call } from "../support/clients/http.ts";
 import { contextOf } from "../support/gateway/prove.ts";
 import { recordingLog } from "../support/gateway/silent-log.ts";

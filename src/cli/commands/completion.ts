@@ -1,7 +1,7 @@
 /** `gwproxy completion`: scripts that complete commands and options in a shell. */
+import type { Terminal } from "../../lib/terminal.ts";
 import { Argument, type Command } from "commander";
 import type { CompletedCommand } from "../completion/table.ts";
-import type { Terminal } from "../output.ts";
 
 const EXAMPLES = `
 Examples:

@@ -1,37 +1,10 @@
 /** `gwproxy controller`: watches a cluster, writes status and serves data planes. */
+import type { ControllerOptions } from "../../controller/options.ts";
+import type { Terminal } from "../../lib/terminal.ts";
 import { type Command, Option } from "commander";
-import type { LabelSelector } from "../../api/label-selector.ts";
-import type { Terminal } from "../output.ts";
-import { addDeploymentOptions, type DeploymentOptions } from "./deployment-options.ts";
+import { addDeploymentOptions } from "./deployment-options.ts";
 import { selectorList } from "./selector-list.ts";
-import { type Address, addressOption, flag, hostList, logLevelOption } from "./options.ts";
-
-export interface ControllerOptions extends DeploymentOptions {
-  readonly kubeconfig: string | undefined;
-  readonly xdsAddress: Address;
-  /** undefined: TLS, by the files that are named or by the Secret; plaintext on loopback where no files are named. */
-  readonly xdsMode: "plaintext" | "tls" | "either" | undefined;
-  /** Names in the certificate beside those of the Service. */
-  readonly xdsTlsHosts: readonly string[];
-  /** PEM files; both or none. None: the Secret gwproxy-xds-cert, where the mode is not plaintext. */
-  readonly xdsTlsCert: string | undefined;
-  readonly xdsTlsKey: string | undefined;
-  /** Whether a data plane must show a token; undefined: unless xDS stays on this machine. */
-  readonly xdsAuth: boolean | undefined;
-  readonly healthAddress: Address;
-  readonly metricsAddress: Address;
-  readonly controllerName: string;
-  readonly className: string;
-  /** Namespaces that count; none: all of them. */
-  readonly discoveryNamespaceSelectors: readonly LabelSelector[];
-  readonly backendRefGrantMode: "route-and-policy" | "route" | "none";
-  readonly allowLocalBackends: boolean;
-  /** Its own: where the lease and fetched key sets are kept. */
-  readonly namespace: string;
-  /** Write without asking other replicas. */
-  readonly disableLeaderElection: boolean;
-  readonly logLevel: string;
-}
+import { addressOption, flag, hostList, logLevelOption } from "./options.ts";
 
 const EXAMPLES = `
 Examples:

@@ -1,20 +1,6 @@
 /** Options of the controller that say how the data planes of Gateways are deployed (spec controller 1). */
 import { type Command, InvalidArgumentError, Option } from "commander";
 
-export interface DeploymentOptions {
-  readonly proxyImageRegistry: string;
-  readonly proxyImageRepository: string;
-  /** "": the version of this program. */
-  readonly proxyImageTag: string;
-  /** 0: none. */
-  readonly dummyPort: number;
-  /** The Service of the controller, in its own namespace. */
-  readonly xdsServiceName: string;
-  /** Wins over the Service; "": unset. */
-  readonly xdsServiceHost: string;
-  readonly xdsServicePort: number;
-}
-
 export function addDeploymentOptions(command: Command): Command {
   return command
     .addOption(

@@ -1,6 +1,6 @@
 /** `gwproxy generate types`: TypeScript types and validators for any structural CRD. */
+import type { Terminal } from "../../lib/terminal.ts";
 import { type Command, Option } from "commander";
-import type { Terminal } from "../output.ts";
 import { addManifestPaths, manifestPaths } from "./options.ts";
 
 export interface GenerateTypesOptions {

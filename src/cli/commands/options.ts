@@ -1,38 +1,17 @@
 /** Options that several commands share, and the parsers that refuse a bad value with a sentence. */
+import type { Address } from "../../runtime/options.ts";
 import { isIP } from "node:net";
 import { availableParallelism, networkInterfaces } from "node:os";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../lib/duration.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { parseLogFilter } from "../../lib/log.ts";
-import { LOG_FORMATS, type LogFormat } from "../../telemetry/log-lines.ts";
+import { LOG_FORMATS } from "../../telemetry/log-lines.ts";
 import { MAX_THREADS } from "../../lib/shared-table.ts";
 import { workloadAddress } from "../../proxy/spiffe/endpoint.ts";
 
 /** The main thread has a number of its own in the tables of shared memory. */
 const MAX_WORKERS = MAX_THREADS - 1;
-
-export interface DataPlaneOptions {
-  readonly bindAddress: string;
-  /** Addresses and ranges. */
-  readonly trustedProxies: readonly string[];
-  readonly adminAddress: Address;
-  /** File with what requests to the admin server must show; unset: nothing. */
-  readonly adminTokenFile: string | undefined;
-  readonly metricsAddress: Address;
-  readonly readinessAddress: Address;
-  readonly logLevel: string;
-  readonly logFormat: LogFormat;
-  readonly workers: number;
-  /** Seconds. */
-  readonly threadTimeout: number;
-  /** "unix:///path" or "tcp://address:port"; unset: there is no workload API. */
-  readonly spiffeEndpointSocket: string | undefined;
-  /** Seconds of proxying.md 14. */
-  readonly drainMin: number | undefined;
-  readonly drainMax: number | undefined;
-  readonly gracePeriod: number | undefined;
-}
 
 /**
  * Manifests of a command: `-f`, which may be repeated, and arguments, so that a pattern which the shell has expanded works
@@ -57,11 +36,6 @@ export function manifestPaths(
   const all = [...file, ...paths];
   if (all.length === 0) command.error("error: no manifests; name files or folders, such as -f manifests/");
   return all;
-}
-
-export interface Address {
-  readonly host: string;
-  readonly port: number;
 }
 
 export function addDataPlaneOptions(command: Command): Command {

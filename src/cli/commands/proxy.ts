@@ -1,21 +1,10 @@
 /** `gwproxy proxy`: a data plane of one Gateway. */
+import type { Terminal } from "../../lib/terminal.ts";
+import type { ProxyOptions } from "../../runtime/options.ts";
 import { existsSync } from "node:fs";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { TOKEN_FILE } from "../../api/data-plane.ts";
-import type { Terminal } from "../output.ts";
-import { addDataPlaneOptions, address, type DataPlaneOptions, namespacedName } from "./options.ts";
-
-export interface ProxyOptions extends DataPlaneOptions {
-  /** "host:port", which takes TLS when a CA is named, or the same behind http:// or https://. */
-  readonly xdsAddress: string;
-  /** PEM file of the authorities that may sign the controller's certificate; unset or empty: those of the system. */
-  readonly xdsCa: string | undefined;
-  /** File with the service account's token, read again for every connection; unset: none is sent. */
-  readonly xdsToken: string | undefined;
-  readonly gateway: string;
-  /** YAML file of settings; unset: none. */
-  readonly config: string | undefined;
-}
+import { addDataPlaneOptions, address, namespacedName } from "./options.ts";
 
 const XDS_ADDRESS = "controller: https://HOST:PORT, http://HOST:PORT, or HOST:PORT, which takes TLS with --xds-ca";
 

@@ -1,18 +1,8 @@
 /** `gwproxy up`: files to traffic in one process. */
+import type { Terminal } from "../../lib/terminal.ts";
+import type { UpOptions } from "../../runtime/options.ts";
 import type { Command } from "commander";
-import type { Terminal } from "../output.ts";
-import {
-  addDataPlaneOptions,
-  addManifestPaths,
-  type DataPlaneOptions,
-  manifestPaths,
-  outputOption,
-} from "./options.ts";
-
-export interface UpOptions extends DataPlaneOptions {
-  readonly file: readonly string[];
-  readonly output: "text" | "json";
-}
+import { addDataPlaneOptions, addManifestPaths, manifestPaths, outputOption } from "./options.ts";
 
 const EXAMPLES = `
 Examples:

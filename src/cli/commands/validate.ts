@@ -1,6 +1,6 @@
 /** `gwproxy validate`: every fault of some manifests, with its place. */
+import type { Terminal } from "../../lib/terminal.ts";
 import type { Command } from "commander";
-import type { Terminal } from "../output.ts";
 import { addManifestPaths, manifestPaths, outputOption } from "./options.ts";
 
 export interface ValidateOptions {

@@ -1,6 +1,7 @@
 /** `gwproxy version` */
+import type { Terminal } from "../../lib/terminal.ts";
 import type { Command } from "commander";
-import { printStructured, type Terminal } from "../output.ts";
+import { printStructured } from "../output.ts";
 import { VERSION } from "../../lib/version.ts";
 import { outputOption } from "./options.ts";
 

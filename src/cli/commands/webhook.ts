@@ -1,16 +1,8 @@
 /** `gwproxy webhook`: the validating admission webhook of our kinds. */
+import type { Terminal } from "../../lib/terminal.ts";
+import type { WebhookOptions } from "../../runtime/options.ts";
 import { type Command, Option } from "commander";
-import type { Terminal } from "../output.ts";
-import { type Address, addressOption, logLevelOption, namespacedName } from "./options.ts";
-
-export interface WebhookOptions {
-  readonly kubeconfig: string | undefined;
-  readonly address: Address;
-  readonly namespace: string;
-  readonly service: string | undefined;
-  readonly url: string | undefined;
-  readonly logLevel: string;
-}
+import { addressOption, logLevelOption, namespacedName } from "./options.ts";
 
 const EXAMPLES = `
 Examples:

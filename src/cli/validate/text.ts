@@ -2,9 +2,10 @@
  * A problem for people: the line that programs can take apart, the line of the file with the fault underlined, and what
  * the schema says of the field.
  */
+import type { Terminal } from "../../lib/terminal.ts";
 import { codePointLength } from "../../lib/code-point-length.ts";
 import type { FileProblem } from "../../sources/directory/check.ts";
-import { styled, type Terminal } from "../output.ts";
+import { styled } from "../output.ts";
 import { problemLine } from "../../runtime/report.ts";
 
 /**

@@ -2,12 +2,12 @@
  * `gwproxy validate`: what the directory source, the translator and, when asked for, an API server find wrong, in one of three
  * forms.
  */
+import type { Terminal } from "../../lib/terminal.ts";
 import { explain } from "../../admission/explain.ts";
 import { FatalError, messageOf } from "../../lib/errors.ts";
 import { byPlace } from "../../sources/directory/assemble.ts";
 import { validateFiles } from "../../sources/directory/validate-files.ts";
 import type { ValidateOptions } from "../commands/validate.ts";
-import type { Terminal } from "../output.ts";
 import { rowOf } from "../../runtime/report.ts";
 import { sarifLog } from "./sarif.ts";
 import { validateReferences } from "./references.ts";

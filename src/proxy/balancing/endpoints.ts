@@ -122,9 +122,7 @@ export class EndpointSet {
 
   #isMet(preference: Locality, { zone, node, hintedZones }: Endpoint): boolean {
     if (preference === Locality.NODE) return node === this.#locality.node;
-    return preference === Locality.ZONE
-      ? zone === this.#locality.zone
-      : hintedZones.includes(this.#locality.zone);
+    return preference === Locality.ZONE ? zone === this.#locality.zone : hintedZones.includes(this.#locality.zone);
   }
 }
 

@@ -287,7 +287,11 @@ function invalid(detail: string): ProxyError {
 }
 
 /** What can be said about a request whose head was refused: its method, and whether it wants its refusal as gRPC. */
-export function rejectedRequestOf({ method, version, fields }: RequestHead, source: Peer, bind: string): ReceivedRequest {
+export function rejectedRequestOf(
+  { method, version, fields }: RequestHead,
+  source: Peer,
+  bind: string,
+): ReceivedRequest {
   const { serverName } = source;
   return {
     method,

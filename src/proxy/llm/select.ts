@@ -2,7 +2,13 @@
  * Which provider serves a request (llm.md 6): the first group with a member in rotation serves, and a lower one is touched
  * only when every member above is out. Inside the group the choice is that of every set.
  */
-import { PriorityLevel, pickEndpoint, type PickDeps, type BalancedEndpoint, type PickOptions } from "../balancing/pick.ts";
+import {
+  PriorityLevel,
+  pickEndpoint,
+  type PickDeps,
+  type BalancedEndpoint,
+  type PickOptions,
+} from "../balancing/pick.ts";
 
 export class ProviderGroups<T extends BalancedEndpoint> {
   readonly #groups: readonly PriorityLevel<T>[];

@@ -92,7 +92,11 @@ interface BackendPlace {
   readonly slots: BackendHandle[];
 }
 
-function backendTerminal(key: string, invalidReason: string, { filters, mirrors, place, slots }: BackendPlace): ChainTerminal {
+function backendTerminal(
+  key: string,
+  invalidReason: string,
+  { filters, mirrors, place, slots }: BackendPlace,
+): ChainTerminal {
   if (key === "" || invalidReason !== "") return failing(invalidReason, "backend_invalid");
   const slot = place.backends.acquire(key, place.levels);
   slots.push(slot);

@@ -9,7 +9,17 @@ import { type Composition, type SyntaxFault, composeDocuments, wordsOf } from ".
 import { type Excerpt, excerptOf, mayHoldSecrets } from "./excerpt.ts";
 import { faultOfShape } from "./json-shape.ts";
 import { spanInScalar } from "./scalar-offset.ts";
-import { type SourceLocation, type Span, keySpan, nodeAt, locationAt, locationOf, spansAt, splitPath, valueSpan } from "./source-locations.ts";
+import {
+  type SourceLocation,
+  type Span,
+  keySpan,
+  nodeAt,
+  locationAt,
+  locationOf,
+  spansAt,
+  splitPath,
+  valueSpan,
+} from "./source-locations.ts";
 
 /** A place with its line. */
 export interface Mark extends SourceLocation {

@@ -118,7 +118,11 @@ interface Taken {
 }
 
 /** @param sets those that name the Gateway, in order of precedence */
-export function translateGateway(gateway: Gateway, sets: readonly ReferencingListenerSet[], context: TlsContext): GatewayView {
+export function translateGateway(
+  gateway: Gateway,
+  sets: readonly ReferencingListenerSet[],
+  context: TlsContext,
+): GatewayView {
   const id = objectId(gateway);
   const key = gatewayKey(id.namespace, id.name);
   const taken = new Map<string, Taken>();

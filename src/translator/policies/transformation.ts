@@ -11,7 +11,13 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { CelPhase } from "../../cel/phases.ts";
 import { phaseOfTraffic } from "./shared/expression-phase.ts";
-import { branchesOf, checkExpression, expressionMap, type ExpressionContext, type UnitTranslator } from "./shared/unit.ts";
+import {
+  branchesOf,
+  checkExpression,
+  expressionMap,
+  type ExpressionContext,
+  type UnitTranslator,
+} from "./shared/unit.ts";
 
 export const transformation: UnitTranslator = {
   translate({ transformation: block }, context) {

@@ -31,18 +31,25 @@ export interface DestinationVisibility {
   readonly serviceReach: Collection<ServiceVisibility>;
 }
 
-export function declareDestinationVisibility(graph: Graph, options: DestinationVisibilityOptions): DestinationVisibility {
+export function declareDestinationVisibility(
+  graph: Graph,
+  options: DestinationVisibilityOptions,
+): DestinationVisibility {
   const { backends, services, callers } = options;
   const backendUsers = graph.derive("backend users", backends, (name, { key, uses }, read): BackendVisibility => ({
     gateways: gatewaysOf(callers, key, read),
     uses: union([uses, usesOfPolicies("GwBackend", read.get(options.backendObjects, name), { options, read })]),
   }));
   const byBackends = backendUsers.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
-  const serviceUsers = graph.derive("service users", services, (name, { ports }, read): BackendVisibility | undefined => {
-    const uses = usesOfPolicies("Service", read.get(options.serviceObjects, name), { options, read });
-    if (uses.length === 0) return undefined;
-    return { gateways: union(ports.map(({ key }) => gatewaysOf([...callers, byBackends], key, read))), uses };
-  });
+  const serviceUsers = graph.derive(
+    "service users",
+    services,
+    (name, { ports }, read): BackendVisibility | undefined => {
+      const uses = usesOfPolicies("Service", read.get(options.serviceObjects, name), { options, read });
+      if (uses.length === 0) return undefined;
+      return { gateways: union(ports.map(({ key }) => gatewaysOf([...callers, byBackends], key, read))), uses };
+    },
+  );
   const byServices = serviceUsers.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
   const users = [...callers, byBackends, byServices];
   return {
@@ -53,7 +60,8 @@ export function declareDestinationVisibility(graph: Graph, options: DestinationV
     serviceReach: graph.derive(
       "service reach",
       services,
-      (_key, { ports }, read): ServiceVisibility => new Map(ports.map(({ key }) => [key, gatewaysOf(users, key, read)])),
+      (_key, { ports }, read): ServiceVisibility =>
+        new Map(ports.map(({ key }) => [key, gatewaysOf(users, key, read)])),
     ),
   };
 }

@@ -95,7 +95,11 @@ interface Contender {
   readonly hostnames: readonly string[];
 }
 
-function contendersOf({ kind, objects, parents, byListener }: AttachmentCandidates, listener: string, read: Read): Contender[] {
+function contendersOf(
+  { kind, objects, parents, byListener }: AttachmentCandidates,
+  listener: string,
+  read: Read,
+): Contender[] {
   return read.members(byListener, listener).map((key) => {
     const attached = (read.get(parents, key) ?? []).flatMap((parent) => parent.listeners);
     return {

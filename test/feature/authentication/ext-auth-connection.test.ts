@@ -5,7 +5,14 @@ import { test } from "node:test";
 import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
 import { startAuthServer } from "../../support/servers/auth-server.ts";
 import { startEcho } from "../../support/servers/echo.ts";
-import { documents, pemObject, route, routePolicy, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
+import {
+  documents,
+  pemObject,
+  route,
+  routePolicy,
+  startGateway,
+  staticBackend,
+} from "../../support/gateway/gateway.ts";
 import { contextOf } from "../../support/gateway/prove.ts";
 import { createSelfSigned, validNow } from "../../support/servers/tls-upstream.ts";
 

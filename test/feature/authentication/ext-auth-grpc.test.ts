@@ -1,7 +1,14 @@
 /** traffic.extAuth over gRPC through real sockets. */
 import assert from "node:assert/strict";
 import { HeaderValueOption_HeaderAppendAction as Action } from "../../../generated/proto/envoy/config/core/v3/base_pb.ts";
-import { ALLOW, DENY, httpOf, startAuthServer, type AuthServer, type Verdict } from "../../support/servers/auth-server.ts";
+import {
+  ALLOW,
+  DENY,
+  httpOf,
+  startAuthServer,
+  type AuthServer,
+  type Verdict,
+} from "../../support/servers/auth-server.ts";
 import { echoed, startEcho } from "../../support/servers/echo.ts";
 import { proveForms, type Form } from "../../support/gateway/forms.ts";
 import {

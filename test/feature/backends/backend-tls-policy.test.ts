@@ -2,7 +2,12 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { documents, GATEWAY, pemObject, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
-import { createSelfSigned, startTlsUpstream, type Handshake, type TlsUpstream } from "../../support/servers/tls-upstream.ts";
+import {
+  createSelfSigned,
+  startTlsUpstream,
+  type Handshake,
+  type TlsUpstream,
+} from "../../support/servers/tls-upstream.ts";
 
 const ROUTE = `
 apiVersion: gateway.networking.k8s.io/v1

@@ -4,7 +4,14 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { BLOCK_PLACES } from "../../support/gateway/block-places.ts";
 import { echoed, startEcho, type Echoed } from "../../support/servers/echo.ts";
-import { documents, GATEWAY, route, routePolicy, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  route,
+  routePolicy,
+  startGateway,
+  type TestGateway,
+} from "../../support/gateway/gateway.ts";
 import { call, parseJson, type Answer, type Call } from "../../support/clients/http.ts";
 import { prove, type ProofContext } from "../../support/gateway/prove.ts";
 

@@ -1,7 +1,14 @@
 /** `sessionAffinity` through real sockets: on a Service, and on the group of a model backend. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { documents, GATEWAY, route, routePolicy, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  route,
+  routePolicy,
+  startGateway,
+  type TestGateway,
+} from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
 import { contextOf, prove, type ProofContext } from "../../support/gateway/prove.ts";
 import { replicaService, servicePolicy, startReplicas, type Replica } from "../../support/servers/replicas.ts";

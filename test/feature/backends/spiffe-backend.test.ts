@@ -16,7 +16,13 @@ import { prove, type ProofContext } from "../../support/gateway/prove.ts";
 import type { Clock } from "../../../src/lib/clock.ts";
 import { recordingLog } from "../../support/gateway/silent-log.ts";
 import { testClock } from "../../support/gateway/test-clock.ts";
-import { createIntermediate, createTrustDomain, issueSvid, type Authority, type Svid } from "../../support/fixtures/svid.ts";
+import {
+  createIntermediate,
+  createTrustDomain,
+  issueSvid,
+  type Authority,
+  type Svid,
+} from "../../support/fixtures/svid.ts";
 import { answerOf, showsIdentity, startAgent, type WorkloadAgent } from "../../support/servers/workload-agent.ts";
 import { startWorkload, type Asked } from "../../support/servers/workload.ts";
 

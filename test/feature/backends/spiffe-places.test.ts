@@ -7,7 +7,12 @@ import type { TLSSocket } from "node:tls";
 import { test } from "node:test";
 import { ServerCredentials } from "@grpc/grpc-js";
 import { startAuthServer } from "../../support/servers/auth-server.ts";
-import { staticBackend as staticResource, listener, route as routeResource, to } from "../../support/gateway/data-plane.ts";
+import {
+  staticBackend as staticResource,
+  listener,
+  route as routeResource,
+  to,
+} from "../../support/gateway/data-plane.ts";
 import { startEcho } from "../../support/servers/echo.ts";
 import { freePorts } from "../../support/fixtures/free-ports.ts";
 import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend } from "../../support/gateway/gateway.ts";

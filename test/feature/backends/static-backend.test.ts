@@ -7,7 +7,15 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { echoed, startEcho } from "../../support/servers/echo.ts";
-import { documents, GATEWAY, pemObject, route, routePolicy, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  pemObject,
+  route,
+  routePolicy,
+  startGateway,
+  staticBackend,
+} from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
 import { prove } from "../../support/gateway/prove.ts";
 import { createSelfSigned } from "../../support/servers/tls-upstream.ts";

@@ -3,7 +3,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HttpVersion } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { endpoints, listener, route, serviceBackend, startDataPlane, to } from "../../support/gateway/data-plane.ts";
-import { codeOf, END_STREAM, FRAME, frame, frameClient, headers, statusOf } from "../../support/clients/http2-frames.ts";
+import {
+  codeOf,
+  END_STREAM,
+  FRAME,
+  frame,
+  frameClient,
+  headers,
+  statusOf,
+} from "../../support/clients/http2-frames.ts";
 import { startStrictUpstream } from "../../support/servers/strict-upstream.ts";
 import { HOSTILE_STREAMS, type HostileStream } from "./streams.ts";
 

@@ -3,7 +3,15 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { test, type TestContext } from "node:test";
 import { HttpVersion } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { endpoints, listener, rawClient, route, serviceBackend, startDataPlane, to } from "../../support/gateway/data-plane.ts";
+import {
+  endpoints,
+  listener,
+  rawClient,
+  route,
+  serviceBackend,
+  startDataPlane,
+  to,
+} from "../../support/gateway/data-plane.ts";
 import {
   codeOf,
   END_HEADERS,

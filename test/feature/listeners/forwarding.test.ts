@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { prefix, rawClient, route, staticBackend, startDataPlane, to, listener } from "../../support/gateway/data-plane.ts";
+import {
+  prefix,
+  rawClient,
+  route,
+  staticBackend,
+  startDataPlane,
+  to,
+  listener,
+} from "../../support/gateway/data-plane.ts";
 import { startHttp2Upstream } from "../../support/servers/http2-upstream.ts";
 import { startUpstream } from "../../support/servers/upstream.ts";
 

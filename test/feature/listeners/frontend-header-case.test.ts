@@ -2,7 +2,14 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { rawClient } from "../../support/gateway/data-plane.ts";
-import { documents, GATEWAY, route, startGateway, staticBackend, type TestGateway } from "../../support/gateway/gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  route,
+  startGateway,
+  staticBackend,
+  type TestGateway,
+} from "../../support/gateway/gateway.ts";
 import { startHttp2Upstream } from "../../support/servers/http2-upstream.ts";
 import { connectHttp2 } from "../../support/clients/http2.ts";
 import { gatewayRef, policy, routeRef } from "../../support/gateway/policy-places.ts";

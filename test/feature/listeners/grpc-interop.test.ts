@@ -33,7 +33,13 @@ import {
 import { serviceDefinition } from "../../../src/lib/grpc.ts";
 import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
 import { documents, pemObject, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
-import { INITIAL, interopObjects, interopServer, TRAILING, type InteropServer } from "../../support/servers/grpc-interop.ts";
+import {
+  INITIAL,
+  interopObjects,
+  interopServer,
+  TRAILING,
+  type InteropServer,
+} from "../../support/servers/grpc-interop.ts";
 import { startGrpc } from "../../support/servers/grpc.ts";
 import { eventually } from "../../support/gateway/process.ts";
 import { contextOf } from "../../support/gateway/prove.ts";

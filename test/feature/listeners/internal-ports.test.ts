@@ -3,7 +3,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rawClient } from "../../support/gateway/data-plane.ts";
 import { startEcho } from "../../support/servers/echo.ts";
-import { documents, GATEWAY, route, startGateway, staticBackend, type TestGateway } from "../../support/gateway/gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  route,
+  startGateway,
+  staticBackend,
+  type TestGateway,
+} from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
 import { GROUP, policy } from "../../support/gateway/policy-places.ts";
 import { contextOf, type ProofContext } from "../../support/gateway/prove.ts";

@@ -5,7 +5,14 @@ import { connect, createServer, type TLSSocket } from "node:tls";
 import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
-import { documents, gatewayOf, pemObject, startGateway, staticBackend, type TestGateway } from "../../support/gateway/gateway.ts";
+import {
+  documents,
+  gatewayOf,
+  pemObject,
+  startGateway,
+  staticBackend,
+  type TestGateway,
+} from "../../support/gateway/gateway.ts";
 import { contextOf } from "../../support/gateway/prove.ts";
 import { testClock, type TestClock } from "../../support/gateway/test-clock.ts";
 import { validNow } from "../../support/servers/tls-upstream.ts";

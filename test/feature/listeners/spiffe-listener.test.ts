@@ -18,7 +18,13 @@ import {
 } from "../../support/gateway/gateway.ts";
 import { contextOf } from "../../support/gateway/prove.ts";
 import { recordingLog } from "../../support/gateway/silent-log.ts";
-import { createIntermediate, createTrustDomain, issueSvid, type Authority, type Svid } from "../../support/fixtures/svid.ts";
+import {
+  createIntermediate,
+  createTrustDomain,
+  issueSvid,
+  type Authority,
+  type Svid,
+} from "../../support/fixtures/svid.ts";
 import { validNow } from "../../support/servers/tls-upstream.ts";
 import { answerOf, showsIdentity, startAgent, type WorkloadAgent } from "../../support/servers/workload-agent.ts";
 

@@ -4,7 +4,14 @@ import { once } from "node:events";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
 import { rawClient, type RawClient } from "../../support/gateway/data-plane.ts";
-import { documents, GATEWAY, route, startGateway, staticBackend, type TestGateway } from "../../support/gateway/gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  route,
+  startGateway,
+  staticBackend,
+  type TestGateway,
+} from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
 import { answerOf, connectHttp2 } from "../../support/clients/http2.ts";
 import { policy, routeRef } from "../../support/gateway/policy-places.ts";

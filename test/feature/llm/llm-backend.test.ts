@@ -2,7 +2,14 @@
 import assert from "node:assert/strict";
 import { echoed, startEcho, type Echo, type Echoed } from "../../support/servers/echo.ts";
 import { FOREIGN, namesForeign } from "../../support/fixtures/foreign-secret.ts";
-import { documents, GATEWAY, route, routePolicy, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  route,
+  routePolicy,
+  startGateway,
+  type TestGateway,
+} from "../../support/gateway/gateway.ts";
 import { type Answer, call } from "../../support/clients/http.ts";
 import { prove, type ProofContext } from "../../support/gateway/prove.ts";
 

@@ -2,7 +2,14 @@
 import assert from "node:assert/strict";
 import { startEcho } from "../../support/servers/echo.ts";
 import { startForwardProxy } from "../../support/servers/forward-proxy.ts";
-import { documents, GATEWAY, route, startGateway, staticBackend, type TestGateway } from "../../support/gateway/gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  route,
+  startGateway,
+  staticBackend,
+  type TestGateway,
+} from "../../support/gateway/gateway.ts";
 import { startSocket } from "../../support/servers/grpc.ts";
 import { call, type Answer } from "../../support/clients/http.ts";
 import { startHttp2Upstream } from "../../support/servers/http2-upstream.ts";

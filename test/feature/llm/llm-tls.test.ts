@@ -4,7 +4,12 @@ import { FOREIGN, namesForeign } from "../../support/fixtures/foreign-secret.ts"
 import { documents, GATEWAY, pemObject, route, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
 import { type Answer, call } from "../../support/clients/http.ts";
 import { prove, type ProofContext } from "../../support/gateway/prove.ts";
-import { createSelfSigned, startTlsUpstream, type Handshake, type TlsUpstream } from "../../support/servers/tls-upstream.ts";
+import {
+  createSelfSigned,
+  startTlsUpstream,
+  type Handshake,
+  type TlsUpstream,
+} from "../../support/servers/tls-upstream.ts";
 
 const field = (name: string): string => `GwBackend spec.ai.groups[].providers[].policies.tls.${name}`;
 const TRUST = "caCertificateRefs: [{name: trusted}]";

@@ -3,7 +3,14 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, request, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
-import { documents, GATEWAY, route, routePolicy, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  route,
+  routePolicy,
+  startGateway,
+  type TestGateway,
+} from "../../support/gateway/gateway.ts";
 import { type Answer, call } from "../../support/clients/http.ts";
 import { errorMessageOf, practiceBackend, startPractice } from "../../support/gateway/practice.ts";
 import { prove, type ProofContext } from "../../support/gateway/prove.ts";

@@ -5,7 +5,14 @@ import { connect } from "node:net";
 import tls from "node:tls";
 import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
 import { startEcho } from "../../support/servers/echo.ts";
-import { documents, gatewayOf, gatewayPolicy, pemObject, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
+import {
+  documents,
+  gatewayOf,
+  gatewayPolicy,
+  pemObject,
+  startGateway,
+  staticBackend,
+} from "../../support/gateway/gateway.ts";
 import { keepLines, type KeptLines } from "../../support/gateway/log-lines.ts";
 import { prove, type ProofContext } from "../../support/gateway/prove.ts";
 import { validNow } from "../../support/servers/tls-upstream.ts";

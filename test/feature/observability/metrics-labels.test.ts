@@ -1,7 +1,14 @@
 /** `frontend.metrics` of a GwPolicy through real sockets: labels of users on everything that is counted for a request. */
 import assert from "node:assert/strict";
 import { startEcho } from "../../support/servers/echo.ts";
-import { documents, GATEWAY, route, startGateway, staticBackend, type TestGateway } from "../../support/gateway/gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  route,
+  startGateway,
+  staticBackend,
+  type TestGateway,
+} from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
 import { createMeasured, type Measured } from "../../support/gateway/measured.ts";
 import { gatewayRef, policy } from "../../support/gateway/policy-places.ts";

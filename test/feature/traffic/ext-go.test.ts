@@ -1,7 +1,15 @@
 /** External servers that others wrote: Go programs on the public control-plane library. */
 import assert from "node:assert/strict";
 import { echoed, startEcho } from "../../support/servers/echo.ts";
-import { documents, GATEWAY, route, routePolicy, startGateway, startWeb, staticBackend } from "../../support/gateway/gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  route,
+  routePolicy,
+  startGateway,
+  startWeb,
+  staticBackend,
+} from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
 import { prove } from "../../support/gateway/prove.ts";
 import { startExtServer } from "../../testbed/services.ts";

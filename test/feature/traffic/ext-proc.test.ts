@@ -7,7 +7,14 @@ import { echoed } from "../../support/servers/echo.ts";
 import { proveForms } from "../../support/gateway/forms.ts";
 import { routePolicy } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { answerBody, headerOf, outline, pass, startProcServer, type Decide } from "../../support/servers/proc-server.ts";
+import {
+  answerBody,
+  headerOf,
+  outline,
+  pass,
+  startProcServer,
+  type Decide,
+} from "../../support/servers/proc-server.ts";
 import { HEADERS_ONLY, PROC, processed, set } from "../../support/gateway/with-ext-proc.ts";
 import { prove } from "../../support/gateway/prove.ts";
 

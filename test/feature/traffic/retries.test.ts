@@ -7,7 +7,14 @@ import { test, type TestContext } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { startHttp2Upstream } from "../../support/servers/http2-upstream.ts";
 import { connectHttp2, sendHttp2 } from "../../support/clients/http2.ts";
-import { documents, GATEWAY, routePolicy, startGateway, withTraffic, type TestGateway } from "../../support/gateway/gateway.ts";
+import {
+  documents,
+  GATEWAY,
+  routePolicy,
+  startGateway,
+  withTraffic,
+  type TestGateway,
+} from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
 import { contextOf } from "../../support/gateway/prove.ts";
 import { replicaService, startReplicas, type Replica } from "../../support/servers/replicas.ts";

@@ -18,7 +18,12 @@ import { createLogger } from "../../../src/lib/log.ts";
 import { testMembers } from "./endpoints.ts";
 import type { BackendDeps } from "../../../src/proxy/backends/handler.ts";
 import { connectionOf } from "../../../src/proxy/upstream/connection-settings.ts";
-import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "../../../src/proxy/upstream/upstream.ts";
+import type {
+  Upstream,
+  UpstreamRequest,
+  UpstreamResponse,
+  UpstreamTarget,
+} from "../../../src/proxy/upstream/upstream.ts";
 import { ProxyError } from "../../../src/proxy/errors.ts";
 import type { Body, BodyStream } from "../../../src/proxy/pipeline/body.ts";
 import type { Exchange, Outcome, TokenGate } from "../../../src/proxy/pipeline/exchange.ts";

@@ -166,7 +166,12 @@ class Connection implements Host, ServedConnection {
   /** Said when the answers to what came before the malformed bytes are out. */
   #refusal: ProxyError | undefined;
 
-  constructor(socket: Socket, options: ProtocolServerOptions, frontend: Frontend, state: { readonly draining: boolean }) {
+  constructor(
+    socket: Socket,
+    options: ProtocolServerOptions,
+    frontend: Frontend,
+    state: { readonly draining: boolean },
+  ) {
     this.#socket = socket;
     this.#peer = peerOf(socket, options, frontend);
     this.#settings = frontend.http1;
@@ -222,7 +227,14 @@ class Connection implements Host, ServedConnection {
     const encoder = new Http1UpgradeEncoder(request, socket, first);
     const { keepsCase } = this.#settings;
     const makeBody = (): IncomingBody => new IncomingBody(new Http1BodySource(request, keepsCase, undefined));
-    startRequest({ host: this, head: this.#head(request, true), peer: this.#peer, makeBody, encoder, options: this.#options });
+    startRequest({
+      host: this,
+      head: this.#head(request, true),
+      peer: this.#peer,
+      makeBody,
+      encoder,
+      options: this.#options,
+    });
   }
 
   #head(request: IncomingMessage, canUpgrade: boolean): RequestHead {
@@ -260,7 +272,14 @@ class Connection implements Host, ServedConnection {
     const { keepsCase } = this.#settings;
     const waiting = waits ? response : undefined;
     const makeBody = (): IncomingBody => new IncomingBody(new Http1BodySource(request, keepsCase, waiting));
-    startRequest({ host: this, head, peer: this.#peer, makeBody, encoder: new Http1ResponseEncoder(response), options: this.#options });
+    startRequest({
+      host: this,
+      head,
+      peer: this.#peer,
+      makeBody,
+      encoder: new Http1ResponseEncoder(response),
+      options: this.#options,
+    });
   }
 
   entered(activeRequest: ActiveRequest): void {

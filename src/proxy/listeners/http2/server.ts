@@ -161,7 +161,14 @@ class Connection implements Host {
     const makeBody = (): IncomingBody => new IncomingBody(new Http2BodySource(stream, waits));
     if (!isBodyless) this.#bodyLimit.watch(stream);
     const encoder = connects ? new Http2UpgradeEncoder(stream) : new Http2ResponseEncoder(stream);
-    const activeRequest = startRequest({ host: this, head, peer: this.#peer, makeBody, encoder, options: this.#options });
+    const activeRequest = startRequest({
+      host: this,
+      head,
+      peer: this.#peer,
+      makeBody,
+      encoder,
+      options: this.#options,
+    });
     // A reset shows as "aborted" at once; as "close" only when everything that was sent has been read.
     const lost = (): void => activeRequest.onConnectionLost(faultOf(stream));
     stream.on("aborted", lost);
@@ -174,7 +181,9 @@ class Connection implements Host {
   finished(activeRequest: ActiveRequest, outcome: Outcome): void {
     activeRequest.exchange.finish(outcome);
     this.#options.onFinished(activeRequest.exchange, outcome);
-    this.#keep(activeRequest.isReset ? this.#resetGuard.reset(performance.now()) : this.#resetGuard.answered(performance.now()));
+    this.#keep(
+      activeRequest.isReset ? this.#resetGuard.reset(performance.now()) : this.#resetGuard.answered(performance.now()),
+    );
   }
 
   ended(): void {

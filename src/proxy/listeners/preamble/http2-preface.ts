@@ -5,7 +5,11 @@ import { lookAhead } from "./first-bytes.ts";
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
-export function takeByPreface(socket: Socket, servers: { http1: ProtocolServer; http2: ProtocolServer }, timeoutMs: number): void {
+export function takeByPreface(
+  socket: Socket,
+  servers: { http1: ProtocolServer; http2: ProtocolServer },
+  timeoutMs: number,
+): void {
   lookAhead(
     socket,
     judge,

@@ -89,7 +89,11 @@ export class TcpServer {
     }
   }
 
-  async #connect(socket: Socket, { target, name, record }: ByteDestination, activeRequest: TcpSession): Promise<TunnelRelay> {
+  async #connect(
+    socket: Socket,
+    { target, name, record }: ByteDestination,
+    activeRequest: TcpSession,
+  ): Promise<TunnelRelay> {
     activeRequest.endpoint = name;
     const startedMs = performance.now();
     const { open } = this.#options.upstream;

@@ -22,15 +22,7 @@ import type { Exchange, Next, Reply } from "../../pipeline/exchange.ts";
 import { compileChoice } from "../shared/conditional.ts";
 import { jsonOf } from "../shared/expression-support.ts";
 import { DuplexBody, SplicedBody, TrailedBody } from "./bodies.ts";
-import {
-  bodyPart,
-  headersPart,
-  immediateReply,
-  mutate,
-  requestSide,
-  responseSide,
-  type Side,
-} from "./messages.ts";
+import { bodyPart, headersPart, immediateReply, mutate, requestSide, responseSide, type Side } from "./messages.ts";
 import { compileMode, type Modes } from "./modes.ts";
 import { ProcSession, type Extras } from "./session.ts";
 import type { Policy, PolicyDeps } from "../policy.ts";

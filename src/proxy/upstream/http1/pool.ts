@@ -7,7 +7,14 @@ import { ProxyError } from "../../errors.ts";
 import { Dial, type DialOwner } from "../dial/dial.ts";
 import { Http1Call, type Dialer } from "./call.ts";
 import { Http1Connection, type ConnectionOwner } from "./connection.ts";
-import { nameOf, type ConnectionCounts, type Pool, type PoolSettings, type Settle, type WaitingPlace } from "../pool.ts";
+import {
+  nameOf,
+  type ConnectionCounts,
+  type Pool,
+  type PoolSettings,
+  type Settle,
+  type WaitingPlace,
+} from "../pool.ts";
 import type { UpstreamRequest, UpstreamTarget } from "../upstream.ts";
 
 const PROTOCOLS = ["http/1.1"];

@@ -4,7 +4,15 @@
  */
 import { HeaderList } from "../../../lib/header-list.ts";
 import { ProxyError } from "../../errors.ts";
-import { ROLE, addNominated, dropNames, fieldOf, isFieldValue, isTrailer, noteSpelling } from "../../pipeline/fields.ts";
+import {
+  ROLE,
+  addNominated,
+  dropNames,
+  fieldOf,
+  isFieldValue,
+  isTrailer,
+  noteSpelling,
+} from "../../pipeline/fields.ts";
 
 export interface ResponseEvents {
   onHead(status: number, headers: HeaderList, bodyFollows: boolean): void;

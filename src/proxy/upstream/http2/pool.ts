@@ -7,7 +7,14 @@ import { ProxyError } from "../../errors.ts";
 import { Dial, type DialOwner } from "../dial/dial.ts";
 import { Http2Call, type StreamSource } from "./call.ts";
 import { Http2Connection, type SessionOwner } from "./connection.ts";
-import { nameOf, type ConnectionCounts, type Pool, type PoolSettings, type Settle, type WaitingPlace } from "../pool.ts";
+import {
+  nameOf,
+  type ConnectionCounts,
+  type Pool,
+  type PoolSettings,
+  type Settle,
+  type WaitingPlace,
+} from "../pool.ts";
 import type { UpstreamRequest, UpstreamTarget } from "../upstream.ts";
 
 const PROTOCOLS = ["h2"];

@@ -1,6 +1,9 @@
 /** `health` of a backend block: what is unhealthy, and what follows. */
 import { create } from "@bufbuild/protobuf";
-import type { BackendHealth as ApiHealth, Eviction as ApiEviction } from "../../../../generated/types/backend-policies.ts";
+import type {
+  BackendHealth as ApiHealth,
+  Eviction as ApiEviction,
+} from "../../../../generated/types/backend-policies.ts";
 import {
   BackendHealthSchema,
   EvictionSchema,

@@ -1,7 +1,11 @@
 /** `http` of a backend block: the version that requests leave with, and the limit of one attempt. */
 import { create } from "@bufbuild/protobuf";
 import type { BackendHTTP } from "../../../../generated/types/backend-policies.ts";
-import { BackendHttpSchema, HttpVersion, type BackendHttp } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import {
+  BackendHttpSchema,
+  HttpVersion,
+  type BackendHttp,
+} from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { timerMs } from "../../../lib/duration.ts";
 
 export function translateHttp({ version, requestTimeout }: BackendHTTP): BackendHttp {

@@ -2,7 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hashKey, hashEndpoint } from "../../../../src/proxy/balancing/affinity.ts";
-import { PriorityLevel, pickEndpoint, type BalancedEndpoint, type PickOptions } from "../../../../src/proxy/balancing/pick.ts";
+import {
+  PriorityLevel,
+  pickEndpoint,
+  type BalancedEndpoint,
+  type PickOptions,
+} from "../../../../src/proxy/balancing/pick.ts";
 import { testMembers, type TestMembers } from "../../../support/gateway/endpoints.ts";
 
 interface Named extends BalancedEndpoint {

@@ -35,7 +35,12 @@ test("the first group with a member in rotation serves, and a member out of it w
 
 test("a provider that failed this request is left out within its group, and a lower group is not touched for it", () => {
   const deps = testMembers();
-  const provider = (name: string): Named => ({ name, record: deps.record(name), capacity: 1, hash: hashEndpoint(name) });
+  const provider = (name: string): Named => ({
+    name,
+    record: deps.record(name),
+    capacity: 1,
+    hash: hashEndpoint(name),
+  });
   const [a, b, c] = [provider("a"), provider("b"), provider("c")];
   const groups = new ProviderGroups([[a, b], [c]]);
   for (let at = 0; at < 20; at++) assert.equal(groups.select(deps, { affinity: undefined, tried: [a] })?.name, "b");

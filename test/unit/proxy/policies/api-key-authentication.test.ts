@@ -8,7 +8,13 @@ import { ApiKeyAuthenticationSchema, AuthenticationMode } from "../../../../gene
 import { ConfigError } from "../../../../src/lib/errors.ts";
 import { ProxyError } from "../../../../src/proxy/errors.ts";
 import { apiKeyAuthentication } from "../../../../src/proxy/policies/api-key-authentication.ts";
-import { type ExchangeParts, makeDeps, makeExchange, makeReply, type TestExchange } from "../../../support/gateway/exchange.ts";
+import {
+  type ExchangeParts,
+  makeDeps,
+  makeExchange,
+  makeReply,
+  type TestExchange,
+} from "../../../support/gateway/exchange.ts";
 
 const KEY = "sk-test-1";
 const KEYS = [

@@ -6,7 +6,11 @@ import {
   ProcessingResponseSchema,
   type ProcessingRequest,
 } from "../../../../../generated/proto/envoy/service/ext_proc/v3/external_processor_pb.ts";
-import { BodyMode, ExtProcChoiceSchema, ExtProcSchema } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import {
+  BodyMode,
+  ExtProcChoiceSchema,
+  ExtProcSchema,
+} from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../../../src/lib/errors.ts";
 import type { Callout, CalloutSink } from "../../../../../src/proxy/callouts/callout.ts";
 import { CalloutError } from "../../../../../src/proxy/callouts/callout.ts";

@@ -14,7 +14,13 @@ import {
 import { ProxyError } from "../../../../../src/proxy/errors.ts";
 import { jwtAuthentication } from "../../../../../src/proxy/policies/jwt-authentication/jwt-authentication.ts";
 import type { Middleware } from "../../../../../src/proxy/policies/policy.ts";
-import { type ExchangeParts, makeDeps, makeExchange, makeReply, type TestExchange } from "../../../../support/gateway/exchange.ts";
+import {
+  type ExchangeParts,
+  makeDeps,
+  makeExchange,
+  makeReply,
+  type TestExchange,
+} from "../../../../support/gateway/exchange.ts";
 import { createIssuer, nowSeconds, type Issuer } from "../../../../support/fixtures/tokens.ts";
 
 type Spec = MessageInitShape<typeof JwtAuthenticationSchema>;
