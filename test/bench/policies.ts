@@ -11,7 +11,7 @@ import {
   TrafficUnitSchema,
 } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { createPasswordChecker } from "../../src/lib/password/checker.ts";
-import type { Reply } from "../../src/proxy/pipeline/exchange.ts";
+import type { Reply, RoutedExchange } from "../../src/proxy/pipeline/exchange.ts";
 import { PolicySet } from "../../src/proxy/pipeline/policy-set.ts";
 import type { Middleware } from "../../src/proxy/policies/policy.ts";
 import { makeDeps } from "../support/gateway/exchange.ts";
@@ -106,7 +106,7 @@ async function loads(): Promise<Load[]> {
 }
 
 /** Microseconds per request. */
-async function cost(chain: readonly Middleware[], load: Load): Promise<number> {
+async function cost(chain: readonly Middleware<RoutedExchange>[], load: Load): Promise<number> {
   const headers = [...PLAIN, ...(load.headers ?? [])];
   const method = load.method ?? "GET";
   // The first request is the one that waits: for a signature, for a password.
@@ -114,7 +114,11 @@ async function cost(chain: readonly Middleware[], load: Load): Promise<number> {
   return microseconds(() => void request(chain, headers, method));
 }
 
-function request(chain: readonly Middleware[], headers: readonly string[], method: string): Reply | Promise<Reply> {
+function request(
+  chain: readonly Middleware<RoutedExchange>[],
+  headers: readonly string[],
+  method: string,
+): Reply | Promise<Reply> {
   const exchange = exchangeOf(headers, method);
   let at = 0;
   const next = (): Reply | Promise<Reply> => {

@@ -8,7 +8,7 @@ import { ProxyError, type ProxyErrorCode } from "../errors.ts";
 import type { Body } from "../pipeline/body.ts";
 import { captureBody, NOT_CAPTURED, type Captured } from "../pipeline/capture.ts";
 import { printError } from "../pipeline/error-reply.ts";
-import type { Exchange, Outcome } from "../pipeline/exchange.ts";
+import type { RoutedExchange, Outcome } from "../pipeline/exchange.ts";
 import type { OutboundSpan } from "../observability/tracing/outbound-span.ts";
 import { grpcStatusOf, responseRoot, type AnswerFacts } from "../pipeline/roots.ts";
 import type { EndpointStats } from "../balancing/endpoint-stats.ts";
@@ -35,7 +35,7 @@ export interface AnswerHead {
 export class Attempt {
   /** Of a call that is traced; it ends with the attempt. */
   span: OutboundSpan | undefined = undefined;
-  readonly #exchange: Exchange;
+  readonly #exchange: RoutedExchange;
   readonly #record: EndpointStats;
   readonly #rule: HealthRule;
   readonly #grpc: boolean;
@@ -48,7 +48,7 @@ export class Attempt {
   #over = false;
 
   /** @param grpc whether the answer says how it went in `grpc-status` */
-  constructor(exchange: Exchange, record: EndpointStats, rule: HealthRule, grpc: boolean) {
+  constructor(exchange: RoutedExchange, record: EndpointStats, rule: HealthRule, grpc: boolean) {
     this.#exchange = exchange;
     this.#record = record;
     this.#rule = rule;

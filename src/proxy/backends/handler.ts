@@ -3,14 +3,14 @@ import type { BackendSettings } from "../../../generated/proto/gwproxy/config/v1
 import type { Expression } from "../../cel/expression.ts";
 import type { CelPhase } from "../../cel/phases.ts";
 import type { Logger } from "../../lib/log.ts";
-import type { Exchange, Reply } from "../pipeline/exchange.ts";
+import type { RoutedExchange, Reply } from "../pipeline/exchange.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";
 import type { PickDeps } from "../balancing/pick.ts";
 import type { ConnectionSettings } from "../upstream/connection-settings.ts";
 import type { EndpointStats } from "../balancing/endpoint-stats.ts";
 import type { Upstream, UpstreamTarget } from "../upstream/upstream.ts";
 
-export type BackendHandler = (exchange: Exchange) => Promise<Reply>;
+export type BackendHandler = (exchange: RoutedExchange) => Promise<Reply>;
 
 /** What the choice among the members of a set needs of the process. */
 export interface EndpointDeps extends PickDeps {

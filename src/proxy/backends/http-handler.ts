@@ -8,7 +8,7 @@ import {
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
 import { appendPass } from "../pipeline/cdn-loop.ts";
-import type { Exchange, Reply } from "../pipeline/exchange.ts";
+import type { RoutedExchange, Reply } from "../pipeline/exchange.ts";
 import { grpcTimeoutMs, isGrpc } from "../pipeline/grpc.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
 import { placeCredential } from "./auth.ts";
@@ -25,7 +25,7 @@ import { versionFor } from "../upstream/http-version.ts";
 import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "../upstream/upstream.ts";
 
 /** Where a request itself wants to go: an authority, with the port unless it is that of the scheme. */
-export type RequestedAuthority = Pick<Exchange, "host" | "scheme">;
+export type RequestedAuthority = Pick<RoutedExchange, "host" | "scheme">;
 
 /** Where the requests of one backend go. */
 export interface Destination {
@@ -107,7 +107,7 @@ export function createHttpHandler(
   const session = sessionAffinity === undefined ? undefined : new SessionKey(sessionAffinity, deps.expression);
   const transformation = changes === undefined ? undefined : new BackendTransformation(changes, deps);
   const { upstream } = deps;
-  const passOf = ({ cdnLoop }: Exchange): string => appendPass(cdnLoop, destination.pass);
+  const passOf = ({ cdnLoop }: RoutedExchange): string => appendPass(cdnLoop, destination.pass);
   const traced: Trace = (attempt, trace, exchange, head) => {
     const name = `${head.method} ${destination.service ?? exchange.endpoint}`;
     attempt.span = beginCallSpan(trace, exchange, head, { subtype: "Http", name });
@@ -128,7 +128,7 @@ export function createHttpHandler(
       }),
     );
   };
-  const call = (exchange: Exchange, endpoint: EndpointState, head: Head): Promise<Reply> => {
+  const call = (exchange: RoutedExchange, endpoint: EndpointState, head: Head): Promise<Reply> => {
     exchange.endpoint = endpoint.name;
     const { method, path, headers, body } = head;
     const grpc = isGrpc(headers);
@@ -141,7 +141,11 @@ export function createHttpHandler(
     const request = { ...limitOf(exchange, timeoutMs, grpc), version, scheme, method, path, headers, body, upgrade };
     return answerOf(exchange, attempt, upstream.send(target, request), transformation);
   };
-  const transformed = async (exchange: Exchange, first: EndpointState, by: BackendTransformation): Promise<Reply> => {
+  const transformed = async (
+    exchange: RoutedExchange,
+    first: EndpointState,
+    by: BackendTransformation,
+  ): Promise<Reply> => {
     const out = await by.outgoing(exchange, auth);
     // Written anew, the authority of a request that goes where it says leads somewhere else.
     const endpoint = destination.followsRequest ? destination.pick(undefined, out) : first;
@@ -176,11 +180,11 @@ async function opened(
 }
 
 type Head = Pick<Outgoing, "method" | "path" | "scheme" | "headers" | "body">;
-type Trace = (attempt: Attempt, trace: RequestTrace, exchange: Exchange, head: CallHead) => void;
-type Send = (exchange: Exchange, endpoint: EndpointState) => Promise<Reply>;
+type Trace = (attempt: Attempt, trace: RequestTrace, exchange: RoutedExchange, head: CallHead) => void;
+type Send = (exchange: RoutedExchange, endpoint: EndpointState) => Promise<Reply>;
 
 async function callOfSession(
-  exchange: Exchange,
+  exchange: RoutedExchange,
   session: SessionKey,
   destination: Destination,
   send: Send,
@@ -195,7 +199,7 @@ async function callOfSession(
 
 /** The limit of the attempt: the shortest of the backend's, the rule's and, for gRPC, the caller's own. */
 function limitOf(
-  exchange: Exchange,
+  exchange: RoutedExchange,
   timeoutMs: number,
   grpc: boolean,
 ): Pick<UpstreamRequest, "deadlineAtMs" | "timeoutCode" | "abort"> {
@@ -216,7 +220,7 @@ function limitOf(
 }
 
 async function answerOf(
-  exchange: Exchange,
+  exchange: RoutedExchange,
   attempt: Attempt,
   call: Promise<UpstreamResponse>,
   transformation?: BackendTransformation,
@@ -239,7 +243,7 @@ async function answerOf(
 }
 
 function authorityOf(
-  { host, hostChoice }: Pick<Exchange, "host" | "hostChoice">,
+  { host, hostChoice }: Pick<RoutedExchange, "host" | "hostChoice">,
   { hostname, rewritesHost }: Destination,
 ): string {
   const choice = hostChoice ?? (rewritesHost ? "auto" : "keep");

@@ -5,7 +5,7 @@
 import type { Credential, Transformation } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { Body } from "../pipeline/body.ts";
-import type { Exchange, Reply } from "../pipeline/exchange.ts";
+import type { RoutedExchange, Reply } from "../pipeline/exchange.ts";
 import { readAway, requestTarget } from "../policies/shared/request-support.ts";
 import { captureResponse, replaceResponseBody, responseTarget } from "../policies/shared/response-support.ts";
 import { compileTransform, type CompiledTransform } from "../policies/shared/transform-support.ts";
@@ -13,7 +13,7 @@ import { placeCredential } from "./auth.ts";
 import type { EndpointDeps } from "./handler.ts";
 
 /** A request as it is to leave, in the words of the client. */
-export interface Outgoing extends Pick<Exchange, "method" | "host" | "hostChoice" | "scheme"> {
+export interface Outgoing extends Pick<RoutedExchange, "method" | "host" | "hostChoice" | "scheme"> {
   /** Path and query. */
   readonly path: string;
   /** A copy, with the credential. */
@@ -33,14 +33,14 @@ export class BackendTransformation {
   }
 
   /** @param auth that expressions see in its place, and may remove */
-  async outgoing(exchange: Exchange, auth: Credential | undefined): Promise<Outgoing> {
+  async outgoing(exchange: RoutedExchange, auth: Credential | undefined): Promise<Outgoing> {
     if (this.#readsRequestBody) await exchange.bufferRequestBody(exchange.requestLimitBytes);
     if (this.#request?.body !== undefined) await readAway(exchange);
     return this.#changed(exchange, auth);
   }
 
   /** At once: nobody may find the credential in the exchange, not even when the client leaves meanwhile. */
-  #changed(exchange: Exchange, auth: Credential | undefined): Outgoing {
+  #changed(exchange: RoutedExchange, auth: Credential | undefined): Outgoing {
     const { method, target, host, hostChoice, scheme, requestHeaders, requestBody } = exchange;
     const before = requestHeaders.raw.slice();
     try {
@@ -64,7 +64,7 @@ export class BackendTransformation {
     }
   }
 
-  async answered(exchange: Exchange, reply: Reply): Promise<void> {
+  async answered(exchange: RoutedExchange, reply: Reply): Promise<void> {
     const transform = this.#response;
     if (transform === undefined) return;
     // Behind a change of protocol there is no body.

@@ -8,7 +8,7 @@ import { CelError } from "../../cel/errors.ts";
 import type { Expression } from "../../cel/expression.ts";
 import type { CelPhase } from "../../cel/phases.ts";
 import type { Scope } from "../../cel/scope.ts";
-import type { Exchange, MaybePromise } from "../pipeline/exchange.ts";
+import type { RoutedExchange, MaybePromise } from "../pipeline/exchange.ts";
 import { high, low, multiply, set, xorShift, type Uint64 } from "../../lib/uint64.ts";
 import { xxh3 } from "../../lib/xxh3.ts";
 
@@ -28,7 +28,7 @@ export class SessionKey {
     this.#source = expression(source, "request");
   }
 
-  of(exchange: Exchange): MaybePromise<Uint64 | undefined> {
+  of(exchange: RoutedExchange): MaybePromise<Uint64 | undefined> {
     return this.#source.reads.requestBody ? this.#withBody(exchange) : this.#evaluate(exchange);
   }
 
@@ -37,7 +37,7 @@ export class SessionKey {
     return this.#evaluate(client);
   }
 
-  async #withBody(exchange: Exchange): Promise<Uint64 | undefined> {
+  async #withBody(exchange: RoutedExchange): Promise<Uint64 | undefined> {
     await exchange.bufferRequestBody(exchange.requestLimitBytes);
     return this.#evaluate(exchange);
   }

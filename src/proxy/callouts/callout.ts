@@ -6,14 +6,14 @@ import type { DescMessage, DescMethodBiDiStreaming, DescMethodUnary, MessageShap
 import { GwError } from "../../lib/errors.ts";
 import type { Encoded } from "../../lib/grpc.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
-import type { Exchange } from "../pipeline/exchange.ts";
+import type { RoutedExchange } from "../pipeline/exchange.ts";
 
 /** The exchange that a call is made for: when it is given up, so is the call, with the same error. */
-export interface Caller extends Pick<Exchange, "onAbort"> {
+export interface Caller extends Pick<RoutedExchange, "onAbort"> {
   /** Unset for calls that are made for no request: they are not traced. */
-  readonly trace?: Exchange["trace"];
-  /** As of Exchange: a service may be behind a Gateway whose policies ask it. */
-  readonly cdnLoop?: Exchange["cdnLoop"];
+  readonly trace?: RoutedExchange["trace"];
+  /** As of RoutedExchange: a service may be behind a Gateway whose policies ask it. */
+  readonly cdnLoop?: RoutedExchange["cdnLoop"];
 }
 
 export interface Callout {

@@ -1,8 +1,8 @@
 /** Where a listener stands: how its Gateway is named in keys and in logs. */
 import type { Listener } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { Exchange } from "../pipeline/exchange.ts";
+import type { RoutedExchange } from "../pipeline/exchange.ts";
 
-export function listenerNameOf(bind: string, { gateway, name }: Listener): Exchange["listener"] {
+export function listenerNameOf(bind: string, { gateway, name }: Listener): RoutedExchange["listener"] {
   return { bind, gateway: gateway?.name ?? "", namespace: gateway?.namespace ?? "", name };
 }
 

@@ -23,7 +23,7 @@ import { BackendTransformation, type Outgoing } from "../backends/transformation
 import type { UpstreamTarget } from "../upstream/upstream.ts";
 import { ProxyError } from "../errors.ts";
 import { appendPass } from "../pipeline/cdn-loop.ts";
-import type { Exchange } from "../pipeline/exchange.ts";
+import type { RoutedExchange } from "../pipeline/exchange.ts";
 import { completionsToMessages } from "./convert/completions-to-messages.ts";
 import type { Converter } from "./convert/converter.ts";
 import { completions } from "./formats/completions.ts";
@@ -51,7 +51,7 @@ export interface Endpoint extends BalancedEndpoint {
   readonly transformation: BackendTransformation | undefined;
   readonly auth: Credential | undefined;
   /** Path and headers of a request of this exchange. @param out what a transformation made of it, credential and all */
-  address(exchange: Exchange, out: Outgoing | undefined): { path: string; headers: HeaderList };
+  address(exchange: RoutedExchange, out: Outgoing | undefined): { path: string; headers: HeaderList };
 }
 
 /** @throws ConfigError for a provider that this data plane does not know */
@@ -128,7 +128,7 @@ function authorityOf(
   node: ProviderNode,
   provider: Provider,
   settings: BackendSettings,
-  client: Pick<Exchange, "host">,
+  client: Pick<RoutedExchange, "host">,
 ): string {
   const host = node.host === "" ? provider.defaultHost : node.host;
   if (node.backend !== "" || host === "" || host.includes(":") || /^\d+(?:\.\d+){3}$/.test(host)) return client.host;

@@ -11,7 +11,7 @@ import type { Outgoing } from "../backends/transformation.ts";
 import { nameOfTarget, type Upstream, type UpstreamRequest } from "../upstream/upstream.ts";
 import { fixedVersion } from "../upstream/http-version.ts";
 import { ProxyError } from "../errors.ts";
-import type { Exchange, Reply } from "../pipeline/exchange.ts";
+import type { RoutedExchange, Reply } from "../pipeline/exchange.ts";
 import { pathOf } from "../pipeline/roots.ts";
 import type { OutboundSpan } from "../observability/tracing/outbound-span.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
@@ -66,7 +66,7 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
 }
 
 /** @throws ProxyError llm_upgrade_unsupported, llm_format_unserved */
-function requireServed({ name, format }: ClientFormat, { upgrade }: Exchange): Format {
+function requireServed({ name, format }: ClientFormat, { upgrade }: RoutedExchange): Format {
   if (format !== undefined) return format;
   // Clients of Responses over a websocket fall back to HTTP at once on 426, and on nothing else.
   if (name === "Responses" && upgrade !== undefined) throw new ProxyError("llm_upgrade_unsupported");
@@ -111,7 +111,7 @@ function printRequest(
   return wire.format.print(converted.body);
 }
 
-async function send(call: Call, exchange: Exchange, upstream: Upstream): Promise<Reply> {
+async function send(call: Call, exchange: RoutedExchange, upstream: Upstream): Promise<Reply> {
   const { endpoint, out, body, context } = call;
   const { path, headers } = endpoint.address(exchange, out);
   const { target, record } = endpoint.spot();
@@ -146,7 +146,7 @@ async function send(call: Call, exchange: Exchange, upstream: Upstream): Promise
 function spanOf(
   { endpoint, model: asked }: Call,
   trace: RequestTrace,
-  exchange: Exchange,
+  exchange: RoutedExchange,
   head: CallHead,
 ): OutboundSpan | undefined {
   // The client may have written it.
@@ -164,7 +164,7 @@ function spanOf(
 
 /** Whichever ends first: the request's own deadline or the limit of one attempt. */
 function deadlineOf(
-  { deadlineAtMs, backendTimeoutMs }: Exchange,
+  { deadlineAtMs, backendTimeoutMs }: RoutedExchange,
   startedAtMs: number,
   timeoutMs: number,
 ): Pick<UpstreamRequest, "deadlineAtMs" | "timeoutCode"> {

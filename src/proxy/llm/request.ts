@@ -1,17 +1,17 @@
 /** Reads the request body of an LLM call: bounded, unpacked, and a JSON object or nothing. */
 import type { Outgoing } from "../backends/transformation.ts";
 import { PROXY_ERRORS, ProxyError } from "../errors.ts";
-import type { Exchange } from "../pipeline/exchange.ts";
+import type { RoutedExchange } from "../pipeline/exchange.ts";
 import { codingOf, unpack } from "./content-coding.ts";
 import { JsonError, objectOf, parseJson, type JsonObject } from "./json.ts";
 import { invalidRequest } from "./request-fields.ts";
 
 /** A request as it arrived, or as it was changed since. */
-export type RequestSource = Pick<Exchange, "requestHeaders" | "requestLimitBytes" | "bufferRequestBody">;
+export type RequestSource = Pick<RoutedExchange, "requestHeaders" | "requestLimitBytes" | "bufferRequestBody">;
 
 /** What a transformation made of the request of an exchange. */
 export function changedSource(
-  exchange: Exchange,
+  exchange: RoutedExchange,
   { headers, body }: Pick<Outgoing, "headers" | "body">,
 ): RequestSource {
   const { requestLimitBytes, requestBody } = exchange;

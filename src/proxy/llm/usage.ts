@@ -3,7 +3,7 @@
  * tokens read from and written to a cache. Charges every token budget exactly once, whatever way the request ends.
  */
 import { Duration } from "../../cel/values.ts";
-import type { Exchange } from "../pipeline/exchange.ts";
+import type { RoutedExchange } from "../pipeline/exchange.ts";
 
 export interface Usage {
   /** Cached tokens included. */
@@ -45,8 +45,8 @@ export interface Ledger {
  * Admits the request to every token budget and opens its books.
  * @throws ProxyError rate_limited when a budget is used up, rate_limit_failed when one cannot be asked; budgets that had admitted it are settled with 0
  */
-export async function openLedger(exchange: Exchange, request: LlmRequestFacts): Promise<Ledger> {
-  const admitted: Exchange["tokenGates"] = [];
+export async function openLedger(exchange: RoutedExchange, request: LlmRequestFacts): Promise<Ledger> {
+  const admitted: RoutedExchange["tokenGates"] = [];
   let facts: Facts = {};
   let settled = false;
   let firstAtMs: number | undefined;

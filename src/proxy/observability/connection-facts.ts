@@ -2,7 +2,7 @@
 import type { Scope } from "../../cel/scope.ts";
 import { PROXY_ERRORS } from "../errors.ts";
 import type { TcpSession } from "../listeners/tcp/server.ts";
-import type { Exchange } from "../pipeline/exchange.ts";
+import type { RoutedExchange } from "../pipeline/exchange.ts";
 import { describe } from "./describe.ts";
 import type { Facts } from "./facts.ts";
 import type { Ids } from "./ids.ts";
@@ -42,11 +42,11 @@ export class ConnectionFacts implements Facts, Scope {
     }
   }
 
-  get listener(): Exchange["listener"] {
+  get listener(): RoutedExchange["listener"] {
     return this.#visit.listener;
   }
 
-  get route(): Exchange["route"] {
+  get route(): RoutedExchange["route"] {
     return this.#visit.route;
   }
 

@@ -1,13 +1,13 @@
 /** What is known of a request or of a connection when it is over: what the fields of every report are read from. */
 import type { Scope } from "../../cel/scope.ts";
-import type { Exchange } from "../pipeline/exchange.ts";
+import type { RoutedExchange } from "../pipeline/exchange.ts";
 import type { LlmFacts } from "./llm-facts.ts";
 
 export interface Facts {
   /** What expressions see at the end. */
   readonly scope: Scope;
-  readonly listener: Exchange["listener"];
-  readonly route: Exchange["route"];
+  readonly listener: RoutedExchange["listener"];
+  readonly route: RoutedExchange["route"];
   /** "address:port" that was called, or the path of a socket. */
   readonly endpoint: string | undefined;
   readonly client: { readonly address: string; readonly port: number };

@@ -3,7 +3,7 @@ import { AttributeMap } from "../../cel/values.ts";
 import type { Scope } from "../../cel/scope.ts";
 import { isRecord } from "../../lib/is-record.ts";
 import { PROXY_ERRORS, type ProxyErrorCode } from "../errors.ts";
-import type { Exchange, Outcome } from "../pipeline/exchange.ts";
+import type { RoutedExchange, Outcome } from "../pipeline/exchange.ts";
 import { isGrpc } from "../pipeline/grpc.ts";
 import type { HttpExchange } from "../pipeline/http-exchange.ts";
 import { grpcStatusOf } from "../pipeline/roots.ts";
@@ -49,11 +49,11 @@ export class RequestFacts implements Facts, HttpFacts {
     return this.#exchange;
   }
 
-  get listener(): Exchange["listener"] {
+  get listener(): RoutedExchange["listener"] {
     return this.#exchange.listener;
   }
 
-  get route(): Exchange["route"] {
+  get route(): RoutedExchange["route"] {
     return this.#exchange.route;
   }
 

@@ -5,7 +5,7 @@
 import { ProxyError, type ProxyErrorCode } from "../errors.ts";
 import type { BackendHandler } from "../backends/handler.ts";
 import { discard } from "./discard.ts";
-import type { Exchange, Reply, RetryPlan } from "./exchange.ts";
+import type { RoutedExchange, Reply, RetryPlan } from "./exchange.ts";
 import { pause } from "./pause.ts";
 import { RecordedBody } from "./recorded-body.ts";
 
@@ -25,7 +25,7 @@ interface Slot {
   readonly handler: BackendHandler;
 }
 
-export function callBackend(exchange: Exchange, slot: Slot): Promise<Reply> {
+export function callBackend(exchange: RoutedExchange, slot: Slot): Promise<Reply> {
   // Upstreams take its word for how often a request was tried.
   exchange.requestHeaders.remove(ATTEMPT_HEADER);
   const { retry } = exchange;
@@ -33,7 +33,7 @@ export function callBackend(exchange: Exchange, slot: Slot): Promise<Reply> {
   return retrying(exchange, slot, retry);
 }
 
-async function retrying(exchange: Exchange, slot: Slot, plan: RetryPlan): Promise<Reply> {
+async function retrying(exchange: RoutedExchange, slot: Slot, plan: RetryPlan): Promise<Reply> {
   const { requestBody } = exchange;
   const isFlow = requestBody !== null && !Buffer.isBuffer(requestBody);
   const record = isFlow ? new RecordedBody(requestBody, KEPT_BYTES) : undefined;
@@ -57,7 +57,7 @@ async function retrying(exchange: Exchange, slot: Slot, plan: RetryPlan): Promis
 
 type Outcome = { readonly reply: Reply } | { readonly error: unknown };
 
-async function attempt(exchange: Exchange, handler: BackendHandler): Promise<Outcome> {
+async function attempt(exchange: RoutedExchange, handler: BackendHandler): Promise<Outcome> {
   try {
     return { reply: await handler(exchange) };
   } catch (error) {
@@ -81,7 +81,7 @@ async function wantsAnother(outcome: Outcome, plan: RetryPlan): Promise<boolean>
   return outcome.error instanceof ProxyError && RETRIABLE.has(outcome.error.code);
 }
 
-function isTooLong({ requestHeaders, requestBody }: Exchange): boolean {
+function isTooLong({ requestHeaders, requestBody }: RoutedExchange): boolean {
   if (requestBody === null) return false;
   if (Buffer.isBuffer(requestBody)) return requestBody.length > KEPT_BYTES;
   return Number(requestHeaders.get("content-length") ?? 0) > KEPT_BYTES;

@@ -4,7 +4,7 @@
  */
 import type { Middleware } from "../policies/policy.ts";
 import { errorReply } from "./error-reply.ts";
-import type { MaybePromise, Next, Reply } from "./exchange.ts";
+import type { MaybePromise, Next, Reply, RoutedExchange } from "./exchange.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 
 /** What comes after the last middleware of a stage. */
@@ -15,7 +15,7 @@ export type Origins = readonly (string | undefined)[];
 
 /** A compiled piece of the way: middlewares, then what they lead to. */
 export interface Chain {
-  readonly middlewares: readonly Middleware[];
+  readonly middlewares: readonly Middleware<RoutedExchange>[];
   readonly terminal: ChainTerminal;
   /** Where each middleware is configured, for the log; undefined where that is not a policy. */
   readonly origins?: Origins | undefined;

@@ -12,6 +12,7 @@ import {
   type HeaderChange,
   type Retry,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { RoutedExchange } from "./exchange.ts";
 import { REQUEST_ORDER, type PolicyName } from "../policies/index.ts";
 import type { Middleware } from "../policies/policy.ts";
 import type { Origins } from "./chain-runner.ts";
@@ -32,11 +33,11 @@ export interface InlineFilters {
   readonly requestTimeoutMs: number | undefined;
   readonly retry: Retry | undefined;
   /** Redirect and URL rewrite: they have no attached twin and run after the header edits. */
-  readonly middlewares: readonly Middleware[];
+  readonly middlewares: readonly Middleware<RoutedExchange>[];
 }
 
 export interface Chain {
-  readonly middlewares: readonly Middleware[];
+  readonly middlewares: readonly Middleware<RoutedExchange>[];
   /** As of a Stage. */
   readonly captureBytes: number | undefined;
   /** As of a Stage, too. */

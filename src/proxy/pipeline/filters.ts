@@ -16,7 +16,7 @@ import { ProxyError } from "../errors.ts";
 import type { Middleware } from "../policies/policy.ts";
 import { hostOf } from "../router/host.ts";
 import { hasDotSegment } from "./fields.ts";
-import type { HttpExchange } from "./http-exchange.ts";
+import type { RoutedExchange } from "./exchange.ts";
 
 export interface CompiledFilters {
   readonly requestHeaders: HeaderChange | undefined;
@@ -24,7 +24,7 @@ export interface CompiledFilters {
   readonly cors: Cors | undefined;
   readonly redirect: boolean;
   readonly mirrors: readonly Mirror[];
-  readonly middlewares: readonly Middleware[];
+  readonly middlewares: readonly Middleware<RoutedExchange>[];
 }
 
 /** @throws ConfigError for a filter that this version does not know */
@@ -33,8 +33,8 @@ export function compileFilters(filters: readonly HttpFilter[]): CompiledFilters 
   const responses: HeaderChange[] = [];
   let cors: Cors | undefined;
   const mirrors: Mirror[] = [];
-  const rewrites: Middleware[] = [];
-  const redirects: Middleware[] = [];
+  const rewrites: Middleware<RoutedExchange>[] = [];
+  const redirects: Middleware<RoutedExchange>[] = [];
   for (const { filter } of filters) {
     switch (filter.case) {
       case "requestHeaders":
@@ -78,12 +78,11 @@ function joined(changes: readonly HeaderChange[]): HeaderChange | undefined {
   });
 }
 
-function compileRewrite({ hostname, path }: UrlRewrite): Middleware {
+function compileRewrite({ hostname, path }: UrlRewrite): Middleware<RoutedExchange> {
   return function urlRewrite(exchange, next) {
     if (hostname !== "") exchange.host = hostname;
     if (path !== undefined) {
-      // Every exchange on this path was made by an HTTP listener.
-      const target = changedTarget(exchange as HttpExchange, path);
+      const target = changedTarget(exchange, path);
       // Where two parts meet, a dot segment may arise that neither has.
       if (hasDotSegment(target))
         throw new ProxyError("request_invalid", { detail: "dot segment in a path that URLRewrite wrote" });
@@ -93,10 +92,8 @@ function compileRewrite({ hostname, path }: UrlRewrite): Middleware {
   };
 }
 
-function compileRedirect({ scheme, hostname, port, path, status }: Redirect): Middleware {
-  return function redirect(plain) {
-    // Every exchange on this path was made by an HTTP listener.
-    const exchange = plain as HttpExchange;
+function compileRedirect({ scheme, hostname, port, path, status }: Redirect): Middleware<RoutedExchange> {
+  return function redirect(exchange) {
     const newScheme = scheme === "" ? exchange.scheme : scheme;
     const host = hostname === "" ? hostOf(exchange.host) : hostname;
     const newPort = port ?? (scheme === "" ? portOf(exchange.host) : undefined);
@@ -108,7 +105,7 @@ function compileRedirect({ scheme, hostname, port, path, status }: Redirect): Mi
 }
 
 /** The path replaced, the query kept unless the replacement brings its own; exactly one slash where parts meet. */
-function changedTarget(exchange: HttpExchange, { change }: PathChange): string {
+function changedTarget(exchange: RoutedExchange, { change }: PathChange): string {
   const { target } = exchange;
   const mark = target.indexOf("?");
   const path = mark < 0 ? target : target.slice(0, mark);

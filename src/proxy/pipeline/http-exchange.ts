@@ -1,4 +1,4 @@
-/** The one implementation of Exchange: what arrived on an HTTP listener, and what the data plane notes about it. */
+/** The one implementation of RoutedExchange: what arrived on an HTTP listener, and what the data plane notes about it. */
 import type { Scope } from "../../cel/scope.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
@@ -7,7 +7,7 @@ import { PLAIN_REPORTS, type Reports } from "../observability/observability.ts";
 import type { PathMatch } from "../router/match.ts";
 import { BODY_LIMIT_BYTES, type Body } from "./body.ts";
 import { holdStart } from "./buffering.ts";
-import type { Abortable, Exchange, Outcome, Reply, TokenGate } from "./exchange.ts";
+import type { Abortable, RoutedExchange, Outcome, Reply, TokenGate } from "./exchange.ts";
 import { WatchedBody } from "./watched-body.ts";
 import { proxyRoot, requestRoot, responseRoot } from "./roots.ts";
 
@@ -54,10 +54,10 @@ export interface RequestDestination {
   servesModels(exchange: HttpExchange): boolean;
 }
 
-type ListenerInfo = Exchange["listener"];
-type RouteInfo = NonNullable<Exchange["route"]>;
+type ListenerInfo = RoutedExchange["listener"];
+type RouteInfo = NonNullable<RoutedExchange["route"]>;
 
-export class HttpExchange implements Exchange {
+export class HttpExchange implements RoutedExchange {
   readonly startedAtMs: number = performance.now();
   method: string;
   scheme: "http" | "https";
@@ -80,10 +80,10 @@ export class HttpExchange implements Exchange {
   listener: ListenerInfo;
   /** What its Bind reports about it. */
   reports: Reports = PLAIN_REPORTS;
-  outboundKind: Exchange["outboundKind"] = "Primary";
+  outboundKind: RoutedExchange["outboundKind"] = "Primary";
   trace: RequestTrace | undefined = undefined;
   route: RouteInfo | undefined = undefined;
-  backend: Exchange["backend"] = undefined;
+  backend: RoutedExchange["backend"] = undefined;
   /** undefined until a listener is found. */
   destination: RequestDestination | undefined = undefined;
   /** "address:port" that was called. */
@@ -110,10 +110,10 @@ export class HttpExchange implements Exchange {
   /** Copies of what passes, for reports that read it. */
   requestWatch: WatchedBody | undefined = undefined;
   replyWatch: WatchedBody | undefined = undefined;
-  hostChoice: Exchange["hostChoice"] = undefined;
-  retry: Exchange["retry"] = undefined;
-  tried: Exchange["tried"] = undefined;
-  attempt: Exchange["attempt"] = undefined;
+  hostChoice: RoutedExchange["hostChoice"] = undefined;
+  retry: RoutedExchange["retry"] = undefined;
+  tried: RoutedExchange["tried"] = undefined;
+  attempt: RoutedExchange["attempt"] = undefined;
   /** Told when the deadline has passed: the listener's, which knows what was sent. */
   deadlineWatcher: DeadlineWatcher | undefined = undefined;
   #host: string;

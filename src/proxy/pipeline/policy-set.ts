@@ -15,6 +15,7 @@ import {
 import type { Expression } from "../../cel/expression.ts";
 import type { CelPhase } from "../../cel/phases.ts";
 import { ConfigError } from "../../lib/errors.ts";
+import type { RoutedExchange } from "./exchange.ts";
 import { POLICIES, type KnownUnit, type PolicyMessages, type PolicyName, type Unit } from "../policies/index.ts";
 import type { Kept, Middleware, PolicyDeps } from "../policies/policy.ts";
 import { compare } from "../../lib/compare.ts";
@@ -30,7 +31,7 @@ export interface CompiledUnit {
 }
 
 export interface CompiledMiddleware {
-  readonly middleware: Middleware;
+  readonly middleware: Middleware<RoutedExchange>;
   readonly readsBody: boolean;
   /** Where it is configured, for the log: "GwPolicy default/p spec.traffic.csrf". */
   readonly origin: string | undefined;

@@ -18,7 +18,8 @@ export interface Policy<Spec> {
   compile(spec: Spec, deps: PolicyDeps): Middleware;
 }
 
-export type Middleware = (exchange: Exchange, next: Next) => MaybePromise<Reply>;
+/** One step of a chain. Policies see an Exchange; the steps of a route (rewrites, redirects) also what routing found. */
+export type Middleware<Seen extends Exchange = Exchange> = (exchange: Seen, next: Next) => MaybePromise<Reply>;
 
 export interface Kept {
   close(): void;

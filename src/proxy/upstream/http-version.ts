@@ -1,11 +1,11 @@
 /** Which version of HTTP a request leaves with (proxying.md 4.1): what is configured, else what suits both sides. */
 import { HttpVersion } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { Exchange } from "../pipeline/exchange.ts";
+import type { RoutedExchange } from "../pipeline/exchange.ts";
 import type { UpstreamVersion } from "./upstream.ts";
 
 /** @param fixed what the configuration says @param about `grpc`: the request is; `tls`: the upstream is spoken to over it */
 export function versionFor(
-  exchange: Exchange,
+  exchange: RoutedExchange,
   fixed: HttpVersion,
   { grpc, tls }: { readonly grpc: boolean; readonly tls: boolean },
 ): UpstreamVersion {

@@ -59,7 +59,7 @@ export interface UpstreamResponse {
 
 /** Limits of the opening of a connection; what comes through afterwards has none. */
 export interface RawRequest extends Pick<UpstreamRequest, "deadlineAtMs" | "timeoutCode" | "abort"> {
-  /** As of Exchange, of the CONNECT that it is opened for: a proxy on the way is told. */
+  /** As of RoutedExchange, of the CONNECT that it is opened for: a proxy on the way is told. */
   readonly cdnLoop?: string | undefined;
 }
 

@@ -8,7 +8,7 @@ import type { Logger } from "../../../src/lib/log.ts";
 import { SharedTable } from "../../../src/lib/shared-table.ts";
 import { verifyPassword } from "../../../src/lib/password/verify.ts";
 import type { Body, BodySink, BodyStream } from "../../../src/proxy/pipeline/body.ts";
-import type { Exchange, Reply } from "../../../src/proxy/pipeline/exchange.ts";
+import type { RoutedExchange, Reply } from "../../../src/proxy/pipeline/exchange.ts";
 import type { PolicyDeps } from "../../../src/proxy/policies/policy.ts";
 
 export interface ExchangeParts {
@@ -22,7 +22,7 @@ export interface ExchangeParts {
   readonly roots?: Readonly<Record<string, unknown>>;
 }
 
-export interface TestExchange extends Exchange {
+export interface TestExchange extends RoutedExchange {
   readonly roots: Map<string, unknown>;
   readonly logFields: Map<string, string | number | boolean>;
 }
@@ -66,6 +66,7 @@ export function makeExchange(parts: ExchangeParts = {}): TestExchange {
     tried: undefined,
     attempt: undefined,
     replyTrailers: undefined,
+    matchedPrefix: undefined,
     queuedHeaders: new HeaderList(),
     tokenGates: [],
     async bufferRequestBody(limitBytes) {
@@ -91,7 +92,7 @@ export function makeExchange(parts: ExchangeParts = {}): TestExchange {
   return exchange;
 }
 
-function requestRoot(exchange: Exchange): Record<string, unknown> {
+function requestRoot(exchange: RoutedExchange): Record<string, unknown> {
   return {
     method: exchange.method,
     path: exchange.target.split("?", 1)[0],

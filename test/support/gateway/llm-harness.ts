@@ -26,7 +26,7 @@ import type {
 } from "../../../src/proxy/upstream/upstream.ts";
 import { ProxyError } from "../../../src/proxy/errors.ts";
 import type { Body, BodyStream } from "../../../src/proxy/pipeline/body.ts";
-import type { Exchange, Outcome, TokenGate } from "../../../src/proxy/pipeline/exchange.ts";
+import type { RoutedExchange, Outcome, TokenGate } from "../../../src/proxy/pipeline/exchange.ts";
 
 /** A stream that says the given chunks, then ends or breaks. */
 export function streamFrom(chunks: readonly Buffer[], broken?: Error): BodyStream {
@@ -64,19 +64,19 @@ export async function readBody(body: Body): Promise<{ text: string; error: Error
   });
 }
 
-export class TestExchange implements Exchange {
+export class TestExchange implements RoutedExchange {
   readonly startedAtMs: number = performance.now();
   readonly startedAt: Date = new Date();
   readonly listener = { bind: "b", gateway: "g", namespace: "n", name: "l" };
-  route: Exchange["route"] = undefined;
-  backend: Exchange["backend"] = undefined;
+  route: RoutedExchange["route"] = undefined;
+  backend: RoutedExchange["backend"] = undefined;
   readonly source = { address: "127.0.0.1", port: 1 };
   calledAtMs: number | undefined = undefined;
   answeredAtMs: number | undefined = undefined;
   method = "POST";
   target = "/v1/chat/completions";
   host = "gateway.test";
-  scheme: Exchange["scheme"] = "http";
+  scheme: RoutedExchange["scheme"] = "http";
   readonly originalScheme = "http";
   readonly outboundKind = "Primary";
   readonly trace = undefined;
@@ -93,11 +93,12 @@ export class TestExchange implements Exchange {
   deadlineAtMs: number | undefined = undefined;
   backendTimeoutMs: number | undefined = undefined;
   endpoint: string | undefined = undefined;
-  hostChoice: Exchange["hostChoice"] = undefined;
-  retry: Exchange["retry"] = undefined;
-  tried: Exchange["tried"] = undefined;
-  attempt: Exchange["attempt"] = undefined;
-  replyTrailers: Exchange["replyTrailers"] = undefined;
+  hostChoice: RoutedExchange["hostChoice"] = undefined;
+  retry: RoutedExchange["retry"] = undefined;
+  tried: RoutedExchange["tried"] = undefined;
+  attempt: RoutedExchange["attempt"] = undefined;
+  replyTrailers: RoutedExchange["replyTrailers"] = undefined;
+  readonly matchedPrefix = undefined;
   readonly queuedHeaders: HeaderList = new HeaderList();
   readonly tokenGates: TokenGate[] = [];
   readonly roots: Map<string, unknown> = new Map();

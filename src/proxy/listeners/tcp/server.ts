@@ -12,7 +12,7 @@ import type { Logger } from "../../../lib/log.ts";
 import type { ByteDestination } from "../../backends/registry.ts";
 import type { Upstream } from "../../upstream/upstream.ts";
 import { ProxyError } from "../../errors.ts";
-import type { Abortable, Exchange } from "../../pipeline/exchange.ts";
+import type { Abortable, RoutedExchange } from "../../pipeline/exchange.ts";
 import type { Reports } from "../../observability/observability.ts";
 import type { ServedConnection } from "../protocol-server.ts";
 import { TunnelRelay } from "./tunnel-relay.ts";
@@ -35,9 +35,9 @@ export class TcpSession {
   readonly peer: Peer;
   readonly reports: Reports;
   readonly startedAtMs: number = performance.now();
-  listener: Exchange["listener"];
-  route: Exchange["route"] = undefined;
-  backend: Exchange["backend"] = undefined;
+  listener: RoutedExchange["listener"];
+  route: RoutedExchange["route"] = undefined;
+  backend: RoutedExchange["backend"] = undefined;
   endpoint: string | undefined = undefined;
   /** Why it was refused, or broke off. */
   error: ProxyError | undefined = undefined;

@@ -2,7 +2,7 @@
 import type { Attribute } from "../../../telemetry/attributes.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
 import type { OutboundSubtype } from "../outbound.ts";
-import type { Exchange } from "../../pipeline/exchange.ts";
+import type { RoutedExchange } from "../../pipeline/exchange.ts";
 import { pathOf } from "../../pipeline/roots.ts";
 import type { OutboundSpan } from "./outbound-span.ts";
 import type { RequestTrace } from "./request-trace.ts";
@@ -19,7 +19,7 @@ export interface CallHead {
 /** @param trace of the exchange @param about `name` of the span */
 export function beginCallSpan(
   trace: RequestTrace,
-  { outboundKind: kind }: Pick<Exchange, "outboundKind">,
+  { outboundKind: kind }: Pick<RoutedExchange, "outboundKind">,
   { method, path, headers }: CallHead,
   about: {
     readonly subtype: OutboundSubtype;

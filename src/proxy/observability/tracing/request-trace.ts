@@ -11,7 +11,7 @@ import {
   printTraceparent,
   type TraceParent,
 } from "../../../telemetry/trace-context.ts";
-import type { Exchange } from "../../pipeline/exchange.ts";
+import type { RoutedExchange } from "../../pipeline/exchange.ts";
 import { OutboundSpan, type OutboundCall, type SpanOwner } from "./outbound-span.ts";
 
 /** Fields of a request, or metadata of a call. */
@@ -83,7 +83,7 @@ export class RequestTrace implements SpanOwner {
 export function traceIdsOf({
   trace,
   requestHeaders,
-}: Pick<Exchange, "trace" | "requestHeaders">): { traceId: string; spanId: string | undefined } | undefined {
+}: Pick<RoutedExchange, "trace" | "requestHeaders">): { traceId: string; spanId: string | undefined } | undefined {
   if (trace !== undefined || !requestHeaders.has("traceparent")) return trace;
   const parent = parseTraceparent(requestHeaders.getAll("traceparent"));
   return parent === undefined ? undefined : { traceId: parent.traceId, spanId: undefined };

@@ -5,13 +5,13 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 
 import { TransformationChoiceSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
-import type { Exchange, Reply } from "../../../../src/proxy/pipeline/exchange.ts";
+import type { RoutedExchange, Reply } from "../../../../src/proxy/pipeline/exchange.ts";
 import { transformation } from "../../../../src/proxy/policies/transformation.ts";
 import { ChunkStream, makeDeps, makeExchange, makeReply, readAll } from "../../../support/gateway/exchange.ts";
 
 type Branches = NonNullable<MessageInitShape<typeof TransformationChoiceSchema>["branches"]>;
 
-async function run(branches: Branches, exchange: Exchange, reply = makeReply()): Promise<Reply> {
+async function run(branches: Branches, exchange: RoutedExchange, reply = makeReply()): Promise<Reply> {
   return transformation.compile(create(TransformationChoiceSchema, { branches }), makeDeps())(exchange, () => reply);
 }
 

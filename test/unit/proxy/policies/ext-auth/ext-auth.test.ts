@@ -14,7 +14,7 @@ import { Secret } from "../../../../../src/cel/values.ts";
 import { ConfigError } from "../../../../../src/lib/errors.ts";
 import { CalloutError, type Callout } from "../../../../../src/proxy/callouts/callout.ts";
 import { ProxyError } from "../../../../../src/proxy/errors.ts";
-import type { Exchange } from "../../../../../src/proxy/pipeline/exchange.ts";
+import type { RoutedExchange } from "../../../../../src/proxy/pipeline/exchange.ts";
 import { extAuth } from "../../../../../src/proxy/policies/ext-auth/ext-auth.ts";
 import { makeDeps, makeExchange, makeReply } from "../../../../support/gateway/exchange.ts";
 
@@ -25,7 +25,7 @@ const GRPC = { case: "grpc", value: {} } as const;
 
 interface Asked {
   readonly requests: CheckRequest[];
-  readonly run: (exchange: Exchange) => Promise<number>;
+  readonly run: (exchange: RoutedExchange) => Promise<number>;
 }
 
 /** The policy over a service that answers as told. @param answer thrown when it is an error */

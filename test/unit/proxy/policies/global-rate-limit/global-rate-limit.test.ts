@@ -14,7 +14,7 @@ import {
 import { ConfigError } from "../../../../../src/lib/errors.ts";
 import { CalloutError, type Callout } from "../../../../../src/proxy/callouts/callout.ts";
 import { ProxyError } from "../../../../../src/proxy/errors.ts";
-import type { Exchange } from "../../../../../src/proxy/pipeline/exchange.ts";
+import type { RoutedExchange } from "../../../../../src/proxy/pipeline/exchange.ts";
 import { globalRateLimit } from "../../../../../src/proxy/policies/global-rate-limit/global-rate-limit.ts";
 import { makeDeps, makeExchange, makeReply, type TestExchange } from "../../../../support/gateway/exchange.ts";
 
@@ -23,7 +23,7 @@ type Descriptor = MessageInitShape<typeof RateDescriptorSchema>;
 interface Run {
   /** Hits of each call's descriptors. */
   readonly hits: (bigint | undefined)[][];
-  readonly run: (exchange: Exchange) => Promise<number>;
+  readonly run: (exchange: RoutedExchange) => Promise<number>;
 }
 
 /** The policy over a service that decides as told. */
