@@ -16,7 +16,7 @@ import {
 } from "./schema.ts";
 import { checkVocabulary } from "./vocabulary.ts";
 
-export interface Column {
+interface Column {
   readonly name: string;
   readonly type: string;
   readonly description?: string;

@@ -18,13 +18,13 @@ export interface Reference {
   readonly selector?: boolean;
 }
 
-export interface Condition {
+interface Condition {
   readonly when: Readonly<Record<string, string>>;
   readonly "then-only": readonly string[];
 }
 
 /** Names of fields, or several such groups: a component that includes another one has its groups too. */
-export type FieldGroups = readonly string[] | readonly (readonly string[])[];
+type FieldGroups = readonly string[] | readonly (readonly string[])[];
 
 /** What a size in bytes may be, both ends included. */
 export interface ByteRange {

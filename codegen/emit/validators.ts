@@ -85,7 +85,7 @@ export function compileValidators(
   return withoutRequire(generate.default(ajv, Object.fromEntries(exported)));
 }
 
-export function createAjv(): Ajv {
+function createAjv(): Ajv {
   const ajv = new Ajv({
     allErrors: true,
     strict: true,
@@ -162,7 +162,7 @@ function duplicateKeyword(context: KeywordCxt): void {
 }
 
 /** A schema of ours in the dialect of ajv: closed objects, formats as bounds, list types as `duplicate`. */
-export function forAjv(schema: Schema): SchemaObject {
+function forAjv(schema: Schema): SchemaObject {
   const source = withFormat(schema);
   const result: SchemaObject = {};
   for (const [keyword, value] of Object.entries(source)) {

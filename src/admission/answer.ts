@@ -6,7 +6,7 @@ import { type AdmissionReview, type ValidateObject, readReview, review } from ".
 
 export type ReviewAnswer = Verdict | Unanswerable;
 
-export interface Verdict {
+interface Verdict {
   readonly kind: "verdict";
   /** The AdmissionReview with its response, as JSON. */
   readonly text: string;

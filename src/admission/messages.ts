@@ -163,7 +163,7 @@ function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-export function typeName(value: unknown): string {
+function typeName(value: unknown): string {
   if (value === null || value === undefined) return "null";
   if (Array.isArray(value)) return "array";
   if (typeof value === "number") return isInt64(value) ? "integer" : "number";

@@ -11,7 +11,7 @@ import { violation } from "./messages.ts";
 import { childPath, memberOf } from "./paths.ts";
 import type { Violation } from "./violation.ts";
 
-export interface Rule {
+interface Rule {
   readonly rule: string;
   readonly message?: string;
   readonly messageExpression?: string;
@@ -22,7 +22,7 @@ export interface Rule {
 }
 
 /** Rules about counts of members, as plain code: fifty times cheaper than their CEL form. */
-export interface OneOf {
+interface OneOf {
   readonly kind: "exactly" | "atMost" | "atLeast";
   readonly fields: readonly string[];
   readonly message: string;

@@ -5,7 +5,7 @@
 import type { Violation } from "./violation.ts";
 
 /** At most so many of one object are told, the note about the others included. */
-export const MAX_VIOLATIONS = 100;
+const MAX_VIOLATIONS = 100;
 /** After so many errors a generated validator stops to look for more. An error may repeat another one that is told. */
 export const MAX_SCHEMA_ERRORS = 128;
 /** Characters of one path and of one message. Map keys come from the object and may be long. */

@@ -1,5 +1,5 @@
 /** Renders the ValidatingWebhookConfiguration: our kinds alone, closed on failure, and never asked about status writes. */
-export const WEBHOOK_NAME = "validate.gwproxy.dev";
+const WEBHOOK_NAME = "validate.gwproxy.dev";
 const API_GROUP = "gwproxy.dev";
 
 export interface WebhookTarget {

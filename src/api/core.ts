@@ -25,7 +25,7 @@ export interface ServiceSpec {
   readonly ipFamilies?: readonly ("IPv4" | "IPv6")[];
 }
 
-export interface ServicePort {
+interface ServicePort {
   /** Required when there are several ports; EndpointSlices repeat it. */
   readonly name?: string;
   readonly port: number;
@@ -53,14 +53,14 @@ export interface SliceEndpoint {
   readonly hints?: { readonly forZones?: readonly { readonly name: string }[] };
 }
 
-export interface SliceConditions {
+interface SliceConditions {
   /** Absent means ready. */
   readonly ready?: boolean;
   readonly serving?: boolean;
   readonly terminating?: boolean;
 }
 
-export interface SlicePort {
+interface SlicePort {
   readonly name?: string;
   readonly port?: number;
   readonly protocol?: "TCP" | "UDP" | "SCTP";

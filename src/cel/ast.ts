@@ -10,12 +10,12 @@ interface Placed {
 
 export type BinaryOperator = "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "+" | "-" | "*" | "/" | "%";
 
-export interface Constant extends Placed {
+interface Constant extends Placed {
   readonly kind: "constant";
   readonly value: unknown;
 }
 
-export interface Identifier extends Placed {
+interface Identifier extends Placed {
   readonly kind: "identifier";
   readonly name: string;
   /** Written with a leading dot: never a local variable. */
@@ -48,36 +48,36 @@ export interface Call extends Placed {
   readonly absolute: boolean;
 }
 
-export interface Binary extends Placed {
+interface Binary extends Placed {
   readonly kind: "binary";
   readonly operator: BinaryOperator;
   readonly left: Node;
   readonly right: Node;
 }
 
-export interface Logic extends Placed {
+interface Logic extends Placed {
   readonly kind: "and" | "or";
   readonly args: readonly Node[];
 }
 
-export interface Unary extends Placed {
+interface Unary extends Placed {
   readonly kind: "not" | "negate";
   readonly operand: Node;
 }
 
-export interface Conditional extends Placed {
+interface Conditional extends Placed {
   readonly kind: "conditional";
   readonly condition: Node;
   readonly consequent: Node;
   readonly otherwise: Node;
 }
 
-export interface ListLiteral extends Placed {
+interface ListLiteral extends Placed {
   readonly kind: "list";
   readonly items: readonly { readonly value: Node; readonly optional: boolean }[];
 }
 
-export interface MapLiteral extends Placed {
+interface MapLiteral extends Placed {
   readonly kind: "map";
   readonly entries: readonly { readonly key: Node; readonly value: Node; readonly optional: boolean }[];
 }

@@ -2,11 +2,11 @@
 import { Duration, Opaque, Secret, Timestamp, Type, Uint, doubleOf, isDouble, isInt } from "./values.ts";
 
 /** RFC 3339 in UTC with only the fraction digits that are needed. */
-export function timestampText({ seconds, nanos }: Timestamp): string {
+function timestampText({ seconds, nanos }: Timestamp): string {
   return `${new Date(seconds * 1000).toISOString().slice(0, -5)}${fraction(nanos)}Z`;
 }
 
-export function durationText({ seconds, nanos }: Duration): string {
+function durationText({ seconds, nanos }: Duration): string {
   const sign = seconds < 0 || nanos < 0 ? "-" : "";
   return `${sign}${Math.abs(seconds)}${fraction(Math.abs(nanos))}s`;
 }

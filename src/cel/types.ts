@@ -8,7 +8,7 @@ export interface NamedType {
 }
 
 /** Stands for any one type within a signature; within a check, for a type that is not found yet. */
-export interface TypeVariable {
+interface TypeVariable {
   readonly kind: "variable";
   readonly name: string;
 }

@@ -2,7 +2,7 @@
 import type { LabelSelector } from "../api/label-selector.ts";
 import type { Address } from "../runtime/options.ts";
 
-export interface DeploymentOptions {
+interface DeploymentOptions {
   readonly proxyImageRegistry: string;
   readonly proxyImageRepository: string;
   /** "": the version of this program. */

@@ -43,6 +43,6 @@ export function decodeMessage<T extends ResourceType>(type: T, bytes: Uint8Array
 }
 
 /** Changes exactly when the bytes do. 64 bits: short in dumps; a collision needs billions of versions of one object. */
-export function versionOf(bytes: Uint8Array): string {
+function versionOf(bytes: Uint8Array): string {
   return hash("sha256", bytes).slice(0, 16);
 }

@@ -1,9 +1,9 @@
 /** Structured log lines on stderr, one JSON object a line. Rooms receive a Logger; none of them reaches for a global one. */
 
-export const LOG_LEVELS = ["off", "error", "warn", "info", "debug", "trace"] as const;
+const LOG_LEVELS = ["off", "error", "warn", "info", "debug", "trace"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
+type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 export interface Logger {
   error(message: string, fields?: LogFields): void;

@@ -35,7 +35,7 @@ const ABORTED = -(1n << 63n);
 const PATIENCE = 10_000;
 
 /** Index of the count that `hold` and `letGo` keep, within a slot's counts. */
-export const HELD = 0;
+const HELD = 0;
 
 /**
  * One slot. Free for use: four numbers, `doubles[doublesAt]` and up, and three counts, `ints[intsAt + 1]` and up. They are

@@ -19,7 +19,7 @@ export interface DeploymentState {
   readonly failure: string | undefined;
 }
 
-export interface GatewayAddress {
+interface GatewayAddress {
   readonly type: "IPAddress" | "Hostname";
   readonly value: string;
 }

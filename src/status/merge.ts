@@ -106,7 +106,7 @@ export function completeRef(ref: StatusEntry["ref"]): StatusEntry["ref"] {
   return { ...DEFAULT_REF, ...ref };
 }
 
-export function refKey(ref: StatusEntry["ref"]): string {
+function refKey(ref: StatusEntry["ref"]): string {
   const full = completeRef(ref);
   return ["group", "kind", "namespace", "name", "sectionName", "port"].map((member) => full[member] ?? "").join("/");
 }

@@ -8,7 +8,7 @@ import { type Clocks, LineClock } from "./line-clock.ts";
 import { createLineForm, type LogFormat } from "./log-lines.ts";
 
 /** Knows what stands in a line about something. */
-export interface LineContent<Subject> {
+interface LineContent<Subject> {
   /** @param debug with what only a line for debugging holds */
   addTo(sink: AttributeSink, subject: Subject, debug: boolean): void;
 }

@@ -30,7 +30,7 @@ export interface RequestSample {
   readonly llm?: LlmSample | undefined;
 }
 
-export type TokenType = "input" | "output" | "input_cache_read" | "input_cache_write";
+type TokenType = "input" | "output" | "input_cache_read" | "input_cache_write";
 
 export interface LlmSample {
   readonly operation: string;
@@ -65,13 +65,13 @@ export interface BackendMeter {
 }
 
 /** Counts what this process hears from its controller. */
-export interface ControllerMeter {
+interface ControllerMeter {
   message(typeUrl: string, bytes: number): void;
   ended(reason: StreamEnd): void;
 }
 
 /** It could not be opened, it broke, or the other side ended it in good order. */
-export type StreamEnd = "ConnectionError" | "Error" | "Complete";
+type StreamEnd = "ConnectionError" | "Error" | "Complete";
 
 export interface Metrics {
   /** @param protocol http, https, tcp or tls */

@@ -23,7 +23,7 @@ import type { JwksDocument } from "../sources/remote/documents.ts";
 import type { TranslatorEvent } from "./translator.ts";
 
 /** A GwPolicy that admission refused; `object` is whatever it was, unchecked. */
-export interface RefusedPolicy {
+interface RefusedPolicy {
   readonly id: ObjectId;
   readonly object: unknown;
   readonly reason: string;

@@ -90,7 +90,7 @@ export interface ModelStatusInput extends StatusInputOf<"GwModel"> {
 }
 
 /** Their status is empty: what is found is only printed. */
-export interface ParametersStatusInput extends StatusInputOf<"GwParameters"> {
+interface ParametersStatusInput extends StatusInputOf<"GwParameters"> {
   readonly diagnostics: readonly Diagnostic[];
 }
 

@@ -41,7 +41,7 @@ export interface ChurnSizes {
   readonly rounds: number;
 }
 
-export interface Phase {
+interface Phase {
   readonly title: string;
   readonly milliseconds: readonly number[];
   readonly writes: number;
@@ -49,7 +49,7 @@ export interface Phase {
   readonly isFlood: boolean;
 }
 
-export interface Weight {
+interface Weight {
   readonly process: string;
   readonly round: number;
   readonly heapMiB: number;

@@ -19,7 +19,7 @@ export type RowName =
  * "processor": CPU-microseconds of the process tree per request, as fast as 16 connections go. The others are
  * milliseconds more than without anything in between, at a rate that keeps nobody busy.
  */
-export type Measure = "processor" | "first byte" | "whole answer";
+type Measure = "processor" | "first byte" | "whole answer";
 
 export interface Row {
   readonly name: RowName;

@@ -47,7 +47,7 @@ export function loadCases(): Case[] {
     });
 }
 
-export function objectOf(kind: string, spec: unknown): object {
+function objectOf(kind: string, spec: unknown): object {
   return { apiVersion: "gwproxy.dev/v1alpha1", kind, metadata: { name: "x", namespace: "default" }, spec };
 }
 

@@ -11,7 +11,7 @@ import type { KindsFile } from "../../codegen/load.ts";
 import { isStruct, type Schema } from "../../codegen/schema.ts";
 
 /** Something in the API that this version does not serve. */
-export interface UnservedEntry {
+interface UnservedEntry {
   /** A field, a kind that a reference may name, or a value. */
   readonly name: string;
   /** The first sentence of its description; "" when it has none. */

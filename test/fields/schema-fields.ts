@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parse } from "yaml";
 
 /** What a value can be too little, too much or the wrong one of: its proof has to fail with another value. */
-export type Scale = "duration" | "number" | "enum" | "boolean";
+type Scale = "duration" | "number" | "enum" | "boolean";
 
 export interface SchemaField {
   /** "GwPolicy spec.targetRefs[].name" */

@@ -10,8 +10,8 @@ import { expectEvent } from "../support/gateway/expect-event.ts";
 import type { ProofContext } from "../support/gateway/prove.ts";
 import { programs } from "./programs.ts";
 
-export type Value = string | number | boolean | null | readonly Value[] | { readonly [key: string]: Value };
-export type Values = Readonly<Record<string, Value>>;
+type Value = string | number | boolean | null | readonly Value[] | { readonly [key: string]: Value };
+type Values = Readonly<Record<string, Value>>;
 
 export interface CollectedLog {
   readonly resource: Values;

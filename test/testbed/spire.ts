@@ -14,7 +14,7 @@ import type { ProofContext } from "../support/gateway/prove.ts";
 import { programs } from "./programs.ts";
 import { startTied } from "./services.ts";
 
-export interface Entry {
+interface Entry {
   /** Path of the SPIFFE ID. */
   readonly path: string;
   /** "unix:uid:0", "unix:path:/usr/bin/node" */

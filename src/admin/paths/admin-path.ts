@@ -18,7 +18,7 @@ export interface AdminContext {
   readonly quit: () => void;
 }
 
-export type AdminHandler = (event: H3Event, context: AdminContext) => Response | Promise<Response>;
+type AdminHandler = (event: H3Event, context: AdminContext) => Response | Promise<Response>;
 
 export interface AdminPath {
   /** One sentence for the page of the server and for docs/reference/admin.md. */

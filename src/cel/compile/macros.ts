@@ -12,10 +12,10 @@ import { variableNames, variableName } from "../variable-name.ts";
 export type CompileMacro = (compiler: Compiler, call: Call) => Program;
 
 /** Runs `visit` for each element, with the locals set; a result other than undefined ends the walk. */
-export type Walk = (run: Run, visit: (item: unknown, key: unknown) => unknown) => unknown;
+type Walk = (run: Run, visit: (item: unknown, key: unknown) => unknown) => unknown;
 
 /** @param bodies the arguments after the variables, compiled with them in scope */
-export function comprehension(
+function comprehension(
   compiler: Compiler,
   call: Call,
   variables: 1 | 2,

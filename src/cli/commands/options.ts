@@ -190,7 +190,7 @@ export function address(text: string): Address {
   return { host: match[1] ?? match[2] ?? "", port };
 }
 
-export function collect(value: string, before: readonly string[] = []): string[] {
+function collect(value: string, before: readonly string[] = []): string[] {
   return [...before, value];
 }
 
@@ -199,7 +199,7 @@ export function outputOption(description: string, forms: readonly string[]): Opt
   return new Option("-o, --output <form>", description).choices(forms).default(forms[0]);
 }
 
-export function logFilter(text: string): string {
+function logFilter(text: string): string {
   if (parseLogFilter(text) === undefined)
     throw new InvalidArgumentError(`"${text}" is not a log filter; try "info" or "info,proxy=debug"`);
   return text;

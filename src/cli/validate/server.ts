@@ -6,7 +6,7 @@ import { createKubernetesClient } from "../../sources/kubernetes/client.ts";
 import { createDryRun, type ServerFault } from "../../sources/kubernetes/dry-run.ts";
 import type { ValidateOptions } from "../commands/validate.ts";
 
-export type Judge = "gwproxy" | "server";
+type Judge = "gwproxy" | "server";
 
 /** A problem and who says so. */
 export interface JudgedProblem extends FileProblem {

@@ -6,9 +6,9 @@
 export type PasswordForm = "sha1" | "apr1" | "bcrypt" | "sha256-crypt" | "sha512-crypt" | "des-crypt";
 
 /** A guess costs what the hash says, and anybody may guess: 2^14 rounds of bcrypt are about a second of one core. */
-export const MAX_BCRYPT_COST = 14;
+const MAX_BCRYPT_COST = 14;
 /** As above: about a second. */
-export const MAX_SHA_ROUNDS = 500_000;
+const MAX_SHA_ROUNDS = 500_000;
 const MIN_SHA_ROUNDS = 1_000;
 const DEFAULT_SHA_ROUNDS = 5_000;
 

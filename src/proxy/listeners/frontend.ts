@@ -27,7 +27,7 @@ export interface Http1Settings {
   readonly headTimeoutMs: number;
 }
 
-export interface Http2Settings {
+interface Http2Settings {
   readonly windowBytes: number;
   readonly connectionWindowBytes: number;
   readonly frameBytes: number;

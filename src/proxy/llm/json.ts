@@ -7,7 +7,7 @@ export interface JsonObject {
 }
 
 /** Deeper nesting than any real request has; printing and walking a deeper one could exhaust the stack. */
-export const MAX_JSON_DEPTH = 256;
+const MAX_JSON_DEPTH = 256;
 
 export class JsonError extends Error {}
 

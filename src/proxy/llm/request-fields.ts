@@ -31,7 +31,7 @@ export function readCount(value: Json | undefined, path: string): number | undef
   return refuseUnlessAbsent(value, path, "a whole number that is not negative");
 }
 
-export function readList(value: Json | undefined, path: string): readonly Json[] | undefined {
+function readList(value: Json | undefined, path: string): readonly Json[] | undefined {
   if (Array.isArray(value)) return value;
   return refuseUnlessAbsent(value, path, "a list");
 }

@@ -26,7 +26,7 @@ export const ROLE = {
   /** Counted on arrival and written anew by whatever forwards the request. */
   cdnLoop: 15,
 } as const;
-export type Role = (typeof ROLE)[keyof typeof ROLE];
+type Role = (typeof ROLE)[keyof typeof ROLE];
 
 export interface Field {
   /** Lower case. */

@@ -245,7 +245,7 @@ function parametersOf(unit: Unit): string[] {
 }
 
 /** @throws ConfigError for a target without a kind */
-export function policyTargetKey({ target, section, port }: PolicyTarget): string {
+function policyTargetKey({ target, section, port }: PolicyTarget): string {
   if (target.case === undefined) throw new ConfigError("policy target without a kind");
   if (target.case === "gateway" && port !== 0) return `bind:${port}/${target.value}`;
   if (target.case === "gateway" && section !== "") return `listener:${target.value}.${section}`;

@@ -19,7 +19,7 @@ export interface PathMatch {
   readonly test: TextTest;
 }
 
-export interface ValueTest {
+interface ValueTest {
   readonly name: string;
   readonly test: TextTest;
 }

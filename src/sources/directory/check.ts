@@ -13,7 +13,7 @@ import { type Mark, type MarkFault, type ParsedObject, parseManifestInSteps } fr
 import type { SourceLocation } from "./source-locations.ts";
 import type { SourceFile } from "./read.ts";
 
-export type Validate = (object: unknown) => readonly Violation[];
+type Validate = (object: unknown) => readonly Violation[];
 
 export interface Checks {
   readonly validate: Validate;

@@ -25,7 +25,7 @@ export interface SyntaxFault {
   readonly message: string;
 }
 
-export interface ComposedDocument {
+interface ComposedDocument {
   readonly document: Document.Parsed;
   /** What is wrong with its text; at most MAX_FAULTS. */
   readonly faults: readonly SyntaxFault[];

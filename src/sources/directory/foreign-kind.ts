@@ -65,7 +65,7 @@ function foreign(path: string, message: string, suggestion: string): ForeignKind
 }
 
 /** @param path of the chart */
-export function helmAdvice(path: string): string {
+function helmAdvice(path: string): string {
   return `validate what it renders: helm template ${path} > rendered.yaml, then gwproxy validate -f rendered.yaml`;
 }
 

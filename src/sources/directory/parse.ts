@@ -37,7 +37,7 @@ export interface ParsedObject {
   readonly mark: MarkFault;
 }
 
-export interface ParseFault extends Mark {
+interface ParseFault extends Mark {
   readonly message: string;
 }
 

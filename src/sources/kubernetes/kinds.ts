@@ -27,7 +27,7 @@ export function metadataOnly(
 }
 
 /** "/apis/GROUP/VERSION", or "/api/VERSION" for the core group. */
-export function versionPath(group: string, version: string): string {
+function versionPath(group: string, version: string): string {
   return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
 }
 

@@ -3,7 +3,7 @@ import { isStatus, withoutValues } from "./api-error.ts";
 import { SourceError } from "../../lib/errors.ts";
 import type { KubernetesClient } from "./client.ts";
 
-export interface StoredSecret {
+interface StoredSecret {
   /** Decoded texts by entry. */
   readonly data: Readonly<Record<string, string>>;
   readonly resourceVersion: string;

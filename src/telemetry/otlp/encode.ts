@@ -57,7 +57,7 @@ const RESOURCE = ResourceLogsSchema.field.resource.number;
 const SCOPES = ResourceLogsSchema.field.scopeLogs.number;
 const SCOPE = ScopeLogsSchema.field.scope.number;
 /** Of each record in what goes between the two ends of a request. */
-export const RECORDS: number = ScopeLogsSchema.field.logRecords.number;
+const RECORDS: number = ScopeLogsSchema.field.logRecords.number;
 
 /** Begins a record, for `writeLogField` and then `close` of the writer. @returns what `close` wants */
 export function openLog(writer: WireWriter, { timeMs, traceId, spanId }: LogHead): number {

@@ -38,7 +38,7 @@ const VERSIONS: ReadonlyMap<string, HttpVersion> = new Map([
   ["https", HttpVersion.HTTP1],
 ]);
 
-export const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
+const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
 
 export function viewService({ metadata, spec }: Service): ServiceView {
   const namespace = metadata.namespace ?? "";

@@ -28,7 +28,7 @@ export interface Fault {
   readonly message: string;
 }
 
-export interface RouteKind {
+interface RouteKind {
   readonly group: string;
   readonly kind: string;
 }

@@ -31,7 +31,7 @@ export interface Reference {
   readonly fault: ReferenceFault | undefined;
 }
 
-export interface ReferenceFault {
+interface ReferenceFault {
   /** The member that is wrong: "spec.parentRefs[0].name". */
   readonly path: string;
   readonly message: string;

@@ -26,7 +26,7 @@ export interface TranslatedFilters {
   readonly faults: readonly FilterFault[];
 }
 
-export interface FilterFault extends Fault {
+interface FilterFault extends Fault {
   readonly path: string;
   /** The filter is left out and the traffic goes on: a mirror that leads nowhere changes nothing for clients. */
   readonly harmless: boolean;

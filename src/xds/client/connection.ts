@@ -44,7 +44,7 @@ export interface XdsClientOptions {
   readonly meter?: StreamMeter;
 }
 
-export interface StreamMeter {
+interface StreamMeter {
   /** @param bytes as it came */
   message(typeUrl: string, bytes: number): void;
   /** A stream could not be opened, broke, or was ended by the controller. What `stop` ends is not told. */

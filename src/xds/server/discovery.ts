@@ -33,7 +33,7 @@ export interface ResourceFeed {
   subscribe(gateway: string, listener: (update: ResourceUpdate) => void): () => void;
 }
 
-export interface StreamIdentity {
+interface StreamIdentity {
   /** "namespace/name" */
   readonly gateway: string;
   /** From `authorization: Bearer …`; never logged. */

@@ -13,7 +13,7 @@ export interface Case {
   readonly expected: Expected;
 }
 
-export type Expected =
+type Expected =
   | { readonly kind: "value"; readonly value: ProtoValue; readonly type: ProtoType | undefined }
   | { readonly kind: "type"; readonly type: ProtoType }
   | { readonly kind: "error"; readonly message: string };

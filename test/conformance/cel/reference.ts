@@ -14,7 +14,7 @@ const GO = { cwd: SOURCE, env: { ...process.env, PATH: `${process.env["PATH"] ??
 const MAX_OUTPUT = 64 * 1024 * 1024;
 
 /** Builds it, downloading the pinned modules if the cache lacks them. @returns the path of the program */
-export async function buildReference(): Promise<string> {
+async function buildReference(): Promise<string> {
   mkdirSync(CACHE, { recursive: true });
   const program = join(CACHE, "celreference");
   await run("go", ["build", "-mod=readonly", "-o", program, "."], GO);
@@ -30,7 +30,7 @@ export async function officialData(): Promise<unknown> {
   return JSON.parse(stdout) as unknown;
 }
 
-export interface Question {
+interface Question {
   readonly expression: string;
   /** By name, in the JSON form of cel.expr.Value. */
   readonly variables?: Readonly<Record<string, ProtoValue>>;

@@ -26,7 +26,7 @@ export function sentAfter(passes: string): string {
   return GET.replace("cdn-loop: ", () => `cdn-loop: ${passes}, `);
 }
 
-export const CHUNKED: string = "transfer-encoding: chunked\r\n";
+const CHUNKED: string = "transfer-encoding: chunked\r\n";
 export const GET: string = sent("GET /");
 export const POST = (body: string): string => sent("POST /", "", `content-length: ${body.length}\r\n`, body);
 export const STREAM = (body: string): string => sent("POST /", "", CHUNKED, body);

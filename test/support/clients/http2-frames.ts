@@ -39,7 +39,7 @@ export function frame(type: number, flags: number, stream: number, payload: Buff
 }
 
 /** A field block of literals without a table and without Huffman (RFC 7541 6.2.2). @param raw alternating names and values */
-export function block(raw: readonly string[]): Buffer {
+function block(raw: readonly string[]): Buffer {
   const parts: Buffer[] = [];
   for (let at = 0; at < raw.length; at += 2)
     parts.push(Buffer.from([0]), text(raw[at] as string), text(raw[at + 1] as string));

@@ -24,7 +24,7 @@ export function testMembers(seed = 1): TestMembers {
 }
 
 /** Mulberry32: the same numbers in [0, 1) for the same seed. */
-export function seededRandom(seed: number): () => number {
+function seededRandom(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state + 0x6d2b_79f5) | 0;

@@ -38,7 +38,7 @@ function families(metrics: Metrics): Map<string, Family> {
   return parseExposition(metrics.print("prometheus"), "prometheus");
 }
 
-export function samplesOf(all: ReadonlyMap<string, Family>, name: string): readonly Sample[] {
+function samplesOf(all: ReadonlyMap<string, Family>, name: string): readonly Sample[] {
   return [...all.values()].flatMap(({ samples }) => samples.filter((sample) => sample.name === `gwproxy_${name}`));
 }
 

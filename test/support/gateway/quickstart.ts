@@ -27,7 +27,7 @@ export function quickstartManifests({ gateway, hello, provider }: QuickstartPort
   );
 }
 
-export function client(url: string, path: string, apiKey: string): OpenAI {
+function client(url: string, path: string, apiKey: string): OpenAI {
   return new OpenAI({ baseURL: `${url}${path}`, apiKey, maxRetries: 0 });
 }
 

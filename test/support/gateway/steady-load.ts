@@ -15,7 +15,7 @@ export interface SteadyLoad {
   stop(): Promise<LoadSummary>;
 }
 
-export interface LoadSummary {
+interface LoadSummary {
   readonly answers: number;
   /** TCP connections that were opened in all. */
   readonly opened: number;

@@ -7,7 +7,7 @@ import { ipBytes } from "../../../src/lib/ip-bytes.ts";
 import type { ProofContext } from "../gateway/prove.ts";
 
 /** Addresses of both families; "fails": SERVFAIL. A name that is not there does not exist. */
-export type Zone = Map<string, { readonly addresses: readonly string[]; readonly ttl: number } | "fails">;
+type Zone = Map<string, { readonly addresses: readonly string[]; readonly ttl: number } | "fails">;
 
 export interface DnsServer {
   /** May be changed at any time. */

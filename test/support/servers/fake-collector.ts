@@ -28,13 +28,10 @@ export interface FakeCollector extends GrpcServer {
   asked(times: number): Promise<void>;
 }
 
-export type Accepted = MessageInitShape<typeof ExportLogsServiceResponseSchema>;
+type Accepted = MessageInitShape<typeof ExportLogsServiceResponseSchema>;
 
 /** "hang": no answer. A code over gRPC, a status over HTTP, with what else the answer carries. */
-export type Answer =
-  | Accepted
-  | "hang"
-  | { readonly code: number; readonly more?: Readonly<Record<string, string | Buffer>> };
+type Answer = Accepted | "hang" | { readonly code: number; readonly more?: Readonly<Record<string, string | Buffer>> };
 
 export type Decide = (request: number) => Answer;
 

@@ -20,7 +20,7 @@ export interface RateServer extends GrpcServer {
 
 export type Answer = MessageInitShape<typeof RateLimitResponseSchema>;
 
-export const OK: Answer = { overallCode: Code.OK };
+const OK: Answer = { overallCode: Code.OK };
 export const OVER: Answer = { overallCode: Code.OVER_LIMIT };
 
 /** @param decide undefined as answer: the call hangs */

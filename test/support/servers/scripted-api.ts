@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createKubernetesClient, type KubernetesClient } from "../../../src/sources/kubernetes/client.ts";
 
-export interface PuppetRequest {
+interface PuppetRequest {
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;

@@ -6,7 +6,7 @@ import { createServer, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 import type { ProofContext } from "../gateway/prove.ts";
 
-export interface Recorded {
+interface Recorded {
   /** Exactly as it came, head and body as framed. */
   readonly bytes: string;
   readonly target: string;

@@ -6,7 +6,7 @@
 import type { Socket } from "node:net";
 import type { HeaderList } from "../../../lib/header-list.ts";
 
-export interface Client {
+interface Client {
   readonly address: string;
   readonly port: number;
 }

@@ -4,7 +4,7 @@
  */
 import { isIPv4, isIPv6 } from "node:net";
 
-export interface ProxyHeader {
+interface ProxyHeader {
   /** Of the header. */
   readonly bytes: number;
   /** undefined: the load balancer speaks for itself. */

@@ -3,7 +3,7 @@ import type { Format } from "../formats/format.ts";
 import type { JsonObject } from "../json.ts";
 
 /** An error that a policy or the gateway itself answers with. */
-export interface ClientError {
+interface ClientError {
   readonly status: number;
   readonly message: string;
   /** A code that programs can compare; null where the status says enough. */
