@@ -6,7 +6,7 @@ TESTS := 'test/unit/**/*.test.ts' 'test/feature/**/*.test.ts' 'test/conformance/
 BASE ?= main
 
 .DEFAULT_GOAL := help
-.PHONY: help up install build package generate baseline verify check test test-slow test-nightly golden fields fields-check cel-conformance conformance bench testbed image
+.PHONY: help up install build package generate baseline verify check test test-slow test-nightly golden fields fields-check cel-conformance conformance bench testbed image changelog
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -87,6 +87,9 @@ fields-check: install ## Re-run each proof without its field, and with another v
 
 bench: install ## CPU-microseconds per request, side by side with the peers that can be installed
 	node --import tsx test/bench/main.ts $(BENCH)
+
+changelog: install ## Fold the notes of changes/unreleased into CHANGELOG.md as a release: VERSION=0.2.0
+	node tools/changelog.ts $(VERSION)
 
 image: install ## Pack the container images as an archive, without Docker
 	node tools/image.ts
