@@ -107,7 +107,7 @@ export class ListenerTable {
       router,
       tls: message.tls && compileServerTls(message.tls, this.#identities, this.#frontends.of(bind).tls),
       chain: this.#stage(message, router),
-      servesModels: (exchange) => findRoute(router, exchange)?.rule.servesModels(exchange) === true,
+      servesModels: (exchange) => leadsToModels(router, exchange),
     };
     this.#listeners.set(key, placed);
     let bound = this.#binds.get(bind);
@@ -144,6 +144,8 @@ export class ListenerTable {
       captureBytes,
       origins,
       terminal: (exchange, run) => {
+        // From here on the rule says whose format errors have, and a request without one is answered in text.
+        exchange.destination = undefined;
         const found = findRoute(router, exchange);
         if (found === undefined) throw new ProxyError("route_not_found");
         const { rule, match } = found;
@@ -154,6 +156,17 @@ export class ListenerTable {
         return run.enter(rule.chain);
       },
     };
+  }
+}
+
+/** Returns whether the rule that the request would get leads to models. Asked while an error is answered, so it never throws. */
+function leadsToModels(router: ListenerRouter<BoundRule>, exchange: HttpExchange): boolean {
+  try {
+    return findRoute(router, exchange)?.rule.servesModels(exchange) === true;
+  } catch (error) {
+    // A match that takes too long leads nowhere.
+    if (error instanceof ProxyError) return false;
+    throw error;
   }
 }
 
