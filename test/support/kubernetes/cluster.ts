@@ -65,7 +65,9 @@ export async function startController(
     "--metrics-address",
     "127.0.0.1:0",
   ];
-  const controller = startGwproxy(context, ["controller", ...place, ...addresses, ...more]);
+  // The backends of tests are processes of this machine.
+  const local = "--allow-local-backends";
+  const controller = startGwproxy(context, ["controller", ...place, ...addresses, local, ...more]);
   await controller.printed("serving data planes");
   return controller;
 }
