@@ -75,6 +75,8 @@ export interface Schema {
   "x-gw-secret"?: boolean;
   "x-gw-cel"?: string;
   "x-gw-cel-or"?: string;
+  /** The phase is another one where fields beside the expression have these values. */
+  "x-gw-cel-if"?: { readonly when: Readonly<Record<string, string>>; readonly phase: string };
   "x-gw-bytes"?: ByteRange;
   "x-gw-min-duration"?: string;
   "x-gw-protects"?: boolean;

@@ -39,7 +39,9 @@ export function emitPaths(graph: SchemaGraph, roots: ReadonlyMap<string, string>
   const expressions = table(({ path, schema, cel }) => {
     if (schema["x-gw-cel"] === undefined || schema.type !== "string") return undefined;
     const or = schema["x-gw-cel-or"];
-    return { path, environment: cel, ...(or === undefined ? {} : { or }) };
+    const other = schema["x-gw-cel-if"];
+    const exception = other === undefined ? {} : { unless: { fields: other.when, environment: other.phase } };
+    return { path, environment: cel, ...(or === undefined ? {} : { or }), ...exception };
   });
   const formats = table(({ path, schema }) => {
     const format = schema["x-gw-format"];
@@ -117,13 +119,17 @@ export interface ObjectReference {
 export const REFS: Readonly<Record<string, readonly ObjectReference[]>> = `;
 
 const EXPRESSIONS = `
+type CelPhase = ${CEL_PHASES.map((place) => JSON.stringify(place)).join(" | ")};
+
 export interface ExpressionPlace {
   /** Names of fields; "*" is each item or value. */
   readonly path: readonly string[];
   /** What the expression can see. */
-  readonly environment: ${CEL_PHASES.map((place) => JSON.stringify(place)).join(" | ")};
+  readonly environment: CelPhase;
   /** A text of this other form is no expression. */
   readonly or?: "duration";
+  /** What it can see instead, where the fields beside it have these values. */
+  readonly unless?: { readonly fields: Readonly<Record<string, string>>; readonly environment: CelPhase };
 }
 
 /** By "group/Kind": every place where users write an expression. */

@@ -6,7 +6,7 @@ import { type CelPhase, environmentOf } from "../cel/phases.ts";
 import { parseDuration } from "../lib/duration.ts";
 import { messageOf } from "../lib/errors.ts";
 import { violation } from "./messages.ts";
-import { textsAt } from "./paths.ts";
+import { memberOf, textsAt, valuesAt } from "./paths.ts";
 import { print } from "./print.ts";
 import { ValidatedTextCache } from "./validated-text-cache.ts";
 import type { Violation } from "./violation.ts";
@@ -17,16 +17,32 @@ export interface ExpressionPlace {
   readonly environment: CelPhase;
   /** A text of this other form is no expression. */
   readonly or?: "duration";
+  /** Where it runs instead, when the fields beside it have these values. */
+  readonly unless?: { readonly fields: Readonly<Record<string, string>>; readonly environment: CelPhase };
 }
 
 export function* expressionViolations(object: unknown, places: readonly ExpressionPlace[]): Generator<Violation> {
   const isEarly = textsAt(object, PHASE).some(({ text }) => text === "PreRouting");
-  for (const { path: pattern, environment, or } of places) {
-    const place = isEarly && environment === "request" && pattern[1] === "traffic" ? "gateway" : environment;
-    for (const { path, text } of textsAt(object, pattern)) {
-      if (or !== "duration" || parseDuration(text) === undefined) yield* faultOf(path, text, place);
+  for (const place of places) {
+    const { path: pattern, or } = place;
+    for (const { path, text, environment } of expressionsAt(object, place)) {
+      const phase = isEarly && environment === "request" && pattern[1] === "traffic" ? "gateway" : environment;
+      if (or !== "duration" || parseDuration(text) === undefined) yield* faultOf(path, text, phase);
     }
   }
+}
+
+/** Every text at a place, each with the phase in which it runs. */
+function expressionsAt(
+  object: unknown,
+  { path: pattern, environment, unless }: ExpressionPlace,
+): readonly { readonly path: string; readonly text: string; readonly environment: CelPhase }[] {
+  if (unless === undefined) return textsAt(object, pattern).map((found) => ({ ...found, environment }));
+  return valuesAt(object, pattern.slice(0, -1)).flatMap(({ path: block, value }) => {
+    const isOther = Object.entries(unless.fields).every(([field, expected]) => memberOf(value, field) === expected);
+    const phase = isOther ? unless.environment : environment;
+    return textsAt(value, pattern.slice(-1), block).map((found) => ({ ...found, environment: phase }));
+  });
 }
 
 /** What it says decides for all of `traffic` whether there is a route yet. */

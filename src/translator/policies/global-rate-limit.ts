@@ -50,7 +50,7 @@ function translateDescriptor(descriptor: ApiDescriptor, path: string, context: U
       expression: checkExpression(expression, `${path}.entries[${rank}].expression`, context),
     })),
     kind: tokens ? LimitKind.TOKENS : LimitKind.REQUESTS,
-    cost: checkExpression(descriptor.cost, `${path}.cost`, context, tokens ? undefined : "request"),
+    cost: checkExpression(descriptor.cost, `${path}.cost`, context, tokens ? "response" : "request"),
     limitOverride: checkExpression(descriptor.limitOverride, `${path}.limitOverride`, context),
   });
 }
