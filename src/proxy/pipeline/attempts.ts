@@ -1,6 +1,10 @@
 /**
- * The attempts of one request at its backend (proxying.md 5). Policies of the request are not repeated; everything that
- * belongs to a call is: the choice of an endpoint, the credential, the conversion of a body.
+ * Calls the backend of one request and calls it again when the `retry` of its route or policy says so (GEP-1731). Used
+ * by the terminal of a rule (bind-rule.ts).
+ *
+ * An attempt repeats everything that belongs to a call: the choice of an endpoint, the credential, the conversion of a
+ * body. The policies of the request run once, before the first attempt. A streamed body is recorded while it is sent
+ * (recorded-body.ts), so the first attempt never waits for the end of the body.
  */
 import { ProxyError, type ProxyErrorCode } from "../errors.ts";
 import type { BackendHandler } from "../backends/handler.ts";
@@ -9,11 +13,11 @@ import type { RoutedExchange, Reply, RetryPlan } from "./exchange.ts";
 import { pause } from "./pause.ts";
 import { RecordedBody } from "./recorded-body.ts";
 
-/** A longer request body cannot be sent twice: it streams, and its call is made once. */
+/** Longest request body that is kept for another attempt. A longer one streams, and its call is made once. */
 const KEPT_BYTES = 64 * 1024;
 const ATTEMPT_HEADER = "x-retry-attempt";
 
-/** The calls that failed before an answer came. */
+/** Errors that occurred before the upstream answered; other errors are final. */
 const RETRIABLE: ReadonlySet<ProxyErrorCode> = new Set<ProxyErrorCode>([
   "connect_timeout",
   "backend_timeout",
@@ -26,7 +30,7 @@ interface Slot {
 }
 
 export function callBackend(exchange: RoutedExchange, slot: Slot): Promise<Reply> {
-  // Upstreams take its word for how often a request was tried.
+  // Upstreams trust this header, so the client must not be able to set it.
   exchange.requestHeaders.remove(ATTEMPT_HEADER);
   const { retry } = exchange;
   if (retry === undefined || retry.attempts === 0 || isTooLong(exchange)) return slot.handler(exchange);
@@ -40,7 +44,7 @@ async function retrying(exchange: RoutedExchange, slot: Slot, plan: RetryPlan): 
   exchange.tried = [];
   try {
     for (let made = 1; ; made++) {
-      // What a call has read into memory is there for the next one already.
+      // An attempt may have buffered the body already; the next attempt sends that Buffer.
       if (record !== undefined && !Buffer.isBuffer(exchange.requestBody)) exchange.requestBody = record.begin();
       const outcome = await attempt(exchange, slot.handler);
       if (made > plan.attempts || !mayRepeat(outcome, record) || !(await wantsAnother(outcome, plan)))
@@ -70,7 +74,10 @@ function settled(outcome: Outcome): Reply {
   throw outcome.error;
 }
 
-/** An answer before the end of the request stands: whoever gave it did not want the rest. */
+/**
+ * Returns false for an answer that came before the end of the request body: the upstream answered without the rest, so
+ * the answer stands.
+ */
 function mayRepeat(outcome: Outcome, record: RecordedBody | undefined): boolean {
   if (record === undefined) return true;
   return record.isRepeatable && (record.isComplete || "error" in outcome);

@@ -1,7 +1,10 @@
-/** Attributes that are read off something when an expression asks for them, and not before. */
+/**
+ * Lazy objects for expressions: an attribute is read from its subject when an expression asks for it. The roots
+ * `request`, `response`, `proxy` (roots.ts) and those of connections (listeners/peer.ts) are built from it.
+ */
 import { AttributeMap } from "../../cel/values.ts";
 
-/** @returns undefined when there is no such attribute at this moment */
+/** Reads one attribute. Returns undefined when the subject has no such attribute yet. */
 export type Reader<Subject> = (subject: Subject) => unknown;
 
 export class Attributes<Subject> extends AttributeMap {

@@ -1,4 +1,7 @@
-/** A rule of a route in one place: its policies merged and composed, its backends taken, ready to serve a request. */
+/**
+ * Binds a compiled rule to a listener: merges and composes its policies, acquires its backends and builds the terminal
+ * that picks one by weight. The route tables call this when a route, policy or backend changes, never during a request.
+ */
 import type { HttpRule } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ProxyError } from "../errors.ts";
 import type { BackendRegistry, BackendHandle } from "../backends/registry.ts";
@@ -16,7 +19,7 @@ export interface BoundRule extends RequestDestination {
   readonly info: CompiledRule["info"];
   readonly chain: Chain;
   readonly backendTimeoutMs: number | undefined;
-  /** To be released when the rule is no longer in force. */
+  /** The owner of the rule releases these when the rule is no longer in force. */
   readonly slots: readonly BackendHandle[];
 }
 
@@ -24,7 +27,7 @@ export interface RulePlace {
   readonly policies: PolicySet;
   readonly backends: BackendRegistry;
   readonly routeKey: string;
-  /** Gateway, listener, route, rule. */
+  /** Policies of the Gateway, listener, route and rule, in this order. */
   readonly levels: readonly (readonly CompiledPolicy[])[];
 }
 
@@ -35,7 +38,7 @@ export function bindRule(rule: CompiledRule, place: RulePlace): BoundRule {
   const end = terminalOf(rule, place, slots);
   const keys = new Set(rule.backends.map(({ message: { backend } }) => backend));
   return {
-    // Asked for each error and not kept: a backend that changes its kind is swapped inside its slot.
+    // Evaluated for each error instead of once: a backend that changes its kind is swapped inside its handle.
     servesModels: () => slots.some(({ backendKey, info }) => info.type === "ai" && keys.has(backendKey)),
     info,
     chain: { middlewares: chain.middlewares, terminal: end, captureBytes: chain.captureBytes, origins: chain.origins },
@@ -44,7 +47,7 @@ export function bindRule(rule: CompiledRule, place: RulePlace): BoundRule {
   };
 }
 
-/** @param rule with what a rule says besides filters; a backend has nothing but filters */
+/** @param rule the fields that a rule has besides filters; omitted for a backendRef, which has filters only */
 function inlineOf(
   { requestHeaders, responseHeaders, cors, middlewares }: CompiledFilters,
   { routeKey: owner }: RulePlace,
@@ -120,7 +123,7 @@ function failing(detail: string, code: "route_invalid" | "backend_invalid"): Cha
   };
 }
 
-/** Zero is "no limit" (Gateway API). */
+/** The Gateway API uses zero for "no limit" (GEP-1742). */
 function positive(ms: number | undefined): number | undefined {
   return ms === undefined || ms === 0 ? undefined : ms;
 }

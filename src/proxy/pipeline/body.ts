@@ -1,36 +1,41 @@
 /**
- * A body on its way through, pushed chunk by chunk. Lighter than a Node stream: three callbacks, one writer, one
- * reader, backpressure by a boolean. Either side may end it early with `destroy`.
+ * A body on its way through the proxy, pushed chunk by chunk. Listeners, upstream clients and every policy that reads a
+ * body use this interface. It is lighter than a Node stream: three callbacks, one writer, one reader, backpressure by a
+ * boolean. Either side may end it early with `destroy`.
+ *
+ *   source ── data(chunk) ──▶ sink        data() returns false: the source pauses
+ *   source ◀── resume() ───── sink        the sink has room again
+ *   source ── end | error ──▶ sink        no call follows, nor after destroy()
  */
 export interface BodyStream {
   /** Starts the flow; called once. */
   read(sink: BodySink): void;
-  /** Asks for more after `data` returned false. */
+  /** Asks for more after `data` has returned false. */
   resume(): void;
-  /** Stops the flow; the sink hears nothing more. */
+  /** Stops the flow; the sink receives no further call. */
   destroy(error?: Error): void;
-  /** The whole body, when all of it has already arrived; `read` is then not called. */
+  /** Returns the whole body if all of it has already arrived; the caller then does not call `read`. */
   whole?(): Buffer | undefined;
-  /** Whether all of it has arrived; unset: nobody knows. */
+  /** True when all of the body has arrived; unset when the source cannot tell. */
   readonly isComplete?: boolean | undefined;
 }
 
 export interface BodySink {
   /**
-   * It gives each chunk back as a block (lib/blocks.ts) when its bytes are sent, and nobody else sees it meanwhile: who
-   * looks at chunks on their way, or keeps them, is not such a sink.
+   * True when the sink returns each chunk as a block (lib/blocks.ts) once its bytes are sent. Requires that the sink
+   * alone sees the chunks: a sink that inspects or keeps them, or passes them on, must leave this unset.
    */
   readonly givesBlocks?: boolean;
   /** @returns false to pause the writer until `resume`. */
   data(chunk: Buffer): boolean;
   /** @param trailers alternating names and values */
   end(trailers: readonly string[]): void;
-  /** The body broke off; what was sent cannot be completed. */
+  /** The body broke off; a message that was partly sent cannot be completed. */
   error(error: Error): void;
 }
 
-/** Bytes of a body that are held in memory at most, where nothing else is set (frontend.md 1.3). */
+/** Default for the bytes of one body that may be held in memory (2 MiB). */
 export const BODY_LIMIT_BYTES = 2_097_152;
 
-/** Nothing, all of it, or a flow. */
+/** An empty body, a body that is held in memory, or a stream. */
 export type Body = null | Buffer | BodyStream;

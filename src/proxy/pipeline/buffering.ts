@@ -1,19 +1,22 @@
-/** Holds the start of a streamed body in memory; one that is longer goes on as a stream with nothing lost. */
+/**
+ * Holds the start of a streamed body in memory. A body that is longer than the limit continues as a stream from its
+ * first byte. Used for request and response buffering and for bodies that expressions read.
+ */
 import type { Body, BodySink, BodyStream } from "./body.ts";
 import type { Abortable } from "./exchange.ts";
 
 export interface HeldBody {
-  /** Whether `start` is all of it. */
+  /** True when `start` is the whole body. */
   readonly complete: boolean;
-  /** What arrived until it was decided: more than the limit when it is not complete. */
+  /** The bytes that arrived until the decision. Longer than the limit when the body is not complete. */
   readonly start: Buffer;
-  /** The body from its first byte again, trailers included. */
+  /** The body from its first byte, trailers included. */
   readonly body: Body;
 }
 
 /**
- * Reads until the end, or until more than the limit is there; the source then pauses.
- * @param exchange whose end gives up the waiting; unset where the source itself breaks off then
+ * Reads until the end, or until more than `limitBytes` have arrived; the source then pauses.
+ * @param exchange rejects the wait when it is aborted; omit it where the source itself breaks off in that case
  */
 export function holdStart(
   source: BodyStream,
@@ -32,6 +35,15 @@ interface Settle {
   reject(error: Error): void;
 }
 
+/**
+ * Sink of the source first, source of the next reader afterwards.
+ *
+ *   collecting ──end or over the limit──▶ held ──read()──▶ forwarding
+ *       └───────error or abort─────────▶ over ◀──destroy()──┘
+ *
+ * Between `held` and `forwarding` the source may still deliver chunks, its end or an error. They are kept and replayed
+ * to the new reader in order; without that, bytes would be lost between the decision and the call of `read`.
+ */
 class Collector implements BodySink, BodyStream, Abortable {
   readonly #source: BodyStream;
   readonly #limit: number;
@@ -40,7 +52,7 @@ class Collector implements BodySink, BodyStream, Abortable {
   #size = 0;
   #state: "collecting" | "held" | "forwarding" | "over" = "collecting";
   #sink: BodySink | undefined;
-  /** What the source said before the new reader came. */
+  /** The end or error that the source reported before the new reader came. */
   #ended: readonly string[] | undefined;
   #failure: Error | undefined;
 

@@ -1,16 +1,16 @@
-/** Holds the body of an answer for those who read it, and lets it go on as if nobody had. */
+/** Holds the body of a response for expressions and retry conditions; the response is forwarded unchanged. */
 import { holdStart } from "./buffering.ts";
 import type { Body } from "./body.ts";
 
 export interface Captured {
-  /** All of it; null when it is larger than may be held. */
+  /** The whole body; null when it is larger than the limit. */
   readonly body: Buffer | null;
   readonly prefix: Buffer | null;
 }
 
 export const NOT_CAPTURED: Captured = { body: null, prefix: null };
 
-/** @param reply whose body may be exchanged for one that begins with what was held */
+/** @param reply its body is replaced by one that begins with the held bytes */
 export async function captureBody(reply: { body: Body }, limitBytes: number): Promise<Captured> {
   const { body } = reply;
   if (body === null) return { body: Buffer.alloc(0), prefix: Buffer.alloc(0) };

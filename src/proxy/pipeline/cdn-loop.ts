@@ -1,35 +1,42 @@
 /**
- * CDN-Loop (RFC 8586): every request that leaves for a backend or for a service of a policy says that it came through here,
- * and a request that says so too often is answered 508. Read by listeners, written by backends and callouts.
+ * Detects forwarding loops with CDN-Loop (RFC 8586). Listeners read the field and answer 508 when a request has passed
+ * through gwproxy too often; backends and callouts append an entry to every request that they send.
  */
 
-/** How often a request may have passed through data planes of any Gateway; no setting changes it. */
+/** Maximum number of passes through data planes of any Gateway; not configurable. */
 const MAX_PASSES = 10;
-/** Our cdn-id. */
+/** The cdn-id of gwproxy (RFC 8586 §2). */
 const NAME = "gwproxy";
-/** What an entry without a quote or a parameter of its own looks like; anything else is read slowly. */
+/** Matches an entry whose quotes and parameters are well-formed (RFC 8586 §2). */
 const ELEMENT =
   /^[^\s";]+(?:[\t ]*;[\t ]*[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[^"\\]|\\.)*"))?)*$/;
 
-/** The entry for requests whose destination the client chose: it may be this data plane itself. @param replica a token */
+/**
+ * Returns the entry for requests whose destination the client chose, which may be this data plane itself.
+ * @param replica identifies this process; must be a token
+ */
 export function replicaEntry(replica: string): string {
   return `${NAME};i=${replica}`;
 }
 
-/** @param received entries that the request arrived with @param entry of `replicaEntry`; the name alone by default */
+/**
+ * @param received entries that the request arrived with
+ * @param entry from `replicaEntry`; by default the name alone
+ */
 export function appendPass(received: string | undefined, entry: string = NAME): string {
   return received === undefined ? entry : `${received}, ${entry}`;
 }
 
-/** @param received the values of all fields, joined by commas */
+/** @param received the values of all CDN-Loop fields, joined by commas */
 export function isLoop(received: string, replica: string): boolean {
-  // Nobody else knows the number, wherever in the value it stands.
+  // Only this replica knows its number, so any occurrence in the value means a loop.
   return received.includes(replica) || countPasses(received) > MAX_PASSES;
 }
 
 function countPasses(received: string): number {
   const elements = splitElements(received).map((element) => element.trim());
-  // A quote that a client opens must not hide the entries that are appended behind it: malformed lists have no quotes.
+  // A quote that a client opens must not hide the entries that proxies append after it: split a malformed list at every
+  // comma.
   const isSound = elements.every((element) => element === "" || ELEMENT.test(element));
   return (isSound ? elements : received.split(",")).filter(isOurs).length;
 }
@@ -40,7 +47,7 @@ function isOurs(element: string): boolean {
   return name.trim().toLowerCase() === NAME;
 }
 
-/** Splits at the commas outside of quoted strings (RFC 9110 5.6.1). */
+/** Splits at commas outside of quoted strings (RFC 9110 §5.6.1, §5.6.4). */
 function splitElements(value: string): string[] {
   const elements: string[] = [];
   let start = 0;

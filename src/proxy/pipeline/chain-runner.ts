@@ -1,27 +1,34 @@
 /**
- * One request going down its chain and the answer coming up again. Between any two steps an error turns into the
- * answer it stands for, so that policies on the way back see errors as replies and can edit them.
+ * Runs one request down its chain and brings the reply back up. Between any two steps an error becomes the reply it
+ * stands for, so that policies on the way back see errors as replies and can edit them. ActiveRequest starts it; the
+ * terminal of the listener chain enters the chain of the rule.
+ *
+ *   enter(listener chain) ─▶ policy ─▶ policy ─▶ terminal: find the rule, enter(rule chain)
+ *                                                  policy ─▶ policy ─▶ terminal: call the backend
+ *   reply  ◀──────────────── edits ◀── edits ◀──── edits ◀── edits ◀──────────┘
+ *
+ * A step that does not wait returns a plain reply, so a chain that is answered synchronously runs without a promise.
  */
 import type { Middleware } from "../policies/policy.ts";
 import { errorReply } from "./error-reply.ts";
 import type { MaybePromise, Next, Reply, RoutedExchange } from "./exchange.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 
-/** What comes after the last middleware of a stage. */
+/** The step after the last middleware of a chain: a router or a backend. */
 export type ChainTerminal = (exchange: HttpExchange, run: ChainRunner) => MaybePromise<Reply>;
 
-/** By the place in the chain: the policy and its field. */
+/** Maps the index in the chain to the policy and field that configured the middleware. */
 export type Origins = readonly (string | undefined)[];
 
-/** A compiled piece of the way: middlewares, then what they lead to. */
+/** A compiled sequence of middlewares and the terminal it leads to. */
 export interface Chain {
   readonly middlewares: readonly Middleware<RoutedExchange>[];
   readonly terminal: ChainTerminal;
-  /** Where each middleware is configured, for the log; undefined where that is not a policy. */
+  /** Where each middleware is configured, for the log; an entry is undefined when no policy configured it. */
   readonly origins?: Origins | undefined;
   /**
-   * Bytes of the request body to hold before the chain runs, because something in it reads the body; 0: as many as the
-   * request may hold. undefined: nothing reads it.
+   * Bytes of the request body to hold before the chain runs, because an expression in the chain reads the body. 0 means
+   * as many as the request may hold; undefined means that nothing in the chain reads the body.
    */
   readonly captureBytes: number | undefined;
 }
@@ -31,8 +38,9 @@ export class ChainRunner {
   #chain: Chain;
   #at = 0;
   /**
-   * Made for the first middleware: a plain route has none. Bound and not an arrow function: Node 24 keeps closures that
-   * are stored in fields, and all they reach, until the next full garbage collection (docs/performance.md).
+   * Created for the first middleware; a route without policies needs none. A bound method instead of an arrow function:
+   * Node 24 keeps closures that are stored in fields, and everything they reach, until the next full garbage collection
+   * (docs/performance.md).
    */
   #next: Next | undefined;
   #guarded: Promise<Reply> | undefined;
@@ -48,7 +56,7 @@ export class ChainRunner {
     return run.enter(chain);
   }
 
-  /** Goes on with another stage. */
+  /** Continues with another chain. */
   enter(chain: Chain): MaybePromise<Reply> {
     this.#chain = chain;
     this.#at = 0;
@@ -74,7 +82,7 @@ export class ChainRunner {
     return reply instanceof Promise ? this.#guard(reply, origins, at) : reply;
   }
 
-  /** A promise that went up unchanged is guarded already. */
+  /** Turns a rejection into a reply. A promise that several steps return unchanged is wrapped once. */
   #guard(reply: Promise<Reply>, origins?: Origins, at = 0): Promise<Reply> {
     if (reply === this.#guarded) return reply;
     this.#guarded = this.#settled(reply, origins, at);

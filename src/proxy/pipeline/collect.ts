@@ -1,7 +1,13 @@
-/** A body of an answer as one piece of memory, up to a limit. */
+/**
+ * Reads the body of a response into one Buffer, up to a limit. Used for HTTP callouts and for responses of LLM
+ * providers.
+ */
 import type { BodySink, BodyStream } from "./body.ts";
 
-/** @returns undefined when the body is longer than the limit; it is then stopped. @throws what the body broke off with */
+/**
+ * Resolves to undefined when the body is longer than the limit; the source is then destroyed.
+ * @throws the error that the body broke off with
+ */
 export async function collect(source: BodyStream, limitBytes: number): Promise<Buffer | undefined> {
   const whole = source.whole?.();
   if (whole !== undefined) return whole.length > limitBytes ? undefined : whole;
@@ -10,7 +16,7 @@ export async function collect(source: BodyStream, limitBytes: number): Promise<B
   return collector.done;
 }
 
-/** A class and no object of arrow functions: those would outlive their request (docs/performance.md). */
+/** A class instead of an object of arrow functions: those would outlive their request (docs/performance.md). */
 class Collector implements BodySink {
   readonly #source: BodyStream;
   readonly #limitBytes: number;

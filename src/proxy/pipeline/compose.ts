@@ -1,7 +1,12 @@
 /**
- * Merges the policies of all levels for one place (policy.md 4) and composes one chain in the order of the table.
- * Per unit the most specific level wins and the older policy within a level; an override closes a unit for what is more
- * specific, the filters of the route included; authorization collects; header edits of the two directions are apart.
+ * Merges the policies of all levels and composes one chain in the order of the policy table (docs/reference/order.md).
+ * Called when a rule or listener is bound, never during a request.
+ *
+ * Merging follows GEP-713, unit by unit:
+ * - The most specific level wins. Within a level the oldest policy wins.
+ * - A policy with `override` locks its units against all more specific levels, the filters of the route included.
+ * - Authorization rules of all levels are collected into one unit.
+ * - Header edits of requests and of responses are separate slots, so two policies may each supply one direction.
  */
 import { create } from "@bufbuild/protobuf";
 import {
@@ -24,7 +29,7 @@ import {
   type PolicySet,
 } from "./policy-set.ts";
 
-/** What the route object itself says; it beats every attached policy that did not lock the unit. */
+/** Filters and fields of the route object itself. They win over every attached policy that did not lock the unit. */
 export interface InlineFilters {
   readonly owner: string;
   readonly requestHeaders: HeaderChange | undefined;
@@ -32,15 +37,15 @@ export interface InlineFilters {
   readonly cors: Cors | undefined;
   readonly requestTimeoutMs: number | undefined;
   readonly retry: Retry | undefined;
-  /** Redirect and URL rewrite: they have no attached twin and run after the header edits. */
+  /** Redirect and URL rewrite: no policy has an equivalent, and they run after the header edits. */
   readonly middlewares: readonly Middleware<RoutedExchange>[];
 }
 
 export interface Chain {
   readonly middlewares: readonly Middleware<RoutedExchange>[];
-  /** As of a Stage. */
+  /** See `Chain` in chain-runner.ts. */
   readonly captureBytes: number | undefined;
-  /** As of a Stage, too. */
+  /** See `Chain` in chain-runner.ts. */
   readonly origins: Origins;
 }
 
@@ -64,7 +69,7 @@ const NO_FILTERS: InlineFilters = {
 };
 
 /**
- * @param levels from the least specific to the most, each oldest first
+ * @param levels from the least specific to the most specific, each sorted oldest first
  * @throws ConfigError only for inline filters; attached policies were compiled before
  */
 export function compose(
@@ -88,7 +93,10 @@ export function compose(
   };
 }
 
-/** A limit that the user set for the whole body holds for those who read it as well. */
+/**
+ * Returns the limit of a request buffer policy if one applies, so that expressions read as much as the policy allows. 0
+ * selects the limit of the request.
+ */
 function captureLimit({ units }: Selection): number {
   const unit = units.get("buffer")?.unit;
   return (unit?.case === "buffer" && unit.value.request?.maxBytes) || 0;

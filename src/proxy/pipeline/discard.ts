@@ -1,6 +1,6 @@
 /**
- * Throws an answer away. A short one is read to its end in the background, so that its connection can serve again; a
- * longer or slower one costs its connection (proxying.md 5).
+ * Discards a response before another attempt. A short response is read to its end in the background, so that its
+ * connection returns to the pool; a longer or slower one costs its connection.
  */
 import type { BodySink, BodyStream } from "./body.ts";
 import type { Reply } from "./exchange.ts";

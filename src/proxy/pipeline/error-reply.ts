@@ -1,6 +1,6 @@
 /**
- * The answer that an error becomes (errors.ts): trailers-only status for gRPC clients, the format of the client on routes to
- * models, text for everyone else.
+ * Turns an error into the reply that the client receives (table in errors.ts): a trailers-only status for gRPC clients,
+ * the error format of the client's API on routes to models, plain text otherwise.
  */
 import { HeaderList } from "../../lib/header-list.ts";
 import { PROXY_ERRORS, ProxyError } from "../errors.ts";
@@ -11,8 +11,8 @@ import { pathOf } from "./roots.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 
 /**
- * Never throws: what is not a ProxyError is an internal one, and its text stays in the log.
- * @param origin the policy and its field that it came from, for the log
+ * Never throws. Any value that is not a ProxyError becomes an `internal` error whose text appears in the log only.
+ * @param origin the policy and field that raised the error, for the log
  */
 export function errorReply(exchange: HttpExchange, thrown: unknown, origin?: string): Reply {
   const error = thrown instanceof ProxyError ? thrown : new ProxyError("internal", { cause: thrown });
@@ -24,7 +24,9 @@ export function errorReply(exchange: HttpExchange, thrown: unknown, origin?: str
   return { ...printClientError(error, pathOf(exchange.target), exchange.requestLimitBytes), upstream: false };
 }
 
-/** The backend decides once it is chosen; before that the rule does, or the one that the listener would choose. */
+/**
+ * Decides by the backend once one is chosen; before that by the rule, or by the rule that the listener would choose.
+ */
 function isOfModels(exchange: HttpExchange): boolean {
   const { backend, destination } = exchange;
   return backend === undefined ? destination?.servesModels(exchange) === true : backend.type === "ai";
@@ -48,7 +50,7 @@ export function printError(error: ProxyError, grpc: boolean): Reply {
 
 const PERCENT = 0x25;
 
-/** Every byte that is no printable ASCII, and "%", in percent form (gRPC over HTTP/2, "Status-Message"). */
+/** Percent-encodes "%" and every byte outside of printable ASCII (gRPC over HTTP/2, "Status-Message"). */
 function messageOf(text: string): string {
   let out = "";
   for (const byte of Buffer.from(text, "utf8")) {

@@ -1,6 +1,8 @@
 /**
- * The state of one request on its way through the data plane. In: what arrived. Out: a Reply. Policies read and edit
- * the request side here and wrap `next()` for the response side; nobody walks configuration during a request.
+ * The state of one request on its way through the data plane, as three interfaces: `Exchange` for policies,
+ * `RoutedExchange` for routing, backends and reports, `Reply` for the response. Policies read and edit the request here
+ * and wrap `next()` to edit the response. All configuration is compiled into the chain beforehand; a request looks up
+ * none of it.
  */
 import type { Duplex } from "node:stream";
 import type { Scope } from "../../cel/scope.ts";
@@ -10,67 +12,79 @@ import type { OutboundKind } from "../observability/outbound.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
 import type { Body } from "./body.ts";
 
-/** What a policy may read and change of a request. */
+/** The part of a request that a policy may read and change. */
 export interface Exchange extends Scope {
   /** performance.now() at the last byte of the request head. */
   readonly startedAtMs: number;
-  /** Wall clock of the same moment, for logs and `request.startTime`. */
+  /** Wall-clock time of the same moment, for logs and `request.startTime`. */
   readonly startedAt: Date;
   readonly source: { readonly address: string; readonly port: number };
   method: string;
   /** Path and query as they will be sent, starting with "/". */
   target: string;
-  /** Authority with the port when one was sent. */
+  /** Authority, with the port when one was sent. */
   host: string;
-  /** What is sent as Host: the destination's name, `host` as it stands, or whatever suits the backend. */
+  /**
+   * Selects the Host that is sent: "auto" for the name of the destination, "keep" for `host`, undefined for the default
+   * of the backend.
+   */
   hostChoice: "auto" | "keep" | undefined;
-  /** As it will be said to be; a change decides neither how the client is answered nor how the upstream is reached. */
+  /**
+   * Scheme that is reported to the upstream. A change affects neither the response to the client nor the connection to
+   * the upstream.
+   */
   scheme: "http" | "https";
-  /** How the client came. */
+  /** Scheme of the connection that the client used. */
   readonly originalScheme: "http" | "https";
   readonly version: string;
   readonly requestHeaders: HeaderList;
-  /** Values of Proxy-Authorization: meant for us, so they are kept apart from what is forwarded. */
+  /**
+   * Values of Proxy-Authorization. They authenticate to this proxy (RFC 9110 §11.7.2), so they are kept apart from the
+   * forwarded headers.
+   */
   readonly proxyAuthorization: readonly string[] | undefined;
   /** The path and query that the client sent, before any rewrite. */
   readonly originalTarget: string;
-  /** The authority that the client asked for. */
+  /** The authority that the client sent, before any rewrite. */
   readonly originalHost: string;
-  /** Set while it is traced: whoever is called for it is told, and a span is kept of the call. */
+  /** Set when the request is traced: calls made for it propagate the trace context and record a span. */
   readonly trace: RequestTrace | undefined;
-  /** Bytes of each body that whoever reads it may hold: those of the Gateway, or of a buffer policy that has run. */
+  /** Bytes of each body that may be held in memory: the setting of the Gateway, or of a buffer policy that has run. */
   requestLimitBytes: number;
   responseLimitBytes: number;
-  /** The request body; a policy that buffers replaces it by the Buffer. */
+  /** The request body; a policy that buffers it stores the Buffer here. */
   requestBody: Body;
   /**
    * Reads the whole request body once and keeps it for the upstream.
-   * @returns undefined when it is larger than `limitBytes`; the stream then goes on untouched.
+   * @returns undefined when it is larger than `limitBytes`; the stream then continues unchanged
    */
   bufferRequestBody(limitBytes: number): Promise<Buffer | undefined>;
-  /** performance.now() at which the request must be over; undefined: no limit. */
+  /** performance.now() at which the request must have ended; undefined when it has no limit. */
   deadlineAtMs: number | undefined;
-  /** Whether and when a failed call is made again; undefined: never. */
+  /** Decides whether and when a failed call is repeated; undefined when it never is. */
   retry: RetryPlan | undefined;
-  /** Merged into the answer last, also into errors (rate-limit headers). An entry is left out if the answer has the name. */
+  /**
+   * Headers merged into the response last, error replies included (rate limits use this). An entry is skipped when the
+   * response already has a field of that name.
+   */
   readonly queuedHeaders: HeaderList;
-  /** Roots that policies create for expressions: "apiKey", "jwt", "metadata", "llm", … */
+  /** Sets a root that policies create for expressions: "apiKey", "jwt", "metadata", "llm", … */
   setRoot(name: string, value: unknown): void;
-  /** Gates for token budgets, filled by rate limiting and driven by the LLM backend. */
+  /** Token budgets that rate limit policies add and the LLM backend charges. */
   readonly tokenGates: TokenGate[];
-  /** One more field of the access-log line. Never a secret. */
+  /** Adds a field to the access log line. Must never be a secret. */
   addLogField(name: string, value: string | number | boolean): void;
-  /** A parameter of the query that holds a credential: reports show its name alone. */
+  /** Marks a query parameter that holds a credential: logs and spans show its name without its value. */
   addSecretParameter(name: string): void;
-  /** Stops work in progress when the client goes away or the deadline passes; at once if that has happened. */
+  /** Aborts `target` when the client goes away or the deadline passes; at once if that has already happened. */
   onAbort(target: Abortable): void;
-  /** Runs once, when the last byte of the answer left or the exchange was given up. */
+  /** Runs `callback` once, when the last byte of the response has left or the exchange was given up. */
   onDone(callback: (outcome: Outcome) => void): void;
 }
 
 /**
- * What routing, backends and reports know of the request besides: where it was sent, and how that went. Policies do not see
- * it, because what they do must not depend on it.
+ * The further state that routing, backends and reports share: where the request was sent and how that went. Policies do
+ * not see it, because their effect must not depend on it.
  */
 export interface RoutedExchange extends Exchange {
   readonly listener: {
@@ -83,57 +97,61 @@ export interface RoutedExchange extends Exchange {
   route:
     | { readonly namespace: string; readonly name: string; readonly kind: string; readonly rule: string }
     | undefined;
-  /** Set when a backend was chosen, before any backend policy runs. */
+  /** Set when a backend is chosen, before any policy of the backend runs. */
   backend: { readonly name: string; readonly type: string; readonly protocol: string } | undefined;
-  /** "address:port" that was called last, for the log. */
+  /** "address:port" of the last call, for the log. */
   endpoint: string | undefined;
-  /** performance.now() at the first call of a backend, and at the head of the answer that counts. */
+  /** performance.now() at the first call of a backend, and at the head of the response that was returned. */
   calledAtMs: number | undefined;
   answeredAtMs: number | undefined;
   /**
-   * CDN-Loop as it arrived, the values of several fields joined; undefined: there was none. What leaves for this request
-   * carries it with one entry more (cdn-loop.ts), whatever policies have made of the field among `requestHeaders`.
+   * CDN-Loop as received, values of several fields joined; undefined when the request had none. Every request that
+   * leaves on behalf of this one carries it with one more entry (cdn-loop.ts), whatever policies did to the field among
+   * `requestHeaders`.
    */
   readonly cdnLoop: string | undefined;
-  /** What its calls of backends are: a mirrored request is an exchange of its own. */
+  /** Kind of its calls to backends: a mirrored request is an exchange of its own. */
   readonly outboundKind: Exclude<OutboundKind, "Policy">;
-  /** The protocols that the client wants to go on with, as it named them; unset: none. */
+  /** The Upgrade protocols that the client offers; unset when it offers none (RFC 9110 §7.8). */
   readonly upgrade?: string | undefined;
-  /** The client asked for a tunnel (CONNECT): an answer of success is one, and nothing else. */
+  /** True for CONNECT: a successful response becomes a tunnel. */
   readonly connect: boolean;
-  /** Limit of one call to a backend, from the rule; undefined: none. */
+  /** Limit of one call to a backend, from the rule; undefined when there is none. */
   backendTimeoutMs: number | undefined;
-  /** Members that were called already; undefined: nobody has to know, because there is one call at most. */
+  /** Endpoints that were called already; undefined when the request makes at most one attempt. */
   tried: BalancedEndpoint[] | undefined;
-  /** The call that is under way, or the one whose answer counts. */
+  /** The call in progress, or the call whose response was returned. */
   attempt: { discard(): void } | undefined;
-  /** Those of the answer as it went out; undefined: none, or not yet. */
+  /** Trailers of the response as sent; undefined before they are sent, and when there are none. */
   replyTrailers: readonly string[] | undefined;
-  /** The prefix that the rule matched, which a rewrite replaces; undefined when it matched otherwise. */
+  /** The path prefix that the rule matched, which ReplacePrefixMatch replaces; undefined for other matches. */
   readonly matchedPrefix: string | undefined;
 }
 
-/** When a call to a backend is made again. */
+/** Decides whether a call to a backend is repeated (GEP-1731). */
 export interface RetryPlan {
   /** Further attempts after the first. */
   readonly attempts: number;
-  /** Between attempts. */
+  /** Wait before each further attempt. */
   readonly backoffMs: number;
-  /** Whether an answer is worth another attempt. */
+  /** Returns true when the response justifies another attempt. */
   wants(reply: Reply): Promise<boolean>;
 }
 
-/** Work that can be given up half-way. */
+/** Work that can be given up before it is complete. */
 export interface Abortable {
-  /** @param error what the work then ends with; a ProxyError when the deadline passed */
+  /** @param error that the work ends with; a ProxyError when the deadline passed */
   abort(error: Error): void;
 }
 
 /** A budget of LLM tokens that a request is charged against. */
 export interface TokenGate {
-  /** Called when the LLM request is known. @throws ProxyError rate_limited when nothing is left, rate_limit_failed */
+  /**
+   * Called when the LLM request has been parsed.
+   * @throws ProxyError rate_limited when the budget is spent, rate_limit_failed when it cannot be checked
+   */
   admit(): MaybePromise<void>;
-  /** Called once with the real usage, also when the client has gone. */
+  /** Called once with the actual usage, even if the client has gone. */
   settle(totalTokens: number): void;
 }
 
@@ -142,27 +160,29 @@ export interface Outcome {
   readonly requestBytes: number;
   readonly responseBytes: number;
   readonly durationMs: number;
-  /** ProxyError code; undefined when the upstream or a policy answered. */
+  /** Code of the ProxyError; undefined when an upstream or a policy answered. */
   readonly error: string | undefined;
   readonly clientGone: boolean;
 }
 
-/** The connection to an upstream that has left HTTP. Whoever does not join it with the client's destroys it. */
+/** A connection to an upstream that has left HTTP. Its receiver must either relay it to the client or destroy it. */
 export interface Tunnel {
-  /** As the upstream named it; "" for the bytes of CONNECT. */
+  /** Protocol that the upstream switched to; "" for CONNECT. */
   readonly protocol: string;
-  /** Paused. */
+  /** Paused until the relay reads from it. */
   readonly stream: Duplex;
 }
 
-/** What goes back to the client. Headers may still be edited on the way out. */
+/** The response that returns to the client. Policies may still edit its headers on the way up. */
 export interface Reply {
   status: number;
   readonly headers: HeaderList;
   body: Body;
-  /** Set with status 101, or 200 to CONNECT: what follows is no HTTP any more. */
+  /**
+   * Set with status 101, and with a successful response to CONNECT: the connection stops speaking HTTP after this head.
+   */
   readonly tunnel?: Tunnel | undefined;
-  /** True when an upstream made it: some policies leave our own answers alone. */
+  /** True when an upstream made the response: some policies leave replies of the proxy alone. */
   readonly upstream: boolean;
 }
 

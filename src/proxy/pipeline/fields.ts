@@ -1,6 +1,10 @@
 /**
- * What a header field means to a proxy (RFC 9110 7.6.1, RFC 9112 6), found by one map look-up per field. Names come
- * back in lower case, which is how they are sent. Names that were never seen before are not remembered beyond a bound.
+ * Classifies header fields by what a proxy must do with them (RFC 9110 §7.6.1, RFC 9112 §6). Listeners, upstream
+ * clients and callouts use it to decide what is forwarded.
+ *
+ * One map look-up per field returns its lower-case name, which is how it is sent, and its role. The map learns the
+ * spellings that it sees, up to a bound of 4,096 names of at most 64 characters; without the bound, clients could fill
+ * the memory with invented names.
  */
 
 export const ROLE = {
@@ -13,23 +17,23 @@ export const ROLE = {
   host: 5,
   te: 6,
   upgrade: 7,
-  /** Written anew by the proxy from what it knows about the connection. */
+  /** Written anew by the proxy from the properties of the connection. */
   forwarding: 8,
   forwardedFor: 9,
   requestId: 10,
   expect: 11,
   keepAlive: 12,
-  /** A credential for us as a proxy: read by policies, never forwarded. */
+  /** A credential for the proxy itself: policies read it, and it is never forwarded. */
   proxyAuthorization: 13,
-  /** What a proxy asks its client for. */
+  /** A challenge from a proxy to its client. */
   proxyChallenge: 14,
-  /** Counted on arrival and written anew by whatever forwards the request. */
+  /** Counted on arrival and written anew on every request that is sent. */
   cdnLoop: 15,
 } as const;
 type Role = (typeof ROLE)[keyof typeof ROLE];
 
 export interface Field {
-  /** Lower case. */
+  /** In lower case. */
   readonly name: string;
   readonly role: Role;
 }
@@ -60,12 +64,15 @@ const KNOWN: readonly [string, Role][] = [
 const MAX_REMEMBERED = 4096;
 const LONGEST_REMEMBERED = 64;
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** Anything that a field value must not hold: control characters, and what does not fit a byte. */
+/**
+ * Matches characters that a field value must not contain: control characters and code points above one byte (RFC 9110
+ * §5.5).
+ */
 const BAD_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
 
 const seen = new Map<string, Field>(KNOWN.map(([name, role]) => [name, { name, role }]));
 
-/** @returns undefined when the text is not a field name */
+/** Returns undefined when the text is not a field name (RFC 9110 §5.1). */
 export function fieldOf(name: string): Field | undefined {
   return seen.get(name) ?? learn(name);
 }
@@ -78,14 +85,20 @@ function learn(name: string): Field | undefined {
   return field;
 }
 
-/** Frameworks that keep fields as variables take "transfer_encoding" for the real one: nobody else writes it so. */
+/**
+ * Frameworks that expose fields as variables read "transfer_encoding" as the real field (RFC 3875 §4.1.18). A name with
+ * an underscore that imitates a special field is therefore dropped as hop-by-hop.
+ */
 function isImitation(name: string): boolean {
   if (!name.includes("_")) return false;
   const real = seen.get(name.replaceAll("_", "-"));
   return real !== undefined && real.role !== ROLE.plain;
 }
 
-/** What a path and query must not hold: blanks, control characters, and what does not fit a byte. */
+/**
+ * Matches characters that a path and query must not contain: white space, control characters and code points above one
+ * byte.
+ */
 const BAD_TARGET = /[^\x21-\x7e\x80-\xff]/;
 
 export function isRequestTarget(text: string): boolean {
@@ -93,15 +106,16 @@ export function isRequestTarget(text: string): boolean {
 }
 
 /**
- * A segment "." or ".." in a path, in every spelling that some server reads as one: upstreams turn "\" into "/", unescape
- * "%2f", "%5c" and "%2e" before they split, and cut parameters (";x=1") off a segment after they have matched. The rules
- * of a route and its policies see the path as it was sent, so they and the upstream would mean different resources.
+ * A segment "." or ".." in a path (RFC 3986 §3.3), in every spelling that some server reads as one: upstreams turn "\"
+ * into "/", unescape "%2f", "%5c" and "%2e" before they split, and cut parameters (";x=1") off a segment after they
+ * have matched. The rules of a route and its policies see the path as it was sent, so they and the upstream would mean
+ * different resources.
  */
 const DOT_SEGMENT = /(?:[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:[/\\;]|%2f|%5c|%3b|$)/i;
 
-/** @param target path and query; the query is data of the upstream and is not read */
+/** @param target path and query; the query is data for the upstream and is not checked */
 export function hasDotSegment(target: string): boolean {
-  // Nearly every path has none of the characters that begin one.
+  // Nearly every path has none of the characters that such a segment begins with: skip the regular expression.
   if (!target.includes("/.") && !target.includes("%") && !target.includes("\\")) return false;
   const query = target.indexOf("?");
   return DOT_SEGMENT.test(query < 0 ? target : target.slice(0, query));
@@ -111,7 +125,10 @@ export function isFieldValue(value: string): boolean {
   return !BAD_VALUE.test(value);
 }
 
-/** Notes how a name was written; the first time counts. @returns the map, made when there is something to note */
+/**
+ * Records how a name was written; the first spelling counts.
+ * @returns the map, created when there is something to record
+ */
 export function noteSpelling(
   name: string,
   lower: string,
@@ -121,10 +138,10 @@ export function noteSpelling(
   return (into ?? new Map<string, string>()).set(lower, name);
 }
 
-/** Names that a peer cannot have removed by listing them in Connection: they protect someone else. */
+/** Names that a peer cannot remove by listing them in Connection: other parties rely on them. */
 const NEVER_NOMINATED = new Set(["host", "authorization", "cookie", "content-length", "via", "cdn-loop"]);
 
-/** Adds the field names that a Connection header lists. */
+/** Adds the field names that a Connection header lists (RFC 9110 §7.6.1). */
 export function addNominated(value: string, into: Set<string>): void {
   for (const part of value.split(",")) {
     const name = part.trim().toLowerCase();
@@ -133,7 +150,7 @@ export function addNominated(value: string, into: Set<string>): void {
   }
 }
 
-/** Removes, in place, the fields of the set from alternating names and values. Names are lower-case. */
+/** Removes, in place, the fields of the set from alternating names and values. Names are in lower case. */
 export function dropNames(raw: string[], names: ReadonlySet<string>): void {
   let to = 0;
   for (let at = 0; at < raw.length; at += 2) {
@@ -159,8 +176,9 @@ function isOfConnection(role: Role): boolean {
 }
 
 /**
- * What has no place behind a body, where no policy has seen it (RFC 9110 6.5.1): routing, credentials, conditions, and what
- * changes how the message is read. A peer that merges trailers into headers would take it for the real thing.
+ * Fields that must not appear in trailers, where no policy has seen them (RFC 9110 §6.5.1): routing, credentials,
+ * conditions, and fields that change how the message is read. A peer that merges trailers into headers would treat them
+ * as genuine.
  */
 const NEVER_TRAILERS = new Set([
   "age",
@@ -192,7 +210,7 @@ export function isTrailer({ name, role }: Field): boolean {
   return role === ROLE.plain && !NEVER_TRAILERS.has(name);
 }
 
-/** A copy without what may only stand in the head; names in lower case, unless they are to stay as they are. */
+/** Returns a copy without the fields that are allowed in the head only; names in lower case unless `keepsCase`. */
 export function forwardableTrailers(raw: readonly string[], keepsCase = false): string[] {
   const out: string[] = [];
   for (let at = 0; at < raw.length; at += 2) {
@@ -203,7 +221,7 @@ export function forwardableTrailers(raw: readonly string[], keepsCase = false): 
   return out;
 }
 
-/** A copy without the fields that belong to one connection or to the framing of a body; names in lower case. */
+/** Returns a copy without the fields that belong to one connection or to the framing of a body; names in lower case. */
 export function forwardable(raw: readonly string[]): string[] {
   const out: string[] = [];
   let nominated: Set<string> | undefined;

@@ -1,4 +1,7 @@
-/** Filters of the route object as middlewares: header edits, CORS, redirect and URL rewrite (proxying.md 11). */
+/**
+ * Compiles the filters of an HTTPRoute or GRPCRoute into middlewares: header edits, CORS, redirect, URL rewrite and
+ * mirrors. The router compiles them with the route; bind-rule.ts merges them with the policies.
+ */
 import { create } from "@bufbuild/protobuf";
 import {
   HeaderChangeSchema,
@@ -83,7 +86,7 @@ function compileRewrite({ hostname, path }: UrlRewrite): Middleware<RoutedExchan
     if (hostname !== "") exchange.host = hostname;
     if (path !== undefined) {
       const target = changedTarget(exchange, path);
-      // Where two parts meet, a dot segment may arise that neither has.
+      // Joining two parts may create a dot segment that neither part contains.
       if (hasDotSegment(target))
         throw new ProxyError("request_invalid", { detail: "dot segment in a path that URLRewrite wrote" });
       exchange.target = target;
@@ -104,7 +107,7 @@ function compileRedirect({ scheme, hostname, port, path, status }: Redirect): Mi
   };
 }
 
-/** The path replaced, the query kept unless the replacement brings its own; exactly one slash where parts meet. */
+/** Replaces the path and keeps the query unless the replacement has one; the parts meet at exactly one slash. */
 function changedTarget(exchange: RoutedExchange, { change }: PathChange): string {
   const { target } = exchange;
   const mark = target.indexOf("?");

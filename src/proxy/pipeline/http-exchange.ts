@@ -1,4 +1,12 @@
-/** The one implementation of RoutedExchange: what arrived on an HTTP listener, and what the data plane notes about it. */
+/**
+ * The one implementation of RoutedExchange: the request that arrived on an HTTP listener and the state that the data
+ * plane adds to it. ActiveRequest creates it, and a mirror creates one for each copy.
+ *
+ * One object lives as long as its request, so parts that most requests do not need are created on first use: queued
+ * headers, log fields, expression roots, the second abort target. Two calls end it. `abort` gives up the work in
+ * progress (client gone, deadline passed); work that registers later is aborted at once. `finish` takes effect once,
+ * when the last byte has left or the exchange was given up: it stops the timer and runs the `onDone` callbacks.
+ */
 import type { Scope } from "../../cel/scope.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
@@ -19,26 +27,29 @@ export interface ReceivedRequest {
   readonly version: string;
   readonly headers: HeaderList;
   readonly body: Body;
-  /** undefined when the length is not known beforehand. */
+  /** undefined when the length is not known in advance. */
   readonly contentLength: number | undefined;
-  /** The protocols that the client wants to go on with. */
+  /** The Upgrade protocols that the client offers. */
   readonly upgrade: string | undefined;
-  /** It asks for a tunnel to the host that it names. */
+  /** True when the client asks for a tunnel to the host that it names (CONNECT). */
   readonly connect: boolean;
-  /** The client named the whole URL, as one does to a proxy (RFC 9112 3.2.2): it may be asked for a credential as one. */
+  /**
+   * True when the client sent the absolute form, as it does to a proxy (RFC 9112 §3.2.2): policies may then ask for
+   * proxy credentials.
+   */
   readonly takenForProxy: boolean;
   readonly requestId: string;
   readonly source: Connection;
   readonly bind: string;
-  /** The name that the client asked for in its TLS handshake, "" for none; undefined: plain text. */
+  /** SNI of the TLS handshake, "" when the client sent none; undefined for plain text. */
   readonly serverName: string | undefined;
-  /** Values of the field, which is not among `headers`. */
+  /** Values of Proxy-Authorization, which is not among `headers`. */
   readonly proxyAuthorization: readonly string[] | undefined;
-  /** Values of CDN-Loop, joined. */
+  /** Values of CDN-Loop, joined by commas. */
   readonly cdnLoop: string | undefined;
 }
 
-/** The connection that a request came by: it also knows what expressions see of it. */
+/** The connection that a request came on, with the attributes that expressions see of it. */
 export interface Connection extends Scope {
   readonly address: string;
   readonly port: number;
@@ -48,9 +59,9 @@ export interface DeadlineWatcher {
   onDeadline(): void;
 }
 
-/** Where a request is bound for: its listener until a rule is chosen, then the rule. */
+/** Where a request is headed: its listener until a rule is chosen, then the rule. */
 export interface RequestDestination {
-  /** Whether one of the backends there is a provider of models: its clients read errors in a format of their own. */
+  /** Returns true when one of the backends is an LLM provider: its clients expect errors in the format of their API. */
   servesModels(exchange: HttpExchange): boolean;
 }
 
@@ -78,7 +89,7 @@ export class HttpExchange implements RoutedExchange {
   readonly tokenGates: TokenGate[] = [];
   target: string;
   listener: ListenerInfo;
-  /** What its Bind reports about it. */
+  /** The access log, metrics and tracing settings of its Bind. */
   reports: Reports = PLAIN_REPORTS;
   outboundKind: RoutedExchange["outboundKind"] = "Primary";
   trace: RequestTrace | undefined = undefined;
@@ -86,35 +97,35 @@ export class HttpExchange implements RoutedExchange {
   backend: RoutedExchange["backend"] = undefined;
   /** undefined until a listener is found. */
   destination: RequestDestination | undefined = undefined;
-  /** "address:port" that was called. */
+  /** "address:port" of the last call. */
   endpoint: string | undefined = undefined;
   requestLimitBytes: number = BODY_LIMIT_BYTES;
   responseLimitBytes: number = BODY_LIMIT_BYTES;
   requestBody: Body;
   backendTimeoutMs: number | undefined = undefined;
-  /** Of the match that was chosen. */
+  /** Path match of the chosen rule. */
   matchedPath: PathMatch | undefined = undefined;
-  /** The last error that the data plane itself answered with. */
+  /** The last error that the data plane answered with. */
   error: ProxyError | undefined = undefined;
-  /** The policy and its field that this error came from; undefined: it came from none. */
+  /** The policy and field that raised this error; undefined when it came from elsewhere. */
   errorOrigin: string | undefined = undefined;
-  /** The answer as it went out, policies and all. */
+  /** The response as sent, with the edits of all policies. */
   reply: Reply | undefined = undefined;
   replyTrailers: readonly string[] | undefined = undefined;
   calledAtMs: number | undefined = undefined;
   answeredAtMs: number | undefined = undefined;
   /** performance.now() at the end of the exchange. */
   endedAtMs: number | undefined = undefined;
-  /** What was captured of a request body that is too large to hold. */
+  /** The captured start of a request body that is too large to hold. */
   bodyPrefix: Buffer | undefined = undefined;
-  /** Copies of what passes, for reports that read it. */
+  /** Copies of the streamed bodies, for reports that read them. */
   requestWatch: WatchedBody | undefined = undefined;
   replyWatch: WatchedBody | undefined = undefined;
   hostChoice: RoutedExchange["hostChoice"] = undefined;
   retry: RoutedExchange["retry"] = undefined;
   tried: RoutedExchange["tried"] = undefined;
   attempt: RoutedExchange["attempt"] = undefined;
-  /** Told when the deadline has passed: the listener's, which knows what was sent. */
+  /** Notified when the deadline passes: the listener knows how much of the response was sent. */
   deadlineWatcher: DeadlineWatcher | undefined = undefined;
   #host: string;
   #startedAt: Date | undefined;
@@ -157,7 +168,7 @@ export class HttpExchange implements RoutedExchange {
     return this.#host;
   }
 
-  /** Whoever changes the host means it to be sent. */
+  /** A policy that changes the host wants it to be sent, so it is kept as it stands. */
   set host(value: string) {
     this.#host = value;
     this.hostChoice = "keep";
@@ -171,12 +182,12 @@ export class HttpExchange implements RoutedExchange {
     return (this.#queuedHeaders ??= new HeaderList());
   }
 
-  /** The queued headers if anyone queued one. */
+  /** The queued headers; undefined when no policy queued one. */
   get queued(): HeaderList | undefined {
     return this.#queuedHeaders;
   }
 
-  /** What ReplacePrefixMatch replaces. */
+  /** The prefix that ReplacePrefixMatch replaces. */
   get matchedPrefix(): string | undefined {
     return this.matchedPath?.kind === "prefix" ? this.matchedPath.text : undefined;
   }
@@ -189,7 +200,7 @@ export class HttpExchange implements RoutedExchange {
     (this.#logFields ??= new Map()).set(name, value);
   }
 
-  /** Parameters of the query that policies have read credentials from, in lower case. */
+  /** Query parameters, in lower case, that policies have read credentials from. */
   get secretParameters(): ReadonlySet<string> | undefined {
     return this.#secretParameters;
   }
@@ -224,7 +235,7 @@ export class HttpExchange implements RoutedExchange {
     return value;
   }
 
-  /** For those who look when all is over. */
+  /** Describes the response for reports, which run after its end. */
   #answer({ status, headers, body }: Reply): Parameters<typeof responseRoot>[0] {
     const answer = { status, headers, trailers: this.replyTrailers };
     const { replyWatch: watch } = this;
@@ -235,7 +246,7 @@ export class HttpExchange implements RoutedExchange {
     return { ...answer, body: fits ? whole : null, bodyPrefix: whole.subarray(0, this.responseLimitBytes) };
   }
 
-  /** Copies the request body while it passes, where a report reads it. */
+  /** Copies the request body while it streams, for reports that read it. */
   watchRequest(): void {
     const body = this.requestBody;
     if (body === null || Buffer.isBuffer(body)) return;
@@ -243,7 +254,7 @@ export class HttpExchange implements RoutedExchange {
     this.requestBody = this.requestWatch;
   }
 
-  /** The same of the answer as it goes out. */
+  /** Copies the response body while it streams, for reports that read it. */
   watchReply(reply: Reply): void {
     const { body } = reply;
     if (body === null || Buffer.isBuffer(body)) return;
@@ -251,7 +262,7 @@ export class HttpExchange implements RoutedExchange {
     reply.body = this.replyWatch;
   }
 
-  /** The body of the answer as far as it was kept; undefined: it was not. */
+  /** The start of the response body, up to the limit; undefined when it was not kept. */
   get keptReply(): Buffer | undefined {
     if (this.replyWatch !== undefined) return this.replyWatch.prefix;
     const body = this.reply?.body;
@@ -266,7 +277,7 @@ export class HttpExchange implements RoutedExchange {
     return this.responseLimitBytes;
   }
 
-  /** False when the data plane made the answer itself. */
+  /** False when the data plane itself made the response. */
   get answeredByUpstream(): boolean {
     return this.reply?.upstream === true;
   }
@@ -289,7 +300,7 @@ export class HttpExchange implements RoutedExchange {
     else (this.#moreAbortables ??= []).push(target);
   }
 
-  /** Gives up everything that is under way for this request. */
+  /** Gives up all work in progress for this request. */
   abort(error: Error): void {
     if (this.#ended !== undefined) return;
     this.#ended = error;
@@ -297,7 +308,7 @@ export class HttpExchange implements RoutedExchange {
     for (const target of this.#moreAbortables ?? []) target.abort(error);
   }
 
-  /** True once the client went away or the deadline passed. */
+  /** True once the client has gone away or the deadline has passed. */
   get aborted(): boolean {
     return this.#ended !== undefined;
   }
@@ -306,7 +317,7 @@ export class HttpExchange implements RoutedExchange {
     const body = this.requestBody;
     if (body === null) return Buffer.alloc(0);
     if (Buffer.isBuffer(body)) return body.length <= limitBytes ? body : undefined;
-    // An honest oversize is refused before a byte is read.
+    // Content-Length already exceeds the limit: answer before reading a byte.
     if (this.contentLength !== undefined && this.contentLength > limitBytes) return undefined;
     const held = await holdStart(body, limitBytes, this);
     this.requestBody = held.complete ? held.start : held.body;
@@ -314,8 +325,8 @@ export class HttpExchange implements RoutedExchange {
   }
 
   /**
-   * Holds the request body for expressions, once: forwarding is not affected by it.
-   * A larger body goes on as a stream, and only its first bytes can be read.
+   * Holds the request body for expressions, once; forwarding is not affected. A body above the limit continues as a
+   * stream, and expressions can read its first bytes only.
    */
   async captureRequestBody(limitBytes: number): Promise<void> {
     const body = this.requestBody;
@@ -329,7 +340,7 @@ export class HttpExchange implements RoutedExchange {
     (this.#done ??= []).push(callback);
   }
 
-  /** Ends the exchange, once. */
+  /** Ends the exchange; further calls have no effect. */
   finish(outcome: Outcome): void {
     if (this.#over) return;
     this.#over = true;

@@ -1,6 +1,7 @@
 /**
- * Copies of requests that are sent to other backends as well (Gateway API RequestMirror, proxying.md 11). A copy leaves
- * with its body just before the request itself does; its answer goes nowhere, and nothing about it slows the request.
+ * Sends copies of requests to other backends (Gateway API RequestMirror; fractions: GEP-3171). A copy leaves with its
+ * body just before the request itself; its response is discarded, and a slow or failing mirror never delays the
+ * request. Rules create one Mirror per filter (bind-rule.ts).
  */
 import type { Mirror as MirrorMessage } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { BackendHandle } from "../backends/registry.ts";
@@ -11,7 +12,7 @@ import { HttpExchange } from "./http-exchange.ts";
 import { BodyCopy, Tee } from "./tee.ts";
 
 const LIMIT_MS = 10_000;
-/** Of one mirror: a backend that hangs must not collect requests. */
+/** Limit of copies in progress per mirror, so that a backend that hangs does not collect requests. */
 const MAX_IN_FLIGHT = 1_000;
 
 export interface MirrorOptions {
@@ -31,7 +32,7 @@ export class Mirror {
     this.#options = options;
   }
 
-  /** Whether this request is copied. */
+  /** Returns true when this request is to be copied. */
   draws(): boolean {
     return this.#inFlight < MAX_IN_FLIGHT && (this.#options.random ?? Math.random)() < this.#share;
   }
@@ -56,7 +57,7 @@ export class Mirror {
   }
 }
 
-/** Starts the copies of a request; its own body goes on in their company. A tunnel has no copies. */
+/** Starts the copies of a request and replaces its body by one that feeds them. CONNECT requests are not mirrored. */
 export function startMirrors(mirrors: readonly Mirror[], exchange: HttpExchange): void {
   if (exchange.connect) return;
   const drawn = mirrors.filter((mirror) => mirror.draws());
@@ -71,13 +72,13 @@ export function startMirrors(mirrors: readonly Mirror[], exchange: HttpExchange)
   drawn.forEach((mirror, at) => void mirror.send(exchange, copies[at] ?? null));
 }
 
-/** A request of its own: what happens to it, or to the original, is no business of the other. */
+/** Creates an independent exchange: an abort or edit of either does not affect the other. */
 function copyOf(original: HttpExchange, body: Body): HttpExchange {
   const { method, target, host, scheme, version, contentLength, requestId, source, serverName, listener, cdnLoop } =
     original;
   const headers = original.requestHeaders.clone();
   const head = { method, target, host, scheme, version, headers, contentLength, requestId, source, serverName };
-  // A copy has nobody to go on with in another protocol.
+  // The response of a copy is discarded, so it cannot switch protocols or open a tunnel.
   const rest = { upgrade: undefined, connect: false, takenForProxy: false, proxyAuthorization: undefined, cdnLoop };
   const copy = new HttpExchange({ ...head, ...rest, body, bind: listener.bind });
   copy.listener = listener;

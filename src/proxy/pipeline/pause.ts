@@ -1,7 +1,10 @@
-/** Waits without holding anything up; the end of the exchange (client gone, deadline) ends the wait with its error. */
+/**
+ * Waits for a time without blocking; an abort of the exchange (client gone, deadline passed) rejects the wait with its
+ * error. Used by `delay` and by the backoff between attempts.
+ */
 import type { RoutedExchange } from "./exchange.ts";
 
-/** The longest wait of a timer; one more would fire at once. */
+/** Longest delay that setTimeout accepts; it fires at once for a longer one. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 export function pause(exchange: Pick<RoutedExchange, "onAbort">, ms: number): Promise<void> {

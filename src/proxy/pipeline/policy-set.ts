@@ -1,6 +1,9 @@
 /**
- * The Policy resources in force, compiled, found by what they target. One that cannot be compiled is refused by name;
- * what it targets is closed, unless an earlier version of it still serves.
+ * The policies in force, compiled and indexed by target. The configuration feeds it; rules, listeners and backends read
+ * it when they are bound.
+ *
+ * It fails closed: a policy that cannot be compiled is rejected by name, and its targets refuse traffic unless an
+ * earlier version of the policy is still in force.
  */
 import { create } from "@bufbuild/protobuf";
 import {
@@ -26,7 +29,7 @@ export interface CompiledUnit {
   readonly owner: string;
   readonly unit: Unit;
   readonly compiled: CompiledMiddleware;
-  /** The half of the unit that has a later place in the order, if there is one. */
+  /** The half of the unit that runs at a later position of the order (responseBuffer of `buffer`), if it has one. */
   readonly inner: CompiledMiddleware | undefined;
 }
 
@@ -47,10 +50,10 @@ export interface CompiledPolicy {
   readonly units: readonly CompiledUnit[];
   readonly backend: BackendSettings | undefined;
   readonly frontend: FrontendSettings | undefined;
-  /** Set when the policy closes the backends that it targets. */
+  /** True when the policy makes the backends that it targets refuse traffic. */
   readonly refuses: boolean;
   readonly targets: readonly string[];
-  /** Parameters of the query in which clients send their credentials. */
+  /** Query parameters in which clients send their credentials. */
   readonly secretParameters: readonly string[];
 }
 
@@ -79,17 +82,20 @@ export class PolicySet {
     return this.#environment.log;
   }
 
-  /** Compiles as for PolicyDeps, for what is no policy of requests. */
+  /** Compiles an expression as for PolicyDeps, for settings outside of request policies. */
   expression(source: string, place: CelPhase): Expression {
     return this.#environment.expression(source, place);
   }
 
-  /** The policies of one target, oldest first. @param target as targetKey prints it */
+  /**
+   * Returns the policies of one target, oldest first.
+   * @param target as `policyTargetKey` formats it
+   */
   at(target: string): readonly CompiledPolicy[] {
     return this.#byTarget.get(target) ?? NONE;
   }
 
-  /** The policies that read credentials from the query. */
+  /** Returns the policies that read credentials from the query. */
   withSecretParameters(): readonly CompiledPolicy[] {
     return [...this.#policies.values()].filter(({ secretParameters }) => secretParameters.length > 0);
   }
@@ -116,7 +122,7 @@ export class PolicySet {
     return this.#unlink(key);
   }
 
-  /** @throws ConfigError when the data plane cannot do what the policy says */
+  /** @throws ConfigError when the data plane cannot execute the policy */
   compile(message: Policy, version: string): CompiledPolicy {
     const shape = shapeOf(message);
     const { preRouting } = shape;
@@ -136,7 +142,7 @@ export class PolicySet {
     };
   }
 
-  /** What stands in for a policy that cannot be compiled. */
+  /** Returns the substitute for a policy that cannot be compiled; it refuses all traffic of its targets. */
   refusing(message: Policy, reason: string): CompiledPolicy {
     const unit: Unit = { case: "refusal", value: create(RefusalSchema, { reason }) };
     const compiled = this.compileUnit(unit, message.key);
@@ -151,8 +157,8 @@ export class PolicySet {
   }
 
   /**
-   * Also for what merging makes out of several units.
-   * @param preRouting whether its expressions run before a route is chosen
+   * Compiles one unit of a policy, or one that merging has made of several.
+   * @param preRouting true when its expressions run before a route is chosen
    * @throws ConfigError
    */
   compileUnit(unit: Unit, owner: string, preRouting = false): CompiledMiddleware {
@@ -196,7 +202,7 @@ export class PolicySet {
     let kept = this.#kept.get(owner);
     if (kept === undefined) this.#kept.set(owner, (kept = new Map()));
     if (!kept.has(key)) kept.set(key, make());
-    // One key is used by one policy for one kind of value (PolicyDeps.keep).
+    // The cast is sound because one policy uses one key for one kind of value (PolicyDeps.keep).
     return kept.get(key) as T;
   }
 
@@ -226,7 +232,7 @@ function shapeOf(
   };
 }
 
-/** What expressions call with a constant to read a parameter: `request.uri.query("ticket")`. */
+/** Matches the calls with a constant argument that expressions read a parameter with: `request.uri.query("ticket")`. */
 const QUERY_CALL = /\.query\(\s*(?:"([^"\\]+)"|'([^'\\]+)')\s*\)/g;
 
 function parametersOf(unit: Unit): string[] {
@@ -258,7 +264,9 @@ export function knownUnit(unit: Unit): KnownUnit {
   return unit;
 }
 
-/** Fields of `spec.traffic` that are not called as their unit is; a refused policy has none that could be named. */
+/**
+ * Fields of `spec.traffic` whose name differs from their unit. A policy that failed to compile has no field to name.
+ */
 const FIELDS: Readonly<Partial<Record<PolicyName, string>>> = {
   refusal: "",
   localRateLimit: "rateLimit.local",

@@ -1,6 +1,15 @@
 /**
- * A request body that can be sent more than once: what went out is kept up to a limit, and the next call begins with it
- * and goes on with what arrives. Nothing waits for the end, so that both sides may stream (proxying.md 5).
+ * A request body that can be sent more than once (retries, attempts.ts). Bytes are kept up to a limit while they are
+ * sent; the next attempt replays them and continues with new ones. Nothing waits for the end of the body, so both
+ * directions may stream.
+ *
+ *                     ┌─ Pass 1 (gave up: leave)
+ *   client ─▶ record ─┤
+ *             chunks  └─ Pass 2: replays the chunks, then follows the client
+ *
+ * The record owns the source and pauses it whenever the current pass has no room. A pass that is no longer current is
+ * ignored. Once more than the limit was sent, the body is not repeatable, and chunks are dropped as soon as the current
+ * pass has them.
  */
 import type { Body, BodySink, BodyStream } from "./body.ts";
 
@@ -20,12 +29,12 @@ export class RecordedBody implements BodySink {
     this.#limitBytes = limitBytes;
   }
 
-  /** All of it has arrived. */
+  /** True when all of the body has arrived. */
   get isComplete(): boolean {
     return this.#trailers !== undefined;
   }
 
-  /** False: more was sent than is kept, or the client broke off. */
+  /** False when more was sent than is kept, or the client broke off. */
   get isRepeatable(): boolean {
     return this.#bytes <= this.#limitBytes && this.#failure === undefined;
   }
@@ -38,14 +47,14 @@ export class RecordedBody implements BodySink {
     return this.#failure;
   }
 
-  /** The body from its first byte, for one call. */
+  /** Returns the body from its first byte, for one attempt. */
   begin(): Body {
     if (this.#trailers?.length === 0 && this.isRepeatable) return Buffer.concat(this.#chunks);
     this.#pass = new Pass(this);
     return this.#pass;
   }
 
-  /** No call comes after the one that has the body now. */
+  /** Announces that the current attempt is the last one: when it gives up, the source is destroyed. */
   close(): void {
     this.#isLast = true;
     if (this.#pass === undefined && !this.isComplete) this.#source.destroy();
@@ -55,7 +64,7 @@ export class RecordedBody implements BodySink {
     this.#bytes += chunk.length;
     this.#chunks.push(chunk);
     const wantsMore = this.#pass?.send(this.#chunks) === true;
-    // What nobody can send again is not kept.
+    // A body above the limit is never replayed: free the chunks that were sent.
     if (!this.isRepeatable && this.#pass !== undefined) this.#pass.forget(this.#chunks);
     if (!wantsMore) this.#state = "paused";
     return wantsMore;
@@ -80,6 +89,7 @@ export class RecordedBody implements BodySink {
     else if (before === "paused") this.#source.resume();
   }
 
+  /** The reader of this pass gave up; the recording stays for the next attempt. */
   leave(pass: Pass, error: Error | undefined): void {
     if (pass !== this.#pass) return;
     this.#pass = undefined;
@@ -87,11 +97,11 @@ export class RecordedBody implements BodySink {
   }
 }
 
-/** The body as one call reads it. */
+/** The body as one attempt reads it. */
 class Pass implements BodyStream {
   readonly #record: RecordedBody;
   #sink: BodySink | undefined;
-  /** Chunks that were handed over. */
+  /** Number of chunks that were handed over. */
   #sent = 0;
   #isPaused = false;
   #isOver = false;
@@ -119,7 +129,10 @@ class Pass implements BodyStream {
     this.#record.leave(this, error);
   }
 
-  /** Hands over what is there. @returns whether more is wanted */
+  /**
+   * Hands over the chunks that are there.
+   * @returns true when the reader wants more
+   */
   send(chunks: readonly Buffer[]): boolean {
     const sink = this.#sink;
     if (sink === undefined) return false;

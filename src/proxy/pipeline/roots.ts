@@ -1,6 +1,6 @@
 /**
- * What expressions see of a request and its answer (`request`, `response`, `proxy`; runtime/cel.md 3), made when an
- * expression asks and not before. What comes into being later in a request is missing until then.
+ * The roots `request`, `response` and `proxy` of expressions (docs/reference/expressions.md). Attributes are computed
+ * when an expression reads them; attributes that become known later in a request are absent until then.
  */
 import { HeaderView } from "../../cel/header-view.ts";
 import { Duration } from "../../cel/values.ts";
@@ -19,7 +19,7 @@ const REQUEST = readers<HttpExchange>({
   scheme: ({ scheme }) => scheme,
   version: ({ version }) => version,
   headers: ({ requestHeaders }) => new HeaderView(requestHeaders),
-  // null: it was not captured, or is larger than may be held.
+  // null when the body was not captured or is larger than the limit.
   body: ({ requestBody, requestWatch }) => wholeOf(requestBody) ?? requestWatch?.body ?? null,
   bodyPrefix: ({ requestBody, bodyPrefix, requestWatch }) =>
     wholeOf(requestBody) ?? bodyPrefix ?? requestWatch?.prefix ?? null,
@@ -36,11 +36,11 @@ function wholeOf(body: Reply["body"]): Buffer | null {
   return Buffer.isBuffer(body) ? body : null;
 }
 
-/** An answer as expressions see it. */
+/** A response as expressions see it. */
 export interface AnswerFacts {
   readonly status: number;
   readonly headers: Reply["headers"];
-  /** From the trailers, which come after the body. */
+  /** Trailers that followed the body, alternating names and values. */
   readonly trailers?: readonly string[] | undefined;
   readonly body: Buffer | null;
   readonly bodyPrefix: Buffer | null;
@@ -58,7 +58,7 @@ export function responseRoot(answer: AnswerFacts): Attributes<AnswerFacts> {
   return new Attributes(RESPONSE, answer);
 }
 
-/** @returns undefined when the answer has none that can be read */
+/** Returns undefined when the response has no valid grpc-status. */
 export function grpcStatusOf({ headers, trailers = [] }: AnswerFacts): number | undefined {
   const at = trailers.findIndex((name, rank) => rank % 2 === 0 && name.toLowerCase() === "grpc-status");
   const text = at < 0 ? headers.get("grpc-status") : trailers[at + 1];

@@ -1,10 +1,11 @@
 /**
- * A request body that goes to several places. The first reader sets the pace; copies that fall behind hold what they
- * have not sent, and one that would hold more than the limit breaks off, so that it never slows the first one down.
+ * Feeds one request body to several readers, for mirrors. The first reader sets the pace. Copies that fall behind queue
+ * their chunks, and a copy that would queue more than the limit breaks off, so that a slow mirror never slows the
+ * request.
  */
 import type { BodySink, BodyStream } from "./body.ts";
 
-/** What the first reader gets: the body, with its copies fed on the way. */
+/** The body for the first reader; it feeds the copies on the way. */
 export class Tee implements BodyStream, BodySink {
   readonly #source: BodyStream;
   readonly #copies: readonly BodyCopy[];
@@ -46,7 +47,7 @@ export class Tee implements BodyStream, BodySink {
   }
 }
 
-/** The same bytes again, as they come by. */
+/** One copy of the body, with its own queue. */
 export class BodyCopy implements BodyStream {
   readonly #limit: number;
   #sink: BodySink | undefined;

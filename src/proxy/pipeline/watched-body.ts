@@ -1,6 +1,6 @@
 /**
- * A body that is copied while it passes, for those who look at it when all is over (runtime/cel.md 7): nobody waits for
- * it, and no more of it is kept than may be held.
+ * Copies a body while it streams, for reports that read it after the end (access log, conversation). It adds no waiting
+ * and keeps no more than the limit.
  */
 import type { BodySink, BodyStream } from "./body.ts";
 
@@ -12,13 +12,13 @@ export class WatchedBody implements BodyStream, BodySink {
   #bytes = 0;
   #isOver = false;
 
-  /** @param limitBytes asked as the bytes come: a policy on the way may set another one */
+  /** @param limitBytes evaluated for each chunk, because a policy may change the limit on the way */
   constructor(source: BodyStream, limitBytes: () => number) {
     this.#source = source;
     this.#limitBytes = limitBytes;
   }
 
-  /** All of it; null when it broke off, was given up or is longer than may be held. */
+  /** The whole body; null when it broke off, was given up or is longer than the limit. */
   get body(): Buffer | null {
     return this.#isOver && this.#bytes <= this.#limitBytes() ? this.prefix : null;
   }
@@ -72,7 +72,7 @@ export class WatchedBody implements BodyStream, BodySink {
     this.#sink?.error(error);
   }
 
-  /** A copy: a chunk may be part of something much larger, or lent for this call alone. */
+  /** Copies the bytes: a chunk may be a view of a larger buffer, or be borrowed for this call only. */
   #keep(chunk: Buffer): void {
     const room = this.#limitBytes() - this.#bytes;
     this.#bytes += chunk.length;
