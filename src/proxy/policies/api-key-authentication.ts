@@ -1,6 +1,6 @@
 /**
- * Who is calling, by an API key. Only the SHA-256 of a key is known here; the presented key is hashed and looked up,
- * taken out of the request, and its entry becomes the root "apiKey" of expressions.
+ * Authenticates the client by an API key. The configuration holds only SHA-256 hashes of keys; the presented key is
+ * hashed, looked up and removed from the request. The metadata of its entry become the root "apiKey" of expressions.
  */
 import { hash } from "node:crypto";
 
@@ -30,7 +30,7 @@ export const apiKeyAuthentication: Policy<ApiKeyAuthentication> = {
         if (missingPasses) return next();
         return turnAway(exchange, place, BEARER_MISSING, { code: "api_key_missing" });
       }
-      // A hash is looked up, not a key: how long it takes says nothing about how much of a key was right.
+      // The look-up compares hashes instead of keys, so its duration does not tell how much of a guessed key is right.
       const metadata = key === AMBIGUOUS ? undefined : metadataByHash.get(hash("sha256", key, "hex"));
       if (key === AMBIGUOUS || metadata === undefined) {
         if (invalidPasses) return next();

@@ -1,4 +1,4 @@
-/** Decides by expressions whether a request goes on; what the rules mean is in `authorization-rules`. */
+/** Decides by expressions whether a request continues; the rules are evaluated in `shared/authorization-rules`. */
 import type { Authorization } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ProxyError } from "../errors.ts";
 import { compileRules } from "./shared/authorization-rules.ts";

@@ -1,8 +1,13 @@
 /**
- * Who is calling, by user name and password (RFC 7617). Hashes are computed on threads of their own; what was found right
- * or wrong is remembered under a salted digest, so that only the first request of a client waits. An unknown user costs
- * what a known one costs: its password is checked against somebody's hash all the same. Checks take turns by policy and
- * by the client's network (`lib/password/checker.ts`), so that guesses keep nobody else waiting.
+ * Authenticates the client by user name and password (RFC 7617).
+ *
+ * Worker threads compute the password hashes, and verdicts are cached (LRU) under a salted digest: only the first
+ * request of a client waits. Concurrent requests with the same credential from the same network share one check
+ * (singleflight). Three measures against attackers:
+ * - An unknown user costs as much as a known one, because its password is checked against the hash of some other user.
+ * - Rejected credentials have a cache of their own, so guesses cannot evict the accepted ones.
+ * - Checks take turns by policy and by the client's network (`lib/password/checker.ts`), so guesses do not delay other
+ *   clients.
  */
 import { hash, randomBytes } from "node:crypto";
 
@@ -17,11 +22,11 @@ import { AMBIGUOUS, compileLocation } from "./shared/credential-location.ts";
 import type { Policy, PolicyDeps } from "./policy.ts";
 
 const MAX_REMEMBERED = 1024;
-/** Of the credential in base64. The cost of a hash grows with the password. */
+/** Limit of the credential in base64: the cost of a hash grows with the length of the password. */
 const MAX_CREDENTIAL_LENGTH = 1024;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-/** Who the credential belongs to; undefined: nobody. */
+/** The user that the credential belongs to; undefined when it is rejected. */
 type Verdict = { readonly username: string | undefined };
 
 const NOBODY: Verdict = { username: undefined };
@@ -56,7 +61,7 @@ export const basicAuthentication: Policy<BasicAuthentication> = {
   },
 };
 
-/** @returns at once for a credential that was judged before */
+/** Returns the verdict synchronously for a credential that was checked before. */
 function compileJudge(
   users: readonly (readonly [string, string])[],
   { passwords, owner }: PolicyDeps,
@@ -64,7 +69,7 @@ function compileJudge(
   const hashes = new Map(users);
   const salt = randomBytes(16).toString("hex");
   const right = new RecentMap<string, Verdict>(MAX_REMEMBERED);
-  // Apart from the right ones: guesses must not drive out those who know their password.
+  // Kept apart from the accepted ones: guesses must not evict clients that know their password.
   const wrong = new RecentMap<string, Verdict>(MAX_REMEMBERED);
   const asked = new Map<string, Promise<Verdict>>();
 
@@ -85,7 +90,7 @@ function compileJudge(
     if (known !== undefined) return known;
     const parsed = parseCredential(credential);
     if (parsed === undefined) return NOBODY;
-    // A client waits for its own network's turn, not for that of another one that sent the same credential.
+    // A client waits for the turn of its own network, even if another network sent the same credential.
     const source = clientNetwork(exchange.source.address);
     const question = `${digest} ${source}`;
     const before = asked.get(question);
@@ -96,7 +101,9 @@ function compileJudge(
   };
 }
 
-/** The hash that stands in for that of an unknown user: always the same for one name, as it would be for a user. */
+/**
+ * Selects the hash that an unknown user is checked against. One name always gets the same hash, as a real user would.
+ */
 function somebodys(digest: Buffer, users: readonly (readonly [string, string])[]): string {
   const at = digest.readUInt32BE(0) % users.length;
   return users[at]?.[1] ?? "";
@@ -115,7 +122,7 @@ function parseCredential(credential: string): Credential | undefined {
   return { username: bytes.toString("utf8", 0, colon), password: bytes.subarray(colon + 1) };
 }
 
-/** @throws ConfigError for what no header can hold */
+/** @throws ConfigError for characters that a header cannot carry */
 function quoted(realm: string): string {
   // oxlint-disable-next-line no-control-regex -- these are what must not be there
   if (/[\u0000-\u001f\u007f]/.test(realm)) throw new ConfigError("the realm holds a control character");

@@ -1,6 +1,7 @@
 /**
- * Holds a whole request body back until its end is known. A longer one is refused with 413 and no text, or streams on
- * where the policy says so. Its limit is that of whoever reads the body later. The other direction is `response-buffer`.
+ * Holds a request back until its whole body has arrived. A longer body is refused with 413 and an empty text, or
+ * streams on when the policy fails open. The limit also applies to later steps that read the body. `response-buffer`
+ * handles the other direction.
  */
 import type { BodyBuffers } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ProxyError } from "../errors.ts";

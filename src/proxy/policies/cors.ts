@@ -1,7 +1,7 @@
 /**
- * Cross-origin resource sharing (Fetch standard, Gateway API's CORS filter): answers preflights and says on every other
- * answer which origin may read it. It stands before authentication, because preflights carry no credentials and a
- * refusal must be readable too. What this policy says replaces what the upstream says.
+ * Cross-origin resource sharing (Fetch standard §3.3, Gateway API CORS filter GEP-1767): answers preflights, and marks
+ * every other response with the origin that may read it. It runs before authentication, because preflights carry no
+ * credentials and a browser must be able to read a rejection. Its headers replace those of the upstream.
  */
 import type { Cors } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../lib/errors.ts";
@@ -17,7 +17,7 @@ export const cors: Policy<Cors> = {
 
     function mark(headers: HeaderList, origin: string): void {
       headers.set("access-control-allow-origin", origin);
-      // An upstream that allows credentials must not widen what the policy says.
+      // An upstream that allows credentials must not widen the policy.
       if (spec.allowCredentials) headers.set("access-control-allow-credentials", "true");
       else headers.remove("access-control-allow-credentials");
       if (exposed === "") headers.remove("access-control-expose-headers");
@@ -69,13 +69,13 @@ function varies(headers: HeaderList): boolean {
     .some((name) => name.trim() === "*" || name.trim().toLowerCase() === "origin");
 }
 
-/** "*" echoes what was asked for: with credentials a browser does not take the star itself (Fetch §3.3.4). */
+/** "*" echoes the requested names: with credentials a browser does not accept the literal star (Fetch §3.3.4). */
 function listOf(allowed: readonly string[], asked: string | undefined, { allowCredentials }: Cors): string {
   if (!allowed.includes("*")) return allowed.join(", ");
   return asked ?? (allowCredentials ? "" : "*");
 }
 
-/** @throws ConfigError for a pattern that is no origin */
+/** @throws ConfigError for a pattern that is not an origin */
 function compileOrigins(patterns: readonly string[]): (origin: string) => boolean {
   if (patterns.includes("*")) return () => true;
   const exact = new Set<string>();
@@ -102,7 +102,7 @@ function compileOrigins(patterns: readonly string[]): (origin: string) => boolea
   };
 }
 
-/** "*" → "", "*.example.com" → ".example.com": what the host must end in, with at least one character before it. */
+/** Maps "*" to "" and "*.example.com" to ".example.com": the suffix that follows at least one character of the host. */
 function suffixOf(host: string, pattern: string): string {
   const suffix = host.slice(1);
   if (host.startsWith("*") && !suffix.includes("*") && (suffix === "" || suffix.startsWith("."))) return suffix;

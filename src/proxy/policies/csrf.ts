@@ -1,6 +1,7 @@
 /**
- * Cross-site request forgery: refuses state-changing requests that a browser says come from another site. Follows the
- * Fetch Metadata rules; a request with neither header is not from a browser and passes.
+ * Protects against cross-site request forgery: refuses state-changing requests that a browser marks as coming from
+ * another site (Fetch Metadata, `Sec-Fetch-Site`, with `Origin` as fallback). A request with neither header is not from
+ * a browser and passes.
  */
 import type { Csrf } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../lib/errors.ts";
@@ -9,7 +10,7 @@ import type { Exchange } from "../pipeline/exchange.ts";
 import { originText, parseOrigin } from "./shared/origin.ts";
 import type { Policy } from "./policy.ts";
 
-/** Extensions and apps have origins too: "chrome-extension://abc". */
+/** Matches origins of extensions and apps, such as "chrome-extension://abc". */
 const OTHER_ORIGIN = /^(?!https?:)[a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+$/i;
 const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
@@ -30,12 +31,15 @@ function isSameSite(exchange: Exchange, trusted: ReadonlySet<string>): boolean {
   const areTrusted = (): boolean => origins.length > 0 && origins.every((origin) => trusted.has(comparable(origin)));
   if (sites.length > 0) return sites.every((site) => site === "same-origin" || site === "none") || areTrusted();
   if (origins.length === 0) return true;
-  // The host that the browser spoke to: a policy before this one may have chosen another for the upstream.
+  // Compares with the host that the browser spoke to: an earlier policy may have chosen another for the upstream.
   const own = comparable(`${exchange.originalScheme}://${exchange.originalHost}`);
   return own !== "" && (origins.every((origin) => comparable(origin) === own) || areTrusted());
 }
 
-/** "" for "null" and for what is no origin: it equals nothing. Schemes without a default port compare as text. */
+/**
+ * Normalises an origin. Returns "" for "null" and for text that is not an origin; "" equals no origin. Schemes without
+ * a default port compare as text.
+ */
 function comparable(text: string): string {
   const origin = parseOrigin(text);
   if (origin !== undefined) return originText(origin);

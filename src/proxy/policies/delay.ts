@@ -1,4 +1,6 @@
-/** Holds a request back for a fixed or computed time. The request's deadline runs on and ends the wait with a 504. */
+/**
+ * Delays a request by a fixed or computed time. The deadline of the request keeps running and ends the wait with 504.
+ */
 import type { Delay } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
 import { Duration } from "../../cel/values.ts";
@@ -19,7 +21,9 @@ export const delay: Policy<Delay> = {
   },
 };
 
-/** Milliseconds: a number counts as such; what is neither a number nor a duration, and a failure, is no delay. */
+/**
+ * Returns milliseconds. A number counts as milliseconds; a failed expression or a value of another type means no delay.
+ */
 function computed(expression: Expression, exchange: Exchange): number {
   const value = valueOf(expression, exchange);
   if (value instanceof Duration) return value.seconds * 1000 + value.nanos / 1_000_000;

@@ -1,4 +1,7 @@
-/** Answers a request here instead of sending it on. A header that fails is left out; a body that fails is a 500. */
+/**
+ * Answers a request without a backend. A header whose expression fails is omitted; a body whose expression fails gives
+ * 500.
+ */
 import type { DirectResponse, DirectResponseChoice } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { bodyOf } from "../../cel/compile/compile-expression.ts";
 import { CelError } from "../../cel/errors.ts";

@@ -1,6 +1,6 @@
 /**
- * Closes what a refused policy governs: a typing error in a policy must never open a route. The client reads a fixed
- * text; the reason is for the log and the policy's status.
+ * Refuses all traffic that a rejected policy governs: a typing error in a policy must never open a route. The client
+ * receives a fixed text; the reason appears in the log and in the status of the policy.
  */
 import type { Refusal } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ProxyError } from "../errors.ts";

@@ -1,4 +1,4 @@
-/** Literal edits of request and response headers, in the order set, add, remove, as Gateway API filters do them. */
+/** Literal edits of request and response headers, in the order set, add, remove of the Gateway API filters. */
 import type { HeaderChange, HeaderModifiers } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { Exchange, Reply } from "../pipeline/exchange.ts";
@@ -23,7 +23,7 @@ export const headerModifiers: Policy<HeaderModifiers> = {
   },
 };
 
-/** Host is the request's authority, not a field among others. */
+/** Host sets the authority of the request instead of a header field. */
 function compileRequestEdit(change: HeaderChange | undefined): ((exchange: Exchange) => void) | undefined {
   const edit = compileEdit(change);
   const host = [...(change?.set ?? []), ...(change?.add ?? [])].findLast(({ name }) => name.toLowerCase() === "host");

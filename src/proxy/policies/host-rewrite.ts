@@ -1,4 +1,7 @@
-/** Chooses the Host that leaves: the destination's name or what the client sent. A rewrite of the route beats it. */
+/**
+ * Chooses the Host that is sent: the name of the destination, or the one of the client. A rewrite filter of the route
+ * overrides it.
+ */
 import type { HostRewrite } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Policy } from "./policy.ts";
 

@@ -1,6 +1,7 @@
 /**
- * The table of policies, in the order of execution: the pipeline composes it from top to bottom, the data plane finds the
- * policy of a unit in it, and docs/reference/order.md prints it. A unit of a Policy resource without an entry does not compile.
+ * The table of policies in execution order. The pipeline composes chains from top to bottom, the data plane finds the
+ * policy of a unit in it, and docs/reference/order.md is generated from it. A unit of the Policy resource without an
+ * entry does not compile.
  */
 import type { TrafficUnit } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { apiKeyAuthentication } from "./api-key-authentication.ts";
@@ -26,19 +27,21 @@ import { transformation } from "./transformation.ts";
 import type { Policy } from "./policy.ts";
 
 export type Unit = TrafficUnit["unit"];
-/** A unit that this version knows. */
+/** A unit that this version implements. */
 export type KnownUnit = Extract<Unit, { case: string }>;
 
-/** The message of each unit. */
+/** Maps each unit to its message. */
 type UnitMessages = { readonly [U in KnownUnit as U["case"]]: U["value"] };
 
-/** The message that each entry is compiled from. A unit whose policy runs at two places of the order has two entries. */
+/**
+ * Maps each entry to the message it is compiled from. A unit that runs at two positions of the order has two entries.
+ */
 export type PolicyMessages = UnitMessages & { readonly responseBuffer: UnitMessages["buffer"] };
 export type PolicyName = keyof PolicyMessages;
 
 export interface PolicyEntry<Message> {
   readonly policy: Policy<Message>;
-  /** Why the policy runs here and not elsewhere; the reference page prints it. */
+  /** Why the policy runs at this position; printed in the reference page. */
   readonly why: string;
 }
 
@@ -125,5 +128,5 @@ export const POLICIES: { readonly [Name in PolicyName]: PolicyEntry<PolicyMessag
   },
 };
 
-/** Names of the policies as they run on a request. The keys of the table are all that it has. */
+/** Policy names in execution order. The cast is sound because the table has no other keys. */
 export const REQUEST_ORDER: readonly PolicyName[] = Object.keys(POLICIES) as PolicyName[];

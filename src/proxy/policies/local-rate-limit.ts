@@ -1,6 +1,7 @@
 /**
- * Limits of one replica: requests are counted here, LLM tokens through the exchange's gates, because only the LLM
- * backend knows the usage. The request that crosses a token budget succeeds; the next one is refused.
+ * Rate limits of one replica (token buckets, shared/token-buckets.ts). Requests are counted when they pass here. LLM
+ * tokens are charged through token gates, because only the LLM backend knows the usage: the request that crosses a
+ * token budget succeeds, and the next one is refused.
  */
 import {
   LimitKind,
@@ -16,7 +17,7 @@ import type { Policy, PolicyDeps } from "./policy.ts";
 import { type BucketSize, BucketTable, type TokenBucket } from "./shared/token-buckets.ts";
 
 const MAX_KEYS = 10_000;
-/** Of four thousand million in one unit nobody misses one. */
+/** Largest capacity that fits the 32-bit counters of a bucket. */
 const MAX_CAPACITY = 2 ** 32 - 2;
 const SHARED = "";
 const FAILED_KEY = Symbol("key could not be evaluated");
@@ -36,7 +37,7 @@ interface Charged {
 
 export const localRateLimit: Policy<LocalRateLimit> = {
   compile({ rules, branches }, deps) {
-    // A plain list of rules is one branch without a condition.
+    // A plain list of rules equals one branch without a condition.
     const alternatives = branches.length === 0 ? [{ condition: "", rules }] : branches;
     const choose = compileChoice(
       alternatives.map((branch, at) => ({ ...branch, at })),
@@ -67,7 +68,7 @@ function charge(exchange: Exchange, entries: readonly Entry[], nowMs: () => numb
   report(exchange, scarcest(charged, now), now);
 }
 
-/** Of the entries with nothing left the one that is refilled last: before that the request would be refused again. */
+/** Returns the empty entry that is refilled last: the request would be refused until then. */
 function slowestEmpty(requests: readonly Charged[], now: number): Charged | undefined {
   let slowest: Charged | undefined;
   let longest = -1;
@@ -79,7 +80,10 @@ function slowestEmpty(requests: readonly Charged[], now: number): Charged | unde
   return slowest;
 }
 
-/** A request that one entry refuses must not use up another. @returns the entry that another thread has just emptied */
+/**
+ * Takes from all entries or from none: a request that one entry refuses must not use up another.
+ * @returns the entry that another thread has just emptied
+ */
 function takeAll(requests: readonly Charged[]): Charged | undefined {
   const empty = requests.findIndex(({ bucket, entry }) => !bucket.tryTake(entry.size));
   if (empty < 0) return undefined;
@@ -92,9 +96,9 @@ function chargedBy(entry: Entry, key: string | symbol): Charged {
 }
 
 /**
- * Names under which the buckets of rules outlive a change of the policy: amounts, bursts and units may change, and other
- * rules may come and go. Of several rules that count the same (requests or tokens, with a key or without) the first one is
- * known by that alone, and the others by their unit.
+ * Names of the buckets, chosen so that counts survive a change of the policy: amounts, bursts and units may change, and
+ * rules may come and go. The first rule that counts the same (requests or tokens, with a key or without) is named by
+ * that alone, further ones by their unit as well.
  */
 function bucketNames(rules: readonly LocalRateLimitRule[]): string[] {
   const taken = new Set<string>();
@@ -107,7 +111,7 @@ function bucketNames(rules: readonly LocalRateLimitRule[]): string[] {
   });
 }
 
-/** @throws ConfigError for a rule that could never let anything pass */
+/** @throws ConfigError for a rule that could never let a request pass */
 function compileEntry(rule: LocalRateLimitRule, name: string, deps: PolicyDeps): Entry {
   const { limit, burst, unitMs, kind, key } = rule;
   if (limit < 1 || unitMs < 1 || kind === LimitKind.UNSPECIFIED) {
@@ -147,10 +151,10 @@ class Gate implements TokenGate {
   }
 
   settle(totalTokens: number): void {
-    // Looked up again: the table may have given the bucket to another key since.
+    // Looked up again: the table may have evicted the bucket since.
     const { bucket } = chargedBy(this.#entry, this.#key);
     const { size } = this.#entry;
-    // A refill that is due counts first, so that the usage is charged to the time in which it ended.
+    // Apply due refills first, so that the usage is charged to the time in which it ended.
     bucket.remaining(size, this.#nowMs());
     bucket.take(totalTokens);
   }
@@ -168,13 +172,13 @@ function scarcest(charged: readonly Charged[], now: number): Charged | undefined
 
 function refuse(exchange: Exchange, charged: Charged, now: number): never {
   report(exchange, charged, now);
-  // A refill brings at least one: the bucket never owes anything.
+  // Every refill adds at least one, because usage above the capacity is dropped at the refill.
   const seconds = Math.max(1, charged.bucket.resetSeconds(charged.entry.size, now));
   exchange.queuedHeaders.set("retry-after", String(seconds));
   throw new ProxyError("rate_limited");
 }
 
-/** Three headers that belong together: they always speak of one entry. */
+/** Writes the three headers as a unit, so that they always describe the same entry. */
 function report({ queuedHeaders }: Exchange, charged: Charged | undefined, now: number): void {
   if (charged === undefined) return;
   const { bucket, entry } = charged;

@@ -1,4 +1,7 @@
-/** The one shape of every behaviour of the data plane: compiled once per configuration, run once per request. */
+/**
+ * The interface that every policy implements: compiled once per configuration, run once per request. The table is
+ * index.ts; docs/developer/adding-a-policy.md shows how to add one.
+ */
 import type { ExternalService } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
 import type { CelPhase } from "../../cel/phases.ts";
@@ -11,41 +14,47 @@ import type { Exchange, MaybePromise, Next, Reply } from "../pipeline/exchange.t
 
 export interface Policy<Spec> {
   /**
-   * Prepares everything that is not per request. The returned function is named after the policy, returns
+   * Prepares everything that does not depend on a request. The returned function is named after the policy, returns
    * synchronously when it can, and never reads configuration objects.
-   * @throws ConfigError for what only the data plane can know to be wrong
+   * @throws ConfigError for mistakes that only the data plane can detect
    */
   compile(spec: Spec, deps: PolicyDeps): Middleware;
 }
 
-/** One step of a chain. Policies see an Exchange; the steps of a route (rewrites, redirects) also what routing found. */
+/**
+ * One step of a chain. Policies receive an Exchange; the steps of a route (rewrites, redirects) receive a
+ * RoutedExchange.
+ */
 export type Middleware<Seen extends Exchange = Exchange> = (exchange: Seen, next: Next) => MaybePromise<Reply>;
 
 export interface Kept {
   close(): void;
 }
 
-/** What a policy may ask of the process. Policies never import each other, the router or the backends. */
+/** Services of the process that a policy may use. Policies never import each other, the router or the backends. */
 export interface PolicyDeps {
   readonly log: Logger;
-  /** Milliseconds that never go backwards; passed in so that tests own the clock. */
+  /** Monotonic milliseconds; injected so that tests control the clock. */
   readonly nowMs: () => number;
   /**
-   * Compiles a user's expression. One that does not compile comes back as one that always fails: the policy stays in
-   * force and its own rule for failures decides. What it reads is collected, so that bodies are captured only for it.
-   * @param place which variables it may read, as `x-gw-cel` of the field says; "request" before routing is "gateway"
+   * Compiles an expression of the user. One that does not compile is returned as an expression that always fails: the
+   * policy stays in force, and its own rule for failures decides. The chain captures a body only when some expression
+   * reads it.
+   * @param place selects the variables that it may read, as `x-gw-cel` of the field says; "request" before routing is
+   * "gateway"
    */
   readonly expression: (source: string, place: CelPhase) => Expression;
-  /** Asks threads of their own: a password hash takes longer to compute than a request may hold the event loop. */
+  /** Checks passwords on worker threads: a password hash would block the event loop for too long. */
   readonly passwords: Pick<PasswordChecker, "check">;
   /**
-   * State that survives a reconfiguration of the same policy (rate buckets), and is closed when the policy goes.
+   * Creates or returns state that survives a reconfiguration of the policy (rate buckets); it is closed when the policy
+   * is removed.
    * @param key unique within the process: policy key, unit and position
    */
   readonly keep: <T extends Kept>(key: string, create: () => T) => T;
-  /** Memory for what must count once for all threads of the replica. */
+  /** Memory for counters that all threads of the replica share. */
   readonly slots: SharedTable;
-  /** How to ask a service outside, and what for; one that could not be resolved says so in `invalidReason`. */
+  /** Returns the client of an external service; one that could not be resolved has `invalidReason` set. */
   readonly callout: (service: ExternalService | undefined, subtype: OutboundSubtype) => Callout;
   /** Key of the GwPolicy that owns this unit, for `keep` and log lines. */
   readonly owner: string;

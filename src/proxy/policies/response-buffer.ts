@@ -1,6 +1,7 @@
 /**
- * Holds a whole answer back until its end is known. A longer one becomes a 502 without a text, or streams on where the
- * policy says so. The other direction is `buffer`; they are one block of the API and two places in the order.
+ * Holds a response back until its whole body has arrived. A longer body gives 502 with an empty text, or streams on
+ * when the policy fails open. `buffer` handles the other direction; both are one block of the API with two positions in
+ * the order.
  */
 import type { BodyBuffers } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ProxyError } from "../errors.ts";

@@ -1,4 +1,7 @@
-/** Decides whether a request may be tried again, and which answers are worth it; the attempts are made further in. */
+/**
+ * Decides whether a request may be retried, and which responses justify it; pipeline/attempts.ts makes the attempts
+ * (GEP-1731).
+ */
 import type { Retry } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Exchange, RetryPlan } from "../pipeline/exchange.ts";
 import { holds } from "./shared/expression-support.ts";

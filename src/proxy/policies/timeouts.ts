@@ -1,4 +1,7 @@
-/** The limit from a request's arrival to the last byte of its answer. Whoever waits later reads the deadline. */
+/**
+ * Limits the time from the arrival of a request to the last byte of its response (GEP-1742). Later waits respect the
+ * deadline that it sets.
+ */
 import type { Timeouts } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Policy } from "./policy.ts";
 
@@ -7,7 +10,7 @@ export const timeouts: Policy<Timeouts> = {
     return function timeouts(exchange, next) {
       if (requestMs > 0) {
         const deadline = exchange.startedAtMs + requestMs;
-        // Another level may have set a shorter one already.
+        // Another level may have set an earlier deadline.
         exchange.deadlineAtMs = Math.min(deadline, exchange.deadlineAtMs ?? deadline);
       }
       return next();

@@ -1,6 +1,6 @@
 /**
  * Rewrites requests and responses by expressions, in the order metadata, add, set, remove, body. A header whose
- * expression fails or gives null is removed: a value that the client sent must not survive in its place.
+ * expression fails or yields null is removed: a value that the client sent must not survive in its place.
  */
 import type {
   Transform,
@@ -23,7 +23,7 @@ export const transformation: Policy<TransformationChoice> = {
   compile({ branches }, deps) {
     const choose = compileChoice(branches, (branch) => compileBoth(branch.transformation, deps), deps, "pass over");
     return async function transformation(exchange, next) {
-      // Chosen once: the response is transformed by the branch that transformed the request.
+      // Chosen once: the branch that transformed the request also transforms the response.
       const chosen = choose(exchange);
       if (chosen?.request !== undefined) await onRequest(chosen.request, exchange);
       const reply = await next();

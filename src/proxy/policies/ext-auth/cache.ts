@@ -1,6 +1,6 @@
 /**
- * Verdicts that hold for a while: found by the values of expressions, bounded in number and size, least recently used
- * dropped. A key that cannot be made, or a time that is none, means that nothing is remembered.
+ * LRU cache of authorization verdicts, keyed by the values of configured expressions and bounded in number and size. A
+ * request whose key or time to live cannot be computed is not cached.
  */
 import type { ExtAuthCache } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../../cel/expression.ts";
@@ -33,7 +33,7 @@ export class VerdictCache {
     this.#nowMs = nowMs;
   }
 
-  /** @returns undefined when a part has no key form: this request is asked for and not remembered */
+  /** @returns undefined when a part of the key has no text form: the service is asked and its verdict is not cached */
   keyOf(scope: Scope): string | undefined {
     const parts: string[] = [];
     for (const expression of this.#key) {
@@ -57,7 +57,7 @@ export class VerdictCache {
   put(key: string, verdict: Verdict, scope: Scope): void {
     if (!verdict.allowed && verdict.reply !== undefined) {
       const { status, body } = verdict.reply;
-      // A service in trouble says so to one request, not to all that follow.
+      // A 5xx tells that the service is in trouble; cached, one failure would reject all requests that follow.
       if (status >= 500 || body.length > MAX_BODY_BYTES) return;
     }
     const ttlMs = this.#ttlMs(scope);
@@ -69,7 +69,7 @@ export class VerdictCache {
   }
 }
 
-/** Values of different types never meet in one key. */
+/** Prefixes each value with its type, so that values of different types never share a key. */
 function keyPart(value: unknown): string | undefined {
   if (value === null) return "null";
   if (typeof value === "string") return `s${value}`;
@@ -95,7 +95,7 @@ function compileTtl(ttl: ExtAuthCache["ttl"], compile: PolicyDeps["expression"])
   }
 }
 
-/** A duration from now, or the moment of expiry as a timestamp or in seconds since 1970. */
+/** Accepts a duration from now, or the expiry as a timestamp or in seconds since 1970. */
 function ttlOf(value: unknown): number | undefined {
   if (value instanceof Duration) return value.seconds * 1000 + value.nanos / 1_000_000;
   if (value instanceof Timestamp) return value.seconds * 1000 + value.nanos / 1_000_000 - Date.now();

@@ -1,6 +1,6 @@
 /**
- * Asks a service outside whether a request may pass. The failure mode covers a service that cannot be asked and nothing
- * else: a service that could not be resolved, or an expression that fails, always refuses.
+ * Asks an external service whether a request may pass. The failure mode applies only when the service cannot be asked;
+ * a service that could not be resolved, or an expression that fails, always refuses.
  */
 import type { ExtAuth, ExtAuthChoice } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../lib/errors.ts";
@@ -21,7 +21,7 @@ interface Compiled {
   readonly failOpen: boolean;
   readonly forwardBodyBytes: number | undefined;
   readonly cache: VerdictCache | undefined;
-  /** Headers of the request that the service alone may set; undefined when there are none. */
+  /** Request headers that only the service may set; undefined when there are none. */
   readonly owned: ReadonlySet<string> | undefined;
 }
 
@@ -74,14 +74,15 @@ async function judge(check: Compiled, exchange: Exchange, next: Next): Promise<R
   return verdict.allowed ? pass(verdict, next) : refuse(verdict);
 }
 
-/** The request is as the verdict wants it when this returns. */
+/** Returns the verdict; an allowed request has been edited by then. */
 async function decide(check: Compiled, exchange: Exchange): Promise<Verdict> {
   const key = check.cache?.keyOf(exchange);
   const known = key === undefined ? undefined : check.cache?.get(key);
   const verdict = known ?? (await askService(check, exchange));
   if (verdict.metadata !== undefined) exchange.setRoot("extauthz", verdict.metadata);
   if (verdict.allowed) {
-    // Also where nobody could be asked: an upstream must never read what the client says as the service's words.
+    // Also when the service could not be asked: an upstream must never mistake a header of the client for one of the
+    // service.
     if (check.owned !== undefined) removeForgeable(check.owned, exchange.requestHeaders);
     verdict.edit(exchange);
   }
@@ -113,6 +114,6 @@ async function pass({ responseHeaders }: Allowed, next: Next): Promise<Reply> {
 function refuse({ reply }: Denied): Reply {
   if (reply === undefined) throw new ProxyError("ext_auth_failed", { detail: "denied by the service" });
   const { status, headers, body } = reply;
-  // A copy: the verdict may be remembered, and later steps edit what they are given.
+  // Cloned, because the verdict may be cached and later steps edit the headers.
   return { status, headers: headers.clone(), body: body.length === 0 ? null : body, upstream: false };
 }

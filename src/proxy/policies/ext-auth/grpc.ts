@@ -1,4 +1,7 @@
-/** External authorization over gRPC: the well-known v3 service, so that servers which others use serve here too. */
+/**
+ * External authorization over gRPC with the `envoy.service.auth.v3.Authorization` service, so that existing servers
+ * work unchanged.
+ */
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
@@ -22,7 +25,7 @@ import type { PolicyDeps } from "../policy.ts";
 import { removeParameters, setParameter } from "../shared/query-support.ts";
 import { requestTarget } from "../shared/request-support.ts";
 
-/** Where servers look for the claims of a token: the brief's name, and the one that existing servers read. */
+/** Metadata namespaces of token claims: the neutral name of our API, and the one that existing servers read. */
 const JWT_NAMESPACES = ["ext.filters.http.jwt_authn", "envoy.filters.http.jwt_authn"];
 const DENIED_STATUS = 403;
 
@@ -47,7 +50,7 @@ export function compileGrpcCheck(
   };
 }
 
-/** Both ends of the connection. The principal is a name that the listener's authorities vouch for. */
+/** Describes both ends of the connection. The principal comes from a client certificate that the listener verified. */
 function connectionOf(exchange: Exchange) {
   const client = membersOf(exchange, "source");
   const server = membersOf(exchange, "destination");
@@ -101,7 +104,7 @@ function httpRequest(exchange: Exchange, body: Buffer | undefined) {
   };
 }
 
-/** Header lists hold one character per byte; text on this wire has to be UTF-8. */
+/** Header lists hold one character per byte; protobuf strings must be UTF-8. */
 function utf8(latin1: string): string {
   return Buffer.from(latin1, "latin1").toString();
 }
@@ -109,7 +112,7 @@ function utf8(latin1: string): string {
 function bodyFields(body: Buffer | undefined): { body?: string; rawBody?: Uint8Array } {
   if (body === undefined) return {};
   const text = body.toString();
-  // Bytes that are no text would arrive changed.
+  // Bytes that are not valid UTF-8 would change as a string.
   return Buffer.from(text).equals(body) ? { body: text } : { rawBody: body };
 }
 
@@ -157,7 +160,7 @@ function verdictOf(response: CheckResponse): Verdict {
   const ok = httpResponse.case === "okResponse" ? httpResponse.value : undefined;
   const struct = ok?.dynamicMetadata ?? response.dynamicMetadata;
   const metadata = struct === undefined ? undefined : new Map<string, unknown>(Object.entries(struct));
-  // No status at all is the message's zero value, which is OK.
+  // An absent status is the zero value of the message, which means OK.
   if ((status?.code ?? 0) === 0)
     return { allowed: true, edit: compileEdit(ok), responseHeaders: ok?.responseHeadersToAdd ?? [], metadata };
   const denied = httpResponse.case === "deniedResponse" ? httpResponse.value : undefined;

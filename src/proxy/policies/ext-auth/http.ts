@@ -1,4 +1,7 @@
-/** External authorization over HTTP: a request of the same method, whose answer of 2xx lets the client's pass. */
+/**
+ * External authorization over HTTP: sends a request of the same method to the service; a 2xx response lets the client's
+ * request pass.
+ */
 import type { ExtAuthHttp } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { bodyOf } from "../../../cel/compile/compile-expression.ts";
 import { CelError } from "../../../cel/errors.ts";
@@ -14,7 +17,7 @@ import type { Verdict } from "./verdict.ts";
 import { editableName } from "../shared/header-options.ts";
 import type { PolicyDeps } from "../policy.ts";
 
-/** Visible ASCII from a slash on: anything else could split the request line. */
+/** Visible ASCII beginning with a slash: other characters could split the request line. */
 const TARGET = /^\/[\u0021-\u007e]*$/;
 
 interface Compiled {
@@ -91,7 +94,7 @@ function valuesOf(exchange: Exchange, name: string): readonly string[] {
       return [exchange.host];
     case ":method":
       return [exchange.method];
-    // Path and scheme of the check are those of the service.
+    // The check uses the path and scheme of the service.
     case ":path":
     case ":scheme":
       return [];
@@ -133,7 +136,7 @@ function allowed({ allowedResponse, metadata }: Compiled, exchange: Exchange, an
   return {
     allowed: true,
     edit({ requestHeaders }) {
-      // The client's own fields of these names are gone already.
+      // The client's own fields of these names were removed before (removeForgeable).
       for (const { name, values } of copied) for (const value of values) requestHeaders.add(name, value);
     },
     responseHeaders: [],

@@ -1,4 +1,4 @@
-/** What an authorization service decided, in a form that can be applied to any request it holds for. */
+/** The verdict of an authorization service, in a form that applies to every request it is valid for. */
 import type { HeaderValueOption } from "../../../../generated/proto/envoy/config/core/v3/base_pb.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
 import type { Exchange } from "../../pipeline/exchange.ts";
@@ -7,22 +7,22 @@ export type Verdict = Allowed | Denied;
 
 export interface Allowed {
   readonly allowed: true;
-  /** Changes the request as the service wants it to be. */
+  /** Changes the request as the service requested. */
   readonly edit: (exchange: Exchange) => void;
-  /** For the answer to the client. */
+  /** Added to the response to the client. */
   readonly responseHeaders: readonly HeaderValueOption[];
-  /** The root "extauthz". */
+  /** Becomes the root "extauthz" of expressions. */
   readonly metadata: ReadonlyMap<string, unknown> | undefined;
 }
 
 export interface Denied {
   readonly allowed: false;
-  /** The service's own words; undefined: our fixed text. */
+  /** The response of the service; undefined when the fixed text of the proxy is used. */
   readonly reply: { readonly status: number; readonly headers: HeaderList; readonly body: Buffer } | undefined;
   readonly metadata: ReadonlyMap<string, unknown> | undefined;
 }
 
-/** What passes when the service cannot be asked and may be done without. */
+/** The verdict when the service cannot be asked and the policy fails open. */
 export const UNASKED: Allowed = {
   allowed: true,
   edit: () => undefined,

@@ -1,4 +1,7 @@
-/** Bodies on their way past a processor: one whose start was replaced, one whose trailers are asked about, a duplex. */
+/**
+ * Bodies that pass an external processor: `SplicedBody` has a replaced start, `TrailedBody` shows its trailers to the
+ * processor, `DuplexBody` streams through the processor in both directions.
+ */
 import type { ProcessingResponse } from "../../../../generated/proto/envoy/service/ext_proc/v3/external_processor_pb.ts";
 import { CalloutError } from "../../callouts/callout.ts";
 import type { Body, BodySink, BodyStream } from "../../pipeline/body.ts";
@@ -6,7 +9,7 @@ import { bodyPart, mutateTrailers, trailersPart } from "./messages.ts";
 import type { Kind } from "./modes.ts";
 import type { ProcSession, Streamer } from "./session.ts";
 
-/** Another start, then what follows after so many bytes of the original. */
+/** Replaces the first `skip` bytes of the source by another start. */
 export class SplicedBody implements BodyStream, BodySink {
   readonly #source: BodyStream;
   readonly #start: Buffer;
@@ -49,7 +52,7 @@ export class SplicedBody implements BodyStream, BodySink {
   }
 }
 
-/** A body that passes unseen, but whose trailers the processor sees. */
+/** Forwards a body unchanged and lets the processor edit its trailers. */
 export class TrailedBody implements BodyStream, BodySink {
   readonly #source: BodyStream;
   readonly #kind: Kind;
@@ -118,8 +121,19 @@ const HIGH_BYTES = 1_048_576;
 const NOTHING = Buffer.alloc(0);
 
 /**
- * A body that goes to the processor piece by piece while its answer comes back, fewer, more or later pieces than were
- * sent. What the reader does not take holds the source back first, and the processor only when that does not help.
+ * Sends a body to the processor piece by piece while its version comes back; the processor may return fewer, more or
+ * later pieces.
+ *
+ *   source ──data──▶ session.send ──▶ processor
+ *                                         │ message
+ *   reader ◀──emit── queue ◀──────────────┘
+ *
+ * Backpressure works in two steps: a reader that takes no more pauses the source first, and the processor only when
+ * that is not enough and the queue exceeds HIGH_BYTES. States:
+ * - flowing: the processor supplies the content
+ * - bypassed: the processor left before any byte was handed over; the source flows directly to the reader
+ * - ended: the last byte is queued, and the end follows when the queue is empty
+ * - over: finished, failed or given up
  */
 export class DuplexBody implements BodyStream, BodySink, Streamer {
   readonly #source: Exclude<Body, null>;
@@ -146,7 +160,7 @@ export class DuplexBody implements BodyStream, BodySink, Streamer {
     this.#sendsTrailers = session.modes[kind].trailers;
   }
 
-  /** Begins to send. */
+  /** Starts to send. */
   start(): void {
     this.#session.stream(this.#kind, this);
     if (this.#session.over) this.closed(undefined);
@@ -157,7 +171,7 @@ export class DuplexBody implements BodyStream, BodySink, Streamer {
     }
   }
 
-  // The original arrives.
+  // Side of the source: the original body arrives.
 
   data(chunk: Buffer): boolean {
     if (this.#state === "bypassed") return this.#emit(chunk);
@@ -200,7 +214,7 @@ export class DuplexBody implements BodyStream, BodySink, Streamer {
     this.#pull();
   }
 
-  // The processor's version arrives.
+  // Side of the processor: its version of the body arrives.
 
   message({ response }: ProcessingResponse): void {
     switch (response.case) {
@@ -255,7 +269,7 @@ export class DuplexBody implements BodyStream, BodySink, Streamer {
     this.#sink?.error(error);
   }
 
-  // The reader.
+  // Side of the reader.
 
   read(sink: BodySink): void {
     this.#sink = sink;

@@ -1,7 +1,11 @@
 /**
- * Lets a processor outside look at requests and responses and change them: the well-known v3 service, one stream for
- * both. It fails open only while no byte of a body was handed over; an immediate response ends the request at any time
- * before the answer has begun.
+ * Lets an external processor inspect and change requests and responses (`envoy.service.ext_proc.v3.ExternalProcessor`),
+ * with one stream for both.
+ *
+ *   open stream ─▶ headers ─▶ body by its mode ─▶ trailers ─▶ next() ─▶ the same for the response ─▶ finish
+ *
+ * It fails open only while no byte of a body was handed over, because the original is lost afterwards. An immediate
+ * response of the processor ends the request at any time before the response has begun.
  */
 import type { JsonObject } from "@bufbuild/protobuf";
 import type {
@@ -39,7 +43,7 @@ interface Compiled {
   readonly attributes: { readonly request: Values; readonly response: Values };
 }
 
-/** Where processors look for attributes: the name that existing ones read. */
+/** Namespace of the attributes, as existing processors read it. */
 const ATTRIBUTES = "envoy.filters.http.ext_proc";
 
 export const extProc: Policy<ExtProcChoice> = {
@@ -93,7 +97,10 @@ async function process(processor: Compiled, exchange: Exchange, next: Next): Pro
   return immediateReply(instead);
 }
 
-/** @returns undefined when the processor cannot be asked and may be done without @throws ProxyError ext_proc_failed */
+/**
+ * @returns undefined when the processor cannot be reached and the policy fails open
+ * @throws ProxyError ext_proc_failed
+ */
 function open(processor: Compiled, exchange: Exchange): ProcSession | undefined {
   const { service, modes, allowOverride } = processor;
   if (service.invalidReason !== undefined) throw new ProxyError("ext_proc_failed", { detail: service.invalidReason });
@@ -105,7 +112,9 @@ function open(processor: Compiled, exchange: Exchange): ProcSession | undefined 
   }
 }
 
-/** The answer, or that of the processor if it comes first: a body that it still sees may make it refuse. */
+/**
+ * Returns the reply, or an immediate response if that comes first: the processor may reject a body that it still reads.
+ */
 async function firstOf(session: ProcSession, answer: Reply | Promise<Reply>): Promise<Reply> {
   if (!(answer instanceof Promise)) return answer;
   const first = await Promise.race([answer, session.immediate]);
@@ -120,7 +129,11 @@ function discard({ body }: Reply): void {
   if (body !== null && !Buffer.isBuffer(body)) body.destroy();
 }
 
-/** Shows one side to the processor. @returns its own answer, if it gives one @throws ProxyError ext_proc_failed */
+/**
+ * Shows one side to the processor.
+ * @returns its immediate response, if it gives one
+ * @throws ProxyError ext_proc_failed
+ */
 async function look(
   processor: Compiled,
   session: ProcSession,
@@ -135,7 +148,7 @@ async function look(
   }
 }
 
-/** @throws unless the original message can go on and may */
+/** Returns when the policy fails open and the original message is still complete; throws otherwise. */
 function failed(error: unknown, { failOpen }: Compiled, exchange: Exchange, handed: boolean): void {
   if (!(error instanceof CalloutError)) throw error;
   if (!failOpen || handed || error.misconfigured)
@@ -163,7 +176,7 @@ class Look {
     if (session.modes[side.kind].headers) {
       const answer = side.kind === "request" ? "requestHeaders" : "responseHeaders";
       const waiting = session.ask(side.kind, headersPart(side), answer, duplex !== undefined);
-      // It can fail while the connection is still waited for; whoever awaits it below hears of that.
+      // It may reject while `#begin` still waits for the connection; the `await` below handles the rejection.
       waiting.catch(() => undefined);
       if (duplex !== undefined) await this.#begin(duplex);
       const message = await waiting;
@@ -176,7 +189,9 @@ class Look {
     return duplex === undefined ? this.#showRest() : undefined;
   }
 
-  /** Nothing of a body is handed over before there is someone to take it. */
+  /**
+   * Waits for the connection first, so that no part of a body is handed over in vain and failing open stays possible.
+   */
   async #begin(duplex: DuplexBody): Promise<void> {
     await this.#session.connected();
     duplex.start();
@@ -202,7 +217,7 @@ class Look {
     return true;
   }
 
-  /** Body and trailers, by the modes that may have been overridden by now. */
+  /** Shows body and trailers by the modes, which the headers answer may have overridden. */
   async #showRest(): Promise<ImmediateResponse | undefined> {
     const side = this.#side;
     const session = this.#session;
@@ -283,7 +298,7 @@ function extrasOf({ metadata }: Compiled, attributes: Values, scope: Scope): Ext
   };
 }
 
-/** A value whose expression fails is left out. */
+/** Values whose expression fails are omitted. */
 function read(values: Values, scope: Scope): JsonObject {
   const found: JsonObject = {};
   for (const [name, expression] of values) {

@@ -1,4 +1,7 @@
-/** The parts of a request or a response as a processor sees them, and what it wants done to them. */
+/**
+ * Translates between messages of the proxy and those of an external processor: headers, bodies, trailers, and the edits
+ * that the processor asks for.
+ */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { HeaderMapSchema } from "../../../../generated/proto/envoy/config/core/v3/base_pb.ts";
 import type {
@@ -17,7 +20,7 @@ import type { TransformTarget } from "../shared/transform-support.ts";
 
 type HeaderMap = MessageInitShape<typeof HeaderMapSchema>;
 
-/** One half of an exchange: the request, or the answer to it. */
+/** One half of an exchange: the request, or the response to it. */
 export interface Side {
   readonly kind: Kind;
   readonly target: TransformTarget;
@@ -70,7 +73,7 @@ export function trailersPart(kind: Kind, raw: readonly string[]): Part {
   return kind === "request" ? { case: "requestTrailers", value } : { case: "responseTrailers", value };
 }
 
-/** Names in lower case, values as their bytes. */
+/** Names in lower case, values as raw bytes. */
 function headerMap(raw: readonly string[]): HeaderMap {
   const headers: { key: string; rawValue: Uint8Array }[] = [];
   for (let at = 0; at < raw.length; at += 2)

@@ -1,4 +1,4 @@
-/** Which parts of a message a processor sees, and how the processor may change that for one request. */
+/** Processing modes: which parts of a message a processor sees, and how it may override that for one request. */
 import {
   ProcessingMode_BodySendMode as SendBody,
   ProcessingMode_HeaderSendMode as Send,
@@ -24,7 +24,10 @@ export function compileMode(mode: ExtProcMode | undefined): Mode {
   return { headers: mode.headers, body: mode.body, trailers: mode.trailers };
 }
 
-/** Plain "streamed" is spoken as full duplex. Headers of requests have been decided when an override arrives. */
+/**
+ * Applies a mode override. STREAMED is treated as full duplex. The mode of request headers cannot change any more when
+ * an override arrives.
+ */
 export function override(modes: Modes, wanted: ProcessingMode): Modes {
   return {
     request: {
@@ -40,7 +43,7 @@ export function override(modes: Modes, wanted: ProcessingMode): Modes {
   };
 }
 
-/** As the first message of a stream tells the processor. */
+/** The mode as announced in the first message of a stream. */
 export function wireMode(mode: BodyMode): SendBody {
   switch (mode) {
     case BodyMode.BUFFERED:

@@ -1,6 +1,11 @@
 /**
- * The one stream of a request to its external processor: who waits for which answer, and for how long. In: messages of
- * the processor. Out: answers to those who asked, pieces of bodies to those who stream. It ends with the exchange.
+ * The gRPC stream between one request and its external processor. It matches answers of the processor to the calls that
+ * wait for them, passes body pieces to the streaming bodies, and limits how long the processor may stay silent. It ends
+ * with the exchange.
+ *
+ * Several parts share the stream, so it closes only when none needs it any more: `finish` was called, no body streams
+ * (`stream`/`streamed`), and no body with trailers to show is in progress (`hold`/`release`). `owe` counts the answers
+ * that are due; a timer runs while there are any, and each message restarts it.
  */
 import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
 import { MetadataSchema } from "../../../../generated/proto/envoy/config/core/v3/base_pb.ts";
@@ -20,34 +25,34 @@ import { override, wireMode, type Kind, type Modes } from "./modes.ts";
 export type Part = NonNullable<MessageInitShape<typeof ProcessingRequestSchema>["request"]>;
 export type AnswerCase = Exclude<ProcessingResponse["response"]["case"], undefined>;
 
-/** What accompanies the first message about a request or a response. */
+/** Attributes and metadata sent with the first message about a request or a response. */
 export interface Extras {
   readonly attributes: Record<string, JsonObject>;
   readonly metadata: Record<string, JsonObject> | undefined;
 }
 
-/** A body in full duplex: gets every piece that the processor sends for it. */
+/** Receives every body piece that the processor sends for its side (full duplex). */
 export interface Streamer {
   message(message: ProcessingResponse): void;
   drain(): void;
-  /** The stream is over: in good order (undefined), or broken. */
+  /** Called when the stream ended: with undefined after a regular end, else with the error. */
   closed(error: Error | undefined): void;
 }
 
 interface Waiter {
-  /** undefined: the processor closed the stream in good order and has nothing to say. */
+  /** Called with undefined when the processor closed the stream regularly without an answer. */
   resolve(answer: ProcessingResponse | undefined): void;
   reject(error: Error): void;
 }
 
-/** A processor that owes an answer is given up after so long without a word, where its own settings say nothing. */
+/** Default limit for the silence of a processor that owes an answer, when its service sets no timeout. */
 const SILENCE_MS = 5_000;
 
 export class ProcSession implements CalloutSink<ProcessingResponse> {
   modes: Modes;
-  /** Bytes of a body were handed over: the original message cannot be had any more. */
+  /** True once bytes of a body were handed over: the original message is lost from then on. */
   handed = false;
-  /** Set by an immediate response, at any time. */
+  /** Resolves when the processor sends an immediate response. */
   readonly immediate: Promise<ImmediateResponse>;
   readonly #exchange: Exchange;
   readonly #allowOverride: boolean;
@@ -79,12 +84,12 @@ export class ProcSession implements CalloutSink<ProcessingResponse> {
     this.#stream = service.stream(ExternalProcessor.method.process, this, exchange);
   }
 
-  /** The processor has gone, for good or for bad. */
+  /** True once the stream has ended, regularly or not. */
   get over(): boolean {
     return this.#over;
   }
 
-  /** Sent with the first message about this side. */
+  /** Sets what is sent with the first message about this side. */
   accompany(kind: Kind, extras: Extras): void {
     this.#extras.set(kind, extras);
   }
@@ -117,10 +122,10 @@ export class ProcSession implements CalloutSink<ProcessingResponse> {
   }
 
   /**
-   * Sends a part and waits for the answer to it.
-   * @param patient the processor may wait for more before it answers
-   * @returns undefined when the processor closed the stream in good order; an immediate response instead of the answer
-   * @throws CalloutError, or what the exchange was aborted with
+   * Sends a part and waits for its answer.
+   * @param patient true when the processor may wait for more parts before it answers
+   * @returns undefined when the processor closed the stream regularly; an immediate response in place of the answer
+   * @throws CalloutError, or the error that the exchange was aborted with
    */
   async ask(kind: Kind, request: Part, answer: AnswerCase, patient = false): Promise<ProcessingResponse | undefined> {
     if (this.#over) return this.#closing();
@@ -144,7 +149,7 @@ export class ProcSession implements CalloutSink<ProcessingResponse> {
     this.#endIfDone();
   }
 
-  /** A body is on its way whose trailers may have to be shown: the stream stays until `release`. */
+  /** Keeps the stream open for a body whose trailers may have to be shown, until `release`. */
   hold(): void {
     this.#held++;
   }
@@ -154,7 +159,7 @@ export class ProcSession implements CalloutSink<ProcessingResponse> {
     this.#endIfDone();
   }
 
-  /** Counts what the processor owes; while it is anything, its silence is limited. */
+  /** Counts the answers that the processor owes; while there are any, its silence is limited. */
   owe(change: 1 | -1): void {
     this.#owed += change;
     clearTimeout(this.#timer);
@@ -176,13 +181,13 @@ export class ProcSession implements CalloutSink<ProcessingResponse> {
     this.close(error);
   }
 
-  /** Nothing more is wanted; bodies that are still on their way go on. */
+  /** Closes the stream once the bodies in progress have finished. */
   finish(): void {
     this.#finishing = true;
     this.#endIfDone();
   }
 
-  /** The exchange is over. */
+  /** Called when the exchange is over. */
   cancel(): void {
     if (!this.#over) this.fail(new CalloutError("the request is over"));
   }
@@ -241,7 +246,7 @@ export class ProcSession implements CalloutSink<ProcessingResponse> {
     this.fail(new CalloutError("the processor answered the request itself"));
   }
 
-  /** Later values replace earlier ones. */
+  /** Merges metadata into the root "extproc"; later values replace earlier ones. */
   #keep(metadata: JsonObject): void {
     const known = this.#exchange.root("extproc");
     const before: Iterable<readonly [unknown, unknown]> = known instanceof Map ? known : [];

@@ -1,4 +1,7 @@
-/** What a rate limit service answered, as headers: its own words first, the plain numbers of its statuses otherwise. */
+/**
+ * Turns the response of a rate limit service into headers: those that the service names, else the numbers of its
+ * statuses.
+ */
 import type { HeaderValue } from "../../../../generated/proto/envoy/config/core/v3/base_pb.ts";
 import {
   RateLimitResponse_Code as Code,
@@ -13,7 +16,7 @@ const REMAINING = "x-ratelimit-remaining";
 const RESET = "x-ratelimit-reset";
 const RETRY_AFTER = "retry-after";
 
-/** Replaces headers of the same name; what HTTP cannot carry is left out. */
+/** Replaces headers of the same name; values that HTTP cannot carry are omitted. */
 export function setHeaders(values: readonly HeaderValue[], headers: HeaderList): void {
   for (const value of values) {
     const name = editableName(value.key);
@@ -22,7 +25,7 @@ export function setHeaders(values: readonly HeaderValue[], headers: HeaderList):
   }
 }
 
-/** The status with the least left. */
+/** Returns the status with the least remaining. */
 export function scarcest({ statuses }: RateLimitResponse): Status | undefined {
   let least: Status | undefined;
   for (const status of statuses) {
@@ -32,7 +35,7 @@ export function scarcest({ statuses }: RateLimitResponse): Status | undefined {
   return least;
 }
 
-/** Three headers that belong together; none is written when one of them is there. */
+/** Writes the three headers as a unit: none is written when one of them is present already. */
 export function report(status: Status | undefined, headers: HeaderList): void {
   const limit = status?.currentLimit;
   if (status === undefined || limit === undefined) return;
@@ -43,8 +46,8 @@ export function report(status: Status | undefined, headers: HeaderList): void {
 }
 
 /**
- * When a client may come back, unless the service said so itself: when the last of the limits that refuse it begins anew. A
- * service that tells no time leaves the shortest one that the field can say.
+ * Sets Retry-After unless the service did (RFC 9110 §10.2.3): the time until the last exceeded limit resets. A service
+ * that sends no times gives one second, the shortest value of the field.
  */
 export function reportRetry(answer: RateLimitResponse, headers: HeaderList): void {
   if (headers.has(RETRY_AFTER)) return;

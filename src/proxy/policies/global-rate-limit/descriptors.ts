@@ -1,4 +1,7 @@
-/** Descriptors of a global limit: what a request is counted as, and how much it counts, by expressions. */
+/**
+ * Compiles the descriptors of a global rate limit: expressions decide what a request is counted as, and how much it
+ * counts.
+ */
 import { create } from "@bufbuild/protobuf";
 import {
   RateLimitDescriptorSchema,
@@ -18,9 +21,9 @@ import type { PolicyDeps } from "../policy.ts";
 
 export interface CompiledDescriptor {
   readonly countsTokens: boolean;
-  /** @returns undefined when a part of it fails: the descriptor is then left out */
+  /** @returns undefined when a part of it fails: the descriptor is then omitted */
   read(scope: Scope): RateLimitDescriptor | undefined;
-  /** What a request counts; undefined: the default. */
+  /** Computes how much a request counts; undefined for the default. */
   readonly cost: ((scope: Scope) => bigint | undefined) | undefined;
 }
 
@@ -34,7 +37,7 @@ const UNITS: ReadonlyMap<string, RateLimitUnit> = new Map([
 ]);
 const MAX_UINT32 = 0xffff_ffffn;
 
-/** @throws ConfigError for a descriptor of no kind */
+/** @throws ConfigError for a descriptor without a kind */
 export function compileDescriptor(spec: RateDescriptor, { expression }: PolicyDeps): CompiledDescriptor {
   if (spec.kind === LimitKind.UNSPECIFIED) throw new ConfigError("a descriptor counts neither requests nor tokens");
   const countsTokens = spec.kind === LimitKind.TOKENS;
@@ -70,8 +73,9 @@ function readEntries(
 }
 
 /**
- * What fails leaves its descriptor out; what does not even compile would leave it out of every request, and nothing would
- * be limited: the request ends. @throws ProxyError rate_limit_failed
+ * A failed expression omits its descriptor. One that does not compile would omit it from every request and so lift the
+ * limit: it ends the request instead.
+ * @throws ProxyError rate_limit_failed
  */
 function known(expression: Expression, scope: Scope): unknown {
   try {
@@ -83,7 +87,7 @@ function known(expression: Expression, scope: Scope): unknown {
   }
 }
 
-/** {unit, requestsPerUnit}. */
+/** Reads a map {unit, requestsPerUnit}. */
 function limitOf(value: unknown): { unit: RateLimitUnit; requestsPerUnit: number } | undefined {
   if (!(value instanceof Map)) return undefined;
   const name: unknown = value.get("unit");

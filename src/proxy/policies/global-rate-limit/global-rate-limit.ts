@@ -1,7 +1,8 @@
 /**
- * Limits that a service counts for all replicas: the well-known v3 rate limit service. Requests are counted here; LLM
- * tokens through the exchange's gates, first what is known and after the answer the rest, so that the crossing request
- * succeeds. A service that cannot be asked is the failure mode's business.
+ * Limits that a service counts for all replicas (`envoy.service.ratelimit.v3.RateLimitService`). Requests are counted
+ * when they pass here. LLM tokens are checked before the backend is called and charged when the usage is known, so the
+ * request that crosses a limit succeeds and the next one is refused. The failure mode decides when the service cannot
+ * be asked.
  */
 import { create } from "@bufbuild/protobuf";
 import {
@@ -71,7 +72,7 @@ async function enforce(limit: Compiled, exchange: Exchange, next: Next): Promise
   return reply;
 }
 
-/** What the request is counted as; descriptors that fail are left out. */
+/** Returns the descriptors that a request counts for; those that fail are omitted. */
 function readAll(descriptors: readonly CompiledDescriptor[], scope: Scope): RateLimitDescriptor[] {
   return descriptors.flatMap((descriptor) => {
     const read = descriptor.read(scope);
@@ -84,7 +85,7 @@ function readAll(descriptors: readonly CompiledDescriptor[], scope: Scope): Rate
 }
 
 /**
- * @returns undefined when there is nothing to ask, or when the service cannot be asked and may be done without
+ * @returns undefined when there is nothing to ask, or when the service cannot be asked and the policy fails open
  * @throws ProxyError rate_limit_failed
  */
 async function ask(
@@ -104,7 +105,7 @@ async function ask(
   }
 }
 
-/** @throws CalloutError also for an answer that decides nothing */
+/** @throws CalloutError, also for a response without a decision */
 async function call(
   { service, domain }: Compiled,
   descriptors: readonly RateLimitDescriptor[],
@@ -116,11 +117,11 @@ async function call(
   throw new CalloutError("the service's answer holds no decision");
 }
 
-/** @throws ProxyError rate_limited when the service has no words of its own */
+/** @throws ProxyError rate_limited when the service sends no body of its own */
 function refuse(answer: RateLimitResponse, exchange: Exchange): Reply {
   const { queuedHeaders } = exchange;
   const tightest = scarcest(answer);
-  // What an earlier limit said about itself is not why this request is refused.
+  // Numbers that an earlier limit reported are not the reason for this rejection.
   if (tightest !== undefined || answer.responseHeadersToAdd.length > 0) forgetReport(queuedHeaders);
   setHeaders(answer.responseHeadersToAdd, queuedHeaders);
   report(tightest, queuedHeaders);
@@ -148,7 +149,7 @@ class TokenBudget implements TokenGate {
     this.#charged = this.#limit.tokens.flatMap((descriptor) => {
       const message = descriptor.read(this.#exchange);
       if (message === undefined) return [];
-      // Nothing of the usage is known yet: the question is only whether anything is left.
+      // Zero hits: asks only whether anything is left, because the usage is not known yet.
       message.hitsAddend = 0n;
       return [{ descriptor, message }];
     });
@@ -167,7 +168,7 @@ class TokenBudget implements TokenGate {
     this.#charge();
   }
 
-  /** The answer is on its way: costs may read it. */
+  /** Called with the response, because expressions for the cost may read it. */
   answered(scope: Scope): void {
     this.#scope = scope;
     this.#charge();
@@ -186,7 +187,7 @@ class TokenBudget implements TokenGate {
     });
     this.#charged = [];
     if (messages.length === 0) return;
-    // The client has its answer, or is gone: nobody waits, and nobody can be told.
+    // The client has its response or is gone: the charge runs in the background, and a failure can only be logged.
     const caller: Caller = { onAbort: () => undefined, trace: this.#exchange.trace };
     call(this.#limit, messages, caller).catch((error: unknown) => {
       const reason = error instanceof CalloutError ? error.detail : messageOf(error);

@@ -1,6 +1,6 @@
 /**
- * Who is calling, by a JSON Web Token. A good token is taken out of the request, and its claims become the root "jwt" of
- * expressions. Without any usable provider every token is refused.
+ * Authenticates the client by a JSON Web Token. An accepted token is removed from the request unless `preserveToken` is
+ * set, and its claims become the root "jwt" of expressions. Without a usable provider every token is refused.
  */
 import { AuthenticationMode, type JwtAuthentication } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Secret } from "../../../cel/values.ts";

@@ -1,6 +1,6 @@
 /**
- * The keys by which tokens are judged. A key is used with the algorithms of its family alone, or with the one that it
- * names: otherwise a public key could be taken for the secret of an HMAC, or "none" for a signature (RFC 8725 §3.1).
+ * The keys that tokens are verified with. A key is used only with the algorithms of its family, or with the one that it
+ * names. Otherwise a public key could be used as an HMAC secret, or "none" pass for a signature (RFC 8725 §3.1).
  */
 import { createPublicKey, type KeyObject } from "node:crypto";
 
@@ -28,7 +28,7 @@ const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   ed25519: ["EdDSA", "Ed25519"],
 };
 
-/** A key that cannot be used is left out: its tokens are refused, those of the other keys are not. */
+/** Omits a key that cannot be used, with a warning: only the tokens of that key are refused. */
 export function compileProvider(
   { issuer, audiences, requiredClaims, keys }: JwtProvider,
   { log, owner }: PolicyDeps,
@@ -45,7 +45,7 @@ export function compileProvider(
 }
 
 function compileKey({ jwkJson, algorithm }: JwtKey): TrustedKey {
-  // createPublicKey checks the members, and ignores all that are not those of a public key.
+  // createPublicKey validates the members of the JWK and ignores those that do not belong to a public key.
   const key = createPublicKey({ key: JSON.parse(jwkJson) as Record<string, unknown>, format: "jwk" });
   const { modulusLength = MIN_RSA_BITS, namedCurve } = key.asymmetricKeyDetails ?? {};
   if (modulusLength < MIN_RSA_BITS) throw new ConfigError(`an RSA key needs ${MIN_RSA_BITS} bits or more`);

@@ -1,6 +1,7 @@
 /**
- * Judges JSON Web Tokens (RFC 7519, RFC 8725). Signatures are checked off the event loop; a token that was found good is
- * remembered under its digest until it expires, so that the next request with it costs a look-up.
+ * Verifies JSON Web Tokens (RFC 7519, RFC 8725). Signatures are checked off the event loop. Accepted tokens stay in an
+ * LRU cache under their digest until they expire, so the next request with the same token costs a look-up; concurrent
+ * requests with the same token share one verification (singleflight).
  */
 import { hash } from "node:crypto";
 
@@ -14,7 +15,7 @@ import type { TrustedKey, TrustedProvider } from "./keys.ts";
 export type Judgement = { readonly claims: JWTPayload } | { readonly code: ProxyErrorCode; readonly detail: string };
 
 export interface JwtVerifier {
-  /** @returns the claims of a token that was found good before and still is */
+  /** @returns the claims of a token that was accepted before and has not expired */
   remembered(token: string): JWTPayload | undefined;
   /** Never rejects. */
   judge(token: string): Promise<Judgement>;
@@ -66,7 +67,7 @@ export function createJwtVerifier(providers: readonly TrustedProvider[]): JwtVer
       if (token.length > MAX_TOKEN_LENGTH)
         return Promise.resolve({ code: "jwt_invalid", detail: "the token is too long" });
       const digest = digestOf(token);
-      // Many requests of one client arrive together, and the signature is the same for all of them.
+      // A client often sends many requests at once: verify their common token once.
       let judgement = asked.get(digest);
       if (judgement === undefined) {
         judgement = examine(token, digest).finally(() => asked.delete(digest));
@@ -81,7 +82,7 @@ function digestOf(token: string): string {
   return hash("sha256", token, "base64");
 }
 
-/** The keys that may have signed the token, by what it says of itself: its issuer first, then the name of the key. */
+/** Returns the keys that may have signed the token, by its unverified claims: the issuer and the key ID. */
 function candidatesOf(
   token: string,
   providers: readonly TrustedProvider[],
@@ -107,7 +108,7 @@ function candidatesOf(
 
 const MAX_QUOTED = 128;
 
-/** What a token says of itself, for the log alone. */
+/** Quotes an unverified claim, for the log only. */
 function quoted(claim: unknown): string {
   return (JSON.stringify(claim) ?? "nothing").slice(0, MAX_QUOTED);
 }
@@ -116,14 +117,14 @@ function parseSegment(segment: string | undefined): Readonly<Record<string, unkn
   if (segment === undefined || !/^[A-Za-z0-9_-]+$/.test(segment)) return undefined;
   try {
     const value: unknown = JSON.parse(Buffer.from(segment, "base64url").toString());
-    // A plain object, whose members are looked at one by one.
+    // A plain object whose members are checked one by one.
     return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
   } catch {
-    return undefined; // what is no JSON is no header
+    return undefined; // text that is not JSON is not a header
   }
 }
 
-/** @throws whatever jose finds wrong; its messages name claims and never repeat the token */
+/** @throws the errors of jose; their messages name claims and never repeat the token */
 async function verify(token: string, { provider, trusted }: Candidate): Promise<JWTPayload> {
   const { payload } = await jwtVerify(token, trusted.key, {
     algorithms: trusted.algorithms,

@@ -1,8 +1,13 @@
 /**
- * The meaning of authorization rules, for requests and for connections. In this order: any deny rule that is not false
- * refuses, any require rule that is not true refuses, any allow rule that is true lets pass, and otherwise it passes only
- * when there are no allow rules. An expression that fails, or yields something else than a boolean, counts against the
- * request in each of them: a client must not get past a deny rule by leaving out the header that the rule reads.
+ * Evaluates authorization rules, for requests (policies/authorization.ts) and for connections (listeners/frontends.ts).
+ * The order is:
+ * 1. a deny rule that is not false refuses
+ * 2. a require rule that is not true refuses
+ * 3. an allow rule that is true lets pass
+ * 4. otherwise it passes only when there are no allow rules
+ *
+ * An expression that fails, or yields a value that is not a boolean, counts against the request in each of them: a
+ * client must not evade a deny rule by leaving out the header that the rule reads.
  */
 import { AuthorizationAction, type AuthorizationRule } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../../cel/expression.ts";
@@ -10,7 +15,7 @@ import type { Scope } from "../../../cel/scope.ts";
 import { ConfigError } from "../../../lib/errors.ts";
 import { holds, valueOf } from "./expression-support.ts";
 
-/** @returns why it is refused, for the log; undefined: it passes */
+/** Returns the reason of a rejection, for the log; undefined when the request passes. */
 export type Decide = (scope: Scope) => string | undefined;
 
 /** @throws ConfigError for a rule without an action */

@@ -1,9 +1,12 @@
-/** How a caller is turned away: 401 with WWW-Authenticate, or 407 with Proxy-Authenticate (RFC 9110 §11.6 and §11.7). */
+/**
+ * Rejects a request that lacks a valid credential: 401 with WWW-Authenticate, or 407 with Proxy-Authenticate (RFC 9110
+ * §11.6, §11.7).
+ */
 import { ProxyError, type ProxyErrorCode } from "../../errors.ts";
 import type { Exchange } from "../../pipeline/exchange.ts";
 import type { CompiledLocation } from "./credential-location.ts";
 
-/** @param challenge scheme and parameters; a constant or a quoted string, never what a client sent */
+/** @param challenge scheme and parameters; a constant or a quoted string, never input of a client */
 export function turnAway(
   exchange: Exchange,
   { forProxy }: CompiledLocation,
@@ -17,6 +20,6 @@ export function turnAway(
   });
 }
 
-/** RFC 6750 §3: a bearer token, also for API keys. */
+/** Challenges of bearer tokens (RFC 6750 §3), also used for API keys. */
 export const BEARER_MISSING = "Bearer";
 export const BEARER_INVALID = 'Bearer error="invalid_token"';

@@ -1,6 +1,6 @@
 /**
- * The choice between the branches of a conditional policy: the first branch whose condition is true, or that has no
- * condition. The result is undefined when no branch is chosen; the policy then does nothing.
+ * Chooses between the branches of a conditional policy: the first branch whose condition is true or absent. The result
+ * is undefined when no branch applies; the policy then does nothing.
  */
 import { CelError } from "../../../cel/errors.ts";
 import type { Expression } from "../../../cel/expression.ts";
@@ -9,14 +9,14 @@ import type { Exchange } from "../../pipeline/exchange.ts";
 import type { PolicyDeps } from "../policy.ts";
 
 /**
- * What a condition means that fails or yields something else than a boolean. Policies that protect choose its branch:
- * otherwise a client could leave out what the condition reads, and go unprotected. All others pass the branch over.
+ * How to treat a condition that fails or is not a boolean. Policies that protect choose the branch: otherwise a client
+ * could evade the protection by leaving out what the condition reads. All others pass the branch over.
  */
 export type OnFailedCondition = "choose" | "pass over";
 
 /**
- * Compiles every branch once. The caller keeps the result of a choice for the response phase: it is made once per
- * request, at the policy's own place.
+ * Compiles every branch once. The choice is made once per request, when the policy runs; the caller keeps it for the
+ * response.
  */
 export function compileChoice<Branch extends { readonly condition: string }, Compiled>(
   branches: readonly Branch[],
@@ -34,8 +34,8 @@ export function compileChoice<Branch extends { readonly condition: string }, Com
 }
 
 /**
- * A condition that does not even compile, in an object that no webhook has seen, ends the request under every policy: it
- * says nothing about which branch is meant.
+ * A condition that does not compile (in an object that the webhook did not check) ends the request under every policy,
+ * because it cannot tell which branch is meant.
  */
 function chooses(condition: Expression, exchange: Exchange, isFailureTrue: boolean): boolean {
   try {

@@ -1,4 +1,7 @@
-/** Where a client puts its credential: reading it, and taking it out so that no upstream sees it. */
+/**
+ * Locates the credential of a client in a header, query parameter, cookie or expression: reads it, and removes it so
+ * that no upstream sees it. All three authentication policies use it.
+ */
 import type { CredentialLocation } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { isGwError } from "../../../lib/errors.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
@@ -6,15 +9,15 @@ import type { Exchange } from "../../pipeline/exchange.ts";
 import type { PolicyDeps } from "../policy.ts";
 
 export interface CompiledLocation {
-  /** The credential is one for us as a proxy, so refusals are 407. */
+  /** True when the credential authenticates to the proxy itself, so that rejections use 407. */
   readonly forProxy: boolean;
   /** @returns undefined when there is no credential, AMBIGUOUS when there are several that differ */
   read(exchange: Exchange): string | typeof AMBIGUOUS | undefined;
-  /** Takes every occurrence out. */
+  /** Removes every occurrence. */
   strip(exchange: Exchange): void;
 }
 
-/** Two credentials at one place: what we check and what an upstream reads could be different ones. */
+/** Two different credentials in one place: the proxy could check one and the upstream read the other. */
 export const AMBIGUOUS: unique symbol = Symbol("ambiguous credential");
 
 const DEFAULT_HEADER = { name: "authorization", prefix: "Bearer " };
@@ -37,8 +40,8 @@ export function compileLocation(spec: CredentialLocation | undefined, deps: Poli
 }
 
 /**
- * A value without the prefix is no credential, and stays: it may be that of another policy. The scheme word compares
- * without case (RFC 9110 §11.1).
+ * A value without the prefix is not a credential and stays: another policy may read it. The scheme is compared without
+ * case (RFC 9110 §11.1).
  */
 function inHeader(name: string, prefix: string): CompiledLocation {
   const header = name.toLowerCase();
@@ -85,7 +88,7 @@ function inQuery(name: string): CompiledLocation {
       exchange.addSecretParameter(name);
       return only(parametersOf(exchange.target).filter(isNamed).map(valueOf));
     },
-    // The other parameters keep their bytes: an upstream may have signed them.
+    // The other parameters keep their bytes: a client may have signed them.
     strip(exchange) {
       const kept = parametersOf(exchange.target).filter((parameter) => !isNamed(parameter));
       const path = exchange.target.split("?", 1)[0] ?? "";
@@ -99,7 +102,7 @@ function parametersOf(target: string): readonly string[] {
   return at < 0 ? NONE : target.slice(at + 1).split("&");
 }
 
-/** Text that is not percent-encoded correctly stands for itself. */
+/** Text with invalid percent-encoding is used as it stands. */
 function decodeForm(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
@@ -130,7 +133,10 @@ function cookiePairs(headers: HeaderList): string[] {
   return headers.getAll("cookie").flatMap((header) => header.split(";"));
 }
 
-/** A failed expression, or one that gives no text, is a missing credential. It cannot be taken out of the request. */
+/**
+ * A failed expression, or a result that is not text, counts as a missing credential. The credential cannot be removed
+ * from the request.
+ */
 function fromExpression(source: string, deps: PolicyDeps): CompiledLocation {
   const expression = deps.expression(source, "request");
   return {

@@ -1,4 +1,7 @@
-/** What a failed expression means to a policy: never an exception, always the rule of the place where it stands. */
+/**
+ * Evaluates expressions for policies and reports: a failed evaluation becomes a value, and the policy decides what it
+ * means.
+ */
 import type { JsonValue } from "@bufbuild/protobuf";
 import { bodyOf } from "../../../cel/compile/compile-expression.ts";
 import { CelError } from "../../../cel/errors.ts";
@@ -6,7 +9,7 @@ import type { Expression } from "../../../cel/expression.ts";
 import type { Scope } from "../../../cel/scope.ts";
 import { scalarText } from "../../../cel/text.ts";
 
-/** Whether a condition holds; failures and values that are not booleans do not. */
+/** Returns true when a condition is true; failures and values that are not booleans count as false. */
 export function holds(expression: Expression, scope: Scope): boolean {
   return valueOf(expression, scope) === true;
 }
@@ -21,13 +24,13 @@ export function valueOf(expression: Expression, scope: Scope): unknown {
   }
 }
 
-/** The text of a scalar result; undefined for a failure, null, and what has no text. */
+/** Returns the text of a scalar; undefined for a failure, null, and values without a text form. */
 export function textOf(expression: Expression, scope: Scope): string | undefined {
   return scalarText(valueOf(expression, scope));
 }
 
 /**
- * A result as a header field's value: one character per UTF-8 byte, as header lists hold it.
+ * Returns a result as the value of a header field: one character per UTF-8 byte, as header lists hold it.
  * @returns undefined for a failure, null, and text that a field cannot carry (a line break would start a new field)
  */
 export function fieldValueOf(expression: Expression, scope: Scope): string | undefined {
@@ -41,11 +44,11 @@ function textBytes(text: string | undefined): Buffer | undefined {
   return text === undefined ? undefined : Buffer.from(text);
 }
 
-/** RFC 9110 §5.5: visible characters, space, tab and bytes above ASCII. */
+/** Visible characters, space, tab and bytes above ASCII (RFC 9110 §5.5). */
 // oxlint-disable-next-line no-control-regex -- the tab is the one control character that is allowed
 const FIELD_VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
 
-/** A result as a value of JSON. @returns undefined for a failure and for what has no JSON form */
+/** Returns a result as a JSON value; undefined for a failure and for values without a JSON form. */
 export function jsonOf(expression: Expression, scope: Scope): JsonValue | undefined {
   try {
     return toJson(expression.evaluate(scope));
@@ -55,9 +58,9 @@ export function jsonOf(expression: Expression, scope: Scope): JsonValue | undefi
   }
 }
 
-/** @throws CelError for what has no JSON form */
+/** @throws CelError for a value without a JSON form */
 export function toJson(value: unknown): JsonValue {
-  // In a list, because text and bytes alone would be taken as they are. What was just printed can be read.
+  // Wrapped in a list, because bodyOf returns bare text and bytes unquoted. The output is JSON by construction.
   const [json] = JSON.parse(bodyOf([value]).toString()) as [JsonValue];
   return json;
 }

@@ -1,6 +1,7 @@
 /**
- * Header edits that an external service asks for, in the words of its protocol: values as text or bytes, four ways to
- * meet a header that is there already. What HTTP cannot carry is left out; fields of the framing are ours alone.
+ * Applies header edits in the format of the Envoy APIs (`HeaderValueOption`), for external authorization, external
+ * processing and rate limit services: values as text or bytes, and four ways to treat an existing header. Values that
+ * HTTP cannot carry are omitted, and framing fields cannot be edited.
  */
 import {
   HeaderValueOption_HeaderAppendAction as Action,
@@ -23,20 +24,20 @@ const OURS: ReadonlySet<number> = new Set([
   ROLE.expect,
 ]);
 
-/** The value as header lists hold it: one character per byte. @returns undefined for what a field cannot hold */
+/** Returns the value as header lists hold it, one character per byte; undefined when a field cannot carry it. */
 export function headerText({ value, rawValue }: HeaderValue): string | undefined {
   const bytes = rawValue.length > 0 ? Buffer.from(rawValue) : Buffer.from(value);
   const text = bytes.toString("latin1").trim();
   return isFieldValue(text) ? text : undefined;
 }
 
-/** Lower-case name of a field that a service may write. @returns undefined for framing and for what is no name */
+/** Returns the lower-case name of a field that a service may write; undefined for framing fields and invalid names. */
 export function editableName(name: string): string | undefined {
   const field = fieldOf(name);
   return field === undefined || OURS.has(field.role) ? undefined : field.name;
 }
 
-/** @param target pseudo-headers and Host go to `setPseudo` */
+/** @param target receives pseudo-headers and Host through `setPseudo` */
 export function applyHeaderOptions(options: readonly HeaderValueOption[], target: TransformTarget): void {
   for (const option of options) {
     const { header } = option;
@@ -44,7 +45,7 @@ export function applyHeaderOptions(options: readonly HeaderValueOption[], target
     if (header === undefined) continue;
     const lower = header.key.toLowerCase();
     if (text === undefined) {
-      // The client's own value must not stand in for the one that the service meant.
+      // The client's own value must not remain in place of the one that the service meant.
       if (!isAppended(option)) removeHeaders([lower], target.headers);
     } else if (lower.startsWith(":")) target.setPseudo(lower, text);
     else if (lower === "host") target.setPseudo(":authority", text);
@@ -55,14 +56,14 @@ export function applyHeaderOptions(options: readonly HeaderValueOption[], target
   }
 }
 
-/** Whether the value joins those that are there, instead of taking their place. */
+/** Returns true when the value joins existing ones instead of replacing them. */
 function isAppended({ append, appendAction }: HeaderValueOption): boolean {
   return appendAction === Action.ADD_IF_ABSENT || (appendAction === Action.APPEND_IF_EXISTS_OR_ADD && append === true);
 }
 
 /**
- * Takes out what only a service may set: fields of these names, and of names that an application server behind us could
- * take for them, because it reads `_` as `-` (RFC 3875 section 4.1.18).
+ * Removes fields that only a service may set: these names, and names that an application server may confuse with them
+ * because it reads `_` as `-` (RFC 3875 §4.1.18).
  * @param names lower-case, with `-` for `_`
  */
 export function removeForgeable(names: ReadonlySet<string>, headers: HeaderList): void {
@@ -86,7 +87,7 @@ export function removeHeaders(names: readonly string[], headers: HeaderList): vo
 function edit(headers: HeaderList, name: string, text: string, { append, appendAction }: HeaderValueOption): void {
   switch (appendAction) {
     case Action.APPEND_IF_EXISTS_OR_ADD:
-      // Zero is also "not said": then the older field speaks, and its default is to overwrite.
+      // Zero also means "unset": then the older field `append` decides, and its default is to overwrite.
       if (append === true) headers.add(name, text);
       else headers.set(name, text);
       break;

@@ -1,17 +1,17 @@
-/** Origins of browsers (RFC 6454): scheme, host and port, the port filled in, as one comparable text. */
+/** Parses origins of browsers (RFC 6454) for CORS and CSRF: scheme, host and port, with the default port filled in. */
 
 const ORIGIN = /^(https?):\/\/(\[[0-9a-f:.]+\]|[^/?#:@[\]\s]+)(?::([0-9]{1,5}))?$/i;
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: "80", https: "443" };
 
 export interface Origin {
-  /** "https" */
+  /** "http" or "https" */
   readonly scheme: string;
   /** Lower case, without the port. */
   readonly host: string;
   readonly port: string;
 }
 
-/** @returns undefined for "null", other schemes and what is no origin */
+/** @returns undefined for "null", other schemes and text that is not an origin */
 export function parseOrigin(text: string): Origin | undefined {
   const [, scheme = "", host = "", port] = ORIGIN.exec(text) ?? [];
   if (host === "") return undefined;

@@ -1,6 +1,6 @@
-/** Edits of a query string that leave every other parameter as the client wrote it: an upstream may have signed it. */
+/** Edits a query string and leaves every other parameter as the client wrote it: a client may have signed it. */
 
-/** The first parameter of the name gets the value, further ones go; without one it is appended. */
+/** Sets the first parameter of the name and removes further ones; appends the parameter when there is none. */
 export function setParameter(target: string, name: string, value: string): string {
   const pair = `${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
   let placed = false;
@@ -37,7 +37,7 @@ function nameOf(pair: string): string {
   try {
     return decodeURIComponent(name.replaceAll("+", " "));
   } catch {
-    // Not UTF-8 in percent form: it stands for itself.
+    // Not UTF-8 in percent form: use the text as it stands.
     return name;
   }
 }

@@ -1,4 +1,4 @@
-/** The request side of a transformation: pseudo-headers and the body. */
+/** The request side of transformations and external processing: pseudo-headers and the body. */
 import { ProxyError } from "../../errors.ts";
 import type { BodySink } from "../../pipeline/body.ts";
 import type { Exchange } from "../../pipeline/exchange.ts";
@@ -6,16 +6,16 @@ import { hasDotSegment } from "../../pipeline/fields.ts";
 import type { TransformTarget } from "./transform-support.ts";
 
 const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
-/** Visible ASCII from a slash on: anything else could split the request line. */
+/** Visible ASCII beginning with a slash: other characters could split the request line. */
 const TARGET = /^\/[\u0021-\u007e]*$/;
 const AUTHORITY = /^[A-Za-z0-9.\-_~:[\]%]{1,260}$/;
-/** Takes a body to its end and keeps nothing. */
+/** Reads a body to its end and keeps nothing. */
 const NOWHERE: BodySink = { data: () => true, end: () => undefined, error: () => undefined };
 
 export function requestTarget(exchange: Exchange): TransformTarget {
   return {
     headers: exchange.requestHeaders,
-    // CONNECT is no method like others: an upstream would take what follows for the bytes of a tunnel.
+    // CONNECT cannot be set: an upstream would treat what follows as the bytes of a tunnel (RFC 9110 §9.3.6).
     setPseudo(name, value) {
       if (name === ":method" && METHOD.test(value) && value !== "CONNECT") exchange.method = value;
       else if (name === ":path" && TARGET.test(value)) exchange.target = checkedPath(value);
@@ -26,7 +26,7 @@ export function requestTarget(exchange: Exchange): TransformTarget {
 }
 
 /**
- * Parts of the request go into such a path: unescaped by an expression, they are dot segments like those of a client.
+ * An expression may copy decoded parts of the request into the path, which yields dot segments as a client could send.
  * @throws ProxyError request_invalid
  */
 function checkedPath(target: string): string {
@@ -35,12 +35,12 @@ function checkedPath(target: string): string {
   return target;
 }
 
-/** The client's own body is read to its end, so that its connection stays usable. */
+/** Reads the client's body to its end, so that its connection stays usable. */
 export async function readAway(exchange: Exchange): Promise<void> {
   const { requestBody } = exchange;
   if (requestBody === null || Buffer.isBuffer(requestBody)) return;
   const whole = await exchange.bufferRequestBody(exchange.requestLimitBytes);
-  // Too large to hold: the stream is still there, and nobody else will read it.
+  // The body is too large to hold and no later step reads it: drain the stream.
   if (whole === undefined && exchange.requestBody !== null && !Buffer.isBuffer(exchange.requestBody))
     exchange.requestBody.read(NOWHERE);
 }

@@ -1,4 +1,7 @@
-/** The response side of a transformation: what expressions see of it, its status and its body. */
+/**
+ * The response side of transformations, retries and callouts: the root "response" of expressions, the status and the
+ * body.
+ */
 import { HeaderView } from "../../../cel/header-view.ts";
 import type { Scope } from "../../../cel/scope.ts";
 import { captureBody, NOT_CAPTURED } from "../../pipeline/capture.ts";
@@ -21,8 +24,8 @@ export function replaceResponseBody(reply: Reply, body: Buffer): void {
 }
 
 /**
- * The exchange's roots plus "response".
- * @returns a scope whose `response.body` is null when the body is larger than what may be held
+ * Adds the root "response" to those of the exchange.
+ * @returns a scope whose `response.body` is null when the body is larger than the limit
  */
 export async function captureResponse(exchange: Exchange, reply: Reply, readsBody: boolean): Promise<Scope> {
   const { body, prefix } = readsBody ? await captureBody(reply, exchange.responseLimitBytes) : NOT_CAPTURED;

@@ -1,7 +1,11 @@
 /**
- * Token buckets that are refilled in steps: full at first, and every unit of time adds the base amount up to the
- * capacity. Steps, because "until the unit has elapsed" is what a client is promised in the reset header. A bucket is in
- * memory that all threads of the replica share, so that a limit does not multiply with them.
+ * Token buckets of local rate limits, refilled in steps: a bucket starts full, and every unit of time adds the base
+ * amount up to the capacity. Steps instead of a continuous refill, because the reset header promises that tokens return
+ * when the unit has elapsed.
+ *
+ * Buckets live in memory that all threads of the replica share (lib/shared-table.ts), so that a limit does not multiply
+ * with the number of threads. They are lock-free: every change of the tokens is a compare-and-swap, repeated until no
+ * other thread interferes.
  */
 import { ownSlot, type SharedTable, type Slot } from "../../../lib/shared-table.ts";
 
@@ -12,17 +16,18 @@ export interface BucketSize {
   readonly unitMs: number;
 }
 
-/** Places in a slot. Numbers: when the first unit began, and its length; zero for a new bucket. */
+/** Indexes of the doubles of a slot: start of the first unit, and length of a unit (0 in a new bucket). */
 const STARTED_MS = 0;
 const UNIT_MS = 1;
-/** Counts: the tokens that are used, and the units that were refilled. */
+/** Indexes of the integers of a slot: tokens used, and units refilled. */
 const USED = 1;
 const UNITS = 2;
 const MAX_USED = 2 ** 32 - 1;
 
 /**
- * It holds what was used and not what is left, so that a limit may change in between: what was used stays used, and a
- * limit that is lowered and raised again leaves what it would have left without. Where the unit changes a new one begins.
+ * One bucket. It stores the tokens used instead of those left, so that a limit may change in between: usage is kept,
+ * and a limit that is lowered and raised again leaves the same amount as if it had not changed. A new unit length
+ * restarts the count of units.
  */
 class TokenBucket {
   readonly #slot: Slot;
@@ -39,25 +44,26 @@ class TokenBucket {
     this.#unitMsAt = slot.doublesAt + UNIT_MS;
   }
 
-  /** What is left now, after the refills that are due. */
+  /** Applies the refills that are due and returns the tokens left. */
   remaining(size: BucketSize, nowMs: number): number {
     const { ints, doubles } = this.#slot;
     const { capacity, refill, unitMs } = size;
     if (doubles[this.#unitMsAt] !== unitMs) this.#beginUnit(unitMs, nowMs);
     const passed = Math.floor((nowMs - (doubles[this.#startedAt] as number)) / unitMs);
     const before = Atomics.load(ints, this.#unitsAt);
-    // The count of units may have gone round. One less is a thread that looked at the clock before the others; still less
-    // is the count of a unit that another thread has just replaced.
+    // The subtraction wraps, because the count of units may overflow 32 bits. -1 means that this thread read the clock
+    // before the thread that refilled last. A lower value is left from a unit length that another thread has just
+    // replaced; it is corrected without a refill.
     const units = (passed - before) | 0;
     if (units > 0 || units < -1) {
-      // The thread that moves the count refills for all.
+      // The one thread whose swap succeeds refills for all threads.
       const isMoved = Atomics.compareExchange(ints, this.#unitsAt, before, passed | 0) === before;
       if (isMoved && units > 0) this.#refill(units * refill, capacity);
     }
     return Math.max(0, capacity - this.#used());
   }
 
-  /** @returns false when another thread took the last one since `remaining` */
+  /** @returns false when another thread took the last token since `remaining` */
   tryTake({ capacity }: BucketSize): boolean {
     for (;;) {
       const used = this.#used();
@@ -73,7 +79,7 @@ class TokenBucket {
     }
   }
 
-  /** Takes more than is left where more was used. */
+  /** Takes tokens that were already used, beyond the capacity if need be. */
   take(amount: number): void {
     for (;;) {
       const used = this.#used();
@@ -81,7 +87,7 @@ class TokenBucket {
     }
   }
 
-  /** Until the next refill, whole seconds, never more than the unit. */
+  /** Returns whole seconds until the next refill, never more than the unit. */
   resetSeconds({ unitMs }: BucketSize, nowMs: number): number {
     const sinceStart = Math.max(0, nowMs - (this.#slot.doubles[this.#startedAt] as number));
     return Math.max(0, Math.ceil((unitMs - (sinceStart % unitMs)) / 1000));
@@ -98,7 +104,7 @@ class TokenBucket {
     doubles[this.#unitMsAt] = unitMs;
   }
 
-  /** What was used beyond the capacity is forgotten with the unit that it was used in. */
+  /** Usage beyond the capacity is dropped at the refill, so a bucket never stays in debt. */
   #refill(tokens: number, capacity: number): void {
     for (;;) {
       const used = this.#used();
@@ -117,14 +123,14 @@ class TokenBucket {
 
 export type { TokenBucket };
 
-/** Buckets by key, the least recently used dropped: keys come from clients, so their number must be bounded. */
+/** LRU table of buckets by key. Keys come from clients, so their number must be bounded. */
 export class BucketTable {
   readonly #buckets = new Map<string | symbol, TokenBucket>();
   readonly #most: number;
   readonly #slots: SharedTable;
   readonly #name: string;
   #closed = false;
-  /** The one used last, which is in its place already. */
+  /** The key used last: it is at the end of the map already, so it needs no reordering. */
   #newest: string | symbol | undefined;
   #newestBucket: TokenBucket | undefined;
 
@@ -135,18 +141,21 @@ export class BucketTable {
     this.#slots = slots;
   }
 
-  /** The bucket for the moment: it may be another one's after the next call. @param key a symbol is no client's key */
+  /**
+   * Returns the bucket of a key. Use it at once: a later call may evict it and give its slot to another key.
+   * @param key a symbol cannot collide with the key of a client
+   */
   get(key: string | symbol): TokenBucket {
     if (key === this.#newest && this.#newestBucket !== undefined) return this.#newestBucket;
     const known = this.#buckets.get(key);
     if (known !== undefined) this.#buckets.delete(key);
     const bucket = known ?? new TokenBucket(this.#claim(key));
-    // What is left of requests after the policy's end shall not hold slots.
+    // Requests that outlive the policy must not occupy shared slots.
     if (!this.#closed) this.#put(key, bucket);
     return bucket;
   }
 
-  /** Gives all slots back; nothing is shared any more. */
+  /** Releases all slots; buckets requested later are local. */
   close(): void {
     this.#closed = true;
     for (const bucket of this.#buckets.values()) bucket.release();

@@ -1,4 +1,4 @@
-/** One Transform, compiled: what is the same for requests and responses. */
+/** Compiles one Transform; shared by requests, responses and backends. */
 import type { HeaderExpression, Transform } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { bodyOf } from "../../../cel/compile/compile-expression.ts";
 import { CelError } from "../../../cel/errors.ts";
@@ -13,7 +13,7 @@ import type { PolicyDeps } from "../policy.ts";
 /** The message whose headers are edited. */
 export interface TransformTarget {
   readonly headers: HeaderList;
-  /** Writes a pseudo-header. A value that it cannot have changes nothing. */
+  /** Sets a pseudo-header; ignores a value that is not valid for it. */
   setPseudo(name: string, value: string): void;
 }
 
@@ -23,7 +23,7 @@ export interface CompiledTransform {
   /** Adds to the root "metadata"; a key whose expression fails is not set. */
   metadata(exchange: Exchange, scope: Scope): void;
   headers(target: TransformTarget, scope: Scope): void;
-  /** The new body; empty when the expression fails. */
+  /** Computes the new body; empty when the expression fails. */
   readonly body: ((scope: Scope) => Buffer) | undefined;
 }
 
@@ -59,7 +59,7 @@ export function compileTransform(
   };
 }
 
-/** "host" is another name of the authority. */
+/** Treats "host" as the authority. */
 function compileHeader(
   { name, expression }: HeaderExpression,
   compile: (source: string) => Expression,
