@@ -1,4 +1,6 @@
-/** `accessLog` of a Bind: which requests get a line, and what stands in it (observability.md 1). */
+/**
+ * `accessLog` of a Bind: which requests and connections get a line, and the fields of the line (docs/access-log.md).
+ */
 import type { AccessLog } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Scope } from "../../cel/scope.ts";
 import type { AttributeSink } from "../../telemetry/attributes.ts";
@@ -9,13 +11,16 @@ import { FIELDS, type Column, type Field } from "./fields.ts";
 import type { ReportDeps } from "./observability.ts";
 
 export interface LogReport {
-  /** Whether what is over gets a line. */
+  /** Returns whether a finished request or connection gets a line. */
   wants(scope: Scope): boolean;
-  /** Its fields in their order, each name once. @param debug those too that stand in a line only then */
+  /**
+   * Adds the fields in their order, each name once.
+   * @param debug true to include the fields that only debug lines have
+   */
   addTo(sink: AttributeSink, facts: Facts, debug: boolean): void;
 }
 
-/** What is left to say of a policy that sends its lines elsewhere, too. */
+/** The part of the configuration that log lines and OTLP records share. */
 export type LogSpec = Pick<AccessLog, "otelNames" | "filter" | "attributes">;
 
 export function compileLogReport({ otelNames, filter, attributes }: LogSpec, deps: ReportDeps): LogReport {
@@ -27,14 +32,17 @@ type Filter = (scope: Scope) => boolean;
 
 const everything: Filter = () => true;
 
-/** Only `true` lets something through; an expression that fails does not. @param source empty: everything */
+/**
+ * An expression lets a record pass only when it yields `true`; one that fails does not.
+ * @param source an empty expression lets everything pass
+ */
 export function compileFilter(source: string, { expression }: ReportDeps): Filter {
   if (source === "") return everything;
   const filter = expression(source, "log");
   return (scope) => holds(filter, scope);
 }
 
-/** Neighbours in a line: most requests have nothing of some of them. */
+/** Consecutive fields of one kind: the LLM fields are skipped together for requests without an LLM. */
 interface Group {
   readonly ofLlm: boolean;
   readonly columns: readonly Column[];
@@ -87,5 +95,5 @@ class CompiledLog implements LogReport {
   }
 }
 
-/** Nobody said anything. */
+/** The log of a Bind without a policy. */
 export const EVERYTHING: LogReport = new CompiledLog("legacy", { hidden: new Set(), added: undefined }, everything);

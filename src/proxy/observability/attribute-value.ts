@@ -1,13 +1,16 @@
-/** Results of expressions as values of reports, within bounds: what a client sent must not fill the memory or a log. */
+/**
+ * Converts results of expressions into attribute values of bounded size: input of a client must not fill the memory or
+ * a log. Used for logs, spans and OTLP records.
+ */
 import { isUtf8 } from "node:buffer";
 import { doubleText, scalarText } from "../../cel/text.ts";
 import { Flattened, Optional, Uint } from "../../cel/values.ts";
 import { isListValue, type AttributeValue } from "../../telemetry/attributes.ts";
 
-/** Characters of one value; text is cut, and of lists and maps the rest is left out. */
+/** Maximum characters of one value; longer text is cut, and lists and maps lose the entries beyond. */
 const MAX_LENGTH = 65_536;
 const MAX_DEPTH = 32;
-/** What an entry of a list or a map takes beside its text. */
+/** Cost of an entry of a list or map, besides its text. */
 const ENTRY_LENGTH = 4;
 const CUT = "…";
 
@@ -15,12 +18,12 @@ interface Room {
   left: number;
 }
 
-/** @returns undefined for what makes no pair: a failure, null, and what has no text */
+/** @returns undefined for a failure, null, and values without a text form: they become no attribute */
 export function toAttribute(value: unknown): AttributeValue | undefined {
   return convert(value, { left: MAX_LENGTH }, 0) ?? undefined;
 }
 
-/** About as many characters as it prints. */
+/** Returns approximately the number of characters that the value prints. */
 export function lengthOf(value: AttributeValue | null): number {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return ENTRY_LENGTH;
@@ -75,7 +78,7 @@ function mapOf(map: ReadonlyMap<unknown, unknown>, room: Room, depth: number): A
   return result;
 }
 
-/** Bytes are mostly the text of a body. */
+/** Decodes bytes as UTF-8 where they are valid, as most bodies are, and as base64 otherwise. */
 function textOf(bytes: Uint8Array): string {
   const { buffer, byteOffset, byteLength } = bytes;
   const start = Buffer.from(buffer, byteOffset, Math.min(byteLength, MAX_LENGTH + UTF8_TAIL));
@@ -85,14 +88,14 @@ function textOf(bytes: Uint8Array): string {
 
 const UTF8_TAIL = 4;
 
-/** Where the last character of the bytes begins. */
+/** Returns the index at which the last character begins. */
 function wholeCharacters(bytes: Buffer): number {
   let at = bytes.length - 1;
   while (at > 0 && ((bytes[at] as number) & 0xc0) === 0x80) at--; // below the length
   return at;
 }
 
-/** Never through the middle of a character. */
+/** Cuts text without splitting a surrogate pair. */
 function cut(text: string, room: Room): string {
   const allowed = Math.max(0, room.left);
   room.left -= text.length;

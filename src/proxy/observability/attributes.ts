@@ -1,6 +1,7 @@
 /**
- * `attributes` of a report: default fields that it leaves out, and what it adds by expressions when all is over. A pair
- * whose expression fails or gives null is dropped; a flattened result becomes one pair per entry (runtime/cel.md 4).
+ * `attributes` of a report: the default fields that it omits, and the attributes that it adds by expressions when the
+ * request has ended. An attribute whose expression fails or yields null is dropped; a flattened result becomes one
+ * attribute per entry (docs/reference/expressions.md).
  */
 import type { NamedExpression, ReportAttributes } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
@@ -12,13 +13,13 @@ import { valueOf } from "../policies/shared/expression-support.ts";
 import { lengthOf, toAttribute } from "./attribute-value.ts";
 
 export interface CompiledAttributes {
-  /** Names of default fields that have no place in the report: removed, or replaced. */
+  /** Names of default fields that the report omits, because they are removed or replaced. */
   readonly hidden: ReadonlySet<string>;
-  /** What is added, by name in its order; undefined: nothing ever is. */
+  /** Computes the added attributes in their order; undefined when there are none. */
   readonly added: ((scope: Scope) => ReadonlyMap<string, AttributeValue>) | undefined;
 }
 
-/** Of one report: clients choose what stands in a flattened map. */
+/** Limits of one report: clients may choose the entries of a flattened map. */
 const MAX_PAIRS = 1_024;
 const MAX_LENGTH = 1_048_576;
 
@@ -46,7 +47,7 @@ export function compileNamed(
   return add.map(({ name, expression }) => ({ name, expression: compile(expression) }));
 }
 
-/** Of two pairs with one name the later one stands. */
+/** When two attributes have the same name, the later one wins. */
 export function evaluateNamed(named: readonly CompiledName[], scope: Scope): ReadonlyMap<string, AttributeValue> {
   const result = new Map<string, AttributeValue>();
   let left = MAX_LENGTH;

@@ -1,4 +1,4 @@
-/** The facts of a connection of bytes that is over. */
+/** The facts of a finished TCP connection, for the access log. */
 import type { Scope } from "../../cel/scope.ts";
 import { PROXY_ERRORS } from "../errors.ts";
 import type { TcpSession } from "../listeners/tcp/server.ts";
@@ -24,7 +24,7 @@ export class ConnectionFacts implements Facts, Scope {
     return this;
   }
 
-  /** What there is of a connection, under the names that requests have for it. */
+  /** Provides the expression roots that a connection has, under the names used for requests. */
   root(name: string): unknown {
     const { listener, route, backend, peer } = this.#visit;
     switch (name) {

@@ -1,6 +1,7 @@
 /**
- * What was said in an LLM request (`llm.prompt`, `llm.completion`, `llm.toolCalls`; runtime/cel.md 3.6), for reports that
- * read it: made when all is over, from the bodies as the client sent and got them. Nobody else pays for it.
+ * The text of an LLM conversation (`llm.prompt`, `llm.completion`, `llm.toolCalls`; docs/reference/expressions.md), for
+ * reports that read it. It is extracted after the end, from the bodies as the client sent and received them; requests
+ * without such a report pay nothing.
  */
 import type { Reads } from "../../cel/expression.ts";
 import { isRecord } from "../../lib/is-record.ts";
@@ -15,12 +16,12 @@ export function readsConversation({ attributes }: Reads): boolean {
   return CONTENT.some((name) => attributes.has(name));
 }
 
-/** Whether the answer has to be kept for it. */
+/** Returns whether the response body has to be kept for it. */
 export function hasConversation({ reports, backend }: Pick<HttpExchange, "reports" | "backend">): boolean {
   return reports.readsConversation && backend?.type === "ai";
 }
 
-/** Adds what was said to the root `llm`; what cannot be read, or was too large to keep, is left out. */
+/** Adds the conversation to the root `llm`; parts that cannot be parsed, or were too large to keep, are omitted. */
 export function addConversation(exchange: HttpExchange): void {
   const root = exchange.root("llm");
   if (!isRecord(root)) return;
@@ -52,13 +53,13 @@ interface Choice {
   readonly calls: ToolCall[];
 }
 
-/** @param body a whole answer, or the events of a stream as far as they came */
+/** @param body a whole response, or the events of a stream as far as they were received */
 function choicesOf(body: Buffer): readonly Choice[] {
   const choices: Choice[] = [];
   const whole = parseObject(body);
   if (whole === undefined) readEvents(body, choices);
   else addChoices(whole, "message", choices);
-  // A choice that never came leaves a hole.
+  // An index without a choice leaves a hole in the list.
   return choices.filter((choice) => choice !== undefined);
 }
 
@@ -75,7 +76,7 @@ function readEvents(body: Buffer, choices: Choice[]): void {
   }
 }
 
-/** Beyond as many, an index is a mistake of the provider. */
+/** A larger index is a mistake of the provider and is ignored. */
 const MAX_INDEX = 127;
 
 function addChoices(answer: JsonObject, part: "message" | "delta", choices: Choice[]): void {
@@ -90,7 +91,10 @@ function addChoices(answer: JsonObject, part: "message" | "delta", choices: Choi
   }
 }
 
-/** The parts of a call in a stream carry its place; the first one has its id and its name. */
+/**
+ * Joins the parts of tool calls. In a stream each part carries the index of its call; the first part has the id and the
+ * name.
+ */
 function addCalls(parts: readonly JsonObject[string][], calls: ToolCall[]): void {
   for (const [at, part] of parts.entries()) {
     const call = objectOf(part);

@@ -1,4 +1,4 @@
-/** An error for operators: what a client is not told. */
+/** Describes an error for operators, with the detail that clients do not receive. */
 export function describe({ message, detail }: { message: string; detail: string | undefined }): string {
   return detail === undefined || detail === "" ? message : `${message}: ${detail}`;
 }

@@ -1,6 +1,7 @@
 /**
- * The exporters of a data plane: one for each collector that a policy names, shared by its Binds. A changed policy names
- * another one; what the former has left it sends in the background. Nothing has to be closed, for only what waits is held.
+ * The OTLP exporters of a data plane: one for each collector that a policy names, shared by its Binds. A changed policy
+ * gets a new exporter, and the previous one sends what it still holds in the background. Nothing has to be closed: an
+ * exporter is held by the message that names it, and by `#busy` while it has records to send.
  */
 import { LogsService } from "../../../generated/proto/opentelemetry/proto/collector/logs/v1/logs_service_pb.ts";
 import { TraceService } from "../../../generated/proto/opentelemetry/proto/collector/trace/v1/trace_service_pb.ts";
@@ -18,7 +19,7 @@ export interface ExportersOptions {
   readonly log: Logger;
   readonly clock: Clock;
   readonly callouts: Pick<Callouts, "open">;
-  /** Who reports. */
+  /** Attributes of the data plane that sends the reports. */
   readonly resource: Resource;
   readonly onDropped: (signal: "logs" | "traces", records: number) => void;
 }
@@ -50,9 +51,9 @@ type Kind = Pick<ExporterOptions, "envelope" | "delayMs"> & { readonly signal: "
 
 export class Exporters {
   readonly #options: ExportersOptions;
-  /** By what the policy says, and by what else makes a difference. */
+  /** Keyed by the endpoint message, then by the attributes of the envelope. */
   readonly #made = new WeakMap<OtlpEndpoint, Map<string, Exporter>>();
-  /** Those with something to send. */
+  /** Exporters with records to send. */
   readonly #busy = new Set<Exporter>();
   readonly #calls = new OpenCalls();
 
@@ -60,24 +61,27 @@ export class Exporters {
     this.#options = options;
   }
 
-  /** The same for the same message. */
+  /** Returns the same exporter for the same message. */
   logs(endpoint: OtlpEndpoint): LogSink {
     const envelope = new Envelope(this.#options.resource, "gwproxy.access");
     const kind = { signal: "logs", delayMs: LOG_DELAY_MS, envelope } as const;
     return this.#find(endpoint, kind, (way) => transportOf(endpoint, LOGS, way));
   }
 
-  /** The same for the same message and attributes. @param named of the data plane, beside what it says of itself */
+  /**
+   * Returns the same exporter for the same message and attributes.
+   * @param named further attributes of the data plane
+   */
   spans(endpoint: OtlpEndpoint, named: Resource): SpanSink {
     const envelope = new Envelope(withNamed(this.#options.resource, named), "gwproxy.tracing");
     const kind = { signal: "traces", delayMs: SPAN_DELAY_MS, envelope } as const;
     return this.#find(endpoint, kind, (way) => transportOf(endpoint, TRACES, way));
   }
 
-  /** Sends what there is, for at most five seconds, and ends. */
+  /** Sends the pending records for at most five seconds, then ends. */
   async end(): Promise<void> {
     await Promise.all(Array.from(this.#busy, (exporter) => exporter.flush(FLUSH_MS)));
-    // One that hangs would keep the process for as long as it may take.
+    // A call that hangs would keep the process alive until its timeout.
     this.#calls.abort();
   }
 

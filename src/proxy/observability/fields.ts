@@ -1,6 +1,6 @@
 /**
- * The fields that reports of requests and connections have by default, in their order (observability.md 1.2): the names
- * of both presets, and where each value comes from. A field without a value is left out of its report.
+ * The default fields of reports about requests and connections, in their order: their names in both presets, and how
+ * each value is read. A field without a value is omitted. docs/reference/log-fields.md is made from this table.
  */
 import { doubleOf, isDouble } from "../../cel/values.ts";
 import type { AttributeValue } from "../../telemetry/attributes.ts";
@@ -16,19 +16,19 @@ export interface Column {
 
 export interface Field {
   readonly legacy: readonly Column[];
-  /** Of the preset `Otel`; a value may be spread over two. */
+  /** Columns of the preset `Otel`; a value may be split into two. */
   readonly otel: readonly Column[];
-  /** Only where everything is logged. */
+  /** Set for fields of debug lines only. */
   readonly debug?: true;
-  /** Only requests of an LLM have it. */
+  /** Set for fields of LLM requests only. */
   readonly llm?: true;
-  /** For the reference. */
+  /** Explanation for the reference page. */
   readonly about: string;
 }
 
 type Read = (facts: Facts) => AttributeValue | undefined;
 
-/** One value under the names of the two presets. */
+/** Declares one value with its names in the two presets. */
 function field(legacy: string, otel: string, about: string, read: Read): Field {
   return { legacy: [{ name: legacy, read }], otel: [{ name: otel, read }], about };
 }
@@ -37,7 +37,10 @@ function ofHttp(read: (http: HttpFacts) => AttributeValue | undefined): Read {
   return ({ http }) => (http === undefined ? undefined : read(http));
 }
 
-/** One of an LLM, which has no name of its own in OpenTelemetry or the one of its conventions. */
+/**
+ * Declares a field of LLM requests; both presets use the name of the OpenTelemetry conventions, or ours where they have
+ * none.
+ */
 function ofLlm(name: string, about: string, read: (llm: LlmFacts) => AttributeValue | undefined): Field {
   return {
     ...field(name, name, about, ({ http }) => (http?.llm === undefined ? undefined : read(http.llm))),
@@ -204,16 +207,16 @@ function llmInteger(name: string, param: string): Field {
 }
 
 /**
- * What a span carries: the legacy fields without the error, which is its status, and the names of OpenTelemetry where
- * they differ.
- * @param removed names of either kind; a value whose one name is removed does not stay under the other
+ * Returns the attributes of a span: the legacy fields, and the OpenTelemetry names where they differ. The error is
+ * omitted, because it is the status of the span.
+ * @param removed names of either preset; removing one name of a value removes the other as well
  */
 export function spanColumns(removed: ReadonlySet<string>): readonly Column[] {
   const isRemoved = ({ name }: Column): boolean => removed.has(name);
   return FIELDS.flatMap(({ debug, legacy, otel }) => {
     if (debug === true || legacy.some(isRemoved) || legacy.some(({ name }) => name === "error")) return [];
     const names = new Set(legacy.map(({ name }) => name));
-    // The legacy form of a path has no query.
+    // The legacy path has no query, so removing the query keeps the path.
     const isShort = otel.some((column) => isRemoved(column) && column.name !== QUERY);
     return [...(isShort ? [] : legacy), ...otel.filter((column) => !names.has(column.name) && !isRemoved(column))];
   });
@@ -223,7 +226,7 @@ function textOf(text: string): string | undefined {
   return text === "" ? undefined : text;
 }
 
-/** The path of a socket has no port. */
+/** Splits host and port; the path of a Unix socket has no port. */
 function splitEndpoint(endpoint: string): { host: string; port: bigint | undefined } {
   if (endpoint.startsWith("/")) return { host: endpoint.replace(/:0$/, ""), port: undefined };
   const [, host, port] = /^\[?([^/]*?)\]?:(\d{1,5})$/.exec(endpoint) ?? [];

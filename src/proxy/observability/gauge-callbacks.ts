@@ -1,10 +1,10 @@
-/** What the data plane knows at any moment, as the metrics tell it (observability.md 2). */
+/** Values of the gauges that show the current state of the data plane (docs/reference/metrics.md). */
 import type { GaugeCallback } from "../../telemetry/exposition.ts";
 import { backendName } from "../backends/backend-name.ts";
 import type { EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 
-/** `endpoint_health` */
+/** Returns the values of `endpoint_health`. */
 export function healthReadings(endpoints: readonly EndpointDump[]): GaugeCallback[] {
   return endpoints.map(({ backend, endpoint, health }) => ({
     values: [backendName(backend), endpoint],
@@ -12,7 +12,7 @@ export function healthReadings(endpoints: readonly EndpointDump[]): GaugeCallbac
   }));
 }
 
-/** `upstream_pool_connections` */
+/** Returns the values of `upstream_pool_connections`. */
 export function poolReadings(upstream: Pick<Upstream, "connections">): GaugeCallback[] {
   return [...upstream.connections()].flatMap(([key, { active, idle }]) => {
     const backend = key === "" ? "unknown" : backendName(key);

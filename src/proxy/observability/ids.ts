@@ -1,4 +1,4 @@
-/** Numbers of connections, counted once for all threads of a process: they tie lines of a log together. */
+/** Connection numbers, counted once for all threads of a process; they link the log lines of one connection. */
 
 const CONNECTIONS = 0;
 
@@ -8,14 +8,14 @@ export function allocateIds(): SharedArrayBuffer {
 
 export class Ids {
   readonly #last: BigInt64Array;
-  /** A number is given when it is first asked for: most lines have none. */
+  /** Numbers are assigned on first use: most connections never need one. */
   readonly #connections = new WeakMap<object, bigint>();
 
   constructor(memory: SharedArrayBuffer) {
     this.#last = new BigInt64Array(memory);
   }
 
-  /** @param connection whatever lives as long as it does */
+  /** @param connection an object that lives as long as the connection */
   ofConnection(connection: object): bigint {
     const known = this.#connections.get(connection);
     if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-/** `metrics` of a Bind: more labels of the metrics about a request (observability.md 2). */
+/** `metrics` of a Bind: additional labels for the metrics about requests (docs/reference/metrics.md). */
 import type { MetricLabels } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { bodyOf } from "../../cel/compile/compile-expression.ts";
 import { CelError } from "../../cel/errors.ts";
@@ -10,7 +10,7 @@ import { takenLabels } from "../../telemetry/metric-table.ts";
 import { labelValue, UNKNOWN } from "../../telemetry/label-value.ts";
 import type { ReportDeps } from "./observability.ts";
 
-/** As the controller spells them; two underscores begin names of Prometheus itself. */
+/** The same rule as in the controller; Prometheus reserves names that begin with two underscores. */
 const LABEL_NAME = /^(?!__)[a-zA-Z_][a-zA-Z0-9_]*$/;
 const TAKEN: ReadonlySet<string> = new Set(takenLabels());
 
@@ -23,7 +23,7 @@ export function compileLabels({ add }: MetricLabels, { expression }: ReportDeps)
   return add.map(({ name, expression: source }) => ({ name, value: expression(source, "log") }));
 }
 
-/** @throws ConfigError for a name that would make the text of the metrics unreadable */
+/** @throws ConfigError for a name that would break the text format of metrics */
 export function checkLabels(labels: MetricLabels | undefined): void {
   for (const { name } of labels?.add ?? [])
     if (!LABEL_NAME.test(name) || TAKEN.has(name))
@@ -32,7 +32,7 @@ export function checkLabels(labels: MetricLabels | undefined): void {
 
 const NONE: readonly string[] = [];
 
-/** @returns name and value of each label */
+/** @returns alternating names and values */
 export function labelsOf(labels: readonly MetricLabel[], scope: Scope): readonly string[] {
   if (labels.length === 0) return NONE;
   const all: string[] = [];
@@ -40,7 +40,7 @@ export function labelsOf(labels: readonly MetricLabel[], scope: Scope): readonly
   return all;
 }
 
-/** A list or a map as JSON. "unknown": the expression fails or gives null. */
+/** Prints a list or map as JSON; "unknown" when the expression fails or yields null. */
 function textOf(expression: Expression, scope: Scope): string {
   try {
     const value = expression.evaluate(scope);

@@ -1,10 +1,13 @@
-/** What is known of an LLM request when it is over, read from its `llm` root (runtime/cel.md 3.6): for fields and for token counts. */
+/**
+ * The facts of a finished LLM request, read from its `llm` root (docs/reference/expressions.md), for log fields and
+ * token metrics.
+ */
 import { Duration } from "../../cel/values.ts";
 import { isRecord } from "../../lib/is-record.ts";
 import type { LlmSample } from "../../telemetry/metrics.ts";
 
 export class LlmFacts {
-  /** Of gen_ai.operation.name: the only one that is served. */
+  /** Value of gen_ai.operation.name: chat is the only operation that is served. */
   readonly operation = "chat";
   readonly #root: Record<string, unknown>;
 
@@ -12,7 +15,7 @@ export class LlmFacts {
     this.#root = root;
   }
 
-  /** @returns undefined when the request was none of an LLM's */
+  /** @returns undefined when the request did not go to an LLM */
   static of(root: unknown): LlmFacts | undefined {
     return isRecord(root) ? new LlmFacts(root) : undefined;
   }
@@ -31,7 +34,7 @@ export class LlmFacts {
     return value instanceof Duration ? value.seconds + value.nanos / 1e9 : undefined;
   }
 
-  /** A setting of the request, as `llm.params` has it. */
+  /** Returns a setting of the request, as `llm.params` contains it. */
   param(name: string): unknown {
     const params = own(this.#root, "params");
     return isRecord(params) ? own(params, name) : undefined;
@@ -59,7 +62,7 @@ export class LlmFacts {
   }
 }
 
-/** @returns undefined for what is no whole number */
+/** @returns undefined when the value is not a whole number */
 export function integerOf(value: unknown): bigint | undefined {
   if (typeof value === "bigint") return value;
   return typeof value === "number" && Number.isSafeInteger(value) ? BigInt(value) : undefined;

@@ -1,6 +1,7 @@
 /**
- * What a Bind reports about its requests and connections (frontend.md 1.5 to 1.7), compiled when a policy changes. In: the
- * merged settings. Out: an object that every exchange of the Bind carries. Expressions run when all is over, in place "log".
+ * The reports of a Bind (access log, tracing, metric labels), compiled from its merged policies when one of them
+ * changes. Every exchange of the Bind carries the result. Expressions of reports run after the end of a request, in the
+ * phase "log".
  */
 import type { AccessLog, MetricLabels, Tracing } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression, Reads } from "../../cel/expression.ts";
@@ -15,20 +16,20 @@ import { compileOtlpLog, type OtlpLog } from "./otlp-log.ts";
 import { TracingReport } from "./tracing/tracing.ts";
 
 export interface Reports {
-  /** By whatever runs when all is over: what has to be kept until then. */
+  /** Union of what the expressions of all reports read, so that bodies are kept for them. */
   readonly reads: Reads;
-  /** What was said in requests of LLMs. */
+  /** True when a report reads the conversation of LLM requests. */
   readonly readsConversation: boolean;
   readonly accessLog: LogReport;
-  /** The same for a collector; undefined: none wants it. */
+  /** The log for a collector; undefined when none is configured. */
   readonly otlpLog: OtlpLog | undefined;
-  /** undefined: no request is traced. */
+  /** undefined when no request is traced. */
   readonly tracing: TracingReport | undefined;
-  /** More labels of the metrics about a request. */
+  /** Additional labels of the metrics about requests. */
   readonly labels: readonly MetricLabel[];
 }
 
-/** What the policies of a Bind say, merged. */
+/** The merged policies of a Bind. */
 export interface ReportParts {
   readonly accessLog: AccessLog | undefined;
   readonly tracing: Tracing | undefined;
@@ -36,16 +37,16 @@ export interface ReportParts {
 }
 
 export interface ReportDeps {
-  /** One that does not compile comes back as one that always fails. */
+  /** Returns an expression that always fails when the source does not compile. */
   readonly expression: (source: string, place: CelPhase) => Expression;
   readonly exporters: Exporters;
-  /** What is there before any request is: `env`. */
+  /** The roots that exist before any request: `env`. */
   readonly process: Scope;
-  /** In [0, 1). */
+  /** Returns a number in [0, 1), like Math.random; tests inject a seeded one. */
   readonly random: () => number;
 }
 
-/** Where no policy speaks: every request is logged, and nothing more. */
+/** The reports of a Bind without a policy: every request is logged, without traces or labels. */
 export const PLAIN_REPORTS: Reports = {
   reads: READS_NOTHING,
   readsConversation: false,

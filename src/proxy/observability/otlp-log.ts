@@ -1,4 +1,7 @@
-/** `accessLog.otlp` of a Bind: which requests and connections a collector hears of, and what (observability.md 1.4). */
+/**
+ * `accessLog.otlp` of a Bind: which requests and connections are sent to a collector, and with which fields
+ * (docs/telemetry.md).
+ */
 import type { OtlpAccessLog } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { LogSink } from "../../telemetry/otlp/sinks.ts";
 import { compileLogReport, type LogReport } from "./access-log.ts";
@@ -14,7 +17,7 @@ export class OtlpLog {
     this.#sink = sink;
   }
 
-  /** Something is over. */
+  /** Exports a finished request or connection. */
   record(facts: Facts): void {
     if (!this.#report.wants(facts.scope)) return;
     const trace = facts.http?.trace;
@@ -25,7 +28,10 @@ export class OtlpLog {
   }
 }
 
-/** Its names are our own, whatever those of the lines are. @returns undefined: no collector is named */
+/**
+ * Compiles the log of a collector. Records always use our own field names, independently of the preset of the lines.
+ * @returns undefined when no collector is configured
+ */
 export function compileOtlpLog(spec: OtlpAccessLog | undefined, deps: ReportDeps): OtlpLog | undefined {
   if (spec?.endpoint === undefined) return undefined;
   const { endpoint, filter, attributes } = spec;

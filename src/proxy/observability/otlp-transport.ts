@@ -1,6 +1,7 @@
 /**
- * Calls of a collector (opentelemetry.io/docs/specs/otlp): gRPC or protobuf over HTTP, through the callouts, so with the
- * settings of the backend it names and in no trace. In: an encoded request. Out: what became of it; never an error.
+ * Sends encoded requests to a collector (OTLP, opentelemetry.io/docs/specs/otlp) by gRPC or by protobuf over HTTP.
+ * Calls go through the callouts, so they use the settings of the backend they name; they are not traced. The result is
+ * an outcome, never an exception.
  */
 import { fromBinary, type DescMessage, type DescMethodUnary, type MessageShape } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
@@ -16,18 +17,18 @@ import { CalloutError, type Callout, type CalloutAnswer, type Caller } from "../
 import { ProxyError } from "../errors.ts";
 import type { Abortable } from "../pipeline/exchange.ts";
 
-/** One kind of record: how a collector is called with it, and how many of them its answer refuses. */
+/** One kind of record: the method of its service, and how to read the number of rejected records from the response. */
 export interface Signal<I extends DescMessage, O extends DescMessage> {
   readonly method: DescMethodUnary<I, O>;
   readonly rejectedOf: (answer: MessageShape<O>) => { readonly rejected: bigint; readonly message: string };
 }
 
 const HEADERS = ["content-type", "application/x-protobuf"];
-/** Beside these no status means that the same request can be taken another time. */
+/** The retryable HTTP status codes (OTLP, "Failures"); every other error is final. */
 const LATER_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const DETAILS = "grpc-status-details-bin";
 
-/** Calls of collectors that are under way: no exchange ends them. */
+/** Calls in progress. They belong to no exchange, so this set aborts them at shutdown. */
 export class OpenCalls {
   readonly #calls = new Set<OpenCall>();
 
@@ -58,7 +59,7 @@ class OpenCall implements Caller {
   }
 }
 
-/** @returns one try */
+/** @returns a function that makes one attempt */
 export function transportOf<I extends DescMessage, O extends DescMessage>(
   { http, path }: Pick<OtlpEndpoint, "http" | "path">,
   signal: Signal<I, O>,
@@ -91,7 +92,7 @@ function answered<I extends DescMessage, O extends DescMessage>(
   try {
     return taken(fromBinary(signal.method.output, body), signal);
   } catch {
-    // The status says that it is taken; some receivers answer with other words.
+    // The status reports success; some receivers send a body that is not OTLP.
     return { kind: "taken", rejected: 0, message: "" };
   }
 }
@@ -108,9 +109,9 @@ function failed(error: unknown): ExportOutcome {
   if (!(error instanceof CalloutError)) return { kind: "refused", reason: messageOf(error) };
   const reason = error.detail ?? error.message;
   if (error.misconfigured) return { kind: "refused", reason };
-  // With a status the cause is what the library says.
+  // With a status, the cause is the ServiceError of the gRPC library.
   if (error.grpcStatus !== undefined) return failedCall(error.cause as ServiceError, reason);
-  // Whether it was taken is not known, so it is not sent twice.
+  // After a timeout the collector may have accepted the request, so it is not sent twice.
   const timedOut = error.cause instanceof ProxyError && error.cause.code === "backend_timeout";
   return timedOut ? { kind: "refused", reason } : { kind: "later", reason, afterMs: undefined };
 }
@@ -121,7 +122,7 @@ function failedCall({ code, metadata }: ServiceError, reason: string): ExportOut
   return isLater ? { kind: "later", reason, afterMs } : { kind: "refused", reason };
 }
 
-/** What a RetryInfo among the details of a status says. */
+/** Reads the delay of a RetryInfo among the details of a status (OTLP, "OTLP/gRPC Throttling"). */
 function askedWaitMs(metadata: ServiceError["metadata"]): number | undefined {
   const [bytes] = metadata.get(DETAILS);
   if (!(bytes instanceof Buffer)) return undefined;
@@ -131,7 +132,7 @@ function askedWaitMs(metadata: ServiceError["metadata"]): number | undefined {
       if (delay !== undefined) return Number(delay.seconds) * 1000 + delay.nanos / 1_000_000;
     }
   } catch {
-    // Not as specified: as if it were not there.
+    // Ignore details that are malformed.
   }
   return undefined;
 }

@@ -1,6 +1,6 @@
-/** What calls to others are made for: the words that metrics and spans have for it (observability.md 2 and 4.2). */
+/** The purpose of outgoing calls, as labels of metrics and attributes of spans (docs/telemetry.md). */
 
-/** The request itself, a question of a policy about it, or a copy of it. */
+/** The request itself, a call that a policy makes for it, or a mirrored copy. */
 export type OutboundKind = "Primary" | "Policy" | "Mirror";
 
 export type OutboundSubtype = "Http" | "Llm" | "ExtAuthz" | "ExtProc" | "RateLimit" | "Otlp";

@@ -1,10 +1,11 @@
 /**
- * The query of a request for a report. Parameters that are known to carry secrets, and those from which a policy of the
- * listener reads credentials, keep their names alone, as the semantic conventions of OpenTelemetry want it of `url.query`.
+ * Masks the query of a request for reports. Parameters that are known to carry secrets, and those that a policy of the
+ * listener reads credentials from, keep their names only, as the OpenTelemetry semantic conventions require for
+ * `url.query`.
  */
 
 const SECRET_PARAMETERS: ReadonlySet<string> = new Set([
-  // Signed URLs, as the semantic conventions list them.
+  // Signed URLs, as listed by the semantic conventions.
   "awsaccesskeyid",
   "signature",
   "sig",
@@ -12,7 +13,7 @@ const SECRET_PARAMETERS: ReadonlySet<string> = new Set([
   "x-amz-signature",
   "x-amz-security-token",
   "x-amz-credential",
-  // RFC 6750 2.3, RFC 6749, OpenID Connect, and what services commonly call theirs.
+  // RFC 6750 §2.3, RFC 6749, OpenID Connect, and common names of services.
   "access_token",
   "refresh_token",
   "id_token",
@@ -38,7 +39,10 @@ const SECRET_PARAMETERS: ReadonlySet<string> = new Set([
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** @param credentials names in lower case @returns undefined when there is none */
+/**
+ * @param credentials names in lower case
+ * @returns undefined when there is no query
+ */
 export function queryOf(target: string, credentials: ReadonlySet<string> = NONE): string | undefined {
   const at = target.indexOf("?");
   if (at < 0 || at === target.length - 1) return undefined;
@@ -53,13 +57,13 @@ function withoutSecret(parameter: string, credentials: ReadonlySet<string>): str
   const at = parameter.indexOf("=");
   if (at < 0) return parameter;
   const name = parameter.slice(0, at);
-  // A name in another case is no credential to the policy, but as likely a secret.
+  // A policy does not read a name in another case, but its value is as likely a secret.
   const plain = decoded(name).toLowerCase();
   const isSecret = credentials.has(plain) || SECRET_PARAMETERS.has(plain);
   return isSecret ? `${name}=REDACTED` : parameter;
 }
 
-/** A name that is not encoded correctly stands for itself. */
+/** A name with invalid percent-encoding is used as it stands. */
 function decoded(name: string): string {
   try {
     return decodeURIComponent(name.replaceAll("+", " "));

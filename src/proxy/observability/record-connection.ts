@@ -1,4 +1,7 @@
-/** What is remembered of connections: one access-log record of each that carried bytes (observability.md 1.1), and counts of all. */
+/**
+ * Reports finished TCP connections: an access log record for each that carried bytes (docs/access-log.md), and counters
+ * for all.
+ */
 import { Protocol, type Bind } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { ConnectionMeter } from "../../telemetry/metrics.ts";
 import type { TcpSession } from "../listeners/tcp/server.ts";
@@ -25,7 +28,7 @@ const PROTOCOLS: ReadonlyMap<Protocol, string> = new Map([
   [Protocol.TLS, "tls"],
 ]);
 
-/** Counts the connections of a Bind; undefined: nobody wants to know. */
+/** Returns the counters of a Bind's connections; undefined when there are no metrics. */
 export function meterOf(telemetry: Telemetry | undefined, bind: Bind): ConnectionMeter | undefined {
   const { key, gateway, protocol } = bind;
   return telemetry?.metrics?.connections({

@@ -1,4 +1,4 @@
-/** A finished request as the metrics count it (observability.md 2). What is not known is "unknown". */
+/** Describes a finished request for the metrics (docs/reference/metrics.md). Labels without a value are "unknown". */
 import type { RequestSample } from "../../telemetry/metrics.ts";
 import type { Outcome } from "../pipeline/exchange.ts";
 import type { HttpExchange } from "../pipeline/http-exchange.ts";

@@ -1,4 +1,4 @@
-/** What is remembered of a finished request: its metrics, and one line of the access log where it is wanted. */
+/** Reports finished requests: metrics, trace, and access log. The proxy calls it when an exchange has finished. */
 import type { AccessLog } from "../../telemetry/access-log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { Outcome } from "../pipeline/exchange.ts";
@@ -13,7 +13,7 @@ export interface Telemetry {
   readonly metrics?: Metrics;
 }
 
-/** @param secretParametersOf parameters of the query whose values are masked in requests of a Bind */
+/** @param secretParametersOf returns the query parameters whose values are masked for a Bind */
 export function createRecorder(
   telemetry: Telemetry | undefined,
   ids: Ids,

@@ -1,4 +1,4 @@
-/** The facts of a finished request. Each is read when a report has a field for it, and not before. */
+/** The facts of a finished request. Each is computed when a report has a field for it. */
 import { AttributeMap } from "../../cel/values.ts";
 import type { Scope } from "../../cel/scope.ts";
 import { isRecord } from "../../lib/is-record.ts";
@@ -18,14 +18,14 @@ const REQUEST_ID = "x-request-id";
 export class RequestFacts implements Facts, HttpFacts {
   readonly llm: LlmFacts | undefined;
   readonly status: number;
-  /** As in the table of observability.md 1.3. */
+  /** Reason of docs/reference/errors.md, `Upstream`, `DirectResponse` or `ClientClosed`. */
   readonly outcomeReason: string;
   readonly #exchange: HttpExchange;
   readonly #outcome: Outcome;
   readonly #ids: Ids;
   readonly #secretParametersOf: (bind: string) => ReadonlySet<string>;
 
-  /** @param secretParametersOf in lower case */
+  /** @param secretParametersOf returns names in lower case */
   constructor(
     exchange: HttpExchange,
     outcome: Outcome,
@@ -71,7 +71,7 @@ export class RequestFacts implements Facts, HttpFacts {
 
   get requestId(): string {
     const { reply, queued, requestId } = this.#exchange;
-    // A backend may have answered with an id of its own, which then stands in the answer.
+    // A backend may answer with an ID of its own, which then is the ID of the response.
     return reply?.headers.get(REQUEST_ID) ?? queued?.get(REQUEST_ID) ?? requestId;
   }
 
@@ -117,7 +117,7 @@ export class RequestFacts implements Facts, HttpFacts {
   get secretParameters(): HttpFacts["secretParameters"] {
     const configured = this.#secretParametersOf(this.#exchange.listener.bind);
     const { secretParameters: read } = this.#exchange;
-    // The policy that read them may be gone by now.
+    // The policy that read them may have been removed since.
     return read === undefined ? configured : new Set([...configured, ...read]);
   }
 
@@ -125,7 +125,7 @@ export class RequestFacts implements Facts, HttpFacts {
     return this.#exchange.version;
   }
 
-  /** The trailers win. */
+  /** Trailers win over the head. */
   get grpcStatus(): number | undefined {
     const { requestHeaders, reply, replyTrailers: trailers } = this.#exchange;
     if (reply === undefined || !isGrpc(requestHeaders)) return undefined;
@@ -152,7 +152,7 @@ export class RequestFacts implements Facts, HttpFacts {
   }
 }
 
-/** @param connection what expressions see of it */
+/** @param connection the roots that expressions see of it */
 export function spiffeIdOf(connection: Scope): string | undefined {
   const source = connection.root("source");
   const id = source instanceof AttributeMap ? source.get("spiffeId") : undefined;

@@ -1,7 +1,7 @@
 /**
- * Parameters of the query that hold credentials, by Bind: those that a credential location of any policy over it names,
- * on its Gateway, its listeners or their routes. The access log and traces mask their values in every request, because
- * a request may be refused before the policy sees it, or match no route; which of them was meant is not known then.
+ * The query parameters that hold credentials, by Bind: those that a credential location of any policy names on its
+ * Gateway, its listeners or their routes. The access log and traces mask them in every request of the Bind, because a
+ * request may be refused before the policy runs, or match no route, and then it is unknown which policy was meant.
  */
 import type { ListenerTable } from "../router/listener-table.ts";
 import type { PolicySet } from "../pipeline/policy-set.ts";
@@ -17,21 +17,24 @@ export interface SecretParametersOptions {
 
 export class SecretParameters {
   readonly #options: SecretParametersOptions;
-  /** Made when a report asks for it, until the configuration changes. */
+  /** Computed on first use and kept until the configuration changes. */
   readonly #byBind = new Map<string, ReadonlySet<string>>();
 
   constructor(options: SecretParametersOptions) {
     this.#options = options;
   }
 
-  /** @param bind "port/namespace/gateway" @returns names in lower case */
+  /**
+   * @param bind "port/namespace/gateway"
+   * @returns names in lower case
+   */
   get(bind: string): ReadonlySet<string> {
     let names = this.#byBind.get(bind);
     if (names === undefined) this.#byBind.set(bind, (names = this.#collect(bind)));
     return names;
   }
 
-  /** Forgets everything: the configuration has changed. */
+  /** Drops all cached sets after a change of the configuration. */
   clear(): void {
     this.#byBind.clear();
   }
@@ -44,7 +47,7 @@ export class SecretParameters {
     return names.length === 0 ? NONE : new Set(names);
   }
 
-  /** @param target as `targetKey` prints it */
+  /** @param target as `policyTargetKey` formats it */
   #isOver(target: string, bind: string): boolean {
     const colon = target.indexOf(":");
     const name = target.slice(colon + 1);

@@ -1,4 +1,4 @@
-/** The span of one call of a backend, where its request is traced; the call then carries it as its parent. */
+/** Begins the span of one call to a backend when its request is traced; the call carries the span as its parent. */
 import type { Attribute } from "../../../telemetry/attributes.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
 import type { OutboundSubtype } from "../outbound.ts";
@@ -10,13 +10,16 @@ import type { RequestTrace } from "./request-trace.ts";
 /** The head of a request to a backend. */
 export interface CallHead {
   readonly method: string;
-  /** With the query, which may hold a credential and is not told. */
+  /** Includes the query, which may hold a credential and is left out of the span. */
   readonly path: string;
-  /** Host included. */
+  /** Includes Host. */
   readonly headers: HeaderList;
 }
 
-/** @param trace of the exchange @param about `name` of the span */
+/**
+ * @param trace of the exchange
+ * @param about its `name` becomes the name of the span
+ */
 export function beginCallSpan(
   trace: RequestTrace,
   { outboundKind: kind }: Pick<RoutedExchange, "outboundKind">,

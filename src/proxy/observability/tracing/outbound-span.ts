@@ -1,4 +1,4 @@
-/** The span of one call that is made for a traced request (observability.md 4.2). It ends once; what comes later is not told. */
+/** The span of one call made for a traced request (docs/telemetry.md). It ends once; later notes are ignored. */
 import type { Attribute, AttributeValue } from "../../../telemetry/attributes.ts";
 import { unixNs, type Span } from "../../../telemetry/span.ts";
 import { newSpanId } from "../../../telemetry/trace-context.ts";
@@ -9,15 +9,15 @@ import { describe } from "../describe.ts";
 export interface OutboundCall {
   readonly kind: OutboundKind;
   readonly subtype: OutboundSubtype;
-  /** Of the span. */
+  /** Name of the span. */
   readonly name: string;
   readonly attributes?: readonly Attribute[];
 }
 
-/** The trace that a span belongs to, which hears of its end. */
+/** The trace that a span belongs to; it receives the span when it ends. */
 export interface SpanOwner {
   readonly context: Pick<Span, "traceId" | "flags" | "traceState">;
-  /** Of the request. */
+  /** The span of the request, which is the parent. */
   readonly spanId: string;
   ended(span: OutboundSpan): void;
 }
@@ -41,38 +41,38 @@ export class OutboundSpan {
     return this.#endedAtMs !== undefined;
   }
 
-  /** A name comes once. */
+  /** Callers use each name once. */
   note(name: string, value: AttributeValue): void {
     if (!this.over) this.#attributes.push([name, value]);
   }
 
-  /** The head of an answer over HTTP. */
+  /** Records the head of an HTTP response. */
   answered(status: number): void {
     this.note("http.status", BigInt(status));
     if (status >= 500) this.broke(String(status));
   }
 
-  /** The call did not come to an answer, or broke off. The first failure counts. */
+  /** Records that the call failed or broke off. The first failure counts. */
   failed(error: unknown): void {
     if (isGwError(error)) this.broke(error.code, describe(error));
     else this.broke(error instanceof Error ? error.name : "Error", messageOf(error));
   }
 
-  /** It broke off, or went wrong in words of its own. */
+  /** Marks the span as failed. The first failure counts. */
   broke(type: string, message = ""): void {
     if (this.over || this.#error !== undefined) return;
     this.note("error.type", type);
     this.#error = message;
   }
 
-  /** @param atMs of performance.now(); by default now */
+  /** @param atMs in terms of performance.now(); defaults to now */
   end(atMs: number = performance.now()): void {
     if (this.over) return;
     this.#endedAtMs = atMs;
     this.#owner.ended(this);
   }
 
-  /** After its end. */
+  /** Returns the finished span; call it after `end`. */
   get span(): Span {
     const { context, spanId: parentSpanId } = this.#owner;
     return {

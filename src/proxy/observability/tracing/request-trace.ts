@@ -1,6 +1,6 @@
 /**
- * What a traced request carries: the ids that its log line and the calls made for it name, and the spans of these calls.
- * Spans are handed over together when the request has ended; one that ends later follows alone.
+ * The trace of one request: its IDs, which the log line and outgoing calls carry, and the spans of these calls. Spans
+ * are exported together when the request has ended; a span that ends later is exported alone.
  */
 import type { SpanSink } from "../../../telemetry/otlp/sinks.ts";
 import type { Span } from "../../../telemetry/span.ts";
@@ -14,16 +14,18 @@ import {
 import type { RoutedExchange } from "../../pipeline/exchange.ts";
 import { OutboundSpan, type OutboundCall, type SpanOwner } from "./outbound-span.ts";
 
-/** Fields of a request, or metadata of a call. */
+/** Receives trace headers: the header fields of a request, or the metadata of a gRPC call. */
 export interface Carrier {
   set(name: string, value: string): void;
 }
 
-/** Of one request, its own included: a client that makes a request call others without end fills no memory. */
+/**
+ * Limit of spans per request, its own included, so that a request that causes calls without end cannot fill the memory.
+ */
 const MAX_SPANS = 128;
 const MAX_TRACE_STATE = 512;
 const SAMPLED = 0x01;
-/** What metadata of gRPC may hold. */
+/** Characters that gRPC metadata may contain. */
 const VISIBLE = /^[\x20-\x7e]+$/;
 
 export class RequestTrace implements SpanOwner {
@@ -33,10 +35,13 @@ export class RequestTrace implements SpanOwner {
   readonly #sink: SpanSink;
   #begun = 1;
   #ended: OutboundSpan[] = [];
-  /** "kept" and "dropped": the request is over. */
+  /** "kept" and "dropped" apply after the end of the request and tell whether its spans are exported. */
   #state: "open" | "kept" | "dropped" = "open";
 
-  /** @param parent undefined: the trace begins here @param traceState of the client */
+  /**
+   * @param parent undefined when the trace begins here
+   * @param traceState as the client sent it
+   */
   constructor(parent: TraceParent | undefined, traceState: string, sink: SpanSink) {
     this.context = {
       traceId: parent?.traceId ?? newTraceId(),
@@ -52,15 +57,15 @@ export class RequestTrace implements SpanOwner {
   }
 
   /**
-   * Tells whom the request calls which span is its parent.
-   * @returns undefined when the request has enough spans; the call is then told of the request's own
+   * Begins the span of a call and writes trace headers that name it as the parent.
+   * @returns undefined when the request has enough spans; the call then carries the span of the request
    */
   begin(call: OutboundCall, carrier: Carrier): OutboundSpan | undefined {
     const span = this.#begun < MAX_SPANS && this.#state !== "dropped" ? new OutboundSpan(this, call) : undefined;
     if (span !== undefined) this.#begun++;
     const { traceId, flags, traceState } = this.context;
     carrier.set("traceparent", printTraceparent({ traceId, spanId: span?.spanId ?? this.spanId, flags }));
-    // A request has it among its fields.
+    // Calls to backends forward tracestate among the fields of the request.
     if (call.kind === "Policy" && VISIBLE.test(traceState)) carrier.set("tracestate", traceState);
     return span;
   }
@@ -70,7 +75,10 @@ export class RequestTrace implements SpanOwner {
     else if (this.#state === "kept") this.#sink.take([span.span]);
   }
 
-  /** The request is over: call it once. @param span its own; undefined: none of them are sent */
+  /**
+   * Ends the trace; call it once.
+   * @param span the span of the request; undefined when none of its spans are exported
+   */
   finish(span: Span | undefined): void {
     const ended = this.#ended;
     this.#ended = [];
@@ -79,7 +87,7 @@ export class RequestTrace implements SpanOwner {
   }
 }
 
-/** Of a request that is not traced the trace that its client named. */
+/** Returns the IDs of the trace; for a request that is not traced, those that its client sent. */
 export function traceIdsOf({
   trace,
   requestHeaders,

@@ -1,6 +1,6 @@
 /**
- * `tracing` of a Bind: which requests are traced, what their spans carry, and where they go (observability.md 3 and 4). The
- * decision falls once, when a request enters; its spans are complete, and filtered, when it has ended.
+ * `tracing` of a Bind: which requests are traced, the attributes of their spans, and the collector (docs/telemetry.md).
+ * Sampling is decided once, when a request arrives (head sampling); the filter applies when the request has ended.
  */
 import { create } from "@bufbuild/protobuf";
 import { OtlpEndpointSchema, type Tracing } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -22,19 +22,19 @@ import type { ReportDeps } from "../observability.ts";
 import type { RequestFacts } from "../request-facts.ts";
 import { RequestTrace } from "./request-trace.ts";
 
-/** An added attribute of this name is the name of the span. */
+/** An added attribute of this name becomes the name of the span. */
 const NAME = "span.name";
 const SCHEME = "url.scheme";
-/** The client may have written it. */
+/** Clients may influence the name. */
 const MAX_NAME = 256;
 
 export class TracingReport {
-  /** Whether the body of a request has to be there when it is decided about. */
+  /** True when the sampling decision reads the request body, which must then be captured first. */
   readonly samplesBody: boolean;
   readonly #sink: SpanSink;
-  /** undefined: no request. */
+  /** undefined when requests without a parent are not traced. */
   readonly #random: Expression | undefined;
-  /** undefined: every request. */
+  /** undefined when all requests with a parent are traced. */
   readonly #client: Expression | undefined;
   readonly #draw: () => number;
   readonly #wants: (scope: Scope) => boolean;
@@ -59,7 +59,7 @@ export class TracingReport {
     this.#added = added;
   }
 
-  /** @returns undefined for a request that is not traced: what its client said of traces goes on as it came */
+  /** @returns undefined for a request that is not traced: trace headers of its client are forwarded unchanged */
   begin(exchange: HttpExchange): RequestTrace | undefined {
     const { requestHeaders } = exchange;
     const parent = parseTraceparent(requestHeaders.getAll("traceparent"));
@@ -73,7 +73,7 @@ export class TracingReport {
     return this.#client === undefined || isSampled(valueOf(this.#client, exchange), () => drawOf(parent.traceId));
   }
 
-  /** The request has ended: its spans go out, or are forgotten. */
+  /** Exports the spans of a finished request, or drops them. */
   finish(trace: RequestTrace, exchange: HttpExchange, facts: RequestFacts): void {
     if (!this.#wants(exchange)) {
       trace.finish(undefined);
@@ -114,7 +114,7 @@ export class TracingReport {
   }
 }
 
-/** By the match and not by the path, of which there are as many as clients like. */
+/** Uses the path match instead of the path: clients can send any number of paths. */
 function nameOf({ method, matchedPath, requestHeaders, originalTarget }: HttpExchange): string {
   if (isGrpc(requestHeaders)) return pathOf(originalTarget).slice(1);
   if (matchedPath === undefined) return "unknown";
