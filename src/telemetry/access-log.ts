@@ -1,42 +1,43 @@
 /**
- * The access log: one line per request (observability.md 1), gathered and written in batches. A reader that stalls
- * costs lines, never requests.
+ * The access log of the process: one line per request (docs/access-log.md), collected and written in batches every 20
+ * ms or 64 Ki characters. When the reader stalls, lines are kept up to 4 Mi characters; further ones are dropped and
+ * counted. Requests never wait.
  */
 import { isEnabled, type LogFilter } from "../lib/log.ts";
 import type { AttributeSink } from "./attributes.ts";
 import { type Clocks, LineClock } from "./line-clock.ts";
 import { createLineForm, type LogFormat } from "./log-lines.ts";
 
-/** Knows what stands in a line about something. */
+/** Produces the fields of a line. */
 interface LineContent<Subject> {
-  /** @param debug with what only a line for debugging holds */
+  /** @param debug true to include the fields of debug lines */
   addTo(sink: AttributeSink, subject: Subject, debug: boolean): void;
 }
 
 export type LineLevel = "off" | "info" | "debug";
 
-/** Lines are those of the module `request`. */
+/** Access log lines belong to the log module `request`. */
 export function lineLevel(filter: LogFilter): LineLevel {
   if (!isEnabled(filter, "request", "info")) return "off";
   return isEnabled(filter, "request", "debug") ? "debug" : "info";
 }
 
 export interface AccessLog {
-  /** "off": nobody wants lines at the moment, so none need be made. */
+  /** "off" when lines are disabled; callers then skip building them. */
   readonly level: LineLevel;
   write<Subject>(content: LineContent<Subject>, subject: Subject): void;
-  /** Hands over what is gathered. */
+  /** Writes the collected lines. */
   flush(): void;
   close(): void;
 }
 
 export interface AccessLogOptions {
   readonly format: LogFormat;
-  /** @returns false when it wants no more until it said so by `ready` */
+  /** @returns false to pause until `onReady` calls back */
   readonly write: (lines: string) => boolean;
-  /** Registers what to call when the writer takes lines again. */
+  /** Registers the callback for when the writer accepts lines again. */
   readonly onReady?: (resume: () => void) => void;
-  /** Called with the number of lines that were given up because the writer did not keep up. */
+  /** Called with the number of lines that were dropped because the writer was too slow. */
   readonly onDropped?: (lines: number) => void;
   readonly level?: () => LineLevel;
   readonly clocks?: Clocks;

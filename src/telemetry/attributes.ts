@@ -1,14 +1,17 @@
-/** What reports (log lines, log records, spans) carry: names with values of a few types that every form of them can print. */
+/**
+ * Attributes of reports (log lines, log records, spans): names with values of the few types that every output format
+ * can print.
+ */
 
 export type AttributeListValue = readonly (AttributeValue | null)[];
 export type AttributeMapValue = ReadonlyMap<string, AttributeValue | null>;
 
-/** A bigint is an integer and a number a double; maps are Maps, because clients choose keys. */
+/** A bigint is an integer and a number a double. Maps are Maps, because clients choose keys. */
 export type AttributeValue = string | number | bigint | boolean | AttributeListValue | AttributeMapValue;
 
 export type Attribute = readonly [name: string, value: AttributeValue];
 
-/** Takes the attributes of one report in their order. A name comes once. */
+/** Receives the attributes of one report in order, each name once. */
 export interface AttributeSink {
   add(name: string, value: AttributeValue): void;
 }
@@ -17,7 +20,7 @@ export function isListValue(value: AttributeListValue | AttributeMapValue): valu
   return Array.isArray(value);
 }
 
-/** One after the other, for what is sent later. */
+/** Collects attributes for later export. */
 export class AttributeList implements AttributeSink {
   readonly attributes: Attribute[] = [];
 

@@ -1,20 +1,20 @@
-/** The metrics of a controller, and their text form for Prometheus. Gateways are named "namespace/name". */
+/** The metrics of a controller and their text form for Prometheus. Gateways are named "namespace/name". */
 import type { MetricFormat } from "./exposition.ts";
 import { Registry } from "./registry.ts";
 
 export interface ControllerMetrics {
-  /** One batch of events was taken in. */
+  /** Records the translation of one batch of events. */
   translated(seconds: number): void;
-  /** A data plane refused a resource of this type. */
+  /** Records that a data plane rejected a resource of this type. */
   refused(gateway: string, type: string): void;
   print(format: MetricFormat): string;
 }
 
-/** What others know, read when it is asked for. */
+/** Values that are read when the metrics are printed. */
 export interface ControllerGauges {
   readonly version: string;
   readonly isLeader: () => boolean;
-  /** Gateways with the number of their data planes that are connected. */
+  /** Maps a Gateway to the number of its connected data planes. */
   readonly connected: () => Iterable<readonly [gateway: string, dataPlanes: number]>;
   readonly memoryBytes: () => number;
 }

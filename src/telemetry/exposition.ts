@@ -1,18 +1,24 @@
-/** Metrics as text: the Prometheus text format 0.0.4 and OpenMetrics 1.0, which differ in the names of counters and in their end. */
+/**
+ * Prints metrics as text: the Prometheus text format 0.0.4 and OpenMetrics 1.0. They differ in the names of counters,
+ * the form of bucket bounds, and the end marker.
+ */
 import { labelText, type Row } from "./series.ts";
 
 export type MetricFormat = "prometheus" | "openmetrics";
 type MetricType = "counter" | "gauge" | "histogram";
 
-/** One metric of a family that is read when asked for. @param values of the labels, in their order */
+/** One value of a metric that is read on demand; `values` are those of the labels, in their order. */
 export interface GaugeCallback {
   readonly values: readonly string[];
   readonly value: number;
 }
 
-/** The lines in front of a family's values. @param name with its prefix; that of a counter ends in _total */
+/**
+ * Prints the HELP and TYPE lines of a family.
+ * @param name with its prefix; the name of a counter ends in _total
+ */
 export function printHead(name: string, type: MetricType, help: string, format: MetricFormat): string {
-  // OpenMetrics names the family without the ending of its one value.
+  // OpenMetrics names the family without the suffix of its single value.
   const family = format === "openmetrics" && type === "counter" ? name.replace(/_total$/, "") : name;
   return `# HELP ${family} ${help}\n# TYPE ${family} ${type}\n`;
 }
@@ -25,14 +31,14 @@ export function printReading(name: string, labels: readonly string[], { values, 
   return line(name, labelText(labels, values), value);
 }
 
-/** @param at where the number is */
+/** @param at index of the number in the row */
 export function printCounter(name: string, labels: readonly string[], row: Row, at: number): string {
   return line(name, row.text(labels), row.numbers[at] ?? 0);
 }
 
 interface HistogramPlace {
   readonly bounds: readonly number[];
-  /** Where its numbers begin: a count for each bound, then the sum, then the count of all. */
+  /** Index of its numbers: a count for each bound, then the sum, then the total count. */
   readonly at: number;
 }
 
@@ -62,7 +68,7 @@ function line(name: string, labels: string, value: number): string {
   return `${name}${labels === "" ? "" : `{${labels}}`} ${value}\n`;
 }
 
-/** The canonical form of OpenMetrics has a fraction in every number. */
+/** OpenMetrics prints every bound with a fraction (canonical numbers). */
 function boundText(bound: number, format: MetricFormat): string {
   return format === "openmetrics" && Number.isInteger(bound) ? `${bound}.0` : String(bound);
 }

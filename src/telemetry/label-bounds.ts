@@ -1,13 +1,16 @@
-/** Values of labels that clients choose must not fill the memory: beyond a number of distinct ones they are "other" (used by rows.ts). */
+/**
+ * Bounds the number of distinct label values that clients choose; values beyond the bound become "other". Without it, a
+ * client could create series until the memory is full. Used by series.ts.
+ */
 
-/** What stands for the values beyond the bound. */
+/** Replaces the values beyond the bound. */
 export const OTHER = "other";
 
 const MAX_LENGTH = 128;
 
 export class LabelBounds {
   readonly #maxDistinct: number;
-  /** By the name of the label. */
+  /** Keyed by the name of the label. */
   readonly #seen = new Map<string, Set<string>>();
 
   constructor(maxDistinct: number) {
@@ -23,12 +26,14 @@ export class LabelBounds {
     return cut;
   }
 
-  /** Tells a value of the configuration apart, however many values clients have brought. */
+  /**
+   * Reserves a value of the configuration, so that it is counted by name regardless of the values that clients used up.
+   */
   reserve(label: string, value: string): void {
     this.#valuesOf(label).add(cutValue(value));
   }
 
-  /** Whether the value is one that was admitted or reserved before. */
+  /** Returns whether the value was admitted or reserved before. */
   has(label: string, value: string): boolean {
     return this.#seen.get(label)?.has(cutValue(value)) === true;
   }
@@ -40,7 +45,7 @@ export class LabelBounds {
   }
 }
 
-/** A character of two halves that lies across the limit is left out. */
+/** Cuts the value without splitting a surrogate pair. */
 function cutValue(value: string): string {
   if (value.length <= MAX_LENGTH) return value;
   const last = value.charCodeAt(MAX_LENGTH - 1);

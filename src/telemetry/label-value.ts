@@ -1,12 +1,12 @@
-/** Values of labels that clients choose, as they can be printed and told apart. */
+/** Makes label values that clients choose printable and distinguishable. */
 
-/** What stands for a value that nobody knows. */
+/** Replaces a missing value. */
 export const UNKNOWN = "unknown";
 
 /** Separates values in keys. */
 export const SEPARATOR = "\u0000";
 
-/** Without what separates values. Nothing would be no label at all, and so it is unknown. */
+/** Replaces the separator, and an empty value by "unknown": Prometheus treats an empty label as absent. */
 export function labelValue(value: string): string {
   return value === "" ? UNKNOWN : value.replaceAll(SEPARATOR, "\ufffd").toWellFormed();
 }

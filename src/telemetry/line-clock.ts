@@ -1,11 +1,14 @@
-/** The time of a line, RFC 3339 in UTC to the microsecond: the wall clock, with the digits that it lacks from the other one. */
+/**
+ * The timestamp of a log line, RFC 3339 in UTC with microseconds. The wall clock has milliseconds only; the monotonic
+ * clock supplies the remaining digits. The text of a second is cached.
+ */
 
 export interface Clocks {
   /** Wall clock, whole milliseconds. */
   readonly wallMs: () => number;
-  /** Only goes forward. */
+  /** Monotonic clock. */
   readonly steadyMs: () => number;
-  /** What the wall clock said, with all digits, when the other one began. */
+  /** Wall-clock time, with all digits, of the moment when the monotonic clock was zero. */
   readonly originMs: number;
 }
 
@@ -31,7 +34,8 @@ export class LineClock {
     const steadyMs = this.#clocks.steadyMs();
     let within = this.#originMs + steadyMs - wallMs;
     if (!(within >= 0 && within < 1)) {
-      // The wall clock was set, or the two have drifted apart: no line may be of another millisecond than it says.
+      // The wall clock was set, or the clocks have drifted apart: keep the digits within the millisecond of the wall
+      // clock and realign the origin.
       within = within < 0 ? 0 : LAST_OF_MILLISECOND;
       this.#originMs = wallMs + within - steadyMs;
     }

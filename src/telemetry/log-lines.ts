@@ -1,6 +1,7 @@
 /**
- * Access-log lines in their two forms (observability.md 1.1). Whatever a client put into a value, a line stays one line
- * and its pairs stay apart: control characters, separators of lines and marks of writing direction are escaped in both.
+ * Formats access log lines as text or JSON (docs/access-log.md). Values may contain any input of a client, so a line
+ * must stay one line and its pairs must stay separate: control characters, line separators and bidirectional marks are
+ * escaped in both formats.
  */
 import { isListValue, type AttributeSink, type AttributeValue } from "./attributes.ts";
 
@@ -11,7 +12,7 @@ export type LogFormat = (typeof LOG_FORMATS)[number];
 export interface LineForm extends AttributeSink {
   /** @param time RFC 3339 */
   begin(time: string): void;
-  /** @returns the line with its end */
+  /** @returns the line with its line end */
   end(): string;
 }
 
@@ -19,10 +20,10 @@ export function createLineForm(format: LogFormat): LineForm {
   return format === "json" ? new JsonForm() : new TextForm();
 }
 
-/** Members of every line; an attribute of such a name gets another one. */
+/** Members of every line; an attribute of such a name gets a prefix. */
 const OF_THE_LINE: ReadonlySet<string> = new Set(["level", "time", "scope"]);
 
-/** Of names as they stand in lines; those of flattened maps are the clients', so it may not grow with them. */
+/** Size of the cache of formatted names; clients choose the names of flattened maps, so it must not grow with them. */
 const MAX_NAMES = 512;
 
 class Names {
@@ -89,11 +90,14 @@ function jsonOf(value: AttributeValue | null): string {
   return `{${Array.from(value, ([name, member]) => `${quoted(name)}:${jsonOf(member)}`).join(",")}}`;
 }
 
-/** What needs no quotes: visible ASCII without quotes, backslash and "=". */
+/** Matches text that needs no quotes: visible ASCII without quotes, backslash and "=". */
 const BARE = /^[!#-<>-[\]-~]+$/;
-/** What stands in quotes as it is. */
+/** Matches text that needs quotes but no escapes. */
 const PLAIN = /^[ !#-[\]-~]*$/;
-/** Beyond what JSON escapes: DEL, C1, marks of direction, separators of lines and paragraphs, what has no width. */
+/**
+ * Characters escaped in addition to those of JSON: DEL, C1 controls, bidirectional marks, line and paragraph
+ * separators, and zero-width characters.
+ */
 const INVISIBLE = /[\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 
 function bare(text: string): string {

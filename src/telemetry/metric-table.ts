@@ -1,56 +1,56 @@
 /**
- * Every metric of a data plane (observability.md 2): what it is called, what it counts, by what. The registry, the page
- * docs/reference/metrics.md and the names that labels of users may not take are all made from this table.
+ * Every metric of a data plane: name, help and labels. The registry, the page docs/reference/metrics.md and the list of
+ * label names that users may not use are all made from this table.
  */
 
 export const METRIC_PREFIX = "gwproxy_";
 
-/** Where a request was served. Metrics that have these have the labels of `frontend.metrics` too. */
+/** Labels for where a request was served. Metrics that have all of these also get the labels of `frontend.metrics`. */
 const PLACE = ["bind", "gateway", "listener", "route", "route_rule"];
 const CLIENT_CONNECTION = ["bind", "gateway", "listener", "protocol"];
 const MODEL = ["gen_ai_operation_name", "gen_ai_system", "gen_ai_request_model", "gen_ai_response_model"];
 
-/** One set of labels, and all that is counted by it. */
+/** One set of labels and all metrics that share it. */
 export interface MetricGroup<Counters extends string = string, Histograms extends string = string> {
   readonly labels: readonly string[];
-  /** Those whose values clients choose. */
+  /** Labels whose values clients choose; the number of distinct values is bounded. */
   readonly clientChosen?: readonly string[];
-  /** What each counts. */
+  /** Maps the name of a counter to its help text. */
   readonly counters: Readonly<Record<Counters, string>>;
   readonly histograms: Readonly<Record<Histograms, HistogramSpec>>;
 }
 
 export interface HistogramSpec {
   readonly help: string;
-  /** Upper ends of the buckets, ascending, without infinity. */
+  /** Upper bounds of the buckets, ascending, without infinity. */
   readonly bounds: readonly number[];
 }
 
-/** What is not counted but known, and read when somebody asks. */
+/** A value that is read when the metrics are printed. */
 export interface ReadingSpec {
   readonly type: "counter" | "gauge";
   readonly labels: readonly string[];
   readonly help: string;
-  /** Every thread knows a part of it, or one of its own. */
+  /** True when every thread contributes a part of the value, or a series of its own. */
   readonly ofThreads?: boolean;
 }
 
-/** Seconds of requests. */
+/** Bounds for request durations, in seconds. */
 const REQUEST_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80];
-/** Seconds until something is connected. */
+/** Bounds for connecting, in seconds. */
 const CONNECT_SECONDS = [0.0005, 0.0015, 0.0043, 0.0126, 0.0368, 0.108, 0.316, 0.924, 2.71, 8];
-/** Seconds of our own work. */
+/** Bounds for processing inside the proxy, in seconds. */
 const PROCESSING_SECONDS = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25];
-/** Tokens. */
+/** Bounds for numbers of tokens. */
 const TOKEN_COUNTS = Array.from({ length: 14 }, (_, power) => 4 ** power);
-/** Seconds of a model: whole answers, one token, the first token. */
+/** Bounds for LLM responses, for single tokens and for the first token, in seconds. */
 const GENERATION_SECONDS = Array.from({ length: 14 }, (_, power) => 0.01 * 2 ** power);
 const TOKEN_SECONDS = [0.001, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5];
 const FIRST_TOKEN_SECONDS = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 
 interface MetricTable {
   readonly requests: MetricGroup<"requests_total" | "response_bytes_total" | "retries_total", never>;
-  /** Apart from the counters with the same labels: a histogram has fewer values of those that clients choose. */
+  /** Separate from the counters with the same labels: a histogram admits fewer distinct values that clients choose. */
   readonly durations: MetricGroup<never, "request_duration_seconds">;
   readonly processing: MetricGroup<never, "request_processing_seconds" | "response_processing_seconds">;
   readonly tokens: MetricGroup<never, "gen_ai_client_token_usage">;
@@ -244,18 +244,21 @@ export const READINGS: Readonly<Record<ReadingName, ReadingSpec>> = {
   process_start_time_seconds: { type: "gauge", labels: [], help: "Start of the process, in seconds since 1970." },
 };
 
-/** The table as its most general type, for those who walk it. */
+/** The table with its most general type, for iteration. */
 export const GROUPS: readonly MetricGroup[] = Object.values(METRICS);
 
-/** Labels are added to what has all of these. */
+/** Returns whether the group gets the labels of `frontend.metrics`. */
 export function isOfRequests({ labels }: MetricGroup): boolean {
   return PLACE.every((label) => labels.includes(label));
 }
 
-/** Labels of Prometheus itself, and of metrics of requests that are still to come (guards, MCP): what is taken must not grow. */
+/**
+ * Names reserved by Prometheus and for planned metrics of requests (guards, MCP): the list of taken names must not grow
+ * later.
+ */
 const RESERVED = ["le", "quantile", "phase", "action", "resource_type", "server", "resource"];
 
-/** What a label of a user may not be called, because a metric that it is added to has one of that name. */
+/** Returns the names that a label of a user must not have, because a metric that it would be added to uses them. */
 export function takenLabels(): readonly string[] {
   return [...new Set([...GROUPS.filter(isOfRequests).flatMap(({ labels }) => labels), ...RESERVED])].sort();
 }

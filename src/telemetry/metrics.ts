@@ -1,4 +1,8 @@
-/** The metrics of a data plane (observability.md 2): what the request path tells, counted as metric-table.ts says. */
+/**
+ * The metrics of a data plane (docs/reference/metrics.md): an interface with one method per event of the request path,
+ * implemented on the registry and the groups of metric-table.ts. Every thread has one; worker threads hand their counts
+ * to the main thread (`take`/`add`, `readings`/`told`), which prints them.
+ */
 import type { MetricFormat, GaugeCallback } from "./exposition.ts";
 import { METRICS, METRIC_PREFIX, READINGS, type MetricGroup, type ReadingName } from "./metric-table.ts";
 import { Registry, type Counted, type Group, type Readings } from "./registry.ts";
@@ -17,12 +21,12 @@ export interface RequestSample {
   readonly listener: string;
   readonly route: string;
   readonly routeRule: string;
-  /** Name and value of each label of `frontend.metrics`, as `customLabels` makes them. */
+  /** Alternating names and values of the labels of `frontend.metrics`, from `labelsOf`. */
   readonly extra: readonly string[];
   readonly durationSeconds: number;
-  /** From arrival to the first call of a backend; undefined: there was none. */
+  /** From arrival to the first call of a backend; undefined when there was no call. */
   readonly requestProcessingSeconds: number | undefined;
-  /** From the head of the backend's answer to the end; undefined: there was none. */
+  /** From the head of the backend's response to the end; undefined when there was no response. */
   readonly responseProcessingSeconds: number | undefined;
   readonly responseBytes: number;
   /** Calls beyond the first. */
@@ -38,39 +42,42 @@ export interface LlmSample {
   readonly requestModel: string;
   readonly responseModel: string;
   readonly tokens: Readonly<Record<TokenType, number | undefined>>;
-  /** Of streams. */
+  /** Set for streams only. */
   readonly secondsToFirstToken?: number | undefined;
   readonly secondsPerOutputToken?: number | undefined;
 }
 
 type GroupOf<Spec> = Spec extends MetricGroup<infer C, infer H> ? Group<C, H> : never;
 
-/** Counts the connections of one place. */
+/** Counts the connections of one Bind. */
 export interface ConnectionMeter {
   opened(): void;
-  /** A handshake is done, that long after its connection was taken. */
+  /** Records a TLS handshake and its duration since the connection was accepted. */
   secured(seconds: number): void;
-  /** Called once for each that was opened. */
+  /** Called once for each opened connection. */
   closed(receivedBytes: number, sentBytes: number): void;
 }
 
 /** Counts the calls of one backend. */
 export interface BackendMeter {
-  /** @param kind Primary or Mirror @param seconds until the head of the answer, or until it was clear that there is none */
+  /**
+   * @param kind Primary or Mirror
+   * @param seconds until the head of the response, or until the call failed
+   */
   called(kind: string, seconds: number): void;
-  /** One of its endpoints is put out of rotation. */
+  /** Records that an endpoint was ejected. */
   ejected(): void;
-  /** The configuration names this model, so requests for it are counted by its name. */
+  /** Registers a model that the configuration names, so that requests for it are counted by its name. */
   modelConfigured(model: string): void;
 }
 
-/** Counts what this process hears from its controller. */
+/** Counts the messages that this process receives from its controller. */
 interface ControllerMeter {
   message(typeUrl: string, bytes: number): void;
   ended(reason: StreamEnd): void;
 }
 
-/** It could not be opened, it broke, or the other side ended it in good order. */
+/** How a stream ended: it could not be opened, it broke, or the other side closed it regularly. */
 type StreamEnd = "ConnectionError" | "Error" | "Complete";
 
 export interface Metrics {
@@ -79,25 +86,32 @@ export interface Metrics {
   request(sample: RequestSample): void;
   /** @param subtype of its calls */
   backend(name: string, subtype: string): BackendMeter;
-  /** A policy, a log or a trace has called somebody. */
+  /** Records a call that a policy, a log or a trace made. */
   called(subtype: string, seconds: number): void;
-  /** A connection to an upstream can be used. @param transport plaintext, tls, tunnel or tunnel-tls */
+  /**
+   * Records a new connection to an upstream.
+   * @param transport plaintext, tls, tunnel or tunnel-tls
+   */
   connected(transport: string, seconds: number): void;
   readonly controller: ControllerMeter;
-  /** What somebody else knows is read when it is asked for. */
+  /** Registers a callback that is read when the metrics are printed. */
   reading(name: ReadingName, read: () => Iterable<GaugeCallback>): void;
-  /** Something that was to be reported is lost. @param way the log of the process, or a collector @param signal what it was */
+  /**
+   * Records lost reports.
+   * @param way the log of the process, or a collector
+   * @param signal the kind of report
+   */
   dropped(way: "log" | "otlp", signal: string, count: number): void;
-  /** A thread that served had to be replaced. */
+  /** Records that a worker thread was replaced. */
   threadReplaced(): void;
-  /** Everything counted since the last call, for `add` of the main thread's metrics. */
+  /** Returns and resets all counts, for `add` in the main thread. */
   take(): Counted;
   add(counted: Counted): void;
-  /** What this thread alone knows, for `told` of the main thread's metrics. */
+  /** Returns the values that only this thread has, for `told` in the main thread. */
   readings(): Readings;
-  /** @param readings undefined: the thread is no more */
+  /** @param readings undefined when the thread has ended */
   told(thread: string, readings: Readings | undefined): void;
-  /** Forgets what was counted for routes and Binds that are gone for ten minutes. To be called every now and then. */
+  /** Removes the series of routes and Binds that have been absent for ten minutes. Call it periodically. */
   retire(present: { readonly routes: ReadonlySet<string>; readonly binds: ReadonlySet<string> }, nowMs: number): void;
   print(format: MetricFormat): string;
 }
@@ -120,7 +134,7 @@ export function createMetrics(version: string): Metrics {
   const binds = new SeriesExpiry(registry, "bind");
   return {
     connections: ({ bind, gateway, protocol }) =>
-      // Which listener a connection is for shows with its requests.
+      // The listener of a connection is known with its requests only.
       meterOf(connections, [bind, gateway, "unknown", protocol]),
     request,
     backend: createBackendMeters(registry, calls),
@@ -198,7 +212,7 @@ function createRequestCounts(registry: Registry): (sample: RequestSample) => voi
   const failures = registry.group(METRICS.failures);
   const processing = registry.group(METRICS.processing);
   const models = createModelCounts(registry);
-  // The place of a request is at the end of its labels, behind the reason.
+  // The labels of the place come last, after the reason.
   const processingOf = ({ values }: Row): Row => processing.row([...values.slice(0, 2), ...values.slice(PLACE_AT)]);
   return (sample) => {
     const method = METHODS.has(sample.method) ? sample.method : "other";
@@ -208,7 +222,7 @@ function createRequestCounts(registry: Registry): (sample: RequestSample) => voi
     const counted = row(labels);
     counters.requests_total.add(counted, 1);
     counters.response_bytes_total.add(counted, sample.responseBytes);
-    // All of a request have the same labels: found with one row is the next.
+    // All metrics of a request have the same labels, so each row keeps a reference to the next one and saves a look-up.
     const timed = (counted.partner ??= durations.row(labels));
     durations.histograms.request_duration_seconds.observe(timed, sample.durationSeconds);
     if (sample.retries > 0) counters.retries_total.add(counted, sample.retries);
@@ -229,7 +243,8 @@ function createModelCounts(registry: Registry): (sample: RequestSample, llm: Llm
   const models = registry.group(METRICS.models);
   return (sample, llm) => {
     const asked = labelValue(llm.requestModel);
-    // A client can invent any name: it counts once an upstream has taken a request for it, or the configuration names it.
+    // A client can invent any model name: it is counted by name once an upstream has accepted a request for it, or when
+    // the configuration names it.
     const isKnown = isAnswered(sample) || registry.isKnown(REQUEST_MODEL, asked);
     const model = [llm.operation, llm.system, isKnown ? asked : UNKNOWN, labelValue(llm.responseModel)];
     const labels = [...model, ...requestLabels(sample)];
@@ -248,7 +263,7 @@ function createModelCounts(registry: Registry): (sample: RequestSample, llm: Llm
 
 const REQUEST_MODEL = "gen_ai_request_model";
 
-/** Whether the upstream answered with 2xx. */
+/** Returns whether the upstream answered with 2xx. */
 function isAnswered({ reason, status }: RequestSample): boolean {
   return reason === "Upstream" && status >= 200 && status < 300;
 }

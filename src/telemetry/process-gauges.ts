@@ -1,24 +1,27 @@
-/** What Node knows about this process and its threads, for the metrics of a data plane (observability.md 2). */
+/** Gauges of the Node process and its threads (docs/reference/metrics.md). */
 import { monitorEventLoopDelay, performance, type EventLoopUtilization } from "node:perf_hooks";
 import type { Metrics } from "./metrics.ts";
 
-/** How often the event loop is looked at: what blocks it for less is seen by chance. */
+/** Sampling interval of the event loop; shorter blocks are seen by chance only. */
 const LOOK_EVERY_MS = 20;
 
-/** To be called once in each thread. @param thread its name in the label */
+/**
+ * Registers the gauges of this thread; call it once in each thread.
+ * @param thread value of the label
+ */
 export function tellThread(metrics: Metrics, thread: string): void {
   const delays = monitorEventLoopDelay({ resolution: LOOK_EVERY_MS });
   delays.enable();
   let before: EventLoopUtilization = performance.eventLoopUtilization();
   const tell = (name: Parameters<Metrics["reading"]>[0], read: () => number): void =>
     metrics.reading(name, () => [{ values: [thread], value: read() }]);
-  // A look is late by as much as it comes after its time.
+  // The histogram includes the sampling interval: subtract it.
   const late = (nanoseconds: number): number =>
     Number.isFinite(nanoseconds) ? Math.max(0, nanoseconds / 1e9 - LOOK_EVERY_MS / 1000) : 0;
   tell("nodejs_eventloop_lag_seconds", () => late(delays.mean));
   tell("nodejs_eventloop_lag_max_seconds", () => {
     const { max, count } = delays;
-    // The last of the two to be read begins anew.
+    // Reset here, because this is the second of the two gauges that are read.
     delays.reset();
     return count === 0 ? 0 : late(max);
   });
@@ -34,7 +37,7 @@ export function tellThread(metrics: Metrics, thread: string): void {
   tell("nodejs_active_handles", () => process.getActiveResourcesInfo().length);
 }
 
-/** To be called once in the process. */
+/** Registers the gauges of the process; call it once. */
 export function tellProcess(metrics: Metrics): void {
   const tell = (name: Parameters<Metrics["reading"]>[0], read: () => number): void =>
     metrics.reading(name, () => [{ values: [], value: read() }]);

@@ -1,4 +1,11 @@
-/** Counters and histograms with labels, and what others know and tell when asked. Printed in the formats of Prometheus. */
+/**
+ * Counters and histograms with labels, and values that are read on demand, printed in the formats of Prometheus. The
+ * metrics of data planes and controllers are built on it.
+ *
+ * Each thread has a registry of its own and counts without synchronisation. Worker threads hand their counts to the
+ * main thread periodically: `take` empties the counts and `add` merges them; `readings` and `told` do the same for
+ * values that are read.
+ */
 import {
   printCounter,
   printEnd,
@@ -12,27 +19,30 @@ import { LabelBounds } from "./label-bounds.ts";
 import { Rows, Series, type CountedRow, type Row } from "./series.ts";
 import type { HistogramSpec, MetricGroup, ReadingSpec } from "./metric-table.ts";
 
-/** Everything that is counted by one set of labels. */
+/** All metrics that share one set of labels. */
 export interface Group<Counters extends string, Histograms extends string> {
-  /** @param values of the labels in their order, then name and value of each further label */
+  /** @param values of the labels in order, then alternating names and values of further labels */
   row(values: readonly string[]): Row;
-  /** The same for values that do not change. */
+  /** Returns a cached row for values that do not change. */
   series(values: readonly string[]): Series;
   readonly counters: Readonly<Record<Counters, Counter>>;
   readonly histograms: Readonly<Record<Histograms, Histogram>>;
 }
 
-/** Plain data: what was counted, by the metrics of its group. */
+/** Plain data: the counts by group, keyed by the metrics of the group. */
 export type Counted = readonly (readonly [group: string, rows: readonly CountedRow[]])[];
 
-/** Plain data: what a thread knows, by the name of the metric. */
+/** Plain data: the values of a thread, by the name of the metric. */
 export type Readings = readonly (readonly [name: string, readings: readonly GaugeCallback[]])[];
 
 export class Counter {
   readonly at: number;
   readonly bit: number;
 
-  /** @param at of its number in a row @param rank among the metrics of its group */
+  /**
+   * @param at index of its number in a row
+   * @param rank among the metrics of its group
+   */
   constructor(at: number, rank: number) {
     this.at = at;
     this.bit = 1 << rank;
@@ -46,7 +56,7 @@ export class Counter {
 
 export class Histogram {
   readonly bounds: readonly number[];
-  /** Of a count for each bound, then the sum, then the count of all. */
+  /** Index of its numbers: a count for each bound, then the sum, then the total count. */
   readonly at: number;
   readonly bit: number;
 
@@ -74,7 +84,10 @@ interface Known {
   read: () => Iterable<GaugeCallback>;
 }
 
-/** Distinct values of a label that clients choose. A histogram prints a line for each of its buckets, so it has fewer. */
+/**
+ * Limits of distinct values for labels that clients choose. A histogram prints a line for each bucket, so its limit is
+ * lower.
+ */
 const MAX_COUNTER_VALUES = 1000;
 const MAX_HISTOGRAM_VALUES = 100;
 
@@ -85,7 +98,7 @@ export class Registry {
   readonly #groups = new Map<string, Rows>();
   readonly #printers: ((format: MetricFormat) => string)[] = [];
   readonly #known = new Map<string, Known>();
-  /** What other threads know, as they said last. */
+  /** The latest values of other threads. */
   readonly #told = new Map<string, ReadonlyMap<string, readonly GaugeCallback[]>>();
 
   constructor(prefix: string) {
@@ -98,7 +111,7 @@ export class Registry {
     const { labels, clientChosen, counters, histograms } = spec;
     const bounds = Object.keys(counters).length > 0 ? this.#counterBounds : this.#histogramBounds;
     const rows = new Rows(labels, clientChosen ?? [], bounds);
-    // By its metrics, not its labels: two groups may have the same.
+    // Keyed by metrics instead of labels, because two groups may have the same labels.
     this.#groups.set([...Object.keys(counters), ...Object.keys(histograms)].join(","), rows);
     let rank = 0;
     const counting = Object.entries<string>(counters).map(
@@ -115,11 +128,14 @@ export class Registry {
       counters: Object.fromEntries(counting),
       histograms: Object.fromEntries(measuring),
     };
-    // The names are those of the spec.
+    // The cast is sound: the names are those of the spec.
     return group as Group<Counters, Histograms>;
   }
 
-  /** Tells something that is known elsewhere whenever it is asked for; a later call of the same name replaces what is asked. */
+  /**
+   * Registers a callback for a value that is read when the metrics are printed; a later call with the same name
+   * replaces the callback.
+   */
   reading(name: string, spec: ReadingSpec, read: () => Iterable<GaugeCallback>): void {
     const known = this.#known.get(name);
     if (known !== undefined) known.read = read;
@@ -134,7 +150,7 @@ export class Registry {
     return this.#printers.map((print) => print(format)).join("") + printEnd(format);
   }
 
-  /** Everything counted since the last call, for `add` of another thread's registry with the same groups. */
+  /** Returns and resets all counts, for `add` of another thread's registry with the same groups. */
   take(): Counted {
     return Array.from(this.#groups, ([group, rows]) => [group, rows.take()] as const).filter(
       ([, rows]) => rows.length > 0,
@@ -145,35 +161,35 @@ export class Registry {
     for (const [group, rows] of counted) this.#groups.get(group)?.add(rows);
   }
 
-  /** Tells a value of the configuration apart in all histograms, however many values clients have brought. */
+  /** Reserves a value of the configuration in all histograms, regardless of the values that clients used up. */
   reserve(label: string, value: string): void {
     this.#histogramBounds.reserve(label, value);
   }
 
-  /** Whether histograms tell this value apart already. */
+  /** Returns whether histograms already count this value by name. */
   isKnown(label: string, value: string): boolean {
     return this.#histogramBounds.has(label, value);
   }
 
-  /** What this thread knows a part of, for `told` of another thread's registry. */
+  /** Returns the values that this thread contributes to, for `told` of another thread's registry. */
   readings(): Readings {
     return [...this.#known]
       .filter(([, { spec }]) => spec.ofThreads === true)
       .map(([name, { read }]) => [name, [...read()]] as const);
   }
 
-  /** @param readings undefined: the thread is no more */
+  /** @param readings undefined when the thread has ended */
   told(thread: string, readings: Readings | undefined): void {
     if (readings === undefined) this.#told.delete(thread);
     else this.#told.set(thread, new Map(readings));
   }
 
-  /** Forgets what was counted for such a value. */
+  /** Removes the series with such a value. */
   forget(label: string, values: ReadonlySet<string>): void {
     for (const rows of this.#groups.values()) rows.forget(label, values);
   }
 
-  /** What a label stands for at the moment. */
+  /** Returns the values that a label currently has. */
   valuesOf(label: string): Set<string> {
     return new Set([...this.#groups.values()].flatMap((rows) => rows.valuesOf(label)));
   }
@@ -205,7 +221,7 @@ export class Registry {
   }
 }
 
-/** Threads that know parts of the same thing say it under the same labels. */
+/** Adds up the values of threads that report under the same labels. */
 function sums(readings: readonly GaugeCallback[]): GaugeCallback[] {
   const byKey = new Map<string, GaugeCallback>();
   for (const { values, value } of readings) {

@@ -1,4 +1,7 @@
-/** Series of what is no longer configured: some time later they are forgotten, so that changes do not fill the memory. */
+/**
+ * Removes the series of routes and Binds ten minutes after these are no longer configured, so that changes do not fill
+ * the memory.
+ */
 import { UNKNOWN } from "./label-value.ts";
 import type { Registry } from "./registry.ts";
 
@@ -7,7 +10,7 @@ const KEPT_MS = 600_000;
 export class SeriesExpiry {
   readonly #registry: Registry;
   readonly #label: string;
-  /** When each value was first missed. */
+  /** When each value was first missing. */
   #missedAtMs: ReadonlyMap<string, number> = new Map();
 
   constructor(registry: Registry, label: string) {
@@ -15,7 +18,10 @@ export class SeriesExpiry {
     this.#label = label;
   }
 
-  /** @param present what is configured now @param nowMs of a clock that never goes back */
+  /**
+   * @param present the values that are configured now
+   * @param nowMs from a monotonic clock
+   */
   review(present: ReadonlySet<string>, nowMs: number): void {
     const missed = new Map<string, number>();
     const over = new Set<string>();

@@ -1,11 +1,12 @@
 /**
- * What is counted by one set of labels: a row for each combination of values, with the numbers of all counters and
- * histograms that share the labels, so that a request is looked up once. Values that clients choose are bounded.
+ * The series of one group of metrics: a row for each combination of label values, with the numbers of all counters and
+ * histograms that share the labels. One look-up per request therefore serves all of them. Values that clients choose
+ * are bounded twice: by distinct values per label (label-bounds.ts), and by the number of rows.
  */
 import { OTHER, type LabelBounds } from "./label-bounds.ts";
 import { SEPARATOR } from "./label-value.ts";
 
-/** Plain data: a row that moved. */
+/** Plain data: the counts of a row, as sent between threads. */
 export interface CountedRow {
   readonly values: readonly string[];
   readonly seen: number;
@@ -13,12 +14,12 @@ export interface CountedRow {
 }
 
 export class Row {
-  /** Of the labels in their order, then name and value of each further label. */
+  /** Values of the labels in order, then alternating names and values of further labels. */
   readonly values: readonly string[];
   readonly numbers: number[];
   /** One bit for each metric that has a number here. */
   seen = 0;
-  /** The row of another group for the same request, once somebody has looked for it. */
+  /** The row of another group for the same request, cached after its first look-up. */
   partner: Row | undefined = undefined;
   #text: string | undefined;
 
@@ -27,23 +28,26 @@ export class Row {
     this.numbers = Array.from({ length: size }, () => 0);
   }
 
-  /** As they are printed. @param labels names of the first values */
+  /**
+   * Returns the labels as printed.
+   * @param labels names of the first values
+   */
   text(labels: readonly string[]): string {
     return (this.#text ??= labelText(labels, this.values));
   }
 }
 
-/** Beyond as many, clients cannot make new ones. */
+/** Limit of rows; beyond it, values that clients choose become "other". */
 const MAX_ROWS = 10_000;
 
 export class Rows {
   readonly labels: readonly string[];
   readonly all: Map<string, Row> = new Map();
   readonly #bounds: LabelBounds;
-  /** Places of the values that clients choose; behind the last label all are. */
+  /** Indexes of the labels whose values clients choose; all further labels count as such. */
   readonly #chosen: ReadonlySet<number>;
   #size = 0;
-  /** Goes up when rows are forgotten: who keeps one has to look for it again. */
+  /** Incremented when rows are removed: a cached row must then be looked up again. */
   era = 0;
 
   constructor(labels: readonly string[], clientChosen: readonly string[], bounds: LabelBounds) {
@@ -52,7 +56,7 @@ export class Rows {
     this.#chosen = new Set(clientChosen.map((label) => labels.indexOf(label)));
   }
 
-  /** @returns where the numbers of one more metric begin in a row */
+  /** @returns the index at which the numbers of one more metric begin in a row */
   reserve(numbers: number): number {
     const at = this.#size;
     this.#size += numbers;
@@ -79,18 +83,18 @@ export class Rows {
     }
   }
 
-  /** Those that have a number of the metric. */
+  /** Returns the rows that have a number of the metric. */
   seen(bit: number): Row[] {
     return [...this.all.values()].filter((row) => (row.seen & bit) !== 0);
   }
 
-  /** What the label stands for in each row; nothing when it is none of them. */
+  /** Returns the value of the label in each row; empty when the group does not have the label. */
   valuesOf(label: string): string[] {
     const at = this.labels.indexOf(label);
     return at < 0 ? [] : Array.from(this.all.values(), ({ values }) => values[at] ?? "");
   }
 
-  /** Forgets the rows with such a value of the label. */
+  /** Removes the rows with such a value of the label. */
   forget(label: string, values: ReadonlySet<string>): void {
     const at = this.labels.indexOf(label);
     if (at < 0) return;
@@ -109,7 +113,7 @@ export class Rows {
     return row;
   }
 
-  /** With other values in place of those that clients have chosen. */
+  /** Replaces the values that clients have chosen. */
   #choose(values: readonly string[], choose: (label: string, value: string) => string): string[] {
     const { length } = this.labels;
     return values.map((value, at) => {
@@ -119,7 +123,7 @@ export class Rows {
   }
 }
 
-/** The row of values that never change, kept at hand. */
+/** Caches the row of label values that never change. */
 export class Series {
   readonly #rows: Rows;
   readonly #values: readonly string[];

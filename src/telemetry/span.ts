@@ -1,4 +1,4 @@
-/** One part of a trace as it is handed over for export, when it is over (observability.md 4). */
+/** A finished span as handed to the exporter (docs/telemetry.md). */
 import type { Attribute } from "./attributes.ts";
 
 export interface Span {
@@ -6,7 +6,7 @@ export interface Span {
   readonly traceId: string;
   /** 16 hexadecimal digits. */
   readonly spanId: string;
-  /** undefined: the first of its trace. */
+  /** undefined for the first span of a trace. */
   readonly parentSpanId: string | undefined;
   readonly flags: number;
   readonly traceState: string;
@@ -15,12 +15,12 @@ export interface Span {
   readonly startUnixNs: bigint;
   readonly endUnixNs: bigint;
   readonly attributes: readonly Attribute[];
-  /** Set: it failed, with this message; "" without one. */
+  /** Set when the operation failed: the message, or "" without one. */
   readonly error: string | undefined;
 }
 
-/** @param atMs of performance.now() */
+/** @param atMs in terms of performance.now() */
 export function unixNs(atMs: number): bigint {
-  // Whole microseconds: a double holds no more of the present time.
+  // Whole microseconds: a double has no more precision for the present time.
   return BigInt(Math.round((performance.timeOrigin + atMs) * 1000)) * 1000n;
 }

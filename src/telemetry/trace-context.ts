@@ -1,6 +1,6 @@
 /**
- * The trace that a request belongs to, as its client names it and as upstreams are told (W3C Trace Context 3.2). In doubt a
- * header is invalid: its request begins a trace of its own, and never joins one that nobody meant.
+ * Parses and prints `traceparent` (W3C Trace Context §3.2). A header that is not clearly valid is ignored: the request
+ * then begins a trace of its own instead of joining an unrelated one.
  */
 import { randomFillSync } from "node:crypto";
 
@@ -9,17 +9,20 @@ export interface TraceParent {
   readonly traceId: string;
   /** 16 digits, of the caller's span. */
   readonly spanId: string;
-  /** Those that are known: sampled, and random of level 2. */
+  /** The known flags: sampled, and random of level 2. */
   readonly flags: number;
 }
 
-/** Reserved ones are zero when they are sent on. */
+/** Unknown flags are sent as zero. */
 const KNOWN_FLAGS = 0x03;
-/** Of a header of version 00; a later one may go on after a dash. */
+/** Length of a header of version 00; a later version may continue after a dash. */
 const LENGTH = 55;
 const FORM = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/;
 
-/** @param values of all `traceparent` fields: two of them name no parent. @returns undefined when there is no valid one */
+/**
+ * @param values of all `traceparent` fields; several fields are invalid
+ * @returns undefined when there is no valid header
+ */
 export function parseTraceparent(values: readonly string[]): TraceParent | undefined {
   const [value] = values;
   if (value === undefined || values.length > 1 || value.length < LENGTH) return undefined;
@@ -41,7 +44,7 @@ export function newSpanId(): string {
   return randomHex(8);
 }
 
-/** Asked of the system for many ids at once: one by one they cost more than the rest of a span. */
+/** Random bytes for many IDs, because a system call per ID would cost more than the rest of a span. */
 const pool = Buffer.alloc(8_192);
 let used: number = pool.length;
 

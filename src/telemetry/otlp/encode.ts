@@ -1,4 +1,7 @@
-/** Records of ours as messages of OTLP 1 (opentelemetry.io/docs/specs/otlp), written field by field. */
+/**
+ * Encodes log records and spans as messages of OTLP 1 (opentelemetry.io/docs/specs/otlp), field by field. The exporter
+ * uses it to encode a record when it is reported.
+ */
 import { ExportLogsServiceRequestSchema } from "../../../generated/proto/opentelemetry/proto/collector/logs/v1/logs_service_pb.ts";
 import {
   AnyValueSchema,
@@ -45,21 +48,24 @@ const MEMBERS = ANY.kvlistValue.number;
 const ARRAY_VALUE = ArrayValueSchema.field.values.number;
 const MEMBER = KeyValueListSchema.field.values.number;
 
-/** A receiver need not follow a value deeper than that, and what is deeper says nothing any more. */
+/** Maximum depth of nested values; receivers may reject deeper ones, and deeper content is of no use in a report. */
 const DEEPEST = 16;
 const MAX_INT64 = 2n ** 63n - 1n;
 const MIN_INT64 = -(2n ** 63n);
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** Logs and spans have their resource, their scopes and the records of a scope in fields of the same numbers. */
+/** Requests for logs and for spans use the same field numbers for resource, scopes and records. */
 const RESOURCES = ExportLogsServiceRequestSchema.field.resourceLogs.number;
 const RESOURCE = ResourceLogsSchema.field.resource.number;
 const SCOPES = ResourceLogsSchema.field.scopeLogs.number;
 const SCOPE = ScopeLogsSchema.field.scope.number;
-/** Of each record in what goes between the two ends of a request. */
+/** Field of a record within its scope. */
 const RECORDS: number = ScopeLogsSchema.field.logRecords.number;
 
-/** Begins a record, for `writeLogField` and then `close` of the writer. @returns what `close` wants */
+/**
+ * Begins a record; `writeLogField` adds to it, and `close` of the writer ends it.
+ * @returns the argument of `close`
+ */
 export function openLog(writer: WireWriter, { timeMs, traceId, spanId }: LogHead): number {
   const start = writer.open(RECORDS);
   const time = BigInt(Math.round(timeMs * 1000)) * 1000n;
@@ -98,14 +104,14 @@ export function writeSpan(writer: WireWriter, span: Span): void {
   writer.close(start);
 }
 
-/** What comes before and after the records in every request of an exporter. */
+/** The bytes before the records that every request of an exporter begins with. */
 export class Envelope {
-  /** The same for envelopes that say the same. */
+  /** Equal for envelopes with equal content. */
   readonly key: string;
   readonly #resource: Buffer;
   readonly #scope: Buffer;
 
-  /** @param scope what reports, within the data plane */
+  /** @param scope instrumentation scope: the part of the data plane that reports */
   constructor(resource: readonly Attribute[], scope: string) {
     const writer = new WireWriter(1024);
     const start = writer.open(RESOURCE);
@@ -121,7 +127,10 @@ export class Envelope {
     this.key = Buffer.concat([this.#resource, this.#scope]).toString("latin1");
   }
 
-  /** @param records each as openLog and writeSpan begin them. @returns a whole request */
+  /**
+   * @param records as openLog and writeSpan write them
+   * @returns a complete request
+   */
   around(records: Buffer): Buffer {
     const scopes = this.#scope.length + records.length;
     const head = new WireWriter(64);
@@ -151,7 +160,7 @@ function writeMember(
   writer.close(start);
 }
 
-/** A null is a value that says nothing of its kind. */
+/** Writes null as a value without a type. */
 function writeValue(writer: WireWriter, field: number, value: AttributeValue | null, depth: number): void {
   const start = writer.open(field);
   if (typeof value === "string") writer.string(STRING, value);
@@ -162,7 +171,7 @@ function writeValue(writer: WireWriter, field: number, value: AttributeValue | n
   writer.close(start);
 }
 
-/** Larger than the field can hold: as text, since a wrong number is worse. */
+/** Writes integers beyond 64 bits as text, because a wrong number would be worse. */
 function writeInteger(writer: WireWriter, value: bigint): void {
   if (value > MAX_INT64 || value < MIN_INT64) writer.string(STRING, String(value));
   else if (value >= 0n && value <= MAX_SAFE) writer.varint(INT, Number(value));

@@ -1,6 +1,16 @@
 /**
- * Sends records to one collector in batches, in the background (observability.md 1.4 and 4.3). A collector that is slow, full
- * or away costs records, which are counted, and never a request. What waits is bounded, and so are the tries.
+ * Sends records to one collector, in batches and in the background (docs/telemetry.md). A slow, full or absent
+ * collector costs records, which are counted, but never delays a request. The queue and the number of attempts are
+ * bounded.
+ *
+ *   begin/add/end ─▶ open batch ──512 records, 1 MiB or delay──▶ closed batches ──at most 4──▶ send
+ *                    (encoded bytes)                                               ▲             │ later
+ *                                                                                  └── backoff ◀─┘
+ *
+ * A record counts against the queue (`#records`, `#bytes`) from the moment it is added until its batch is accepted,
+ * rejected or given up, so a hanging collector fills the queue and new records are dropped. While all four slots are
+ * busy, the open batch keeps filling instead of closing at its delay. `flush` ends the exporter: it sends what is
+ * pending within a limit, counts the rest as lost, and accepts no more.
  */
 import { createBackoff } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -11,58 +21,58 @@ import { type Envelope, openLog, writeLogField, writeSpan } from "./encode.ts";
 import type { LogHead, LogSink, SpanSink } from "./sinks.ts";
 import { WireWriter } from "./wire-writer.ts";
 
-/** What became of one request to a collector. */
+/** The outcome of one request to a collector. */
 export type ExportOutcome =
-  /** It refuses some of the records for good. */
+  /** Accepted; the collector may reject some of the records permanently. */
   | { readonly kind: "taken"; readonly rejected: number; readonly message: string }
-  /** It may take the same request another time, at its wish not before `afterMs`. */
+  /** The collector may accept the same request later, not before `afterMs` if it asked for a delay. */
   | { readonly kind: "later"; readonly reason: string; readonly afterMs: number | undefined }
   | { readonly kind: "refused"; readonly reason: string };
 
 export interface ExporterOptions {
   readonly envelope: Envelope;
-  /** One try; ends by itself in bounded time, and never rejects. */
+  /** Makes one attempt; must settle in bounded time and never reject. */
   readonly send: (request: Buffer) => Promise<ExportOutcome>;
   /** How long the first record of a batch waits for others. */
   readonly delayMs: number;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Who it reports to, for the log. */
+  /** Name of the collector, for the log. */
   readonly collector: string;
   readonly onDropped: (records: number) => void;
-  /** There is something to send from now on, or nothing any more. */
+  /** Called when the exporter gets its first pending record, and when it has none left. */
   readonly onBusy: (exporter: Exporter, busy: boolean) => void;
   readonly random?: () => number;
 }
 
 const BATCH_RECORDS = 512;
 const QUEUE_RECORDS = 2048;
-/** Collectors take requests of 4 MiB unless they are told otherwise. */
+/** Collectors accept requests of 4 MiB by default. */
 const BATCH_BYTES = 1_048_576;
 const RECORD_BYTES = 1_048_576;
 const QUEUE_BYTES = 8 * BATCH_BYTES;
 const FIRST_CAPACITY = 16_384;
 /** As many as the queue has full batches. */
 const MAX_SENDING = 4;
-/** With the waits below about a minute, in which a collector that is replaced comes back. */
+/** With the waits below about a minute, long enough for a collector to be replaced. */
 const MAX_TRIES = 16;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 5_000;
-/** What a collector may ask for. */
+/** Longest delay that a collector may ask for. */
 const LONGEST_ASKED_WAIT_MS = 30_000;
 const LOG_INTERVAL_MS = 10_000;
 
-/** One that is being filled. */
+/** A batch that is being filled. */
 interface OpenBatch {
   readonly writer: WireWriter;
   records: number;
 }
 
 interface ClosedBatch {
-  /** Whole, as it is sent. */
+  /** The complete request as it is sent. */
   readonly request: Buffer;
   readonly records: number;
-  /** Of the records. */
+  /** Size of the records. */
   readonly bytes: number;
 }
 
@@ -71,16 +81,16 @@ export class Exporter implements LogSink, AttributeSink, SpanSink {
   #open: OpenBatch | undefined;
   #closed: ClosedBatch[] = [];
   #sending = 0;
-  /** Records that are not settled yet, and their bytes. */
+  /** Records that are not settled yet, and their size. */
   #records = 0;
   #bytes = 0;
   #capacity = FIRST_CAPACITY;
   #begun: { readonly writer: WireWriter; readonly recordAt: number; readonly inner: number } | undefined;
   #cancelTimer: (() => void) | undefined;
-  /** Of those that wait for another try. */
+  /** Wake the deliveries that wait for their next attempt. */
   readonly #wakers = new Set<() => void>();
   #idle = Promise.withResolvers<void>();
-  /** What comes while the end is awaited does not wait for others. */
+  /** Set by `flush`: new records are sent without waiting for others. */
   #hurries = false;
   #ended = false;
   #unlogged = 0;
@@ -99,7 +109,7 @@ export class Exporter implements LogSink, AttributeSink, SpanSink {
     return this;
   }
 
-  /** A field of the record that was begun. */
+  /** Adds a field to the record that was begun. */
   add(name: string, value: AttributeValue): void {
     if (this.#begun !== undefined) writeLogField(this.#begun.writer, name, value);
   }
@@ -120,7 +130,10 @@ export class Exporter implements LogSink, AttributeSink, SpanSink {
     this.#added(writer, start, spans.length);
   }
 
-  /** Sends what there is; resolves when it is settled or the time is over, and then takes nothing any more. */
+  /**
+   * Sends the pending records; resolves when they are settled or the limit has passed. The exporter then accepts no
+   * more.
+   */
   async flush(limitMs: number): Promise<void> {
     this.#hurries = true;
     if (this.#records > 0) {
@@ -133,13 +146,13 @@ export class Exporter implements LogSink, AttributeSink, SpanSink {
     this.#end();
   }
 
-  /** A record that was never ended, because something failed in between, is none. */
+  /** Removes a record that was begun but never ended because of an error in between. */
   #takeBack(): void {
     this.#begun?.writer.truncate(this.#begun.recordAt);
     this.#begun = undefined;
   }
 
-  /** @returns where to write so many records; undefined: nowhere, and they are counted */
+  /** Returns the writer for this many records; undefined when there is no room, and they are counted as lost. */
   #room(records: number): WireWriter | undefined {
     if (records === 0) return undefined;
     if (this.#ended || this.#records + records > QUEUE_RECORDS || this.#bytes > QUEUE_BYTES) {
@@ -169,7 +182,7 @@ export class Exporter implements LogSink, AttributeSink, SpanSink {
     else this.#cancelTimer ??= clock.after(delayMs, this.#due.bind(this));
   }
 
-  /** While all that may be sent at once is, a batch goes on to fill. */
+  /** Keeps filling the batch while all sending slots are busy. */
   #due(): void {
     this.#cancelTimer = undefined;
     if (this.#sending < MAX_SENDING) this.#seal();
@@ -184,7 +197,7 @@ export class Exporter implements LogSink, AttributeSink, SpanSink {
     if (batch === undefined || batch.records === 0) return;
     const { writer, records } = batch;
     const written = writer.written();
-    // The next one will probably be as large.
+    // The next batch will probably have a similar size.
     this.#capacity = written.length + FIRST_CAPACITY;
     this.#closed.push({ request: this.#options.envelope.around(written), records, bytes: written.length });
     this.#next();
@@ -197,7 +210,7 @@ export class Exporter implements LogSink, AttributeSink, SpanSink {
       this.#sending++;
       void this.#deliver(batch);
     }
-    // One that was due while there was no way to send it.
+    // Sends the open batch if its delay passed while all slots were busy.
     if (this.#sending < MAX_SENDING && this.#cancelTimer === undefined) this.#seal();
   }
 
@@ -209,7 +222,7 @@ export class Exporter implements LogSink, AttributeSink, SpanSink {
     });
     for (let tries = 1; ; tries++) {
       const sent = await this.#options.send(request);
-      // Counted as lost when the time was over.
+      // The records were counted as lost when the exporter ended.
       if (this.#ended) return;
       if (sent.kind === "later" && tries < MAX_TRIES) {
         await this.#wait(Math.max(backoff.next(), Math.min(sent.afterMs ?? 0, LONGEST_ASKED_WAIT_MS)));
@@ -259,7 +272,7 @@ export class Exporter implements LogSink, AttributeSink, SpanSink {
     for (const wake of this.#wakers) wake();
   }
 
-  /** Counted at once; told at most once in a while. */
+  /** Counts lost records at once, and logs them at most every ten seconds. */
   #drop(records: number, reason: string): void {
     if (records === 0) return;
     const { clock, log, collector, onDropped } = this.#options;

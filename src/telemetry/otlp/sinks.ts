@@ -1,9 +1,9 @@
-/** Where finished records go that a collector shall have. What is given is encoded at once; nothing of it is kept. */
+/** Interfaces for finished records that go to a collector. Implementations encode at once and keep no references. */
 import type { AttributeSink } from "../attributes.ts";
 import type { Span } from "../span.ts";
 
 export interface LogHead {
-  /** Since 1970. */
+  /** Milliseconds since 1970. */
   readonly timeMs: number;
   /** 32 hexadecimal digits. */
   readonly traceId: string | undefined;
@@ -12,9 +12,12 @@ export interface LogHead {
 }
 
 export interface LogSink {
-  /** Begins a record. @returns where its fields go, until `end`; undefined: there is no room, and it is counted as lost */
+  /**
+   * Begins a record.
+   * @returns the sink for its fields, until `end`; undefined when there is no room, and the record is counted as lost
+   */
   begin(head: LogHead): AttributeSink | undefined;
-  /** The record that was begun is whole. */
+  /** Completes the record that was begun. */
   end(): void;
 }
 

@@ -1,15 +1,22 @@
 /**
- * Writes protobuf fields into one growing buffer (protobuf.dev/programming-guides/encoding). Telling of a request this
- * way costs a sixth of what messages of the generated types cost, and what waits for its export is bytes and no objects.
+ * Writes protobuf fields into one growing buffer (protobuf.dev/programming-guides/encoding). Encoding a request this
+ * way costs a sixth of encoding messages of the generated types, and records that wait for export are bytes instead of
+ * objects.
+ *
+ * The length of a nested message is known only at its end. `open` reserves one byte for it, and `close` moves the
+ * content when the length needs more than that.
  */
 
 const VARINT = 0;
 const FIXED64 = 1;
 const BYTES = 2;
 const FIXED32 = 5;
-/** Longest varint. */
+/** Maximum bytes of a varint. */
 const LONGEST = 10;
-/** So many characters have a length of one byte, whatever they are. */
+/**
+ * UTF-8 has at most three bytes per UTF-16 unit, so a text of up to 42 units always has a length below 128, which fits
+ * one byte.
+ */
 const SHORT_TEXT = 42;
 
 export class WireWriter {
@@ -20,17 +27,17 @@ export class WireWriter {
     this.#bytes = Buffer.allocUnsafeSlow(capacity);
   }
 
-  /** Bytes written. */
+  /** Number of bytes written. */
   get length(): number {
     return this.#length;
   }
 
-  /** What was written; valid until the next write. */
+  /** Returns the bytes written; valid until the next write. */
   written(): Buffer {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** Takes back what was written after so many bytes. */
+  /** Removes everything after this many bytes. */
   truncate(length: number): void {
     this.#length = length;
   }
@@ -42,7 +49,7 @@ export class WireWriter {
     this.#varint(value);
   }
 
-  /** @param value as 64 bits, the upper ones are cut off */
+  /** @param value truncated to 64 bits */
   int64(field: number, value: bigint): void {
     this.#reserve(2 * LONGEST);
     this.#tag(field, VARINT);
@@ -91,7 +98,7 @@ export class WireWriter {
     this.#length += this.#bytes.write(digits, this.#length, "hex");
   }
 
-  /** A message that was encoded before. */
+  /** Writes a message that was encoded before. */
   encoded(field: number, message: Uint8Array): void {
     this.#reserve(message.length + 2 * LONGEST);
     this.#tag(field, BYTES);
@@ -100,21 +107,24 @@ export class WireWriter {
     this.#length += message.length;
   }
 
-  /** The head of a message whose bytes follow from elsewhere. */
+  /** Writes the head of a message whose bytes follow from elsewhere. */
   head(field: number, length: number): void {
     this.#reserve(2 * LONGEST);
     this.#tag(field, BYTES);
     this.#varint(length);
   }
 
-  /** Begins a message within the message. @returns what `close` wants */
+  /**
+   * Begins a nested message.
+   * @returns the argument of `close`
+   */
   open(field: number): number {
     this.#reserve(2 * LONGEST);
     this.#tag(field, BYTES);
     return ++this.#length;
   }
 
-  /** Ends the message that was begun there. */
+  /** Ends the nested message that `open` began. */
   close(start: number): void {
     const length = this.#length - start;
     if (length > 127) {
@@ -141,12 +151,12 @@ export class WireWriter {
 
   #varint(value: number): void {
     let rest = value;
-    // Not by shifts, which know 32 bits only.
+    // Division instead of shifts, which are limited to 32 bits.
     for (; rest > 127; rest = Math.floor(rest / 128)) this.#bytes[this.#length++] = (rest % 128) | 128;
     this.#bytes[this.#length++] = rest;
   }
 
-  /** Most texts are short and of ASCII, for which a call into the runtime costs more than the copying. */
+  /** Most texts are short ASCII, for which a call into the runtime costs more than the copying. */
   #shortText(text: string): void {
     const start = this.#length;
     for (let at = 0; at < text.length; at++) {
@@ -161,7 +171,7 @@ export class WireWriter {
   }
 }
 
-/** Bytes of a varint. */
+/** Returns the size of a varint. */
 function sizeOf(value: number): number {
   let size = 1;
   for (let rest = value; rest > 127; rest = Math.floor(rest / 128)) size++;
