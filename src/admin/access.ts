@@ -1,12 +1,15 @@
 /**
- * Who may ask the admin server: people on this machine, directly. What a web page, a proxy or a gateway sends on is refused, and
- * a token is demanded where one is configured.
+ * Access control of the admin server. It is for people on the same machine, so requests that a web page, a proxy or a
+ * gateway forwarded are refused, and a token is required when one is configured.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { isIP } from "node:net";
 import { HTTPError, type H3Event } from "h3";
 
-/** A page in someone's browser must not reach this server: by a name of its own (rebinding) or by a form. */
+/**
+ * Refuses requests that a web page in the operator's browser could send: through a host name of its own (DNS rebinding)
+ * or from a form (CSRF).
+ */
 export function refuseForeign(event: H3Event): void {
   for (const [name] of event.req.headers)
     if (isForwarding(name)) throw new HTTPError({ status: 403, message: "forwarded requests are refused" });
@@ -18,12 +21,17 @@ export function refuseForeign(event: H3Event): void {
 
 const FORWARDING: ReadonlySet<string> = new Set(["forwarded", "via", "cdn-loop", "x-real-ip"]);
 
-/** Operators ask this server directly: what a proxy or gateway has passed on was sent by its client. */
+/**
+ * Operators connect directly: forwarding headers show that another client sent the request through a proxy or gateway.
+ */
 function isForwarding(name: string): boolean {
   return FORWARDING.has(name) || name.startsWith("x-forwarded-");
 }
 
-/** The page says nothing about this process, and has to be there to ask for the token. */
+/**
+ * Requires the token for every path except the page itself, which shows nothing about the process and asks for the
+ * token.
+ */
 export function requireToken(token: () => Promise<string>): (event: H3Event) => Promise<void> {
   return async ({ req, url }) => {
     if (url.pathname === "/" && req.method === "GET") return;
@@ -34,13 +42,13 @@ export function requireToken(token: () => Promise<string>): (event: H3Event) => 
   };
 }
 
-/** Takes the same time wherever the texts differ, and however long they are. */
+/** Compares in constant time: digests have equal length, and timingSafeEqual does not stop at the first difference. */
 function isEqual(shown: string, expected: string): boolean {
   const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
   return expected !== "" && timingSafeEqual(digest(shown), digest(expected));
 }
 
-/** An address or localhost: a rebinding page has a name. */
+/** Returns true for an IP address or localhost; a page that uses DNS rebinding has a name of its own. */
 function isOwnHost(host: string): boolean {
   const name = host.replace(/:[0-9]+$/, "").replace(/^\[(.*)\]$/, "$1");
   return name.toLowerCase() === "localhost" || isIP(name) !== 0;

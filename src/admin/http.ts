@@ -1,11 +1,14 @@
-/** What all servers for operators share: where they listen, the shape of their answers, and what an unknown path gets. */
+/**
+ * Shared by all servers for operators: the addresses they listen on, the shape of their responses, and the answer to
+ * unknown paths.
+ */
 import { createServer, type Server } from "node:http";
 import { H3 } from "h3";
 import { toNodeHandler } from "h3/node";
 import { FatalError, messageOf } from "../lib/errors.ts";
 import type { BoundAddress } from "../lib/own-listeners.ts";
 
-/** Port 0 lets the system choose; host "" is every address. */
+/** Port 0 lets the system choose a port; an empty host listens on every address. */
 export interface ServerAddress {
   readonly host: string;
   readonly port: number;
@@ -19,7 +22,7 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-/** Methods by path. */
+/** Maps a path to its methods, in the form of the Allow header. */
 export type AllowedMethods = readonly (readonly [path: string, methods: string])[];
 
 export function json(value: unknown): Response {
@@ -30,7 +33,10 @@ export function text(body: string, status = 200, headers: Record<string, string>
   return new Response(body, { status, headers: { "content-type": "text/plain; charset=utf-8", ...headers } });
 }
 
-/** Answers 404 or 405 with Allow. Called after the real routes are registered, because h3 takes the first that fits. */
+/**
+ * Answers 404, or 405 with Allow (RFC 9110 §15.5.6). Must be called after the real routes are registered, because h3
+ * takes the first match.
+ */
 export function refuseOtherMethods(app: H3, paths: AllowedMethods): void {
   const allowed = new Map(paths);
   app.all("/**", (event) => {
@@ -39,7 +45,7 @@ export function refuseOtherMethods(app: H3, paths: AllowedMethods): void {
   });
 }
 
-/** @throws FatalError when the address is taken */
+/** @throws FatalError when the address is in use */
 export async function serveOn(app: H3, { host, port }: ServerAddress): Promise<RunningServer> {
   const server: Server = createServer(toNodeHandler(app));
   await new Promise<void>((resolve, reject) => {

@@ -1,4 +1,7 @@
-/** Which text format of metrics a scraper gets (RFC 9110 §12.5.1): the one that it likes better, and the older one if it says nothing. */
+/**
+ * Negotiates the text format of metrics with a scraper (RFC 9110 §12.5.1): the one it prefers, and the Prometheus
+ * format when it states no preference.
+ */
 
 export type MetricFormat = "prometheus" | "openmetrics";
 
@@ -7,12 +10,12 @@ export const MEDIA_TYPES: Readonly<Record<MetricFormat, string>> = {
   openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
 };
 
-/** A parser of the first draft reads what we print too. */
+/** Includes the first draft, whose parsers read the final format too. */
 const OPENMETRICS_VERSIONS = new Set([undefined, "1.0.0", "0.0.1"]);
 const TEXT_VERSIONS = new Set([undefined, "0.0.4"]);
 const ANY_TEXT = new Set(["text/plain", "text/*", "*/*"]);
 
-/** @param accept value of the header field */
+/** @param accept value of the Accept header */
 export function formatOf(accept: string): MetricFormat {
   let openmetrics = 0;
   let text = 0;
@@ -33,7 +36,7 @@ function nameAndValue(parameter: string): [name: string, value: string] {
   return [name, value.replace(/^"(.*)"$/, "$1")];
 }
 
-/** One that cannot be read is none. */
+/** Returns 0 for a quality value that cannot be parsed. */
 function qualityOf(text: string | undefined): number {
   if (text === undefined) return 1;
   return /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(text) ? Number(text) : 0;

@@ -1,7 +1,7 @@
-/** The page of the admin server: a list of its paths. */
+/** The HTML page of the admin server, which lists its paths. */
 import { ADMIN_PATHS, methodsOf } from "./paths/index.ts";
 
-/** Shows answers with the token, which stays in the memory of the page. */
+/** Fetches paths with the token, which stays in the memory of the page. */
 const ASKING = `<p><input type="password" placeholder="token" autocomplete="off"><pre></pre><script>
 document.addEventListener("click", async (event) => {
   const path = event.target.getAttribute("href");

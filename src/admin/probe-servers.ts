@@ -1,4 +1,4 @@
-/** The servers that machines ask on ports of their own, all on h3: metrics for scrapers, readiness and health for probes. */
+/** The servers for machines, each on a port of its own: metrics for scrapers, readiness and health for probes. */
 import { H3, type H3Event } from "h3";
 import { refuseOtherMethods, serveOn, text, type RunningServer, type ServerAddress } from "./http.ts";
 import { formatOf, MEDIA_TYPES, type MetricFormat } from "./metric-format.ts";
@@ -23,7 +23,10 @@ export async function startMetricsServer(options: {
   return serveOn(app, options.address);
 }
 
-/** @param options.pending what is still waited for; nothing means ready */
+/**
+ * Answers 200 when nothing is pending.
+ * @param options.pending returns the names of what startup still waits for
+ */
 export async function startReadinessServer(options: {
   readonly address: ServerAddress;
   readonly pending: () => readonly string[];
@@ -37,10 +40,10 @@ export async function startReadinessServer(options: {
   return serveOn(app, options.address);
 }
 
-/** Serves the probes of the controller, under the paths that Kubernetes' own components have. */
+/** Serves the probes of the controller, under the paths that Kubernetes components use. */
 export async function startHealthServer(options: {
   readonly address: ServerAddress;
-  /** Returns whether the controller has read the cluster; until then /readyz is 503. */
+  /** Returns whether the controller has read the cluster; until then /readyz answers 503. */
   readonly isReady: () => boolean;
 }): Promise<RunningServer> {
   const app = new H3({ silent: true });

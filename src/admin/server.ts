@@ -1,6 +1,6 @@
 /**
- * The admin server of a data plane, on loopback, for people: routes the table of paths on h3. Everything that the paths show
- * comes in through the options; nothing here knows the data plane.
+ * The admin server of a data plane, for people on loopback: routes the table of paths. Paths receive everything that
+ * they show through the options, so this module does not depend on the data plane.
  */
 import { H3 } from "h3";
 import type { LogFilter } from "../lib/log.ts";
@@ -13,7 +13,10 @@ import { ADMIN_PATHS, methodsOf } from "./paths/index.ts";
 export interface AdminOptions extends Omit<AdminContext, "initialFilter" | "onFilter"> {
   readonly address: ServerAddress;
   readonly onFilter?: () => void;
-  /** Returns what requests must show as `Authorization: Bearer`, read for each of them; undefined when no token is needed. */
+  /**
+   * Returns the token that requests must send as `Authorization: Bearer`, read for each request; undefined when no
+   * token is needed.
+   */
   readonly token?: (() => Promise<string>) | undefined;
 }
 

@@ -1,4 +1,6 @@
-/** The shape of a path of the admin server. Everything that it shows or does comes in through the context. */
+/**
+ * The interface of a path of the admin server. A path receives everything that it shows or does through the context.
+ */
 import type { H3Event } from "h3";
 import type { LogFilter, Logger } from "../../lib/log.ts";
 
@@ -7,7 +9,7 @@ export interface AdminContext {
   readonly state: () => Promise<unknown>;
   /** Changed in place by /logging. */
   readonly filter: LogFilter;
-  /** The filter that the process began with. */
+  /** The filter that the process started with. */
   readonly initialFilter: LogFilter;
   /** Called after each change of the filter. */
   readonly onFilter: () => void;

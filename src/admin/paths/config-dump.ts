@@ -1,4 +1,4 @@
-/** `/config_dump`: what the data plane runs on. */
+/** `/config_dump`: the configuration that the data plane runs. */
 import { json } from "../http.ts";
 import type { AdminPath } from "./admin-path.ts";
 

@@ -1,4 +1,4 @@
-/** The table of paths of the admin server: it routes by them, its page and docs/reference/admin.md list them. */
+/** The table of admin paths. The server routes by it, and its page and docs/reference/admin.md are made from it. */
 import type { AdminPath } from "./admin-path.ts";
 import { configDump } from "./config-dump.ts";
 import { logging } from "./logging.ts";
@@ -12,7 +12,7 @@ export const ADMIN_PATHS: Readonly<Record<string, AdminPath>> = {
   "/quitquitquit": quit,
 };
 
-/** Returns the methods of a path as the Allow header has them: "GET, POST". */
+/** Returns the methods of a path in the form of the Allow header: "GET, POST". */
 export function methodsOf({ get, post }: AdminPath): string {
   return [...(get === undefined ? [] : ["GET"]), ...(post === undefined ? [] : ["POST"])].join(", ");
 }

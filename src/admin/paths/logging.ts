@@ -1,4 +1,4 @@
-/** `/logging`: the log filter of the process, read and changed. */
+/** `/logging`: shows and changes the log filter of the process. */
 import { getQuery } from "h3";
 import { parseLogFilter, printLogFilter, type LogFilter } from "../../lib/log.ts";
 import { text } from "../http.ts";
@@ -12,7 +12,7 @@ export const logging: AdminPath = {
   post(event, { filter, initialFilter, onFilter }) {
     const { level, reset } = getQuery(event);
     const next = level === undefined ? undefined : parseLogFilter(String(level));
-    // A wrong level changes nothing, also beside ?reset.
+    // An invalid level changes nothing, even together with ?reset.
     if ((level !== undefined && next === undefined) || (level === undefined && reset === undefined))
       return text(`${USAGE}\n`, 400);
     const chosen = next ?? initialFilter;

@@ -1,4 +1,4 @@
-/** `/memory`: what this process holds, by Node's own figures. */
+/** `/memory`: memory of this process as reported by Node. */
 import { getHeapSpaceStatistics, getHeapStatistics } from "node:v8";
 import { json } from "../http.ts";
 import type { AdminPath } from "./admin-path.ts";

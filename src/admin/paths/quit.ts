@@ -1,4 +1,4 @@
-/** `/quitquitquit`: ends the process after a drain. */
+/** `/quitquitquit`: drains the process and ends it. */
 import { text } from "../http.ts";
 import type { AdminPath } from "./admin-path.ts";
 
@@ -7,7 +7,7 @@ export const quit: AdminPath = {
   async post(_event, { log, drain, quit: end }) {
     log.info("shutdown asked for by the admin server");
     await drain();
-    // The answer leaves first.
+    // Ends the process after the response has been written.
     setImmediate(end);
     return text("shutdown now\n");
   },
