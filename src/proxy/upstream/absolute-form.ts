@@ -1,6 +1,6 @@
 /**
- * Plain HTTP that is handed to a forward proxy (RFC 9112 3.2.2): the target in absolute form, Host to match, and the proxy's
- * credential on each request. The connections are those to the proxy.
+ * Sends plain HTTP through a forward proxy: request targets in absolute form (RFC 9112 §3.2.2), a Host field that
+ * matches, and the proxy's credential on each request. It wraps an HTTP/1.1 pool whose connections end at the proxy.
  */
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
@@ -62,7 +62,7 @@ export class AbsolutePool implements Pool {
     const headers = new HeaderList([...raw], spelling);
     headers.set("host", this.#authority);
     const { authorization } = this.#proxy.reach();
-    // What a client or a policy wrote there is for somebody else.
+    // A value that a client or a policy set was meant for another recipient.
     if (authorization === undefined) headers.remove("proxy-authorization");
     else headers.set("proxy-authorization", authorization);
     const path = request.path === "*" ? "" : request.path;
@@ -70,7 +70,7 @@ export class AbsolutePool implements Pool {
   }
 }
 
-/** A proxy that asks for a credential asks us, not the client. */
+/** Turns 407 into an error: the proxy asks the gateway for a credential, and the client could not supply it. */
 class ProxiedSettle implements Settle {
   readonly #settle: Settle;
 

@@ -1,6 +1,7 @@
 /**
- * The way out to upstreams: per target a pool of HTTP/1.1 connections, one of HTTP/2 connections, or both. Where the
- * handshake decides (ALPN), one connection asks and the other requests wait for what it learns.
+ * The client for all upstreams, which `createProxy` creates once per thread: for each target a pool of HTTP/1.1
+ * connections, one of HTTP/2 connections, or both. Where the connection decides the version (ALPN, RFC 7301, or a probe
+ * on plain text), one connection finds out and the other requests wait for the result (`Negotiation`).
  */
 import { ProxyError } from "../errors.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
@@ -18,7 +19,7 @@ import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from
 export interface UpstreamOptions {
   readonly resolver: Resolver;
   readonly guard: DestinationGuard;
-  /** From the look-up of the name to a usable connection, TLS included. */
+  /** Limit from the look-up of the name to a usable connection, TLS included. */
   readonly connectTimeoutMs: number;
   readonly idleTimeoutMs?: number;
   readonly identities?: IdentitySource;
@@ -43,7 +44,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const originOf = (target: UpstreamTarget): Origin => {
     const key = targetKey(target);
     let origin = origins.get(key);
-    // Two backends may lead to one place: it does not name the one that came first.
+    // Backends can share a target, so the origin must not keep the owner of the first one.
     if (origin === undefined) origins.set(key, (origin = new Origin({ ...target, owner: undefined }, settings)));
     byTarget.set(target, origin);
     if (target.owner !== undefined) origin.owners.add(target.owner);
@@ -54,7 +55,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       const now = performance.now();
       for (const [key, origin] of origins) {
         origin.sweep(now);
-        // Pods come and go: what nobody is connected to is not kept.
+        // Pods come and go: origins without connections are dropped, so that the map does not grow for ever.
         if (!origin.empty) continue;
         origins.delete(key);
         origin.close();
@@ -105,6 +106,7 @@ function countConnections(origins: Iterable<Origin>): Map<string, ConnectionCoun
   return counts;
 }
 
+/** The pools of one target and the HTTP version that a negotiation has found for it. */
 class Origin {
   readonly #target: UpstreamTarget;
   readonly #settings: PoolSettings;
@@ -113,9 +115,9 @@ class Origin {
   #http2: Http2Pool | undefined;
   #negotiation: Negotiation | undefined;
   #learned: "http1" | "http2" | undefined;
-  /** What the negotiation opens is not to be used. */
+  /** True when the running negotiation began before a `drain`: its connection must not be used. */
   #outdated = false;
-  /** Backends that it was used for, of which two may lead to one place. */
+  /** Keys of the backends that have used this origin; several backends can lead to one target. */
   readonly owners = new Set<string>();
   closed = false;
 
@@ -130,7 +132,10 @@ class Origin {
     else pool.send(request, settle);
   }
 
-  /** A proxy is chosen for each connection, and may want one too. */
+  /**
+   * Whether connections show the workload identity. A proxied target counts: its proxy is chosen per connection and may
+   * require one.
+   */
   get showsIdentity(): boolean {
     return this.#target.tls?.spiffe === true || this.#target.proxy !== undefined;
   }
@@ -145,7 +150,7 @@ class Origin {
     this.#http1?.sweep(nowMs);
     this.#absolute?.sweep(nowMs);
     this.#http2?.sweep(nowMs);
-    // What was learned holds while there are connections: an upstream may come back speaking another version.
+    // The version is forgotten with the last connection: the upstream may return with another version.
     if (this.#http1?.empty !== false && this.#http2?.empty !== false) this.#learned = undefined;
   }
 
@@ -165,12 +170,12 @@ class Origin {
     this.#negotiation?.close();
   }
 
-  /** @returns undefined while nobody knows what the upstream speaks */
+  /** @returns undefined while the version that the upstream speaks is unknown */
   #poolFor({ version, upgrade }: UpstreamRequest): Pool | undefined {
     const { tls, proxy } = this.#target;
     const asks = tls === undefined ? version === "http2_if_spoken" && proxy === undefined : version === "negotiated";
     if (asks) return this.#learned === undefined ? undefined : this.#pool(this.#learned);
-    // HTTP/2 and what comes after an upgrade are no requests that a proxy could pass on: they need a tunnel.
+    // A proxy can forward plain HTTP/1.1 requests itself; HTTP/2 and upgrades need a tunnel.
     const handsOver = tls === undefined && !isHttp2(version) && upgrade === undefined;
     if (proxy === undefined || proxy.alwaysTunnels || !handsOver) return this.#pool(version);
     return (this.#absolute ??= new AbsolutePool(this.#target, proxy, this.#settings));

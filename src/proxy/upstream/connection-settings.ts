@@ -1,38 +1,45 @@
 /**
- * How connections to a destination are made: the blocks of its settings that decide it, as one object. The same blocks
- * give the same object, so that what is kept for it (targets, pools) is found at once.
+ * Settings that decide how connections are made: TLS, TCP and a forward proxy. `connectionOf` interns them: equal
+ * blocks give the same object, so that targets and pools are found by identity in a WeakMap. Backends build targets
+ * from them.
  */
 import type { BackendTcp, BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { UpstreamTarget } from "./upstream.ts";
 
 export interface ConnectionSettings {
   readonly tls: BackendTls | undefined;
-  /** undefined: as usual. */
+  /** undefined for the defaults. */
   readonly tcp: BackendTcp | undefined;
-  /** The proxy that connections go through; undefined: none. */
+  /** undefined when connections go directly to the destination. */
   readonly proxy: ForwardProxy | undefined;
 }
 
-/** A proxy between us and the destination (backend-policies.md 6). One object for one such setting. */
+/** A proxy between the gateway and the destination. There is one object per distinct setting. */
 export interface ForwardProxy {
-  /** The same for what is the same proxy. */
+  /** Equal for equal proxies; part of the key of a pool. */
   readonly key: string;
-  /** A tunnel even for plain HTTP, which otherwise is handed to the proxy in absolute form. */
+  /** True when plain HTTP goes through a tunnel as well, and not in absolute form (RFC 9112 §3.2.2). */
   readonly alwaysTunnels: boolean;
-  /** Chosen anew for each connection. @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused */
+  /**
+   * Chooses an endpoint of the proxy for one connection.
+   * @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused
+   */
   reach(): ReachedProxy;
 }
 
 export interface ReachedProxy {
-  /** Never through another proxy. */
+  /** Is never reached through another proxy. */
   readonly target: UpstreamTarget;
-  /** Value of Proxy-Authorization. */
+  /** Value of Proxy-Authorization (RFC 9110 §11.7.2). */
   readonly authorization: string | undefined;
-  /** Says that a connection is being made. @returns what the outcome is told; undefined: given up */
+  /**
+   * Marks the beginning of a connection attempt.
+   * @returns a callback for the outcome, which is undefined when the attempt was given up
+   */
   begin(): (healthy: boolean | undefined) => void;
 }
 
-/** Stands for a part that is not set, which no WeakMap takes. */
+/** Key for an absent part, because a WeakMap accepts only objects. */
 const NONE = {};
 const known = new WeakMap<object, WeakMap<object, WeakMap<object, ConnectionSettings>>>();
 

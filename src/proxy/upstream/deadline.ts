@@ -1,9 +1,9 @@
-/** When a request to an upstream must be over, whatever it is doing then. */
+/** The deadline of a request to an upstream: a timer that aborts it in any state. All kinds of calls use it. */
 import { ProxyError } from "../errors.ts";
 import type { Abortable } from "../pipeline/exchange.ts";
 import type { UpstreamRequest } from "./upstream.ts";
 
-/** @returns what to clear when the request is over before; undefined for one without a deadline */
+/** @returns the timer to clear when the request ends earlier; undefined when the request has no deadline */
 export function startDeadline(
   { deadlineAtMs, timeoutCode }: Pick<UpstreamRequest, "deadlineAtMs" | "timeoutCode">,
   call: Abortable,

@@ -1,9 +1,15 @@
-/** Which version of HTTP a request leaves with (proxying.md 4.1): what is configured, else what suits both sides. */
+/**
+ * Chooses the HTTP version of a request to an upstream: the configured one, else one that suits both sides. Backends
+ * use it.
+ */
 import { HttpVersion } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { RoutedExchange } from "../pipeline/exchange.ts";
 import type { UpstreamVersion } from "./upstream.ts";
 
-/** @param fixed what the configuration says @param about `grpc`: the request is; `tls`: the upstream is spoken to over it */
+/**
+ * @param fixed the configured version
+ * @param about `grpc`: the request is a gRPC call; `tls`: the upstream is reached over TLS
+ */
 export function versionFor(
   exchange: RoutedExchange,
   fixed: HttpVersion,
@@ -14,11 +20,11 @@ export function versionFor(
   if (configured !== undefined) return configured;
   if (grpc) return "http2";
   if (tls) return "negotiated";
-  // The client's own version is a guess about the upstream: one that refuses it is spoken to in the older one.
+  // On plain text the client's version is only a guess: an upstream that refuses HTTP/2 gets HTTP/1.1.
   return exchange.originalScheme === "http" && exchange.version === "HTTP/2" ? "http2_if_spoken" : "http1";
 }
 
-/** @returns undefined where the configuration leaves it open */
+/** @returns undefined when the configuration leaves the version open */
 export function fixedVersion(version: HttpVersion | undefined): "http1" | "http2" | undefined {
   if (version === HttpVersion.HTTP1) return "http1";
   return version === HttpVersion.HTTP2 ? "http2" : undefined;

@@ -1,7 +1,7 @@
 /**
- * Learns from one connection which version of HTTP an upstream speaks: by its TLS handshake (ALPN, RFC 7301), on plain text
- * by how it takes the first words of HTTP/2. Requests that came meanwhile wait, each no longer than its deadline, and are
- * then sent on their way.
+ * Finds out with one connection which HTTP version an upstream speaks: by ALPN in the TLS handshake (RFC 7301), on
+ * plain text with `PrefaceProbe`. `Origin` in client.ts runs at most one at a time per target (singleflight). Requests
+ * that arrive meanwhile wait, each until its own deadline, and are sent when the version is known.
  */
 import type { Socket } from "node:net";
 import { ProxyError } from "../errors.ts";
@@ -16,11 +16,11 @@ const PROTOCOLS = ["h2", "http/1.1"];
 
 export interface Negotiated {
   readonly version: "http1" | "http2";
-  /** Its handshake is over; nobody else listens to it. Undefined: the asking used it up. */
+  /** The connection, ready and without listeners; undefined when the probe used it up. */
   readonly socket: Socket | undefined;
 }
 
-/** Where a request goes when it is known how. */
+/** Sends a waiting request once the version is known. */
 interface Sender {
   send(request: UpstreamRequest, settle: Settle): void;
 }
@@ -32,7 +32,10 @@ export class Negotiation implements DialOwner {
   readonly #isPlain: boolean;
   #probe: PrefaceProbe | undefined;
 
-  /** @param done called once, before those who wait are sent on; undefined: no connection */
+  /**
+   * @param done called once, before the waiting requests are sent; its argument is undefined when no connection was
+   * made
+   */
   constructor(target: UpstreamTarget, settings: PoolSettings, done: (outcome: Negotiated | undefined) => void) {
     this.#done = done;
     this.#isPlain = target.tls === undefined;

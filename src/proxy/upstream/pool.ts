@@ -1,4 +1,4 @@
-/** What the pools of connections to one target have in common, whatever protocol they speak. */
+/** The interface of a connection pool for one target, and parts that the HTTP/1.1 and HTTP/2 pools share. */
 import { isIP, type Socket } from "node:net";
 import type { DialSettings } from "./dial/dial.ts";
 import type { UpstreamRequest, UpstreamResponse, UpstreamTarget } from "./upstream.ts";
@@ -7,15 +7,16 @@ export interface PoolSettings extends DialSettings {
   readonly idleTimeoutMs: number;
 }
 
-/** Where a call waits for its connection. */
+/** The place of a call that waits for a connection. */
 export interface WaitingPlace {
-  /** The call is over. */
+  /** Gives the place up, because the call is over. */
   leave(call: object): void;
 }
 
 /**
- * The name whose addresses decide where connections may lead: one that it gave up takes no new call, though connections to
- * it stay for a while in case it comes back. undefined: there is none, or it is the business of a proxy.
+ * Returns the host name whose DNS answer limits which pooled connections may be reused: a connection to an address that
+ * the name has given up takes no new call, but stays for a while in case the address comes back. Returns undefined for
+ * Unix sockets and literal addresses, and behind a proxy, which looks names up itself.
  */
 export function nameOf({ host, unixPath, proxy }: UpstreamTarget): string | undefined {
   return unixPath !== "" || proxy !== undefined || isIP(host) !== 0 ? undefined : host;
@@ -26,22 +27,22 @@ export interface Settle {
   reject(error: Error): void;
 }
 
-/** How many connections are open: active ones serve a request, idle ones wait for one. */
+/** Number of open connections: active ones serve a request, idle ones wait for one. */
 export interface ConnectionCounts {
   readonly active: number;
   readonly idle: number;
 }
 
 export interface Pool {
-  /** No connection is open or being opened. */
+  /** True when no connection is open or being opened. */
   readonly empty: boolean;
   readonly connections: ConnectionCounts;
   send(request: UpstreamRequest, settle: Settle): void;
-  /** Takes over a socket whose handshake is done. */
+  /** Takes over a connected socket whose handshake is complete. */
   adopt(socket: Socket): void;
-  /** What is open takes no new call: it ends now if it is idle, else with its calls. */
+  /** Lets no connection take another call: idle ones close now, the others after their calls. */
   drain(): void;
-  /** Closes what was idle for too long. */
+  /** Closes connections that have been idle for too long. */
   sweep(nowMs: number): void;
   close(): void;
 }

@@ -1,4 +1,7 @@
-/** A connection to an upstream for bytes (TCP routes, CONNECT): opened for one user, never pooled, without a protocol of ours. */
+/**
+ * Opens a connection to an upstream for raw bytes, as TCP routes and CONNECT need it. The connection serves one user
+ * and is never pooled. `createUpstream` exposes it as `open`.
+ */
 import type { Socket } from "node:net";
 import { ignore } from "../../lib/ignore.ts";
 import type { ProxyError } from "../errors.ts";
@@ -7,7 +10,10 @@ import { startDeadline } from "./deadline.ts";
 import { Dial, type DialOwner, type DialSettings } from "./dial/dial.ts";
 import type { RawRequest, UpstreamTarget } from "./upstream.ts";
 
-/** @returns a paused socket that can be used @throws ProxyError upstream_unreachable, connect_timeout, and what `abort` says */
+/**
+ * @returns a paused, connected socket
+ * @throws ProxyError upstream_unreachable, connect_timeout, and the reason given to `abort`
+ */
 export function openRaw(target: UpstreamTarget, request: RawRequest, settings: DialSettings): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();
   new RawCall({ resolve, reject }).start(target, request, settings);
@@ -34,7 +40,7 @@ class RawCall implements DialOwner, Abortable {
 
   ready(socket: Socket): void {
     this.#end();
-    // It may be a while before somebody listens, and an error that nobody hears ends the process.
+    // An `error` event without a listener ends the process, and the caller may attach its own listener later.
     socket.on("error", ignore);
     socket.pause();
     this.#settle.resolve(socket);

@@ -1,4 +1,4 @@
-/** What tells targets apart: those of one key share their connections, those of two never do (proxying.md 4.2). */
+/** The key of a target in the client's table of pools: equal targets share connections, different ones never do. */
 import { toJsonString } from "@bufbuild/protobuf";
 import { BackendTcpSchema, Reach } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { tlsKey } from "./dial/tls.ts";
@@ -6,7 +6,7 @@ import type { UpstreamTarget } from "./upstream.ts";
 
 const known = new WeakMap<UpstreamTarget, string>();
 
-/** Holds private keys: it must not be logged. */
+/** The key contains private keys and must not be logged. */
 export function targetKey(target: UpstreamTarget): string {
   let key = known.get(target);
   if (key === undefined) known.set(target, (key = keyOf(target)));

@@ -1,4 +1,7 @@
-/** The one way out to an upstream. Implementations own pools, connect timeouts and TLS; callers own retries and meaning. */
+/**
+ * The interface that everything uses to reach an upstream. Implementations own pools, connect timeouts and TLS; callers
+ * own retries and the meaning of requests.
+ */
 import type { Socket } from "node:net";
 import type { Reach } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
@@ -7,25 +10,30 @@ import type { Abortable, Tunnel } from "../pipeline/exchange.ts";
 import type { ConnectionSettings } from "./connection-settings.ts";
 import type { ConnectionCounts } from "./pool.ts";
 
-/** Where to connect, and how. One pool per distinct target. */
+/** An address with the settings of its connections. Each distinct target has a pool of its own. */
 export interface UpstreamTarget extends ConnectionSettings {
   readonly host: string;
   readonly port: number;
-  /** Takes the place of host and port when not "". */
+  /** Replaces host and port unless it is "". */
   readonly unixPath: string;
-  /** Of a static backend; unset: anywhere. */
+  /** Addresses that a static backend may reach; undefined when all are allowed. */
   readonly reach?: Reach | undefined;
-  /** Key of the backend that the connections are made for; unset: they outlive any change of it. No part of what is shared. */
+  /**
+   * Key of the backend that the connections are made for, as `Upstream.retire` names it; undefined when the connections
+   * outlive changes of the backend. It is not part of the key of the pool.
+   */
   readonly owner?: string | undefined;
 }
 
-/** "host:port" as logs name it, or the path of a socket. */
+/** Returns the name for logs: "host:port", or the path of a Unix socket. */
 export function nameOfTarget({ host, port, unixPath }: Pick<UpstreamTarget, "host" | "port" | "unixPath">): string {
   if (unixPath !== "") return unixPath;
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** `negotiated`: what the TLS handshake says, HTTP/1.1 on plain text. `http2_if_spoken`: on plain text, else HTTP/1.1. */
+/**
+ * `negotiated`: by ALPN, and HTTP/1.1 on plain text. `http2_if_spoken`: probed on plain text, falls back to HTTP/1.1.
+ */
 export type UpstreamVersion = "http1" | "http2" | "http2_if_spoken" | "negotiated";
 
 export interface UpstreamRequest {
@@ -33,48 +41,57 @@ export interface UpstreamRequest {
   readonly method: string;
   /** Path and query. */
   readonly path: string;
-  /** What HTTP/2 says in `:scheme`; undefined: whether the upstream is spoken to over TLS. */
+  /** Value of `:scheme` in HTTP/2; undefined when it follows from whether the connection uses TLS. */
   readonly scheme?: "http" | "https" | undefined;
-  /** Sent as given, Host included; hop-by-hop fields are already gone. The client adds the framing of the body. */
+  /** Is sent as given, with Host; hop-by-hop fields are already removed. The client adds the framing of the body. */
   readonly headers: HeaderList;
   readonly body: Body;
-  /** The protocols to go on with (RFC 9110 7.8); unset: none. Only over HTTP/1.1. */
+  /** Protocols to upgrade to (RFC 9110 §7.8), over HTTP/1.1 only; undefined when no upgrade is requested. */
   readonly upgrade?: string | undefined;
-  /** performance.now() by which the last byte of the answer must be here; undefined: no limit. */
+  /** Deadline for the last byte of the response, on the clock of performance.now(); undefined when there is none. */
   readonly deadlineAtMs: number | undefined;
-  /** Code of the error when that deadline passes. */
+  /** Error code when the deadline passes. */
   readonly timeoutCode: "request_timeout" | "backend_timeout" | "grpc_timeout";
-  /** The exchange that the call is made for: when it is given up, so is the call. */
+  /** The exchange that the call serves: the call is aborted together with it. */
   readonly abort?: { onAbort(target: Abortable): void } | undefined;
 }
 
 export interface UpstreamResponse {
   readonly status: number;
-  /** Hop-by-hop fields are gone; Content-Length stays when the body is as long as it says. */
+  /** Hop-by-hop fields are removed; Content-Length stays when the body has that length. */
   readonly headers: HeaderList;
   readonly body: BodyStream | null;
-  /** With status 101. */
+  /** Set with status 101. */
   readonly tunnel?: Tunnel | undefined;
 }
 
-/** Limits of the opening of a connection; what comes through afterwards has none. */
+/** Limits on opening a connection; they do not apply to the bytes that pass through it later. */
 export interface RawRequest extends Pick<UpstreamRequest, "deadlineAtMs" | "timeoutCode" | "abort"> {
-  /** As of RoutedExchange, of the CONNECT that it is opened for: a proxy on the way is told. */
+  /**
+   * CDN-Loop field (RFC 8586) of the CONNECT request that the connection serves; it is passed on to a forward proxy.
+   */
   readonly cdnLoop?: string | undefined;
 }
 
 export interface Upstream {
   /** @throws ProxyError upstream_unreachable, connect_timeout, upstream_broken, request_timeout, backend_timeout, grpc_timeout, response_invalid, upgrade_failed */
   send(target: UpstreamTarget, request: UpstreamRequest): Promise<UpstreamResponse>;
-  /** A connection for bytes, made for this call alone. @returns a paused socket @throws ProxyError upstream_unreachable, connect_timeout, request_timeout, backend_timeout */
+  /**
+   * Opens a connection for raw bytes that only this caller uses.
+   * @returns a paused socket
+   * @throws ProxyError upstream_unreachable, connect_timeout, request_timeout, backend_timeout
+   */
   open(target: UpstreamTarget, request: RawRequest): Promise<Socket>;
-  /** Connections made for that backend take no new request: idle ones end now, the others with what they are used for. */
+  /** Lets connections of that backend take no new request: idle ones close now, the others after their requests. */
   retire(owner: string): void;
-  /** That backend is gone: nothing names it any more. Its connections end when nobody has used them for long enough. */
+  /** Handles the removal of a backend: its connections stay until they have been idle for long enough. */
   forget(owner: string): void;
-  /** Connections that were made with a former workload identity take no new request, as with `retire`. */
+  /** Lets connections that show the former workload identity take no new request, as `retire` does. */
   identityChanged(): void;
-  /** By the key of the backend; where two lead to one place, by that of the first. Connections of `open` are not among them. */
+  /**
+   * Counts connections per backend key; a shared target counts for its first backend. Connections from `open` are not
+   * included.
+   */
   connections(): ReadonlyMap<string, ConnectionCounts>;
   close(): void;
 }

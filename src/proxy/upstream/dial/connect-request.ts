@@ -1,6 +1,6 @@
 /**
- * CONNECT to a forward proxy on a socket that is connected to it (RFC 9110 9.3.6). In: where to, and the credential. Out: the
- * same socket, whose bytes are those of the destination from then on. Only 200 opens a tunnel.
+ * Opens a tunnel through a forward proxy with CONNECT (RFC 9110 §9.3.6), on a socket that is connected to the proxy.
+ * From then on the bytes of the socket are those of the destination. Only 200 opens a tunnel. `Dial` uses it.
  */
 import type { Socket } from "node:net";
 import { messageOf } from "../../../lib/errors.ts";
@@ -13,16 +13,19 @@ const STATUS_LINE = /^HTTP\/1\.[01] ([0-9]{3})(?: |\r\n)/;
 const END = "\r\n\r\n";
 
 export interface TunnelRequest {
-  /** host:port of the destination. */
+  /** "host:port" of the destination. */
   readonly authority: string;
-  /** Value of Proxy-Authorization. */
+  /** Value of Proxy-Authorization (RFC 9110 §11.7.2). */
   readonly authorization: string | undefined;
-  /** CDN-Loop of the request that the tunnel is for; undefined: it had none, or the tunnel is for several. */
+  /**
+   * CDN-Loop field (RFC 8586) of the request that the tunnel is for; undefined when it had none, or for several
+   * requests.
+   */
   readonly cdnLoop: string | undefined;
 }
 
 /**
- * @returns what came after the head of the answer; nobody listens to the socket, which is paused
+ * @returns the bytes that followed the head of the response; the socket is paused and without listeners
  * @throws ProxyError upstream_unreachable, tunnel_unauthorized, internal
  */
 export function requestTunnel(socket: Socket, { authority, authorization, cdnLoop }: TunnelRequest): Promise<Buffer> {

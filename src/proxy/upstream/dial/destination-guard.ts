@@ -1,7 +1,8 @@
 /**
- * What no connection of the data plane may lead to, whatever backend, policy or client named it: its own admin, metrics and
- * readiness listeners; and, for static backends of a cluster, what is near to the data plane. Addresses are compared after
- * the look-up, because any name may have any address. Asked by dials and gRPC channels.
+ * Refuses destinations that no connection of the data plane may have, whichever backend, policy or client named them:
+ * its own admin, metrics and readiness listeners, and, for static backends of a cluster, loopback and link-local
+ * addresses (server-side request forgery). Addresses are checked after the look-up, because any name can resolve to any
+ * address (DNS rebinding). Dials and gRPC channels consult it.
  */
 import { statSync, type Stats } from "node:fs";
 import { isIP } from "node:net";
@@ -19,7 +20,7 @@ const OWN_SOCKET = "the socket of our own workload identity";
 
 export interface GuardOptions {
   readonly ownListeners?: OwnListeners | undefined;
-  /** Path of the socket of the SPIFFE workload API. */
+  /** Path of the Unix socket of the SPIFFE Workload API. */
   readonly workloadSocket?: string | undefined;
 }
 
@@ -32,14 +33,20 @@ export class DestinationGuard {
     this.#options = options;
   }
 
-  /** @param addresses of one name: one that is refused closes it @throws ProxyError destination_refused */
+  /**
+   * @param addresses all addresses of one name: one refused address refuses the name
+   * @throws ProxyError destination_refused
+   */
   check(addresses: readonly string[], { port, reach }: Pick<Place, "port" | "reach">): void {
     const { ownListeners } = this.#options;
     if (addresses.some((address) => ownListeners?.includes(address, port) === true)) throw refused(OWN_LISTENER);
     if (reach === Reach.REMOTE && addresses.some(isLocalAddress)) throw refused(LOCAL_ADDRESS);
   }
 
-  /** For a destination that a forward proxy is to look up: as far as its text says where it leads. @throws as `check` */
+  /**
+   * Checks a destination that a forward proxy will look up, as far as its text shows where it leads.
+   * @throws as `check`
+   */
   checkNamed({ host, ...place }: Place & Pick<UpstreamTarget, "host">): void {
     if (isIP(host) !== 0) this.check([host], place);
     else if (isLocalHost(host)) this.check(LOOPBACK, place);
@@ -49,7 +56,7 @@ export class DestinationGuard {
   checkSocket({ unixPath, reach = Reach.UNSPECIFIED }: Place): void {
     const { workloadSocket } = this.#options;
     if (reach === Reach.UNSPECIFIED || workloadSocket === undefined) return;
-    // A link, or the root folder of a process, is another path of the same file.
+    // A link, or a path through another root such as /proc/<pid>/root, names the same file.
     if (unixPath === workloadSocket || isSameFile(statOf(unixPath), statOf(workloadSocket))) throw refused(OWN_SOCKET);
   }
 }

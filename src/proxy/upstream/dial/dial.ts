@@ -1,6 +1,13 @@
 /**
- * Opens one connection to an upstream: the look-up of the name, TCP or a Unix socket, the proxy on the way, TLS. One limit
- * of time holds for all of it. Out: a socket that can be used at once; or an error.
+ * Opens one connection to an upstream, under a single time limit for all steps. Every connection, for HTTP/1.1, HTTP/2,
+ * upgrades and raw bytes alike, is one `Dial`.
+ *
+ *     direct:        look-up ─▶ guard ─▶ TCP race ─▶ [TLS] ─▶ ready
+ *     through proxy: guard for the target's name ─▶ look-up of the proxy ─▶ guard ─▶ TCP race ─▶ [TLS to the proxy]
+ *                    ─▶ CONNECT ─▶ [TLS to the target] ─▶ ready
+ *
+ * A Unix socket needs no look-up and is the only candidate of the race. After `ready` the socket belongs to the
+ * owner.
  */
 import { isIP, type Socket, type SocketConnectOpts } from "node:net";
 import { TLSSocket, type ConnectionOptions } from "node:tls";
@@ -21,26 +28,26 @@ import type { UpstreamTarget } from "../upstream.ts";
 export interface DialSettings {
   readonly resolver: Resolver;
   readonly guard: DestinationGuard;
-  /** From the look-up of the name to a usable connection, where the target says nothing else. */
+  /** Limit from the look-up to a usable connection, for targets that set none. */
   readonly connectTimeoutMs: number;
-  /** Who we are, where settings want a workload identity. */
+  /** Source of the workload identity, for settings that require one. */
   readonly identities?: IdentitySource | undefined;
-  /** Where there is a proxy, the connection to it is what is wanted, and not a tunnel through it. */
+  /** True when the connection ends at the proxy and no tunnel is opened (absolute-form.ts). */
   readonly stopsAtProxy?: boolean | undefined;
-  /** As of RawRequest. */
+  /** CDN-Loop field (RFC 8586) for a CONNECT request, as in RawRequest. */
   readonly cdnLoop?: string | undefined;
-  /** Hears of each connection that can be used. */
+  /** Called for each connection that can be used. */
   readonly onConnected?: ((transport: Transport, seconds: number) => void) | undefined;
 }
 
-/** What a connection goes through. */
+/** The kind of path that a connection takes, as a metric label. */
 export type Transport = "plaintext" | "tls" | "tunnel" | "tunnel-tls";
 
 const NOTHING = Buffer.alloc(0);
 
-/** Who asked for a connection. Told once, and not before `start` has returned; not at all after `cancel`. */
+/** Receives the outcome of a dial: once, never before `start` has returned, and not at all after `cancel`. */
 export interface DialOwner {
-  /** Nobody listens to the socket yet. @param protocol that was agreed on (ALPN) */
+  /** @param socket without listeners @param protocol agreed on by ALPN */
   ready(socket: Socket, protocol: string | undefined): void;
   failed(error: ProxyError): void;
 }
@@ -55,11 +62,11 @@ export class Dial {
   #over = false;
   #cancelled = false;
   #giveUp: ((error: Error) => void) | undefined;
-  /** What is open or being opened. */
+  /** The attempt in progress, and the socket once it is connected: `#end` destroys both. */
   #race: Race | undefined;
   #socket: Socket | undefined;
 
-  /** @param protocols offered in a handshake (ALPN) where the settings name none */
+  /** @param protocols offered by ALPN when the settings list none */
   constructor(target: UpstreamTarget, protocols: readonly string[], settings: DialSettings, owner: DialOwner) {
     this.#target = target;
     this.#protocols = protocols;
@@ -100,10 +107,10 @@ export class Dial {
 
   async #run(): Promise<void> {
     try {
-      // Owners are told after they have asked, never while they do.
+      // Yield once, so that the owner's callbacks never run before `start` has returned.
       await Promise.resolve();
       const socket = await this.#open();
-      // Nobody would hear it close once more.
+      // A destroyed socket emits no further `close`, so the owner would wait for ever.
       if (socket.destroyed) throw unreachable(new Error("closed by the upstream"));
       if (!this.#over) this.#hand(socket);
     } catch (error) {
@@ -151,14 +158,14 @@ export class Dial {
     return tlsOptions(tls, host, protocols, this.#settings.identities);
   }
 
-  /** @returns a tunnel to the target, and what came out of it already */
+  /** @returns a tunnel to the target, and the bytes that it has delivered already */
   async #through(proxy: ForwardProxy): Promise<{ readonly via: Socket; readonly rest: Buffer }> {
     const { target: on, authorization, begin } = proxy.reach();
     const done = begin();
     let healthy = false;
     try {
       const plain = await this.#connect({ ...on, tcp: on.tcp ?? this.#target.tcp });
-      // Whatever the proxy would like to speak: a tunnel is asked for in HTTP/1.1.
+      // Offer HTTP/1.1 only, because CONNECT is written in HTTP/1.1.
       const via = on.tls === undefined ? plain : await handshake(plain, this.#secure(on.tls, on.host, ["http/1.1"]));
       const { stopsAtProxy = false, cdnLoop } = this.#settings;
       const tunnel = { authority: authorityOf(this.#target), authorization, cdnLoop };
@@ -176,7 +183,9 @@ export class Dial {
     if (this.#over) throw new ProxyError("connect_timeout");
     const socket = await new Promise<Socket>((resolve, reject) => {
       this.#giveUp = reject;
-      // Bytes of a tunnel go through a stream, which keeps them: a copy of each read would be for nothing.
+      // Only HTTP/1.1 uses the shared read buffer. Other sockets are read as streams, which keep the bytes they read:
+      // each
+      // read would then be copied out of the buffer for nothing.
       const lends = this.#protocols.includes("http/1.1");
       this.#race = new Race(places, lends, { won: resolve, lost: (cause) => reject(unreachable(cause)) });
       this.#race.start();
@@ -210,7 +219,7 @@ export class Dial {
   }
 }
 
-/** The destination as it is named to a proxy: never looked up here. */
+/** Returns "host:port" as it is named to a proxy; the gateway does not look it up. */
 export function authorityOf({ host, port }: Pick<UpstreamTarget, "host" | "port">): string {
   return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -1,14 +1,28 @@
 /**
- * Addresses of upstream host names: looked up once, refreshed in the background while in use, handed out in rotation. A
- * look-up that fails keeps the last good answer; names that nobody asked for since the last refresh are forgotten.
+ * Cache of the addresses of upstream host names; `createProxy` creates one for all dials of a thread. A name is looked
+ * up once (singleflight), refreshed in the background while it is in use, and its addresses are handed out in rotation.
+ *
+ *     first use ──▶ look-up ──▶ known ──(TTL, 1 s to 5 min)──▶ used since? ── yes ──▶ look-up in the background
+ *                      │          ▲                               └───────── no ──▶ forgotten
+ *                      └─ error ──┴─ the last good answer stays; next look-up after 100 ms, doubled up to 5 s
+ *
+ * The last good answer stays valid while look-ups fail (serve-stale, RFC 8767): otherwise a DNS outage would take down
+ * upstreams that work. The cache is bounded in names and in concurrent look-ups, because clients choose names where
+ * dynamic forwarding is used. See docs/adr/0008-names-of-upstreams.md.
  */
 import { isIP } from "node:net";
 import { createLookup, type FoundAddresses, type Lookup } from "./lookup.ts";
 
 export interface Resolver {
-  /** @returns addresses in the order of trying, each time another one first; at once when known. Rejects when there is none. */
+  /**
+   * Returns the addresses in the order in which to try them, with another one first each time; at once when they are
+   * known. Rejects when there are none.
+   */
   addresses(host: string): readonly string[] | Promise<readonly string[]>;
-  /** What connections may go on to; undefined while nobody knows. To ask is to use the name: it is looked up again. */
+  /**
+   * Addresses that pooled connections may have; undefined while they are unknown. Counts as a use, so it triggers
+   * look-ups.
+   */
   known(host: string): ReadonlySet<string> | undefined;
   close(): void;
 }
@@ -22,9 +36,9 @@ const SHORTEST_MS = 1_000;
 const LONGEST_MS = 300_000;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;
-/** How long a name without an address is remembered after its last use. */
+/** How long a name without addresses is remembered after its last use. */
 const UNUSED_MS = 5_000;
-/** Names may come from clients: more are not looked up at the same time, and more are not remembered. */
+/** Clients can choose names, so concurrent look-ups and remembered names are limited. */
 const MAX_PENDING = 512;
 const MAX_NAMES = 16_384;
 
@@ -57,7 +71,7 @@ class Names {
     return this.#entry(host)?.known();
   }
 
-  /** @returns undefined when there is no room for one more */
+  /** @returns undefined when the table is full */
   #entry(host: string): Entry | undefined {
     let entry = this.#entries.get(host);
     if (entry === undefined && this.#entries.size < MAX_NAMES) this.#entries.set(host, (entry = new Entry(this, host)));
@@ -136,7 +150,7 @@ class Entry {
         this.#names.pending--;
       }
     } catch (error) {
-      // What was known stays: a server of names that is down must not take the upstreams down too.
+      // Keep the known addresses: a DNS server that fails must not take the upstreams down as well.
       this.#error = error;
       this.#again(Math.min(FIRST_RETRY_MS * 2 ** Math.min(this.#failures++, 10), LAST_RETRY_MS));
     }
@@ -145,7 +159,7 @@ class Entry {
 
   #learned({ addresses, ttlMs }: FoundAddresses): void {
     this.#failures = 0;
-    // Connections in rotation begin where they were: a refresh must not send them all to the first address.
+    // `#next` is kept, so that a refresh does not send all connections to the first address again.
     this.#found = addresses;
     this.#set = addresses.length === 0 ? undefined : new Set(addresses);
     if (addresses.length === 0) this.#error = new Error("the name has no address");
@@ -164,7 +178,9 @@ class Entry {
     this.#timer.unref();
   }
 
-  /** A name without an address waits for the next who asks. */
+  /**
+   * Forgets a name without recent use, and refreshes the others. A name without addresses is looked up at its next use.
+   */
   #due(): void {
     if (!this.#used) {
       this.#names.forget(this.#host);

@@ -1,13 +1,16 @@
-/** TLS on a socket that is connected: to an upstream itself, or to it through a proxy. */
+/**
+ * The TLS handshake on a connected socket: directly to an upstream, to a proxy, or through a tunnel. `Dial` uses it.
+ */
 import type { Socket } from "node:net";
 import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { messageOf } from "../../../lib/errors.ts";
 import { ignore } from "../../../lib/ignore.ts";
 import { ProxyError } from "../../errors.ts";
 
-/** @returns a socket whose events nobody hears @throws ProxyError upstream_unreachable */
+/** @returns a TLS socket without listeners @throws ProxyError upstream_unreachable */
 export function handshake(socket: Socket, options: ConnectionOptions): Promise<TLSSocket> {
-  // What goes wrong below ends what is above, and is told there; here it would end the process.
+  // Errors of the inner socket also end the TLS socket, which reports them. Without a listener they would end the
+  // process.
   socket.on("error", ignore);
   return new Promise((resolve, reject) => {
     const secured = connect({ ...options, socket });

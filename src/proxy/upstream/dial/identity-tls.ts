@@ -1,6 +1,7 @@
 /**
- * TLS towards upstreams with the identity of the workload (certificateSource SPIFFE): taken from the workload API for each
- * new connection. The server has to be a workload that its own trust domain vouches for; the name of its host says nothing.
+ * TLS options for upstreams that are called with the workload identity (SPIFFE, X.509-SVID): the certificate comes from
+ * the Workload API for each new connection. The server has to be a workload that its own trust domain vouches for; its
+ * host name is not checked. `tlsOptions` uses it.
  */
 import {
   createSecureContext,
@@ -18,7 +19,7 @@ import { checkNames } from "./subject-names.ts";
 
 const contexts = new WeakMap<WorkloadIdentity, SecureContext>();
 
-/** @throws ProxyError upstream_unreachable where there is no identity */
+/** @throws ProxyError upstream_unreachable when there is no identity */
 export function identityOptions(tls: BackendTls, identities: IdentitySource | undefined): ConnectionOptions {
   const identity = identities?.current() ?? "no workload API is asked here";
   if (typeof identity === "string")
@@ -39,7 +40,7 @@ function contextOf(identity: WorkloadIdentity): SecureContext {
     cert: identity.certificatePem,
     key: identity.privateKeyPem,
     ca: [...identity.authoritiesPem],
-    // Each certificate of a bundle is an authority, also one that another has signed.
+    // Each certificate of a bundle is a trust anchor, even one that another certificate has signed.
     allowPartialTrustChain: true,
   });
   contexts.set(identity, context);
@@ -47,7 +48,7 @@ function contextOf(identity: WorkloadIdentity): SecureContext {
 }
 
 function checkWorkload(tls: BackendTls, identity: WorkloadIdentity, shown: PeerCertificate): Error | undefined {
-  // Node asks with the whole chain.
+  // Node passes the certificate with its whole chain here, which its type does not show.
   const peer = verifyPeer(chainOf(shown as DetailedPeerCertificate), identity, Date.now());
   if (typeof peer === "string") return new Error(peer);
   if (tls.subjectAltNames.length === 0 || checkNames(tls, shown) === undefined) return undefined;

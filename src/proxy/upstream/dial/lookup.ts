@@ -1,19 +1,19 @@
 /**
- * One look-up of a name: the system's files, then the servers of names for both families. Out: addresses, IPv6 and IPv4 in
- * turn, and for how long they hold. Not here: what is remembered, and when it is asked again.
+ * One look-up of a host name: the system's files first, then the DNS servers, both address families at once. It returns
+ * addresses that alternate between IPv6 and IPv4, and how long they are valid. Caching and retries are dns.ts.
  */
 import dns, { NODATA, NOTFOUND, Resolver as Client } from "node:dns";
 import { isIPv6 } from "node:net";
 import { candidatesOf, readNameFiles, type NameFiles } from "./name-files.ts";
 
 export interface FoundAddresses {
-  /** None: the name does not exist, or has no address. */
+  /** Empty when the name does not exist or has no address. */
   readonly addresses: readonly string[];
   readonly ttlMs: number;
 }
 
 export interface Lookup {
-  /** Rejects when nobody could say. @param host as it was configured */
+  /** Rejects when no server has answered. @param host as configured */
   (host: string): Promise<FoundAddresses>;
 }
 
@@ -22,21 +22,23 @@ interface AddressRecord {
   readonly ttl: number;
 }
 
-/** Such a name means this machine, whatever any server says (RFC 6761 6.3). */
+/** Such names always mean the local machine (RFC 6761 §6.3). */
 const LOCAL = /(?:^|\.)localhost\.?$/;
 const LOOPBACK = ["::1", "127.0.0.1"];
-/** Files say nothing about how long they hold. */
+/** Files carry no time to live. */
 const FILE_TTL_MS = 5_000;
 const NEGATIVE_TTL_MS = 1_000;
-/** c-ares waits that long for an answer, and twice as long each time that it asks again. */
+/** c-ares waits this long for an answer, and twice as long at each repetition. */
 const TIMEOUT_MS = 1_000;
 const TRIES = 3;
 
 export function createLookup(files: () => Promise<NameFiles> = readNameFiles): Lookup {
   const client = new Client({ timeout: TIMEOUT_MS, tries: TRIES });
-  // Not imported by its name, which would go on naming the servers that were there at the start.
+  // `dns.getServers` is called as a member: a named import would keep the servers of the start of the process.
   client.setServers(dns.getServers());
-  /** Which of its full names a name stood for last: asked first, so that a search list costs its queries once. */
+  /**
+   * The full name that last resolved a short one; it is asked first, so that a search list costs its queries only once.
+   */
   const stoodFor = new Map<string, string>();
   return async (host) => {
     const name = host.toLowerCase();
@@ -62,7 +64,7 @@ export function createLookup(files: () => Promise<NameFiles> = readNameFiles): L
   };
 }
 
-/** Both families at once; one that fails does not matter where the other has addresses. */
+/** Asks for both families at once; the failure of one does not matter when the other one has addresses. */
 async function ask(client: Client, name: string): Promise<FoundAddresses | { readonly error: unknown }> {
   const [six, four] = await Promise.all([query(client, "resolve6", name), query(client, "resolve4", name)]);
   const records = [...(six.records ?? []), ...(four.records ?? [])];
@@ -88,7 +90,9 @@ function query(client: Client, method: "resolve4" | "resolve6", name: string): P
   });
 }
 
-/** The families in turn, IPv6 first: when one does not work, the next try is of the other (RFC 8305 4). */
+/**
+ * Alternates the families, IPv6 first: when one family does not work, the next attempt uses the other (RFC 8305 §4).
+ */
 export function interleaved(addresses: readonly string[]): string[] {
   const six = addresses.filter((address) => isIPv6(address));
   const four = addresses.filter((address) => !isIPv6(address));

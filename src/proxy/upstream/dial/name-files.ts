@@ -1,21 +1,22 @@
 /**
- * What the system's files say about names: /etc/hosts, and the search list of /etc/resolv.conf (hosts(5), resolv.conf(5)).
- * node's own look-up reads them too, but tells no times to live, and a slow server of names would hold up its few threads.
+ * Parses the system's files about names: /etc/hosts, and search list and `ndots` of /etc/resolv.conf (hosts(5),
+ * resolv.conf(5)). lookup.ts uses it in place of node's `dns.lookup`, which reports no times to live and runs on few
+ * threads, all of which a slow DNS server can block.
  */
 import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 
 export interface NameFiles {
-  /** Addresses by name, in lower case. */
+  /** Addresses by lower-case name. */
   readonly hosts: ReadonlyMap<string, readonly string[]>;
   readonly search: readonly string[];
-  /** A name with fewer dots is looked for in the search list first. */
+  /** `ndots`: a name with fewer dots is tried with the search list first. */
   readonly dots: number;
 }
 
 const MAX_DOTS = 15;
 
-/** A file that cannot be read says nothing. */
+/** A file that cannot be read counts as empty. */
 export async function readNameFiles(hostsPath = "/etc/hosts", resolvPath = "/etc/resolv.conf"): Promise<NameFiles> {
   const [hosts, resolv] = await Promise.all([readText(hostsPath), readText(resolvPath)]);
   return { hosts: parseHosts(hosts), ...parseSearch(resolv) };
@@ -41,7 +42,7 @@ export function parseHosts(text: string): Map<string, string[]> {
   return hosts;
 }
 
-/** The last line of its kind counts. */
+/** If several lines have one keyword, the last one counts. */
 export function parseSearch(text: string): Pick<NameFiles, "search" | "dots"> {
   let search: string[] = [];
   let dots = 1;
@@ -54,7 +55,7 @@ export function parseSearch(text: string): Pick<NameFiles, "search" | "dots"> {
   return { search: search.filter((domain) => domain !== ""), dots };
 }
 
-/** The full names that a name may stand for, in the order in which they are asked for. */
+/** Returns the full names that a name may stand for, in the order in which to ask for them. */
 export function candidatesOf(name: string, { search, dots }: Pick<NameFiles, "search" | "dots">): string[] {
   if (name.endsWith(".")) return [name.slice(0, -1)];
   const found = search.map((domain) => `${name}.${domain}`);

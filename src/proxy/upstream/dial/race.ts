@@ -1,19 +1,21 @@
 /**
- * Connects to the first of several addresses that answers (RFC 8305 5): the next one is tried when the one before has
- * failed or has been silent for a while, and the first connection wins.
+ * Happy eyeballs (RFC 8305 §5): connects to several addresses of one name. The next attempt starts when the one before
+ * has failed or has been silent for 250 ms; the first connection wins and the other attempts are destroyed. `Dial` uses
+ * it.
  */
 import { connect, type Socket, type SocketConnectOpts } from "node:net";
 import { SharedReadBuffer } from "../http1/shared-read-buffer.ts";
 
-/** Told once, unless the race is called off. */
+/** Receives the outcome once, unless the race is cancelled. */
 export interface RaceOwner {
-  /** Nobody listens to the socket. */
+  /** @param socket connected, and without listeners */
   won(socket: Socket): void;
   lost(error: Error): void;
 }
 
+/** Connection Attempt Delay of RFC 8305 §5. */
 const HEAD_START_MS = 250;
-/** A name with more addresses than that is tried at these. */
+/** Only that many addresses of a name are tried. */
 const MAX_TRIES = 16;
 
 export class Race {
@@ -26,14 +28,14 @@ export class Race {
   #over = false;
   #error: Error | undefined;
 
-  /** @param lends whether the socket may have a reader (lent-reads.ts) */
+  /** @param lends true when the socket reads into the shared buffer (http1/shared-read-buffer.ts) */
   constructor(places: readonly SocketConnectOpts[], lends: boolean, owner: RaceOwner) {
     this.#places = places.slice(0, MAX_TRIES);
     this.#lends = lends;
     this.#owner = owner;
   }
 
-  /** The owner is never told before this returns. */
+  /** Starts the first attempt. The owner is never called before this returns. */
   start(): void {
     this.#tryNext();
   }
@@ -49,7 +51,7 @@ export class Race {
 
   failed(one: Try, error: Error): void {
     this.#trying.delete(one);
-    // The first failure is that of the address which was meant; later ones are often of a family that does not work.
+    // Report the first failure: later attempts often fail for a family that does not work at all.
     this.#error ??= error;
     if (this.#next < this.#places.length) this.#tryNext();
     else if (this.#trying.size === 0 && !this.#over) {

@@ -1,4 +1,8 @@
-/** TLS towards upstreams: what a BackendTls message means for a handshake (versions 1.2 and 1.3, SNI, whom to believe). */
+/**
+ * Translates a BackendTls message of the IR into options of `tls.connect`: TLS 1.2 and 1.3, SNI, ALPN, trust anchors
+ * and the check of the server's identity. `Dial` uses it for each handshake; the secure context is made once per
+ * message.
+ */
 import { isIP } from "node:net";
 import { checkServerIdentity, createSecureContext, type ConnectionOptions, type PeerCertificate } from "node:tls";
 import { VerifyMode, type BackendTls } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -10,9 +14,9 @@ import { checkNames } from "./subject-names.ts";
 const prepared = new WeakMap<BackendTls, ConnectionOptions>();
 
 /**
- * Options for tls.connect, made once per message, or for the identity in force.
- * @param host name or address that the connection goes to
- * @param protocols offered (ALPN) where the message names none
+ * Returns the options for `tls.connect`; the costly part is cached per message, or per workload identity.
+ * @param host name or address of the destination
+ * @param protocols offered by ALPN when the message lists none
  * @throws ConfigError when certificates, key or groups cannot be used; ProxyError when there is no identity
  */
 export function tlsOptions(
@@ -25,7 +29,7 @@ export function tlsOptions(
   return {
     ...(tls.spiffe ? identityOptions(tls, identities) : inlineOptions(tls, name)),
     ALPNProtocols: tls.alpn.length === 0 ? [...protocols] : tls.alpn,
-    // An address is no server name (RFC 6066 3): none is sent, and the certificate must hold the address itself.
+    // SNI carries no addresses (RFC 6066 §3): none is sent then, and the certificate has to hold the address itself.
     ...(isIP(name) === 0 ? { servername: name } : {}),
   };
 }
@@ -48,7 +52,7 @@ function prepare(tls: BackendTls): ConnectionOptions {
         minVersion: "TLSv1.2",
         maxVersion: "TLSv1.3",
         ...(tls.caPem === "" ? {} : { ca: tls.caPem }),
-        // An empty list, not an absent one: absent would mean the system roots.
+        // An empty list trusts no authority; an absent one would trust the system roots.
         ...(tls.trustNothing ? { ca: [] } : {}),
         ...(tls.certificatePem === "" ? {} : { cert: tls.certificatePem, key: tls.privateKeyPem }),
         ...(tls.keyExchangeGroups.length === 0 ? {} : { ecdhCurve: tls.keyExchangeGroups.join(":") }),
@@ -65,7 +69,7 @@ function checkIdentity(tls: BackendTls, name: string, certificate: PeerCertifica
   return tls.subjectAltNames.length === 0 ? checkServerIdentity(name, certificate) : checkNames(tls, certificate);
 }
 
-/** One pool per identity: two messages that say the same share connections, two that differ never do. */
+/** Part of the pool key: equal messages share connections, different ones never do. It contains the private key. */
 export function tlsKey(tls: BackendTls): string {
   return JSON.stringify([
     tls.sni,
@@ -77,7 +81,7 @@ export function tlsKey(tls: BackendTls): string {
     tls.subjectAltNames,
     tls.alpn,
     tls.keyExchangeGroups,
-    // Connections of a former identity are retired, so that those of one key are those of one identity.
+    // A flag is enough: connections of a former identity are retired, so a pool never mixes identities.
     tls.spiffe,
   ]);
 }

@@ -1,7 +1,14 @@
 /**
- * One request to an upstream over HTTP/1.1: writes the head and the body as it comes, hands the answer over as it
- * comes, and ends everything together when any side gives up. It is at once the sink of the request body and the
- * stream of the response body, so that a request costs one object.
+ * One HTTP/1.1 request to an upstream (RFC 9112): writes the head, streams the body, hands the response over as it
+ * arrives, and ends both directions together when any side gives up. `Http1Pool` creates one for each request. The call
+ * is the sink of the request body and the stream of the response body at once, so that a request costs one object.
+ *
+ *     start ──▶ waiting for a connection ──▶ attach: head and body are sent ──▶ onHead ──▶ onData… ──▶ onEnd
+ *                         ▲                           │
+ *                         └── onBroken, at most once ─┘  if the reused connection sent no byte of a response
+ *
+ * `fail`, `abort` and `destroy` end the call from every state. `#over` lets only the first of them take effect, so that
+ * the promise settles once and the connection goes back to the pool at most once.
  */
 import type { Socket } from "node:net";
 import { ProxyError } from "../../errors.ts";
@@ -16,22 +23,26 @@ import { IDEMPOTENT } from "../idempotent.ts";
 import type { Settle, WaitingPlace } from "../pool.ts";
 import type { UpstreamRequest } from "../upstream.ts";
 
-/** Where a call gets its connection. */
+/** Supplies connections to calls; the pool implements it. */
 export interface Dialer {
-  /** @param fresh one that no request has used @returns to be left when the call is over before it has a connection */
+  /**
+   * Attaches an idle connection at once, or opens one.
+   * @param fresh requires a connection that no request has used
+   * @returns the place to leave when the call ends before it has a connection
+   */
   connect(call: Http1Call, fresh: boolean): WaitingPlace | undefined;
 }
 
-/** A flow that is told to pause still hands over what it has read. */
+/** The body that arrived while no connection was attached: a paused stream still delivers the bytes it has read. */
 interface EarlyBody {
   readonly chunks: Buffer[];
-  /** It has ended. */
+  /** Set once the body has ended. */
   trailers?: readonly string[];
 }
 
 const QUEUE_BYTES = 65_536;
 const ONE_WRITE_BYTES = 65_536;
-/** Smaller pieces are cut from larger memory by node. */
+/** Node cuts smaller buffers from its own pool, so blocks pay only from this size. */
 const BLOCK_FROM_BYTES = 8_192;
 
 export class Http1Call implements BodyStream, BodySink, Abortable {
@@ -42,13 +53,13 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
   #waiting: WaitingPlace | undefined;
   #timer: NodeJS.Timeout | undefined;
   #retried = false;
-  /** The request body, when it is a flow: not started, flowing, complete. */
+  /** State of a streamed request body: not started, flowing, or complete. */
   #sending: "none" | "flowing" | "complete" = "none";
   #chunked = false;
   #bodyLeft = 0;
-  /** Something of a flowing body has left, or its end. */
+  /** True once a byte of a streamed body, or its end, was written to a socket: it can then not be sent again. */
   #bodySent = false;
-  /** What came of it while another connection was being opened. */
+  /** Body data that arrived while another connection was being opened. */
   #early: EarlyBody | undefined;
   #headed = false;
   #over = false;
@@ -75,7 +86,10 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
     return this.#over;
   }
 
-  /** The connection is ours until the answer is complete. @returns false when the call is over already */
+  /**
+   * Sends the request on `connection`, which belongs to this call until the response is complete.
+   * @returns false when the call is over
+   */
   attach(connection: Http1Connection): boolean {
     if (this.#over) return false;
     this.#waiting = undefined;
@@ -117,7 +131,7 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
     }
   }
 
-  /** The request is sent again: its body flows already, though nothing of it has left. */
+  /** Resumes a streamed body on the second connection. The body has started, but no byte of it was written before. */
   #catchUp(body: BodyStream): void {
     const { chunks = [], trailers } = this.#early ?? {};
     this.#early = undefined;
@@ -127,7 +141,7 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
     else if (more) body.resume();
   }
 
-  // The request body arrives.
+  // BodySink: the request body arrives.
 
   data(chunk: Buffer): boolean {
     if (this.#over || chunk.length === 0) return true;
@@ -145,7 +159,7 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
       }
       return socket.write(chunk);
     }
-    // Until the turn is over: a client that sends a packet full of tiny chunks gets one write out of us, not one for each.
+    // Cork until the end of the turn, so that a packet of many tiny chunks causes one write and not one for each chunk.
     if (socket.writableCorked === 0) {
       socket.cork();
       process.nextTick(uncork, socket);
@@ -178,20 +192,20 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
     this.fail(error);
   }
 
-  /** The socket takes more. */
+  /** Resumes the request body when the socket accepts more data. */
   onDrain(): void {
     const { body } = this.request;
     if (this.#sending === "flowing" && body !== null && !Buffer.isBuffer(body)) body.resume();
   }
 
-  // The answer arrives.
+  // Called by the connection: the response arrives.
 
   onHead(status: number, headers: HeaderList, bodyFollows: boolean): void {
     this.#headed = true;
     this.#settle.resolve({ status, headers, body: bodyFollows ? this : null });
   }
 
-  /** @param socket paused, and nobody's any more */
+  /** @param socket paused and without listeners; it leaves the pool and becomes the tunnel */
   onSwitch(protocol: string, headers: HeaderList, socket: Socket): void {
     this.#connection = undefined;
     const asked = (this.request.upgrade ?? "").toLowerCase().split(",");
@@ -222,7 +236,7 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
     return inBlock ? takeBlock(bytes) : Buffer.allocUnsafe(bytes);
   }
 
-  /** @returns true when the request was sent in full too, so that the connection can be used again */
+  /** @returns true when the request was sent in full as well, so that the connection can serve another one */
   onEnd(trailers: readonly string[]): boolean {
     const sent = this.request.body === null || this.#sending === "complete";
     if (!sent) this.#stopSending();
@@ -235,7 +249,7 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
     return sent;
   }
 
-  /** The connection broke. @param untouched it had served before, and no byte of an answer came */
+  /** Handles a broken connection. @param untouched it has served a request before and sent no byte of this response */
   onBroken(error: ProxyError, untouched: boolean): void {
     if (this.#over) return;
     if (untouched && !this.#retried && this.#mayRepeat()) {
@@ -248,8 +262,9 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
   }
 
   /**
-   * An upstream may close an idle connection just as we use it: what did no harm is sent again, once (RFC 9110 9.2.2). A
-   * request whose body is still to come was never there in full, whatever its method; one without a body was.
+   * Decides whether a request may be sent a second time: an upstream may close an idle connection at the moment when it
+   * is reused (RFC 9110 §9.2.2). A request without a streamed body may have reached the upstream in full, so its method
+   * has to be idempotent. A request whose streamed body has not begun was incomplete, whatever its method.
    */
   #mayRepeat(): boolean {
     const { body, method } = this.request;
@@ -280,7 +295,7 @@ export class Http1Call implements BodyStream, BodySink, Abortable {
     this.fail(error);
   }
 
-  // The answer is read.
+  // BodyStream: the response is read.
 
   whole(): Buffer | undefined {
     if (!this.#complete || this.#trailers.length > 0) return undefined;

@@ -1,4 +1,8 @@
-/** One connection to an upstream: a socket, the parser of what it says, and the call that it serves at the moment. */
+/**
+ * One HTTP/1.1 connection to an upstream: the socket, the parser of its responses, and the call that it serves at the
+ * moment. `Http1Pool` owns it. A connection without a call is idle; any byte that arrives then closes it, because an
+ * unrequested response would otherwise be taken for the answer to the next request.
+ */
 import type { Socket } from "node:net";
 import { messageOf } from "../../../lib/errors.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
@@ -9,18 +13,18 @@ import { shareReadBuffer, type BorrowedReader } from "./shared-read-buffer.ts";
 
 /** The pool's side of a connection. */
 export interface ConnectionOwner {
-  /** The connection is free again. */
+  /** Called when the connection is idle again. */
   release(connection: Http1Connection): void;
-  /** The connection is gone. */
+  /** Called when the connection is closed or has become a tunnel. */
   forget(connection: Http1Connection): void;
 }
 
 export class Http1Connection implements ResponseEvents, BorrowedReader {
   readonly socket: Socket;
-  /** Where it leads; "" for a Unix socket. */
+  /** Remote address; "" for a Unix socket. */
   readonly address: string;
   idleSinceMs = 0;
-  /** It ends with the call that it serves. */
+  /** True when the connection must close after its current call. */
   retired = false;
   readonly #owner: ConnectionOwner;
   readonly #parser: ResponseParser;
@@ -29,7 +33,7 @@ export class Http1Connection implements ResponseEvents, BorrowedReader {
   #gone = false;
   #error: Error | undefined;
 
-  /** @param socket that can be used at once, and whose events nobody hears */
+  /** @param socket connected, and without listeners */
   constructor(owner: ConnectionOwner, socket: Socket) {
     this.#owner = owner;
     this.socket = socket;
@@ -42,7 +46,7 @@ export class Http1Connection implements ResponseEvents, BorrowedReader {
       this.#error = error;
     });
     socket.on("close", () => this.#onEof());
-    // What asked for a tunnel has stopped it.
+    // A CONNECT request leaves the socket paused (connect-request.ts).
     socket.resume();
   }
 
@@ -50,7 +54,7 @@ export class Http1Connection implements ResponseEvents, BorrowedReader {
     return this.#gone;
   }
 
-  /** Seconds after which the upstream said it would close when idle. */
+  /** Idle seconds that the upstream announced in `Keep-Alive: timeout=`. */
   get keepAliveSeconds(): number | undefined {
     return this.#parser.keepAliveSeconds;
   }
@@ -60,7 +64,7 @@ export class Http1Connection implements ResponseEvents, BorrowedReader {
     this.#parser.start(expected);
   }
 
-  /** The call was given up: what is still under way on this connection cannot be told apart from a next answer. */
+  /** Closes the connection because its call was given up: the rest of that response could be taken for the next one. */
   discard(): void {
     this.#call = undefined;
     this.#drop();
@@ -82,7 +86,7 @@ export class Http1Connection implements ResponseEvents, BorrowedReader {
     return this.#call?.room(bytes) ?? Buffer.allocUnsafe(bytes);
   }
 
-  /** From here on the socket is the call's alone. */
+  /** Hands the socket over to the call after 101; the pool no longer knows it. */
   onSwitch(protocol: string, headers: HeaderList, rest: Buffer): void {
     const call = this.#call;
     this.#call = undefined;

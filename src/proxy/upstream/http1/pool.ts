@@ -1,6 +1,6 @@
 /**
- * The HTTP/1.1 client: one pool of kept-alive connections per target, most recently used first. In: where, what.
- * Out: an answer that streams. Not here: which endpoint, which credential, whether to try another.
+ * The HTTP/1.1 connections to one target, kept alive (RFC 9112 §9.3) and reused last in, first out. `Origin` in
+ * client.ts creates one pool per target. Choosing an endpoint, a credential or another attempt is the caller's work.
  */
 import type { Socket } from "node:net";
 import { ProxyError } from "../../errors.ts";
@@ -65,7 +65,7 @@ export class Http1Pool implements Pool, Dialer, ConnectionOwner {
     return dial;
   }
 
-  /** The dial is over. @param socket that it opened */
+  /** Ends a dial. @param socket the connection it opened, if any */
   dialled(dial: CallDial, socket: Socket | undefined): void {
     this.#dials.delete(dial);
     if (socket === undefined) return;
@@ -74,7 +74,7 @@ export class Http1Pool implements Pool, Dialer, ConnectionOwner {
     dial.call.attach(connection);
   }
 
-  /** A list of protocols that the user chose is offered as it is, but for what cannot carry an upgrade. */
+  /** The target for upgrades: h2 is removed from a configured ALPN list, because upgrades exist in HTTP/1.1 only. */
   #targetOfUpgrades(): UpstreamTarget {
     const { tls } = this.#target;
     const alpn = tls?.alpn.filter((protocol) => protocol !== "h2") ?? [];
@@ -111,6 +111,10 @@ export class Http1Pool implements Pool, Dialer, ConnectionOwner {
     for (const connection of this.#all) connection.discard();
   }
 
+  /**
+   * Takes the most recently used idle connection. It skips connections to addresses that the host name has given up;
+   * they stay idle, in case the name returns to them, until `sweep` closes them.
+   */
   #take(): Http1Connection | undefined {
     if (this.#idle.length === 0) return undefined;
     const current = this.#name === undefined ? undefined : this.#settings.resolver.known(this.#name);
@@ -124,7 +128,7 @@ export class Http1Pool implements Pool, Dialer, ConnectionOwner {
     return undefined;
   }
 
-  /** A second early where the upstream said when it closes: its clock started before ours. */
+  /** An announced timeout counts one second less, because the upstream's clock started before ours. */
   #expired(connection: Http1Connection, nowMs: number): boolean {
     const promised = connection.keepAliveSeconds;
     const limit = promised === undefined ? this.#settings.idleTimeoutMs : Math.max(0, promised - 1) * 1000;
@@ -138,10 +142,10 @@ export class Http1Pool implements Pool, Dialer, ConnectionOwner {
   }
 }
 
-/** Opens a connection for one call, which may be over before. */
+/** Opens a connection for one call, which may end before the connection is open. */
 class CallDial implements DialOwner, WaitingPlace {
   readonly call: Http1Call;
-  /** What it opens is for its call alone. */
+  /** True when the connection must close after its call. */
   retired = false;
   readonly #pool: Http1Pool;
   #dial: Dial | undefined;

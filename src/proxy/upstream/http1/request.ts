@@ -1,11 +1,15 @@
-/** The head of an HTTP/1.1 request as text, and how its body is framed. Nothing that would break the framing passes. */
+/**
+ * Writes the head of an HTTP/1.1 request as text and decides the framing of its body (RFC 9112 §6). `Http1Call` uses
+ * it. It replaces the framing fields of the client and refuses characters that would end a line early (request
+ * splitting).
+ */
 import { ProxyError } from "../../errors.ts";
 import { isFieldValue, isRequestTarget } from "../../pipeline/fields.ts";
 import type { UpstreamRequest } from "../upstream.ts";
 
 const LENGTH = /^[0-9]{1,15}$/;
 
-/** @returns `framing`: bytes of a streamed body, or -1 when it is sent in chunks */
+/** @returns `framing`: length of a streamed body in bytes, or -1 when the body is sent in chunks */
 export function encodeHead(request: UpstreamRequest): { text: string; framing: number } {
   const { raw, spelling } = request.headers;
   const { body, method } = request;
@@ -41,12 +45,14 @@ export function encodeHead(request: UpstreamRequest): { text: string; framing: n
   return { text: `${text}\r\n`, framing };
 }
 
-/** @param spelling how the client wrote its names, where they are to stay so */
+/** @param spelling maps lower-case names to the client's spelling, where that has to be preserved */
 function spelled(name: string, spelling: ReadonlyMap<string, string> | undefined): string {
   return spelling?.get(name) ?? name;
 }
 
-/** Text that a policy computed may hold any character: UTF-8 is sent as its bytes, a line break is refused. */
+/**
+ * A policy can compute any text as a value. Send it as UTF-8 bytes, and refuse control characters such as line breaks.
+ */
 function encoded(name: string, value: string): string {
   const bytes = Buffer.from(value, "utf8").toString("latin1");
   if (!isFieldValue(bytes)) throw invalid(`header ${name} holds a control character`);

@@ -1,6 +1,17 @@
 /**
- * Reads HTTP/1.1 responses off a socket (RFC 9112), strictly: a byte that does not belong ends the connection, since
- * an upstream and a proxy that disagree about where a message ends hand one client's answer to another.
+ * Incremental parser of HTTP/1.1 responses (RFC 9112), used by `Http1Connection`. It is strict: any byte that does not
+ * fit ends the connection, because a proxy that disagrees with its upstream about where a message ends (§6.3) hands one
+ * client's response to another.
+ *
+ *     idle ─start─▶ head ─┬─▶ length ──────────────────────────────▶ idle     Content-Length
+ *                   ▲ │   ├─▶ size ─▶ chunk ─▶ chunkEnd ─▶ size …             Transfer-Encoding: chunked
+ *                   └─┘   │   └─ 0 ─▶ trailers ────────────────────▶ idle
+ *                interim  ├─▶ untilClose ─────────────(eof)────────▶ idle     neither of them
+ *                 (1xx)   └─▶ switched                                        101, when an upgrade was requested
+ *
+ * Bytes arrive in arbitrary pieces. An incomplete line stays in `#rest` and is joined with the next piece. Body data is
+ * handed over as it arrives. The bytes may be borrowed (shared-read-buffer.ts): data that outlives `feed` is copied
+ * then.
  */
 import { HeaderList } from "../../../lib/header-list.ts";
 import { ProxyError } from "../../errors.ts";
@@ -17,9 +28,9 @@ import {
 export interface ResponseEvents {
   onHead(status: number, headers: HeaderList, bodyFollows: boolean): void;
   onData(chunk: Buffer): void;
-  /** @returns memory for the chunk of `onData` that comes next */
+  /** @returns memory for the chunk that the next `onData` hands over */
   room(bytes: number): Buffer;
-  /** The upstream has left HTTP, as it was asked to. @param rest what it has said since */
+  /** The upstream has switched protocols, as requested. @param rest bytes of the new protocol that followed the head */
   onSwitch(protocol: string, headers: HeaderList, rest: Buffer): void;
   /** @param reusable the connection may carry another request */
   onEnd(trailers: readonly string[], reusable: boolean): void;
@@ -34,13 +45,13 @@ const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*
 const LENGTH = /^[0-9]{1,15}$/;
 const KEEP_ALIVE_TIMEOUT = /(?:^|[ ,])timeout=([0-9]{1,6})/i;
 
-/** What the request says about its answer. */
+/** Properties of the request that decide how its response is parsed. */
 export interface Expected {
-  /** It was a HEAD: no body follows whatever the header says. */
+  /** True for HEAD: no body follows, whatever the header fields announce (RFC 9110 §9.3.2). */
   readonly headOnly: boolean;
-  /** It asked for another protocol. */
+  /** True when the request asked for another protocol, so that 101 is acceptable. */
   readonly mayUpgrade: boolean;
-  /** Whoever asked wants to know how names are written. */
+  /** True when the spelling of the field names has to be preserved. */
   readonly keepsCase: boolean;
 }
 
@@ -62,12 +73,12 @@ interface Framing {
   chunked: boolean;
   close: boolean;
   upgrade: string;
-  /** HTTP/1.0, which knows no codings. */
+  /** HTTP/1.0, which has no transfer codings. */
   readonly isOld: boolean;
 }
 
 export class ResponseParser {
-  /** Seconds after which the upstream closes an idle connection, if it said so. */
+  /** Idle seconds that the upstream announced in `Keep-Alive: timeout=`. */
   keepAliveSeconds: number | undefined;
   readonly #events: ResponseEvents;
   #state: State = STATE.idle;
@@ -93,13 +104,14 @@ export class ResponseParser {
     this.#interim = 0;
   }
 
+  /** True when any byte of the response has arrived. */
   get begun(): boolean {
     return this.#state !== STATE.head || this.#rest !== undefined || this.#interim > 0;
   }
 
   /**
-   * @param chunk written to: the data of several chunks is moved together
-   * @param lent it is valid only during the call
+   * @param chunk the parser writes to it: it moves the data of several chunks together
+   * @param lent the chunk is valid only during the call
    * @throws ProxyError response_invalid
    */
   feed(chunk: Buffer, lent: boolean): void {
@@ -123,13 +135,14 @@ export class ResponseParser {
     if (at < bytes.length) this.#body(bytes, at);
   }
 
-  /** The upstream closed. @returns false when the message was not complete */
+  /** Handles the end of the connection. @returns false when the message was incomplete */
   eof(): boolean {
     if (this.#state !== STATE.untilClose) return this.#state === STATE.idle;
     this.#finish(false);
     return true;
   }
 
+  /** Reads one head, final or interim. @returns the position behind it, or -1 when more bytes are needed */
   #head(bytes: Buffer, start: number): number {
     const end = bytes.indexOf(HEAD_END, start);
     if (end < 0) return -1;
@@ -212,7 +225,7 @@ export class ResponseParser {
     }
   }
 
-  /** @param bare nothing stands behind the head, so that without a body the connection is clean */
+  /** @param bare no byte follows the head: a connection whose response has no body can be reused only then */
   #begin(status: number, headers: HeaderList, framing: Framing, bare: boolean): void {
     this.#close = framing.close;
     const bodiless = this.#headOnly || status === 204 || status === 304;
@@ -250,7 +263,10 @@ export class ResponseParser {
     }
   }
 
-  /** Hands over the data of all chunks in one read as one piece: fewer writes for bursts of small events. */
+  /**
+   * Hands the data of all chunks in one read over as one piece, which saves writes for bursts of small events. The data
+   * is moved together inside `bytes`, between `from` and `to`.
+   */
   #chunks(bytes: Buffer, start: number): void {
     let from = 0;
     let to = 0;
@@ -260,7 +276,7 @@ export class ResponseParser {
       const data = this.#dataFrom;
       if (next > data) {
         if (to === 0) from = data;
-        // Behind what is there: a view of each chunk would cost more than all the rest.
+        // Copy behind the data so far: a view of each chunk would cost more than the rest of the work.
         else bytes.copyWithin(to, data, next);
         to = to === 0 ? next : to + next - data;
       }
@@ -273,7 +289,7 @@ export class ResponseParser {
     if (ended) this.#events.onEnd(this.#trailers, at === bytes.length && !this.#close);
   }
 
-  /** Data out of what was fed: a copy where that was lent. */
+  /** Cuts body data out of the fed bytes, as a copy when they are borrowed. */
   #piece(bytes: Buffer, from: number, to: number): Buffer {
     if (!this.#lent) return from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to);
     const piece = this.#events.room(to - from);
@@ -281,16 +297,19 @@ export class ResponseParser {
     return piece;
   }
 
-  /** What is not understood yet. */
+  /** Keeps the bytes that cannot be parsed yet, as a copy when they are borrowed. */
   #kept(bytes: Buffer, from: number): Buffer {
     const rest = bytes.subarray(from);
     return this.#lent ? Buffer.from(rest) : rest;
   }
 
-  /** Where the data of the element begins that was taken last; behind its end where it has none. */
+  /** Start of the data in the element that `#chunkStep` read last; beyond its end for an element without data. */
   #dataFrom = 0;
 
-  /** Takes one element. @returns the position behind it, or -1 when more bytes are needed */
+  /**
+   * Reads one element: a size line, data, the end of a chunk, or a trailer line.
+   * @returns the position behind it, or -1 when more bytes are needed
+   */
   #chunkStep(bytes: Buffer, at: number): number {
     this.#dataFrom = bytes.length + 1;
     switch (this.#state) {
@@ -324,7 +343,7 @@ export class ResponseParser {
     }
     if (at === start || at - start > 12 || end - start > MAX_CHUNK_LINE || bytes[end - 1] !== 13)
       throw invalid("malformed chunk size");
-    // Extensions are allowed and ignored, but they must be extensions, and hold no control characters.
+    // Chunk extensions are ignored (RFC 9112 §7.1.1), but they have to begin with ";" and hold no control characters.
     if (at !== end - 1 && !/^[ \t]*;/.test(bytes.toString("latin1", at, end - 1)))
       throw invalid("malformed chunk size");
     if (at !== end - 1 && !isFieldValue(bytes.toString("latin1", at, end - 1)))

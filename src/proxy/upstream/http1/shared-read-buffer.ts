@@ -1,21 +1,21 @@
 /**
- * What upstreams send is read into one piece of memory that all connections of a thread share: node would otherwise set
- * aside 64 KiB for every read. A reader gets the bytes for the time of a call and copies what it keeps; as long as a
- * socket has no reader it is a stream like any other.
+ * Reads all HTTP/1.1 upstream sockets of a thread into one shared buffer (`onread` of `net.connect`); node would
+ * otherwise allocate 64 KiB for each read. The reader borrows the bytes for the duration of a call and copies what it
+ * keeps. While a socket has no reader, the bytes are copied and the socket is a stream like any other.
  */
 import type { OnReadOpts, Socket } from "node:net";
 
-/** Reads are done one after the other: nobody else sees the memory before the call is over. */
+/** Node performs reads one after the other, so that no second read overwrites the buffer during a call. */
 const SHARED: Buffer = Buffer.allocUnsafeSlow(65_536);
 
 export interface BorrowedReader {
-  /** @param bytes valid only during the call, and free to be written to */
+  /** @param bytes valid only during the call; the reader may write to them */
   onLent(bytes: Buffer): void;
 }
 
 const loans = new WeakMap<Socket, SharedReadBuffer>();
 
-/** For the options of a socket that is about to be made; `belongTo` then makes it known. */
+/** Goes into the options of a new socket as `onread`; `belongTo` then connects it with that socket. */
 export class SharedReadBuffer implements OnReadOpts {
   readonly buffer: Uint8Array = SHARED;
   readonly callback: OnReadOpts["callback"] = this.#read.bind(this);
@@ -39,7 +39,7 @@ export class SharedReadBuffer implements OnReadOpts {
   }
 }
 
-/** @returns false for a socket without a loan, as one with TLS: its bytes come by "data" */
+/** @returns false for a socket without a shared buffer, such as a TLS socket, which emits "data" instead */
 export function shareReadBuffer(socket: Socket, reader: BorrowedReader | undefined): boolean {
   const loan = loans.get(socket);
   if (loan === undefined) return false;

@@ -1,6 +1,13 @@
 /**
- * One request to an upstream over HTTP/2: the sink of the request body and the stream of the response body, so that a
- * request costs one object beside its stream. Ends everything together when any side gives up.
+ * One HTTP/2 request to an upstream (RFC 9113 §8): the sink of the request body and the stream of the response body at
+ * once, so that a request costs one object beside its stream. `Http2Pool` creates one for each request.
+ *
+ *     start ──▶ waiting for a connection ──▶ attach: a stream is opened ──▶ onResponse ──▶ onData… ──▶ complete
+ *                         ▲                           │
+ *                         └─── broken, at most once ──┘  if the request may be sent again
+ *
+ * `fail`, `abort` and `destroy` end the call from every state. `#over` lets only the first of them take effect, so that
+ * the promise settles once and the connection counts each call down once.
  */
 import { constants, type ClientHttp2Session, type ClientHttp2Stream } from "node:http2";
 import { HeaderList } from "../../../lib/header-list.ts";
@@ -16,10 +23,14 @@ import { IDEMPOTENT } from "../idempotent.ts";
 import type { Settle, WaitingPlace } from "../pool.ts";
 import type { UpstreamRequest } from "../upstream.ts";
 
-/** Where a call gets its connection. */
+/** Supplies connections to calls; the pool implements it. */
 export interface StreamSource {
   readonly scheme: "http" | "https";
-  /** @param fresh one that no request has used @returns to be left when the call is over before it has a connection */
+  /**
+   * Attaches a usable connection at once, or waits for a new one.
+   * @param fresh requires a connection that was not open before
+   * @returns the place to leave when the call ends before it has a connection
+   */
   connect(call: Http2Call, fresh: boolean): WaitingPlace | undefined;
 }
 
@@ -35,13 +46,13 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
   #over = false;
   #headed = false;
   #sending: "none" | "flowing" | "complete" = "none";
-  /** Bytes of the body that are still to come; -1: any number. */
+  /** Bytes of the body that are still to come; -1 when the length is not declared. */
   #left = -1;
   #requestTrailers: readonly string[] = [];
   #trailers: readonly string[] = [];
   #sink: BodySink | undefined;
   #error: Error | undefined;
-  /** What the sink is told when it comes after the end. */
+  /** The error for a sink that is attached after the call has failed. */
   #failure: Error | undefined;
 
   constructor(source: StreamSource, request: UpstreamRequest, settle: Settle) {
@@ -60,7 +71,7 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
     return this.#over;
   }
 
-  /** A place on the connection is ours until the answer is complete. */
+  /** Opens a stream on `connection`, which counts this call until the response is complete. */
   attach(connection: Http2Connection): void {
     if (this.#over) return;
     this.#waiting = undefined;
@@ -69,7 +80,7 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
       this.#send(connection.begin());
     } catch (error) {
       if (error instanceof ProxyError) this.fail(error);
-      // The session ended between the choice and the use of it.
+      // The session closed after the pool had chosen it, so the upstream has not processed the request.
       else this.#broken(true, error);
     }
   }
@@ -96,7 +107,7 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
     body.read(this);
   }
 
-  // The request body arrives.
+  // BodySink: the request body arrives.
 
   data(chunk: Buffer): boolean {
     const stream = this.#stream;
@@ -127,7 +138,7 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
   }
 
   #sendTrailers(): void {
-    // A reset ends the stream too, and leaves no place for them.
+    // A reset also emits "wantTrailers", when the stream can no longer carry any.
     if (this.#stream?.closed === false) this.#stream.sendTrailers(trailerFields(this.#requestTrailers));
   }
 
@@ -136,7 +147,7 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
     if (this.#sending === "flowing" && body !== null && !Buffer.isBuffer(body)) body.resume();
   }
 
-  // The answer arrives.
+  // Events of the stream: the response arrives.
 
   #onResponse(headers: { readonly ":status"?: number }, flags: number, raw: readonly string[] = []): void {
     if (this.#over) return;
@@ -146,7 +157,7 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
     this.#settle.resolve({ status, headers: new HeaderList(responseFields(raw)), body: bodyless ? null : this });
     if (bodyless) {
       this.#complete();
-      // Nobody reads what is not there; without a reader the stream would not end.
+      // There is no body to read, but node ends a stream only when it is read.
       this.#stream?.resume();
     }
   }
@@ -160,7 +171,7 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
   }
 
   #onEnd(): void {
-    // A connection that breaks ends its streams as well, with a code that says so.
+    // A broken connection ends its streams as well, with an error code in rstCode.
     if (this.#over || (this.#stream?.rstCode ?? 0) !== constants.NGHTTP2_NO_ERROR) return;
     const sink = this.#sink;
     this.#complete();
@@ -178,7 +189,9 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
     this.#broken(code === constants.NGHTTP2_REFUSED_STREAM, this.#error ?? error, code);
   }
 
-  /** The answer is there in full. A request that is not is of no use any more. */
+  /**
+   * Ends the call with a complete response. A request body that is still being sent is stopped, for it has no use now.
+   */
   #complete(): void {
     this.#over = true;
     clearTimeout(this.#timer);
@@ -189,7 +202,7 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
     this.#stream?.close(constants.NGHTTP2_NO_ERROR);
   }
 
-  /** @param unprocessed the upstream has not looked at the request */
+  /** @param unprocessed true when the upstream has certainly not processed the request */
   #broken(unprocessed: boolean, cause: unknown, code: number = constants.NGHTTP2_NO_ERROR): void {
     if (!this.#headed && !this.#retried && this.#mayRepeat(unprocessed)) {
       this.#retried = true;
@@ -203,7 +216,11 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
     this.fail(new ProxyError("upstream_broken", { detail, cause, ...(code === 0 ? {} : { resetCode: code }) }));
   }
 
-  /** A stream that was refused was not looked at; one on a connection that was closing may not have been. */
+  /**
+   * Decides whether the request may be sent once more. A refused stream was not processed (RFC 9113 §8.7), so any
+   * method may be repeated; on a connection that was just closing it may have been, so the method has to be idempotent.
+   * A streamed body is never repeated, because its bytes may have left.
+   */
   #mayRepeat(unprocessed: boolean): boolean {
     const { body, method } = this.request;
     if (body !== null && !Buffer.isBuffer(body)) return false;
@@ -241,7 +258,7 @@ export class Http2Call implements BodyStream, BodySink, Abortable {
     if (body !== null && !Buffer.isBuffer(body) && this.#sending !== "complete") body.destroy();
   }
 
-  // The answer is read.
+  // BodyStream: the response is read.
 
   read(sink: BodySink): void {
     this.#sink = sink;

@@ -1,6 +1,7 @@
 /**
- * One HTTP/2 connection to an upstream (RFC 9113): a session of node:http2 on a socket of ours, and the count of the
- * calls that share it. An upstream that says GOAWAY gets no new ones; those under way end as it lets them.
+ * One HTTP/2 connection to an upstream (RFC 9113): a `node:http2` session on a socket that `Dial` has opened, and the
+ * number of calls that share it. `Http2Pool` owns it. After GOAWAY (§6.8) it takes no new calls and closes when the
+ * last one ends.
  */
 import {
   connect as openSession,
@@ -12,31 +13,34 @@ import type { Socket } from "node:net";
 
 /** The pool's side of a connection. */
 export interface SessionOwner {
-  /** It takes no more calls. */
+  /** Called when the connection takes no more calls. */
   retire(connection: Http2Connection): void;
-  /** It is gone. */
+  /** Called when the connection is closed. */
   forget(connection: Http2Connection): void;
 }
 
-/** Until the upstream has said how many it allows. */
+/** Assumed limit of concurrent streams until the upstream's SETTINGS arrive. */
 const ASSUMED_STREAMS = 100;
 const STREAM_WINDOW_BYTES = 262_144;
 const CONNECTION_WINDOW_BYTES = 16_777_216;
 const MAX_HEADER_LIST_BYTES = 65_536;
 const MAX_HEADER_PAIRS = 200;
-/** In MiB: far above what our windows let an upstream make us hold. */
+/** In MiB; far above the amount that our flow control windows let an upstream send. */
 const SESSION_MEMORY = 64;
 
-/** node takes it for clients as well; its types forget to say so. A repeated field is the business of both ends. */
+/**
+ * node:http2 accepts this option for clients as well, but its types omit it. Both ends judge repeated fields
+ * themselves.
+ */
 type SessionOptions = (ClientSessionOptions | SecureClientSessionOptions) & {
   readonly strictSingleValueFields: boolean;
 };
 
 export class Http2Connection {
-  /** Calls that use it. */
+  /** Number of calls in progress. */
   active = 0;
   idleSinceMs = 0;
-  /** Where it leads; "" for a Unix socket. */
+  /** Remote address; "" for a Unix socket. */
   readonly address: string;
   readonly #owner: SessionOwner;
   readonly #socket: Socket;
@@ -47,7 +51,7 @@ export class Http2Connection {
   #gone = false;
   #error: Error | undefined;
 
-  /** @param socket that can be used at once, and whose events nobody hears */
+  /** @param socket connected, and without listeners */
   constructor(owner: SessionOwner, socket: Socket, scheme: "http" | "https") {
     this.#owner = owner;
     this.#socket = socket;
@@ -78,12 +82,12 @@ export class Http2Connection {
     return !this.#retired && this.active < this.#limit;
   }
 
-  /** It has answered before: a failure now may be no more than an idle connection that was just closed. */
+  /** True once a call was answered: a failure may then mean only that the upstream closed an idle connection. */
   get proven(): boolean {
     return this.#served > 0;
   }
 
-  /** What the connection broke with, if it did. */
+  /** The error that broke the connection, if any. */
   get error(): Error | undefined {
     return this.#error;
   }
@@ -93,7 +97,7 @@ export class Http2Connection {
     return this.#session;
   }
 
-  /** A call is over. @param answered the upstream sent an answer */
+  /** Ends a call. @param answered true when the upstream sent a response */
   done(answered: boolean): void {
     this.active--;
     if (answered) this.#served++;
@@ -101,13 +105,13 @@ export class Http2Connection {
     if (this.active === 0 && this.#retired) this.#session.close();
   }
 
-  /** Ends it when its last call is over. */
+  /** Closes the connection when its last call is over. */
   close(): void {
     this.#retire();
     if (this.active === 0) this.#session.close();
   }
 
-  /** Ends it now, and every call on it. */
+  /** Destroys the connection and all its calls. */
   discard(): void {
     this.#session.destroy();
     this.#socket.destroy();

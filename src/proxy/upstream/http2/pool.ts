@@ -1,6 +1,6 @@
 /**
- * The HTTP/2 client: the connections to one target and which of them takes the next request. The most recently opened
- * one with room does; another is opened when none has (proxying.md 4.2).
+ * The HTTP/2 connections to one target. A request goes to the most recently opened connection with a free stream; when
+ * none has one, another connection is opened. `Origin` in client.ts creates one pool per target.
  */
 import type { Socket } from "node:net";
 import { ProxyError } from "../../errors.ts";
@@ -19,7 +19,7 @@ import type { UpstreamRequest, UpstreamTarget } from "../upstream.ts";
 
 const PROTOCOLS = ["h2"];
 const CLOSING = "the data plane is closing";
-/** How many requests wait for one connection that is being opened; the upstream has not said how many it takes. */
+/** Maximum of requests that wait for one dial, because the upstream has not yet announced its limit of streams. */
 const WAITING_PER_DIAL = 100;
 
 export class Http2Pool implements Pool, StreamSource, SessionOwner {
@@ -84,7 +84,7 @@ export class Http2Pool implements Pool, StreamSource, SessionOwner {
     return undefined;
   }
 
-  /** The dial is over. @param socket that it opened for its calls */
+  /** Ends a dial. @param socket the connection it opened for its calls, if any */
   dialled(dial: SharedDial, socket: Socket | undefined): void {
     this.#dials.delete(dial);
     if (socket === undefined) return;
@@ -130,10 +130,10 @@ export class Http2Pool implements Pool, StreamSource, SessionOwner {
   }
 }
 
-/** Opens a connection for several calls, each of which may be over before. */
+/** Opens one connection for several calls, each of which may end before the connection is open. */
 class SharedDial implements DialOwner, WaitingPlace {
   readonly calls: Set<Http2Call>;
-  /** What it opens is for its calls alone. */
+  /** True when the connection must close after the calls that wait for it. */
   retired = false;
   readonly #pool: Http2Pool;
   #dial: Dial | undefined;

@@ -1,18 +1,21 @@
 /**
- * Asks an upstream on plain text whether it speaks HTTP/2: what a client says first, and whether the answer begins with the
- * SETTINGS of a server (RFC 9113 3.4). Whoever answers anything else, or hangs up, speaks HTTP/1.1. No request is sent.
+ * Finds out whether an upstream on plain text speaks HTTP/2 with prior knowledge: it sends the client's connection
+ * preface and checks that the answer begins with the SETTINGS frame of a server (RFC 9113 §3.4). Any other answer, or a
+ * closed connection, means HTTP/1.1. The probe sends no request and uses its connection up. `Negotiation` runs it.
  */
 import type { Socket } from "node:net";
 import { ignore } from "../../../lib/ignore.ts";
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-/** Without any setting. */
+/** An empty SETTINGS frame. */
 const SETTINGS = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
 const FRAME_HEAD_BYTES = 9;
 const TYPE_AT = 3;
 const STREAM_AT = 5;
 const SETTINGS_TYPE = 4;
-/** A server says its settings at once; one that is silent has refused nothing. */
+/**
+ * A server sends SETTINGS at once. One that is silent for this long has not refused HTTP/2, so the probe assumes it.
+ */
 const PATIENCE_MS = 1000;
 
 export class PrefaceProbe {
@@ -22,7 +25,7 @@ export class PrefaceProbe {
   #head: Buffer = Buffer.alloc(0);
   #over = false;
 
-  /** @param socket that is connected and is used up by this @param tell called once, unless the probe is cancelled */
+  /** @param socket connected; the probe uses it up @param tell called once, unless the probe is cancelled */
   constructor(socket: Socket, tell: (speaksHttp2: boolean) => void) {
     this.#socket = socket;
     this.#tell = tell;
@@ -41,7 +44,7 @@ export class PrefaceProbe {
 
   #read(bytes: Buffer): void {
     this.#head = Buffer.concat([this.#head, bytes]);
-    // No answer of HTTP/1.1 is shorter.
+    // An HTTP/1.1 response is never shorter than a frame header.
     if (this.#head.length < FRAME_HEAD_BYTES) return;
     const isSettings = this.#head[TYPE_AT] === SETTINGS_TYPE && this.#head.readUInt32BE(STREAM_AT) === 0;
     this.#decide(isSettings);

@@ -1,4 +1,4 @@
-/** The fields of a request and of an answer as HTTP/2 writes them (RFC 9113 8.2 and 8.3). */
+/** Converts the fields of requests, responses and trailers to and from the form of HTTP/2 (RFC 9113 §8.2, §8.3). */
 import { ProxyError } from "../../errors.ts";
 import { ROLE, fieldOf, isFieldValue, isRequestTarget } from "../../pipeline/fields.ts";
 import type { UpstreamRequest } from "../upstream.ts";
@@ -6,7 +6,7 @@ import type { UpstreamRequest } from "../upstream.ts";
 const LENGTH = /^[0-9]{1,15}$/;
 
 /**
- * @returns alternating names and values, and the length that a streamed body must have, -1 for any
+ * @returns `fields`: alternating names and values; `declared`: length of a streamed body, -1 when any length is allowed
  * @throws ProxyError internal for text that cannot be sent
  */
 export function encodeFields(
@@ -50,7 +50,10 @@ export function encodeFields(
   return { fields, declared };
 }
 
-/** What an answer says beyond its status; node has checked it, and what belongs to a connection cannot be there. */
+/**
+ * Drops the pseudo-header fields of a response. Node has validated it; connection-specific fields cannot occur in
+ * HTTP/2.
+ */
 export function responseFields(raw: readonly string[]): string[] {
   const out: string[] = [];
   for (let at = 0; at < raw.length; at += 2) {
@@ -60,7 +63,7 @@ export function responseFields(raw: readonly string[]): string[] {
   return out;
 }
 
-/** Several lines of one name stay several lines. */
+/** Converts trailers for node; several lines with one name stay several lines. */
 export function trailerFields(raw: readonly string[]): Record<string, string | string[]> {
   const fields: Record<string, string | string[]> = {};
   for (let at = 0; at < raw.length; at += 2) {
@@ -72,7 +75,7 @@ export function trailerFields(raw: readonly string[]): Record<string, string | s
   return fields;
 }
 
-/** Text that a policy computed may hold any character: UTF-8 is sent as its bytes, a control character is refused. */
+/** A policy can compute any text as a value. Send it as UTF-8 bytes, and refuse control characters. */
 function encoded(name: string, value: string): string {
   if (isFieldValue(value)) return value;
   const bytes = Buffer.from(value, "utf8").toString("latin1");
