@@ -1,7 +1,7 @@
 /**
- * Session affinity by weighted rendezvous hashing (proxying.md 7.4): each key has an order of preference among the members
- * of a set. It needs no memory, and one member that goes moves its own keys alone. The figures are fixed for ever, so that
- * all replicas and versions agree.
+ * Session affinity by weighted rendezvous hashing (highest random weight): the key ranks all endpoints, and the first
+ * one serves. It needs no memory, and an endpoint that leaves moves only its own keys. Seeds and functions must never
+ * change, so that all replicas and versions choose alike. Backends compile a `SessionKey`; pick.ts ranks.
  */
 import type { SessionAffinity } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { CelError } from "../../cel/errors.ts";
@@ -20,7 +20,9 @@ export interface HashedEndpoint {
   readonly hash: Uint64;
 }
 
-/** What the requests or connections of one session have in common. One whose expression fails or is empty belongs to none. */
+/**
+ * Computes the key of a session from a request or a connection; there is none when the expression fails or is empty.
+ */
 export class SessionKey {
   readonly #source: Expression;
 
@@ -32,7 +34,7 @@ export class SessionKey {
     return this.#source.reads.requestBody ? this.#withBody(exchange) : this.#evaluate(exchange);
   }
 
-  /** Of a connection of bytes, where expressions see its ends and nothing else. */
+  /** Computes the key of a raw connection, where expressions see only its addresses and not a request. */
   ofConnection(client: Scope): Uint64 | undefined {
     return this.#evaluate(client);
   }
@@ -57,7 +59,7 @@ export function hashEndpoint(name: string): Uint64 {
   return xxh3(Buffer.from(name), MEMBER_SEED);
 }
 
-/** @param value of the expression @returns undefined for what is no text or no bytes, and for an empty one */
+/** @param value of the expression @returns undefined for an empty value, and for one that is neither text nor bytes */
 export function hashKey(value: unknown): Uint64 | undefined {
   if (typeof value !== "string" && !(value instanceof Uint8Array)) return undefined;
   if (value.length === 0) return undefined;
@@ -66,7 +68,7 @@ export function hashKey(value: unknown): Uint64 | undefined {
   return xxh3(bytes, KEY_SEED);
 }
 
-/** The member that the key prefers to all others. */
+/** Returns the endpoint that ranks first for the key. */
 export function pickByHash<T extends HashedEndpoint>(key: Uint64, members: readonly [T, ...T[]]): T {
   let [best] = members;
   mix(key, best.hash);
@@ -86,11 +88,12 @@ export function pickByHash<T extends HashedEndpoint>(key: Uint64, members: reado
   return best;
 }
 
+/** Weighted rendezvous score: -w / ln(u), where u is the hash as a number between 0 and 1. */
 function rank(capacity: number, h: number, l: number): number {
   return capacity / -Math.log(unit(h, l));
 }
 
-/** Both hashes through the finaliser of SplitMix64. */
+/** Mixes both hashes with the finaliser of SplitMix64; the result is in `high` and `low`. */
 export function mix(key: Uint64, member: Uint64): void {
   set(key.high ^ member.high, key.low ^ member.low);
   xorShift(high, low, 30);
@@ -100,7 +103,7 @@ export function mix(key: Uint64, member: Uint64): void {
   xorShift(high, low, 31);
 }
 
-/** The upper 53 bits as a number between 0 and 1, neither of them included. */
+/** Returns the upper 53 bits as a number between 0 and 1, both excluded. */
 function unit(h: number, l: number): number {
   return (h * 2 ** 21 + (l >>> 11) + 0.5) / 2 ** 53;
 }

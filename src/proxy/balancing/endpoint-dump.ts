@@ -1,7 +1,7 @@
-/** How one member of a set does, as the admin interface shows it (observability.md 5.1). */
+/** Statistics of one endpoint in the form that the admin interface shows (docs/reference/admin.md). */
 import type { EndpointStats } from "./endpoint-stats.ts";
 
-/** The last time that a Date can be. */
+/** The latest time that a Date can represent. */
 const LATEST_MS = 8.64e15;
 
 export interface EndpointDump {
@@ -9,14 +9,14 @@ export interface EndpointDump {
   /** Address and port, or the name of a provider. */
   readonly endpoint: string;
   readonly health: number;
-  /** Seconds. */
+  /** In seconds. */
   readonly requestLatency: number;
   readonly pendingRequests: number;
   readonly totalRequests: number;
-  /** In a row. */
+  /** Failures in a row. */
   readonly consecutiveFailures: number;
   readonly timesEjected: number;
-  /** RFC 3339; null while it is in rotation. */
+  /** RFC 3339; null while the endpoint is in rotation. */
   readonly evictedUntil: string | null;
 }
 
@@ -35,7 +35,7 @@ export function dumpOf(backend: string, endpoint: string, record: EndpointStats,
   };
 }
 
-/** RFC 3339. An upstream may have asked for more time than dates can hold. */
+/** Returns an RFC 3339 time. An upstream may have asked for a longer time than a Date can hold. */
 function timeIn(ms: number): string {
   return new Date(Math.min(Date.now() + ms, LATEST_MS)).toISOString();
 }

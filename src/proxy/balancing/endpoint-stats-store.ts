@@ -1,6 +1,7 @@
 /**
- * The records of members that no Endpoints resource lists: providers of a group, single hosts. Handlers of one backend in
- * several places share them; what no handler asks for any more when all are built anew is let go.
+ * Statistics of endpoints that no Endpoints resource lists: providers of a group, single hosts. All handlers of one
+ * backend share them. A rebuild of the backend releases the statistics that no handler has asked for again. The
+ * registry uses it.
  */
 import type { SharedTable } from "../../lib/shared-table.ts";
 import { EndpointStats } from "./endpoint-stats.ts";
@@ -18,7 +19,7 @@ export class EndpointStatsStore {
     return new EndpointStats(this.#slots, `endpoint ${backend} ${name}`);
   }
 
-  /** The same for everyone who asks. */
+  /** Returns the same object for the same backend and name. */
   of(backend: string, name: string): EndpointStats {
     let records = this.#backends.get(backend);
     if (records === undefined) this.#backends.set(backend, (records = new Map()));
@@ -27,7 +28,9 @@ export class EndpointStatsStore {
     return record;
   }
 
-  /** Builds everything that asks for records of this backend. What is asked for again was never let go of. */
+  /**
+   * Rebuilds everything that uses the statistics of a backend. `build` asks for them before the old ones are released.
+   */
   renew(backend: string, build: () => void): void {
     const before = this.#backends.get(backend);
     this.#backends.delete(backend);

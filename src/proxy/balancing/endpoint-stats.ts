@@ -1,21 +1,30 @@
 /**
- * How well one endpoint does, for all threads of the process (proxying.md 7.2 and 8): a view on a shared slot. Two threads
- * that write a moving average at once may lose a sample; evictions, rows of failures and calls in flight lose nothing.
+ * Statistics of one endpoint in shared memory, for all threads of the process: an exponentially weighted moving average
+ * (EWMA) of health and latency, failures in a row, ejections and calls in flight. Balancing reads the score, `Attempt`
+ * and `HealthRule` write.
+ *
+ * There are no locks. Two threads that update a moving average at the same time may lose a sample.
+ * Counters use atomic additions and lose nothing. The ejection state is a single integer, changed by
+ * compare-and-exchange, so that one thread wins each transition and the count never disagrees with the flag:
+ *
+ *     in rotation: 2n ──evict: +3──▶ ejected: 2(n+1)+1 ──first look after EVICTED_UNTIL: -1──▶ in rotation: 2(n+1)
+ *
+ * A healthy response sets n to 0 and keeps the flag.
  */
 import type { SharedTable, Slot } from "../../lib/shared-table.ts";
 
 const WEIGHT_OF_NEW = 0.3;
 const PENDING_WEIGHT = 0.1;
 
-/** Places among the slot's numbers. */
+/** Indexes among the slot's doubles. */
 const HEALTH = 0;
 const LATENCY = 1;
 const EVICTED_UNTIL = 2;
-/** The health with which it returns. */
+/** Health with which the endpoint returns to rotation. */
 const RESTORED = 3;
-/** Places among the slot's counts; the first is the slot's own. */
+/** Indexes among the slot's integers; index 0 belongs to the slot itself (lib/shared-table.ts). */
 const FAILURES = 1;
-/** Twice the evictions so far, plus one while the endpoint is evicted: both change in one step. */
+/** Twice the number of ejections, plus one while the endpoint is ejected, so that both change in one atomic step. */
 const EVICTIONS = 2;
 const TOTAL = 3;
 
@@ -36,7 +45,7 @@ export class EndpointStats {
     return this.#number(HEALTH);
   }
 
-  /** Seconds from the start of a call to the head of its answer. */
+  /** Moving average of the seconds from the start of a call to the head of its response. */
   get latencySeconds(): number {
     return this.#number(LATENCY);
   }
@@ -49,17 +58,17 @@ export class EndpointStats {
     return this.#count(TOTAL) >>> 0;
   }
 
-  /** In a row. */
+  /** Failures in a row. */
   get failures(): number {
     return this.#count(FAILURES);
   }
 
-  /** Since the last healthy answer. */
+  /** Ejections since the last healthy response. */
   get evictions(): number {
     return this.#count(EVICTIONS) >> 1;
   }
 
-  /** On the clock of `isEvicted`; undefined when it is in rotation. */
+  /** Time on the clock of `isEvicted`; undefined when the endpoint is in rotation. */
   evictedUntilMs(nowMs: number): number | undefined {
     return this.isEvicted(nowMs) ? this.#number(EVICTED_UNTIL) : undefined;
   }
@@ -68,12 +77,15 @@ export class EndpointStats {
     return this.health / (1 + this.latencySeconds * (1 + PENDING_WEIGHT * this.pending));
   }
 
-  /** Without a look at the clock: false when it is surely in rotation. */
+  /** Checks without the clock: false only when the endpoint is certainly in rotation. */
   get mayBeEvicted(): boolean {
     return (this.#count(EVICTIONS) & 1) !== 0;
   }
 
-  /** @param nowMs of a clock that all threads share; whoever looks first after the time is over puts the endpoint back into rotation */
+  /**
+   * The first look after the time is over puts the endpoint back into rotation.
+   * @param nowMs of a clock that all threads share
+   */
   isEvicted(nowMs: number): boolean {
     const evictions = this.#count(EVICTIONS);
     if ((evictions & 1) === 0) return false;
@@ -82,21 +94,21 @@ export class EndpointStats {
     return false;
   }
 
-  /** A call begins. */
+  /** Counts the start of a call. */
   begin(): void {
-    // Its set may have let go of it meanwhile; the call holds the slot by itself.
+    // The endpoint may have left its set since it was picked. Claim its slot again, until the call itself holds it.
     if (this.#closed) this.#slot = this.#claim();
     this.#slot.hold();
     if (this.#closed) this.#slot.release();
     Atomics.add(this.#slot.ints, this.#slot.intsAt + TOTAL, 1);
   }
 
-  /** The call is over, and what is to be recorded of it was. */
+  /** Counts the end of a call, after its outcome was recorded. */
   end(): void {
     this.#slot.letGo();
   }
 
-  /** @param seconds from the start of the call to the head of the answer */
+  /** @param seconds from the start of the call to the head of the response */
   recordHealthy(seconds: number): void {
     this.#sample(HEALTH, 1);
     this.#sample(LATENCY, seconds);
@@ -112,20 +124,23 @@ export class EndpointStats {
   }
 
   /**
-   * Takes the endpoint out of rotation; one that is out stays so for as long as was said.
-   * @param baseMs times the number of evictions, this one included @param restoredHealth 0 to 1; undefined: what it is
-   * @returns whether it was in rotation until now
+   * Ejects the endpoint. An endpoint that is ejected already keeps its time.
+   * @param baseMs is multiplied by the number of ejections, this one included
+   * @param restoredHealth 0 to 1; undefined to keep the health that it has
+   * @returns true when the endpoint was in rotation until now
    */
   evict(baseMs: number, restoredHealth: number | undefined, nowMs: number): boolean {
     if (this.isEvicted(nowMs)) return false;
     const evictions = this.#count(EVICTIONS);
-    // Before the mark, so that whoever sees the mark sees the time as well.
+    // Write the time before the flag, so that every thread that reads the flag also reads the time.
     this.#setNumber(EVICTED_UNTIL, nowMs + baseMs * ((evictions >> 1) + 1));
     this.#setNumber(RESTORED, restoredHealth ?? this.health);
     return this.#swapEvictions(evictions, evictions + 3);
   }
 
-  /** The set that the endpoint was in lets go of it; a later one of the same name goes on with the same record. */
+  /**
+   * Releases the slot when the endpoint leaves its set; an endpoint with the same name can find the statistics again.
+   */
   close(): void {
     this.#closed = true;
     this.#slot.release();
@@ -133,7 +148,7 @@ export class EndpointStats {
 
   #claim(): Slot {
     const slot = this.#slots.claim(this.#name);
-    // A slot begins with zeros, an endpoint in full health.
+    // A new slot is zero, but a new endpoint has full health.
     if (slot.ints[slot.intsAt + TOTAL] === 0) slot.doubles[slot.doublesAt + HEALTH] = 1;
     return slot;
   }

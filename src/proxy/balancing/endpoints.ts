@@ -1,6 +1,7 @@
 /**
- * The endpoints of a Service, in buckets by how near they are (proxying.md 7.3), and the choice among them. A change of the
- * set keeps every endpoint that stays; the record of one that returns later is found again by its name.
+ * The endpoints of a Service, in priority levels by locality (the trafficDistribution of a Service), and the choice
+ * among them. A change of the set keeps the state of every endpoint that stays; the statistics of one that returns
+ * later are found again by its name. The backend registry owns one set per Service port.
  */
 import { Locality, type Endpoint, type Endpoints } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Uint64 } from "../../lib/uint64.ts";
@@ -10,10 +11,10 @@ import type { ConnectionSettings } from "../upstream/connection-settings.ts";
 import type { EndpointStats } from "./endpoint-stats.ts";
 import type { UpstreamTarget } from "../upstream/upstream.ts";
 
-/** Where the data plane runs; "" where that is not known. */
+/** Location of the data plane; "" where it is unknown. */
 export interface ProxyLocality {
   readonly node: string;
-  /** Found out by the zone of an endpoint on the same node when nobody says it. */
+  /** Learned from an endpoint on the same node when it is not configured. */
   zone: string;
 }
 
@@ -37,7 +38,7 @@ export class EndpointState implements BalancedEndpoint {
     return (this.#hash ??= hashEndpoint(this.name));
   }
 
-  /** One target object per way to connect, so that the client finds its pool at once. */
+  /** Returns one target object per connection settings, so that the client finds its pool by identity. */
   target(connection: ConnectionSettings, host: string, owner?: string): UpstreamTarget {
     let target = this.#targets.get(connection);
     if (target === undefined) {
@@ -56,7 +57,7 @@ export class EndpointSet {
   readonly #record: (name: string) => EndpointStats;
   #message: Endpoints | undefined;
   #known: ReadonlyMap<string, EndpointState> = new Map();
-  /** The nearest first. */
+  /** The nearest level first. */
   #levels: readonly PriorityLevel<EndpointState>[] = [];
 
   constructor(locality: ProxyLocality, record: (name: string) => EndpointStats) {
@@ -72,14 +73,14 @@ export class EndpointSet {
     return this.#known.size === 0;
   }
 
-  /** Of its own node, when an endpoint there says it. */
+  /** Zone of this node, when an endpoint on the same node reports it. */
   get zone(): string {
     const { node } = this.#locality;
     if (node === "") return "";
     return this.#message?.endpoints.find((endpoint) => endpoint.node === node && endpoint.zone !== "")?.zone ?? "";
   }
 
-  /** After a change of the whereabouts. */
+  /** Assigns the levels anew after a change of the locality. */
   regroup(): void {
     this.update(this.#message);
   }
@@ -108,13 +109,13 @@ export class EndpointSet {
     return pickEndpoint(this.#levels, pickDeps, pickOptions);
   }
 
-  /** How many of the preferences, from the first that it does not meet, an endpoint leaves unmet. */
+  /** Number of preferences from the first unmet one on; 0 when the endpoint meets all of them. */
   #distance(endpoint: Endpoint, preferences: readonly Locality[]): number {
     const met = preferences.findIndex((preference) => !this.#isMet(preference, endpoint));
     return met < 0 ? 0 : preferences.length - met;
   }
 
-  /** A data plane that does not know where it runs treats all alike. */
+  /** A data plane that does not know its location ignores the preference. */
   #isKnown(preference: Locality): boolean {
     const { zone, node } = this.#locality;
     return preference !== Locality.UNSPECIFIED && (preference === Locality.NODE ? node : zone) !== "";
@@ -126,7 +127,9 @@ export class EndpointSet {
   }
 }
 
-/** Those that end serve only where nothing is ready, so that a rollout to nothing new does not refuse everybody. */
+/**
+ * Draining endpoints serve only when none is ready, so that a rollout without new pods does not refuse all requests.
+ */
 function usableOf(endpoints: readonly Endpoint[]): readonly Endpoint[] {
   const ready = endpoints.filter((endpoint) => endpoint.ready);
   return ready.length > 0 ? ready : endpoints.filter(({ draining }) => draining);

@@ -1,6 +1,7 @@
 /**
- * What an answer means for the member of a set that gave it (`health`, proxying.md 8). Without a condition of the user a
- * failure lowers the score and never evicts; with one it alone decides.
+ * Outlier ejection: decides what a response or a failure means for the endpoint that gave it, by the `health` block of
+ * a policy. Without a condition, failures lower the score and never eject; with one, the condition alone decides what a
+ * failure is, and `eviction` when failures eject. `Attempt` reports here. See docs/adr/0007-health-verdicts.md.
  */
 import type { BackendHealth, Eviction } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { CelError } from "../../cel/errors.ts";
@@ -13,12 +14,14 @@ import type { EndpointStats } from "./endpoint-stats.ts";
 const DEFAULT_EVICTION_MS = 3000;
 
 export class HealthRule {
-  /** Undefined: status 500 and above, a gRPC status that is not 0, and no answer are unhealthy. */
+  /**
+   * undefined when the default applies: status 500 or above, a gRPC status other than 0, or no response is unhealthy.
+   */
   readonly condition: Expression | undefined;
   readonly #eviction: Eviction | undefined;
   /** Milliseconds of a clock that all threads share. */
   readonly nowMs: () => number;
-  /** Hears of calls and of members that are put out of rotation; undefined: nobody counts. */
+  /** Counts calls and ejections; undefined when they are not counted. */
   readonly meter: BackendMeter | undefined;
 
   constructor(
@@ -36,7 +39,7 @@ export class HealthRule {
     this.meter = deps.meter;
   }
 
-  /** A condition that fails says nothing against the member. */
+  /** A condition whose evaluation fails does not count against the endpoint. */
   finds(condition: Expression, scope: Scope): boolean {
     try {
       return condition.evaluate(scope) === true;
@@ -46,7 +49,10 @@ export class HealthRule {
     }
   }
 
-  /** @param hintMs when the upstream says it can be asked again @param backoffMs between retries of the request; 0: none */
+  /**
+   * @param hintMs time after which the upstream asked to be called again
+   * @param backoffMs time between retries of the request; 0 without retries
+   */
   recordUnhealthy(record: EndpointStats, hintMs: number | undefined, backoffMs: number): void {
     const before = record.health;
     const failures = record.recordUnhealthy();
@@ -63,7 +69,11 @@ export class HealthRule {
   }
 }
 
-/** @param failures in a row, this one included @param health before this failure */
+/**
+ * Tells whether a failure ejects.
+ * @param failures in a row, this one included
+ * @param health score before this failure
+ */
 function isDue(eviction: Eviction | undefined, failures: number, health: number): boolean {
   const { consecutiveFailures, healthThreshold } = eviction ?? {};
   if (consecutiveFailures === undefined && healthThreshold === undefined) return true;

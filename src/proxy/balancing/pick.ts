@@ -1,7 +1,10 @@
 /**
- * Which member of a set serves a call: an endpoint of a Service in its localities, a provider in its groups (proxying.md
- * 7.3 and 7.4). The first bucket with a member in rotation serves; two are drawn and the better score wins, unless a key
- * says which members it prefers. Members that are out of rotation serve when all are.
+ * Load balancing by power of two choices: two endpoints are drawn at random, by capacity, and the one with the better
+ * score serves the call. The same code chooses endpoints of a Service by locality and LLM providers by group.
+ *
+ * Levels are tried in order; the first one with an endpoint in rotation serves. With session affinity the key decides
+ * instead of the draw (weighted rendezvous hashing, affinity.ts). When every endpoint is ejected, `leastBad` serves
+ * from the ejected ones instead of failing the request (panic mode).
  */
 import type { Uint64 } from "../../lib/uint64.ts";
 import { pickByHash } from "./affinity.ts";
@@ -9,24 +12,24 @@ import type { EndpointStats } from "./endpoint-stats.ts";
 
 export interface BalancedEndpoint {
   readonly record: EndpointStats;
-  /** Its share of the load in relation to its siblings'. 0: it gets nothing. */
+  /** Share of the load relative to the other endpoints of the level. 0 drains the endpoint. */
   readonly capacity: number;
-  /** Of its name, for affinity. */
+  /** Hash of the endpoint name, used for session affinity. */
   readonly hash: Uint64;
 }
 
 export interface PickDeps {
-  /** In [0, 1). */
+  /** Returns a number in [0, 1), like Math.random; tests inject a seeded one. */
   readonly random: () => number;
   /** Milliseconds of a clock that all threads share. */
   readonly nowMs: () => number;
 }
 
-/** What one call has to say about the choice. */
+/** Properties of one call that influence the choice. */
 export interface PickOptions {
-  /** Hash of what requests of one session have in common. */
+  /** Hash that all requests of one session share; undefined when there is no affinity. */
   readonly affinity: Uint64 | undefined;
-  /** Members that failed this request already: they are left out while another one is in rotation. */
+  /** Endpoints that have already failed this request: they are left out while another one is in rotation. */
   readonly tried: readonly BalancedEndpoint[] | undefined;
 }
 
@@ -35,7 +38,7 @@ const NO_OPTIONS: PickOptions = { affinity: undefined, tried: undefined };
 export class PriorityLevel<T extends BalancedEndpoint> {
   readonly members: readonly T[];
   readonly #drawable: readonly T[];
-  /** Sums of the capacities up to each drawable member; undefined when all are equal. */
+  /** Cumulative capacities of the drawable endpoints, for weighted draws; undefined when all capacities are equal. */
   readonly #sums: readonly number[] | undefined;
 
   constructor(members: readonly T[]) {
@@ -44,14 +47,14 @@ export class PriorityLevel<T extends BalancedEndpoint> {
     this.#sums = sumsOf(this.#drawable);
   }
 
-  /** Two draws with replacement: the better one; undefined when there is nobody to draw. */
+  /** Draws twice with replacement and returns the better endpoint; undefined when no endpoint has a capacity. */
   draw(random: () => number): T | undefined {
     const one = this.#draw(random());
     if (one === undefined || this.#drawable.length === 1) return one;
     return better(one, this.#draw(random()) as T); // there is one
   }
 
-  /** The same; undefined when a member was hit that may be out of rotation. */
+  /** As `draw`, but returns undefined when a drawn endpoint may be ejected. It looks at no clock and builds no list. */
   drawInRotation(random: () => number): T | undefined {
     const one = this.#draw(random());
     if (one === undefined || one.record.mayBeEvicted) return undefined;
@@ -67,7 +70,7 @@ export class PriorityLevel<T extends BalancedEndpoint> {
   }
 }
 
-/** @param levels the best first @returns undefined when nothing can serve */
+/** @param levels in order of preference @returns undefined when no endpoint has a capacity */
 export function pickEndpoint<T extends BalancedEndpoint>(
   levels: readonly PriorityLevel<T>[],
   pickDeps: PickDeps,
@@ -75,7 +78,8 @@ export function pickEndpoint<T extends BalancedEndpoint>(
 ): T | undefined {
   const { affinity, tried } = pickOptions;
   if (affinity === undefined && tried === undefined) {
-    // Draws among all that hit members in rotation alone are draws among those.
+    // Fast path (rejection sampling): draws over all endpoints that hit only endpoints in rotation have the same
+    // distribution as draws over the endpoints in rotation.
     const found = levels[0]?.drawInRotation(pickDeps.random);
     if (found !== undefined) return found;
   }
@@ -89,7 +93,7 @@ export function pickEndpoint<T extends BalancedEndpoint>(
   );
 }
 
-/** In the first bucket where somebody may serve. */
+/** Picks in the first level where an endpoint with a capacity satisfies `may`. */
 function among<T extends BalancedEndpoint>(
   levels: readonly PriorityLevel<T>[],
   may: (member: T) => boolean,
@@ -104,7 +108,11 @@ function among<T extends BalancedEndpoint>(
   return undefined;
 }
 
-/** Nobody is in rotation: the best of those who are not, in the first bucket that does not hold drained members alone. */
+/**
+ * Panic mode: every endpoint that may get load is ejected. Falls back to the ejected endpoint with the best score, in
+ * the first level without active endpoints; the active ones of the other levels have capacity 0 and are drained on
+ * purpose.
+ */
 function leastBad<T extends BalancedEndpoint>(
   levels: readonly PriorityLevel<T>[],
   active: (member: T) => boolean,
@@ -137,7 +145,7 @@ function sumsOf(members: readonly BalancedEndpoint[]): readonly number[] | undef
   return members.map((member) => (sum += member.capacity));
 }
 
-/** Index of the first sum above the value. */
+/** Returns the index of the first sum above the value, by binary search. */
 function indexBySum(sums: readonly number[], value: number): number {
   let from = 0;
   let to = sums.length - 1;

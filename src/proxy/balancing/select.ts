@@ -1,4 +1,6 @@
-/** One of several by weight. */
+/**
+ * Weighted random choice among backends, for the rules of HTTP and TCP routes (BackendRef weights of the Gateway API).
+ */
 
 /** @returns undefined when all weights are zero */
 export function createPicker<T>(
