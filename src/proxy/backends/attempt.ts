@@ -1,6 +1,14 @@
 /**
- * One call to one member of a set, from its choice to the last byte of the answer, and what it says about the member. The
- * verdict falls as soon as nothing can change it: with the head of the answer, or when the body has ended.
+ * One attempt: a call to one endpoint, from its choice to the last byte of the response, and the verdict on the
+ * endpoint's health. HTTP and LLM handlers create one per call. The verdict falls once, as soon as nothing can change
+ * it:
+ *
+ *     begin ─┬─ answered: the status alone decides, or the whole body is there ───────────────────────────┬─▶ verdict
+ *            ├─ answered: body or trailers still count ──▶ end of the exchange, or `discard` for a retry ──┤
+ *            ├─ failed with a code in COUNTED, and not by a timeout while the client was still sending ────┘
+ *            └─ failed otherwise, or the client has gone ──▶ no verdict
+ *
+ * A stream that breaks off and a gRPC status in trailers count in this way. See docs/adr/0007-health-verdicts.md.
  */
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { Scope } from "../../cel/scope.ts";
@@ -15,7 +23,7 @@ import type { EndpointStats } from "../balancing/endpoint-stats.ts";
 import type { HealthRule } from "../balancing/health.ts";
 import { rateLimitHintMs } from "../upstream/rate-limit-hint.ts";
 
-/** Failures for which the member answers: the others are the client's doing or that of a policy. */
+/** Failures that count against the endpoint; all others are caused by the client or by a policy. */
 const COUNTED: ReadonlySet<ProxyErrorCode> = new Set<ProxyErrorCode>([
   "connect_timeout",
   "backend_timeout",
@@ -33,7 +41,7 @@ export interface AnswerHead {
 }
 
 export class Attempt {
-  /** Of a call that is traced; it ends with the attempt. */
+  /** Span of a traced call; it ends with the attempt. */
   span: OutboundSpan | undefined = undefined;
   readonly #exchange: RoutedExchange;
   readonly #record: EndpointStats;
@@ -47,7 +55,7 @@ export class Attempt {
   #judged = false;
   #over = false;
 
-  /** @param grpc whether the answer says how it went in `grpc-status` */
+  /** @param grpc true when `grpc-status` carries the outcome of the response */
   constructor(exchange: RoutedExchange, record: EndpointStats, rule: HealthRule, grpc: boolean) {
     this.#exchange = exchange;
     this.#record = record;
@@ -59,18 +67,21 @@ export class Attempt {
     exchange.onDone(this.#end.bind(this));
   }
 
-  /** Of the same call: an endpoint behind the member. It keeps a score; only the member is put out of rotation. */
+  /** Adds the statistics of an endpoint behind this one, which gets the same verdict but is never ejected by it. */
   alsoTell(record: EndpointStats): void {
     this.#behind = record;
     record.begin();
   }
 
-  /** The verdict needs the body of the answer. */
+  /** Whether the verdict needs the body of the response. */
   get readsBody(): boolean {
     return this.#rule.condition?.reads.responseBody === true;
   }
 
-  /** The head of the answer is here. Its headers are looked at now: policies may change them on their way. */
+  /**
+   * Handles the head of the response. Its headers are copied now when a condition reads them, because policies may
+   * change them.
+   */
   answered({ status, headers, body }: AnswerHead, captured: Captured = NOT_CAPTURED): void {
     this.headed(status);
     const { condition } = this.#rule;
@@ -89,7 +100,7 @@ export class Attempt {
     this.answered(reply, captured);
   }
 
-  /** The first word of the upstream, where what is made of its answer comes later. */
+  /** Records the latency at the first sign of a response, for callers that process it before they call `answered`. */
   headed(status: number): void {
     if (this.#latencyMs !== undefined) return;
     this.span?.answered(status);
@@ -99,7 +110,7 @@ export class Attempt {
     this.#rule.meter?.called(this.#exchange.outboundKind, this.#latencyMs / 1000);
   }
 
-  /** No answer came, or none that can be used. */
+  /** Handles a call without a usable response. */
   failed(error: unknown): void {
     this.span?.failed(error);
     if (this.#latencyMs === undefined)
@@ -112,14 +123,16 @@ export class Attempt {
     this.#close();
   }
 
-  /** Whoever sends slowly must not put members out of rotation: time that ran out meanwhile says nothing about them. */
+  /**
+   * A timeout while the client is still sending says nothing about the endpoint: slow clients must not eject endpoints.
+   */
   #isForClient(code: ProxyErrorCode): boolean {
     if (code !== "request_timeout" && code !== "backend_timeout") return false;
     const { requestBody } = this.#exchange;
     return requestBody !== null && !Buffer.isBuffer(requestBody) && requestBody.isComplete === false;
   }
 
-  /** The answer is thrown away for another attempt. */
+  /** Gives the verdict when the response is dropped for another attempt. */
   discard(): void {
     if (this.#answer !== undefined) this.#judge(this.#isUnhealthy(this.#answer));
     this.#close();
@@ -133,7 +146,7 @@ export class Attempt {
       const broke = this.#rule.condition === undefined && error === "upstream_broken";
       this.#judge(broke || this.#isUnhealthy(trailers === undefined ? this.#answer : { ...this.#answer, trailers }));
     }
-    // Not later than the request itself.
+    // The span must not end later than the request itself.
     this.span?.end(this.#exchange.startedAtMs + durationMs);
     this.#close();
   }
@@ -145,7 +158,7 @@ export class Attempt {
   #close(): void {
     if (this.#over) return;
     this.#over = true;
-    // What comes later belongs to nobody.
+    // Later events must not count: the attempt is over.
     this.#judged = true;
     this.#record.end();
     this.#behind?.end();
@@ -169,7 +182,7 @@ export class Attempt {
   }
 }
 
-/** What the request sees, with the answer of the upstream instead of the one that policies made of it. */
+/** Scope of the health condition: the exchange, with the response of the upstream before policies have changed it. */
 class AnswerScope implements Scope {
   readonly #exchange: Scope;
   readonly #response: unknown;

@@ -1,13 +1,16 @@
-/** Places a credential on a request that leaves for an upstream (backend-policies.md 7). */
+/**
+ * Places the credential of a backend on a request that leaves for it. HTTP backends, LLM providers and tunnels use it.
+ */
 import type { Credential } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../errors.ts";
 
-/** A scheme, one space, more: the value says itself how it is to be sent. */
+/** Matches a scheme, one space and more: such a value is sent as it is, without "Bearer". */
 const NAMES_SCHEME = /^[A-Za-z][A-Za-z0-9!#$%&'*+.^_`|~-]* \S/;
 
 /**
- * Edits the headers; what a client sent in the same place is replaced, never kept beside.
+ * Edits the headers. The credential replaces anything that the client sent in the same place, so that both never travel
+ * together.
  * @param path path and query
  * @returns the path, which differs when the credential is a query parameter
  * @throws ProxyError internal for a location that cannot be written
@@ -53,7 +56,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
   } catch {
-    // Not UTF-8 in percent form, so it cannot spell the name.
+    // Invalid percent-encoding cannot spell the name of the parameter.
     return text;
   }
 }

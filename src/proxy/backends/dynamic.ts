@@ -1,6 +1,7 @@
 /**
- * Wherever the request wants to go (backend.md 4): its authority as it stands after every policy, or the server name of a
- * connection. Nothing is kept away: who may go where is said by authorization in front of it.
+ * The destination of a dynamic backend (dynamic forward proxy): the authority of the request after all policies, or the
+ * server name of a connection. It restricts no destination itself; an authorization policy in front of it has to. The
+ * registry creates it.
  */
 import { HttpVersion, type BackendSettings } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { RecentMap } from "../../lib/recent-map.ts";
@@ -11,10 +12,10 @@ import type { RequestedAuthority, Destination, DestinationDeps } from "./http-ha
 const AUTHORITY = /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:/?#@[\]\\%]+))(?::([0-9]{1,5}))?$/;
 const DEFAULT_PORTS = { http: 80, https: 443 };
 const MAX_PORT = 65_535;
-/** Clients choose the names: no more of them are kept for the next request. */
+/** Clients choose the names, so only this many are kept, least recently used first out (LRU). */
 const KEPT = 1_024;
 
-/** @param pass entry of CDN-Loop */
+/** @param pass entry for CDN-Loop (RFC 8586) */
 export function dynamicDestination(
   settings: BackendSettings,
   { record, connection, owner }: DestinationDeps,
@@ -22,7 +23,7 @@ export function dynamicDestination(
 ): Destination {
   const way = connection(settings);
   const endpoints = new RecentMap<string, EndpointState>(KEPT);
-  // One for all places: there is no choice among them, and no bound on how many there are.
+  // All destinations share one record: there is no choice among them, and their number is unbounded.
   const shared = record("any");
   const recordOf = (): typeof shared => shared;
   return {

@@ -1,4 +1,7 @@
-/** A backend compiled for one place in the configuration: the end of every pipeline. */
+/**
+ * The interface of a backend handler, which ends every pipeline, and the dependencies that a handler gets. The registry
+ * compiles one handler for each backend and place in the configuration.
+ */
 import type { BackendSettings } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
 import type { CelPhase } from "../../cel/phases.ts";
@@ -12,39 +15,48 @@ import type { Upstream, UpstreamTarget } from "../upstream/upstream.ts";
 
 export type BackendHandler = (exchange: RoutedExchange) => Promise<Reply>;
 
-/** What the choice among the members of a set needs of the process. */
+/** Dependencies of the choice among endpoints. */
 export interface EndpointDeps extends PickDeps {
-  /** An expression that does not compile comes back as one that always fails. */
+  /** Compiles an expression; one that does not compile becomes one that always fails. */
   readonly expression: (source: string, place: CelPhase) => Expression;
-  /** How well a member of this backend does, wherever it is asked from. @param name unique in the backend */
+  /**
+   * Returns the statistics of an endpoint of this backend, shared by all handlers.
+   * @param name unique in the backend
+   */
   readonly record: (name: string) => EndpointStats;
-  /** Hears of its calls; undefined: nobody counts. */
+  /** Counts the calls; undefined when they are not counted. */
   readonly meter?: BackendMeter | undefined;
 }
 
-/** Where a call goes, and who hears how it went besides the member that makes it; undefined: nobody. */
+/** The target of a call, and the statistics to update besides those of the caller; undefined when there are none. */
 export interface ResolvedEndpoint {
   readonly target: UpstreamTarget;
   readonly record: EndpointStats | undefined;
 }
 
-/** What a backend may ask of the process and of the place it is compiled for. */
+/** Dependencies of a backend on the process and on the place that it is compiled for. */
 export interface BackendDeps extends EndpointDeps {
-  /** Key of the backend. */
+  /** Key of the backend; connections are retired by it. */
   readonly owner: string;
   readonly log: Logger;
   readonly upstream: Upstream;
   /**
-   * The settings in force: Gateway < Listener < Route < Rule < Backend < section, then the inline ones of the object.
-   * @param section provider name, "" for none @param inline strongest level @param defaults weakest level
+   * Merges the settings in force: Gateway < listener < route < rule < backend < section, then the inline ones of the
+   * object.
+   * @param section name of a provider, "" for none
+   * @param inline the strongest level
+   * @param defaults the weakest level
    */
   readonly settings: (
     section: string,
     inline: BackendSettings | undefined,
     defaults?: BackendSettings,
   ) => BackendSettings;
-  /** How connections are made with such settings; the same object for the same ones. */
+  /** Returns the connection settings; the same object for the same blocks. */
   readonly connection: (settings: BackendSettings) => ConnectionSettings;
-  /** An endpoint of another backend (custom.backendRef). @throws ProxyError backend_invalid, endpoint_unavailable */
+  /**
+   * Picks an endpoint of another backend (`custom.backendRef`).
+   * @throws ProxyError backend_invalid, endpoint_unavailable
+   */
   readonly destination: (backendKey: string) => ResolvedEndpoint;
 }

@@ -1,4 +1,8 @@
-/** The end of the pipeline for plain HTTP backends: picks an endpoint, places the credential, forwards, passes on. */
+/**
+ * The handler of plain HTTP backends, the end of the pipeline: picks an endpoint, places the credential, forwards the
+ * request and returns the response. The registry creates it with a `Destination` for a Service, a static or a dynamic
+ * backend.
+ */
 import {
   HttpVersion,
   type BackendSettings,
@@ -24,31 +28,35 @@ import { BackendTransformation, type Outgoing } from "./transformation.ts";
 import { versionFor } from "../upstream/http-version.ts";
 import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "../upstream/upstream.ts";
 
-/** Where a request itself wants to go: an authority, with the port unless it is that of the scheme. */
+/** The authority that a request asks for; it has a port unless that is the default of the scheme. */
 export type RequestedAuthority = Pick<RoutedExchange, "host" | "scheme">;
 
-/** Where the requests of one backend go. */
+/** The destination of the requests of one backend. */
 export interface Destination {
-  /** @throws ProxyError endpoint_unavailable; request_invalid, backend_invalid for one that goes where it is asked to */
+  /**
+   * Picks an endpoint for a call.
+   * @throws ProxyError endpoint_unavailable; also request_invalid and backend_invalid when the request chooses the
+   * destination
+   */
   pick(pickOptions?: PickOptions, asked?: RequestedAuthority): EndpointState;
   target(endpoint: EndpointState): UpstreamTarget;
-  /** Its name for a Host header; undefined: it has none. */
+  /** Name for a Host header; undefined when the destination has none. */
   readonly hostname: string | undefined;
-  /** Its name with the port, for people; undefined: whatever is called. */
+  /** Name with port for reports; undefined when only the picked endpoint has one. */
   readonly service: string | undefined;
-  /** What it says it speaks. */
+  /** HTTP version that the destination declares. */
   readonly version: HttpVersion;
-  /** The authority of a request is where it goes. */
+  /** True when the authority of the request is the destination. */
   readonly followsRequest: boolean;
-  /** Whether the name replaces the client's Host where no policy chose (backend.md 2). */
+  /** Whether the name replaces the client's Host when no policy has decided. */
   readonly rewritesHost: boolean;
-  /** What a request says in CDN-Loop about us; undefined: the name alone. */
+  /** Entry for CDN-Loop (RFC 8586); undefined for the name of the product alone. */
   readonly pass: string | undefined;
 }
 
 export type DestinationDeps = EndpointDeps & Pick<BackendDeps, "connection" | "owner">;
 
-/** One address or name. */
+/** A destination with one address or name. */
 export function staticDestination(
   { host, port, unixPath, reach }: StaticBackend,
   settings: BackendSettings,
@@ -71,7 +79,7 @@ export function staticDestination(
   };
 }
 
-/** The ready endpoints of a Service port; its name is checked in certificates. */
+/** The endpoints of a Service port. TLS settings without SNI check the name of the Service in certificates. */
 export function serviceDestination(
   set: EndpointSet,
   { hostname, port, version }: ServiceBackend,
@@ -116,7 +124,7 @@ export function createHttpHandler(
     exchange.endpoint = endpoint.name;
     const attempt = new Attempt(exchange, endpoint.record, rule, false);
     const { method, host, trace } = exchange;
-    // Bytes have no fields that anybody could be told in.
+    // Raw bytes have no fields for the trace context; the span gets only the host.
     if (trace !== undefined)
       traced(attempt, trace, exchange, { method, path: "/", headers: new HeaderList(["host", host]) });
     return answerOf(
@@ -147,7 +155,7 @@ export function createHttpHandler(
     by: BackendTransformation,
   ): Promise<Reply> => {
     const out = await by.outgoing(exchange, auth);
-    // Written anew, the authority of a request that goes where it says leads somewhere else.
+    // The transformation may have changed the authority; a destination that follows it has to pick again.
     const endpoint = destination.followsRequest ? destination.pick(undefined, out) : first;
     const headers = upstreamHeaders(out.headers, authorityOf(out, destination), passOf(exchange));
     return call(exchange, endpoint, { ...out, headers });
@@ -169,7 +177,7 @@ export function createHttpHandler(
   };
 }
 
-/** The bytes of a connection, and nothing of the request. */
+/** Opens a raw connection for CONNECT; nothing of the request is sent on it. */
 async function opened(
   upstream: Upstream,
   target: UpstreamTarget,
@@ -197,7 +205,10 @@ async function callOfSession(
   return send(exchange, endpoint);
 }
 
-/** The limit of the attempt: the shortest of the backend's, the rule's and, for gRPC, the caller's own. */
+/**
+ * Returns the limit of one attempt: the shortest of the backend's, the rule's and, for gRPC, the caller's
+ * `grpc-timeout`.
+ */
 function limitOf(
   exchange: RoutedExchange,
   timeoutMs: number,
@@ -213,7 +224,7 @@ function limitOf(
       timeoutCode = "grpc_timeout";
     }
   }
-  // The exchange's own deadline aborts the call; only a shorter one of the attempt needs a timer here.
+  // The deadline of the exchange aborts the call by itself; only a shorter limit needs a timer here.
   if (attemptAtMs >= (deadlineAtMs ?? Infinity))
     return { deadlineAtMs: undefined, timeoutCode: "request_timeout", abort: exchange };
   return { deadlineAtMs: attemptAtMs, timeoutCode, abort: exchange };
@@ -250,7 +261,7 @@ function authorityOf(
   return choice === "auto" ? (hostname ?? host) : host;
 }
 
-/** A copy for the wire: what policies see of the request never holds our credential. */
+/** Copies the headers for sending: the exchange, which policies read, never holds the credential. */
 function upstreamHeaders({ raw, spelling }: HeaderList, host: string, pass: string): HeaderList {
   const out: string[] = ["host", host];
   for (let at = 0; at < raw.length; at += 2) {

@@ -1,6 +1,13 @@
 /**
- * The backends in force. Routes hold slots, not handlers: a changed backend swaps the handler inside its slots and no
- * route is compiled again; changed endpoints swap a list and nothing else.
+ * The registry of the backends in force, one per proxy. Routes hold a `BackendHandle` for each backend and place, and
+ * not the handler: a change of a backend replaces the handler inside its handles, so that no route is compiled again. A
+ * change of endpoints replaces only the list inside an `EndpointSet`.
+ *
+ *     route rule ──▶ BackendHandle (backend key + policies of the place, counted users)
+ *                       └─ handler ──▶ settings of the place + endpoints of the backend
+ *
+ * Handles with equal policies are shared. A backend that cannot be compiled gets a handler that refuses every request
+ * (fail closed).
  */
 import { create } from "@bufbuild/protobuf";
 import {
@@ -41,26 +48,26 @@ import { EndpointStatsStore } from "../balancing/endpoint-stats-store.ts";
 import { Tunnels } from "./tunnels.ts";
 import type { Upstream, UpstreamTarget } from "../upstream/upstream.ts";
 
-/** One endpoint of a backend, for calls that no client's request takes there. */
+/** One endpoint of a backend, for calls that the gateway makes on its own, such as callouts. */
 export interface CallTarget {
   readonly target: UpstreamTarget;
-  /** The name of the service in requests, with its port. */
+  /** Host and port of the service for the Host header. */
   readonly authority: string;
   readonly auth: BackendSettings["auth"];
   readonly http: BackendSettings["http"];
-  /** Says that a call begins. @returns what its end is told: whether the service did well; undefined: no one can say */
+  /** Counts the start of a call. @returns a callback for its end; `healthy` is undefined when the outcome is unknown */
   begin(): (healthy: boolean | undefined) => void;
 }
 
-/** One endpoint of a backend, for a connection of bytes. */
+/** One endpoint of a backend, for a connection of raw bytes. */
 export interface ByteDestination {
   readonly target: UpstreamTarget;
-  /** As the log names it. */
+  /** Name of the endpoint for logs. */
   readonly name: string;
   readonly record: Pick<EndpointStats, "begin" | "end" | "recordHealthy" | "recordUnhealthy">;
 }
 
-/** What is known of a connection of bytes before anybody is called for it. */
+/** Properties of a raw connection that are known before an upstream is called. */
 export interface ByteRequest extends RequestedAuthority {
   readonly client: Scope;
 }
@@ -68,7 +75,7 @@ export interface ByteRequest extends RequestedAuthority {
 export interface BackendHandle {
   readonly id: string;
   readonly backendKey: string;
-  /** Policies of gateway, listener, route and rule that speak about backends. */
+  /** The policies with backend settings of the Gateway, the listener, the route and the rule. */
   readonly outer: readonly (readonly CompiledPolicy[])[];
   info: { readonly name: string; readonly type: string; readonly protocol: string };
   handler: BackendHandler;
@@ -80,13 +87,13 @@ export interface RegistryOptions extends PickDeps {
   readonly upstream: Upstream;
   readonly policies: PolicySet;
   readonly expression: BackendDeps["expression"];
-  /** Memory for what all threads of the replica know of an endpoint. */
+  /** Shared memory for the statistics of endpoints, used by all threads of the replica. */
   readonly slots: SharedTable;
   readonly locality: ProxyLocality;
   readonly identities: IdentitySource;
-  /** Random name of this data plane, in CDN-Loop. */
+  /** Random name of this data plane in CDN-Loop (RFC 8586). */
   readonly replica: string;
-  /** Counts the calls of a backend; undefined: nobody does. @param name as requests know it */
+  /** Creates the meter of a backend; undefined when calls are not counted. @param name the backend's name in metrics */
   readonly meterOf?: ((name: string, subtype: OutboundSubtype) => BackendMeter) | undefined;
 }
 
@@ -97,7 +104,7 @@ export class BackendRegistry {
   readonly #slots = new Map<string, BackendHandle>();
   readonly #slotsOf = new Map<string, Set<BackendHandle>>();
   readonly #tunnels: Tunnels = new Tunnels((key) => this.callee(key));
-  /** By the key of the backend, then by the place. */
+  /** Destinations for raw connections and own calls, by backend key and then by place. */
   readonly #destinations = new Map<string, Map<string, Reached>>();
   readonly #records: EndpointStatsStore;
   readonly #locality: ProxyLocality;
@@ -108,7 +115,10 @@ export class BackendRegistry {
     this.#locality = { ...options.locality };
   }
 
-  /** The slot for a backend in one place; `release` gives it back. @param levels outer levels, least specific first */
+  /**
+   * Returns the handle for a backend in one place; `release` gives it back.
+   * @param levels outer levels, least specific first
+   */
   acquire(backendKey: string, levels: readonly (readonly CompiledPolicy[])[]): BackendHandle {
     const outer = aboutBackends(levels);
     const id = `${backendKey}|${placeId(outer)}`;
@@ -130,7 +140,7 @@ export class BackendRegistry {
     this.#forget(slot.backendKey);
   }
 
-  /** @throws ConfigError when the backend cannot be served; the former one stays */
+  /** @throws ConfigError when the backend cannot be served; the former version then stays in force */
   put(message: Backend): void {
     checkSettings(message.settings, this.#options.identities);
     if (message.kind.case === undefined) throw new ConfigError("backend of a kind unknown to this version");
@@ -138,7 +148,7 @@ export class BackendRegistry {
     const { kind } = this.#backends.get(message.key) ?? {};
     this.#backends.set(message.key, message);
     this.rebuild(message.key);
-    // Connections of what it was before end (backend.md 1).
+    // A backend of another kind must not reuse connections that were made for the former one.
     if (kind !== undefined && kind.case !== message.kind.case) this.#options.upstream.retire(message.key);
   }
 
@@ -166,7 +176,7 @@ export class BackendRegistry {
     return set;
   }
 
-  /** How every member of every set does. */
+  /** Returns the statistics of all endpoints for the admin interface. */
   dump(): EndpointDump[] {
     const now = this.#options.nowMs();
     const services = [...this.#endpoints].flatMap(([backend, set]) =>
@@ -183,19 +193,21 @@ export class BackendRegistry {
     });
   }
 
-  /** Backends come and go for as long as the process lives: one that nothing names any more leaves nothing behind. */
+  /**
+   * Drops the state of a backend without configuration and users, since backends come and go while the process lives.
+   */
   #forget(key: string): void {
     if (this.#backends.has(key) || (this.#slotsOf.get(key)?.size ?? 0) > 0) return;
     this.#slotsOf.delete(key);
     if (this.#endpoints.get(key)?.isEmpty === true) this.#endpoints.delete(key);
   }
 
-  /** Compiles the backend for no place in particular, to learn whether it can be. */
+  /** Compiles the backend without a place, to find errors before it replaces the former version. */
   #trial(message: Backend): void {
     if (message.kind.case === "ai") createLlmHandler(message.kind.value, this.#deps(message, []));
   }
 
-  /** What expressions and reports call it. */
+  /** Returns the name and type of a backend for expressions and reports. */
   identityOf(key: string): { readonly name: string; readonly type: string } {
     return { name: backendName(key), type: this.#backends.get(key)?.kind.case ?? "unknown" };
   }
@@ -263,7 +275,7 @@ export class BackendRegistry {
         );
       },
       connection: ({ tls, tcp, tunnel }) => {
-        // Members of a group have settings of their own.
+        // Start the identity watch here as well: providers of a group have settings that `put` does not check.
         if (tls?.spiffe === true) identities.current();
         return connectionOf({ tls, tcp, proxy: this.#tunnels.of(tunnel) });
       },
@@ -278,7 +290,7 @@ export class BackendRegistry {
   }
 
   /**
-   * An endpoint of a plain backend and how to speak to it, chosen anew for each call.
+   * Picks an endpoint of a plain backend for one call.
    * @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused
    */
   callee(key: string): CallTarget {
@@ -293,7 +305,7 @@ export class BackendRegistry {
     return { target: destination.target(endpoint), record: endpoint.record };
   }
 
-  /** As `callee`, for whoever passes bytes on. @param levels as for `acquire` @throws ProxyError request_invalid too */
+  /** As `callee`, for raw bytes. @param levels as for `acquire` @throws ProxyError also request_invalid */
   byteDestination(
     key: string,
     { client, ...asked }: ByteRequest,
@@ -328,7 +340,7 @@ export class BackendRegistry {
 }
 
 const NOWHERE: BackendHandle["outer"] = [];
-/** Places whose policies have changed are not told apart from those in force: all are forgotten at some time. */
+/** Places of former policies stay in the table until it has this many entries and is emptied. */
 const MAX_PLACES = 64;
 
 function aboutBackends(levels: readonly (readonly CompiledPolicy[])[]): BackendHandle["outer"] {
@@ -339,7 +351,7 @@ function placeId(outer: BackendHandle["outer"]): string {
   return outer.map((level) => level.map(({ id }) => id).join(" ")).join("|");
 }
 
-/** A backend where no request of a client takes calls. */
+/** A backend compiled for raw connections and own calls, which have no client request. */
 interface Reached extends Omit<CallTarget, "target" | "begin"> {
   readonly destination: Destination;
   readonly session: SessionKey | undefined;
@@ -355,7 +367,7 @@ function beginCall({ record }: EndpointState): (healthy: boolean | undefined) =>
   };
 }
 
-/** What a service is called in requests that are made for it and not for a client. */
+/** Returns the authority for requests that the gateway makes on its own. */
 function authorityOf({ kind }: Backend): string {
   switch (kind.case) {
     case "service":

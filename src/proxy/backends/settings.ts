@@ -1,4 +1,7 @@
-/** What is in force for one call to a backend: per block the most specific level that says anything (policy.md 4.4). */
+/**
+ * Merges the settings for calls to a backend: for each block (tls, tcp, http, …) the most specific level that sets it
+ * supplies all of it. The registry calls it for each backend and each place where one is used.
+ */
 import { create } from "@bufbuild/protobuf";
 import {
   BackendSettingsSchema,
@@ -10,12 +13,12 @@ import type { CompiledPolicy } from "../pipeline/policy-set.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
 import { checkTls } from "../upstream/dial/tls.ts";
 
-// Every field of the message is a block of that name.
+// Each field of the message is a block with that name.
 const BLOCKS = BackendSettingsSchema.fields.map(
   ({ localName }) => localName as Exclude<keyof BackendSettings, `$${string}`>,
 );
 
-/** @param levels from the least specific to the most; the last that has a block supplies all of it */
+/** @param levels from the least to the most specific; the last one that sets a block supplies all of it */
 export function mergeSettings(levels: Iterable<BackendSettings | undefined>): BackendSettings {
   const merged = create(BackendSettingsSchema);
   for (const level of levels) {
@@ -27,7 +30,10 @@ export function mergeSettings(levels: Iterable<BackendSettings | undefined>): Ba
 
 const certified = new WeakMap<BackendTls, WeakMap<ClientCertificate, BackendTls>>();
 
-/** With the client certificate in the TLS settings that it completes; the same object for the same two. */
+/**
+ * Adds the client certificate to the TLS settings that lack one. Equal inputs give the same object, which pools rely
+ * on.
+ */
 export function withClientCertificate(settings: BackendSettings): BackendSettings {
   const { clientCertificate, tls } = settings;
   if (clientCertificate === undefined || tls === undefined || tls.certificatePem !== "" || tls.spiffe) return settings;
@@ -41,18 +47,19 @@ export function withClientCertificate(settings: BackendSettings): BackendSetting
   return { ...settings, tls: complete };
 }
 
-/** The policies of one level as settings: the older policy wins a block. @param policies oldest first */
+/** Merges the policies of one level: the oldest policy that sets a block wins. @param policies oldest first */
 export function settingsOfLevel(policies: readonly CompiledPolicy[]): BackendSettings {
   return mergeSettings(policies.map(({ backend }) => backend).toReversed());
 }
 
 /**
- * A client certificate of a Gateway is left to the connections that show it: it must not close those that do not.
+ * Checks the TLS settings of a backend. It leaves out the client certificate of a Gateway: a bad one must fail only the
+ * connections that show it, and not the backend.
  * @throws ConfigError when certificates or groups cannot be used
  */
 export function checkSettings(settings: BackendSettings | undefined, identities: IdentitySource): void {
   if (settings?.tls === undefined) return;
   checkTls(settings.tls);
-  // Starts the watch, long before a connection needs what it finds.
+  // Start watching the Workload API now, long before a connection needs the identity.
   if (settings.tls.spiffe) identities.current();
 }

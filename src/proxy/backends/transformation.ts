@@ -1,6 +1,7 @@
 /**
- * `transformation` of a backend (backend-policies.md 9): each attempt changes the request as the policies left it, its credential
- * included, and the answer before anybody else sees it. What is changed belongs to the call: the exchange stays as it was.
+ * `transformation` of a backend: each attempt changes the request as the policies left it, with its credential, and the
+ * response before any policy sees it. Changes of the request belong to the call; the exchange stays as it was, so that
+ * a retry starts from the same request.
  */
 import type { Credential, Transformation } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
@@ -12,11 +13,11 @@ import { compileTransform, type CompiledTransform } from "../policies/shared/tra
 import { placeCredential } from "./auth.ts";
 import type { EndpointDeps } from "./handler.ts";
 
-/** A request as it is to leave, in the words of the client. */
+/** A request that is ready to leave, still in the format of the client. */
 export interface Outgoing extends Pick<RoutedExchange, "method" | "host" | "hostChoice" | "scheme"> {
   /** Path and query. */
   readonly path: string;
-  /** A copy, with the credential. */
+  /** A copy that includes the credential. */
   readonly headers: HeaderList;
   readonly body: Body;
 }
@@ -32,14 +33,17 @@ export class BackendTransformation {
     this.#readsRequestBody = [this.#request, this.#response].some((each) => each?.readsRequestBody === true);
   }
 
-  /** @param auth that expressions see in its place, and may remove */
+  /** @param auth credential that the expressions see in its place and may remove */
   async outgoing(exchange: RoutedExchange, auth: Credential | undefined): Promise<Outgoing> {
     if (this.#readsRequestBody) await exchange.bufferRequestBody(exchange.requestLimitBytes);
     if (this.#request?.body !== undefined) await readAway(exchange);
     return this.#changed(exchange, auth);
   }
 
-  /** At once: nobody may find the credential in the exchange, not even when the client leaves meanwhile. */
+  /**
+   * Edits the exchange, copies the result and restores the exchange, without an `await`: no other code may ever see the
+   * credential in the exchange, not even when the client leaves meanwhile.
+   */
   #changed(exchange: RoutedExchange, auth: Credential | undefined): Outgoing {
     const { method, target, host, hostChoice, scheme, requestHeaders, requestBody } = exchange;
     const before = requestHeaders.raw.slice();
@@ -67,7 +71,7 @@ export class BackendTransformation {
   async answered(exchange: RoutedExchange, reply: Reply): Promise<void> {
     const transform = this.#response;
     if (transform === undefined) return;
-    // Behind a change of protocol there is no body.
+    // After a change of protocol there is no body.
     const isTunnel = reply.tunnel !== undefined;
     const scope = await captureResponse(exchange, reply, transform.readsResponseBody && !isTunnel);
     transform.metadata(exchange, scope);

@@ -1,6 +1,6 @@
 /**
- * The proxies that connections to upstreams go through (backend-policies.md 6): where one is, and what it is shown. Its own
- * settings decide how it is reached; a proxy behind that proxy is left out.
+ * Compiles `tunnel` settings into forward proxies, through which `Dial` makes connections. The proxy's own settings
+ * decide how it is reached and with which credential; a proxy in front of the proxy is ignored.
  */
 import { create, toJsonString } from "@bufbuild/protobuf";
 import {
@@ -21,12 +21,15 @@ export class Tunnels {
   readonly #callTarget: FindCallee;
   readonly #known = new WeakMap<BackendTunnel, ForwardProxy>();
 
-  /** @param callTarget @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused */
+  /**
+   * @param callTarget picks an endpoint of the proxy's backend
+   * @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused
+   */
   constructor(callTarget: FindCallee) {
     this.#callTarget = callTarget;
   }
 
-  /** The same object for the same block. */
+  /** Returns the same object for the same block, so that pools are shared. */
   of(tunnel: BackendTunnel | undefined): ForwardProxy | undefined {
     if (tunnel === undefined) return undefined;
     let proxy = this.#known.get(tunnel);
@@ -78,7 +81,9 @@ function reachOf({ proxy }: BackendTunnel, callTarget: FindCallee): () => Reache
   }
 }
 
-/** A credential as a proxy is shown it: whatever header it is for, with that header's prefix. */
+/**
+ * Returns the value of Proxy-Authorization: the credential, with the prefix of the header that it is configured for.
+ */
 function authorizationOf(auth: Credential | undefined): string | undefined {
   if (auth === undefined) return undefined;
   const location = auth.location?.location;
