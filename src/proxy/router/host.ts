@@ -1,6 +1,9 @@
-/** Things by host name: exact first, then the longest wildcard, then those without a host. */
+/**
+ * A map by host name: the exact name first, then the longest wildcard, then the entry without a host, as the Gateway
+ * API orders hostnames. Listeners, routes and TCP routes are looked up in it.
+ */
 
-/** Lower case, no port, no trailing dot; brackets of IPv6 stay. */
+/** Normalises an authority to lower case without port and trailing dot; brackets of IPv6 stay. */
 export function hostOf(authority: string): string {
   const colon = authority.startsWith("[") ? authority.indexOf(":", authority.indexOf("]")) : authority.indexOf(":");
   const host = colon < 0 ? authority : authority.slice(0, colon);
@@ -10,7 +13,7 @@ export function hostOf(authority: string): string {
 
 export class HostMap<T> {
   readonly #exact = new Map<string, T>();
-  /** Keyed by what follows the star, the dot included. */
+  /** Keyed by the part behind the star, with its dot. */
   readonly #wildcards = new Map<string, T>();
   #any: T | undefined;
 
@@ -38,8 +41,8 @@ export class HostMap<T> {
   }
 
   /**
-   * The first answer that `use` gives, from the most specific entry to the least.
-   * @param host as hostOf returns it
+   * Returns the first result of `use` that is not undefined, from the most to the least specific entry.
+   * @param host as `hostOf` returns it
    */
   first<R>(host: string, use: (value: T) => R | undefined): R | undefined {
     const exact = this.#exact.get(host);
@@ -48,7 +51,7 @@ export class HostMap<T> {
       if (found !== undefined) return found;
     }
     if (this.#wildcards.size > 0) {
-      // A star stands for one label or more, so the name itself is no match for its own wildcard.
+      // A wildcard matches one label or more (Gateway API), so "*.a.example" does not match "a.example".
       for (let dot = host.indexOf(".", 1); dot > 0; dot = host.indexOf(".", dot + 1)) {
         const value = this.#wildcards.get(host.slice(dot));
         const found = value === undefined ? undefined : use(value);

@@ -1,4 +1,7 @@
-/** The routes of one listener by host and path. A change of one route costs what that route holds, however many there are. */
+/**
+ * The routes of one listener, by host and then by path. The cost of changing one route depends on the matches of that
+ * route and not on the number of routes. `ListenerTable` holds one per listener.
+ */
 import { HostMap } from "./host.ts";
 import type { Routable } from "./match.ts";
 import { PathTable } from "./path-table.ts";
@@ -13,7 +16,7 @@ export class ListenerRouter<Rule> {
   readonly #hosts = new HostMap<PathTable<Rule>>();
   readonly #places = new Map<string, Place<Rule>>();
 
-  /** In place of what the route was before. @param hostnames empty: every host */
+  /** Replaces the route. @param hostnames empty for every host */
   put(route: string, hostnames: readonly string[], candidates: readonly Candidate<Rule>[]): void {
     this.remove(route);
     const hosts = hostnames.length === 0 ? [""] : [...new Set(hostnames.map((host) => host.toLowerCase()))];
@@ -37,7 +40,7 @@ export class ListenerRouter<Rule> {
     }
   }
 
-  /** @param host as hostOf returns it @param path without the query */
+  /** @param host as `hostOf` returns it @param path without the query */
   find(host: string, path: string, request: Routable): Candidate<Rule> | undefined {
     return this.#hosts.first(host, (table) => table.find(path, request));
   }

@@ -1,6 +1,8 @@
 /**
- * The listeners in force, by Bind and host name: which one a request or a handshake means, and what each does with a request
- * before a route is chosen.
+ * The listeners in force, by Bind and host name. It finds the listener of a request or of a TLS handshake, holds the
+ * TLS settings of each Bind, and builds the chain that runs on a request before a route is chosen.
+ *
+ *     Bind ──host name──▶ PlacedListener ──▶ chain of Gateway and listener policies ──▶ router ──▶ chain of the rule
  */
 import type { Listener } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ProxyError } from "../errors.ts";
@@ -26,10 +28,10 @@ export interface PlacedListener extends RequestDestination {
   readonly chain: Chain;
 }
 
-/** Of one Bind that has any. */
+/** The listeners of one Bind. */
 interface BoundListeners {
   readonly hosts: HostMap<PlacedListener>;
-  /** Made when a handshake asks for it, until a listener changes. */
+  /** Made at the first handshake after a change of a listener. */
   tls: BindTls | undefined;
 }
 
@@ -70,7 +72,11 @@ export class ListenerTable {
     return this.#binds.get(bind)?.hosts.find(host);
   }
 
-  /** @throws ProxyError listener_not_found; misdirected when the handshake chose another listener than the request */
+  /**
+   * Finds the listener of a request.
+   * @throws ProxyError listener_not_found; misdirected (421, RFC 9110 §15.5.20) when SNI has chosen another listener
+   * than the authority of the request
+   */
   findFor(bind: string, { originalHost, serverName }: HttpExchange): PlacedListener {
     const hosts = this.#binds.get(bind)?.hosts;
     const listener = hosts?.find(hostOf(originalHost));
@@ -80,25 +86,25 @@ export class ListenerTable {
     return listener;
   }
 
-  /** Certificates of a Bind; the same object until one of its listeners changes. */
+  /** Returns the TLS settings of a Bind; the same object until one of its listeners changes. */
   tlsOf(bind: string): BindTls {
     const bound = this.#binds.get(bind);
     if (bound?.tls !== undefined) return bound.tls;
     const all = [...this.#listeners.values()].filter(({ message }) => message.bind === bind);
     const tls = bindTls(all, (name) => this.find(bind, name), this.#frontends.of(bind).tls);
-    // Connections of a Bind that is gone ask as well, and leave nothing behind.
+    // Connections of a removed Bind ask as well, and must not recreate its entry.
     if (bound !== undefined) bound.tls = tls;
     return tls;
   }
 
-  /** The policies above all routes of a listener, the Gateway's first. */
+  /** Returns the policies above all routes of a listener: those of the Gateway, the Bind and the listener. */
   levels(listener: Listener): (readonly CompiledPolicy[])[] {
     const { bind, key } = listener;
     const gateway = gatewayNameOf(listener);
     return [`gateway:${gateway}`, `bind:${bind}`, `listener:${key}`].map((target) => this.#policies.at(target));
   }
 
-  /** Puts a listener in force, or again when a policy above it has changed. Its routes stay. */
+  /** Puts a listener in force, also again after a change of a policy above it. Its routes stay. */
   place(message: Listener): void {
     const { key, bind, hostname } = message;
     const router = this.#listeners.get(key)?.router ?? new ListenerRouter<BoundRule>();
@@ -116,7 +122,7 @@ export class ListenerTable {
     bound.hosts.set(hostname, placed);
   }
 
-  /** Gives up the listener's host name, which another one may take in the same update. */
+  /** Frees the host name of a listener, which another listener can take in the same update. */
   withdraw(key: string): void {
     const old = this.#listeners.get(key);
     if (old === undefined) return;
@@ -128,7 +134,7 @@ export class ListenerTable {
     if (bound.hosts.isEmpty) this.#binds.delete(bind);
   }
 
-  /** After `withdraw`. */
+  /** Removes a listener; `withdraw` must have been called before. */
   remove(key: string): void {
     this.#listeners.delete(key);
   }

@@ -1,10 +1,13 @@
-/** What one match of a rule asks for, compiled: path, method, headers and query, and its place in the precedence. */
+/**
+ * Compiles one match of a rule (HTTPRouteMatch of the Gateway API): path, method, headers and query. `PathTable` finds
+ * the path, and `restMatches` tests the rest.
+ */
 import type { HttpMatch, ValueMatch } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import { compilePattern, type TextTest } from "./pattern.ts";
 
-/** What the router reads of a request. */
+/** The parts of a request that the router reads. */
 export interface Routable {
   readonly method: string;
   /** Path and query. */
@@ -14,7 +17,7 @@ export interface Routable {
 
 export interface PathMatch {
   readonly kind: "exact" | "prefix" | "regex";
-  /** A prefix has no trailing slash; "" is every path. */
+  /** A prefix has no trailing slash; "" matches every path. */
   readonly text: string;
   readonly test: TextTest;
 }
@@ -26,16 +29,16 @@ interface ValueTest {
 
 export interface CompiledMatch {
   readonly path: PathMatch;
-  /** "" for any. */
+  /** "" matches every method. */
   readonly method: string;
   readonly headers: readonly ValueTest[];
   readonly query: readonly ValueTest[];
 }
 
-/** Any request; every other match goes before it. */
+/** Matches every request, with the lowest precedence. */
 export const EVERYTHING: CompiledMatch = { path: prefixMatch("/"), method: "", headers: [], query: [] };
 
-/** @throws ConfigError for a regular expression that is not one */
+/** @throws ConfigError for an invalid regular expression */
 export function compileMatch(match: HttpMatch): CompiledMatch {
   return {
     path: compilePath(match),
@@ -66,12 +69,12 @@ function prefixMatch(value: string): PathMatch {
   return { kind: "prefix", text, test: (path) => isUnder(path, text) };
 }
 
-/** Whole segments: "/a" holds "/a" and "/a/b", never "/ab". */
+/** Compares whole segments: "/a" is a prefix of "/a" and "/a/b", but not of "/ab". */
 export function isUnder(path: string, prefix: string): boolean {
   return path.startsWith(prefix) && (path.length === prefix.length || path.charCodeAt(prefix.length) === 47);
 }
 
-/** Of several entries with one name only the first counts (Gateway API). */
+/** Keeps the first of several entries with one name, as the Gateway API demands for headers and query parameters. */
 function distinct(matches: readonly ValueMatch[]): ValueTest[] {
   const tests = new Map<string, ValueTest>();
   for (const { name, value } of matches) {
@@ -83,7 +86,7 @@ function distinct(matches: readonly ValueMatch[]): ValueTest[] {
   return [...tests.values()];
 }
 
-/** Everything but the path. */
+/** Tests method, headers and query; the path has been matched already. */
 export function restMatches(match: CompiledMatch, request: Routable): boolean {
   if (match.method !== "" && match.method !== request.method) return false;
   for (const header of match.headers) if (!headerMatches(header, request.requestHeaders)) return false;
@@ -101,7 +104,7 @@ function headerMatches({ name, test }: ValueTest, headers: HeaderList): boolean 
   return false;
 }
 
-/** The first value of a query parameter, decoded; undefined when it is absent. */
+/** Returns the first value of a query parameter, decoded; undefined when it is absent. */
 export function queryValue(target: string, name: string): string | undefined {
   for (let at = target.indexOf("?") + 1; at > 0 && at <= target.length;) {
     const found = target.indexOf("&", at);
@@ -119,7 +122,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
   } catch {
-    // Not UTF-8 in percent form: what was sent is compared as it stands.
+    // Invalid percent-encoding is compared as it was sent.
     return text;
   }
 }

@@ -1,18 +1,22 @@
 /**
- * All candidates of one host, arranged so that a look-up costs the depth of a path and not the number of routes:
- * exact paths and prefixes by map, regular expressions in order. A change costs a search by halves, not a sort of all.
+ * Index of all rules of one host by path, used by `ListenerRouter`. A look-up costs the depth of the path and not the
+ * number of routes: exact paths and prefixes are hash maps, and only regular expressions are tried one after the other.
+ * A prefix look-up cuts the path at each "/" from the right, beginning at the depth of the longest prefix.
+ *
+ * Each list is sorted by precedence. Insertion and removal use binary search, so that a change of one route does not
+ * sort all others again.
  */
 import { restMatches, type Routable } from "./match.ts";
 import { comparePrecedence, type Candidate } from "./precedence.ts";
 
-/** In order of precedence. */
+/** Sorted by precedence. */
 type Ordered<Rule> = Candidate<Rule>[];
 
 export class PathTable<Rule> {
   readonly #exact = new Map<string, Ordered<Rule>>();
   readonly #prefixes = new Map<string, Ordered<Rule>>();
   readonly #regexes: Ordered<Rule> = [];
-  /** How many prefixes have so many segments; the last entry is not zero. */
+  /** Number of prefixes per count of segments; the last entry is never zero. */
   readonly #lengths: number[] = [];
   #size = 0;
 
@@ -36,7 +40,7 @@ export class PathTable<Rule> {
     this.#lengths[length] = (this.#lengths[length] ?? 0) + 1;
   }
 
-  /** @param candidate one that was added */
+  /** @param candidate must have been added */
   remove(candidate: Candidate<Rule>): void {
     const { kind, text } = candidate.match.path;
     this.#size--;
@@ -65,7 +69,7 @@ export class PathTable<Rule> {
   }
 
   #findPrefix(path: string, request: Routable): Candidate<Rule> | undefined {
-    // Of the longest prefix: a hostile path is never walked deeper.
+    // Start at the depth of the longest prefix, so that a hostile path with many segments costs no more than that.
     const depth = this.#lengths.length - 1;
     if (depth < 0) return undefined;
     for (let end = deepest(path, depth); end >= 0; end = end === 0 ? -1 : path.lastIndexOf("/", end - 1)) {
@@ -90,13 +94,13 @@ function insert<Rule>(list: Ordered<Rule>, candidate: Candidate<Rule>): void {
 }
 
 function take<Rule>(list: Ordered<Rule>, candidate: Candidate<Rule>): void {
-  // Routes of two kinds may have one name, so that several are neither before nor after each other.
+  // Routes of two kinds can have the same name, so several candidates can have equal precedence.
   const at = list.lastIndexOf(candidate, insertionIndex(list, candidate) - 1);
   if (at < 0) throw new Error(`the table holds no such match of ${candidate.routeName}`);
   list.splice(at, 1);
 }
 
-/** Behind everything that does not come after the candidate. */
+/** Returns the index behind all candidates with the same or a higher precedence, by binary search. */
 function insertionIndex<Rule>(list: Ordered<Rule>, candidate: Candidate<Rule>): number {
   let [from, to] = [0, list.length];
   while (from < to) {
@@ -113,7 +117,7 @@ function segments(prefix: string): number {
   return count;
 }
 
-/** The end of the first `depth` segments. */
+/** Returns the end of the first `depth` segments. */
 function deepest(path: string, depth: number): number {
   let at = 0;
   for (let count = 0; count <= depth; count++) {

@@ -1,6 +1,7 @@
 /**
- * Regular expressions of routes: RE2 syntax, and a match covers the whole value. They run on the automaton of expressions
- * with its bounds, so that no text keeps the event loop busy; a pattern that is only text becomes a comparison.
+ * Regular expressions in the matches of routes: RE2 syntax, and a match has to cover the whole value. They run on the
+ * automaton of the expression language with its bounds on work, so that no value can keep the event loop busy (ReDoS).
+ * A pattern without special characters becomes a string comparison.
  */
 import { REQUEST_STEPS, Run } from "../../cel/budget.ts";
 import { patternFault } from "../../cel/check/constants.ts";
@@ -9,12 +10,12 @@ import { compileWholePattern } from "../../cel/functions/regex.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import { ProxyError } from "../errors.ts";
 
-/** @throws ProxyError when the text needs more work than one match may do */
+/** @throws ProxyError when the value needs more steps than one match may take */
 export type TextTest = (value: string) => boolean;
 
 const ONLY_TEXT = /^[\w\-/ ~:@!%&=,;'"<>#`]{0,4096}$/;
 
-/** @throws ConfigError when the pattern is not RE2, or is out of bounds */
+/** @throws ConfigError when the pattern is not RE2 or exceeds the bounds */
 export function compilePattern(pattern: string): TextTest {
   if (ONLY_TEXT.test(pattern)) return (value) => value === pattern;
   const automaton = compileWholePattern(pattern);
@@ -22,12 +23,12 @@ export function compilePattern(pattern: string): TextTest {
     throw new ConfigError(
       `regular expression ${JSON.stringify(pattern)}: ${patternFault(pattern) ?? automaton.message}`,
     );
-  // One for all requests: a match runs to its end before the next one begins.
+  // All requests share one run, because a match never pauses before its end.
   const run = new Run({ root: () => undefined }, 0, REQUEST_STEPS);
   return (value) => {
     run.steps = REQUEST_STEPS;
     const isMatch = automaton.test(run, value);
-    // "No match" would be a guess, and could send the request where it must not go.
+    // "No match" would be a guess, and could route the request to a backend that must not get it.
     if (isMatch instanceof Failure) throw new ProxyError("match_costly", { detail: `regular expression ${pattern}` });
     return isMatch;
   };

@@ -1,6 +1,7 @@
 /**
- * Which of several matching rules serves a request: exact path, then prefix and regex together by the length of the
- * text, then method, header count, query count, age, name and the order in the route (Gateway API, HTTPRouteRule).
+ * Precedence among matching rules, as the Gateway API orders them (HTTPRouteRule.matches): exact path, then prefixes
+ * and regular expressions by length, then method, number of headers, number of query parameters, age, name, and the
+ * order in the route. `PathTable` keeps its lists sorted by it.
  */
 import type { CompiledMatch } from "./match.ts";
 import { compare } from "../../lib/compare.ts";
@@ -9,14 +10,14 @@ import { compare } from "../../lib/compare.ts";
 export interface Candidate<Rule> {
   readonly match: CompiledMatch;
   readonly createdAtMs: bigint;
-  /** "namespace/name" of the route. */
+  /** "namespace/name" of the route; breaks ties of age. */
   readonly routeName: string;
   readonly ruleIndex: number;
   readonly matchIndex: number;
   readonly rule: Rule;
 }
 
-/** @returns negative when a goes first */
+/** @returns a negative number when `a` goes first */
 export function comparePrecedence<Rule>(a: Candidate<Rule>, b: Candidate<Rule>): number {
   return (
     pathRank(b.match) - pathRank(a.match) ||

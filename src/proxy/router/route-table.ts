@@ -1,4 +1,7 @@
-/** The HTTP routes in force: their rules bound to the listeners that they belong to, and the backends that these hold. */
+/**
+ * The HTTP routes in force. It binds the rules of each route to the listeners that the route names, with the policies
+ * of all levels, and holds the backend handles of the bound rules. `Configuration` puts, places and removes routes.
+ */
 import type { Listener } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { BackendRegistry } from "../backends/registry.ts";
 import type { ListenerTable } from "./listener-table.ts";
@@ -11,7 +14,7 @@ const NONE: ReadonlySet<string> = new Set();
 
 interface PlacedRoute {
   readonly route: CompiledRoute;
-  /** Per listener, so that each can be taken back. */
+  /** Bound rules per listener; their backend handles are released with them. */
   readonly bound: Map<string, readonly BoundRule[]>;
 }
 
@@ -30,17 +33,17 @@ export class RouteTable {
     this.#options = options;
   }
 
-  /** Keys of the routes that name a listener, whether it is there or not. */
+  /** Returns the keys of routes that name a listener, even one that does not exist yet. */
   ofListener(listener: string): ReadonlySet<string> {
     return this.#ofListener.get(listener) ?? NONE;
   }
 
-  /** Keys of the listeners that a route names. */
+  /** Returns the keys of the listeners that a route names. */
   listenersOf(route: string): string[] {
     return this.#routes.get(route)?.route.message.parents.map(({ listener }) => listener) ?? [];
   }
 
-  /** In place of what the route was before; serves once it is placed. */
+  /** Replaces the route. It serves once `place` has bound its rules. */
   put(route: CompiledRoute): void {
     const { key, parents } = route.message;
     this.remove(key);
@@ -65,7 +68,10 @@ export class RouteTable {
     this.#release([...placed.bound.values()].flat());
   }
 
-  /** Binds the rules anew, because the route, a listener of it or a policy over it has changed. */
+  /**
+   * Binds the rules again after a change of the route, of one of its listeners or of a policy above it. The new handles
+   * are acquired before the old ones are released, so that a backend in use by both is not rebuilt.
+   */
   place(key: string): void {
     const placed = this.#routes.get(key);
     if (placed === undefined) return;
@@ -94,7 +100,7 @@ export class RouteTable {
   }
 }
 
-/** @param bound one for each rule, in order */
+/** @param bound the bound rules, in the order of `rules` */
 function candidatesOf({ message, rules, name }: CompiledRoute, bound: readonly BoundRule[]): Candidate<BoundRule>[] {
   const { createdAtMs } = message;
   return bound.flatMap((rule, ruleIndex) =>

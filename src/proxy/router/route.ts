@@ -1,4 +1,7 @@
-/** One HTTPRoute compiled: what its rules match and what they do, still without the policies of the places it is in. */
+/**
+ * Compiles one HTTPRoute: the matches, filters and backends of its rules, still without the policies of the listeners
+ * that it is attached to. `RouteTable` binds the result to each listener.
+ */
 import { create } from "@bufbuild/protobuf";
 import {
   HttpRuleSchema,
@@ -25,7 +28,7 @@ export interface CompiledRule {
   readonly backends: readonly { readonly message: WeightedBackend; readonly filters: CompiledFilters }[];
 }
 
-/** @throws ConfigError naming what cannot be compiled */
+/** @throws ConfigError that names the part which cannot be compiled */
 export function compileRoute(message: HttpRoute): CompiledRoute {
   return compileRules(message, (rule) => ({
     message: rule,
@@ -36,7 +39,7 @@ export function compileRoute(message: HttpRoute): CompiledRoute {
 }
 
 /**
- * The route that stands in for one that cannot be compiled: what it was to serve answers 500, so that its requests do
+ * Replaces a route that cannot be compiled: requests that it would have served get 500 (fail closed), so that they do
  * not fall to a wider route with other policies.
  */
 export function refusingRoute(message: HttpRoute, reason: string): CompiledRoute {
@@ -48,7 +51,7 @@ export function refusingRoute(message: HttpRoute, reason: string): CompiledRoute
   }));
 }
 
-/** The match, or its path where the rest cannot be compiled, or else everything that no other route takes. */
+/** Returns the match; if it does not compile, its path alone; if that does not either, a match for every request. */
 function widened(match: HttpMatch): CompiledMatch {
   for (const candidate of [match, { ...match, headers: [], query: [] }])
     try {

@@ -1,4 +1,7 @@
-/** Routes of bytes by listener and server name: the most specific name, and of several routes the oldest (Gateway API). */
+/**
+ * Chooses the route of a raw connection by listener and server name (TCPRoute, TLSRoute): the most specific name wins,
+ * and among equal names the oldest route (Gateway API). `Configuration` holds one per proxy.
+ */
 import type { TcpRoute } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { createPicker } from "../balancing/select.ts";
 import { ProxyError } from "../errors.ts";
@@ -7,13 +10,13 @@ import { compare } from "../../lib/compare.ts";
 
 export interface Way {
   readonly route: TcpRoute;
-  /** Key of the backend that is to serve a connection. @throws ProxyError backend_invalid */
+  /** Picks the key of a backend by weight. @throws ProxyError backend_invalid */
   readonly pick: () => string;
 }
 
 export class TcpRouter {
   readonly #routes = new Map<string, Way>();
-  /** By key of the listener; made when first asked for after a change. */
+  /** By listener key; built at the first look-up after a change. */
   #hosts: Map<string, HostMap<Way>> | undefined;
 
   put(route: TcpRoute): void {
@@ -37,7 +40,7 @@ export class TcpRouter {
   }
 
   /**
-   * @param serverName in lower case, "" for none
+   * @param serverName SNI in lower case, "" for none
    * @throws ProxyError route_not_found
    */
   find(listener: string, serverName: string): Way {
