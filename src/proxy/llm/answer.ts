@@ -1,4 +1,7 @@
-/** The way back: an upstream answer to an LLM request as the client's reply, with its usage read. */
+/**
+ * Turns the response of a provider into the client's reply: decodes its content coding, reads model and usage into the
+ * ledger, and translates it when client and provider speak different formats. The LLM handler uses it.
+ */
 import { ProxyError } from "../errors.ts";
 import type { UpstreamResponse } from "../upstream/upstream.ts";
 import { HeaderList } from "../../lib/header-list.ts";
@@ -82,7 +85,7 @@ function printed(answer: JsonObject, headers: HeaderList): Buffer {
   return Buffer.from(JSON.stringify(answer));
 }
 
-/** The length, the coding and the digests of a body that is not sent as it came. */
+/** Removes the fields that describe a body which is not sent as it came: length, coding, digests and entity tag. */
 function forgetBody(headers: HeaderList): void {
   for (const name of ["content-length", "content-encoding", "content-md5", "content-digest", "repr-digest", "digest"])
     headers.remove(name);

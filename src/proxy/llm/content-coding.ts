@@ -1,6 +1,6 @@
 /**
- * Content codings (RFC 9110 §8.4.1): what arrives packed is unpacked before it is read, never into more bytes than the
- * limit, and not into many times as many (proxying.md 13), so that a small packed body cannot fill the memory.
+ * Decodes content codings (RFC 9110 §8.4.1) of LLM requests and responses. The decoded size is bounded by the limit
+ * and, above 1 MiB, by 200 times the encoded size, so that a small body cannot fill the memory (decompression bomb).
  */
 import { promisify } from "node:util";
 import zlib from "node:zlib";
@@ -23,23 +23,29 @@ const CODINGS: Readonly<Record<string, Coding>> = {
   zstd: { whole: promisify(zlib.zstdDecompress), flow: () => zlib.createZstdDecompress() },
 };
 
-/** Up to here any ratio is taken; beyond it only what packed text can have. */
+/** Below this size every ratio is accepted; above it only a ratio that real text can have. */
 const ANY_RATIO_BYTES = 1_048_576;
 const MAX_RATIO = 200;
 
-/** @returns how many bytes so many packed ones may become */
+/** @returns the size that so many encoded bytes may grow to */
 function fairBytes(packedBytes: number): number {
   return Math.max(ANY_RATIO_BYTES, packedBytes * MAX_RATIO);
 }
 
-/** @param header value of Content-Encoding @returns null: nothing to decode; undefined: a coding not known here */
+/**
+ * @param header value of Content-Encoding
+ * @returns null when there is nothing to decode; undefined for an unknown coding
+ */
 export function codingOf(header: string | undefined): Coding | null | undefined {
   const name = (header ?? "").trim().toLowerCase();
   if (name === "" || name === "identity") return null;
   return Object.hasOwn(CODINGS, name) ? CODINGS[name] : undefined;
 }
 
-/** @returns undefined when the result would be larger than the limit, or than such bytes may become @throws zlib's error when the bytes are broken */
+/**
+ * @returns undefined when the result would exceed the limit or the ratio
+ * @throws the error of zlib when the bytes are broken
+ */
 export async function unpack(bytes: Buffer, coding: Coding, limitBytes: number): Promise<Buffer | undefined> {
   try {
     return await coding.whole(bytes, { maxOutputLength: Math.min(limitBytes, fairBytes(bytes.length)) });
@@ -49,7 +55,10 @@ export async function unpack(bytes: Buffer, coding: Coding, limitBytes: number):
   }
 }
 
-/** Unpacks a flow as it comes; one that becomes too much ends with response_too_large. Output pauses with the reader, and input pauses with the output. */
+/**
+ * Decodes a stream as it arrives. One that grows too much ends with response_too_large. Backpressure passes through:
+ * the output pauses with the reader, and the input with the output.
+ */
 export function unpackStream(source: BodyStream, coding: Coding): BodyStream {
   return new UnpackedStream(source, coding.flow());
 }
@@ -89,7 +98,7 @@ class UnpackedStream implements BodyStream, BodySink {
     this.#source.destroy(error);
   }
 
-  // What is packed arrives.
+  // BodySink: encoded data arrives.
 
   data(chunk: Buffer): boolean {
     this.#packedBytes += chunk.length;
@@ -108,7 +117,7 @@ class UnpackedStream implements BodyStream, BodySink {
     this.#sink?.error(error);
   }
 
-  // What was packed comes out.
+  // Events of the decoder: decoded data leaves.
 
   #unpacked(chunk: Buffer): void {
     if (this.#over) return;

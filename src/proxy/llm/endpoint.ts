@@ -1,4 +1,7 @@
-/** A configured provider, compiled: how to reach it and how a request for it is addressed and signed. */
+/**
+ * Compiles a configured provider into an endpoint: its target, format, credential and health rule, and how requests to
+ * it are addressed. The LLM handler picks among these endpoints.
+ */
 import { create } from "@bufbuild/protobuf";
 import {
   BackendSettingsSchema,
@@ -43,27 +46,30 @@ export interface Endpoint extends BalancedEndpoint {
   readonly rule: HealthRule;
   readonly hash: Uint64;
   readonly limits: BackendHttp | undefined;
-  /** What goes to the provider; undefined when it cannot serve a chat completions client. */
+  /** Format and converter towards the provider; undefined when it cannot serve a chat completions client. */
   readonly wire: { readonly format: Format; readonly converter: Converter | undefined } | undefined;
-  /** @throws ProxyError backend_invalid, endpoint_unavailable */
+  /** Returns the target of a call. @throws ProxyError backend_invalid, endpoint_unavailable */
   spot(): ResolvedEndpoint;
-  /** What is changed in the client's words, before anything is translated. */
+  /** Changes requests in the client's format, before they are translated. */
   readonly transformation: BackendTransformation | undefined;
   readonly auth: Credential | undefined;
-  /** Path and headers of a request of this exchange. @param out what a transformation made of it, credential and all */
+  /**
+   * Returns path and headers of a request.
+   * @param out the result of a transformation, which includes the credential; undefined without one
+   */
   address(exchange: RoutedExchange, out: Outgoing | undefined): { path: string; headers: HeaderList };
 }
 
-/** @throws ConfigError for a provider that this data plane does not know */
+/** @throws ConfigError for a provider that this version does not know */
 export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint {
   const provider = Object.hasOwn(PROVIDERS, node.key) ? PROVIDERS[node.key] : undefined;
   if (provider === undefined) throw new ConfigError(`unknown LLM provider "${node.key}"`);
   const wire = wireOf(provider, node);
-  // The vendor's own address is never spoken to in the clear, whatever the configuration left out.
+  // Calls to a vendor's own address always use TLS, even when the configuration does not mention it.
   const tls = node.tls || (node.host === "" && node.backend === "");
   const defaults = tls ? create(BackendSettingsSchema, { tls: create(BackendTlsSchema) }) : undefined;
   const settings = deps.settings(node.name, node.settings, defaults);
-  // The same object for every request, so that the client finds its pool at once.
+  // One target object for all requests, so that the client finds its pool by identity.
   const fixed = node.backend === "" ? ownTarget(node, provider, settings, deps) : undefined;
   return {
     node,
@@ -84,7 +90,7 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
       headers.raw.push("cdn-loop", appendPass(exchange.cdnLoop));
       let path = pathOf(node, provider, wire?.format ?? completions, out?.path ?? exchange.target);
       const { auth } = settings;
-      // A configured path has no place for the query that a transformation saw.
+      // A configured path drops the query that the transformation saw, so a credential in the query is placed again.
       const isPlaced = out !== undefined && auth?.location?.location.case !== "queryParameter";
       if (auth !== undefined && !isPlaced) path = placeCredential(auth, headers, path);
       provider.headers(headers, auth?.location === undefined ? undefined : credentialHeader(auth.location));
@@ -108,7 +114,7 @@ function spotBehind(node: ProviderNode, deps: BackendDeps, settings: BackendSett
   return { target: { ...target, ...connectionOf({ tls, tcp, proxy }) }, record };
 }
 
-/** @returns undefined when the provider has no address */
+/** @returns undefined when the provider has neither a host nor a default host */
 function ownTarget(
   node: ProviderNode,
   provider: Provider,
@@ -123,7 +129,9 @@ function portOf({ port }: ProviderNode): number {
   return port === 0 ? 443 : port;
 }
 
-/** The provider's name; an address of numbers has none, so the client's authority goes on. */
+/**
+ * Returns the provider's host for the Host field. A literal address names no host, so the client's authority is kept.
+ */
 function authorityOf(
   node: ProviderNode,
   provider: Provider,
@@ -136,7 +144,7 @@ function authorityOf(
   return port === (settings.tls === undefined ? 80 : 443) ? host : `${host}:${port}`;
 }
 
-/** A configured path is used as it is, query included; otherwise the client's query stays. */
+/** A configured path is used as it is, with its query; otherwise the client's query is kept. */
 function pathOf(node: ProviderNode, provider: Provider, format: Format, target: string): string {
   if (node.path !== "") return node.path;
   const path = provider.url(node, format.name);
@@ -149,7 +157,7 @@ function credentialHeader({ location }: CredentialLocation): string {
   return location.case === "header" ? location.value.name.toLowerCase() : "";
 }
 
-/** Fields of one connection, and those that describe a body which is written anew. */
+/** Fields of one connection (RFC 9110 §7.6.1), and fields that describe a body which is written anew. */
 const DROPPED: ReadonlySet<string> = new Set(
   (
     "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding upgrade " +
@@ -165,12 +173,12 @@ function forwardedHeaders(source: HeaderList): HeaderList {
     const name = (raw[at] as string).toLowerCase();
     if (!DROPPED.has(name) && named?.has(name) !== true) result.raw.push(raw[at] as string, raw[at + 1] as string);
   }
-  // Usage has to be read from the answer; a provider that packs it all the same is unpacked.
+  // Ask for an unencoded response, because usage has to be read from it; an encoded one is decoded all the same.
   result.raw.push("content-type", "application/json", "accept-encoding", "identity");
   return result;
 }
 
-/** What a Connection header lists; the listener has dealt with a client's own. */
+/** Returns the names that a Connection field lists. The listener has removed those that the client itself sent. */
 function nominated(headers: HeaderList): ReadonlySet<string> | undefined {
   const values = headers.getAll("connection");
   if (values.length === 0) return undefined;

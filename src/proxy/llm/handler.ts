@@ -1,6 +1,8 @@
 /**
- * The end of the pipeline for AI backends. In: an exchange with a request in a client format. Out: a reply in the same
- * format, or an error where that format is not served yet; whatever the chosen provider speaks; token budgets charged; the `llm` root filled. Retries are not made here.
+ * The handler of LLM backends, the end of the pipeline: reads a request in a client format, picks a provider,
+ * translates the request if the provider speaks another format, sends it, and returns the reply in the client's format.
+ * It charges token budgets and fills the `llm` root of expressions. Retries are made by the caller. The registry
+ * creates one per place.
  */
 import type { AiBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { SessionKey } from "../balancing/affinity.ts";
@@ -68,25 +70,25 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
 /** @throws ProxyError llm_upgrade_unsupported, llm_format_unserved */
 function requireServed({ name, format }: ClientFormat, { upgrade }: RoutedExchange): Format {
   if (format !== undefined) return format;
-  // Clients of Responses over a websocket fall back to HTTP at once on 426, and on nothing else.
+  // Clients that open Responses over a WebSocket fall back to HTTP at once on 426, and on no other status.
   if (name === "Responses" && upgrade !== undefined) throw new ProxyError("llm_upgrade_unsupported");
   throw new ProxyError("llm_format_unserved", {
     text: `failed to process LLM request: ${name} requests are not served yet`,
   });
 }
 
-/** What is sent where, and how its answer is read. */
+/** One call to a provider. */
 interface Call {
   readonly endpoint: Endpoint;
-  /** The client's request after a transformation; undefined: there is none. */
+  /** The client's request after a transformation; undefined when there is none. */
   readonly out: Outgoing | undefined;
   readonly body: Buffer;
   readonly context: AnswerContext;
-  /** As the provider is asked for it. */
+  /** Name of the model in the request to the provider. */
   readonly model: string;
 }
 
-/** Of everything that is sent here. */
+/** Value of gen_ai.operation.name (OpenTelemetry semantic conventions) for all requests of this handler. */
 const OPERATION = "chat";
 const MAX_MODEL = 256;
 
@@ -98,7 +100,7 @@ function printRequest(
 ): Buffer {
   const body: JsonObject = request.body;
   body["model"] = model;
-  // Without it a stream tells no usage, and budgets could not be charged.
+  // Without this option a stream reports no usage, and budgets could not be charged.
   if (request.streaming) body["stream_options"] ??= { include_usage: true };
   provider.quirks(body);
   if (wire?.converter === undefined) return completions.print(body);
@@ -149,7 +151,7 @@ function spanOf(
   exchange: RoutedExchange,
   head: CallHead,
 ): OutboundSpan | undefined {
-  // The client may have written it.
+  // The client may have chosen the name, so its length is limited.
   const model = asked.slice(0, MAX_MODEL);
   return beginCallSpan(trace, exchange, head, {
     subtype: "Llm",
@@ -162,7 +164,7 @@ function spanOf(
   });
 }
 
-/** Whichever ends first: the request's own deadline or the limit of one attempt. */
+/** Returns the earlier of the request's deadline and the limit of one attempt. */
 function deadlineOf(
   { deadlineAtMs, backendTimeoutMs }: RoutedExchange,
   startedAtMs: number,

@@ -1,4 +1,4 @@
-/** JSON from strangers: bounded in depth, strict in UTF-8, read through small accessors instead of trusted shapes. */
+/** Parses JSON from clients and providers: bounded in depth, strict in UTF-8, with accessors that check each type. */
 import { isUtf8 } from "node:buffer";
 
 export type Json = null | boolean | number | string | Json[] | JsonObject;
@@ -6,7 +6,7 @@ export interface JsonObject {
   [key: string]: Json | undefined;
 }
 
-/** Deeper nesting than any real request has; printing and walking a deeper one could exhaust the stack. */
+/** No real request nests deeper. Printing or walking a deeper value could exhaust the stack. */
 const MAX_JSON_DEPTH = 256;
 
 export class JsonError extends Error {}
@@ -15,7 +15,7 @@ export class JsonError extends Error {}
 export function parseJson(bytes: Buffer): Json {
   if (!isUtf8(bytes)) throw new JsonError("not UTF-8");
   const text = bytes.toString("utf8");
-  // Each level takes two characters at least, in whatever is JSON.
+  // In valid JSON each level takes at least two characters, so shorter texts need no scan.
   if (text.length > 2 * MAX_JSON_DEPTH && depthOf(text) > MAX_JSON_DEPTH) throw new JsonError("nested too deep");
   try {
     // JSON.parse yields exactly the Json union.
@@ -43,7 +43,7 @@ export function stringOf(value: Json | undefined): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** A count: finite and not negative, rounded down. */
+/** Returns a count: finite and not negative, rounded down. */
 export function countOf(value: Json | undefined): number | undefined {
   return typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? Math.floor(value) : undefined;
 }
@@ -55,7 +55,9 @@ export function listOf(value: Json | undefined): Json[] {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** Brackets outside of strings; malformed text may give any number, JSON.parse refuses it anyway. */
+/**
+ * Measures the nesting of brackets outside strings. Malformed text may give any number, since JSON.parse refuses it.
+ */
 function depthOf(text: string): number {
   let depth = 0;
   let deepest = 0;
@@ -69,7 +71,7 @@ function depthOf(text: string): number {
   return deepest;
 }
 
-/** Index of the closing quote: a quote after an even run of backslashes. */
+/** Returns the index of the closing quote: the first one that follows an even number of backslashes. */
 function endOfString(text: string, from: number): number {
   for (let at = from; ;) {
     const quote = text.indexOf('"', at);

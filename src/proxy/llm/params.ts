@@ -1,11 +1,13 @@
-/** Settings of an LLM request as they go to the provider (`llm.params` of runtime/cel.md 3.6). */
+/**
+ * Reads the settings of an LLM request for `llm.params` in expressions and telemetry (docs/reference/expressions.md).
+ */
 import { toDouble } from "../../cel/values.ts";
 import { stringOf, type JsonObject } from "./json.ts";
 
 const DOUBLES = ["temperature", "top_p", "frequency_penalty", "presence_penalty"] as const;
 const INTEGERS = ["seed", "dimensions"] as const;
 
-/** Those that are set and have the type that they should; without any there is no such member. */
+/** Returns the settings that are present with the right type; the member `params` is absent when there are none. */
 export function paramsOf(body: JsonObject): { params?: Record<string, unknown> } {
   const params: Record<string, unknown> = {};
   for (const name of DOUBLES) {
@@ -13,7 +15,7 @@ export function paramsOf(body: JsonObject): { params?: Record<string, unknown> }
     if (typeof value === "number") params[name] = toDouble(value);
   }
   for (const name of INTEGERS) if (Number.isSafeInteger(body[name])) params[name] = body[name];
-  // The newer name of the same limit.
+  // max_completion_tokens is the newer name of the same limit.
   const most = body["max_completion_tokens"] ?? body["max_tokens"];
   if (Number.isSafeInteger(most)) params["max_tokens"] = most;
   const encoding = stringOf(body["encoding_format"]);

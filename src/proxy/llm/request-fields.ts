@@ -1,11 +1,11 @@
 /**
- * Typed access to the fields of a client's request body, for formats and converters. A field of another type is a 400
- * that names its path. `null` counts as absent, as it does for the providers.
+ * Typed access to fields of a client's request body, for formats and converters. A field of another type is refused
+ * with 400 and its path. `null` counts as absent, as the providers treat it.
  */
 import { ProxyError } from "../errors.ts";
 import type { Json, JsonObject } from "./json.ts";
 
-/** @param reason begins with the path of a field where there is one */
+/** @param reason begins with the path of the field, if there is one */
 export function invalidRequest(reason: string, cause?: unknown): ProxyError {
   return new ProxyError("llm_request_invalid", { text: `failed to process LLM request: ${reason}`, cause });
 }
@@ -25,7 +25,7 @@ export function readNumber(value: Json | undefined, path: string): number | unde
   return refuseUnlessAbsent(value, path, "a number");
 }
 
-/** A number of tokens or answers. */
+/** Reads a number of tokens or of choices. */
 export function readCount(value: Json | undefined, path: string): number | undefined {
   if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number; // a safe integer is a number
   return refuseUnlessAbsent(value, path, "a whole number that is not negative");
@@ -41,7 +41,7 @@ export function readObject(value: Json | undefined, path: string): JsonObject | 
   return refuseUnlessAbsent(value, path, "an object");
 }
 
-/** @throws ProxyError llm_request_invalid when there is none, or one of another type */
+/** @throws ProxyError llm_request_invalid when the value is absent or has another type */
 export function requireText(value: Json | undefined, path: string): string {
   if (typeof value !== "string") throw invalidRequest(`${path} must be a string`);
   return value;
@@ -56,7 +56,11 @@ export function requireObject(value: Json | undefined, path: string): JsonObject
   return readObject(value, path) ?? refuse(path, "an object");
 }
 
-/** An absent list is an empty one. @param path of the list @throws ProxyError llm_request_invalid for an entry that is not an object */
+/**
+ * Reads a list of objects; absent means empty.
+ * @param path of the list
+ * @throws ProxyError llm_request_invalid for another entry
+ */
 export function readObjects(value: Json | undefined, path: string): JsonObject[] {
   return (readList(value, path) ?? []).map((entry, at) => requireObject(entry, `${path}[${at}]`));
 }

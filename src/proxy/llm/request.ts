@@ -1,4 +1,7 @@
-/** Reads the request body of an LLM call: bounded, unpacked, and a JSON object or nothing. */
+/**
+ * Reads the request body of an LLM call: bounded in size, decoded, and parsed as a JSON object. The LLM handler uses
+ * it.
+ */
 import type { Outgoing } from "../backends/transformation.ts";
 import { PROXY_ERRORS, ProxyError } from "../errors.ts";
 import type { RoutedExchange } from "../pipeline/exchange.ts";
@@ -6,10 +9,10 @@ import { codingOf, unpack } from "./content-coding.ts";
 import { JsonError, objectOf, parseJson, type JsonObject } from "./json.ts";
 import { invalidRequest } from "./request-fields.ts";
 
-/** A request as it arrived, or as it was changed since. */
+/** A request as it arrived, or after a transformation. */
 export type RequestSource = Pick<RoutedExchange, "requestHeaders" | "requestLimitBytes" | "bufferRequestBody">;
 
-/** What a transformation made of the request of an exchange. */
+/** Returns the request that a transformation has made of an exchange. */
 export function changedSource(
   exchange: RoutedExchange,
   { headers, body }: Pick<Outgoing, "headers" | "body">,
@@ -26,7 +29,7 @@ export function changedSource(
 }
 
 /**
- * The limit of bodies holds before and after unpacking.
+ * Reads the body. The size limit applies both before and after decoding.
  * @throws ProxyError body_too_large, encoding_unsupported, llm_request_invalid
  */
 export async function readRequest(source: RequestSource): Promise<JsonObject> {
@@ -58,7 +61,7 @@ function readObject(bytes: Buffer): JsonObject {
   }
 }
 
-/** Agents send bodies of megabytes: the text names the limit, so that an operator knows which setting to raise. */
+/** The text names the limit: agents send bodies of megabytes, and an operator has to know which setting to raise. */
 function tooLarge(limitBytes: number): ProxyError {
   const { text } = PROXY_ERRORS.body_too_large;
   return new ProxyError("body_too_large", { text: `${text}: the limit is ${limitBytes} bytes` });

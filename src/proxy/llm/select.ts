@@ -1,6 +1,6 @@
 /**
- * Which provider serves a request (llm.md 6): the first group with a member in rotation serves, and a lower one is touched
- * only when every member above is out. Inside the group the choice is that of every set.
+ * Chooses the provider of a request by groups: the first group with a provider in rotation serves, and a lower group
+ * serves only when all providers above are ejected. Inside the group `pickEndpoint` decides (power of two choices).
  */
 import {
   PriorityLevel,
@@ -17,7 +17,7 @@ export class ProviderGroups<T extends BalancedEndpoint> {
     this.#groups = groups.filter(({ length }) => length > 0).map((members) => new PriorityLevel(members));
   }
 
-  /** @returns undefined when no group has members */
+  /** @returns undefined when no group has providers */
   select(pickDeps: PickDeps, pickOptions?: PickOptions): T | undefined {
     const [first] = this.#groups;
     if (first === undefined) return undefined;

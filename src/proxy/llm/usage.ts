@@ -1,49 +1,51 @@
 /**
- * What a request cost and who answered it. Counts are normalised so that all providers compare: input includes
- * tokens read from and written to a cache. Charges every token budget exactly once, whatever way the request ends.
+ * Usage of LLM requests in tokens, and the ledger that charges it. Counts are normalised so that providers are
+ * comparable: input includes tokens read from and written to a cache. Every token budget is charged exactly once,
+ * however the request ends, because the end of the exchange settles the ledger too.
  */
 import { Duration } from "../../cel/values.ts";
 import type { RoutedExchange } from "../pipeline/exchange.ts";
 
 export interface Usage {
-  /** Cached tokens included. */
+  /** Includes cached tokens. */
   inputTokens: number;
   outputTokens: number;
   cachedInputTokens?: number;
   cacheCreationInputTokens?: number;
   reasoningTokens?: number;
-  /** As the provider wrote them. */
+  /** Counts as the provider reported them. */
   providerInputTokens?: number;
   providerTotalTokens?: number;
 }
 
-/** What an answer says about itself. Filled bit by bit while a stream runs. */
+/** Model and usage that a response reports; filled step by step while a stream runs. */
 export interface Facts {
   model?: string;
   usage?: Usage;
 }
 
-/** Identity of one LLM request as expressions and telemetry see it. */
+/** The request in expressions and telemetry. */
 export interface LlmRequestFacts {
   readonly requestModel: string;
   readonly provider: string;
   readonly streaming: boolean;
-  /** As `llm.params` shows them. */
+  /** Shown as `llm.params`. */
   readonly params?: Readonly<Record<string, unknown>>;
 }
 
 export interface Ledger {
-  /** An event of a stream is here: the first one is taken for its first token. */
+  /** Called for each event of a stream; the first call counts as the time of the first token. */
   flowing(): void;
-  /** Publishes what is known about the answer so far. */
+  /** Publishes the facts about the response that are known so far. */
   record(facts: Facts): void;
-  /** Charges the budgets; later calls do nothing. */
+  /** Charges the budgets; only the first call has an effect. */
   settle(): void;
 }
 
 /**
- * Admits the request to every token budget and opens its books.
- * @throws ProxyError rate_limited when a budget is used up, rate_limit_failed when one cannot be asked; budgets that had admitted it are settled with 0
+ * Admits the request to every token budget and opens its ledger.
+ * @throws ProxyError rate_limited when a budget is used up; rate_limit_failed when one cannot be asked. The budgets
+ * that have admitted the request are then settled with 0.
  */
 export async function openLedger(exchange: RoutedExchange, request: LlmRequestFacts): Promise<Ledger> {
   const admitted: RoutedExchange["tokenGates"] = [];
@@ -64,7 +66,7 @@ export async function openLedger(exchange: RoutedExchange, request: LlmRequestFa
   };
 
   publish();
-  // The client may go away at any moment, also before the upstream answers: the end of the exchange always settles.
+  // The client can leave at any moment, also before the upstream responds: the end of the exchange always settles.
   exchange.onDone(settle);
   for (const gate of exchange.tokenGates) {
     const waiting = gate.admit();
@@ -83,7 +85,7 @@ export async function openLedger(exchange: RoutedExchange, request: LlmRequestFa
   };
 }
 
-/** Of a stream, as far as it has come. */
+/** Adds the timing of a stream, as far as it has arrived. */
 function addTimes(
   root: Record<string, unknown>,
   { startedAtMs, firstAtMs, facts }: { startedAtMs: number; firstAtMs: number; facts: Facts },

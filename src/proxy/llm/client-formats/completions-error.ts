@@ -1,4 +1,7 @@
-/** Errors as clients of the OpenAI API read them: Completions, Responses, Embeddings, and whatever has no format of its own. */
+/**
+ * Errors in the form of the OpenAI API: for Completions, Responses, Embeddings and all paths without a format of their
+ * own.
+ */
 import type { JsonObject } from "../json.ts";
 import type { ErrorPrinter } from "./client-format.ts";
 
@@ -19,7 +22,7 @@ const TYPES: ReadonlyMap<number, string> = new Map([
   [429, "rate_limit_error"],
 ]);
 
-/** The type that the APIs of OpenAI and Anthropic give an error of this status. */
+/** Returns the type that the APIs of OpenAI and Anthropic use for errors with this status. */
 export function errorType(status: number): string {
   return TYPES.get(status) ?? "api_error";
 }

@@ -1,10 +1,10 @@
-/** Errors of the gateway itself on routes to models, in the format of the client that called (used by pipeline/error-reply.ts). */
+/** Prints errors of the gateway itself on LLM routes, in the format of the client. pipeline/error-reply.ts uses it. */
 import { STATUS_CODES } from "node:http";
 import { HeaderList } from "../../../lib/header-list.ts";
 import type { ProxyError, ProxyErrorCode } from "../../errors.ts";
 import { clientFormatOf } from "./index.ts";
 
-/** Codes that programs compare, by what went wrong. */
+/** Codes that programs can compare, by error of the proxy. */
 const CODES: Readonly<Partial<Record<ProxyErrorCode, string>>> = {
   llm_request_invalid: "invalid_request_body",
   llm_model_missing: "missing_model",
@@ -18,7 +18,10 @@ export interface ErrorAnswer {
   readonly body: Buffer;
 }
 
-/** @param path of the request, without its query @param limitBytes of the request body, which a 413 without words names */
+/**
+ * @param path of the request, without its query
+ * @param limitBytes limit of request bodies, named in a 413 without a text
+ */
 export function printClientError(error: ProxyError, path: string, limitBytes: number): ErrorAnswer {
   const { status, code } = error;
   const message = error.text === "" ? reasonPhrase(error, limitBytes) : error.text;

@@ -1,11 +1,11 @@
-/** Errors as clients of the Gemini API read them: a google.rpc.Status whose code is the status of HTTP. */
+/** Errors in the form of the Gemini API: a google.rpc.Status whose code is the HTTP status. */
 import type { ErrorPrinter } from "./client-format.ts";
 
 export const printGeminiError: ErrorPrinter = ({ status: code, message }) => ({
   error: { code, message, status: STATUSES.get(code) ?? (code < 500 ? "FAILED_PRECONDITION" : "INTERNAL") },
 });
 
-/** Names of google.rpc.Code, by the status of HTTP that stands for them. */
+/** Names of google.rpc.Code by HTTP status. */
 const STATUSES: ReadonlyMap<number, string> = new Map([
   [400, "INVALID_ARGUMENT"],
   [401, "UNAUTHENTICATED"],

@@ -1,4 +1,7 @@
-/** THE table of formats that LLM clients speak, told apart by the path they call. The handler and every error answer read it. */
+/**
+ * THE table of formats that LLM clients speak, identified by the path of the request. The handler and all error replies
+ * read it.
+ */
 import { completions } from "../formats/completions.ts";
 import type { ClientFormat, ErrorPrinter } from "./client-format.ts";
 import { printCompletionsError } from "./completions-error.ts";
@@ -12,12 +15,12 @@ const COMPLETIONS: ClientFormat = {
   format: completions,
 };
 
-/** A format that clients are known to call and that no request is served in yet. */
+/** Describes a known format whose requests are not served yet; only its errors are printed in its form. */
 function unserved(name: string, path: RegExp, printError: ErrorPrinter): ClientFormat {
   return { name, path, printError, format: undefined };
 }
 
-/** The first row whose path matches counts, so a longer path stands before a shorter one that it ends in. */
+/** The first row with a matching path wins, so a longer path precedes a shorter one that is its end. */
 export const CLIENT_FORMATS: readonly ClientFormat[] = [
   COMPLETIONS,
   unserved("MessagesTokenCount", /\/v1\/messages\/count_tokens\/*$/, printMessagesError),
@@ -37,7 +40,7 @@ export const CLIENT_FORMATS: readonly ClientFormat[] = [
   ),
 ];
 
-/** @param path without the query @returns Completions for a path that no row names */
+/** @param path without the query @returns Completions when no row matches */
 export function clientFormatOf(path: string): ClientFormat {
   return CLIENT_FORMATS.find((row) => row.path.test(path)) ?? COMPLETIONS;
 }

@@ -1,4 +1,4 @@
-/** Errors as clients of the Anthropic API read them: Messages and the counting of their tokens. */
+/** Errors in the form of the Anthropic API: for Messages and MessagesTokenCount. */
 import { errorType } from "./completions-error.ts";
 import type { ErrorPrinter } from "./client-format.ts";
 

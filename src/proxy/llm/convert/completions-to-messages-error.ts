@@ -1,4 +1,4 @@
-/** Error answers of a messages provider as chat completions clients read them. The kind of error is kept. */
+/** Converts errors of a messages provider for chat completions clients. The type of the error is kept. */
 import { errorObject } from "../client-formats/completions-error.ts";
 import { objectOf, parseObject, stringOf, type JsonObject } from "../json.ts";
 

@@ -1,4 +1,4 @@
-/** A chat completions request as a messages request. */
+/** Converts a chat completions request to a messages request. */
 import type { Json, JsonObject } from "../json.ts";
 import {
   invalidRequest,
@@ -15,7 +15,7 @@ import {
 import { convertTurns } from "./completions-to-messages-turns.ts";
 
 const DEFAULT_MAX_TOKENS = 4096;
-/** The least that a messages provider accepts as thinking budget. */
+/** The smallest thinking budget that messages providers accept. */
 const MIN_THINKING_TOKENS = 1024;
 const EFFORT_TOKENS: Readonly<Record<string, number>> = {
   minimal: 1024,
@@ -73,7 +73,7 @@ function addTools(body: JsonObject, result: JsonObject): void {
   const tools = readObjects(body["tools"], "tools").flatMap(convertTool);
   const isSingle = readBoolean(body["parallel_tool_calls"], "parallel_tool_calls") === false;
   const choice = convertToolChoice(body["tool_choice"]);
-  // A choice without tools is refused by messages providers.
+  // Messages providers refuse a tool_choice without tools.
   if (tools.length === 0) return;
   result["tools"] = tools;
   if (isSingle && choice?.["type"] !== "none")
@@ -81,7 +81,7 @@ function addTools(body: JsonObject, result: JsonObject): void {
   else if (choice !== undefined) result["tool_choice"] = choice;
 }
 
-/** Tools of other types than functions are dropped. */
+/** Drops tools that are not functions. */
 function convertTool(tool: JsonObject, at: number): JsonObject[] {
   const path = `tools[${at}]`;
   if (requireText(tool["type"], `${path}.type`) !== "function") return [];
@@ -106,7 +106,7 @@ function convertToolChoice(choice: Json | undefined): JsonObject | undefined {
     return { type };
   }
   const chosen = readObject(choice, "tool_choice");
-  // Kinds of choices other than a function have no counterpart.
+  // Only a choice of a function has a counterpart in the messages format.
   if (chosen?.["type"] !== "function" && chosen?.["function"] === undefined) return undefined;
   const made = requireObject(chosen["function"], "tool_choice.function");
   return { type: "tool", name: requireText(made["name"], "tool_choice.function.name") };

@@ -1,4 +1,4 @@
-/** A complete messages answer as one chat completion. */
+/** Converts a complete messages response to a chat completion. */
 import { ProxyError } from "../../errors.ts";
 import { countOf, listOf, objectOf, stringOf, type Json, type JsonObject } from "../json.ts";
 
@@ -56,7 +56,7 @@ export function finishReason(stopReason: Json | undefined): string {
   }
 }
 
-/** Completions count cached tokens as part of the prompt, messages beside it. */
+/** Adds cached tokens to the prompt: the messages format counts them separately, chat completions as part of it. */
 export function convertUsage(usage: JsonObject): JsonObject {
   const read = countOf(usage["cache_read_input_tokens"]) ?? 0;
   const written = countOf(usage["cache_creation_input_tokens"]) ?? 0;

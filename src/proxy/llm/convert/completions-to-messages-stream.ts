@@ -1,4 +1,6 @@
-/** A messages event stream as chat completion chunks. Signatures, citations and pings have no counterpart. */
+/**
+ * Converts a stream of messages events to chat completion chunks. Signatures, citations and pings have no counterpart.
+ */
 import { countOf, objectOf, stringOf, type Json, type JsonObject } from "../json.ts";
 import { errorObject } from "../client-formats/completions-error.ts";
 import { convertUsage, finishReason, isToolUse } from "./completions-to-messages-response.ts";
@@ -13,7 +15,7 @@ interface State {
   id: string;
   model: string;
   usage: JsonObject;
-  /** Open tool blocks by their index among all blocks. */
+  /** Open tool blocks by their index among all content blocks. */
   readonly tools: Map<number, Tool>;
   toolCount: number;
   phase: StreamConverter["state"];
@@ -53,7 +55,7 @@ export function createStreamConverter(createdAt: number): StreamConverter {
           return blockDelta(state, event, { chunk, toolChunk });
         case "content_block_stop": {
           const tool = closeTool(state, event["index"]);
-          // Clients parse the arguments of every call: none at all must read as an empty object.
+          // Clients parse the arguments of every call, so a call without any gets an empty object.
           return tool === undefined || tool.hasArguments
             ? []
             : toolChunk({ index: tool.index, function: { arguments: "{}" } });

@@ -1,6 +1,6 @@
 /**
- * The conversation of a chat completions request as system text and alternating turns. Neighbours of one role become
- * one turn: the results of several tool calls have to arrive together, in a single user turn.
+ * Converts the conversation of a chat completions request to a system text and alternating turns. Consecutive messages
+ * of one role become one turn, because the results of several tool calls have to arrive together in a single user turn.
  */
 import { parseObject, type Json, type JsonObject } from "../json.ts";
 import { invalidRequest, readObjects, readText, requireObject, requireText } from "../request-fields.ts";
@@ -13,7 +13,7 @@ interface Turn {
 export interface Conversation {
   readonly system: string;
   readonly messages: JsonObject[];
-  /** Paths of arguments that are not a JSON object, which the provider gets an empty one for. */
+  /** Paths of tool arguments that are not a JSON object; the provider gets an empty object in their place. */
   readonly unreadable: readonly string[];
 }
 
@@ -57,12 +57,12 @@ export function convertTurns(messages: readonly Json[]): Conversation {
   return { system: system.join("\n"), messages: turns.map(({ role, content }) => ({ role, content })), unreadable };
 }
 
-/** Messages providers refuse empty text. */
+/** Drops empty text, which messages providers refuse. */
 function textBlock(text: string): JsonObject[] {
   return text === "" ? [] : [{ type: "text", text }];
 }
 
-/** Without it a message would vanish in silence. */
+/** Refuses a message without content, which would otherwise be dropped silently. */
 function requireContent(content: Json | undefined, path: string): Json {
   if (content === undefined || content === null) throw invalidRequest(`${path}.content must be ${CONTENT}`);
   return content;
@@ -76,7 +76,7 @@ interface Part {
   readonly path: string;
 }
 
-/** @returns the one text, or the parts; no parts for what is absent */
+/** @returns a single text, or the parts; no parts when the content is absent */
 function readContent(content: Json | undefined, path: string): string | Part[] {
   if (typeof content === "string") return content;
   if (content === undefined || content === null) return [];
@@ -118,7 +118,7 @@ function image({ part, path }: Part): JsonObject {
   };
 }
 
-/** @param unreadable gets the paths of what it is named for */
+/** @param unreadable collects the paths of arguments that are not a JSON object */
 function assistantBlocks(message: JsonObject, path: string, unreadable: string[]): JsonObject[] {
   const blocks = assistantTexts(message["content"], path).flatMap(textBlock);
   blocks.push(...textBlock(readText(message["refusal"], `${path}.refusal`) ?? ""));
@@ -144,7 +144,7 @@ function assistantTexts(content: Json | undefined, path: string): string[] {
   });
 }
 
-/** @returns undefined for what is not a JSON object */
+/** @returns undefined when the text is not a JSON object */
 function toolInput(text: string): JsonObject | undefined {
   return text.trim() === "" ? {} : parseObject(Buffer.from(text));
 }

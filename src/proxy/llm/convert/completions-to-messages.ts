@@ -1,4 +1,4 @@
-/** Chat completions clients on a messages provider: both directions, JSON and streams. */
+/** The converter for chat completions clients of a messages provider: requests, responses, errors and streams. */
 import type { Converter } from "./converter.ts";
 import { convertError } from "./completions-to-messages-error.ts";
 import { convertRequest } from "./completions-to-messages-request.ts";

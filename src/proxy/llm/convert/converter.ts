@@ -1,4 +1,4 @@
-/** The shape of a translation between the format a client speaks and the one its provider speaks. */
+/** The interface of a converter between the format of a client and the format of a provider. */
 import type { JsonObject } from "../json.ts";
 
 export interface Converter {
@@ -8,27 +8,28 @@ export interface Converter {
    * @throws ProxyError llm_request_invalid
    */
   request(body: JsonObject): { readonly body: JsonObject; readonly dropped: readonly string[] };
-  /** A complete answer. @param createdAt Unix seconds @throws ProxyError response_invalid */
+  /** Converts a complete response. @param createdAt Unix seconds @throws ProxyError response_invalid */
   response(answer: JsonObject, createdAt: number): JsonObject;
-  /** An error answer of the provider, of any shape. The status stays. */
+  /** Converts an error response of any shape; the status is kept. */
   error(body: Buffer, status: number): JsonObject;
-  /** @param createdAt Unix seconds */
+  /** Returns a converter for one stream. @param createdAt Unix seconds */
   stream(createdAt: number): StreamConverter;
 }
 
 export interface StreamConverter {
   /**
-   * One event of the provider.
-   * @returns data of the client's events, in order
+   * Converts one event of the provider.
+   * @returns the data of the client's events, in order
    */
   event(event: JsonObject): readonly JsonObject[];
   /**
-   * The text of an event that is answered by one event which carries the same text, and does nothing else: not to what
-   * follows, and not otherwise for another text.
+   * Returns the text of an event that is translated to a single event with the same text, and whose translation neither
+   * depends on the text otherwise nor changes the state of the converter; undefined for every other event
+   * (repetition.ts).
    */
   textOf(event: JsonObject): string | undefined;
-  /** `open` until the answer is complete; `failed` after an error event. */
+  /** `open` until the response is complete; `failed` after an error event. */
   readonly state: "open" | "complete" | "failed";
-  /** Data of the client's closing event after a clean end. */
+  /** Data of the closing event that the client gets after a clean end. */
   readonly farewell: string;
 }

@@ -1,4 +1,4 @@
-/** OpenAI chat completions: `choices`, `usage.prompt_tokens`, streams of `chat.completion.chunk`. */
+/** The format of OpenAI chat completions: `choices`, `usage.prompt_tokens`, streams of `chat.completion.chunk`. */
 import { ProxyError } from "../../errors.ts";
 import { countOf, objectOf, stringOf, type Json, type JsonObject } from "../json.ts";
 import {
@@ -23,7 +23,7 @@ export const completions: Format = {
     return { body, model: readModel(body["model"]), streaming: readBoolean(body["stream"], "stream") === true };
   },
 
-  // Always printed anew: with a repeated key the upstream could otherwise read another value than the one decided on.
+  // Always printed from the parsed body: of a repeated key the upstream could otherwise read another value than we did.
   print: (body) => Buffer.from(JSON.stringify(body)),
 
   usage(answer) {
@@ -35,7 +35,7 @@ export const completions: Format = {
   stream: learn,
 };
 
-/** What every provider's converter, and every guard, relies on; the rest is left to the provider or its converter. */
+/** Checks the parts that every converter and guard relies on; the rest is left to the provider or its converter. */
 function checkMessage(item: Json, at: number): void {
   const path = `messages[${at}]`;
   const message = requireObject(item, path);
@@ -47,7 +47,7 @@ function checkMessage(item: Json, at: number): void {
   readObjects(message["tool_calls"], `${path}.tool_calls`);
 }
 
-/** Control characters have no place in a name that goes into logs, labels and paths. */
+/** Matches control characters, which must not get into logs, labels and paths with the name. */
 const UNSAFE = /\p{Cc}/u;
 
 function readModel(model: Json | undefined): string | undefined {

@@ -1,4 +1,7 @@
-/** The shape of a wire format: how a request of it is read and printed, and what its answers say about themselves. */
+/**
+ * The interface of a provider's format: how requests are read and printed, and how model and usage are found in
+ * responses.
+ */
 import type { JsonObject } from "../json.ts";
 import type { Facts } from "../usage.ts";
 
@@ -6,29 +9,29 @@ export type FormatName = "Completions" | "Messages";
 
 export interface LlmRequest {
   readonly body: JsonObject;
-  /** undefined when the client named none. */
+  /** undefined when the client named no model. */
   readonly model: string | undefined;
   readonly streaming: boolean;
 }
 
 export interface Format {
   readonly name: FormatName;
-  /** @throws ProxyError llm_request_invalid when the body has not the shape of this format */
+  /** @throws ProxyError llm_request_invalid when the body does not have the shape of this format */
   parse(body: JsonObject): LlmRequest;
-  /** The bytes that go on the wire. */
+  /** Returns the bytes to send. */
   print(body: JsonObject): Buffer;
-  /** Model and usage of a complete answer. */
+  /** Returns model and usage of a complete response. */
   usage(answer: JsonObject): Facts;
   /**
-   * Folds one event of a stream into what is known.
-   * @returns true when something was learned
+   * Merges one event of a stream into `facts`.
+   * @returns true when the event has added something
    */
   stream(event: JsonObject, facts: Facts): boolean;
 }
 
 /**
- * True when the data of an event may hold a non-null member `usage`. A key can be written with escapes
- * (`"us\u0061ge"`), so data with a unicode escape counts as well; nothing else can hide the word.
+ * Tests cheaply whether the data of an event may hold a member `usage` that is not null. Escapes can hide the key
+ * (`"us\u0061ge"`), so data with any unicode escape counts as well; no other notation can hide it.
  * @param data as latin1
  */
 export function mayCarryUsage(data: string): boolean {

@@ -1,4 +1,7 @@
-/** Anthropic messages: content blocks, usage without cached tokens, streams that open with `message_start`. */
+/**
+ * The format of Anthropic messages: content blocks, usage that excludes cached tokens, streams that open with
+ * `message_start`.
+ */
 import { countOf, objectOf, stringOf, type JsonObject } from "../json.ts";
 import { readBoolean, readText, requireList } from "../request-fields.ts";
 import type { Facts } from "../usage.ts";
@@ -34,7 +37,7 @@ export const messages: Format = {
   },
 };
 
-/** Counts of a stream are running totals: a later one replaces the same one, an absent one stays as it was. */
+/** Counts in a stream are running totals: a later count replaces an earlier one, an absent one keeps it. */
 function learn(answer: JsonObject, facts: Facts): boolean {
   const model = stringOf(answer["model"]);
   if (model !== undefined) facts.model = model;

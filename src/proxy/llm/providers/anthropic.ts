@@ -1,4 +1,4 @@
-/** `llme`: the Anthropic messages API. */
+/** The provider `llme`: the Anthropic messages API. */
 import type { HeaderList } from "../../../lib/header-list.ts";
 import { standardPath, type Provider } from "./provider.ts";
 
@@ -14,7 +14,9 @@ export const anthropic: Provider = {
   quirks: () => undefined,
 };
 
-/** Keys travel in x-api-key; OAuth tokens, and whatever was placed on purpose, stay where they are. Never both. */
+/**
+ * API keys travel in x-api-key; OAuth tokens and explicitly placed credentials stay in place. Only one of both is sent.
+ */
 function placeKey(headers: HeaderList, credentialHeader: string | undefined): void {
   if (credentialHeader === "x-api-key") return headers.remove("authorization");
   const token = /^bearer(?:\s+(.*))?$/i.exec(headers.get("authorization") ?? "");
@@ -25,7 +27,7 @@ function placeKey(headers: HeaderList, credentialHeader: string | undefined): vo
   headers.set("x-api-key", token[1] ?? "");
 }
 
-/** The API answers calls that look like a browser's with a refusal. */
+/** Removes fields of browsers, because the API refuses calls that look like those of a browser. */
 function removeBrowserHeaders(headers: HeaderList): void {
   for (let at = headers.raw.length - 2; at >= 0; at -= 2) {
     const name = (headers.raw[at] as string).toLowerCase();

@@ -1,8 +1,8 @@
-/** `custom`: any endpoint that speaks one of the known formats, listed in its configuration. */
+/** The provider `custom`: any endpoint whose configuration lists one of the known formats. */
 import type { FormatName } from "../formats/format.ts";
 import { standardPath, type Provider } from "./provider.ts";
 
-/** The order in which formats are tried for a chat completions client; the configured order means nothing. */
+/** Order of preference of formats for a chat completions client; the configured order has no meaning. */
 const PREFERENCE: readonly FormatName[] = ["Completions", "Messages"];
 
 export const custom: Provider = {

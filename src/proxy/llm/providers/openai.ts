@@ -1,4 +1,4 @@
-/** `llma`: the OpenAI platform. */
+/** The provider `llma`: the OpenAI platform. */
 import { stringOf, type JsonObject } from "../json.ts";
 import { standardPath, type Provider } from "./provider.ts";
 
@@ -10,10 +10,10 @@ export const openai: Provider = {
   quirks: moveMaxTokens,
 };
 
-/** gpt models refuse the older name of the limit. */
+/** Renames the limit of tokens: gpt models refuse the older name. */
 function moveMaxTokens(body: JsonObject): void {
   if (stringOf(body["model"])?.startsWith("gpt-") !== true || body["max_tokens"] === undefined) return;
   body["max_completion_tokens"] ??= body["max_tokens"];
-  // Not printed then; an object that lost a member is slow to print.
+  // JSON.stringify skips undefined members; deleting a member would make the object slow to print.
   body["max_tokens"] = undefined;
 }

@@ -1,29 +1,32 @@
-/** The shape of a provider family: what it speaks, where its endpoints are, and what its requests must look like. */
+/**
+ * The interface of a provider: its formats, its addresses and the form of its requests. endpoint.ts has the table of
+ * them.
+ */
 import type { Provider as ProviderNode } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
 import type { FormatName } from "../formats/format.ts";
 import type { JsonObject } from "../json.ts";
 
 export interface Provider {
-  /** Taken when the configuration names no host; "" when it has to. */
+  /** Host when the configuration names none; "" when the configuration has to name one. */
   readonly defaultHost: string;
-  /** Formats that the provider takes, the best first. */
+  /** Returns the formats that the provider accepts, the preferred one first. */
   supports(node: ProviderNode): readonly FormatName[];
-  /** Path of the endpoint of a format, without the client's query. */
+  /** Returns the path for a format, without the client's query. */
   url(node: ProviderNode, format: FormatName): string;
   /**
-   * Last edit of the headers, after the credential was placed.
-   * @param credentialHeader lower-case name of an explicitly configured credential header, "" for another explicit
-   *   place, undefined when the place was left to the provider
+   * Edits the headers last, after the credential was placed.
+   * @param credentialHeader lower-case name of the configured credential header; "" for another configured location;
+   *   undefined when no location is configured
    */
   headers(headers: HeaderList, credentialHeader: string | undefined): void;
-  /** Rewrites of a body in a format of this provider that depend on the model. */
+  /** Adjusts the body for peculiarities of the model. */
   quirks(body: JsonObject): void;
 }
 
 const OPERATION: Readonly<Record<FormatName, string>> = { Completions: "/chat/completions", Messages: "/messages" };
 
-/** `/v1/chat/completions` and the like, on the configured prefix. */
+/** Returns the usual path of a format under the configured prefix, such as `/v1/chat/completions`. */
 export function standardPath(node: ProviderNode, format: FormatName): string {
   const base = node.pathPrefix === "" ? "/v1" : node.pathPrefix.replace(/\/+$/, "");
   return base + OPERATION[format];

@@ -1,6 +1,7 @@
 /**
- * Answer streams on their way to the client. Both kinds write at most once per read of the upstream, pause with their
- * reader and tell the books what they learned, whichever way the stream ends.
+ * Body streams for streamed responses of providers (server-sent events). `ScannedStream` forwards the bytes and only
+ * reads usage; `TranslatedStream` converts each event to the client's format. Both write at most once per read of the
+ * upstream, pause with their reader, and report to the ledger however the stream ends.
  */
 import { ProxyError } from "../../errors.ts";
 import type { BodySink, BodyStream } from "../../pipeline/body.ts";
@@ -18,8 +19,8 @@ export interface StreamContext {
 }
 
 /**
- * Forwards the original bytes untouched and reads only the events that can tell the model or the usage. What cannot be
- * read is not counted, but still belongs to the client.
+ * Forwards the original bytes unchanged and parses only events that can carry the model or the usage. Events that
+ * cannot be parsed are not counted, but still reach the client.
  */
 export function scanStream(source: BodyStream, context: StreamContext): BodyStream {
   return new ScannedStream(source, context);
@@ -80,7 +81,7 @@ class ScannedStream implements BodyStream, BodySink {
     }
   }
 
-  /** @param data as latin1, here and below */
+  /** @param data as latin1, as in all methods below */
   #event(data: string): void {
     this.#context.ledger.flowing();
     if (this.#facts.model !== undefined && !mayCarryUsage(data)) return;
@@ -95,8 +96,9 @@ class ScannedStream implements BodyStream, BodySink {
 }
 
 /**
- * Translates event by event. An error event of the provider reaches the client as one and ends the stream without the
- * closing event; a stream that stops before its answer is complete is a broken body, never a clean end.
+ * Translates event by event. An error event of the provider reaches the client as an error event, and the stream then
+ * ends without the closing event. A stream that stops before the response is complete is a broken body, never a clean
+ * end.
  */
 export function translateStream(source: BodyStream, context: StreamContext, converter: StreamConverter): BodyStream {
   return new TranslatedStream(source, context, converter);

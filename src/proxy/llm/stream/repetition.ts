@@ -1,9 +1,10 @@
 /**
- * Most events of a stream are the one before with another text in it. Where an event is that, byte for byte, and its text
- * needs no escape in JSON, so is what becomes of it: neither has to be parsed or printed.
+ * A shortcut for streams in which most events differ from the one before only in their text. When everything around the
+ * text is equal byte for byte and the text needs no JSON escapes, the translated event is the one before with the new
+ * text in it; nothing is parsed or printed. `TranslatedStream` uses it.
  */
 
-/** Text that JSON writes as it is: printable ASCII but quotes and backslashes. */
+/** Matches a JSON string without escapes: printable ASCII except quotes and backslashes. */
 const PLAIN = /^"[ !#-[\]-~]*"$/;
 
 interface Pattern {
@@ -16,9 +17,9 @@ export class Repetition {
   #answer: Pattern | undefined;
 
   /**
-   * Remembers how an event was answered. What is remembered from before does not count any more: the answer may depend
-   * on what came in between.
-   * @param text what the event carries on into its answer; undefined for an event that does something else
+   * Remembers how an event was translated and forgets the event before, because the translation may depend on the
+   * events in between.
+   * @param text the text that both events carry; undefined for an event that does anything else
    * @param event its data, as latin1
    */
   learn(text: string | undefined, event: string, answer: string): void {
@@ -29,19 +30,20 @@ export class Repetition {
     this.#answer = around(answer, literal);
   }
 
-  /** @param event data, as latin1. @returns the answer, if the event differs in its text only */
+  /** @param event data, as latin1 @returns the translation when only the text differs from the remembered event */
   answer(event: string): string | undefined {
     const [from, to] = [this.#event, this.#answer];
     if (from === undefined || to === undefined) return undefined;
     if (event.length < from.before.length + from.after.length + 2) return undefined;
-    // Searched for at its only place: `startsWith` compares character by character and takes three times as long.
+    // lastIndexOf with position 0 tests only the start; `startsWith` compares by character and takes three times as
+    // long.
     if (event.lastIndexOf(from.before, 0) !== 0 || !event.endsWith(from.after)) return undefined;
     const literal = event.slice(from.before.length, event.length - from.after.length);
     return PLAIN.test(literal) ? to.before + literal + to.after : undefined;
   }
 }
 
-/** @returns undefined where the literal stands more than once, since nobody knows then which of them is the text */
+/** @returns undefined when the literal occurs more than once, since it is then unknown which occurrence is the text */
 function around(whole: string, literal: string): Pattern | undefined {
   const at = whole.indexOf(literal);
   if (at < 0 || at !== whole.lastIndexOf(literal)) return undefined;

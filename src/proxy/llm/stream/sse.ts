@@ -1,7 +1,9 @@
 /**
- * Server-sent events (WHATWG HTML §9.2.6), fed with bytes in any chunking. Lines end in LF, CR or CRLF; comments, names,
- * `id` and `retry` are skipped; several data lines are joined by LF; one byte order mark at the start is dropped.
- * Works on latin1 text, a character for each byte: a view of the bytes for each line would cost more than the reading.
+ * Incremental parser of server-sent events (WHATWG HTML §9.2.6), fed with bytes in any pieces. Lines end in LF, CR or
+ * CRLF; comments, event names, `id` and `retry` are skipped; several data lines are joined by LF; one byte order mark
+ * at the start is dropped. It works on latin1 text, one character per byte, because a view of the bytes for each line
+ * would cost more than the parsing. A CR at the end of a piece may be half of a CRLF, so `#skipLineFeed` drops an LF
+ * that follows.
  */
 import { ProxyError } from "../../errors.ts";
 
@@ -15,20 +17,20 @@ const SPACE = 32;
 export class SseParser {
   readonly #maxEventBytes: number;
   readonly #onEvent: OnEvent;
-  /** The unfinished line. */
+  /** The line that is not complete yet. */
   #open = "";
-  /** Data lines of the open event, joined. */
+  /** Data lines of the current event, joined by LF; undefined when there was none. */
   #data: string | undefined;
   #first = true;
   #skipLineFeed = false;
 
-  /** @param maxEventBytes of lines kept for one event, the unfinished line included */
+  /** @param maxEventBytes limit of the memory for one event, with the incomplete line */
   constructor(maxEventBytes: number, onEvent: OnEvent) {
     this.#maxEventBytes = maxEventBytes;
     this.#onEvent = onEvent;
   }
 
-  /** @throws ProxyError response_invalid when an event grows beyond the limit */
+  /** @throws ProxyError response_invalid when an event exceeds the limit */
   push(chunk: Buffer): void {
     if (chunk.length === 0) return;
     const text = chunk.toString("latin1");
@@ -52,13 +54,13 @@ export class SseParser {
     this.#open += text.slice(at);
   }
 
-  /** The stream is over: an event without its closing blank line still counts. */
+  /** Ends the stream. An event without its closing blank line still counts. */
   end(): void {
     if (this.#open !== "") this.#ended("", 0, 0);
     this.#dispatch();
   }
 
-  /** @param text holds the rest of the open line from `start` to `end` */
+  /** Handles the end of a line. @param text holds the rest of the line from `start` to `end` */
   #ended(text: string, start: number, end: number): void {
     if (this.#open === "" && !this.#first) return this.#line(text, start, end);
     let line = this.#open + text.slice(start, end);
