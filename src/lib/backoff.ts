@@ -1,7 +1,10 @@
-/** Waiting times for retries: doubling from a first to a last one, with jitter so that many clients do not return at once. */
+/**
+ * Exponential backoff for retries: the wait doubles from `initialMs` to `maxMs`, with jitter so that many clients do
+ * not return at once.
+ */
 
 export interface Backoff {
-  /** How long to wait before the next try, in milliseconds. Grows with every call until `reset`. */
+  /** Returns the wait before the next try, in milliseconds. It grows with every call until `reset`. */
   next(): number;
   reset(): void;
 }
@@ -9,7 +12,7 @@ export interface Backoff {
 export interface BackoffOptions {
   readonly initialMs: number;
   readonly maxMs: number;
-  /** 0 ≤ x < 1, as Math.random. Up to half of a wait is taken away by it. */
+  /** Returns a number in [0, 1), like Math.random. The jitter takes away up to half of a wait. */
   readonly random?: () => number;
 }
 
@@ -17,7 +20,7 @@ export function createBackoff({ initialMs, maxMs, random = Math.random }: Backof
   let failures = 0;
   return {
     next() {
-      // Bounded before the power, which would grow to Infinity over a long outage.
+      // Bound the exponent: over a long outage the power would grow to Infinity.
       const whole = Math.min(maxMs, initialMs * 2 ** Math.min(failures++, 30));
       return whole * (1 - random() / 2);
     },

@@ -1,12 +1,12 @@
-/** Time as a dependency, so that what depends on it can be proven without waiting. */
+/** The time as a dependency, so that tests can prove time-dependent code without waiting. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
-  /** Calls `run` once after `delayMs`, without keeping the process alive. @returns cancels it */
+  /** Calls `run` once after `delayMs`, without keeping the process alive. @returns a function that cancels the call */
   after(delayMs: number, run: () => void): () => void;
 }
 
-/** Node fires a longer timer at once. */
+/** Node fires a timer with a longer delay at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {

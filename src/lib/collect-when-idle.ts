@@ -1,18 +1,18 @@
 /**
- * Gives back what starting took. Loading, parsing and compiling leave some 15 MiB of free space on the heap of a thread,
- * and one without load would keep it for hours: the engine collects when it allocates, not when it rests, and shrinks the
- * space for new objects only once it has rested for a moment.
+ * Frees the memory that the start of a thread has used. Loading, parsing and compiling leave about 15 MiB of free space
+ * on the heap of a thread, and a thread without load would keep it for hours: V8 collects when it allocates and not
+ * when it is idle, and it shrinks the young generation only after it has been idle for a moment.
  */
 import { Session } from "node:inspector";
 import { performance } from "node:perf_hooks";
 
 const LOOK_MS = 500;
-/** Share of the time since the last look. */
+/** Share of the time since the last look in which the thread was busy. */
 const IDLE_BELOW = 0.05;
-/** A thread that has work to do this long collects by itself. */
+/** Number of looks; a thread that is busy for this long collects without help. */
 const LOOKS = 20;
 
-/** Collects once, as soon as this thread has nothing to do: the collection stops it for some 30 ms. */
+/** Runs one garbage collection as soon as this thread is idle, because the collection stops it for about 30 ms. */
 export function collectWhenIdle(): void {
   let before = performance.eventLoopUtilization();
   let looks = 0;
@@ -30,6 +30,7 @@ export function collectWhenIdle(): void {
 function collect(): void {
   const session = new Session();
   session.connect();
-  // It is done by a task of its own: an end of the session before it would call it off, one inside of it stops the thread.
+  // The collection runs as a task of its own. Disconnecting before it would cancel it, and within it would stop the
+  // thread.
   session.post("HeapProfiler.collectGarbage", () => void setImmediate(() => session.disconnect()));
 }

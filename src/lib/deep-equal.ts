@@ -1,4 +1,6 @@
-/** Structural equality of plain data: objects, arrays, maps, sets, bytes and primitives. Functions compare by identity. */
+/**
+ * Compares plain data structurally: objects, arrays, maps, sets, bytes and primitives. Functions compare by identity.
+ */
 export function deepEqual(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;

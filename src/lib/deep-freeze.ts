@@ -1,4 +1,7 @@
-/** Freezes plain data through and through, so that no room can change what another one holds. Iterative: depth is no danger. */
+/**
+ * Freezes plain data at every depth, so that no module can change what another one holds. It iterates, so deeply nested
+ * data cannot exhaust the stack.
+ */
 export function deepFreeze<T>(value: T): T {
   const open: unknown[] = [value];
   while (open.length > 0) {

@@ -1,4 +1,4 @@
-/** Durations as objects spell them (Gateway API GEP-2257): one to four whole numbers with the units h, m, s, ms, summed. */
+/** Parses durations of the Gateway API (GEP-2257): one to four whole numbers with the units h, m, s, ms, added up. */
 const WHOLE = /^(?:[0-9]{1,5}(?:h|m|s|ms)){1,4}$/;
 const GROUP = /([0-9]+)(ms|h|m|s)/g;
 const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
@@ -11,10 +11,13 @@ export function parseDuration(text: string): number | undefined {
   return total;
 }
 
-/** Timers of the data plane count milliseconds in 31 bits: 24 days. */
+/** Node counts the delay of a timer in 31 bits of milliseconds: 24 days. */
 const LONGEST_MS = 2_147_483_647;
 
-/** For a timer: a longer time is the longest one. @returns 0 for none, and for a text that admission would have refused */
+/**
+ * Converts a duration for a timer and clamps it to the longest one. @returns 0 for undefined and for a text that
+ * admission would have rejected
+ */
 export function timerMs(text: string | undefined): number {
   return text === undefined ? 0 : Math.min(parseDuration(text) ?? 0, LONGEST_MS);
 }

@@ -1,5 +1,5 @@
 /**
- * The one base of every error that this program throws on purpose. `code` is API: it appears in metric labels and
+ * The base class of every error that this program throws on purpose. `code` is API: it appears in metric labels and
  * documentation and is never renamed. `message` is for people; `detail` stays in logs and never reaches a client.
  */
 export abstract class GwError extends Error {
@@ -17,12 +17,12 @@ export function isGwError(error: unknown): error is GwError {
   return error instanceof GwError;
 }
 
-/** What a person can read of any thrown value, without a stack. */
+/** Returns the message of any thrown value, without a stack. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** A start that cannot go on: one line on stderr and the exit code. */
+/** Ends a start that cannot continue, with one line on stderr and the exit code. */
 export class FatalError extends GwError {
   readonly code = "fatal";
   readonly exitCode: number;
@@ -33,12 +33,12 @@ export class FatalError extends GwError {
   }
 }
 
-/** A resource that a compiler or decoder refuses. Caught per resource; the last good version stays. */
+/** Rejects a resource in a compiler or decoder. The caller catches it per resource and keeps the last good version. */
 export class ConfigError extends GwError {
   readonly code = "config_invalid";
 }
 
-/** A watch, a read or a write that failed at the rim; retried by its owner. */
+/** Reports a failed watch, read or write of a source; its owner retries. */
 export class SourceError extends GwError {
   readonly code = "source_failed";
 }

@@ -1,6 +1,6 @@
 /**
- * protobuf-es services on grpc-js: one descriptor becomes the table of methods that grpc-js serves and calls.
- * In: a generated DescService. Out: a ServiceDefinition. Not here: what the methods do.
+ * Connects protobuf-es services to grpc-js: it turns a generated DescService into the ServiceDefinition that grpc-js
+ * serves and calls. xDS and callouts use it; the methods themselves are implemented there.
  */
 import {
   fromBinary,
@@ -12,12 +12,15 @@ import {
 } from "@bufbuild/protobuf";
 import type { MethodDefinition, ServiceDefinition } from "@grpc/grpc-js";
 
-/** @param service any service of generated/proto. @returns its methods, keyed by the local name of each */
+/**
+ * @param service any service of generated/proto
+ * @returns its methods, keyed by their local names
+ */
 export function serviceDefinition(service: DescService): ServiceDefinition {
   return Object.fromEntries(service.methods.map((method) => [method.localName, methodDefinition(method)]));
 }
 
-/** How one method is addressed and how its messages become bytes. */
+/** Describes the path of one method and how its messages are serialized. */
 export function methodDefinition(method: DescMethod): MethodDefinition<Message | Encoded, Message> {
   const request = codec(method.input);
   const response = codec(method.output);
@@ -32,7 +35,7 @@ export function methodDefinition(method: DescMethod): MethodDefinition<Message |
   };
 }
 
-/** A message that is bytes already. */
+/** A message that is already serialized. */
 export type Encoded = Uint8Array;
 
 interface Codec {
@@ -44,7 +47,7 @@ function codec(schema: DescMessage): Codec {
   return {
     serialize(message) {
       const bytes = message instanceof Uint8Array ? message : toBinary(schema, message);
-      // A view on the same memory: grpc-js wants a Buffer and does not need a copy.
+      // grpc-js wants a Buffer: a view of the same memory avoids a copy.
       return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     },
     deserialize: (bytes) => fromBinary(schema, bytes),

@@ -1,11 +1,15 @@
 /**
- * HTTP header fields in wire order, as node:http's `rawHeaders` hands them over: name, value, name, value.
- * Names keep their spelling on the wire and compare without case. No object per header: this sits on the hot path.
+ * HTTP header fields in wire order, as node:http's `rawHeaders` provides them: name, value, name, value. Names keep
+ * their spelling on the wire and compare case-insensitively (RFC 9110 §5.1). The list is on the hot path, so it has no
+ * object per field.
  */
 export class HeaderList {
-  /** Alternating names and values. Read it to send; edit through the methods. */
+  /** Alternating names and values. Senders read it; changes go through the methods. */
   readonly raw: string[];
-  /** How names were written, by their lower-case form, where somebody wants to see them so again; a name not in it is as in `raw`. */
+  /**
+   * Original spellings by lower-case name, kept when a peer wants to see them again; other names are spelled as in
+   * `raw`.
+   */
   readonly spelling: ReadonlyMap<string, string> | undefined;
 
   constructor(raw: string[] = [], spelling?: ReadonlyMap<string, string>) {
@@ -17,14 +21,14 @@ export class HeaderList {
     return new HeaderList(Object.entries(entries).flat());
   }
 
-  /** The first value of a header. @param name lower-case */
+  /** Returns the first value of a field. @param name lower-case */
   get(name: string): string | undefined {
     const { raw } = this;
     for (let at = 0; at < raw.length; at += 2) if (sameName(raw[at] as string, name)) return raw[at + 1];
     return undefined;
   }
 
-  /** Every value of a header, in order. @param name lower-case */
+  /** Returns every value of a field, in order. @param name lower-case */
   getAll(name: string): string[] {
     const values: string[] = [];
     const { raw } = this;
@@ -38,7 +42,7 @@ export class HeaderList {
     return this.get(name) !== undefined;
   }
 
-  /** Replaces every value of the name; keeps the place of the first. @param name any case, sent as given */
+  /** Replaces every value of the name and keeps the position of the first. @param name any case, sent as given */
   set(name: string, value: string): void {
     const lower = name.toLowerCase();
     const { raw } = this;
@@ -51,7 +55,7 @@ export class HeaderList {
     raw.push(name, value);
   }
 
-  /** Appends one more value. */
+  /** Appends one value. */
   add(name: string, value: string): void {
     this.raw.push(name, value);
   }
@@ -74,7 +78,7 @@ export class HeaderList {
   }
 }
 
-/** Case-blind comparison that allocates only when the lengths agree and the spelling differs. */
+/** Compares case-insensitively, and allocates only when the lengths agree and the spelling differs. */
 function sameName(name: string, lower: string): boolean {
   return name.length === lower.length && (name === lower || name.toLowerCase() === lower);
 }

@@ -1,5 +1,6 @@
 /**
- * Hears the "error" of a socket or stream, without which it would end the process. Only for one whose failure shows in another
- * way that somebody does look at: "close" follows, or nothing is expected of it any more. Anything else is to be told.
+ * Handles the "error" event of a socket or stream, which would otherwise end the process. Use it only where the failure
+ * is visible in another way, because "close" follows, or where nothing is expected of the stream any more. Every other
+ * error must be reported.
  */
 export function ignore(): void {}

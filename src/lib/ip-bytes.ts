@@ -1,12 +1,11 @@
-/** IP addresses as text and as bytes. */
+/** Converts IP addresses between text and bytes. */
 import { isIP } from "node:net";
 
-/** Whether the text is an IPv4 or IPv6 address. */
 export function isIpAddress(text: string): boolean {
   return isIP(text) !== 0;
 }
 
-/** An IP address in text → its 4 or 16 bytes in network order. The text has passed net.isIP. */
+/** Converts an address to its 4 or 16 bytes in network order. @param address must have passed net.isIP */
 export function ipBytes(address: string): Buffer {
   const text = address.replace(/%.*$/, "");
   if (!text.includes(":")) return Buffer.from(text.split(".").map(Number));
@@ -20,13 +19,13 @@ export function ipBytes(address: string): Buffer {
 }
 
 /**
- * What counts as one client where clients share something: an IPv4 address, or the /64 of an IPv6 address, of which a
- * single host usually has all. Text that is not an address stands for itself.
+ * Returns the key under which clients share a limit or a turn: an IPv4 address, or the /64 of an IPv6 address, because
+ * a single host usually has a whole /64. Text that is not an address is returned as it is.
  */
 export function clientNetwork(address: string): string {
   if (!address.includes(":") || !isIpAddress(address)) return address;
   const bytes = ipBytes(address);
-  // ::ffff:0:0/96 is IPv4 on a socket of both families (RFC 4291 section 2.5.5.2).
+  // A dual-stack socket shows IPv4 clients as ::ffff:0:0/96 (RFC 4291 §2.5.5.2).
   const isMapped = bytes.readUInt32BE(8) === 0xffff && bytes.readBigUInt64BE(0) === 0n;
   return isMapped ? bytes.subarray(12).join(".") : bytes.toString("hex", 0, 8);
 }

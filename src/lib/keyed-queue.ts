@@ -1,26 +1,34 @@
 /**
- * Work by key, the latest value wins: while one value of a key is being worked on, newer ones replace each other and
- * the last is done next. Failures are tried again with growing waits, per key, for as long as the key is wanted.
+ * A work queue per key in which the latest value wins. While a worker handles one value of a key, newer values replace
+ * each other and the last one is handled next; one key never runs twice at once. A failed value is retried with
+ * exponential backoff per key, for as long as the key is wanted. The deployer and the status writer use it.
+ *
+ * put ──> next ──pump (up to `concurrency`)──> running ──ok──> next? ready : idle
+ *          ^                                     │
+ *          └── backoff timer <──────────── failed ┘   (at once when a newer value has arrived)
  */
 import { createBackoff, type Backoff } from "./backoff.ts";
 
 export interface KeyedQueue<Value> {
-  /** To be done as soon as a worker is free; ends a wait after earlier failures. */
+  /** Queues the value to be handled as soon as a worker is free, and ends a backoff wait after earlier failures. */
   put(key: string, value: Value): void;
-  /** To be done after the next, growing wait of this key, as after a failure. Nothing if the key is waiting already. */
+  /**
+   * Queues the value after the next backoff wait of this key, as after a failure. It does nothing while the key is
+   * busy.
+   */
   putLater(key: string, value: Value): void;
-  /** Forgets what is waiting for this key. */
+  /** Drops the waiting value of this key, and does not retry the running one. */
   forget(key: string): void;
-  /** True while the key waits or is being worked on. */
+  /** Returns true while the key waits or a worker handles it. */
   has(key: string): boolean;
-  /** Resolves when nothing waits and nothing runs. */
+  /** Resolves when the queue is empty and no worker runs. */
   idle(): Promise<void>;
-  /** Drops what waits and resolves when the running work has ended. */
+  /** Drops all waiting values and resolves when the running work has ended. */
   stop(): Promise<void>;
 }
 
 export interface QueueOptions<Value> {
-  /** Rejecting means: try again later. */
+  /** Handles one value; a rejection schedules a retry. */
   work(key: string, value: Value): Promise<void>;
   onFailure(key: string, error: unknown, retryInMs: number): void;
   readonly concurrency: number;
@@ -28,10 +36,10 @@ export interface QueueOptions<Value> {
 }
 
 interface Item<Value> {
-  /** Absent while nothing new is wanted. */
+  /** undefined when no newer value is waiting. */
   next: { readonly value: Value } | undefined;
   isRunning: boolean;
-  /** False once forgotten: a failure of what still runs is then the end of it. */
+  /** False after `forget`: a running value that then fails is not retried. */
   isWanted: boolean;
   timer: NodeJS.Timeout | undefined;
   readonly backoff: Backoff;
@@ -40,7 +48,7 @@ interface Item<Value> {
 export function createKeyedQueue<Value>(options: QueueOptions<Value>): KeyedQueue<Value> {
   const { work, onFailure, concurrency, retryMs } = options;
   const items = new Map<string, Item<Value>>();
-  /** Keys whose value can be worked on now, oldest first. */
+  /** Keys with a value that a worker can handle now, oldest first. */
   const ready = new Set<string>();
   let running = 0;
   let isStopped = false;
@@ -58,7 +66,7 @@ export function createKeyedQueue<Value>(options: QueueOptions<Value>): KeyedQueu
   const isBusy = ({ next, isRunning }: Item<Value>): boolean => next !== undefined || isRunning;
 
   const settle = (): void => {
-    // Every key ever written has an item: they are looked through only when somebody waits.
+    // The items include every key ever put: scan them only when a caller of idle() waits.
     if (running > 0 || idlers.length === 0) return;
     for (const item of items.values()) if (isBusy(item)) return;
     for (const resolve of idlers) resolve();
@@ -82,7 +90,7 @@ export function createKeyedQueue<Value>(options: QueueOptions<Value>): KeyedQueu
       await work(key, value);
     } catch (error) {
       if (!isStopped && item.isWanted) {
-        // A newer value does not wait for the failure of an older one.
+        // A newer value does not wait out the backoff of an older one.
         const isNewer = item.next !== undefined;
         item.next ??= { value };
         const wait = isNewer ? 0 : later(key, item);

@@ -1,16 +1,20 @@
-/** Finds what a list of type `set` or `map` may not hold, as the API server does. */
+/**
+ * Finds the items that a list of type `set` or `map` must not hold, as the API server does for
+ * `x-kubernetes-list-type`. The generated validators call it, so it may not import anything.
+ */
 
 export interface ListFault {
   readonly index: number;
-  /** An item that repeats an earlier one (each is named once), or one that cannot have keys. */
+  /** "duplicate" repeats an earlier item and is reported once; "notObject" cannot have keys. */
   readonly kind: "duplicate" | "notObject";
-  /** The members that identify the item, or the item itself. */
+  /** Members that identify the item, or the item itself. */
   readonly key: unknown;
 }
 
 /**
- * The first item that cannot have keys hides everything else that is wrong with them.
- * @param keys names of the members that identify an item; empty when the item itself does
+ * Returns the faults of a list. An item that cannot have keys hides all other faults, as in the API server.
+ *
+ * @param keys names of the members that identify an item; empty when the item identifies itself
  */
 export function listFaults(items: readonly unknown[], keys: readonly string[]): ListFault[] {
   const keyless = keys.length === 0 ? -1 : items.findIndex((item) => typeof item !== "object" || Array.isArray(item));
@@ -25,7 +29,7 @@ export function listFaults(items: readonly unknown[], keys: readonly string[]): 
   });
 }
 
-/** Those that the item has; null has none, and is as good as an object without them. */
+/** Returns the keys that the item has. null has none and counts as an object without them. */
 function keysOf(item: unknown, keys: readonly string[]): object {
   const members = new Map<string, unknown>(Object.entries(item ?? {}));
   return Object.fromEntries(keys.filter((key) => members.has(key)).map((key) => [key, members.get(key)]));

@@ -1,4 +1,6 @@
-/** Structured log lines on stderr, one JSON object a line. Rooms receive a Logger; none of them reaches for a global one. */
+/**
+ * Writes structured log lines to stderr, one JSON object per line. Modules receive a Logger; there is no global one.
+ */
 
 const LOG_LEVELS = ["off", "error", "warn", "info", "debug", "trace"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -11,17 +13,17 @@ export interface Logger {
   info(message: string, fields?: LogFields): void;
   debug(message: string, fields?: LogFields): void;
   trace(message: string, fields?: LogFields): void;
-  /** A logger whose lines carry `module`, and whose level can be set apart. */
+  /** Returns a logger whose lines carry `module`, and whose level can be set separately. */
   child(module: string): Logger;
 }
 
-/** Which lines pass: a default level and exceptions by module. Shared by all loggers of a process and changed at run time. */
+/** A default level with exceptions per module. All loggers of a process share it, and it changes at run time. */
 export interface LogFilter {
   level: LogLevel;
   modules: ReadonlyMap<string, LogLevel>;
 }
 
-/** `info,proxy=debug` → filter. @returns undefined when the text is not a filter. */
+/** Parses a filter such as `info,proxy=debug`. @returns undefined when the text is not a filter */
 export function parseLogFilter(text: string): LogFilter | undefined {
   let level: LogLevel | undefined;
   const modules = new Map<string, LogLevel>();
@@ -39,12 +41,11 @@ export function parseLogFilter(text: string): LogFilter | undefined {
   return { level: level ?? "info", modules };
 }
 
-/** The inverse of parseLogFilter. */
+/** Prints a filter so that parseLogFilter reads it back. */
 export function printLogFilter(filter: LogFilter): string {
   return [filter.level, ...[...filter.modules].map(([module, level]) => `${module}=${level}`)].join(",");
 }
 
-/** Whether a line of this module and level passes. */
 export function isEnabled(filter: LogFilter, module: string, level: LogLevel): boolean {
   return LOG_LEVELS.indexOf(level) <= LOG_LEVELS.indexOf(filter.modules.get(module) ?? filter.level);
 }

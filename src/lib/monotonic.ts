@@ -1,13 +1,15 @@
-/** Time that threads can compare: `performance.now()` begins anew with each thread, this does not. */
+/** A monotonic clock that threads can compare: `performance.now()` starts anew in each thread, this clock does not. */
 
 const OFFSET_MS = offsetMs();
 
-/** Milliseconds of a clock that is the same in all threads of the process, to some microseconds. */
+/** Returns the milliseconds of a clock that all threads of the process share, exact to a few microseconds. */
 export function monotonicMs(): number {
   return performance.now() + OFFSET_MS;
 }
 
-/** From the closest of a few pairs of looks at both clocks: a thread may be put aside between two looks. */
+/**
+ * Measures the offset with the closest of ten pairs of readings, because the scheduler may pause a thread between two.
+ */
 function offsetMs(): number {
   let best = { offset: 0, error: Number.POSITIVE_INFINITY };
   for (let look = 0; look < 10; look++) {

@@ -1,24 +1,24 @@
 /**
- * The listeners of this process that serve operators and probes: admin, metrics, readiness. Traffic must not reach them, so
- * everything that connects somewhere for a request or an object asks here. The list is in shared memory: a listener whose
- * port the system chose is known to all threads at once, and to those that are started later.
+ * The listeners of this process that serve operators and probes: admin, metrics, readiness. Traffic must not reach them
+ * (SSRF), so all code that connects on behalf of a request or an object asks this list. It is in shared memory: when
+ * the system chooses a port, all threads know it at once, and so do threads that start later.
  */
 import { isInterfaceAddress, isLoopback, isUnspecified, mappedBytes } from "./local-address.ts";
 
 const MAX_LISTENERS = 16;
 const COUNT_BYTES = 4;
-/** Port, then the address as `mappedBytes` writes it. */
+/** An entry is the port and then the address as `mappedBytes` returns it. */
 const PORT_BYTES = 2;
 const ENTRY_BYTES = PORT_BYTES + 16;
 
 export interface BoundAddress {
-  /** An address and no name. */
+  /** An IP address; names are not resolved here. */
   readonly address: string;
   readonly port: number;
 }
 
 export class OwnListeners {
-  /** Can be handed to another thread. */
+  /** Memory to pass to other threads. */
   readonly memory: SharedArrayBuffer;
   readonly #count: Int32Array;
   readonly #entries: Buffer;
@@ -29,7 +29,7 @@ export class OwnListeners {
     this.#entries = Buffer.from(memory, COUNT_BYTES);
   }
 
-  /** Called by one thread alone. */
+  /** Adds a listener. Only one thread may call it. */
   add({ address, port }: BoundAddress): void {
     const count = Atomics.load(this.#count, 0);
     if (count === MAX_LISTENERS) throw new Error(`more than ${MAX_LISTENERS} listeners of our own`);
@@ -39,7 +39,7 @@ export class OwnListeners {
     Atomics.store(this.#count, 0, count + 1);
   }
 
-  /** Whether a connection to the address would be one to ourselves. @param address that net.isIP knows */
+  /** Tells whether a connection to the address would reach this process. @param address must have passed net.isIP */
   includes(address: string, port: number): boolean {
     const count = Atomics.load(this.#count, 0);
     for (let at = 0; at < count * ENTRY_BYTES; at += ENTRY_BYTES) {
@@ -52,7 +52,7 @@ export class OwnListeners {
 }
 
 function leadsTo(address: Buffer, own: Buffer): boolean {
-  // A connection to 0.0.0.0 or :: goes to the loopback address.
+  // A connection to 0.0.0.0 or :: reaches the loopback address.
   if (isUnspecified(address)) return isUnspecified(own) || isLoopback(own);
   return isUnspecified(own) ? isLoopback(address) || isInterfaceAddress(address) : address.equals(own);
 }

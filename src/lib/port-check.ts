@@ -1,6 +1,6 @@
 /**
- * Opens ports for a moment before a program starts, so that one that is taken ends the start with a message that names
- * it. Used for the ports that a process needs for itself, and by the quickstart.
+ * Opens ports for a moment before a program starts, so that a taken port ends the start with a message that names it.
+ * The processes use it for their own ports, and `gwproxy up` for those of its gateways.
  */
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
@@ -8,13 +8,13 @@ import { FatalError, messageOf } from "./errors.ts";
 import { findPortHolder, THIS_PROCESS } from "./port-holder.ts";
 
 export interface PortClaim {
-  /** What asks for the port, such as "--admin-address 127.0.0.1:15000": the message begins with it. */
+  /** The setting that asks for the port, such as "--admin-address 127.0.0.1:15000"; the message begins with it. */
   readonly subject: string;
-  /** "" is every address. */
+  /** "" means every address. */
   readonly host: string;
-  /** 0 lets the system choose, and cannot be taken. */
+  /** 0 lets the system choose a port, which is never taken. */
   readonly port: number;
-  /** What a user can do instead of stopping the process that has the port. */
+  /** Tells a user what to do instead of stopping the process that has the port. */
   readonly remedy: string;
 }
 
@@ -49,7 +49,7 @@ function portMessage({ subject, host, port, remedy }: PortClaim, error: unknown,
 }
 
 /**
- * @param holder as findPortHolder says
+ * @param holder the result of findPortHolder
  * @returns "the port is taken by nginx (process 4711); stop it and start again, or " and the remedy
  */
 export function takenBy(holder: string | undefined, remedy: string): string {

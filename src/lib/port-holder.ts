@@ -1,13 +1,13 @@
 /**
- * Says which process listens on a TCP port, for messages about a port that is taken; used by the commands and by the
- * quickstart. Reads /proc, so only Linux can tell: elsewhere, and for processes of other users, less or nothing is said.
+ * Finds the process that listens on a TCP port, for messages about a taken port in the commands and in `gwproxy up`. It
+ * reads /proc, so only Linux can answer: elsewhere, and for processes of other users, it finds less or nothing.
  */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { basename } from "node:path";
 
 interface ListeningSocket {
-  /** Hexadecimal, as the kernel prints it. */
+  /** Address in hexadecimal, as the kernel prints it. */
   readonly address: string;
   readonly uid: string;
   readonly inode: string;
@@ -15,14 +15,14 @@ interface ListeningSocket {
 
 export const THIS_PROCESS = "this process itself";
 
-/** State LISTEN of the kernel's TCP states, in /proc/net/tcp. */
+/** The LISTEN state in /proc/net/tcp. */
 const LISTEN = "0A";
 
-/** @returns such as "node server.js (process 4711)", or undefined where nothing is known of a holder */
+/** @returns a text such as "node server.js (process 4711)"; undefined when the holder is unknown */
 export function findPortHolder(host: string, port: number): string | undefined {
   const sockets = listeningSockets(port);
   const wanted = sockets.filter(({ address }) => overlaps(address, host));
-  // The names of hosts are not resolved here: where no address fits, any holder of the port is the best guess.
+  // Host names are not resolved here: when no address fits, any holder of the port is the best guess.
   for (const { inode, uid } of wanted.length > 0 ? wanted : sockets) {
     if (inode === "0") continue;
     const pid = processOfSocket(inode);
@@ -47,11 +47,11 @@ function listeningSockets(port: number): ListeningSocket[] {
   );
 }
 
-/** Whether a socket on one address keeps another from being opened: equal ones do, and "every address" on either side. */
+/** Tells whether a socket on one address blocks another: equal addresses do, and "every address" on either side. */
 function overlaps(held: string, host: string): boolean {
   if (/^0+$/.test(held) || host === "" || host === "::" || host === "0.0.0.0") return true;
   if (isIPv6(host)) return held.length === 32;
-  // The kernel prints each 32-bit word of an address in the byte order of the machine; those of IPv4 end a mapped one.
+  // The kernel prints each 32-bit word in the byte order of the machine; a mapped IPv4 address ends with its own word.
   const bytes = host.split(".").map((part) => Number(part).toString(16).toUpperCase().padStart(2, "0"));
   return held.endsWith(bytes.toReversed().join("")) || held.endsWith(bytes.join(""));
 }
@@ -63,7 +63,7 @@ function processOfSocket(inode: string): number | undefined {
   return found === undefined ? undefined : Number(found);
 }
 
-/** The program and, of an interpreter, its script; further arguments may hold secrets. */
+/** Returns the program and, for an interpreter, its script. Further arguments may hold secrets and are left out. */
 function programOf(pid: number): string {
   const [program = "", script = ""] = readText(`/proc/${pid}/cmdline`).split("\0");
   const shown = [program, script.startsWith("-") ? "" : script]
@@ -72,7 +72,7 @@ function programOf(pid: number): string {
   return shown.length === 0 ? readText(`/proc/${pid}/comm`).trim() : shown.join(" ");
 }
 
-/** Processes end and belong to others: what cannot be read says nothing. */
+/** Reads a file of /proc. Processes end and belong to other users, so an unreadable file counts as empty. */
 function readText(file: string): string {
   try {
     return readFileSync(file, "utf8");

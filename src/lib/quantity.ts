@@ -1,4 +1,7 @@
-/** Kubernetes quantities: a decimal number with a decimal, binary or exponent suffix. Exact, in thousand-millionths. */
+/**
+ * Parses Kubernetes quantities: a decimal number with a decimal, binary or exponent suffix. Values are exact, in
+ * billionths.
+ */
 const SYNTAX = /^([+-]?)([0-9]*)(?:\.([0-9]*))?(?:([numkKMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{1,2}))?$/;
 const NANO = 9;
 const DECIMAL: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, k: 3, K: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
@@ -20,7 +23,10 @@ export function parseQuantity(text: string): bigint | undefined {
   return sign === "-" ? -scaled : scaled;
 }
 
-/** A size in bytes, fractions rounded up and values outside 1 to 4294967295 clamped. @returns undefined when unreadable */
+/**
+ * Parses a size in bytes: rounds fractions up and clamps to 1 to 4294967295. @returns undefined when it is not a
+ * quantity
+ */
 export function parseByteSize(value: string | number): number | undefined {
   const scaled = parseQuantity(String(value));
   if (scaled === undefined) return undefined;

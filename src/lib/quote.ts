@@ -1,4 +1,4 @@
-/** Text in double quotes as Go's strconv.Quote writes it, which is how Kubernetes prints values. */
+/** Quotes text as Go's strconv.Quote does, which is how Kubernetes prints values. */
 
 const SHORT: Readonly<Record<string, string>> = {
   '"': '\\"',
@@ -11,7 +11,9 @@ const SHORT: Readonly<Record<string, string>> = {
   "\t": "\\t",
   "\v": "\\v",
 };
-/** What Go prints as it is: letters, marks, numbers, punctuation, symbols and the plain space. */
+/**
+ * Matches the characters that Go escapes: all but letters, marks, numbers, punctuation, symbols and the plain space.
+ */
 const ESCAPED = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
 
 export function quote(text: string): string {

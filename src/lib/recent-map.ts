@@ -1,4 +1,6 @@
-/** A map of bounded size: the entry that was not asked for the longest makes room. For keys that come from clients. */
+/**
+ * An LRU cache: a map of bounded size that evicts the entry used least recently. It suits keys that come from clients.
+ */
 export class RecentMap<K, V> {
   readonly #entries = new Map<K, V>();
   readonly #most: number;

@@ -1,59 +1,78 @@
 /**
- * Slots of memory that all threads of a process see, found by name: what must count once for the replica (rate buckets,
- * health of endpoints, calls in flight). In: names. Out: a slot that every thread which asks for the name gets, until
- * all have released it. A slot that nobody holds keeps its name and content until its place is needed for another name.
+ * A lock-free hash table of fixed-size slots in one SharedArrayBuffer, which all threads of a process see. The data
+ * plane keeps in it the numbers that must count once per replica: rate-limit buckets, endpoint health, calls in flight.
+ * A thread claims a slot by name, and every thread that claims the same name gets the same slot until all of them have
+ * released it. A released slot keeps its name and its content until the place is needed for another name.
  *
- * An open-addressing table in one SharedArrayBuffer without locks: a thread may end at any point and the others go on.
- * Claiming is for configuration and for keys seen first (about a microsecond); what is done with a claimed slot costs what
- * its Atomics cost.
+ * The table uses open addressing with linear probing. It has no lock on purpose: a worker thread may end at any
+ * instruction, and a lock that it held would stop all others. Every change of a slot's state is one atomic operation,
+ * and other threads abort or clean up an insertion that was left unfinished. A claim takes about a microsecond and
+ * happens when configuration is applied or when a key is seen for the first time; using a claimed slot costs only its
+ * own Atomics.
+ *
+ * The control word of a slot holds one bit per thread that has claimed it, and two marks for an insertion:
+ *
+ * 0 ──CAS──> PENDING|bit ──CAS──> bit ──other threads set theirs──> bit|bit' ──each thread clears its own──> 0
+ *                 │
+ *                 └──CAS by another thread that inserts the same name──> ABORTED|PENDING|bit ──> 0, and start over
+ *
+ * Two threads may insert the same name at two places at once. Each one marks its place PENDING, writes the hash of the
+ * name, and only then scans the probe window for the same hash. Because both write before they look, at least one of
+ * them sees the other. The insertion nearer to the home position wins and aborts the other one, so exactly one slot per
+ * name survives.
  */
 import { hash, randomFillSync } from "node:crypto";
 
-/** Threads of one table: bits of the control word of a slot. */
+/** The limit on threads per table: each thread owns one bit of a slot's 64-bit control word, and two bits are marks. */
 export const MAX_THREADS = 62;
 
-/** The header, then the slots, then for each thread what it holds of each slot's HELD count. */
+/** The buffer holds the header, then the slots, then for each thread its own share of the HELD count of each slot. */
 const HEADER_BYTES = 64;
 const SLOT_BYTES = 64;
-/** In 32-bit words of the header; the secret fills the rest. */
+/** Offsets in the header: the first two count 32-bit words, the last one counts bytes; the secret fills the rest. */
 const CAPACITY_AT = 0;
 const THREADS_AT = 1;
 const SECRET_BYTES_AT = 16;
-/** In 32-bit words of a slot: two of the name's hash, the control word of 64 bits, eight of numbers, four of counts. */
+/**
+ * Offsets in a slot, in 32-bit words: two words of the name's hash, the 64-bit control word, four doubles, four counts.
+ */
 const HASH_AT = 0;
 const CONTROL_AT = 2;
 const DOUBLES_AT = 4;
 const INTS_AT = 12;
-/** A name lives within so many places of the one that its hash points to. */
+/** The probe window: a name lives at most this many places after the home position that its hash points to. */
 const WINDOW = 64;
 
-/** An insertion is under way, by the one thread whose bit is set too. */
+/** Marks an insertion in progress; the bit of the inserting thread is set as well. */
 const PENDING = 1n << 62n;
-/** Said to a pending insertion by another thread that inserts the same name. */
+/** Mark that a thread sets on the pending insertion of another thread when both insert the same name. */
 const ABORTED = -(1n << 63n);
-/** How often a thread looks again before it stops waiting for another one's insertion, which may never go on. */
+/**
+ * How often a thread retries before it stops waiting for a pending insertion, whose thread may have been terminated.
+ */
 const PATIENCE = 10_000;
 
-/** Index of the count that `hold` and `letGo` keep, within a slot's counts. */
+/** Index, within a slot's counts, of the number of calls in flight that `hold` and `letGo` maintain. */
 const HELD = 0;
 
 /**
- * One slot. Free for use: four numbers, `doubles[doublesAt]` and up, and three counts, `ints[intsAt + 1]` and up. They are
- * zero when a name gets the slot, and whole tables' views, so that a slot costs no view of its own. Counts are for
- * Atomics; a number is written whole, and of two writers at once the last one wins.
+ * One claimed slot. Callers may use four numbers, from `doubles[doublesAt]`, and three counts, from `ints[intsAt + 1]`;
+ * all are zero when a name first gets the slot. The arrays are views of the whole table, so that a slot does not need
+ * views of its own. Counts must be changed with Atomics; a number is written as a whole, and the last of two concurrent
+ * writers wins.
  */
 export class Slot {
   readonly ints: Int32Array;
   readonly intsAt: number;
   readonly doubles: Float64Array;
   readonly doublesAt: number;
-  /** False: the table was full, and the slot is this thread's alone. */
+  /** False when the table was full: the slot then belongs to this thread alone. */
   readonly isShared: boolean;
   readonly #heldHere: Int32Array;
   readonly #index: number;
   readonly #table: Table | undefined;
   readonly #name: string;
-  /** Claims and holds of this thread. */
+  /** Number of claims and holds of this thread; the slot is vacated when it reaches zero. */
   #uses = 1;
 
   constructor(memory: Memory, index: number, table: Table | undefined, name: string) {
@@ -69,12 +88,12 @@ export class Slot {
     this.isShared = table !== undefined;
   }
 
-  /** Calls under way, of all threads. */
+  /** Number of calls in flight, summed over all threads. */
   get held(): number {
     return Atomics.load(this.ints, this.intsAt + HELD);
   }
 
-  /** Counts a call that is under way. When this thread dies, its calls are taken off the count. */
+  /** Counts one call in flight. `SharedTable.forget` subtracts the calls of a thread that died. */
   hold(): void {
     this.#uses++;
     Atomics.add(this.ints, this.intsAt + HELD, 1);
@@ -87,13 +106,15 @@ export class Slot {
     this.release();
   }
 
-  /** Another claim of the same thread. */
+  /** Adds a claim of the same thread. */
   retain(): this {
     this.#uses++;
     return this;
   }
 
-  /** Gives one claim back. After the last one, and the last `letGo`, nothing of the slot may be touched. */
+  /**
+   * Returns one claim. After the last claim and the last `letGo` the slot must not be touched: it may get another name.
+   */
   release(): void {
     if (--this.#uses === 0) this.#table?.vacate(this.#name, this.#index);
   }
@@ -109,22 +130,26 @@ interface Table {
   vacate(name: string, index: number): void;
 }
 
-/** @param threads at most MAX_THREADS; memory is used as slots are */
+/**
+ * Allocates the buffer of a table. The operating system commits its pages only as slots are touched.
+ *
+ * @param threads at most MAX_THREADS
+ */
 export function allocateSlots(capacity: number, threads: number): SharedArrayBuffer {
   if (threads < 1 || threads > MAX_THREADS) throw new RangeError(`1 to ${MAX_THREADS} threads, not ${threads}`);
-  // Whole words of 64 bits, as the views ask for.
+  // Round up to whole 64-bit words, because the views require it.
   const heldBytes = Math.ceil((threads * capacity) / 2) * 8;
   const buffer = new SharedArrayBuffer(HEADER_BYTES + capacity * SLOT_BYTES + heldBytes);
   const header = new Int32Array(buffer);
   header[CAPACITY_AT] = capacity;
   header[THREADS_AT] = threads;
-  // Names come from clients too: nobody outside may find two that share a slot.
+  // Names can come from clients. The secret keys the hash, so that a client cannot choose two names that collide.
   const secret = randomFillSync(Buffer.alloc(HEADER_BYTES - SECRET_BYTES_AT));
   new Uint8Array(buffer).set(secret, SECRET_BYTES_AT);
   return buffer;
 }
 
-/** A slot that no name leads to. */
+/** Makes a private slot for one thread, outside any table. */
 export function ownSlot(): Slot {
   const own = new SharedArrayBuffer(HEADER_BYTES + SLOT_BYTES);
   const memory = { ints: new Int32Array(own), doubles: new Float64Array(own), heldHere: new Int32Array(1) };
@@ -140,10 +165,13 @@ export class SharedTable {
   readonly #secret: string;
   readonly #bit: bigint;
   readonly #mine = new Map<string, Slot>();
-  /** Claims that found the table full. */
+  /** Number of claims that found the table full. */
   refusals = 0;
 
-  /** @param buffer from allocateSlots @param thread number of this thread, which no other living one has */
+  /**
+   * @param buffer a buffer from allocateSlots
+   * @param thread number of this thread, which no other live thread may have
+   */
   constructor(buffer: SharedArrayBuffer, thread: number) {
     const ints = new Int32Array(buffer);
     this.#buffer = buffer;
@@ -156,12 +184,12 @@ export class SharedTable {
     this.#bit = 1n << BigInt(thread);
   }
 
-  /** For one thread that shares with nobody. */
+  /** Makes a table for a single thread, with a buffer of its own. */
   static alone(capacity: number): SharedTable {
     return new SharedTable(allocateSlots(capacity, 1), 0);
   }
 
-  /** The slot of a name: the same in all threads, unless the table is full. `release` gives it back. */
+  /** Returns the slot of a name, which is the same in all threads unless the table is full. `release` returns it. */
   claim(name: string): Slot {
     const mine = this.#mine.get(name);
     if (mine !== undefined) return mine.retain();
@@ -175,20 +203,20 @@ export class SharedTable {
     return slot;
   }
 
-  /** For Slot alone: this thread has no use of the slot any more. */
+  /** Clears the bit of this thread. Only Slot calls it, when the last claim of the thread is released. */
   vacate(name: string, index: number): void {
     this.#mine.delete(name);
     Atomics.and(this.#controls, this.#controlAt(index), ~this.#bit);
   }
 
-  /** How many slots any thread holds. */
+  /** Counts the slots that at least one thread holds. */
   used(): number {
     let count = 0;
     for (let index = 0; index < this.#capacity; index++) if (this.#control(index) !== 0n) count++;
     return count;
   }
 
-  /** Takes back all that a thread held, which must have ended, and its calls off the counts. */
+  /** Releases all slots of a thread that has ended, and subtracts its calls in flight from the counts. */
   forget(thread: number): void {
     const { ints } = this.#memory;
     const held = this.#heldBy(thread);
@@ -204,12 +232,12 @@ export class SharedTable {
     }
   }
 
-  /** @returns undefined when there is no place */
+  /** @returns undefined when the probe window has no free place */
   #claim(name: string): number | undefined {
     const digest = hash("sha256", this.#secret + name, "buffer");
     const home = digest.readUInt32LE(8) % this.#capacity;
     const high = digest.readInt32LE(0);
-    // Zero in both words means that the slot has no name.
+    // A hash of two zero words marks a place without a name, so the low word must never be zero.
     const low = digest.readInt32LE(4) | 1;
     for (let patience = PATIENCE; ; patience--) {
       const found = this.#find(home, high, low, patience);
@@ -229,7 +257,7 @@ export class SharedTable {
         continue;
       }
       if (!this.#swap(index, control, control | this.#bit)) return "again";
-      // Between the two looks the place may have gone to another name.
+      // Check again: before the swap succeeded the place may have been given to another name.
       if (this.#isNamed(index, high, low)) return index;
       Atomics.and(this.#controls, this.#controlAt(index), ~this.#bit);
       return "again";
@@ -237,7 +265,10 @@ export class SharedTable {
     return undefined;
   }
 
-  /** Takes a free place, then makes sure that no other thread has put the same name elsewhere meanwhile. */
+  /**
+   * Takes a free place, then checks that no other thread has inserted the same name at another place in the meantime.
+   * When two insertions meet, the one that loses clears its place and starts over.
+   */
   #insert(home: number, high: number, low: number, patience: number): number | "again" | undefined {
     const index = this.#freePlace(home);
     if (index === undefined) return undefined;
@@ -263,7 +294,10 @@ export class SharedTable {
     return "again";
   }
 
-  /** A place that never had a name, before one whose name nobody holds. */
+  /**
+   * Finds a free place. It prefers a place that never had a name to one whose name has no holder left, because the
+   * latter keeps content that its name may still claim again.
+   */
   #freePlace(home: number): number | undefined {
     let free: number | undefined;
     for (let offset = 0; offset < WINDOW && offset < this.#capacity; offset++) {
@@ -275,12 +309,15 @@ export class SharedTable {
     return free;
   }
 
-  /** Of two insertions of one name the one nearer to its home goes on, so that they never stop each other. */
+  /**
+   * Decides between two insertions of one name: the one nearer to its home continues. A fixed order prevents that both
+   * give up for each other forever.
+   */
   #precedes(home: number, one: number, other: number): boolean {
     return (one - home + this.#capacity) % this.#capacity < (other - home + this.#capacity) % this.#capacity;
   }
 
-  /** Ends a pending insertion: nobody else changes its place, except for the mark that aborts it. */
+  /** Ends a pending insertion. Plain stores are enough: other threads change a pending place only to set ABORTED. */
   #giveUp(index: number): void {
     const word = this.#wordAt(index);
     Atomics.store(this.#memory.ints, word + HASH_AT, 0);
@@ -306,7 +343,7 @@ export class SharedTable {
     return (this.#wordAt(index) + CONTROL_AT) / 2;
   }
 
-  /** Index of a slot's first 32-bit word. */
+  /** Returns the index of a slot's first 32-bit word. */
   #wordAt(index: number): number {
     return (HEADER_BYTES + index * SLOT_BYTES) / 4;
   }

@@ -1,16 +1,17 @@
 /**
- * Long work that leaves the event loop free: a generator yields between pieces, and others run when its turn is over. Used
- * where files are read, beside the data plane of `gwproxy up`.
+ * Runs long work in slices so that the event loop stays free: a generator yields between pieces, and other work runs
+ * after each slice. The directory source uses it, which parses files beside the data plane of `gwproxy up`.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-/** How long a turn may last before others run. One piece may overrun it. */
+/** Length of a slice; one piece may overrun it. */
 const TURN_MS = 5;
 
 /**
- * Runs a generator to its end, a turn at a time.
- * @param isStale asked between turns, whether the result is still wanted
- * @returns undefined when it was not
+ * Runs a generator to its end, one slice at a time.
+ *
+ * @param isStale tells between slices that the result is no longer wanted
+ * @returns undefined when the result was no longer wanted
  */
 export async function runInSlices<T>(
   steps: Generator<unknown, T>,
@@ -26,7 +27,7 @@ export async function runInSlices<T>(
   }
 }
 
-/** Runs a generator to its end at once. */
+/** Runs a generator to its end without a pause. */
 export function runAtOnce<T>(steps: Generator<unknown, T>): T {
   let step = steps.next();
   while (step.done !== true) step = steps.next();

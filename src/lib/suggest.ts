@@ -1,7 +1,13 @@
-/** Finds the word that was meant, by optimal string alignment: insert, delete, replace, or swap two neighbours. */
+/**
+ * Finds the word that a user meant, by the edit distance of optimal string alignment (Damerau-Levenshtein): insert,
+ * delete, replace, or swap two neighbours.
+ */
 const LONGEST = 64;
 
-/** Number of edits between two words. Words beyond 64 characters count as wholly different: the cost is quadratic. */
+/**
+ * Returns the number of edits between two words. Words beyond 64 characters count as entirely different, because the
+ * cost is quadratic.
+ */
 export function editDistance(a: string, b: string): number {
   if (a.length > LONGEST || b.length > LONGEST) return a === b ? 0 : LONGEST;
   let beforeLast: number[] = [];
@@ -26,7 +32,7 @@ export function editDistance(a: string, b: string): number {
   return cell(last, b.length);
 }
 
-/** The candidate nearest to `word`, case apart; undefined when none is near enough to be what was meant. */
+/** Returns the candidate nearest to `word`, ignoring case; undefined when none is near enough to be what was meant. */
 export function closest(word: string, candidates: Iterable<string>): string | undefined {
   if (word.length > LONGEST) return undefined;
   const wanted = word.toLowerCase();
@@ -41,7 +47,7 @@ export function closest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** "did you mean `x`?", or "". */
+/** Returns "did you mean `x`?", or "". */
 export function suggestion(word: string, candidates: Iterable<string>): string {
   const found = closest(word, candidates);
   return found === undefined ? "" : `did you mean \`${found}\`?`;

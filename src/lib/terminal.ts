@@ -1,7 +1,7 @@
-/** Where commands print to. Tests pass one of their own. */
+/** The output of a command. Tests pass an implementation of their own. */
 
 export interface Terminal {
-  /** Whether text may carry colours: a terminal reads it, and nobody has asked for none. */
+  /** True when the output is a terminal and colours are not switched off. */
   readonly isColoured: boolean;
   out(text: string): void;
   err(text: string): void;

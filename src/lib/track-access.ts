@@ -1,4 +1,7 @@
-/** Notes which members of a plain value are read, so that what nobody looked at can be named afterwards. */
+/**
+ * Records which members of a plain value are read, so that the translator can report the fields it never read as
+ * unsupported. Members are tracked with getters on a copy, one level at a time, so an unread branch costs one property.
+ */
 
 export type Step = string | number;
 
@@ -8,9 +11,9 @@ export interface UnreadMember {
 }
 
 export interface TrackedAccess<T> {
-  /** Equal to the value that is watched. */
+  /** A copy equal to the value, which records its reads. */
   readonly view: T;
-  /** The outermost members that were never read; what lies below one of them is not listed. */
+  /** Returns the outermost members that were never read; members below one of them are not listed. */
   unread(): UnreadMember[];
 }
 
@@ -22,7 +25,7 @@ interface TrackedMember extends UnreadMember {
 /** @param value plain data without cycles, such as JSON */
 export function trackAccess<T extends object>(value: T): TrackedAccess<T> {
   const root: TrackedMember = { path: [], value, members: [], isRead: true };
-  // The copy has the members of the value, each with its value.
+  // The copy has the same members with the same values.
   return { view: viewOf(value, root) as T, unread: () => unreadBelow(root) };
 }
 

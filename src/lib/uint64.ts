@@ -1,6 +1,7 @@
 /**
- * Arithmetic on 64 bits in two halves of 32, for hashes: several times faster than BigInt, and nothing is allocated.
- * A function leaves its result in `high` and `low`, each a whole number from 0 to 2^32 - 1.
+ * 64-bit arithmetic in two 32-bit halves, for hashes: several times faster than BigInt, and without allocation. A
+ * function leaves its result in the module variables `high` and `low`, each an integer from 0 to 2^32 - 1; read them
+ * before the next call.
  */
 
 export interface Uint64 {
@@ -27,7 +28,7 @@ export function subtract(ah: number, al: number, bh: number, bl: number): void {
   high = (ah - bh - (al < bl ? 1 : 0)) >>> 0;
 }
 
-/** The lower 64 bits of the product. */
+/** Computes the lower 64 bits of the product. */
 export function multiply(ah: number, al: number, bh: number, bl: number): void {
   const crossed = Math.imul(ah, bl) + Math.imul(al, bh);
   const upper = highProduct(al, bl);
@@ -35,13 +36,13 @@ export function multiply(ah: number, al: number, bh: number, bl: number): void {
   high = (upper + crossed) >>> 0;
 }
 
-/** Both halves of the 128 bits of the product, exclusive-or. */
+/** Computes the 128-bit product and combines its two halves by exclusive or. */
 export function multiplyFold(ah: number, al: number, bh: number, bl: number): void {
   const first = Math.imul(al, bl) >>> 0;
   const low1 = Math.imul(ah, bl) >>> 0;
   const low2 = Math.imul(al, bh) >>> 0;
   const low3 = Math.imul(ah, bh) >>> 0;
-  // Sums of up to four numbers of 32 bits are exact.
+  // Sums of up to four 32-bit numbers are exact in a double.
   const second = highProduct(al, bl) + low1 + low2;
   const third = Math.floor(second / 2 ** 32) + highProduct(ah, bl) + highProduct(al, bh) + low3;
   const fourth = Math.floor(third / 2 ** 32) + highProduct(ah, bh);
@@ -49,7 +50,7 @@ export function multiplyFold(ah: number, al: number, bh: number, bl: number): vo
   high = (second ^ fourth) >>> 0;
 }
 
-/** `value ^ (value >> bits)`. @param bits 1 to 63 */
+/** Computes `value ^ (value >> bits)`. @param bits 1 to 63 */
 export function xorShift(h: number, l: number, bits: number): void {
   if (bits < 32) {
     low = (l ^ ((l >>> bits) | (h << (32 - bits)))) >>> 0;
@@ -60,7 +61,7 @@ export function xorShift(h: number, l: number, bits: number): void {
   }
 }
 
-/** Bits 32 to 63 of the product of two whole numbers of 32 bits. */
+/** Computes bits 32 to 63 of the product of two 32-bit integers. */
 function highProduct(a: number, b: number): number {
   const a1 = a >>> 16;
   const a0 = a & 0xffff;

@@ -1,4 +1,4 @@
-/** The version of this program, read once from its package.json, which stands two or three folders up. */
+/** Reads the version of this program from its package.json, which is two folders up, or three in the package. */
 import { existsSync, readFileSync } from "node:fs";
 
 export const VERSION: string = readVersion();
@@ -8,6 +8,6 @@ function readVersion(): string {
     .map((path) => new URL(path, import.meta.url))
     .find((url) => existsSync(url));
   if (file === undefined) return "unknown";
-  // Our own manifest.
+  // The cast is safe: package.json is our own file.
   return (JSON.parse(readFileSync(file, "utf8")) as { version: string }).version;
 }

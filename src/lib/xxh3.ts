@@ -1,6 +1,6 @@
 /**
- * XXH3 with 64 bits and a seed (xxHash specification, version 0.2.0 of XXH3): fast, stable everywhere and for ever, and
- * no protection against those who look for collisions.
+ * XXH3 with 64 bits and a seed (xxHash specification, XXH3 version 0.2.0), for session affinity. The hash is fast and
+ * stable across versions and machines. It is not cryptographic: a client can find collisions.
  */
 import { add, high, low, multiply, multiplyFold, set, subtract, xorShift, type Uint64 } from "./uint64.ts";
 
@@ -22,7 +22,7 @@ const PRIME4: Uint64 = { high: 0x85eb_ca77, low: 0xc2b2_ae63 };
 const PRIME5: Uint64 = { high: 0x27d4_eb2f, low: 0x1656_67c5 };
 const MIX1: Uint64 = { high: 0x1656_6791, low: 0x9e37_79f9 };
 const MIX2: Uint64 = { high: 0x9fb2_1c65, low: 0x1e98_df25 };
-/** Eight lanes of 64 bits, the lower half first. */
+/** The initial accumulator: eight lanes of 64 bits, the lower half first. */
 const START: readonly number[] = [
   { high: 0, low: PRIME32_3 },
   PRIME1,
@@ -56,7 +56,7 @@ export function xxh3(bytes: Buffer, seed: Uint64): Uint64 {
 
 function hashTo3(bytes: Buffer, seed: Uint64): void {
   const { length } = bytes;
-  const first = bytes[0] as number; // neither is beyond the end
+  const first = bytes[0] as number; // neither index is beyond the end
   const middle = bytes[length >> 1] as number;
   const last = bytes[length - 1] as number;
   const combined = (first << 16) | (middle << 24) | last | (length << 8);
@@ -75,7 +75,7 @@ function hashTo8(bytes: Buffer, seed: Uint64): void {
   );
   set(high ^ bytes.readUInt32LE(0), low ^ bytes.readUInt32LE(length - 4));
   const [h, l] = [high, low];
-  // Rotated to the left by 49 and by 24.
+  // Rotate to the left by 49 and by 24.
   const rotatedHigh = ((l << 17) | (h >>> 15)) ^ ((h << 24) | (l >>> 8));
   const rotatedLow = ((h << 17) | (l >>> 15)) ^ ((l << 24) | (h >>> 8));
   multiply((h ^ rotatedHigh) >>> 0, (l ^ rotatedLow) >>> 0, MIX2.high, MIX2.low);
@@ -102,7 +102,7 @@ function hashTo16(bytes: Buffer, seed: Uint64): void {
 function hashTo128(bytes: Buffer, seed: Uint64): void {
   const { length } = bytes;
   multiply(0, length, PRIME1.high, PRIME1.low);
-  // From the middle outwards, one piece at each end.
+  // Mix from the middle outwards, 16 bytes at each end.
   for (let at = (Math.ceil(length / 32) - 1) * 16; at >= 0; at -= 16) {
     addMixed(bytes, at, at * 2, seed);
     addMixed(bytes, length - 16 - at, at * 2 + 16, seed);
@@ -197,7 +197,7 @@ function merge(lanes: Uint32Array, own: Buffer, length: number): void {
   avalanche3();
 }
 
-/** Adds what 16 bytes give to the sum in the registers. */
+/** Mixes 16 bytes and adds them to the sum in `high` and `low`. */
 function addMixed(bytes: Buffer, at: number, secretAt: number, seed: Uint64): void {
   const [sumHigh, sumLow] = [high, low];
   add(secret(secretAt + 4), secret(secretAt), seed.high, seed.low);
@@ -216,7 +216,7 @@ function avalanche3(): void {
   xorShift(high, low, 32);
 }
 
-/** That of XXH64. */
+/** The final mix of XXH64. */
 function avalanche64(): void {
   xorShift(high, low, 33);
   multiply(high, low, PRIME2.high, PRIME2.low);

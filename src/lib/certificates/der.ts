@@ -1,4 +1,4 @@
-/** The distinguished encoding rules of ASN.1 (X.690), as far as certificates need them. */
+/** Encodes and reads the distinguished encoding rules of ASN.1 (DER, X.690), as far as certificates need them. */
 const CONSTRUCTED = 0x20;
 const CONTEXT = 0x80;
 
@@ -14,7 +14,7 @@ export function sequence(...parts: readonly Buffer[]): Buffer {
   return encode(0x30, Buffer.concat(parts));
 }
 
-/** A set of one member: several would have to be sorted. */
+/** Encodes a set of one member; several members would have to be sorted. */
 export function set(member: Buffer): Buffer {
   return encode(0x31, member);
 }
@@ -59,12 +59,12 @@ export function time(at: Date): Buffer {
   return at.getUTCFullYear() < 2050 ? encode(0x17, Buffer.from(digits.slice(2))) : encode(0x18, Buffer.from(digits));
 }
 
-/** [tag] around a whole value. */
+/** Wraps a whole value in the context tag. */
 export function explicit(tag: number, value: Buffer): Buffer {
   return encode(CONTEXT | CONSTRUCTED | tag, value);
 }
 
-/** [tag] in place of a primitive value's own tag. */
+/** Encodes a primitive value with the context tag in place of its own tag. */
 export function contextTag(tag: number, content: Buffer): Buffer {
   return encode(CONTEXT | tag, content);
 }
@@ -73,18 +73,23 @@ export function nothing(): Buffer {
   return encode(0x05, Buffer.alloc(0));
 }
 
-/** What a value holds, without its tag and length. @throws RangeError when there is less than its length says */
+/**
+ * Returns the content of a value, without its tag and length. @throws RangeError when the value is shorter than its
+ * length
+ */
 export function contentOf(value: Buffer): Buffer {
   const { start, end } = extent(value, 0);
   return value.subarray(start, end);
 }
 
-/** The members of a constructed value, each whole. @throws RangeError when there is less than a length says */
+/**
+ * Returns the members of a constructed value, each one whole. @throws RangeError when one is shorter than its length
+ */
 export function membersOf(value: Buffer): Buffer[] {
   return valuesIn(contentOf(value));
 }
 
-/** Values that stand one after the other, each whole. @throws RangeError when there is less than a length says */
+/** Splits a series of values, each one whole. @throws RangeError when one is shorter than its length */
 export function valuesIn(bytes: Buffer): Buffer[] {
   const values: Buffer[] = [];
   for (let at = 0; at < bytes.length;) {

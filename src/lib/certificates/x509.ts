@@ -1,4 +1,7 @@
-/** X.509 v3 certificates (RFC 5280) with P-256 keys: a certificate authority and leaves for TLS servers. */
+/**
+ * Makes and reads X.509 v3 certificates (RFC 5280) with P-256 keys: a certificate authority and leaves for TLS servers.
+ * The xDS server, the admission webhook and SPIFFE use it.
+ */
 import {
   type KeyObject,
   X509Certificate,
@@ -28,7 +31,7 @@ import {
 } from "./der.ts";
 import { ipBytes } from "../ip-bytes.ts";
 
-/** PEM texts of a certificate and its PKCS #8 key. */
+/** A certificate and its PKCS #8 key, both as PEM. */
 export interface KeyPair {
   readonly certificate: string;
   readonly key: string;
@@ -54,11 +57,11 @@ const OID = {
 
 type Extension = "basicConstraints" | "keyUsage" | "subjectAltName" | "subjectKeyId";
 
-/** Bit strings with the count of unused bits in front: digitalSignature; keyCertSign + cRLSign. */
+/** Bit strings (RFC 5280 §4.2.1.3), led by the count of unused bits: digitalSignature; keyCertSign and cRLSign. */
 const USAGE_LEAF = Buffer.from([7, 0x80]);
 const USAGE_CA = Buffer.from([1, 0x06]);
 
-/** A self-signed authority that can sign leaves and nothing below them. */
+/** Creates a self-signed authority that can sign leaves and no further authorities. */
 export function createAuthority(commonName: string, validity: Validity): KeyPair {
   const { privateKey, publicKey } = newKey();
   const id = keyId(publicKey);
@@ -72,8 +75,10 @@ export function createAuthority(commonName: string, validity: Validity): KeyPair
 }
 
 /**
- * A server certificate for the given host names and IP addresses, signed by `authority`, which may be of another maker.
- * @throws TypeError when the authority's key can neither sign by ECDSA nor by RSA
+ * Creates a server certificate for host names and IP addresses, signed by `authority`, which another program may have
+ * made.
+ *
+ * @throws TypeError when the authority's key is neither an EC nor an RSA key
  */
 export function createLeaf(authority: KeyPair, names: readonly string[], validity: Validity): KeyPair {
   const { privateKey, publicKey } = newKey();
@@ -88,7 +93,7 @@ export function createLeaf(authority: KeyPair, names: readonly string[], validit
     ...(issuerKeyId === undefined ? [] : [extension(OID.authorityKeyId, false, sequence(contextTag(0, issuerKeyId)))]),
   ];
   const signer = { name: subjectOf(issuer), key: createPrivateKey(authority.key) };
-  // The name stands in the alternative names alone: a common name holds 64 characters at most, a host name 253.
+  // Leave the subject empty: a common name holds at most 64 characters, a host name 253. The names are in the SAN.
   return issue({ name: sequence(), publicKey, validity, extensions }, signer, privateKey);
 }
 
@@ -121,14 +126,14 @@ function newKey(): { privateKey: KeyObject; publicKey: KeyObject } {
   return { privateKey, publicKey: createPublicKey(privateKey) };
 }
 
-/** 127 random bits: positive, and never short of what RFC 5280 §4.1.2.2 allows. */
+/** Returns a positive serial number of 127 random bits, within the 20 octets of RFC 5280 §4.1.2.2. */
 function serialNumber(): Buffer {
   const bytes = randomBytes(16);
   bytes[0] = ((bytes[0] as number) & 0x7f) | 0x40;
   return bytes;
 }
 
-/** RFC 5280 §4.2.1.2, method 1: SHA-1 of the public key's bits, as a name and not as a protection. */
+/** Computes the key identifier of RFC 5280 §4.2.1.2, method 1. SHA-1 only names the key here and protects nothing. */
 function keyId(key: KeyObject): Buffer {
   const spki = key.export({ type: "spki", format: "der" });
   // An uncompressed P-256 point is the last 65 bytes of its SubjectPublicKeyInfo.
@@ -145,22 +150,23 @@ function signatureAlgorithm({ asymmetricKeyType }: KeyObject): Buffer {
   throw new TypeError(`a key of the type ${asymmetricKeyType} cannot sign certificates here; use EC or RSA`);
 }
 
-/** The name exactly as it stands in the certificate: a leaf whose issuer is spelled otherwise has none. */
+/** Returns the subject byte for byte: a leaf whose issuer is encoded differently does not chain to this authority. */
 function subjectOf(certificate: X509Certificate): Buffer {
   const subject = signedMembers(certificate)[SUBJECT];
   if (subject === undefined) throw new TypeError("a certificate without a subject");
   return subject;
 }
 
-/** RFC 5280 §4.2.1.2; undefined when the certificate has none. */
+/** Returns the subject key identifier (RFC 5280 §4.2.1.2); undefined when the certificate has none. */
 function subjectKeyIdOf(certificate: X509Certificate): Buffer | undefined {
   const value = extensionOf(certificate, "subjectKeyId");
   return value === undefined ? undefined : contentOf(value);
 }
 
 /**
- * The value of an extension (RFC 5280 §4.2), DER; undefined when the certificate has none.
- * @throws RangeError when the certificate is not whole
+ * Returns the DER value of an extension (RFC 5280 §4.2); undefined when the certificate does not have it.
+ *
+ * @throws RangeError when the certificate is truncated
  */
 export function extensionOf(certificate: X509Certificate, name: Extension): Buffer | undefined {
   const wrapped = signedMembers(certificate).find((member) => member[0] === EXTENSIONS_TAG);
@@ -175,10 +181,10 @@ export function extensionOf(certificate: X509Certificate, name: Extension): Buff
 
 const VERSION_TAG = 0xa0;
 const EXTENSIONS_TAG = 0xa3;
-/** Place behind the version: serial number, algorithm, issuer, validity, subject. */
+/** Index of the subject after the version: serial number, algorithm, issuer, validity, subject. */
 const SUBJECT = 4;
 
-/** The members of what is signed (RFC 5280 §4.1), without the version, which may be missing. */
+/** Returns the members of the TBSCertificate (RFC 5280 §4.1) without the version, which may be missing. */
 function signedMembers({ raw }: X509Certificate): Buffer[] {
   const [body] = membersOf(raw);
   const members = body === undefined ? [] : membersOf(body);

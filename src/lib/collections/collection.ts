@@ -1,6 +1,8 @@
 /**
- * A keyed table whose reads are remembered. In: writes from an input or from a derivation. Out: values, and marks on
- * every computation that read what changed. Product-free: it knows keys, values and nothing else.
+ * A keyed table that remembers which computations read which keys; the nodes of the incremental graph in graph.ts. An
+ * input or a derivation writes entries, and each write marks the computations that read the changed key. Indexes and
+ * groups are secondary views that are updated within the same write, so a reader never sees them differ from the
+ * values.
  */
 import { Groups, type MembershipsOf } from "./groups.ts";
 import { Cells, type Computation } from "./reads.ts";
@@ -10,14 +12,14 @@ export interface Entry<V> {
   readonly value: V;
 }
 
-/** `undefined` on one side means that the key appeared or vanished. */
+/** The net change of one key. `before` or `after` is undefined when the key appeared or vanished. */
 export interface Change<V> {
   readonly key: string;
   readonly before: V | undefined;
   readonly after: V | undefined;
 }
 
-/** What a derivation may read: a collection as seen from outside, whatever wider type its values have. */
+/** The read side of a collection, as derivations use it. It is covariant: a collection of a narrower type fits. */
 export interface Readable<V> {
   readonly name: string;
   readonly rank: number;
@@ -33,14 +35,14 @@ export interface ReadableIndex<V> {
 
 export type Equal<V> = (a: V, b: V) => boolean;
 
-/** Is kept in step with every write. */
+/** A secondary view, updated with every write of its collection. */
 interface Mirror<V> {
   update(key: string, before: V | undefined, after: V | undefined): void;
 }
 
 export class Collection<V> implements Readable<V> {
   readonly name: string;
-  /** Place in the order of computation: a derivation may only read collections of a lower rank. */
+  /** Position in the order of computation; a derivation may read only collections of a lower rank. */
   readonly rank: number;
   readonly #equal: Equal<V>;
   readonly #values = new Map<string, V>();
@@ -48,7 +50,7 @@ export class Collection<V> implements Readable<V> {
   readonly #mirrors: Mirror<V>[] = [];
   readonly #followers: ((key: string) => void)[] = [];
   readonly #listeners: ((changes: readonly Change<V>[]) => void)[] = [];
-  /** Values before the running batch, so that a batch reports one net change per key. */
+  /** Values before the current batch, so that a batch reports one net change per key. */
   readonly #before = new Map<string, V | undefined>();
 
   constructor(name: string, rank: number, equal: Equal<V>) {
@@ -73,28 +75,34 @@ export class Collection<V> implements Readable<V> {
     return this.#values.values();
   }
 
-  /** Finds entries by something they contain. Declared before the first entry arrives. */
+  /** Adds an index that finds entries by something they contain. Declare it before the first entry arrives. */
   index(valuesOf: (value: V, key: string) => Iterable<string>): Index<V> {
     return this.#mirror(new Index(this, valuesOf));
   }
 
-  /** Counts what entries name, without keeping the entries. Declared before the first entry arrives. */
+  /**
+   * Adds a counted set of the members that entries name, without keeping the entries. Declare it before the first entry
+   * arrives.
+   */
   groups(membershipsOf: MembershipsOf<V>): Groups<V> {
     return this.#mirror(new Groups(this, membershipsOf));
   }
 
-  /** Hears of net changes, once per flush, after everything has been computed. */
+  /** Calls the listener with the net changes, once per flush, after everything has been computed. */
   onChange(listener: (changes: readonly Change<V>[]) => void): void {
     this.#listeners.push(listener);
   }
 
-  /** Hears of each changed key at once: for derivations, which follow their input key by key. */
+  /**
+   * Calls the follower at once for each changed key, and for each existing one. Derivations follow their source with
+   * it.
+   */
   follow(follower: (key: string) => void): void {
     this.#followers.push(follower);
     for (const key of this.#values.keys()) follower(key);
   }
 
-  /** `undefined` removes. An equal value changes nothing and wakes nobody. */
+  /** Sets the value of a key, or removes the key when the value is undefined. An equal value marks no reader. */
   write(key: string, after: V | undefined): void {
     const before = this.#values.get(key);
     if (before === after) return;
@@ -111,7 +119,7 @@ export class Collection<V> implements Readable<V> {
     this.#cells.record(key, computation);
   }
 
-  /** Ends a batch: hands out what changed since the last call. */
+  /** Ends a batch: passes the changes since the last call to the listeners. */
   publish(): void {
     if (this.#before.size === 0) return;
     const changes: Change<V>[] = [];
@@ -143,7 +151,9 @@ export class Index<V> implements ReadableIndex<V> {
     this.#valuesOf = valuesOf;
   }
 
-  /** Entries that contain the value, ordered by key so that the order of arrival never shows. */
+  /**
+   * Returns the entries that contain the value, sorted by key so that the order of events does not affect the result.
+   */
   lookup(value: string): Entry<V>[] {
     const keys = this.#keys.get(value);
     if (keys === undefined) return [];
@@ -164,7 +174,7 @@ export class Index<V> implements ReadableIndex<V> {
       if (keys === undefined) this.#keys.set(value, (keys = new Set()));
       keys.add(key);
     }
-    // A look-up returns whole values, so a value that stays is a change for its readers as well.
+    // A lookup returns whole values, so its readers must run again even when an entry keeps the indexed value.
     for (const value of new Set([...old, ...now])) this.#cells.touch(value);
   }
 

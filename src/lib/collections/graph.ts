@@ -1,23 +1,33 @@
 /**
- * The incremental engine: input collections, collections derived from them, and a flush that recomputes only what read
- * something that changed. In: set and delete on inputs. Out: net changes per collection. A derivation must be a pure
- * function of its value and of what it reads; then the state after any series of events equals a fresh computation.
+ * The incremental computation graph under the translator and the controller: input collections, collections derived
+ * from them, and a flush that recomputes only the entries whose reads have changed.
+ *
+ * set, delete ──> Input (rank 0) ──source──> derive (rank 1) ──source──> derive (rank 2) ──> onChange
+ *                    └────────────────── Read, recorded per key ────────────^
+ *
+ * A derivation computes one output entry per key of its source. While it runs, every call of its `Read` is recorded as
+ * a dependency of that key; a write to something that it read marks the key to run again. Collections are ranked in the
+ * order of declaration, and a derivation may read only lower ranks. Declaration order is therefore a topological order:
+ * one pass per flush suffices, and no cycle can occur.
+ *
+ * A derivation must be a pure function of its value and of its reads. Then the state after any series of events equals
+ * a computation from scratch; a derivation that reads something else keeps stale output without any error.
  */
 import { deepEqual } from "../deep-equal.ts";
 import { Collection, type Entry, type Equal, type Readable, type ReadableIndex } from "./collection.ts";
 import type { ReadableGroups } from "./groups.ts";
 import { forgetReads, type Computation } from "./reads.ts";
 
-/** The only way for a derivation to look at other collections: every call is recorded. */
+/** The only way in which a derivation may look at other collections: each call is recorded as a dependency. */
 export interface Read {
   get<V>(collection: Readable<V>, key: string): V | undefined;
   byIndex<V>(index: ReadableIndex<V>, value: string): readonly Entry<V>[];
   members(groups: ReadableGroups, group: string): readonly string[];
-  /** How many members there are. */
+  /** Returns the number of members of the group. */
   size(groups: ReadableGroups, group: string): number;
 }
 
-/** `undefined` as result means that this key has no output. */
+/** Computes the output of one key; undefined when the key has no output. */
 export type Derive<I, O> = (key: string, value: I, read: Read) => O | undefined;
 
 interface Stage {
@@ -28,14 +38,17 @@ interface Stage {
 export class Graph {
   readonly #stages: Stage[] = [];
 
-  /** Entries are replaced by `set` and `delete`; equal values wake nobody. */
+  /** Declares an input. `set` and `delete` change its entries; writing an equal value recomputes nothing. */
   input<V>(name: string, equal: Equal<V> = Object.is): Input<V> {
     const input = new Input<V>(name, this.#stages.length, equal);
     this.#stages.push({ run: () => undefined, publish: () => input.publish() });
     return input;
   }
 
-  /** One output per key of `source`. It may read collections declared before it, never itself or later ones. */
+  /**
+   * Declares a collection with one output per key of `source`. The derivation may read only collections declared before
+   * it.
+   */
   derive<I, O>(name: string, source: Collection<I>, derive: Derive<I, O>, equal: Equal<O> = deepEqual): Collection<O> {
     const output = new Collection<O>(name, this.#stages.length, equal);
     const derivation = new Derivation(source, output, derive);
@@ -43,7 +56,9 @@ export class Graph {
     return output;
   }
 
-  /** Recomputes in order of declaration, which is a topological order, then reports changes. */
+  /**
+   * Recomputes the marked keys in order of declaration, which is a topological order, then publishes the net changes.
+   */
   flush(): void {
     for (const stage of this.#stages) stage.run();
     for (const stage of this.#stages) stage.publish();
@@ -79,7 +94,7 @@ class Derivation<I, O> {
       const value = this.#source.get(key);
       if (value === undefined) this.#drop(key);
       else this.#output.write(key, this.#compute(key, value));
-      // Only now: a derivation that throws stays marked and is tried again by the next flush.
+      // Unmark the key after the computation: when the derivation throws, the next flush tries it again.
       this.#marked.delete(key);
     }
   }

@@ -1,7 +1,7 @@
 /**
- * Which members a group has, where many entries may name the same one: a reader hears when a member joins or leaves, not
- * when one more of a thousand entries names it. What a look-up by index and a set made of it would cost grows with the
- * entries; this does not.
+ * Counts which members each group has, where many entries may name the same member. Readers run again only when a
+ * member joins or leaves, and not when one more of a thousand entries names it. An index lookup turned into a set would
+ * cost time in proportion to the entries; the reference counts here do not.
  */
 import { Cells, type Computation } from "./reads.ts";
 
@@ -22,7 +22,7 @@ export type MembershipsOf<V> = (value: V, key: string) => Iterable<Membership>;
 export class Groups<V> implements ReadableGroups {
   readonly collection: { readonly name: string; readonly rank: number };
   readonly #membershipsOf: MembershipsOf<V>;
-  /** How many memberships name each member. */
+  /** Number of memberships that name each member, per group. */
   readonly #groups = new Map<string, Map<string, number>>();
   readonly #cells = new Cells();
 
@@ -31,7 +31,7 @@ export class Groups<V> implements ReadableGroups {
     this.#membershipsOf = membershipsOf;
   }
 
-  /** Each once and sorted, so that the order of arrival never shows. */
+  /** Returns each member once, sorted so that the order of events does not affect the result. */
   members(group: string): readonly string[] {
     return [...(this.#groups.get(group)?.keys() ?? [])].sort();
   }
@@ -45,7 +45,7 @@ export class Groups<V> implements ReadableGroups {
   }
 
   update(key: string, before: V | undefined, after: V | undefined): void {
-    // Joins first: a member that stays is never gone in between.
+    // Join before leaving: a member that stays then never drops to a count of zero in between.
     if (after !== undefined) for (const each of this.#membershipsOf(after, key)) this.#join(each);
     if (before !== undefined) for (const each of this.#membershipsOf(before, key)) this.#leave(each);
   }

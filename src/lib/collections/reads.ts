@@ -1,9 +1,10 @@
 /**
- * Who read what. A cell is one thing that can be read (a key of a collection, a value of an index); a computation is
- * one run of a derivation for one key. Touching a cell marks every computation that read it. Cells without readers vanish.
+ * The dependency edges of the incremental graph, in both directions. A cell is one thing that can be read (a key of a
+ * collection, a value of an index); a computation is one run of a derivation for one key. Touching a cell marks every
+ * computation that read it. A cell is deleted with its last reader, so the memory follows the live reads.
  */
 export interface Computation {
-  /** Has to run again in this flush. */
+  /** Schedules the computation to run again in this flush. */
   mark(): void;
   readonly reads: Set<Cell>;
 }
@@ -32,7 +33,10 @@ export class Cells {
   }
 }
 
-/** Before a computation runs again, and when its key is gone: what it read last time no longer counts. */
+/**
+ * Removes all edges of a computation, before it runs again or when its key is gone. Without this, a read of the
+ * previous run would still trigger the next one.
+ */
 export function forgetReads(computation: Computation): void {
   for (const cell of computation.reads) {
     cell.readers.delete(computation);

@@ -1,11 +1,14 @@
-/** Apache's variant of MD5-crypt: a thousand rounds of MD5 over password and salt. */
+/** Apache's variant of MD5-crypt (`$apr1$` in htpasswd files): a thousand rounds of MD5 over password and salt. */
 import { hash } from "node:crypto";
 import { encodeGroups } from "./base64.ts";
 
 const ROUNDS = 1000;
 const GROUPS = [[0, 6, 12], [1, 7, 13], [2, 8, 14], [3, 9, 15], [4, 10, 5], [11]];
 
-/** @param salt one to eight characters. @returns the whole hash */
+/**
+ * @param salt one to eight characters
+ * @returns the whole hash
+ */
 export function apr1(password: Buffer, salt: string): string {
   const saltBytes = Buffer.from(salt);
   const inner = md5(password, saltBytes, password);

@@ -1,11 +1,15 @@
 /**
- * Checks passwords on threads of their own: a hash that is worth something takes tens of milliseconds. Threads start with
- * the first questions.
+ * Checks passwords on a pool of worker threads, for basic authentication: a strong hash takes tens of milliseconds, and
+ * the event loop must not wait for it. Threads start with the first checks.
  *
- * Anybody can ask, so what waits is bounded in number and time, and guessing must not keep others out. Policies take
- * turns, and within a policy the networks that ask (`TurnQueue`). A network that has just sent a wrong password to a policy
- * waits in a queue of its own there, which gets every other turn: a hundred guessers, each from an address of its own,
- * delay an honest client by two checks and not by a hundred.
+ * Any client can cause a check, so the queue is bounded in number and in time, and guessing must not lock out others.
+ * Policies take turns, and within a policy the client networks take turns (`TurnQueue`). A network that has just sent a
+ * wrong password to a policy waits in a separate queue of that policy, which gets every second turn. A hundred
+ * guessers, each with an address of its own, then delay an honest client by two checks and not by a hundred.
+ *
+ * check ──> known guesser? ──yes──> #guessing ─┐ every second turn
+ *                └─no──> #honest ──────────────┴──> idle worker ──> true │ false (the network becomes a guesser)
+ *           queue full: drop the newest job of the largest source, guessers first ──> "overloaded"
  */
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
@@ -15,7 +19,7 @@ import { TurnQueue, type Asker } from "./turn-queue.ts";
 import type { PasswordQuestion } from "./worker.ts";
 
 export interface PasswordChecker {
-  /** @returns "overloaded" when it would wait too long, when too many wait, or when the thread that was asked broke */
+  /** @returns "overloaded" when the check waited too long, when too many checks wait, or when its thread failed */
   check(password: Uint8Array, hash: string, asker: Asker): Promise<boolean | "overloaded">;
   close(): void;
 }
@@ -23,7 +27,7 @@ export interface PasswordChecker {
 interface Job {
   readonly question: PasswordQuestion;
   readonly asker: Asker;
-  /** What this asker waits in. */
+  /** Queue in which the job waits. */
   readonly queue: TurnQueue<Job>;
   readonly settle: (verdict: boolean | "overloaded") => void;
   cancelTimeout: () => void;
@@ -31,7 +35,7 @@ interface Job {
 
 const MAX_WAITING = 1024;
 const MAX_WAIT_MS = 2000;
-/** How long a network counts as one that guesses, and how many of them are remembered. */
+/** How long a network counts as guessing after a wrong password, and how many such networks are remembered. */
 const GUESSER_MS = 60_000;
 const MAX_GUESSERS = 8192;
 const MAX_THREADS = Math.max(1, Math.min(4, availableParallelism() - 1));
@@ -58,7 +62,7 @@ export function createPasswordChecker(
   }
 
   function start(): void {
-    // The extension is that of this file: sources run as they are, and the package holds compiled ones.
+    // Use the extension of this file: sources run as .ts, and the package holds compiled .js files.
     const worker = new Worker(new URL(`./worker${import.meta.url.slice(-3)}`, import.meta.url));
     threads++;
     worker.unref();
@@ -109,7 +113,7 @@ class WaitingJobs {
   readonly #clock: Clock;
   readonly #honest = new TurnQueue<Job>();
   readonly #guessing = new TurnQueue<Job>();
-  /** By policy and network: until when it counts as one that guesses. */
+  /** Time until which a policy and network count as guessing. */
   readonly #guessers = new RecentMap<string, number>(MAX_GUESSERS);
   #servedGuesser = false;
 
@@ -122,7 +126,7 @@ class WaitingJobs {
     return this.#honest.size + this.#guessing.size;
   }
 
-  /** @returns false when there is no room, and nobody who has to give way */
+  /** @returns false when the queue is full and no other job has to give way */
   add(question: PasswordQuestion, asker: Asker, settle: Job["settle"]): boolean {
     const isGuesser = (this.#guessers.get(guesserKey(asker)) ?? 0) > this.#clock.now();
     if (this.size >= this.#most && !this.#makeRoom(asker, isGuesser)) return false;

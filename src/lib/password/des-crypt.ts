@@ -1,7 +1,7 @@
 /**
- * Traditional crypt(3): the first eight characters of the password, seven bits each, are a DES key (FIPS 46-3) that
- * encrypts zeros 25 times, with an expansion table that the salt has disturbed. Weak, but old files are full of it.
- * Bits are bytes of 0 and 1; tables hold places, counted from zero.
+ * Traditional DES crypt(3): the first eight characters of the password, seven bits each, are a DES key (FIPS 46-3) that
+ * encrypts zeros 25 times, with an expansion table that the salt modifies. It is weak, but old htpasswd files contain
+ * it, and Node does not offer it. Bits are stored as bytes of 0 and 1; tables hold positions, counted from zero.
  */
 import { CRYPT_DIGITS } from "./base64.ts";
 
@@ -24,7 +24,7 @@ const ROUND_CHOICE = table(
 const TURNS: Table = [1, 1, 2, 2, 2, 2, 2, 2, 1, 2, 2, 2, 2, 2, 2, 1];
 const PASSES = 25;
 
-/** Four rows of sixteen hexadecimal digits each. */
+/** The S-boxes, as four rows of sixteen hexadecimal digits each. */
 const BOXES: readonly Table[] = [
   "e4d12fb83a6c59070f74e2d1a6cb953841e8d62bfc973a50fc8249175b3ea06d",
   "f18e6b34972dc05a3d47f28ec01a69b50e7ba4d158c6932fd8a13f42b67c05e9",
@@ -36,7 +36,10 @@ const BOXES: readonly Table[] = [
   "d2846fb1a93e50c71fd8a374c56b0e927b419ce206adf35821e74a8dfc90356b",
 ].map((rows) => [...rows].map((digit) => Number.parseInt(digit, 16)));
 
-/** @param salt two digits of crypt's alphabet. @returns the whole hash, 13 digits */
+/**
+ * @param salt two digits of crypt's alphabet
+ * @returns the whole hash, 13 digits
+ */
 export function desCrypt(password: Uint8Array, salt: string): string {
   const keys = roundKeys(password);
   const expansion = disturbed(salt);
@@ -55,14 +58,14 @@ function choose(bits: Uint8Array, places: Table): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(places, (place) => bits[place] ?? 0);
 }
 
-/** The bits as a number, the first the highest; bits past the end are zero. */
+/** Reads bits as a number, the first one as the highest; bits beyond the end are zero. */
 function number(bits: Uint8Array, at: number, count: number): number {
   let value = 0;
   for (let offset = 0; offset < count; offset++) value = value * 2 + (bits[at + offset] ?? 0);
   return value;
 }
 
-/** Sixteen keys of 48 bits. */
+/** Derives the sixteen round keys of 48 bits. */
 function roundKeys(password: Uint8Array): Uint8Array[] {
   const key = new Uint8Array(64);
   for (let at = 0; at < 64; at++)
@@ -74,7 +77,7 @@ function roundKeys(password: Uint8Array): Uint8Array[] {
   });
 }
 
-/** Each bit of the salt swaps two places of the expansion table. */
+/** Applies the salt: each of its bits swaps two positions of the expansion table. */
 function disturbed(salt: string): Table {
   const places = [...EXPANSION];
   for (let at = 0; at < 12; at++) {
@@ -106,7 +109,7 @@ function substitute(expanded: Uint8Array, key: Uint8Array): Uint8Array {
   const out = new Uint8Array(32);
   BOXES.forEach((box, at) => {
     const six = number(bits, 6 * at, 6);
-    // The outer two bits choose the row, the inner four the column.
+    // The two outer bits select the row, the four inner bits the column.
     const four = box[((six >> 4) & 2) * 16 + (six & 1) * 16 + ((six >> 1) & 15)] ?? 0;
     for (let bit = 0; bit < 4; bit++) out[4 * at + bit] = (four >> (3 - bit)) & 1;
   });

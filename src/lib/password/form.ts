@@ -1,13 +1,15 @@
 /**
- * The forms of a password hash as htpasswd and crypt(3) write them, and what we are willing to compute. Pure, so that a
- * line can be judged where nothing may be computed. Plain text is no form.
+ * Recognizes the formats of password hashes that htpasswd and crypt(3) write, and limits their cost. It computes no
+ * hash, so the translator can judge a line with it. Plain text is not accepted.
  */
 
 export type PasswordForm = "sha1" | "apr1" | "bcrypt" | "sha256-crypt" | "sha512-crypt" | "des-crypt";
 
-/** A guess costs what the hash says, and anybody may guess: 2^14 rounds of bcrypt are about a second of one core. */
+/**
+ * A check costs what the hash demands, and any client may guess: 2^14 rounds of bcrypt take about a second of one core.
+ */
 const MAX_BCRYPT_COST = 14;
-/** As above: about a second. */
+/** This many rounds take about a second as well. */
 const MAX_SHA_ROUNDS = 500_000;
 const MIN_SHA_ROUNDS = 1_000;
 const DEFAULT_SHA_ROUNDS = 5_000;
@@ -21,12 +23,12 @@ const FORMS: readonly (readonly [PasswordForm, RegExp])[] = [
   ["des-crypt", /^[./0-9A-Za-z]{13}$/],
 ];
 
-/** @returns undefined when the text is in none of the forms */
+/** @returns undefined when the text has none of the formats */
 export function formOf(hash: string): PasswordForm | undefined {
   return FORMS.find(([, pattern]) => pattern.test(hash))?.[0];
 }
 
-/** @returns what is wrong with a hash, without repeating any of it; undefined when it can be used */
+/** @returns the reason why a hash cannot be used, without repeating any part of it; undefined when it can be used */
 export function faultOf(hash: string): string | undefined {
   switch (formOf(hash)) {
     case undefined:
@@ -43,7 +45,7 @@ export function faultOf(hash: string): string | undefined {
   }
 }
 
-/** The rounds of a `$5$` or `$6$` hash; fewer than a thousand count as a thousand. */
+/** Returns the rounds of a `$5$` or `$6$` hash; fewer than a thousand count as a thousand. */
 export function shaRounds(hash: string): number {
   const rounds = /^\$[56]\$rounds=([0-9]+)\$/.exec(hash)?.[1];
   return rounds === undefined ? DEFAULT_SHA_ROUNDS : Math.max(MIN_SHA_ROUNDS, Number(rounds));

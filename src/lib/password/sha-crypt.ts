@@ -1,4 +1,7 @@
-/** SHA-crypt, the `$5$` and `$6$` of crypt(3), after the specification that glibc follows (U. Drepper, 2007). */
+/**
+ * SHA-crypt, the `$5$` and `$6$` formats of crypt(3), as glibc implements it (U. Drepper, "Unix crypt using SHA-256 and
+ * SHA-512", 2007).
+ */
 import { hash } from "node:crypto";
 import { encodeGroups } from "./base64.ts";
 
@@ -13,8 +16,8 @@ const SHA256: Variant = { id: "5", digest: "sha256", size: 32, groups: [...rotat
 const SHA512: Variant = { id: "6", digest: "sha512", size: 64, groups: [...rotated(21, 63), [63]] };
 
 /**
- * Bytes in the order of the specification: three thirds of the digest side by side, each next group turned by one.
- * The direction of turning differs between the two digests.
+ * Returns the byte order of the specification: three thirds of the digest side by side, each next group rotated by one.
+ * The direction of the rotation differs between the two digests.
  */
 function rotated(third: number, total: number): number[][] {
   const groups: number[][] = [];
@@ -27,7 +30,10 @@ function rotated(third: number, total: number): number[][] {
   return groups;
 }
 
-/** @param hash a hash of the same form, whose salt and rounds are used. @returns the whole hash */
+/**
+ * @param options salt and rounds, from a hash of the same format
+ * @returns the whole hash
+ */
 export function shaCrypt(password: Buffer, form: "sha256-crypt" | "sha512-crypt", options: ShaOptions): string {
   const variant = form === "sha256-crypt" ? SHA256 : SHA512;
   const { rounds, salt } = options;
@@ -49,10 +55,10 @@ export function shaCrypt(password: Buffer, form: "sha256-crypt" | "sha512-crypt"
 }
 
 export interface ShaOptions {
-  /** At most 16 bytes. */
+  /** The salt has at most 16 bytes. */
   readonly salt: string;
   readonly rounds: number;
-  /** The rounds are part of the hash. */
+  /** True when the hash states its rounds. */
   readonly explicit: boolean;
 }
 
@@ -63,7 +69,7 @@ function firstDigest(password: Buffer, salt: Buffer, sum: (...parts: readonly Ui
   return sum(...parts);
 }
 
-/** The bytes over and over, up to a length. */
+/** Repeats the bytes up to a length. */
 function filled(bytes: Buffer, length: number): Buffer {
   return length === 0 ? Buffer.alloc(0) : Buffer.alloc(length, bytes);
 }

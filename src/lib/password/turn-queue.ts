@@ -1,24 +1,24 @@
 /**
- * The order in which waiting jobs are served, for the password checker: groups take turns, within a group its sources
- * take turns, and the jobs of a source are served as they came. A source that asks much waits for itself alone.
+ * Fair queueing for the password checker: groups take turns (round robin), within a group its sources take turns, and
+ * the jobs of one source are served first in, first out. A source that asks much delays only itself.
  */
 
-/** Who a job is for. */
+/** The policy and the client network that a job belongs to. */
 export interface Asker {
   /** Key of the policy that asks. */
   readonly group: string;
-  /** Network of the client. */
+  /** Network of the client, from `clientNetwork`. */
   readonly source: string;
 }
 
 interface Group<Job> {
   size: number;
-  /** In order of their turns; none is empty. */
+  /** Sources in the order of their turns; none is empty. */
   readonly sources: Map<string, Job[]>;
 }
 
 export class TurnQueue<Job extends { readonly asker: Asker }> {
-  /** In order of their turns; none is empty. */
+  /** Groups in the order of their turns; none is empty. */
   readonly #groups = new Map<string, Group<Job>>();
   #size = 0;
 
@@ -37,13 +37,13 @@ export class TurnQueue<Job extends { readonly asker: Asker }> {
     this.#size++;
   }
 
-  /** Takes the job whose turn it is; its source and its group are the last ones then. */
+  /** Takes the next job, and moves its source and its group to the end. */
   shift(): Job | undefined {
     for (const [groupKey, group] of this.#groups)
       for (const [sourceKey, jobs] of group.sources) {
         const [job] = jobs;
         if (job === undefined) continue;
-        // A key that is set anew goes to the end of its map.
+        // Deleting and setting a key moves it to the end of its map.
         this.#groups.delete(groupKey);
         this.#groups.set(groupKey, group);
         group.sources.delete(sourceKey);
@@ -68,9 +68,10 @@ export class TurnQueue<Job extends { readonly asker: Asker }> {
   }
 
   /**
-   * Takes out the newest job of the largest source in the largest group.
-   * @param asker who needs the room; undefined when any job has to give way
-   * @returns undefined when the asker itself is among those who hold the most
+   * Removes the newest job of the largest source in the largest group.
+   *
+   * @param asker asks for the room; undefined when any job may give way
+   * @returns undefined when the asker itself would hold as much as the largest
    */
   dropNewest(asker?: Asker): Job | undefined {
     const [groupKey, group] = largest(this.#groups, ({ size }) => size) ?? [];

@@ -1,4 +1,4 @@
-/** Does a password fit a hash? Slow on purpose: only for threads that nobody waits on (worker.ts). */
+/** Verifies a password against a hash. It is slow on purpose, so only the threads of worker.ts call it. */
 import { hash as digestOf, timingSafeEqual } from "node:crypto";
 import { compareSync } from "bcryptjs";
 import { apr1 } from "./apr1.ts";
@@ -6,9 +6,9 @@ import { desCrypt } from "./des-crypt.ts";
 import { faultOf, formOf, shaRounds } from "./form.ts";
 import { shaCrypt } from "./sha-crypt.ts";
 
-/** @param hash in one of the forms of form.ts; any other text fits nothing */
+/** @param hash in one of the formats of form.ts; any other text never matches */
 export function verifyPassword(password: Buffer, hash: string): boolean {
-  // The functions of the C library end at a NUL, so that "secret" and "secret\0x" would be one password.
+  // The C library ends a password at a NUL, so "secret" and "secret\0x" would match the same hash.
   if (faultOf(hash) !== undefined || password.includes(0)) return false;
   const form = formOf(hash);
   switch (form) {
@@ -24,7 +24,7 @@ export function verifyPassword(password: Buffer, hash: string): boolean {
       const rounds = shaRounds(hash);
       const salt = partOf(hash, explicit ? 3 : 2);
       const computed = shaCrypt(password, form, { salt, rounds, explicit });
-      // Rounds below the least are written as they were asked for: only the digest counts.
+      // A hash may state fewer rounds than the minimum; the computed text then differs, so compare only the digests.
       return same(lastPart(computed), lastPart(hash));
     }
     case "des-crypt":

@@ -1,4 +1,4 @@
-/** A thread that checks one password at a time. In: a question. Out: true or false. */
+/** The worker thread that verifies one password at a time for checker.ts, and answers true or false. */
 import { parentPort } from "node:worker_threads";
 import { verifyPassword } from "./verify.ts";
 
