@@ -1,19 +1,20 @@
 /**
- * Finds what an expression reads and a request may not have: headers, claims of a token or an API key, cookies and query
- * parameters. Reading such a value where it is missing fails; admission warns where the failure decides about a request.
+ * Finds the values that an expression reads and a request may lack: headers, claims of a token or an API key, cookies
+ * and query parameters. Reading a missing value makes the expression fail; admission warns where that failure decides
+ * about a request.
  */
 import type { Call, Node } from "./ast.ts";
 import type { Environment } from "./environment.ts";
 import { parse } from "./parse.ts";
 
 export interface AbsentRead {
-  /** As it could be written: `request.headers["x-team"]`. */
+  /** The read as a user would write it: `request.headers["x-team"]`. */
   readonly text: string;
-  /** The expression that asks first: `"x-team" in request.headers`; undefined where there is none. */
+  /** An expression that tests for the value: `"x-team" in request.headers`; undefined when no such test exists. */
   readonly test: string | undefined;
 }
 
-/** Maps whose members come with a request, by the path that leads to them. */
+/** Paths of maps whose entries depend on the request. */
 const HEADERS: ReadonlySet<string> = new Set([
   "request.headers",
   "response.headers",
@@ -21,7 +22,7 @@ const HEADERS: ReadonlySet<string> = new Set([
   "source.connectHeaders",
 ]);
 const CLAIMS: ReadonlySet<string> = new Set(["jwt", "apiKey"]);
-/** Members that are there wherever their object is. */
+/** Members that always exist when their object exists. */
 const FIXED: ReadonlySet<string> = new Set(["jwt.rawToken", "apiKey.key"]);
 
 /** @param source an expression that compiles in the environment */
@@ -33,7 +34,10 @@ export function findAbsentReads(source: string, environment: Environment): Absen
 
 class Finder {
   readonly #reads = new Map<string, AbsentRead>();
-  /** What some part of the expression asks for before it is read. */
+  /**
+   * Reads for which some part of the expression tests. The position of the test is not considered: one test anywhere
+   * silences the warning.
+   */
   readonly #guarded = new Set<string>();
 
   unguarded(): AbsentRead[] {
@@ -91,7 +95,7 @@ class Finder {
       this.#guard(first.operand, first.kind === "select" ? first.field : keyOf(first.index));
       return this.visit(first.operand);
     }
-    // Only the last value of these is taken as it is.
+    // default() and coalesce() handle missing values themselves; only the last argument is used as it is.
     if (target === undefined && (name === "default" || name === "coalesce")) {
       const last = rest.at(-1);
       return last === undefined ? undefined : this.visit(last);
@@ -102,7 +106,7 @@ class Finder {
     for (const part of target === undefined ? args : [target, ...args]) this.visit(part);
   }
 
-  /** Whoever asks for the size of a list knows which items it has. */
+  /** Counts a list as guarded when the expression asks for its size. */
   #guardItems(list: Node | undefined): void {
     const item = list === undefined ? undefined : queryItem(list, 0);
     if (item !== undefined) this.#guarded.add(item.text.slice(0, -"[0]".length));
@@ -114,7 +118,7 @@ class Finder {
   }
 }
 
-/** A constant key: a text, or the number of an item; undefined for what is known only while running. */
+/** Returns a constant key, a string or the number of an item; undefined for a key that is computed at run time. */
 function keyOf(node: Node): string | number | undefined {
   if (node.kind !== "constant") return undefined;
   const { value } = node;
@@ -136,7 +140,7 @@ function readOf(operand: Node, key: string | number): AbsentRead | undefined {
   return { text: `${path}[${name}]`, test: `${name} in ${path}` };
 }
 
-/** `request.uri.query("team")[0]`: the list is empty where the parameter is missing. */
+/** Describes the read `request.uri.query("team")[0]`, which fails when the parameter is missing. */
 function queryItem(operand: Node, at: number): AbsentRead | undefined {
   if (operand.kind !== "call" || operand.name !== "query" || operand.target === undefined) return undefined;
   const name = operand.args[0] === undefined ? undefined : keyOf(operand.args[0]);
@@ -151,7 +155,7 @@ function cookieOf({ name, target, args: [first] }: Call): AbsentRead | undefined
   return { text, test: undefined };
 }
 
-/** `request.headers` of a pure selection; undefined for anything else. */
+/** Prints a chain of selections such as `request.headers`; undefined for any other expression. */
 function pathOf(node: Node): string | undefined {
   if (node.kind === "identifier") return node.name;
   const key = node.kind === "select" ? node.field : node.kind === "index" ? keyOf(node.index) : undefined;

@@ -1,4 +1,8 @@
-/** The operators + - * / % on values, with the overflow rules of 64-bit integers. */
+/**
+ * The operators + - * / % on values, with the 64-bit overflow rules of the CEL language definition. Compiled programs
+ * and functions over lists and times use it. Small ints are calculated as numbers; only an unsafe result is repeated
+ * with bigint.
+ */
 import { DIVISION_BY_ZERO, type Failure, NO_OVERLOAD, OVERFLOW } from "./errors.ts";
 import { Duration, Timestamp, Uint, doubleOf, isDouble, isInt, toDouble, toInt } from "./values.ts";
 
@@ -8,7 +12,7 @@ const MAX_INT = 9223372036854775807n;
 const MIN_INT = -9223372036854775808n;
 const MAX_UINT = 18446744073709551615n;
 const MAX_DURATION_SECONDS = 315_576_000_000;
-/** Differences of timestamps are 64-bit nanoseconds: ±292 years. */
+/** Limit on the difference of two timestamps: CEL counts it in 64-bit nanoseconds, which are ±292 years. */
 const MAX_SPAN_SECONDS = 9_223_372_036;
 const NANOS = 1_000_000_000;
 
@@ -20,6 +24,7 @@ export function checkedUint(value: bigint): Uint | Failure {
   return value < 0n || value > MAX_UINT ? OVERFLOW : new Uint(value);
 }
 
+/** Normalizes seconds and nanoseconds to one sign and checks the range of google.protobuf.Duration, ±10,000 years. */
 export function checkedDuration(seconds: number, nanos: number): Duration | Failure {
   let whole = seconds + Math.trunc(nanos / NANOS);
   let rest = nanos % NANOS;
@@ -30,10 +35,11 @@ export function checkedDuration(seconds: number, nanos: number): Duration | Fail
     whole++;
     rest -= NANOS;
   }
-  // "+ 0" turns a negative zero into zero.
+  // "+ 0" turns negative zero into zero.
   return Math.abs(whole) > MAX_DURATION_SECONDS ? OVERFLOW : new Duration(whole + 0, rest + 0);
 }
 
+/** Normalizes to non-negative nanoseconds and checks the range of timestamps, the years 1 to 9999. */
 export function checkedTimestamp(seconds: number, nanos: number): Timestamp | Failure {
   const whole = seconds + Math.floor(nanos / NANOS);
   const rest = ((nanos % NANOS) + NANOS) % NANOS;
@@ -41,8 +47,10 @@ export function checkedTimestamp(seconds: number, nanos: number): Timestamp | Fa
 }
 
 /**
- * @param mixed whether int and double may meet: true where a value came from outside, because JSON does not say
- * whether 1 is an int
+ * Applies an operator.
+ *
+ * @param mixed whether an int and a double may meet: true when a value comes from outside, because JSON does not
+ * distinguish 1 from 1.0
  */
 export function arithmetic(operator: ArithmeticOperator, a: unknown, b: unknown, mixed: boolean): unknown {
   if (isInt(a)) {

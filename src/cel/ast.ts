@@ -1,10 +1,13 @@
-/** The syntax tree. Every node knows its depth and size, so that both can be bounded and charged for. */
+/**
+ * The syntax tree that the parser builds, and the checker and the compiler read. Every node stores the depth and the
+ * size of its subtree: the parser bounds the depth, and a comprehension charges the size of its body per element.
+ */
 
 interface Placed {
-  /** Offset of the node in the source. */
+  /** Offset of the node in the source, in UTF-16 units. */
   readonly position: number;
   readonly depth: number;
-  /** Nodes of the tree below and including this one. */
+  /** Number of nodes in the subtree, including this one. */
   readonly size: number;
 }
 
@@ -18,9 +21,9 @@ interface Constant extends Placed {
 interface Identifier extends Placed {
   readonly kind: "identifier";
   readonly name: string;
-  /** Written with a leading dot: never a local variable. */
+  /** True when the name has a leading dot: it then never refers to a local variable. */
   readonly absolute: boolean;
-  /** In parentheses it can no longer be the name of an iteration variable. */
+  /** True when the name is in parentheses: it cannot declare an iteration variable then. */
   readonly parenthesised: boolean;
 }
 
@@ -29,7 +32,7 @@ export interface Select extends Placed {
   readonly operand: Node;
   readonly field: string;
   readonly optional: boolean;
-  /** Written in backticks: never part of a qualified name. */
+  /** True when the name is in backticks: it is then never part of a qualified name. */
   readonly quoted: boolean;
 }
 
@@ -95,6 +98,7 @@ export type Node =
   | ListLiteral
   | MapLiteral;
 
+/** Computes the depth and size of a node from its children. */
 export function extent(children: readonly Node[]): { depth: number; size: number } {
   let depth = 0;
   let size = 1;
@@ -105,7 +109,7 @@ export function extent(children: readonly Node[]): { depth: number; size: number
   return { depth: depth + 1, size };
 }
 
-/** The names of a pure selection `a.b.c`, outermost first; undefined for anything else. */
+/** Returns the names of a chain `a.b.c`, outermost first; undefined for any other expression. */
 export function qualifiedName(node: Node): { names: string[]; absolute: boolean } | undefined {
   const names: string[] = [];
   let at = node;

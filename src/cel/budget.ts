@@ -1,19 +1,26 @@
-/** One evaluation: what it sees, its local variables, and the work it may still do. Work is counted, never timed. */
+/**
+ * The state of one evaluation: its scope, its local variables and its remaining budget. The budget counts steps and not
+ * time, so the result does not depend on the speed or the load of the machine. Without a budget, one expression of a
+ * user could block the event loop for all requests.
+ */
 import type { Scope } from "./scope.ts";
 
-/** Steps for one evaluation on the event loop. A step is about a tenth of a microsecond; `make bench` measures the worst. */
+/**
+ * Steps of an evaluation on the event loop. A step takes about a tenth of a microsecond; `make bench` measures the
+ * worst case.
+ */
 export const REQUEST_STEPS = 20_000;
-/** Steps for one rule at admission, where nothing else waits. */
+/** Steps of one rule at admission, where no other request waits. */
 export const RULE_STEPS = 5_000_000;
-/** UTF-16 units (or bytes) that cost one step when a function walks over them. */
+/** UTF-16 units or bytes that a function scans per step. */
 const UNITS_PER_STEP = 64;
-/** No string or byte result is longer than this. */
+/** Limit on the length of a string or bytes result. */
 export const MAX_RESULT_LENGTH: number = 8 * 1024 * 1024;
 
 export class Run {
   readonly scope: Scope;
   readonly locals: unknown[];
-  /** Below zero: the budget is spent. */
+  /** Remaining steps; negative when the budget is spent. */
   steps: number;
 
   constructor(scope: Scope, slots: number, steps: number) {
@@ -28,7 +35,9 @@ export class Run {
     return this.steps < 0;
   }
 
-  /** Charges work that is linear in a length. @returns true when the budget is spent or the length is out of bounds */
+  /**
+   * Charges for work that is linear in a length. @returns true when the budget is spent or the length exceeds the limit
+   */
   spendLength(length: number): boolean {
     this.steps -= 1 + Math.floor(length / UNITS_PER_STEP);
     return this.steps < 0 || length > MAX_RESULT_LENGTH;

@@ -1,4 +1,8 @@
-/** What an expression may name: variables with their known fields, and functions. One environment per place of use. */
+/**
+ * The environments of expressions: which variables with which fields, which functions and which macros an expression
+ * may use. Policies use REQUEST_ENVIRONMENT, narrowed per phase by phases.ts; admission runs CRD rules in
+ * RULE_ENVIRONMENT.
+ */
 import { REQUEST_STEPS, RULE_STEPS, type Run } from "./budget.ts";
 import { GATEWAY_MACROS } from "./functions/gateway-macros.ts";
 import { GATEWAY_FUNCTIONS } from "./functions/gateway.ts";
@@ -13,33 +17,38 @@ import { REQUEST_VARIABLES } from "./variables.ts";
 export type CelFunction = (run: Run, ...args: unknown[]) => unknown;
 
 export interface FunctionEntry {
-  /** As it is written beside the function, for people. */
+  /** The signature as it is written beside the function; the reference page prints it. */
   readonly signature: string;
   readonly call: CelFunction;
-  /** What it takes and gives, for checks; the function itself refuses everything else too. */
+  /**
+   * Types for the checker. The function itself still rejects values of other types, because unchecked programs call it
+   * too.
+   */
   readonly overloads: readonly Overload[];
 }
 
-/** Keys as in Signature. */
+/** Keys are those of Signature: "name/arity", ".name/arity" or "name/*". */
 export type FunctionTable = ReadonlyMap<string, FunctionEntry>;
 
 export interface Environment {
   readonly variables: ReadonlyMap<string, CelType>;
   readonly functions: FunctionTable;
-  /** Forms with their own scoping or error rules, beyond the standard macros. Keys as in a FunctionTable. */
+  /**
+   * Macros beyond the standard ones; they have scoping or error rules of their own. Keys are those of a FunctionTable.
+   */
   readonly macros: MacroTable;
   readonly steps: number;
-  /** `a.?b`, `a[?b]` and optional entries. */
+  /** Allows `a.?b`, `a[?b]` and optional entries. */
   readonly optionalSyntax: boolean;
-  /** `"a" in "abc"` asks for a substring. */
+  /** Makes `"a" in "abc"` test for a substring. */
   readonly substringIn: boolean;
-  /** Property names that no CEL name can spell are written `__dash__`, `__namespace__`, … */
+  /** Unescapes property names that are not CEL identifiers, which are written `__dash__`, `__namespace__`, … */
   readonly escapedFields: boolean;
-  /** Namespace in which names are looked up first; "" for none. */
+  /** Namespace in which names are resolved first; "" when there is none. */
   readonly container: string;
 }
 
-/** Expressions of policies: everything that a request, its route, its backend and its answer offer. */
+/** Environment of policy expressions: all that a request, its route, its backend and its response offer. */
 export const REQUEST_ENVIRONMENT: Environment = {
   variables: REQUEST_VARIABLES,
   functions: functionTable([...STANDARD_FUNCTIONS, ...GATEWAY_FUNCTIONS]),
@@ -51,7 +60,7 @@ export const REQUEST_ENVIRONMENT: Environment = {
   container: "",
 };
 
-/** Validation rules of custom resource definitions, as the Kubernetes API server runs them. */
+/** Environment of CRD validation rules (x-kubernetes-validations), as the Kubernetes API server runs them. */
 export const RULE_ENVIRONMENT: Environment = {
   variables: new Map<string, CelType>([
     ["self", DYN],

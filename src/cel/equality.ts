@@ -1,4 +1,7 @@
-/** Equality and order of values, across the numeric types as CEL defines them. Neither ever fails. */
+/**
+ * Equality and order of values, across the numeric types as the CEL language definition prescribes. Operators and
+ * functions over lists use them; neither of them fails.
+ */
 import type { Run } from "./budget.ts";
 import {
   Duration,
@@ -18,7 +21,10 @@ import {
   type CelMap,
 } from "./values.ts";
 
-/** Charges for each pair of values that it looks at; on an empty budget it gives up, and so does the evaluation. */
+/**
+ * Compares two values and charges for each pair that it visits. With a spent budget it returns false, and the
+ * evaluation fails anyway.
+ */
 export function equals(run: Run, a: unknown, b: unknown): boolean {
   if (--run.steps < 0) return false;
   if (typeof a === "string") return typeof b === "string" && equalTexts(run, a, b);
@@ -65,7 +71,10 @@ function equalMaps(run: Run, a: CelMap, b: CelMap): boolean {
   });
 }
 
-/** @returns below, equal to or above zero; NaN when unordered; undefined when the types have no order */
+/**
+ * @returns a number below, equal to or above zero; NaN when the values are unordered; undefined when the types have no
+ * order
+ */
 export function compare(run: Run, a: unknown, b: unknown): number | undefined {
   if (numberOf(a) !== undefined) return compareNumbers(a, b);
   if (typeof a === "string") return typeof b === "string" ? compareText(run, a, b) : undefined;
@@ -81,7 +90,7 @@ function compareNumbers(a: unknown, b: unknown): number | undefined {
   let left = numberOf(a);
   let right = numberOf(b);
   if (left === undefined || right === undefined) return undefined;
-  // Against a double the other side is rounded to a double first, as the language defines.
+  // When one side is a double, round the other side to a double first, as the language definition prescribes.
   const leftIsDouble = isDouble(a);
   if (leftIsDouble !== isDouble(b)) {
     if (leftIsDouble) right = Number(right);
@@ -93,7 +102,9 @@ function compareNumbers(a: unknown, b: unknown): number | undefined {
   return left == right ? 0 : Number.NaN;
 }
 
-/** Order by code point; JavaScript's own order is by UTF-16 unit. */
+/**
+ * Orders strings by code point. JavaScript orders by UTF-16 unit, which puts surrogate pairs before U+E000 to U+FFFF.
+ */
 function compareText(run: Run, a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   if (run.spendLength(length * 2) || a === b) return 0;
@@ -108,7 +119,7 @@ function compareText(run: Run, a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Whether a value may be the key of a map literal. */
+/** Tells whether a value may be the key of a map literal. */
 export function isMapKey(value: unknown): boolean {
   return typeof value === "string" || typeof value === "boolean" || isInt(value) || value instanceof Uint;
 }

@@ -1,6 +1,6 @@
 /**
- * The errors of this room. A running program passes failures along as values, because an expression may swallow them
- * (`a || b`) and a thrown Error costs a stack trace each; only the outermost caller gets a thrown CelError.
+ * The errors of expressions. A running program passes failures along as values, because an expression may absorb them
+ * (`a || b`) and creating an Error costs a stack trace; only the outermost caller gets a thrown CelError.
  */
 import { GwError } from "../lib/errors.ts";
 
@@ -28,7 +28,7 @@ export type CelErrorCode =
 
 export class CelError extends GwError {
   readonly code: CelErrorCode;
-  /** Offset in the source, in UTF-16 units; undefined for a failure while running. */
+  /** Offset in the source, in UTF-16 units; undefined for a failure at run time. */
   readonly position: number | undefined;
 
   constructor(code: CelErrorCode, message: string, position?: number) {
@@ -38,7 +38,7 @@ export class CelError extends GwError {
   }
 }
 
-/** A failure on its way through a running program. */
+/** A failure that a running program passes along as a value. */
 export class Failure {
   readonly code: CelErrorCode;
   readonly message: string;

@@ -1,12 +1,15 @@
-/** JSON does not say whether 1 is an int. Which numbers come from outside, and so may be either, is decided here. */
+/**
+ * Decides which numbers may be an int or a double. JSON does not distinguish 1 from 1.0, so a number from outside may
+ * be either, while a number in the source has a fixed type. The compiler uses it for arithmetic and rounding.
+ */
 import type { Node } from "./ast.ts";
 import { TIME_PARTS } from "./functions/time.ts";
 
 const CONVERSIONS: ReadonlySet<string> = new Set(["int", "uint", "double", "size"]);
-/** Methods that yield an int, whatever they are called on. */
+/** Methods that return an int for every receiver. */
 const COUNTS: ReadonlySet<string> = new Set(["size", "indexOf", "lastIndexOf", ...TIME_PARTS]);
 
-/** Whether the numeric type is written in the source: only values from outside may mix int and double. */
+/** Tells whether the numeric type is fixed by the source. Only values from outside may mix int and double. */
 export function hasFixedType(node: Node): boolean {
   switch (node.kind) {
     case "constant":

@@ -1,4 +1,7 @@
-/** The fields of a message as an expression sees them: looked up without case, one value as text, several as a list. */
+/**
+ * The header fields of a message as a CEL map, for `request.headers` and its like: names are case-insensitive; one
+ * value is a string, several are a list.
+ */
 import type { HeaderList } from "../lib/header-list.ts";
 import { AttributeMap, REDACTED } from "./values.ts";
 
@@ -22,7 +25,7 @@ export class HeaderView extends AttributeMap {
     return 1 + (this.#headers.raw.length >> 3);
   }
 
-  /** The last shape asked for wins. */
+  /** Returns a view with another shape, which replaces an earlier one. */
   shaped(shape: HeaderShape): HeaderView {
     return new HeaderView(this.#headers, shape, this.#redacted);
   }
@@ -62,7 +65,7 @@ export class HeaderView extends AttributeMap {
     return [...names];
   }
 
-  /** The first cookie of that name. */
+  /** Returns the first cookie of that name (RFC 6265 §4.2). */
   cookie(name: string): string | undefined {
     for (const header of this.#headers.getAll("cookie")) {
       for (const pair of header.split(";")) {
@@ -74,7 +77,9 @@ export class HeaderView extends AttributeMap {
   }
 }
 
-/** Fields arrive as one character per byte; @returns undefined for bytes that are not UTF-8 */
+/**
+ * Decodes a field value, which Node delivers as one character per byte. @returns undefined when the bytes are not UTF-8
+ */
 function utf8Text(value: string): string | undefined {
   // oxlint-disable-next-line no-control-regex -- "is it ASCII" has no other spelling
   if (/^[\u0000-\u007f]*$/.test(value)) return value;

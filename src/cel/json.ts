@@ -1,10 +1,10 @@
-/** Values ⇄ JSON text, and the form in which results leave this room. */
+/** Converts values to and from JSON text (RFC 8259), and results to the form that callers of an expression get. */
 import { type Run, MAX_RESULT_LENGTH } from "./budget.ts";
 import { COST_LIMIT, Failure, NO_OVERLOAD } from "./errors.ts";
 import { scalarText } from "./text.ts";
 import { Double, Flattened, Uint, adopt, isMap, kindOf, mapGet, mapKeys, Optional, Secret } from "./values.ts";
 
-/** Compact JSON. Bytes print as base64, times as their text, numbers without a double's ".0". */
+/** Prints compact JSON: bytes as base64, times as their text, and integral doubles without ".0". */
 export function jsonText(run: Run, value: unknown): string | Failure {
   if (run.spend(1)) return COST_LIMIT;
   if (value === null || typeof value === "boolean") return String(value);
@@ -22,7 +22,10 @@ export function jsonText(run: Run, value: unknown): string | Failure {
   return run.spendLength(text.length) ? COST_LIMIT : JSON.stringify(text);
 }
 
-/** Each level of a nested value copies the texts of the levels below. */
+/**
+ * Joins the parts of a list or map and charges for the result, because each level of a nested value copies the levels
+ * below.
+ */
 function joined(run: Run, open: string, parts: readonly string[], close: string): string | Failure {
   const text = `${open}${parts.join(",")}${close}`;
   return run.spendLength(text.length) ? COST_LIMIT : text;
@@ -62,18 +65,18 @@ export function parseJson(run: Run, text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    // The parser's message quotes the text, which may be a client's body.
+    // The message of the JSON parser quotes the text, which may be the body of a client.
     return new Failure("invalid_argument", "not JSON");
   }
 }
 
-/** Bytes of plain text, and values, that cost one step to parse. */
+/** Bytes of plain text, and number of values, that parsing handles per step. */
 const BYTES_PER_STEP = 256;
 const VALUES_PER_STEP = 2;
 
 /**
- * Many small values take far longer to parse than one long text, so what separates values is counted first; the search
- * is quick where there are few and ends where there are too many.
+ * Charges for parsing. Many small values take far longer to parse than one long string, so it counts the separators of
+ * values first; the scan is fast where there are few, and stops where there are too many.
  */
 function spendJson(run: Run, text: string): boolean {
   if (run.spend(1 + Math.trunc(text.length / BYTES_PER_STEP))) return true;
@@ -87,7 +90,7 @@ function spendJson(run: Run, text: string): boolean {
   return run.spend(Math.ceil((most - left) / VALUES_PER_STEP));
 }
 
-/** A value of a program in the form that `Expression.evaluate` promises. */
+/** Converts a result to the form that `Expression.evaluate` promises. */
 export function toHost(run: Run, value: unknown): unknown {
   if (--run.steps < 0) return COST_LIMIT;
   if (typeof value === "string" || typeof value === "boolean" || value === null) return value;

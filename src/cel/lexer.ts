@@ -1,12 +1,16 @@
-/** Text → tokens, by the lexical rules of the CEL language definition. */
+/**
+ * The lexer of the expression language, first step of parse.ts: text → tokens, by the lexical rules of the CEL language
+ * definition (cel-spec, "Syntax"). It is a hand-written scanner over character classes; sticky regular expressions read
+ * only numbers, quoted names and the openings of literals.
+ */
 import { CelError } from "./errors.ts";
 
 export interface Token {
-  /** An operator or bracket by its own text, or one of the classes below. */
+  /** The text of an operator or bracket, or one of the classes below. */
   readonly kind: string;
   readonly position: number;
   readonly text: string;
-  /** Value of a literal: string or Uint8Array of "literal", number of "double", bigint of "int" and "uint". */
+  /** Value of a literal: string or Uint8Array for "literal", number for "double", bigint for "int" and "uint". */
   readonly value: string | Uint8Array | number | bigint | undefined;
 }
 
@@ -17,7 +21,10 @@ const OPENING = /(?:[bB][rR]?|[rR][bB]?)?(?:"""|'''|"|')/y;
 const LONG_OPERATORS: ReadonlySet<string> = new Set(["&&", "||", "==", "!=", "<=", ">="]);
 const SHORT_OPERATORS: ReadonlySet<string> = new Set("<>+-*/%!?:.,()[]{}");
 
-/** What a character can begin, by its code; everything beyond ASCII begins nothing outside of texts. */
+/**
+ * Classes of ASCII characters: what a token that starts with the character can be. Characters beyond ASCII may occur
+ * only inside literals and comments.
+ */
 const NAME = 1;
 const DIGIT = 2;
 const SPACE = 3;
@@ -58,7 +65,7 @@ class Lexer {
     return read;
   }
 
-  /** Space and comments. */
+  /** Skips white space and comments. */
   #skip(): void {
     for (;;) {
       while (this.#class(this.at) === SPACE) this.at++;
@@ -84,7 +91,7 @@ class Lexer {
     for (let kind = this.#class(end); kind === NAME || kind === DIGIT; kind = this.#class(end)) end++;
     this.at = end;
     const text = this.#source.slice(position, end);
-    // "in" is an operator, except after a dot, where the parser sees to it.
+    // "in" is an operator, except after a dot, where the parser accepts it as a field name.
     return token(text === "in" ? "in" : "name", position, text);
   }
 
@@ -107,7 +114,7 @@ class Lexer {
     return token(operator, position, operator);
   }
 
-  /** @returns undefined when no text begins here */
+  /** @returns undefined when no string or bytes literal begins here */
   #literal(position: number): Token | undefined {
     const char = this.#source[position];
     if (char !== '"' && char !== "'" && !this.#mayBePrefix(position)) return undefined;
@@ -118,7 +125,7 @@ class Lexer {
     return token("literal", position, "", value);
   }
 
-  /** Names that begin with these letters are many: what follows tells most of them from texts. */
+  /** Rules out most names that begin with b or r by a look at the next characters, before a regular expression runs. */
   #mayBePrefix(position: number): boolean {
     if (!isPrefix(this.#source[position])) return false;
     const next = this.#source[position + 1];
@@ -153,10 +160,10 @@ const SIMPLE_ESCAPES: ReadonlyMap<string, string> = new Map([
   ["?", "?"],
 ]);
 
-/** What makes the value of a literal differ from its text, or ends it early. */
+/** Matches what makes the value of a literal differ from its text, or ends the literal early. */
 const UNUSUAL = /[\\\r\n]/;
 
-/** Reads a string or bytes literal whose opening quote ends at `start`. */
+/** Reads a string or bytes literal whose opening quote ends at `start`. Most literals are one slice of the source. */
 function readLiteral(source: string, opening: string, start: number): { value: string | Uint8Array; end: number } {
   const end = opening.length === 1 ? source.indexOf(opening, start) : -1;
   if (end >= 0) {
@@ -166,6 +173,10 @@ function readLiteral(source: string, opening: string, start: number): { value: s
   return readUnusualLiteral(source, opening, start);
 }
 
+/**
+ * Reads a literal with escapes, a raw one, or one in triple quotes, character by character. A bytes literal collects
+ * its text and its escaped bytes as separate parts, because `b"\xff"` is one byte and `b"ÿ"` is the two bytes of UTF-8.
+ */
 function readUnusualLiteral(
   source: string,
   opening: string,
@@ -194,7 +205,7 @@ function readUnusualLiteral(
       text += char + (source[at + 1] as string);
       at += 2;
     } else {
-      // Line ends inside triple quotes read as "\n".
+      // Every kind of line end inside triple quotes becomes "\n".
       text += char === "\r" ? (source[at + 1] === "\n" ? "" : "\n") : char;
       at++;
     }
@@ -204,7 +215,7 @@ function readUnusualLiteral(
   return { value: new Uint8Array(Buffer.concat(parts)), end: at + quote.length };
 }
 
-/** @returns a number for one byte of a bytes literal, text for everything else */
+/** @returns a number for one byte of a bytes literal, a string for everything else */
 function readEscape(source: string, at: number, bytes: boolean): { value: string | number; end: number } {
   const letter = source[at + 1] ?? "";
   const simple = SIMPLE_ESCAPES.get(letter);

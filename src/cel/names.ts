@@ -1,4 +1,7 @@
-/** Checks of names against the environment, and the messages for those that do not exist. */
+/**
+ * Messages for unknown variables and functions, with a suggestion, and the unescaping of field names. The checker uses
+ * both.
+ */
 import { closest } from "../lib/suggest.ts";
 import type { Environment } from "./environment.ts";
 import { CelError } from "./errors.ts";
@@ -11,7 +14,7 @@ export function unknownVariable(name: string, environment: Environment, position
   );
 }
 
-/** @param name with a leading dot for a method */
+/** @param name starts with a dot for a method */
 export function unknownFunction(name: string, arity: number, environment: Environment, position: number): CelError {
   const keys = [...environment.functions.keys(), ...environment.macros.keys()];
   const plain = name.replace(/^\./, "");
@@ -22,7 +25,7 @@ export function unknownFunction(name: string, arity: number, environment: Enviro
   return new CelError("unknown_function", `unknown function "${plain}"${hint(plain, known)}`, position);
 }
 
-/** Kubernetes spells property names that are no CEL names with these escapes. */
+/** Escapes with which Kubernetes writes property names that are not CEL identifiers (x-kubernetes-validations). */
 const ESCAPES: ReadonlyMap<string, string> = new Map([
   ["__underscores__", "__"],
   ["__dot__", "."],
@@ -38,7 +41,7 @@ export function unescapeField(field: string): string {
   return field.replace(/__(?:underscores|dot|dash|slash)__/g, (escape) => ESCAPES.get(escape) ?? escape);
 }
 
-/** "; did you mean `x`?", or "". */
+/** Returns "; did you mean `x`?", or "". */
 export function hint(name: string, known: Iterable<string>, prefix = ""): string {
   const meant = closest(name, known);
   return meant === undefined ? "" : `; did you mean \`${prefix}${meant}\`?`;

@@ -1,6 +1,10 @@
 /**
- * Tokens → syntax tree, by recursive descent over the CEL grammar. Length and depth are bounded, so that no
- * expression can exhaust the stack here or later.
+ * The parser of the expression language: tokens → syntax tree, by recursive descent over the CEL grammar, with
+ * precedence climbing for the binary operators. The checker and the compiler read the tree.
+ *
+ * Expressions come from users, so the length of the source, the nesting of the recursion and the depth of the tree are
+ * bounded. Without these bounds a long chain such as `((((…` or `a.b.c…` would exhaust the stack here, or in the
+ * recursions over the tree that follow.
  */
 import { extent, type BinaryOperator, type Node } from "./ast.ts";
 import { CelError } from "./errors.ts";
@@ -13,7 +17,7 @@ export const MAX_DEPTH = 250;
 const RESERVED: ReadonlySet<string> = new Set(
   "as break const continue else for function if import let loop package namespace return var void while".split(" "),
 );
-/** How tightly an operator binds. */
+/** Precedence of the binary operators; a higher level binds more tightly. */
 const LOOSEST = 1;
 const LEVELS: ReadonlyMap<string, number> = new Map([
   ...["==", "!=", "<", "<=", ">", ">=", "in"].map((operator) => [operator, LOOSEST] as const),
@@ -47,7 +51,7 @@ class Parser {
   }
 
   get #token(): Token {
-    // The last token is "end", and nothing moves past it.
+    // The last token is "end", and the parser never moves past it.
     return this.#tokens[this.#at] as Token;
   }
 
@@ -77,6 +81,10 @@ class Parser {
     return true;
   }
 
+  /**
+   * Rejects a node whose subtree is too deep. #nesting bounds only the recursion of the parser: a chain `a.b.c` is
+   * parsed in a loop and is deep nevertheless.
+   */
   #bounded<T extends Node>(node: T): T {
     if (node.depth > MAX_DEPTH) throw new CelError("too_deep", "the expression nests too deeply", node.position);
     return node;
@@ -108,7 +116,10 @@ class Parser {
     return this.#bounded({ kind, args, position, ...extent(args) });
   }
 
-  /** Operands with operators between them that bind at least as tightly as `level`. */
+  /**
+   * Parses operands and the binary operators between them that bind at least as tightly as `level` (precedence
+   * climbing).
+   */
   #chain(level: number): Node {
     let left = this.#unary();
     for (;;) {
@@ -117,7 +128,7 @@ class Parser {
       if (found === undefined || found < level) return left;
       this.#at++;
       const right = this.#chain(found + 1);
-      // The table has the operators of two operands, and no others.
+      // LEVELS contains only binary operators.
       const operator = kind as BinaryOperator;
       left = this.#bounded({ kind: "binary", operator, left, right, position, ...extent([left, right]) });
     }
@@ -130,7 +141,7 @@ class Parser {
     while (this.#accept(operator)) count++;
     if (count > MAX_DEPTH) throw new CelError("too_deep", "the expression nests too deeply", position);
     const number = this.#token;
-    // The sign belongs to the literal: -9223372036854775808 is an int, 9223372036854775808 is not.
+    // The sign belongs to the literal: -9223372036854775808 is an int, but 9223372036854775808 alone is out of range.
     const signed = operator === "-" && (number.kind === "int" || number.kind === "double");
     let node = this.#member(signed);
     const kind = operator === "!" ? "not" : "negate";

@@ -1,11 +1,12 @@
 /**
- * Which variables exist where an expression stands: one place per phase of runtime/cel.md. An expression that reads what
- * its place does not have would fail on every request, so admission refuses it.
+ * The variables that exist in each phase of a request, and one environment per phase. Admission and translation check
+ * an expression in the phase of its field (`x-gw-cel` in the schemas), and reject one that reads a variable of a later
+ * phase: it would fail on every request. docs/reference/expressions.md lists the phases.
  */
 import { type Environment, REQUEST_ENVIRONMENT } from "./environment.ts";
 import type { CelType } from "./types.ts";
 
-/** The phases in which expressions of users run: once for the process, then in the order of a request. */
+/** The phases in which expressions of users run: once per process, then in the order of a request. */
 export const CEL_PHASES = [
   "process",
   "connection",
@@ -41,7 +42,7 @@ const ROOTS: Readonly<Record<CelPhase, readonly string[]>> = {
   log: [...RESPONSE, "mcp"],
 };
 
-/** Fields that come into being later than the variable that holds them. */
+/** Fields that are set later than the variable that holds them. */
 const LATER: Readonly<Record<string, { readonly fields: readonly string[]; readonly from: readonly CelPhase[] }>> = {
   "proxy.route": { fields: ["route"], from: ["request", "backend", "llm", "callout", "mcp", "response", "log"] },
   "request.endTime": { fields: ["endTime"], from: ["log"] },
@@ -53,14 +54,14 @@ const LATER: Readonly<Record<string, { readonly fields: readonly string[]; reado
   "mcp.methodName": { fields: ["methodName", "sessionId"], from: ["log"] },
 };
 
-/** What a call of a tool carries is not shown to authorization, which decides by identity alone. */
+/** Fields of an MCP tool call that authorization cannot read, because it decides by identity alone. */
 const NOT_FOR_AUTHORIZATION: ReadonlySet<string> = new Set(["arguments", "result", "error"]);
 
 const environments: ReadonlyMap<CelPhase, Environment> = new Map(CEL_PHASES.map((place) => [place, build(place)]));
 
-/** The environment of a place: the same functions everywhere, and the variables that exist there. */
+/** Returns the environment of a phase: the same functions in all of them, and the variables that exist there. */
 export function environmentOf(place: CelPhase): Environment {
-  // Every place was built above.
+  // The map above has an entry for every phase.
   return environments.get(place) as Environment;
 }
 

@@ -1,4 +1,7 @@
-/** Collects, while a program is compiled, which attributes it can touch. */
+/**
+ * Collects the attributes that a program can read, while the compiler visits its tree. The data plane buffers a body
+ * only when an expression reads it.
+ */
 import type { Reads } from "./expression.ts";
 
 const BODIES: ReadonlySet<string> = new Set(["body", "bodyPrefix"]);
@@ -16,7 +19,7 @@ export class ReadsCollector implements Reads {
   requestBody = false;
   responseBody = false;
 
-  /** @param field undefined when the root is used as a whole or with an index that is known only while running */
+  /** @param field undefined when the root is used as a whole or with an index that is computed at run time */
   add(root: string, field: string | undefined): void {
     this.roots.add(root);
     this.attributes.add(`${root}.${field ?? "*"}`);
@@ -26,7 +29,7 @@ export class ReadsCollector implements Reads {
   }
 }
 
-/** What several programs of one policy read together. */
+/** Returns the reads of several programs of one policy together. */
 export function unionOfReads(all: Iterable<Reads>): Reads {
   const union = new ReadsCollector();
   for (const reads of all) {

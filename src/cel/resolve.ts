@@ -1,21 +1,24 @@
-/** What a name means: the checker and the compiler ask here, so that they cannot differ. */
+/**
+ * Name resolution: whether a name is a local variable, a variable, a type or a function. The checker and the compiler
+ * share it, so that they cannot disagree.
+ */
 import { type Node, qualifiedName } from "./ast.ts";
 import type { Environment, FunctionEntry } from "./environment.ts";
 import { TYPES } from "./values.ts";
 
-/** Names of the variables that an expression itself declares. */
+/** The local variables that the expression itself declares. */
 export interface Locals {
   hasLocal(name: string): boolean;
 }
 
 export type Meaning =
   | { readonly kind: "local"; readonly name: string }
-  /** `fields` are selected from what `name` stands for. */
+  /** `fields` are selected from the value of `name`. */
   | { readonly kind: "variable" | "type"; readonly name: string; readonly fields: readonly string[] };
 
 /**
- * By the first name of each declared variable and type, how many names the longest of them has: most chains of
- * selections can be told from a dotted name without looking each part of them up.
+ * Cache per environment: for the first name of each declared variable and type, the number of names in the longest one.
+ * With it most chains of selections are resolved without a lookup per prefix.
  */
 const declared = new WeakMap<Environment["variables"], ReadonlyMap<string, number>>();
 
@@ -32,14 +35,16 @@ function declaredIn({ variables }: Environment): ReadonlyMap<string, number> {
   return lengths;
 }
 
-/** Whether a chain that starts with `first` and selects fields is longer than every name that starts so. */
+/** Tells whether a chain of selections is longer than every declared name that begins with `first`. */
 export function isLongerThanNames(first: string, length: number, environment: Environment): boolean {
   if (environment.container !== "") return false;
   const longest = declaredIn(environment).get(first);
   return longest !== undefined && length > longest;
 }
 
-/** The longest declared name wins. @returns undefined when nothing of that name is declared */
+/**
+ * Resolves a name; the longest declared one wins, as cel-spec prescribes. @returns undefined when no prefix is declared
+ */
 export function meaningOf(
   { names, absolute }: { readonly names: readonly string[]; readonly absolute: boolean },
   environment: Environment,
@@ -59,7 +64,7 @@ export function meaningOf(
   return undefined;
 }
 
-/** The dotted name before a call, unless it starts with a local variable. */
+/** Returns the dotted name before a call, unless it begins with a local variable. */
 export function namespaceOf(
   target: Node,
   locals: Locals,
@@ -82,7 +87,7 @@ export function functionOf(
   return undefined;
 }
 
-/** Every spelling under which a name is looked up, the innermost namespace first. */
+/** Returns the full names to look up, the innermost namespace first (cel-spec "Name Resolution"). */
 function candidates(name: string, absolute: boolean, { container }: Environment): string[] {
   if (absolute || container === "") return [name];
   const parts = container.split(".");

@@ -1,8 +1,12 @@
 /**
- * The notation for types and for what functions take and give:
- * `size(string | list<A>): int` for a function, `.startsWith(string, string): bool` for a method with its receiver first,
- * `math.least(int | double...): dyn` for any number of arguments. A single capital letter is any one type, N any one
- * number; overloads that differ in more are written one after the other with a semicolon.
+ * Parses the signature notation of functions and types, in which all function tables and variables are declared:
+ *
+ * size(string | list<A>): int               a function; a union stands for one overload per member
+ * .startsWith(string, string): bool         a method, with its receiver as the first parameter
+ * math.least(int | double...): dyn          any number of arguments
+ *
+ * A single capital letter is a type variable, and N is one any number type. A semicolon separates overloads that differ
+ * in more than a union can express.
  */
 import { type CelType, HEADERS, SHORT_NAMES, named } from "./types.ts";
 
@@ -11,7 +15,7 @@ export interface Overload {
   /** Types that each further argument may have; undefined when the number of arguments is fixed. */
   readonly further: readonly CelType[] | undefined;
   readonly result: CelType;
-  /** Whether it names types that each call chooses for itself. */
+  /** Whether the overload has type variables, which each call binds for itself. */
   readonly isGeneric: boolean;
 }
 
@@ -23,7 +27,7 @@ export interface Signature {
 
 const NUMBERS: readonly string[] = ["int", "uint", "double"];
 
-/** @throws Error when a signature of this room is written wrongly */
+/** @throws Error when a signature in this module is malformed */
 export function parseSignature(text: string): Signature {
   const all = text.split(";").map((part) => new Notation(part).signature());
   const [first] = all;
@@ -31,7 +35,7 @@ export function parseSignature(text: string): Signature {
   return { key: first.key, overloads: all.flatMap(({ overloads }) => overloads) };
 }
 
-/** @throws Error when a type of this room is written wrongly */
+/** @throws Error when a type in this module is malformed */
 export function parseType(text: string): CelType {
   return new Notation(text).onlyType();
 }
@@ -116,12 +120,12 @@ class Notation {
   }
 }
 
-/** Every choice of one member of each union. */
+/** Returns every choice of one member per union (Cartesian product). */
 function product(unions: readonly (readonly CelType[])[]): CelType[][] {
   return unions.reduce<CelType[][]>((all, union) => all.flatMap((some) => union.map((type) => [...some, type])), [[]]);
 }
 
-/** N is the same number type wherever it stands. */
+/** Replaces N by each number type, which makes one overload per type. */
 function numeric(overload: Overload): Overload[] {
   const types = [...overload.parameters, overload.result];
   if (!types.some(mentionsNumber)) return [overload];

@@ -1,7 +1,7 @@
-/** How values read as text: `string(x)`, `format`, log lines. */
+/** Converts values to text, for `string(x)`, `format` and log lines. */
 import { Duration, Opaque, Secret, Timestamp, Type, Uint, doubleOf, isDouble, isInt } from "./values.ts";
 
-/** RFC 3339 in UTC with only the fraction digits that are needed. */
+/** Prints a timestamp by RFC 3339 in UTC, with only the fraction digits that are needed. */
 function timestampText({ seconds, nanos }: Timestamp): string {
   return `${new Date(seconds * 1000).toISOString().slice(0, -5)}${fraction(nanos)}Z`;
 }
@@ -21,12 +21,12 @@ export function doubleText(value: number): string {
   return twoDigitExponent(Object.is(value, -0) ? "-0" : String(value));
 }
 
-/** JavaScript prints 1e-7 where the language prints 1e-07. */
+/** Writes exponents with two digits: JavaScript prints 1e-7 where CEL prints 1e-07. */
 export function twoDigitExponent(text: string): string {
   return text.replace(/e([+-])(\d)$/, "e$10$2");
 }
 
-/** @returns undefined for what has no text: lists, maps, null, bytes */
+/** @returns undefined for values without a text: lists, maps, null, bytes */
 export function scalarText(value: unknown): string | undefined {
   if (typeof value === "string") return value;
   if (typeof value === "boolean" || isInt(value)) return String(value);

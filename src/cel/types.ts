@@ -1,24 +1,24 @@
-/** The types that expressions have before they run. `dyn` is "not known": it goes with everything. */
+/** The static types of expressions, for the checker. `dyn` is an unknown type and is compatible with every other. */
 
-/** A type by its name, with what it is made of: `int`, `list<int>`, `map<string, dyn>`, `net.IP`. */
+/** A type with a name and parameters: `int`, `list<int>`, `map<string, dyn>`, `net.IP`. */
 export interface NamedType {
   readonly kind: "named";
   readonly name: string;
   readonly parameters: readonly CelType[];
 }
 
-/** Stands for any one type within a signature; within a check, for a type that is not found yet. */
+/** A type variable: any one type in a signature, and a type that is not determined yet during a check. */
 interface TypeVariable {
   readonly kind: "variable";
   readonly name: string;
 }
 
-/** A variable of the gateway with named fields. Where a map is wanted it is a map with texts as keys. */
+/** A gateway variable with named fields. It is accepted where a map with string keys is expected. */
 export interface ObjectType {
   readonly kind: "object";
   readonly name: string;
   readonly fields: ReadonlyMap<string, CelType>;
-  /** The type of all other fields; undefined when there are none. */
+  /** Type of all other fields; undefined when no others exist. */
   readonly rest: CelType | undefined;
 }
 
@@ -34,7 +34,7 @@ export const INT: NamedType = named("int");
 export const STRING: NamedType = named("string");
 export const NULL: NamedType = named("null_type");
 export const TYPE: NamedType = named("type");
-/** Fields of a message: looked up without case; one value is a text, several are a list. */
+/** Header fields of a message: names are case-insensitive; one value is a string, several are a list. */
 export const HEADERS: ObjectType = { kind: "object", name: "headers", fields: new Map(), rest: DYN };
 
 const NUMBERS: ReadonlySet<string> = new Set(["int", "uint", "double"]);
@@ -60,17 +60,17 @@ export function isNumber(type: CelType): boolean {
   return type.kind === "named" && NUMBERS.has(type.name);
 }
 
-/** Whether a map may have keys of this type. */
+/** Tells whether a map may have keys of this type. */
 export function isKey(type: CelType): boolean {
   return type.kind === "variable" || (type.kind === "named" && KEYS.has(type.name));
 }
 
-/** @returns the parameters when the type has this name */
+/** @returns the parameters when the type has this name, otherwise undefined */
 export function parametersOf(type: CelType, name: string): readonly CelType[] | undefined {
   return type.kind === "named" && type.name === name ? type.parameters : undefined;
 }
 
-/** Short names of the notation, which error messages use too. */
+/** Short names for signatures and for error messages. */
 export const SHORT_NAMES: ReadonlyMap<string, string> = new Map([
   ["null", "null_type"],
   ["optional", "optional_type"],
@@ -85,7 +85,7 @@ const LONG_NAMES: ReadonlyMap<string, string> = new Map([...SHORT_NAMES].map(([s
 
 export function typeText(type: CelType): string {
   if (type.kind === "object") return type.name;
-  // A type that nothing determines may be any.
+  // A type variable that nothing determines may be any type.
   if (type.kind === "variable") return "dyn";
   const name = LONG_NAMES.get(type.name) ?? type.name;
   return type.parameters.length === 0 ? name : `${name}<${type.parameters.map(typeText).join(", ")}>`;

@@ -1,8 +1,12 @@
 /**
- * The values of a running program. A JavaScript number says neither int nor double, so here: a safe integer is an
- * int, any other number is a double, `Double` boxes the doubles that look like integers, and a bigint is an int
- * beyond 2^53. Numbers from JSON therefore need no conversion. Objects count as maps only when they are plain, and
- * only by their own properties: nothing on a prototype can be reached.
+ * The values of a running program, and access to maps. JavaScript numbers do not distinguish int from double, so this
+ * module does: a safe integer is an int, every other number is a double, `Double` boxes a double with an integral
+ * value, and a bigint is an int beyond 2^53.
+ *
+ * 1 → int    1.5, NaN → double    Double(1) → double 1.0    2n ** 60n → int    Uint(1n) → uint
+ *
+ * Numbers from JSON therefore need no conversion. An object counts as a map only when its prototype is Object.prototype
+ * or null, and only its own properties are read: an expression cannot reach anything on a prototype.
  */
 
 export class Double {
@@ -19,7 +23,7 @@ export class Uint {
   }
 }
 
-/** Seconds since 1970 and nanoseconds, 0 to 999,999,999. */
+/** Seconds since 1970, and nanoseconds from 0 to 999,999,999. */
 export class Timestamp {
   readonly seconds: number;
   readonly nanos: number;
@@ -35,7 +39,7 @@ export class Timestamp {
   }
 }
 
-/** Seconds and nanoseconds of the same sign. */
+/** Seconds and nanoseconds, both with the same sign. */
 export class Duration {
   readonly seconds: number;
   readonly nanos: number;
@@ -57,7 +61,7 @@ export class Type {
   }
 }
 
-/** `value` undefined: none. */
+/** An optional value (cel-spec "Optional values"); `value` is undefined when it is empty. */
 export class Optional {
   readonly value: unknown;
   constructor(value: unknown) {
@@ -67,7 +71,7 @@ export class Optional {
 
 export const NONE: Optional = new Optional(undefined);
 
-/** A credential. It prints as "<redacted>" wherever it ends up; only `.unredacted()` gives the text. */
+/** A credential. It prints as "<redacted>" in every output; only `.unredacted()` returns the text. */
 export class Secret {
   readonly #text: string;
   constructor(text: string) {
@@ -89,28 +93,28 @@ export class Secret {
 
 export const REDACTED = "<redacted>";
 
-/** A map whose entries are made on demand: the attributes of a request, its headers. */
+/** A map whose entries are computed on demand, such as the attributes of a request or its headers. */
 export abstract class AttributeMap {
-  /** Steps that one look-up costs. */
+  /** Budget that one lookup costs, in steps. */
   get lookupSteps(): number {
     return 1;
   }
 
-  /** @returns undefined when there is no such entry */
+  /** @returns undefined when the entry does not exist */
   abstract get(name: string): unknown;
   abstract has(name: string): boolean;
   abstract names(): string[];
 }
 
-/** A value that a function family brings along (an address, a URL, a quantity). */
+/** A value type that a family of functions defines, such as an IP address, a URL or a quantity. */
 export abstract class Opaque {
   abstract readonly typeName: string;
   abstract equals(other: unknown): boolean;
-  /** What `string(x)` gives. */
+  /** Returns the result of `string(x)`. */
   abstract toText(): string;
 }
 
-/** Entries that each become an attribute of their own; keys are relative to the name of the attribute. */
+/** Entries that become separate attributes of a log line or span; keys are relative to the name of the attribute. */
 export class Flattened {
   readonly members: ReadonlyMap<unknown, unknown>;
   constructor(members: ReadonlyMap<unknown, unknown>) {
@@ -138,7 +142,10 @@ export const TYPES: ReadonlyMap<string, Type> = new Map(
   ].map((name) => [name, new Type(name)]),
 );
 
-/** The name of a value's type; undefined for what no program can hold (a function, a foreign class). */
+/**
+ * Returns the name of a value's type; undefined for a value that no program can hold, such as a function or a foreign
+ * class.
+ */
 export function kindOf(value: unknown): string | undefined {
   switch (typeof value) {
     case "number":
@@ -171,7 +178,7 @@ function kindOfObject(value: object): string | undefined {
   return value instanceof Flattened ? "flattened" : undefined;
 }
 
-/** Host values that need a form of this room before a program sees them. */
+/** Converts a host value that needs a CEL form, which is only Date, before a program sees it. */
 export function adopt(value: unknown): unknown {
   return value instanceof Date ? Timestamp.ofDate(value) : value;
 }
@@ -188,17 +195,17 @@ export function doubleOf(value: number | Double): number {
   return typeof value === "number" ? value : value.value;
 }
 
-/** A number as a double of this room. */
+/** Converts a number to a CEL double. */
 export function toDouble(value: number): number | Double {
   return Number.isSafeInteger(value) ? new Double(value) : value;
 }
 
-/** An integer of any size as an int of this room; the range is the caller's business. */
+/** Converts an integer to a CEL int. The caller checks the 64-bit range. */
 export function toInt(value: bigint): number | bigint {
   return value >= -9007199254740991n && value <= 9007199254740991n ? Number(value) : value;
 }
 
-/** The numeric view of any number; undefined for everything else. */
+/** Returns the plain number of any numeric value; undefined for everything else. */
 export function numberOf(value: unknown): number | bigint | undefined {
   if (typeof value === "number" || typeof value === "bigint") return value;
   return value instanceof Double || value instanceof Uint ? value.value : undefined;
@@ -213,26 +220,29 @@ export function isMap(value: unknown): value is CelMap {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** Pays for walks over a map; a Run is one. */
+/** The budget that pays for walks over a map; a Run is one. */
 interface Budget {
   spend(steps: number): boolean;
 }
 
-/** @returns undefined when there is no such entry */
+/** @returns undefined when the entry does not exist */
 export function mapGet(map: CelMap, key: unknown, budget: Budget): unknown {
   if (map instanceof Map) return map.get(key) ?? (map.has(key) ? map.get(key) : numericEntry(map, key, budget));
   return typeof key === "string" ? mapField(map, key, budget) : undefined;
 }
 
-/** The same for a text, which needs no walk. */
+/** Looks up a string key, which needs no walk. */
 export function mapField(map: CelMap, name: string, budget: Budget): unknown {
   if (map instanceof Map) return map.get(name);
   if (map instanceof AttributeMap) return budget.spend(map.lookupSteps) ? undefined : adopt(map.get(name));
-  // What is neither a Map nor an AttributeMap is a plain object, by the definition of isMap.
+  // isMap accepts Maps, AttributeMaps and plain objects, so this is a plain object.
   return Object.hasOwn(map, name) ? adopt((map as Record<string, unknown>)[name]) : undefined;
 }
 
-/** 1, 1u and 1.0 name the same entry. */
+/**
+ * Finds an entry by numeric value, because 1, 1u and 1.0 name the same entry. It has to walk the map, and charges for
+ * that.
+ */
 function numericEntry(map: ReadonlyMap<unknown, unknown>, key: unknown, budget: Budget): unknown {
   const wanted = numberOf(key);
   if (wanted === undefined || budget.spend(map.size >> 1)) return undefined;
@@ -252,18 +262,18 @@ export function mapHas(map: CelMap, key: unknown, budget: Budget): boolean {
 export function mapHasField(map: CelMap, name: string, budget: Budget): boolean {
   if (map instanceof Map) return map.has(name);
   if (map instanceof AttributeMap) return !budget.spend(map.lookupSteps) && map.has(name);
-  // A getter is not called: asking for presence must not make a costly value.
+  // Do not call a getter: a presence test must not compute a costly value.
   const property = Object.getOwnPropertyDescriptor(map, name);
   return property !== undefined && (property.get !== undefined || property.value !== undefined);
 }
 
-/** Of maps that take long to list. */
+/** Number of keys of large plain objects, known after their first walk. */
 const sizes = new WeakMap<CelMap, number>();
 const LARGE = 4096;
 
 /**
- * Nobody knows how many keys a plain object has before they are listed, so the first time they are charged for after
- * that, and later ones before it. A spent budget lists nothing.
+ * Lists the keys of a map and charges for them. The number of keys of a plain object is known only after they have been
+ * listed, so the first walk is charged afterwards and later ones in advance. With a spent budget the list is empty.
  */
 export function mapKeys(map: CelMap, budget: Budget): readonly unknown[] {
   const known = sizes.get(map);

@@ -1,8 +1,8 @@
-/** The names that an expression gives to its own variables. */
+/** Reads the names that macros declare as local variables. The checker and the compiler use it. */
 import type { Call, Node } from "./ast.ts";
 import { CelError } from "./errors.ts";
 
-/** @throws CelError syntax, when it is anything but a simple name */
+/** @throws CelError syntax, when the node is not a simple name */
 export function variableName(node: Node | undefined): string {
   if (node?.kind !== "identifier" || node.absolute || node.parenthesised) {
     throw new CelError("syntax", "a variable must be a simple name", node?.position ?? 0);
@@ -10,7 +10,10 @@ export function variableName(node: Node | undefined): string {
   return node.name;
 }
 
-/** The first arguments of a walk. @throws CelError syntax, when they are not different simple names */
+/**
+ * Reads the variable names of a comprehension, its first arguments. @throws CelError syntax, when they are not distinct
+ * simple names
+ */
 export function variableNames({ args, position }: Call, count: 1 | 2): string[] {
   const names = args.slice(0, count).map(variableName);
   if (count === 2 && names[0] === names[1]) {

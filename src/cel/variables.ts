@@ -1,10 +1,13 @@
-/** The variables of request-time expressions, with the types of their fields. runtime/cel.md section 3. */
+/**
+ * The variables of request-time expressions, with the types of their fields. docs/reference/expressions.md is generated
+ * from this table.
+ */
 import { parseType } from "./signature.ts";
 import { type CelType, DYN, type ObjectType } from "./types.ts";
 
 type Fields = Readonly<Record<string, string | ObjectType>>;
 
-/** @param rest the type of fields that are not listed; without it there are none */
+/** @param rest type of the fields that are not listed; without it there are no others */
 function object(name: string, fields: Fields, rest?: CelType): ObjectType {
   const types = Object.entries(fields).map(
     ([field, type]) => [field, typeof type === "string" ? parseType(type) : type] as const,

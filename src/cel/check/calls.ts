@@ -1,4 +1,7 @@
-/** Calls: which overload of a function takes these arguments, and the messages when none does. */
+/**
+ * Overload resolution of the checker: which overload of a function accepts the arguments, and the message when none
+ * does.
+ */
 import type { Call, Node } from "../ast.ts";
 import type { FunctionEntry } from "../environment.ts";
 import { CelError } from "../errors.ts";
@@ -28,17 +31,17 @@ export function checkCall(checker: Checker, node: Call): CelType {
   }
   const method = environment.functions.get(`.${name}/${args.length}`);
   if (method !== undefined) return apply(checker, node, { key: `.${name}`, found: method, args: [target, ...args] });
-  // `nosuch.f(x)`: the namespace is as unknown as the function, and the function is what the author meant.
+  // In `nosuch.f(x)` the namespace is unknown as well, but the author means the function, so report that.
   const isMethod = namespace === undefined || environment.variables.has(namespace.names[0] as string);
   const wanted = isMethod ? `.${name}` : `${namespace.names.join(".")}.${name}`;
   throw unknownFunction(wanted, args.length, environment, node.position);
 }
 
 interface Application {
-  /** The name in the table of functions, without the number of arguments. */
+  /** The name in the function table, without the number of arguments. */
   readonly key: string;
   readonly found: FunctionEntry;
-  /** With the receiver of a method first. */
+  /** The arguments, led by the receiver of a method. */
   readonly args: readonly Node[];
 }
 
@@ -62,8 +65,10 @@ function parametersText({ parameters, further }: Overload): string {
 }
 
 /**
- * The type that a call gives: of the first overload that takes the arguments, or dyn when several do and differ.
- * @returns undefined when none takes them
+ * Returns the result type of a call: that of the first overload that accepts the arguments, or dyn when several accept
+ * them and their results differ.
+ *
+ * @returns undefined when no overload accepts them
  */
 export function resultOf(
   checker: Checker,
@@ -81,7 +86,10 @@ export function resultOf(
   return result;
 }
 
-/** For arguments that are made of nothing else the answer is always the same. There are few such types. */
+/**
+ * Caches the results for arguments of simple types: they contain no type variables, so the answer never changes. There
+ * are only a few such types.
+ */
 const resultsOfSimple = new WeakMap<readonly Overload[], Map<string, CelType>>();
 
 function isSimple(type: CelType): boolean {

@@ -1,7 +1,11 @@
 /**
- * Finds before an expression runs what can never work: names that do not exist, fields that a variable never has, and
- * calls whose arguments have types that no overload takes. It is gradual: what is not known (`dyn`) goes with
- * everything, and only what cannot succeed is refused. In: a syntax tree. Out: the type of its value.
+ * The type checker. It finds, before an expression runs, what can never work: names that do not exist, fields that a
+ * variable never has, and calls whose argument types no overload accepts. Admission and translation report its errors;
+ * the compiler relies on it.
+ *
+ * Typing is gradual: a value of unknown type (`dyn`, such as a claim or a header) is compatible with every type, and
+ * the checker rejects only what cannot succeed. Generic functions and empty literals use type variables, which
+ * `Substitution` unifies on the way. The checker walks the tree once, bottom up.
  */
 import { type Index, type Node, type Select, qualifiedName } from "../ast.ts";
 import type { Environment } from "../environment.ts";
@@ -33,10 +37,12 @@ import { Substitution } from "./substitution.ts";
 
 export class Checker {
   readonly environment: Environment;
-  /** Whether constant arguments are parsed as well, such as the pattern of `matches`. */
+  /** Whether to parse constant arguments as well, such as the pattern of `matches`. */
   readonly parsesConstants: boolean;
   readonly types: Substitution = new Substitution();
-  /** Selections of fields that are declared as doubles: a host may hold 1 where 1.0 is meant. */
+  /**
+   * Selections of fields declared as double. JSON may hold 1 where 1.0 is meant, so the compiler converts these values.
+   */
   readonly doubles: Set<Node> = new Set<Node>();
   readonly #locals: { readonly name: string; readonly type: CelType }[] = [];
 
@@ -49,7 +55,7 @@ export class Checker {
     return this.#locals.some((local) => local.name === name);
   }
 
-  /** Checks `body` with local variables in scope. */
+  /** Checks `body` with the local variables in scope. */
   withLocals<T>(locals: readonly { readonly name: string; readonly type: CelType }[], body: () => T): T {
     this.#locals.push(...locals);
     const result = body();
@@ -90,7 +96,7 @@ export class Checker {
     }
   }
 
-  /** Checks a node that must have one certain type. @throws CelError no_such_overload */
+  /** Checks a node that must have a certain type. @throws CelError no_such_overload */
   wants(wanted: CelType, node: Node, where: string): CelType {
     const type = this.types.resolve(this.check(node));
     if (this.types.isAssignable(type, wanted)) return type;
@@ -105,11 +111,13 @@ export class Checker {
       return resultOf(this, overloads, types.map(comparable)) ?? this.#refuse("in", types, position);
     }
     const result = this.#operation(operator, BINARY[operator], types, position);
-    // JSON does not say whether 1 is an int, so the type of the other operand does not decide.
+    // JSON does not distinguish 1 from 1.0, so the other operand does not determine the type of the result.
     return isNumber(result) && types.some(isDyn) ? DYN : result;
   }
 
-  /** What can never be equal is a mistake; null may be anywhere, and numbers compare by value. */
+  /**
+   * Rejects a comparison of types that can never be equal. null is allowed everywhere, and numbers compare by value.
+   */
   #equality(operator: "==" | "!=", types: readonly CelType[], position: number): CelType {
     const [left = DYN, right = DYN] = types.map(comparable);
     if (left === NULL || right === NULL || this.types.isAssignable(left, right)) return BOOL;
@@ -131,7 +139,7 @@ export class Checker {
     throw new CelError("no_such_overload", `no such operation: ${message}`, position);
   }
 
-  /** The common type of the items of a literal. */
+  /** Returns the common type of the items of a literal. */
   #joined(items: readonly { readonly value: Node; readonly optional: boolean }[]): CelType {
     let common: CelType | undefined;
     for (const { value, optional } of items) {
@@ -173,10 +181,10 @@ export class Checker {
     return type;
   }
 
-  /** Whether the whole selection is one declared name, like a type's; a name in a variable is not. */
+  /** Tells whether the whole selection is one declared name, such as that of a type, and not a field of a variable. */
   #isName(node: Select): boolean {
     const root = rootOf(node);
-    // The depth of a chain of selections is the number of its names.
+    // The depth of a chain of selections equals the number of its names.
     if (root.kind === "identifier" && isLongerThanNames(root.name, node.depth, this.environment)) return false;
     const name = qualifiedName(node);
     if (name === undefined) return false;
@@ -194,7 +202,7 @@ export class Checker {
     return node.optional ? optionalOf(type) : type;
   }
 
-  /** The type of a field. @throws CelError unknown_variable when the object never has it, no_such_overload */
+  /** Returns the type of a field. @throws CelError unknown_variable when the object never has it, no_such_overload */
   field(type: CelType, field: string, position: number): CelType {
     if (type.kind === "variable" || isDyn(type)) return DYN;
     if (type.kind === "object") {
@@ -234,7 +242,7 @@ function typeOfConstant(value: unknown): CelType {
   return value === null ? NULL : named(kindOf(value) ?? "dyn");
 }
 
-/** Numbers of all types are one, because they compare by value. */
+/** Replaces all numeric types by one, because numbers compare by value across types. */
 function comparable(type: CelType): CelType {
   if (type.kind !== "named") return type;
   if (isNumber(type)) return NUMBER;

@@ -1,6 +1,6 @@
 /**
- * Constant arguments of functions that parse text: what can never be parsed fails on every evaluation, so admission and
- * translation refuse it with its position. Used by the calls check; programs that run are not affected.
+ * Checks constant arguments of functions that parse text. A constant that cannot be parsed fails on every evaluation,
+ * so admission and translation reject it with its position. check/calls.ts uses it; running programs are not affected.
  */
 import { RE2JS } from "re2js";
 import { messageOf } from "../../lib/errors.ts";
@@ -14,7 +14,7 @@ import { NOT_RE2, compilePattern } from "../functions/regex.ts";
 import { isTimeZone, TIME_PARTS } from "../functions/time.ts";
 import { quote } from "../../lib/quote.ts";
 
-/** One parameter that must parse, as its place after the receiver and the reason why a text does not parse. */
+/** A parameter that must parse: its index after the receiver, and the reason why a text does not parse. */
 interface ParsedParameter {
   readonly at: number;
   readonly fault: (text: string) => string | undefined;
@@ -23,7 +23,7 @@ interface ParsedParameter {
 const PATTERN: ParsedParameter = { at: 1, fault: patternFault };
 const ZONE: ParsedParameter = { at: 1, fault: (zone) => (isTimeZone(zone) ? undefined : "not a time zone") };
 
-/** Functions with one parameter that is parsed beside others that are not. Keys as in a FunctionTable. */
+/** Functions with one parsed parameter among others. Keys are those of a FunctionTable. */
 const PARAMETERS: ReadonlyMap<string, ParsedParameter> = new Map<string, ParsedParameter>([
   ...["matches/2", ".matches/1", ".find/1", ".findAll/1", ".findAll/2", ".regexReplace/2"].map(
     (key) => [key, PATTERN] as const,
@@ -34,7 +34,7 @@ const PARAMETERS: ReadonlyMap<string, ParsedParameter> = new Map<string, ParsedP
   ...[...TIME_PARTS].map((part) => [`.${part}/1`, ZONE] as const),
 ]);
 
-/** Pure functions of one argument whose result for a constant never changes: they are called. */
+/** Pure functions of one argument, whose result for a constant never changes. They are called to test the constant. */
 const PARSERS: ReadonlySet<string> = new Set(
   [
     "duration timestamp cidr ip quantity url json int uint double bool string bytes ip.isCanonical",
@@ -42,7 +42,7 @@ const PARSERS: ReadonlySet<string> = new Set(
   ].flatMap((names) => names.split(" ").map((name) => `${name}/1`)),
 );
 
-/** @param args with the receiver of a method first. @throws CelError at the argument that can never be parsed */
+/** @param args led by the receiver of a method. @throws CelError at an argument that can never be parsed */
 export function checkConstants(key: string, { call }: FunctionEntry, args: readonly Node[], steps: number): void {
   const parameter = PARAMETERS.get(key);
   const node = PARSERS.has(key) ? args[0] : parameter === undefined ? undefined : args[parameter.at];
@@ -54,7 +54,7 @@ export function checkConstants(key: string, { call }: FunctionEntry, args: reado
     return;
   }
   const result = call(new Run({ root: () => undefined }, 0, steps), value);
-  // Other types are the business of the overloads.
+  // Arguments of a wrong type are reported by the overload check.
   if (result instanceof Failure && result.code !== "no_such_overload") refuse(key, node, result.message);
 }
 
@@ -71,7 +71,7 @@ function cutMark(text: string): string {
   return text.length > LONGEST ? "…" : "";
 }
 
-/** Why a text is not a pattern, in the words of the library; undefined when it is one. */
+/** Returns the reason why a text is not a pattern, in the words of the library; undefined when it is one. */
 export function patternFault(text: string): string | undefined {
   const compiled = compilePattern(text);
   if (!(compiled instanceof Failure)) return undefined;

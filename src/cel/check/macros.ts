@@ -1,4 +1,7 @@
-/** The types of macros: what they walk over, what their variables are inside, and what they give. */
+/**
+ * The types of macros: what they iterate over, the types of their variables in the body, and their results.
+ * compile/macro-table.ts pairs each check with its compilation.
+ */
 import type { Call, Node } from "../ast.ts";
 import { CelError } from "../errors.ts";
 import {
@@ -19,7 +22,7 @@ import type { Checker } from "./checker.ts";
 
 export type CheckMacro = (checker: Checker, call: Call) => CelType;
 
-/** Key and value of each step of a walk. */
+/** Returns the key and value types of a list or map that is iterated over. */
 function elementsOf(checker: Checker, node: Node): { readonly key: CelType; readonly value: CelType; isMap: boolean } {
   const type = checker.types.resolve(checker.check(node));
   if (type.kind === "variable" || isDyn(type)) return { key: DYN, value: DYN, isMap: false };
@@ -31,14 +34,14 @@ function elementsOf(checker: Checker, node: Node): { readonly key: CelType; read
   throw new CelError("no_such_overload", `a walk needs list or map, not ${typeText(type)}`, node.position);
 }
 
-/** Checks the arguments after the variables with the variables in scope. */
+/** Checks the arguments after the variable names, with the variables in scope. */
 function inWalk<T>(
   checker: Checker,
   call: Call,
   variables: 1 | 2,
   body: (nodes: readonly Node[], elements: { readonly key: CelType; readonly item: CelType }) => T,
 ): T {
-  // The table of macros binds each of them to calls with a target and all arguments.
+  // The macro table binds these macros only to calls with a target and all arguments.
   const { key, value, isMap } = elementsOf(checker, call.target as Node);
   const item = isMap && variables === 1 ? key : value;
   const types = variables === 1 ? [item] : [key, value];
@@ -54,7 +57,7 @@ export function checkQuantifier(variables: 1 | 2): CheckMacro {
     });
 }
 
-/** The transformation is the last node; one before it is a filter. */
+/** Checks the last node as the transformation, and a node before it as the filter. */
 function transformed(checker: Checker, call: Call, nodes: readonly Node[]): CelType {
   if (nodes.length === 2) checker.wants(BOOL, nodes[0] as Node, `the filter of ${call.name}()`);
   return checker.types.resolve(checker.check(nodes.at(-1) as Node));
@@ -101,7 +104,7 @@ export function checkBinding(initOf: (call: Call) => Node | undefined): CheckMac
   };
 }
 
-/** The type inside an optional. */
+/** Returns the type inside an optional. */
 function insideOptional(checker: Checker, { target, name }: Call): CelType {
   const node = target as Node;
   const type = checker.types.resolve(checker.check(node));
@@ -130,7 +133,7 @@ export function checkAlternative(wanted: "optional" | "value"): CheckMacro {
   };
 }
 
-/** The first of several that has a value. */
+/** Checks coalesce() and default(), which return the first argument that has a value. */
 export const checkCoalesce: CheckMacro = (checker, { args }) => {
   let common: CelType | undefined;
   for (const arg of args) {

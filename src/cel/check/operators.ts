@@ -1,4 +1,4 @@
-/** What the operators take and give, in the notation of functions. */
+/** The overloads of the operators, in the signature notation of functions. The checker resolves operators with them. */
 import type { BinaryOperator } from "../ast.ts";
 import { type Overload, parseSignature } from "../signature.ts";
 

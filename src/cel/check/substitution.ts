@@ -1,6 +1,11 @@
 /**
- * What type variables stand for while an expression is checked, and whether a value of one type may stand where another
- * is wanted. A trial can be taken back, because an overload may turn out not to fit only at its last argument.
+ * Unification of type variables while an expression is checked: it decides whether a value of one type may be used
+ * where another is expected, and binds type variables on the way.
+ *
+ * An overload may turn out not to fit only at its last argument. Every binding is therefore logged, and `attempt`
+ * undoes the bindings of a failed trial (backtracking); without that, a rejected overload would narrow the types of the
+ * next one. `#mentions` is the occurs check: a variable is never bound to a type that contains it, which would make
+ * `resolve` recurse forever.
  */
 import { type CelType, DYN, isDyn, named, parametersOf } from "../types.ts";
 
@@ -9,7 +14,7 @@ export class Substitution {
   readonly #log: { readonly name: string; readonly before: CelType | undefined }[] = [];
   #fresh = 0;
 
-  /** @returns what `trial` returns; when that is false, everything it bound is unbound again */
+  /** @returns the result of `trial`; when it is false, all bindings of the trial are undone */
   attempt(trial: () => boolean): boolean {
     const mark = this.#log.length;
     if (trial()) return true;
@@ -17,7 +22,7 @@ export class Substitution {
     return false;
   }
 
-  /** Renames the variables of a signature, so that each use of a function has its own. */
+  /** Renames the variables of a signature, so that each call of a function has its own. */
   instantiate(types: readonly CelType[]): CelType[] {
     const suffix = `%${this.#fresh++}`;
     const rename = (type: CelType): CelType => {
@@ -33,7 +38,7 @@ export class Substitution {
     return { kind: "variable", name: `%${this.#fresh++}` };
   }
 
-  /** The type with everything that is known about its variables put in. */
+  /** Returns the type with all bound variables replaced. */
   resolve(type: CelType): CelType {
     if (type.kind === "object") return type;
     if (type.kind === "variable") {
@@ -49,7 +54,7 @@ export class Substitution {
     return this.attempt(() => this.#assign(from, to));
   }
 
-  /** The type of a place that takes both: the more general of the two, or dyn when they do not go together. */
+  /** Returns the type of a place that accepts both types: the more general one, or dyn when they are not compatible. */
   join(left: CelType, right: CelType): CelType {
     if (!this.isAssignable(left, right)) return DYN;
     return this.#mostGeneral(left, right);
@@ -120,7 +125,7 @@ function isNull(type: CelType): boolean {
   return type.kind === "named" && type.name === "null_type";
 }
 
-/** Types that also take null, for historic reasons of the language: everything that is not made by a literal. */
+/** Types that never accept null. All others do, for historic reasons of the language. */
 const NOT_NULLABLE: ReadonlySet<string> = new Set([
   "bool",
   "int",
@@ -137,7 +142,9 @@ function isNullable(nothing: CelType, type: CelType): boolean {
   return isNull(nothing) && (type.kind !== "named" || !NOT_NULLABLE.has(type.name));
 }
 
-/** An object goes where a map with texts as keys goes. */
+/**
+ * Decides whether two types are the same object, or an object and a map with string keys, which are interchangeable.
+ */
 function sameObject(left: CelType, right: CelType): boolean {
   if (left.kind === "object" && right.kind === "object") return left.name === right.name;
   const [key] = parametersOf(left, "map") ?? parametersOf(right, "map") ?? [];

@@ -1,4 +1,4 @@
-/** Calls: macros first, then functions by name and number of arguments. */
+/** Compiles calls: macros first, then functions by name and number of arguments. */
 import type { Call, Node } from "../ast.ts";
 import { Run } from "../budget.ts";
 import type { Compiler } from "./compile.ts";
@@ -12,7 +12,7 @@ import type { Program } from "./operators.ts";
 import { functionOf, namespaceOf } from "../resolve.ts";
 import { isDouble } from "../values.ts";
 
-/** Pure functions whose result for literal arguments is found at compilation. */
+/** Pure functions that are evaluated at compile time when all arguments are constants (constant folding). */
 const FOLDED: ReadonlySet<string> = new Set(["cidr", "ip", "duration", "timestamp", "quantity", "url"]);
 
 export function compileCall(compiler: Compiler, node: Call): Program {
@@ -47,7 +47,7 @@ function method(compiler: Compiler, { name, args }: Call, target: Node): Program
   return invoke(found.call, [operand, ...compileAll(compiler, args)]);
 }
 
-/** Reached only in a program that was not checked. */
+/** Returns a program that fails. Only an unchecked program can contain it. */
 function missing(name: string): Program {
   const failure = new Failure("unknown_function", `unknown function "${name}"`);
   return () => failure;
@@ -76,7 +76,10 @@ function fold(name: string, args: readonly Node[], program: Program): Program {
   return () => value;
 }
 
-/** Every call costs a step; what a function does beyond that, it charges itself. */
+/**
+ * Compiles a call with its arguments. Every call costs one step, and a function charges for its own further work. One
+ * and two arguments have versions of their own, without an array of values.
+ */
 function invoke(call: CelFunction, args: readonly Program[]): Program {
   const [first, second] = args;
   if (args.length === 1 && first !== undefined) {

@@ -1,6 +1,8 @@
 /**
- * The door of this room. In: the text of an expression and the Environment of the place where it stands. Out: an
- * Expression to evaluate per request. Not here: what a failure means, which each caller decides by its own rule.
+ * The entry of this module: it compiles the text of an expression in an Environment to an Expression, which policies
+ * evaluate per request. The caller decides what a failed evaluation means.
+ *
+ * text ──lex, parse──> tree ──Checker──> types, errors ──Compiler──> closures ──evaluate(scope)──> value or CelError
  */
 import { messageOf } from "../../lib/errors.ts";
 import { REQUEST_STEPS, Run } from "../budget.ts";
@@ -16,14 +18,14 @@ import { READS_NOTHING } from "../reads.ts";
 import type { Scope } from "../scope.ts";
 import { typeText } from "../types.ts";
 
-/** @throws CelError with a code and a position when the text is not an expression of this environment */
+/** @throws CelError with a code and a position when the text is not a valid expression of this environment */
 export function compileExpression(source: string, environment: Environment): Expression {
   return expressionOf(source, environment, prepare(source, environment, true));
 }
 
 /**
- * The language without static checks: an unknown name fails when it is reached, and not before.
- * @throws CelError syntax, too_long, too_deep
+ * Compiles without static checks: an unknown name fails when the evaluation reaches it. @throws CelError syntax,
+ * too_long, too_deep
  */
 export function compileUnchecked(source: string, environment: Environment): Expression {
   return expressionOf(source, environment, prepare(source, environment, false));
@@ -42,7 +44,7 @@ function expressionOf(source: string, environment: Environment, { program, reads
       } catch (error) {
         throw wrapped(error);
       }
-      // Whatever the program made of it: work that was cut short has no result.
+      // The program may have ignored a failure, but work that the budget cut short has no valid result.
       if (run.steps < 0) value = COST_LIMIT;
       if (value instanceof Failure) throw new CelError(value.code, value.message);
       return value;
@@ -51,8 +53,9 @@ function expressionOf(source: string, environment: Environment, { program, reads
 }
 
 /**
- * Parses and checks without making a program: for admission and translation. Constant arguments must parse as well, such
- * as the pattern of `matches`; a program that runs all the same fails only when it gets there.
+ * Parses and checks an expression without compiling it, for admission and translation. Constant arguments must parse as
+ * well, such as the pattern of `matches`; in a compiled program they fail only when they are reached.
+ *
  * @throws CelError as compileExpression
  */
 export function parseExpression(source: string, environment: Environment): ParsedExpression {
@@ -61,11 +64,13 @@ export function parseExpression(source: string, environment: Environment): Parse
 }
 
 export interface ParsedExpression {
-  /** Of the result: "bool", "string", "list<int>", … and "dyn" where it is not known before it runs. */
+  /** Type of the result: "bool", "string", "list<int>", …, or "dyn" when it is known only at run time. */
   readonly type: string;
 }
 
-/** Stands in for an expression that does not compile: its policy stays in force, and every evaluation fails. */
+/**
+ * Replaces an expression that does not compile. Its policy stays in force, and every evaluation fails (fail closed).
+ */
 export function failingExpression(source: string, reason: string): Expression {
   return {
     source,
@@ -77,7 +82,8 @@ export function failingExpression(source: string, reason: string): Expression {
 }
 
 /**
- * A result as the bytes of a body: text and bytes as they are, everything else as JSON.
+ * Converts a result to the bytes of a body: strings and bytes unchanged, everything else as JSON.
+ *
  * @throws CelError when the value has no JSON form
  */
 export function bodyOf(value: unknown): Buffer {
@@ -93,7 +99,7 @@ const NOTHING: Scope = { root: () => undefined };
 interface Prepared {
   readonly program: Program;
   readonly reads: Reads;
-  /** How many local variables it needs. */
+  /** Number of local variables that the program needs. */
   readonly slots: number;
 }
 
@@ -107,7 +113,10 @@ function prepare(source: string, environment: Environment, checked: boolean): Pr
   return { program, reads, slots };
 }
 
-/** Deep data can exhaust the stack, and a lazily made attribute can fail: to the caller both are failed expressions. */
+/**
+ * Converts any error to a CelError. Deeply nested data can exhaust the stack, and a lazily computed attribute can fail;
+ * for the caller both are failed expressions.
+ */
 function wrapped(error: unknown): CelError {
   if (error instanceof CelError) return error;
   if (error instanceof RangeError) return new CelError("cost_limit", "the data nest too deeply or grow too large");

@@ -1,6 +1,11 @@
 /**
- * Syntax tree → closures; nothing is interpreted while a request waits. What is wrong with names and types was found
- * before, by the Checker; a program that was not checked fails where it reaches the fault.
+ * The compiler: syntax tree → closures. Each node becomes one function over its compiled operands (closure generation),
+ * so no tree is interpreted while a request waits. The Checker has already reported wrong names and types; a program
+ * that was not checked fails when it reaches such a node.
+ *
+ * On the way the compiler assigns a slot to each local variable and records the attributes that the program can read.
+ * Frequent shapes have closures of their own: comparison with a literal string, membership in a list of literal
+ * strings, selection of a constant key.
  */
 import { type Index, type Node, type Select, qualifiedName } from "../ast.ts";
 import { compileCall } from "./calls.ts";
@@ -15,12 +20,12 @@ import { ReadsCollector } from "../reads.ts";
 import { meaningOf } from "../resolve.ts";
 import { TYPES, type Type, adopt } from "../values.ts";
 
-/** One compilation: the environment, the local variables in scope, and what was read so far. */
+/** The state of one compilation: the environment, the local variables in scope, and the reads so far. */
 export class Compiler {
   readonly environment: Environment;
   readonly reads: ReadsCollector = new ReadsCollector();
   readonly #locals: { readonly name: string; readonly slot: number }[] = [];
-  /** Nodes whose value is declared as a double, though a host may hold an int. */
+  /** Nodes declared as double, although JSON may hold an int for them. */
   readonly #doubles: ReadonlySet<Node>;
   slots = 0;
 
@@ -29,7 +34,7 @@ export class Compiler {
     this.#doubles = doubles;
   }
 
-  /** Compiles `body` with fresh local variables. */
+  /** Compiles `body` with new local variables in scope. */
   withLocals<T>(names: readonly string[], body: (slots: readonly number[]) => T): T {
     const slots = names.map((name) => {
       const slot = this.slots++;
@@ -157,7 +162,7 @@ export class Compiler {
     };
   }
 
-  /** The operand of a selection: its read is already noted as part of the longer chain. */
+  /** Compiles the operand of a selection without recording a read, because the longer chain has recorded it. */
   operand(node: Node): Program {
     return this.#chain(node) === undefined ? this.compile(node) : this.#compileNoted(node);
   }
@@ -166,7 +171,7 @@ export class Compiler {
     return this.environment.escapedFields && !node.quoted ? unescapeField(node.field) : node.field;
   }
 
-  /** A variable, a local variable, a type name, or fields of one of them. */
+  /** Compiles a variable, a local variable, a type name, or fields of one of them. */
   #name(node: Node): Program {
     const name = qualifiedName(node);
     const meaning = name === undefined ? undefined : meaningOf(name, this.environment, this);
@@ -183,7 +188,9 @@ export class Compiler {
     );
   }
 
-  /** The member chain from a variable: `a.b["c"]` → [a, b, c]; undefined entries stand for computed indexes. */
+  /**
+   * Returns the chain of selections from a variable: `a.b["c"]` → [a, b, c]; an undefined entry is a computed index.
+   */
   #chain(node: Node): { root: string; fields: (string | undefined)[] } | undefined {
     const fields: (string | undefined)[] = [];
     let at = node;
@@ -228,7 +235,7 @@ function typeName(name: string): Program {
   return () => type;
 }
 
-/** Reached only in a program that was not checked. */
+/** Returns a program that fails. Only an unchecked program can contain it. */
 function unknownName(name: string): Program {
   const failure = new Failure("unknown_variable", `unknown variable "${name}"`);
   return () => failure;

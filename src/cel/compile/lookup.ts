@@ -1,4 +1,7 @@
-/** Fields and indexes of values. `undefined` means "no such entry"; only own properties of plain objects can be reached. */
+/**
+ * Field and index access for the compiled programs. undefined means that the entry does not exist. Only own properties
+ * of plain objects are read, so an expression cannot reach a prototype.
+ */
 import type { Run } from "../budget.ts";
 import { Failure, NO_OVERLOAD, OUT_OF_RANGE } from "../errors.ts";
 import { NONE, Optional, adopt, isMap, mapField, mapGet, mapHasField, numberOf } from "../values.ts";
@@ -8,7 +11,7 @@ export function fieldOf(run: Run, value: unknown, field: string): unknown {
   return value instanceof Optional ? optionalField(run, value, field) : NO_OVERLOAD;
 }
 
-/** Whether the field exists, without making its value. */
+/** Tells whether the field exists, without computing its value. */
 export function hasField(run: Run, value: unknown, field: string): boolean | Failure {
   if (isMap(value)) return mapHasField(value, field, run);
   if (!(value instanceof Optional)) return NO_OVERLOAD;

@@ -1,4 +1,7 @@
-/** The standard macros by name and number of arguments, and which one a call means. */
+/**
+ * The table of standard macros by name and number of arguments, and the lookup of the macro for a call. The checker and
+ * the compiler both use it.
+ */
 import type { Call } from "../ast.ts";
 import {
   type CheckMacro,
@@ -34,10 +37,10 @@ export interface Macro {
   readonly check: CheckMacro;
 }
 
-/** Keys as in a FunctionTable. */
+/** Keys are those of a FunctionTable. */
 export type MacroTable = ReadonlyMap<string, Macro>;
 
-/** One row per macro: how it runs, and what types it takes and gives. */
+/** One row per macro: its compilation and its type check. */
 export const STANDARD_MACROS: MacroTable = new Map<string, Macro>([
   ["has/1", { compile: has, check: checkHas }],
   ["dyn/1", { compile: dyn, check: checkDyn }],
@@ -68,12 +71,12 @@ export const STANDARD_MACROS: MacroTable = new Map<string, Macro>([
 const STANDARD_NAMES = bareNames(STANDARD_MACROS);
 const furtherNames = new WeakMap<MacroTable, ReadonlySet<string>>();
 
-/** "cel.bind/3" → "bind" */
+/** Strips namespace and arity: "cel.bind/3" → "bind". */
 function bareNames(macros: MacroTable): ReadonlySet<string> {
   return new Set([...macros.keys()].map((key) => key.replace(/^.*\./, "").replace(/\/.*$/, "")));
 }
 
-/** Most calls are of functions, and need no key to be made. */
+/** Rules out most calls by their bare name, before a key is built. */
 function mayBeMacro(name: string, { macros }: { readonly macros: MacroTable }): boolean {
   if (STANDARD_NAMES.has(name)) return true;
   let names = furtherNames.get(macros);
@@ -81,7 +84,7 @@ function mayBeMacro(name: string, { macros }: { readonly macros: MacroTable }): 
   return names.has(name);
 }
 
-/** @param namespace the dotted name before the call, if there is one */
+/** @param namespace the dotted name before the call, when there is one */
 export function macroOf(
   { target, name, args }: Call,
   namespace: { readonly names: readonly string[] } | undefined,

@@ -1,4 +1,7 @@
-/** The standard macros: presence, comprehensions over one or two variables, bindings, and those of optional values. */
+/**
+ * Compiles the standard macros (cel-spec "Macros"): presence tests, comprehensions over one or two variables, bindings,
+ * and the macros of optional values. macro-table.ts lists them.
+ */
 import type { Call, Node } from "../ast.ts";
 import type { Run } from "../budget.ts";
 import type { Compiler } from "./compile.ts";
@@ -11,10 +14,10 @@ import { variableNames, variableName } from "../variable-name.ts";
 
 export type CompileMacro = (compiler: Compiler, call: Call) => Program;
 
-/** Runs `visit` for each element, with the locals set; a result other than undefined ends the walk. */
+/** Calls `visit` for each element with the local variables set; a result other than undefined ends the iteration. */
 type Walk = (run: Run, visit: (item: unknown, key: unknown) => unknown) => unknown;
 
-/** @param bodies the arguments after the variables, compiled with them in scope */
+/** @param bodies the arguments after the variable names, compiled with the variables in scope */
 function comprehension(
   compiler: Compiler,
   call: Call,
@@ -33,6 +36,10 @@ function comprehension(
   });
 }
 
+/**
+ * Iterates over a list or a map and charges for each element in proportion to the body, so that nested comprehensions
+ * are bounded by the budget.
+ */
 function walker(range: Program, [first = 0, second]: readonly number[], cost: number): Walk {
   return (run, visit) => {
     const source = range(run);
@@ -60,7 +67,10 @@ function failureOf(value: unknown): Failure {
   return value instanceof Failure ? value : NO_OVERLOAD;
 }
 
-/** `all` and `exists`: an element that decides wins over the failures of others. */
+/**
+ * Compiles `all` and `exists`: an element that decides the result absorbs the failures of the others, before and after
+ * it.
+ */
 export function quantifier(decisive: boolean, variables: 1 | 2): CompileMacro {
   return (compiler, call) =>
     comprehension(compiler, call, variables, (walk, [predicate]) => {
@@ -95,7 +105,7 @@ export function existsOne(variables: 1 | 2): CompileMacro {
     });
 }
 
-/** Macros that build something: an optional filter, then a transformation whose result is collected. */
+/** Compiles the macros that build a value: an optional filter, then a transformation whose results are collected. */
 export function collecting(
   variables: 1 | 2,
   start: () => { add(run: Run, value: unknown, key: unknown, item: unknown): Failure | undefined; result: unknown },
@@ -190,7 +200,7 @@ export const has: CompileMacro = (compiler, { args, position }) => {
   };
 };
 
-/** Evaluates once, names the result, and uses it in the body, which is the last argument. */
+/** Evaluates a value once and binds it to a name for the body, which is the last argument. */
 export function binding(initOf: (call: Call) => Node | undefined): CompileMacro {
   return (compiler, call) => {
     const init = compiler.compile(initOf(call) as Node);
@@ -225,7 +235,7 @@ export function optionalMap(flat: boolean): CompileMacro {
   };
 }
 
-/** `or` and `orValue` evaluate their argument only when they need it. */
+/** Compiles `or` and `orValue`, which evaluate their argument only when they need it. */
 export function alternative(wanted: "optional" | "value"): CompileMacro {
   return (compiler, { target, args }) => {
     const operand = compiler.compile(target as Node);

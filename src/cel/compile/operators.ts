@@ -1,4 +1,4 @@
-/** The operators as closures over already compiled operands. A program returns a value or a Failure, and never throws. */
+/** The operators as closures over compiled operands. A program returns a value or a Failure and never throws. */
 import { type ArithmeticOperator, arithmetic } from "../arithmetic.ts";
 import type { Run } from "../budget.ts";
 import { compare, equals, isMapKey } from "../equality.ts";
@@ -7,7 +7,10 @@ import { Double, NONE, Optional, adopt, isDouble, isInt, isMap, mapHas, toDouble
 
 export type Program = (run: Run) => unknown;
 
-/** `&&` and `||` in any number: an operand that decides wins over another one's failure, before or after it. */
+/**
+ * Compiles `&&` and `||` with any number of operands: an operand that decides the result absorbs the failures of the
+ * others, before and after it (cel-spec "Logical Operators").
+ */
 export function logic(kind: "and" | "or", args: readonly Program[]): Program {
   const decisive = kind === "or";
   return (run) => {
@@ -39,7 +42,7 @@ export function negate(operand: Program): Program {
   };
 }
 
-/** For what is declared as a double: JSON writes 1.0 as 1. */
+/** Converts ints of an operand declared as double, because JSON writes 1.0 as 1. */
 export function asDouble(operand: Program): Program {
   return (run) => {
     const value = operand(run);
@@ -66,7 +69,7 @@ export function equality(left: Program, right: Program, wanted: boolean): Progra
   };
 }
 
-/** Against a literal text there is nothing to convert. */
+/** Compares with a literal string, which needs no conversion. */
 export function equalsText(left: Program, text: string, wanted: boolean): Program {
   return (run) => {
     const value = left(run);
@@ -101,7 +104,7 @@ export function calculate(operator: ArithmeticOperator, left: Program, right: Pr
     if (b instanceof Failure) return b;
     if (operator === "+" && (typeof a === "string" || typeof a === "object")) {
       const length = lengthOf(a) + lengthOf(b);
-      // Items of a list are copied one by one; text is only joined.
+      // A list is copied item by item; strings and bytes are charged by length.
       if (Array.isArray(a) ? run.spend(length) : run.spendLength(length)) return COST_LIMIT;
     }
     return arithmetic(operator, a, b, mixed);
@@ -127,7 +130,7 @@ export function membership(item: Program, container: Program, substring: boolean
   };
 }
 
-/** `x in ["a", "b"]` with nothing but literal texts. */
+/** Compiles `x in ["a", "b"]` where all items are literal strings, as a set lookup. */
 export function membershipInTexts(item: Program, texts: ReadonlySet<unknown>): Program {
   return (run) => {
     const value = item(run);
@@ -177,7 +180,7 @@ export function map(entries: readonly MapEntry[]): Program {
   };
 }
 
-/** Adds an entry that must be new. */
+/** Adds an entry to a map and fails when the key exists already. */
 export function put(run: Run, map: Map<unknown, unknown>, key: unknown, value: unknown): Failure | undefined {
   if (run.spend(2)) return COST_LIMIT;
   if (mapHas(map, key, run)) return new Failure("repeated_key", "the map has this key twice");

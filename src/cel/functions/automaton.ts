@@ -1,15 +1,25 @@
 /**
- * Answers whether a pattern occurs in a text, or covers all of it, counting the work. The library's own engines are linear in the text too,
- * but what a character costs grows with the pattern, and nothing stops them on the way. Here the compiled pattern runs
- * as an automaton whose states are made when they are first needed: a known step is nearly free, a new state is charged
- * for. A warm automaton makes an evaluation cheaper, never dearer.
+ * A lazy DFA (as in RE2) that decides whether a pattern occurs in a text or covers all of it, and that charges its work
+ * to the budget of the expression. The regular expressions of CEL and the path matches of routes run on it.
+ *
+ * The matchers of re2js are linear in the text as well, but there the cost of one character grows with the pattern, and
+ * a running match cannot be stopped when the budget is spent. Here the compiled program of re2js, a Thompson NFA, is
+ * determinized while it runs (subset construction). A state is a set of NFA instructions together with the kind of
+ * character before it, which the zero-width assertions `^`, `\b` and `$` need. A transition that is already in the
+ * table costs one array read; a new one costs a closure over the instructions and is charged for.
+ *
+ * char ──> ASCII: #table[state * width + class] ──┬── known ──> next state, MATCHED or DEAD
+ *     └──> other: state.wide.get(char) ───────────┴── UNKNOWN ──> #step: #closure, #advance, #number
+ *
+ * The number of DFA states can be exponential in the pattern, so at most MAX_STATES are kept; then the tables are
+ * cleared and filled again. A warm automaton makes an evaluation cheaper and never more expensive.
  */
 import type { RE2JS } from "re2js";
 
 import type { Run } from "../budget.ts";
 import { COST_LIMIT, type Failure } from "../errors.ts";
 
-/** One instruction, as the library compiles it; the numbers of the operations are those of Go's regexp/syntax. */
+/** One NFA instruction, as re2js compiles it; the operation codes are those of Go's regexp/syntax. */
 interface Instruction {
   readonly op: number;
   readonly out: number;
@@ -37,13 +47,17 @@ const NO_WORD_BOUNDARY = 32;
 const FOLD_CASE = 1;
 
 const NEWLINE = 10;
-/** Stands for the end of the text among the runes. */
+/** Pseudo character for the end of the text. */
 const END = -1;
 const ASCII = 128;
-/** States and steps that are kept of one pattern; then it starts afresh. */
+/**
+ * Limits of the cached states and of the cached transitions beyond ASCII, per pattern; a full state table is cleared.
+ */
 const MAX_STATES = 500;
 const MAX_WIDE_STEPS = 2_000;
-/** Characters between two looks at the budget, and characters and instructions that cost one step. */
+/**
+ * Budget: the test charges once per BLOCK characters; the other two are the characters and the instructions per step.
+ */
 const BLOCK = 512;
 const CHARACTERS_PER_STEP = 64;
 const INSTRUCTIONS_PER_STEP = 2;
@@ -53,11 +67,14 @@ type Before = "start" | "newline" | "word" | "other";
 interface State {
   readonly instructions: readonly number[];
   readonly before: Before;
-  /** Steps by characters beyond ASCII. */
+  /** Transitions on characters beyond ASCII. */
   readonly wide: Map<number, number>;
 }
 
-/** States are numbers into tables. The first ones mean: not made yet, a match, and that nothing can match any more. */
+/**
+ * States are numbers of rows in the table. The first three are reserved: not computed yet, matched, and dead (a match
+ * is no longer possible).
+ */
 const UNKNOWN = 0;
 const MATCHED = 1;
 const DEAD = 2;
@@ -66,25 +83,29 @@ const FIRST_STATE = 3;
 export class Automaton {
   readonly #program: readonly Instruction[];
   readonly #start: number;
-  /** Whether a match may begin after the first character. */
+  /**
+   * Whether a match may begin after the first character, so that every state also contains the start of the pattern.
+   */
   readonly #restarts: boolean;
   readonly #coversText: boolean;
-  /** ASCII characters that no instruction tells apart share a class. */
+  /** Maps each ASCII character to its class; characters that no instruction distinguishes share one. */
   readonly #classes: Uint8Array;
   readonly #width: number;
   readonly #visited: Uint32Array;
   #visit = 0;
-  /** Instructions that the last closure visited. */
+  /** Number of instructions that the last closure visited, which is the cost of the step. */
   #work = 0;
   readonly #numbers = new Map<string, number>();
   #states: State[] = [];
-  /** The next state by state and class. */
+  /** Transition table: the next state by state and class. */
   #table: Int32Array = new Int32Array(0);
   #wideSteps = 0;
 
-  /** @param coversText a match has to begin and end with the text, as in routes; otherwise it may stand anywhere */
+  /**
+   * @param coversText whether a match must begin and end with the text, as in routes; otherwise it may occur anywhere
+   */
   constructor(pattern: RE2JS, coversText = false) {
-    // The library declares the members of its compiled program as any.
+    // re2js declares the members of its compiled program as any.
     const { inst, start } = pattern.re2().prog as { readonly inst: readonly Instruction[]; readonly start: number };
     this.#program = inst;
     this.#start = start;
@@ -131,19 +152,23 @@ export class Automaton {
     return (this.#program[pc] as Instruction).op;
   }
 
-  /** Makes the state after one more character; DEAD when the budget is spent. */
+  /** Computes the state after one more character; DEAD when the budget is spent. */
   #step(run: Run, number: number, rune: number): number {
     const state = this.#states[number] as State;
     const reached = this.#closure(state.instructions, assertions(state.before, rune));
     if (run.spend(1 + this.#work / INSTRUCTIONS_PER_STEP)) return DEAD;
     const next = this.#advance(reached, rune);
-    // A full table was emptied on the way, and the state that we come from with it.
+    // #number may have cleared a full table on the way; the row of the previous state is then gone.
     if (rune === END || this.#states[number] !== state) return next;
     if (rune < ASCII) this.#table[number * this.#width + (this.#classes[rune] as number)] = next;
     else if (this.#wideSteps++ < MAX_WIDE_STEPS) state.wide.set(rune, next);
     return next;
   }
 
+  /**
+   * Moves every instruction of the set over one character, and adds the start again when a match may begin later. MATCH
+   * in the set ends the search, unless the match has to cover the whole text.
+   */
   #advance(reached: readonly number[], rune: number): number {
     const following = new Set<number>();
     for (const pc of reached) {
@@ -163,6 +188,9 @@ export class Automaton {
     );
   }
 
+  /**
+   * Returns the number of the state with these instructions, and adds it when it is new. A full table is cleared first.
+   */
   #number(instructions: readonly number[], before: Before): number {
     const key = `${before} ${instructions.join(" ")}`;
     const known = this.#numbers.get(key);
@@ -187,7 +215,7 @@ export class Automaton {
     this.#wideSteps = 0;
   }
 
-  /** The instructions that are reached without a character, under the assertions that hold here. */
+  /** Epsilon closure: the instructions reachable without consuming a character, under the assertions that hold here. */
   #closure(from: readonly number[], holds: number): number[] {
     const visit = ++this.#visit;
     const reached: number[] = [];
@@ -211,6 +239,7 @@ function consumes(instruction: Instruction, rune: number): boolean {
   return instruction.op === RUNE_ANY_NOT_NEWLINE ? rune !== NEWLINE : instruction.matchRune(rune);
 }
 
+/** The zero-width assertions that hold between the previous character and `rune`. */
 function assertions(before: Before, rune: number): number {
   let holds = (before === "word") === isWord(rune) ? NO_WORD_BOUNDARY : WORD_BOUNDARY;
   if (before === "start") holds |= BEGIN_TEXT | BEGIN_LINE;
@@ -226,7 +255,9 @@ function isWord(rune: number): boolean {
   );
 }
 
-/** The first characters of all classes: those of the ranges that instructions name, and of words and lines. */
+/**
+ * Splits ASCII into classes at the bounds of the ranges that instructions name, and of word characters and newlines.
+ */
 function classesOf(program: readonly Instruction[]): Uint8Array {
   const firsts = new Set([NEWLINE, NEWLINE + 1, 0x30, 0x3a, 0x41, 0x5b, 0x5f, 0x60, 0x61, 0x7b]);
   for (const { op, arg, runes } of program) {
@@ -245,7 +276,10 @@ function classesOf(program: readonly Instruction[]): Uint8Array {
   return classes;
 }
 
-/** The Kelvin sign and the long s are the only ones beyond ASCII that fold into it. */
+/**
+ * Adds both cases of a case-insensitive literal. Only U+212A (Kelvin sign) and U+017F (long s) fold into ASCII from
+ * beyond it.
+ */
 function addCases(firsts: Set<number>, char: string): void {
   const folded = char === "\u212a" ? "k" : char === "\u017f" ? "s" : char;
   for (const other of [folded.toLowerCase(), folded.toUpperCase()]) {

@@ -1,4 +1,4 @@
-/** Encodings and digests of text and bytes: base64, JSON, forms, URLs, hashes, the payload of a token. */
+/** Encodings and digests of strings and bytes: base64, JSON, forms, URLs, hashes, the payload of a JWT. */
 import { createHash } from "node:crypto";
 
 import type { Run } from "../budget.ts";
@@ -36,7 +36,7 @@ const base64Decode: CelFunction = (run, value) => {
 
 const HASH_STEPS = 10;
 const HASHED_PER_STEP = 32;
-/** Characters of a query or a form that cost one step to take apart and to put together again. */
+/** Characters of a query or form that are parsed and printed per step. */
 const FORM_UNITS_PER_STEP = 4;
 
 function digest(algorithm: "md5" | "sha1" | "sha256"): CelFunction {
@@ -56,7 +56,7 @@ const json: CelFunction = (run, value) => {
 
 const toJson: CelFunction = (run, value) => jsonText(run, value);
 
-/** Reads the claims without checking the signature: for logs and routing, never for trust. */
+/** Reads the claims of a JWT without verifying its signature. Use it for logs and routing, never for authorization. */
 const unvalidatedJwtPayload: CelFunction = (run, value) => {
   const text = textOf(run, value);
   if (text instanceof Failure) return text;
@@ -84,7 +84,7 @@ const urlDecode: CelFunction = (run, value) => {
   }
 };
 
-/** One value as text, several of the same name as a list. */
+/** Parses a form: one value as a string, several of the same name as a list. */
 const formDecode: CelFunction = (run, value) => {
   const text = textOf(run, value);
   if (text instanceof Failure) return text;
@@ -118,7 +118,7 @@ const formEncode: CelFunction = (run, map) => {
   return form.toString();
 };
 
-/** `request.uri.query("k")`: every value of the parameter; nothing there is a missing key. */
+/** `request.uri.query("k")`: returns every value of the parameter, and fails with a missing key when there is none. */
 const query: CelFunction = (run, uri, name) => {
   if (typeof uri !== "string" || typeof name !== "string") return NO_OVERLOAD;
   if (run.spend(uri.length / FORM_UNITS_PER_STEP)) return COST_LIMIT;

@@ -1,6 +1,7 @@
 /**
- * `flatten(v)` and `flattenRecursive(v)`: a map or a list that becomes one attribute of a log line or a span per entry.
- * What writes the attributes puts the name of the attribute before each key: `user` and `flatten(jwt)` give `user.sub`.
+ * `flatten(v)` and `flattenRecursive(v)`: convert a map or a list so that each entry becomes an attribute of a log line
+ * or a span. The writer of the attributes puts the name of the attribute before each key: `user` and `flatten(jwt)`
+ * give `user.sub`.
  */
 import type { Run } from "../budget.ts";
 import type { CelFunction } from "../environment.ts";
@@ -14,12 +15,12 @@ interface Open {
   readonly value: unknown;
 }
 
-/** What is neither a map nor a list stays as it is. */
+/** Compiles one of the two forms. A value that is neither a map nor a list is returned unchanged. */
 function flatten(recursive: boolean): CelFunction {
   return (run, value) => {
     if (!Array.isArray(value) && !isMap(value)) return value;
     const members = new Map<unknown, unknown>();
-    // Taken from the end, so that the entries come out in their order; no recursion, because data may nest deeply.
+    // Pop from the end, so that the entries keep their order; iterate, because data may nest deeply.
     const open = entriesOf(run, "", value);
     for (let entry = open.pop(); entry !== undefined; entry = open.pop()) {
       if (run.spendLength(entry.path.length)) return COST_LIMIT;
@@ -31,7 +32,7 @@ function flatten(recursive: boolean): CelFunction {
   };
 }
 
-/** The last one first; none for what has no entries. */
+/** Returns the entries in reverse order; none for a value without entries. */
 function entriesOf(run: Run, prefix: string, value: unknown): Open[] {
   if (Array.isArray(value)) {
     if (run.spend(value.length)) return [];

@@ -1,4 +1,4 @@
-/** `"…".format([…])` of the strings extension. */
+/** `"…".format([…])` of the CEL strings extension. */
 import type { Run } from "../budget.ts";
 import { COST_LIMIT, Failure, INVALID_ARGUMENT, NO_OVERLOAD, OUT_OF_RANGE } from "../errors.ts";
 import { doubleText, scalarText, twoDigitExponent } from "../text.ts";
@@ -9,10 +9,10 @@ const VERB = /%(?:%|(?:\.(\d{1,3}))?([a-zA-Z]))/g;
 const MAX_PRECISION = 100;
 
 const MISFORMED = /%(?!%|(?:\.\d{1,3})?[a-zA-Z])/;
-/** Letters that `one` knows. */
+/** Matches a verb that `one` does not know. */
 const UNKNOWN_VERB = /%(?:\.\d{1,3})?[^sdfebxXo.%]/;
 
-/** What is wrong with a template whatever its arguments are. */
+/** Returns the fault of a template that does not depend on its arguments. */
 export function templateFailure(template: string): Failure | undefined {
   const text = template.replaceAll("%%", "");
   return MISFORMED.test(text) || UNKNOWN_VERB.test(text) ? NOT_A_TEMPLATE : undefined;
@@ -80,7 +80,7 @@ function fixed(letter: "f" | "e", digits: number, value: unknown): string | Fail
   return letter === "e" ? twoDigitExponent(inExponents(plain, digits)) : inFull(plain, digits);
 }
 
-/** From here on JavaScript's toFixed changes to exponents. */
+/** From this value on, JavaScript's toFixed switches to exponents. */
 const FIXED_LIMIT = 1e21;
 const EXACT_DIGITS = 100;
 
@@ -93,11 +93,14 @@ function inExponents(value: number, digits: number): string {
   const [rounded = "", exponent = ""] = value.toExponential(digits).split("e");
   const [exact = "", exactExponent = ""] = value.toExponential(EXACT_DIGITS).split("e");
   const even = halfToEven(rounded, exact, digits);
-  // Rounding up a row of nines moved the exponent; rounding down has to move it back.
+  // Rounding up a row of nines has moved the exponent; the value rounded down needs the original one.
   return even === rounded ? `${rounded}e${exponent}` : `${even}e${exactExponent}`;
 }
 
-/** JavaScript rounds a half away from zero, the language to the even neighbour. `exact` has every digit that matters. */
+/**
+ * Rounds a half to the even neighbour, as CEL does; JavaScript rounds it away from zero. `exact` has every significant
+ * digit.
+ */
 function halfToEven(rounded: string, exact: string, digits: number): string {
   const point = exact.indexOf(".");
   const kept = exact.slice(0, digits === 0 ? point : point + 1 + digits);
@@ -121,7 +124,7 @@ function hexadecimal(value: unknown): string | Failure {
   return value instanceof Uint8Array ? Buffer.from(value).toString("hex") : inBase(16, value);
 }
 
-/** `%s` takes every value; maps print with their keys in order. */
+/** Formats `%s`, which accepts every value; maps print with sorted keys. */
 function anyText(run: Run, value: unknown): string | Failure {
   if (run.spend(1)) return COST_LIMIT;
   if (value === null) return "null";
@@ -144,7 +147,7 @@ function anyText(run: Run, value: unknown): string | Failure {
   return charged(run, `{${entries.map(([name, text]) => `${name}: ${text}`).join(", ")}}`);
 }
 
-/** Each level of a nested value copies the texts of the levels below. */
+/** Charges for a text, because each level of a nested value copies the levels below. */
 function charged(run: Run, text: string): string | Failure {
   return run.spendLength(text.length) ? COST_LIMIT : text;
 }

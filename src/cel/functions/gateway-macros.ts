@@ -1,4 +1,7 @@
-/** Forms of the request environment that need the syntax: lazy alternatives, bindings, walks over the values of a map. */
+/**
+ * Macros of the request environment, which need the syntax of their arguments: lazy alternatives, bindings, and
+ * iteration over the keys or values of a map.
+ */
 import type { Call, Node } from "../ast.ts";
 import type { Compiler } from "../compile/compile.ts";
 import { COST_LIMIT, Failure, INVALID_ARGUMENT, NO_OVERLOAD } from "../errors.ts";
@@ -50,7 +53,7 @@ const variables: CompileMacro = (compiler) => {
   };
 };
 
-/** Walks a map with one variable, its key or its value, and keeps what `keep` says. */
+/** Iterates over a map with one variable, its key or its value, and lets `keep` collect the entries. */
 function overMap(
   variable: "key" | "value",
   keep: (result: Map<unknown, unknown>, key: unknown, value: unknown, computed: unknown) => Failure | undefined,

@@ -1,4 +1,4 @@
-/** Functions that request-time expressions have beyond the CEL standard library. */
+/** Functions of request-time expressions beyond the CEL standard library. */
 import { randomUUID } from "node:crypto";
 
 import type { Run } from "../budget.ts";
@@ -14,7 +14,7 @@ import { regex, spendFind } from "./regex.ts";
 import { join } from "./strings.ts";
 import type { Declaration } from "./table.ts";
 
-/** The cookies of a request are as long as its header may be. */
+/** A fixed price, because the cookies of a request are limited by the size of its header. */
 const COOKIE_STEPS = 200;
 const UUID_STEPS = 10;
 
@@ -60,7 +60,7 @@ function strip(end: "start" | "end"): CelFunction {
   };
 }
 
-/** A method of header views that shares its name with one of texts or lists. */
+/** Adds a method of header views that shares its name with a method of strings or lists. */
 function onHeaders(
   apply: (run: Run, view: HeaderView, argument: unknown) => unknown,
   otherwise?: CelFunction,

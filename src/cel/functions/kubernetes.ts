@@ -1,4 +1,7 @@
-/** Functions of the Kubernetes API server's rules: lists, regular expressions, URLs, quantities, addresses. */
+/**
+ * The CEL functions of the Kubernetes API server for validation rules: lists, regular expressions, URLs, quantities,
+ * addresses.
+ */
 import type { Run } from "../budget.ts";
 import { arithmetic } from "../arithmetic.ts";
 import type { CelFunction } from "../environment.ts";
@@ -24,7 +27,7 @@ function findAll(run: Run, text: unknown, pattern: unknown, limit: unknown = -1)
   const matcher = compiled.pattern.matcher(text);
   const found: string[] = [];
   let at = 0;
-  // Each search may walk to the end of the text, whatever it finds, so each is charged for the rest of it.
+  // Each search may scan to the end of the text, with or without a match, so charge each one for the rest of the text.
   while (found.length !== limit) {
     if (spendFind(run, compiled, text.length - at)) return COST_LIMIT;
     if (!matcher.find()) break;
@@ -34,7 +37,7 @@ function findAll(run: Run, text: unknown, pattern: unknown, limit: unknown = -1)
   return found;
 }
 
-/** Walks neighbours of a list; false or a Failure ends it. */
+/** Compares neighbours of a list; false or a Failure ends the walk. */
 function isSorted(run: Run, list: unknown): unknown {
   if (!Array.isArray(list)) return NO_OVERLOAD;
   if (run.spend(list.length)) return COST_LIMIT;
@@ -72,7 +75,7 @@ function extremeOf(wanted: 1 | -1): CelFunction {
   };
 }
 
-/** Lists share these names with texts. */
+/** Extends a function of strings to lists, which share its name. */
 function position(onText: CelFunction, first: boolean): CelFunction {
   return (run, value, wanted) => {
     if (!Array.isArray(value)) return onText(run, value, wanted);

@@ -1,4 +1,4 @@
-/** Functions of the math extension. */
+/** The functions of the CEL math extension. */
 import { checkedInt } from "../arithmetic.ts";
 import type { Run } from "../budget.ts";
 import type { CelFunction } from "../environment.ts";
@@ -7,7 +7,7 @@ import { COST_LIMIT, INVALID_ARGUMENT, NO_OVERLOAD } from "../errors.ts";
 import { Uint, adopt, doubleOf, isDouble, isInt, numberOf, toDouble, toInt } from "../values.ts";
 import type { Declaration } from "./table.ts";
 
-/** @param wanted the sign of compare(candidate, best) that makes the candidate the better one */
+/** @param wanted sign of compare(candidate, best) with which the candidate replaces the best */
 export function extreme(wanted: 1 | -1): CelFunction {
   return (run, ...args) => {
     const items: readonly unknown[] = args.length === 1 && Array.isArray(args[0]) ? args[0] : args;
@@ -28,7 +28,7 @@ function onDouble(apply: (value: number) => unknown): CelFunction {
   return (_run, value) => (isDouble(value) ? apply(doubleOf(value)) : NO_OVERLOAD);
 }
 
-/** Rounding of a number that may be an int already: JSON writes 1.0 as 1. */
+/** Rounds a double, which may be an int already, because JSON writes 1.0 as 1. */
 function rounding(apply: (value: number) => number): CelFunction {
   return (_run, value) => {
     if (isInt(value)) return toDouble(Number(value));
@@ -36,7 +36,7 @@ function rounding(apply: (value: number) => number): CelFunction {
   };
 }
 
-/** Functions of a double that take an int only because a number from outside does not say which of the two it is. */
+/** Functions of a double that accept an int only because a number from outside may be either. */
 export const ROUNDING: ReadonlySet<string> = new Set(["ceil", "floor", "trunc", "round"].map((name) => `math.${name}`));
 
 function abs(_run: Run, value: unknown): unknown {
@@ -70,7 +70,7 @@ function bitNot(_run: Run, value: unknown): unknown {
   return value instanceof Uint ? new Uint(BigInt.asUintN(64, ~value.value)) : NO_OVERLOAD;
 }
 
-/** Shifts fill with zeros in both directions. */
+/** Shifts bits; both directions fill with zeros. */
 function shift(left: boolean): CelFunction {
   return (_run, value, count) => {
     if (!isInt(count)) return NO_OVERLOAD;
@@ -86,7 +86,7 @@ function shift(left: boolean): CelFunction {
   };
 }
 
-/** Also a list of numbers instead of them. */
+/** The numeric arguments of min and max, or one list of numbers instead. */
 export const NUMBERS = "int | uint | double | list<int> | list<uint> | list<double>...";
 
 export const MATH_FUNCTIONS: readonly Declaration[] = [
@@ -95,7 +95,7 @@ export const MATH_FUNCTIONS: readonly Declaration[] = [
   ["math.ceil(double): double", rounding(Math.ceil)],
   ["math.floor(double): double", rounding(Math.floor)],
   ["math.trunc(double): double", rounding(Math.trunc)],
-  // Half away from zero; Math.round goes half up.
+  // Round half away from zero; Math.round rounds half up.
   ["math.round(double): double", rounding((value) => (value < 0 ? -Math.round(-value) : Math.round(value)))],
   ["math.isInf(double): bool", onDouble((value) => value === Infinity || value === -Infinity)],
   ["math.isNaN(double): bool", onDouble(Number.isNaN)],

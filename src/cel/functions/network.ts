@@ -1,4 +1,4 @@
-/** IP addresses and ranges as values: `ip("::1").family()`, `cidr("10.0.0.0/8").containsIP(source.address)`. */
+/** IP addresses and ranges as CEL values: `ip("::1").family()`, `cidr("10.0.0.0/8").containsIP(source.address)`. */
 import { isIP } from "node:net";
 
 import type { Run } from "../budget.ts";
@@ -25,7 +25,7 @@ export class Ip extends Opaque {
   override toText(): string {
     if (this.family === 4) return [24n, 16n, 8n, 0n].map((by) => String((this.bits >> by) & 255n)).join(".");
     const groups = Array.from({ length: 8 }, (_, at) => ((this.bits >> BigInt(112 - at * 16)) & 0xffffn).toString(16));
-    // The URL standard prints the canonical, shortened form.
+    // The URL parser prints the canonical, shortened form of IPv6 (RFC 5952).
     return new URL(`http://[${groups.join(":")}]/`).hostname.slice(1, -1);
   }
 }
@@ -35,7 +35,7 @@ export class Cidr extends Opaque {
   readonly ip: Ip;
   readonly prefixLength: number;
 
-  /** Bits of an address that are free below the prefix, and what the bits above them are. */
+  /** Number of host bits below the prefix, and the value of the network bits above them. */
   readonly #free: bigint;
   readonly #network: bigint;
 
@@ -65,8 +65,9 @@ export class Cidr extends Opaque {
 }
 
 /**
- * An IPv4 address inside IPv6 is the IPv4 address.
- * @param dotted whether "::ffff:10.0.0.1" is taken; `ip()` and `cidr()` refuse it as they refuse a zone
+ * Parses an address. An IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2) becomes the IPv4 address.
+ *
+ * @param dotted whether "::ffff:10.0.0.1" is accepted; `ip()` and `cidr()` reject it, and every form rejects a zone
  */
 export function parseIp(text: string, dotted = false): Ip | undefined {
   const family = isIP(text);
@@ -139,7 +140,7 @@ function onCidr(apply: (cidr: Cidr, other: unknown, run: Run) => unknown): CelFu
   return (run, value, other) => (value instanceof Cidr ? apply(value, other, run) : NO_OVERLOAD);
 }
 
-/** Membership in one range per family, written as text. */
+/** Returns a membership test for one range per family. */
 function within(v4: string, v6: string): (ip: Ip) => boolean {
   const ranges = [parseCidr(v4), parseCidr(v6)];
   return (ip) => ranges.some((range) => range?.contains(ip) === true);
@@ -158,7 +159,7 @@ function isGlobalUnicast(ip: Ip): boolean {
 
 function containsIp(cidr: Cidr, other: unknown, run: Run): boolean | Failure {
   if (typeof other === "string" && run.spend(PARSE_STEPS)) return COST_LIMIT;
-  // Text comes from a peer or a header, in any spelling: a rule that denies a range must not miss one.
+  // A string comes from a peer or a header in any spelling. A rule that denies a range must not miss one.
   const ip = typeof other === "string" ? (parseIp(other, true) ?? NOT_AN_IP) : ipOf(run, other);
   return ip instanceof Failure ? ip : cidr.contains(ip);
 }

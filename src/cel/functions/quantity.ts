@@ -1,4 +1,4 @@
-/** Kubernetes resource quantities as values: "1.5Gi", "250m", "2e3". Amounts are exact, in billionths. */
+/** Kubernetes resource quantities as CEL values: "1.5Gi", "250m", "2e3". Amounts are exact, in billionths. */
 import type { CelFunction } from "../environment.ts";
 import { Failure, NO_OVERLOAD, OVERFLOW } from "../errors.ts";
 import { checkedInt } from "../arithmetic.ts";
@@ -28,7 +28,7 @@ class Quantity extends Opaque {
 const BINARY: ReadonlyMap<string, bigint> = new Map(
   ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].map((unit, at) => [unit, 1n << BigInt(10 * (at + 1))]),
 );
-/** Powers of ten, from billionths. */
+/** Powers of ten, relative to billionths. */
 const DECIMAL: ReadonlyMap<string, number> = new Map([
   ["n", 0],
   ["u", 3],
@@ -55,7 +55,7 @@ function parseQuantity(text: string): Quantity | undefined {
   return new Quantity((sign === "-" ? -1n : 1n) * scaled(digits * factor, shift));
 }
 
-/** Fractions of a billionth round away from zero, as the API server does. */
+/** Scales by a power of ten and rounds fractions of a billionth away from zero, as the API server does. */
 function scaled(value: bigint, powerOfTen: number): bigint {
   if (powerOfTen >= 0) return value * 10n ** BigInt(powerOfTen);
   const divisor = 10n ** BigInt(-powerOfTen);

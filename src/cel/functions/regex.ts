@@ -1,6 +1,7 @@
 /**
- * Regular expressions in RE2 syntax. The engine never backtracks, so time is linear in the text whatever the pattern
- * says; a pattern that is only a literal with anchors becomes a string comparison.
+ * Regular expressions in RE2 syntax, for `matches`, `find` and `regexReplace`, and for the path matches of routes. RE2
+ * never backtracks, so the time is linear in the text for every pattern and ReDoS is not possible. A pattern that is
+ * only a literal with anchors becomes a plain string comparison.
  */
 import { RE2JS } from "re2js";
 
@@ -10,12 +11,12 @@ import { Automaton } from "./automaton.ts";
 
 const MAX_PATTERN_LENGTH = 4096;
 /**
- * A repetition is compiled as so many copies. The engine bounds nested counts alone; this bounds all copies together: a
- * text may have to be followed through each of them at once.
+ * RE2 compiles a counted repetition into that many copies. The library limits nested counts only; this limits the sum
+ * of all copies, because one text may have to be followed through each copy at once.
  */
 const MAX_REPETITIONS = 1000;
 const MAX_CACHED = 256;
-/** What compiling a pattern costs, in steps: so much, and more for each character and for each counted repetition. */
+/** Price of compiling a pattern, in steps: a fixed part, and a part for each character. */
 const COMPILE_STEPS = 300;
 const COMPILE_STEPS_PER_UNIT = 10;
 
@@ -24,15 +25,15 @@ export const NOT_RE2 = "not a regular expression in RE2 syntax";
 export interface Regex {
   readonly pattern: RE2JS;
   readonly automaton: Automaton;
-  /** Instructions of the compiled pattern. */
+  /** Number of instructions of the compiled pattern. */
   readonly size: number;
 }
 
 const cache = new Map<string, Regex | Failure>();
 
 /**
- * Compiles a pattern that is known only while an expression runs. The most recent ones are kept;
- * a new one is charged for.
+ * Compiles a pattern that is only known while an expression runs, and charges for it. A cache keeps the MAX_CACHED
+ * newest patterns, so that a repeated one is free.
  */
 export function regex(run: Run, pattern: string): Regex | Failure {
   const known = cache.get(pattern);
@@ -44,14 +45,14 @@ export function regex(run: Run, pattern: string): Regex | Failure {
   return compiled;
 }
 
-/** Compiles a pattern of configuration: whoever wrote it waits for nothing. */
+/** Compiles a pattern of the configuration, without a budget: no request waits for it. */
 export function compilePattern(text: string): Regex | Failure {
   const pattern = parsePattern(text);
   if (pattern instanceof Failure) return pattern;
   return { pattern, automaton: new Automaton(pattern), size: pattern.programSize() };
 }
 
-/** The same for a pattern that has to cover a whole text, as those of routes do. */
+/** Compiles a pattern that has to cover the whole text, as path matches of routes do. */
 export function compileWholePattern(text: string): Automaton | Failure {
   const pattern = parsePattern(text);
   return pattern instanceof Failure ? pattern : new Automaton(pattern, true);
@@ -63,7 +64,7 @@ function parsePattern(text: string): RE2JS | Failure {
   try {
     return RE2JS.compile(text);
   } catch {
-    // The library's message quotes the pattern, which may come from a request.
+    // The message of the library quotes the pattern, which may come from a request.
     return new Failure("invalid_regex", NOT_RE2);
   }
 }
@@ -71,11 +72,14 @@ function parsePattern(text: string): RE2JS | Failure {
 const COUNT = /\{(\d+)(?:,(\d*))?\}/y;
 const TOO_MANY = MAX_REPETITIONS + 1;
 
-/** How many copies the counted repetitions make. Those in a group count once more for each copy of the group. */
+/**
+ * Counts the copies that the counted repetitions of a pattern make; copies inside a group count again for each copy of
+ * the group. The scan runs before the library parses the pattern, so it must be safe for invalid ones as well.
+ */
 function repetitionsOf(text: string): number {
   const outer: number[] = [];
   let copies = 0;
-  /** Those of the atom that a quantifier here would repeat. */
+  /** Copies within the atom before the current position, which a quantifier here would repeat. */
   let last = 0;
   for (let at = 0; at < text.length; at++) {
     const char = text.charAt(at);
@@ -103,14 +107,14 @@ function repetitionsOf(text: string): number {
   return copies;
 }
 
-/** @returns the place of the last character of what begins with a backslash */
+/** @returns the index of the last character of the escape that starts with the backslash at `at` */
 function endOfEscape(text: string, at: number): number {
   if (text.charAt(at + 1) !== "Q") return at + 1;
   const end = text.indexOf("\\E", at);
   return end < 0 ? text.length : end + 1;
 }
 
-/** @returns the place of the bracket that ends a class; the first character of a class may be a bracket of its own */
+/** @returns the index of the bracket that closes a class; a bracket as the first character belongs to the class */
 function endOfClass(text: string, start: number): number {
   let at = start + (text.charAt(start + 1) === "^" ? 2 : 1);
   if (text.charAt(at) === "]") at++;
@@ -121,10 +125,10 @@ function endOfClass(text: string, start: number): number {
   return at;
 }
 
-/** Units of text times instructions of a pattern that cost one step, where the place of a match is asked for. */
+/** Characters times instructions that cost one step when the position of a match is needed. */
 const PLACES_PER_STEP = 5;
 
-/** @returns true when the budget does not allow to find the place of a match in so much text */
+/** @returns true when the budget does not suffice to locate a match in a text of this length */
 export function spendFind(run: Run, { size }: Regex, length: number): boolean {
   return run.spend(1 + Math.ceil((length * size) / PLACES_PER_STEP));
 }
@@ -134,7 +138,7 @@ export function matches(run: Run, text: string, pattern: string): boolean | Fail
   return compiled instanceof Failure ? compiled : compiled.automaton.test(run, text);
 }
 
-/** The same for a pattern known at compilation. */
+/** Returns a matcher for a pattern that is known at compilation. */
 export function literalMatcher(pattern: string): (run: Run, text: string) => boolean | Failure {
   const simple = simpleMatcher(pattern);
   if (simple !== undefined) {

@@ -1,4 +1,4 @@
-/** The functions of the CEL standard library: sizes, text tests, conversions, optional values. */
+/** The functions of the CEL standard library: sizes, string tests, conversions, optional values. */
 import { checkedDuration, checkedInt, checkedTimestamp, checkedUint } from "../arithmetic.ts";
 import type { Run } from "../budget.ts";
 import type { CelFunction } from "../environment.ts";
@@ -41,7 +41,7 @@ function typeOf(_run: Run, value: unknown): unknown {
   return TYPES.get(kind) ?? new Type(kind);
 }
 
-/** A test between two texts. */
+/** Wraps a test between two strings. */
 function textTest(test: (text: string, part: string) => boolean): CelFunction {
   return (run, text, part) => {
     if (typeof text !== "string" || typeof part !== "string") return NO_OVERLOAD;
@@ -58,7 +58,7 @@ function toIntValue(_run: Run, value: unknown): unknown {
   if (value instanceof Uint) return checkedInt(value.value);
   if (isDouble(value)) {
     const number = doubleOf(value);
-    // The bounds themselves are not exact as doubles, so they are outside.
+    // Exclude the bounds themselves, because they are not exact as doubles.
     const inside = number < 2 ** 63 && number > -(2 ** 63);
     return inside ? checkedInt(BigInt(Math.trunc(number))) : OVERFLOW;
   }

@@ -1,13 +1,13 @@
-/** Text functions of the strings extension. Positions and sizes count code points, not UTF-16 units. */
+/** The string functions of the CEL strings extension. Positions and sizes count code points, not UTF-16 units. */
 import type { Run } from "../budget.ts";
 import type { CelFunction } from "../environment.ts";
 import { COST_LIMIT, Failure, NO_OVERLOAD, OUT_OF_RANGE } from "../errors.ts";
 import type { Declaration } from "./table.ts";
 
-/** Pieces of a text that cost one step to make. */
+/** Substrings that a function creates per step. */
 const PIECES_PER_STEP = 4;
 
-/** @returns undefined when every code point is one unit, so that plain indexes are right */
+/** @returns undefined when every code point is one UTF-16 unit, so that plain indexes are correct */
 function codePoints(run: Run, text: string): string[] | Failure | undefined {
   if (codePointLength(text) === text.length) return undefined;
   return run.spend(text.length / PIECES_PER_STEP) ? COST_LIMIT : [...text];
@@ -30,7 +30,7 @@ function isPosition(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value);
 }
 
-/** Wraps a text function: charges for the text and refuses other types. */
+/** Wraps a function of strings: it charges for the text and rejects other types. */
 function onText(apply: (run: Run, text: string, ...args: unknown[]) => unknown): CelFunction {
   return (run, text, ...args) => {
     if (typeof text !== "string") return NO_OVERLOAD;
@@ -72,7 +72,9 @@ function search(backwards: boolean): CelFunction {
 export const indexOf: CelFunction = search(false);
 export const lastIndexOf: CelFunction = search(true);
 
-/** The length is known before anything is built, so that a short text cannot grow into a huge one. */
+/**
+ * Replaces occurrences. It computes the length of the result first, so that a short text cannot grow into a huge one.
+ */
 function replace(run: Run, text: unknown, ...args: unknown[]): unknown {
   const [from, to, limit = -1] = args;
   if (typeof text !== "string" || typeof from !== "string" || typeof to !== "string" || !isPosition(limit)) {
@@ -82,11 +84,11 @@ function replace(run: Run, text: unknown, ...args: unknown[]): unknown {
   const count = from === "" ? Math.min(most, text.length + 1) : occurrences(run, text, from, most);
   if (run.spend(count / PIECES_PER_STEP) || run.spendLength(text.length + count * to.length)) return COST_LIMIT;
   let done = 0;
-  // A replacement that is text would be read for "$".
+  // Use a function: "$" in a replacement string would be interpreted.
   return text.replaceAll(from, (found) => (done++ < most ? to : found));
 }
 
-/** How often `part` occurs, up to `most`; a spent budget ends the count. */
+/** Counts the occurrences of `part`, up to `most`; a spent budget ends the count. */
 function occurrences(run: Run, text: string, part: string, most: number): number {
   if (run.spendLength(text.length)) return 0;
   let count = 0;
@@ -122,7 +124,9 @@ function reverse(run: Run, value: unknown): unknown {
   return run.spend(1 + value.length / PIECES_PER_STEP) ? COST_LIMIT : [...value].toReversed().join("");
 }
 
-/** Ends are found by walking in, because a pattern anchored at the end tries every start. */
+/**
+ * Trims by walking in from both ends; a regular expression anchored at the end would try every start (quadratic time).
+ */
 const trim = onText((_run, text) => {
   let start = 0;
   let end = text.length;
@@ -131,7 +135,7 @@ const trim = onText((_run, text) => {
   return text.slice(start, end);
 });
 
-/** White_Space of Unicode; JavaScript's own trim() has another list. */
+/** The characters with the Unicode property White_Space beyond ASCII; JavaScript's trim() has another list. */
 const WIDE_SPACES: ReadonlySet<number> = new Set([0x85, 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000]);
 
 function isWhiteSpace(unit: number): boolean {

@@ -1,11 +1,11 @@
-/** Functions beside their signatures, as tables to look up by name and number of arguments. */
+/** Builds function tables, keyed by name and number of arguments, from declarations with a signature. */
 import type { CelFunction, FunctionEntry, FunctionTable } from "../environment.ts";
 import { parseSignature } from "../signature.ts";
 
-/** @see parseSignature for the notation */
+/** A signature in the notation of parseSignature, and its implementation. */
 export type Declaration = readonly [signature: string, call: CelFunction];
 
-/** A later declaration of the same name and number of arguments replaces an earlier one. */
+/** Builds a table. A later declaration replaces an earlier one with the same name and number of arguments. */
 export function functionTable(declarations: readonly Declaration[]): FunctionTable {
   const table = new Map<string, FunctionEntry>();
   for (const [signature, call] of declarations) {

@@ -1,4 +1,7 @@
-/** Timestamps and durations: reading them from text, and their parts in a time zone. */
+/**
+ * Parses timestamps and durations, and returns their parts in a time zone; the time functions of the CEL standard
+ * library.
+ */
 import { checkedDuration, checkedTimestamp } from "../arithmetic.ts";
 import type { CelFunction } from "../environment.ts";
 import { COST_LIMIT, Failure, INVALID_ARGUMENT, NO_OVERLOAD } from "../errors.ts";
@@ -18,7 +21,7 @@ const DURATION = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|ms|s|m|h))+|0)$/;
 const FRACTION_DIGITS = 12;
 const MAX_DURATION_LENGTH = 64;
 
-/** Text as in Go: "1h30m", "1.5s", "-3ms". */
+/** Parses a duration as Go writes it: "1h30m", "1.5s", "-3ms". */
 export function parseDuration(text: string): Duration | Failure {
   const match = text.length > MAX_DURATION_LENGTH ? null : DURATION.exec(text);
   if (match === null) return INVALID_ARGUMENT;
@@ -36,12 +39,13 @@ export function parseDuration(text: string): Duration | Failure {
 }
 
 const TIMESTAMP = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))$/i;
-/** Far more digits of a fraction than anyone writes; a timestamp keeps nine. */
+/** Bounds the digits of a fraction, far beyond practical use; a timestamp keeps nine. */
 const MAX_TIMESTAMP_LENGTH = 128;
 
 /**
- * Reads the `date-time` of RFC 3339. Dates that do not exist are refused: Date.parse would move February 29th of a common
- * year to March and 24:00 to the next day. A leap second is refused as well, as cel-go does: a Timestamp cannot hold it.
+ * Parses the `date-time` of RFC 3339 §5.6. It rejects dates that do not exist: Date.parse would move February 29th of a
+ * common year to March and 24:00 to the next day. It also rejects leap seconds, as cel-go does, because a Timestamp
+ * cannot hold them.
  */
 export function parseTimestamp(text: string): Timestamp | Failure {
   const match = text.length > MAX_TIMESTAMP_LENGTH ? null : TIMESTAMP.exec(text);
@@ -59,13 +63,13 @@ function daysOfMonth(year: number, month: number): number {
   return new Date(utcMs(year, month, 0)).getUTCDate();
 }
 
-/** Date.UTC without its habit of reading the years 0 to 99 as 1900 to 1999. */
+/** Works like Date.UTC, which reads the years 0 to 99 as 1900 to 1999. */
 function utcMs(year: number, month: number, day: number): number {
   return new Date(0).setUTCFullYear(year, month, day);
 }
 
 const MAX_ZONES = 600;
-/** What the parts of a date in a named zone cost, and a zone that is asked for the first time. */
+/** Steps for the parts of a date in a named zone, and for a zone that is used for the first time. */
 const ZONE_STEPS = 500;
 const NEW_ZONE_STEPS = 4000;
 const zones = new Map<string, Intl.DateTimeFormat>();
@@ -94,12 +98,12 @@ function zoneFormat(zone: string): Intl.DateTimeFormat | undefined {
 
 const OFFSET = /^([+-]?)(\d\d):(\d\d)$/;
 
-/** Whether the parts of a timestamp can be asked for in the zone. */
+/** Tells whether timestamps can be converted to the zone. */
 export function isTimeZone(zone: string): boolean {
   return OFFSET.test(zone) || zone === "UTC" || zone === "" || zoneFormat(zone) !== undefined;
 }
 
-/** A Date whose UTC parts are the local parts in the zone; undefined for an unknown zone. */
+/** Returns a Date whose UTC parts are the local parts in the zone; undefined for an unknown zone. */
 function localDate({ seconds }: Timestamp, zone: string): Date | undefined {
   const offset = OFFSET.exec(zone);
   if (offset !== null) {
@@ -134,7 +138,7 @@ const DATE_PARTS: ReadonlyMap<string, DatePart> = new Map<string, DatePart>([
   ["getMilliseconds", (_date, { nanos }) => Math.trunc(nanos / 1_000_000)],
 ]);
 
-/** The methods that yield a part of a time. */
+/** Names of the methods that return a part of a time. */
 export const TIME_PARTS: ReadonlySet<string> = new Set(DATE_PARTS.keys());
 
 const DURATION_PARTS: ReadonlyMap<string, (duration: Duration) => number> = new Map([
@@ -147,7 +151,7 @@ const DURATION_PARTS: ReadonlyMap<string, (duration: Duration) => number> = new 
 function getter(name: string, part: DatePart): CelFunction {
   const durationPart = DURATION_PARTS.get(name);
   return (run, value, zone) => {
-    // "+ 0" turns a negative zero into zero.
+    // "+ 0" turns negative zero into zero.
     if (value instanceof Duration && durationPart !== undefined && zone === undefined) return durationPart(value) + 0;
     if (!(value instanceof Timestamp) || (zone !== undefined && typeof zone !== "string")) return NO_OVERLOAD;
     if (zone !== undefined && run.spend(zones.has(zone) ? ZONE_STEPS : NEW_ZONE_STEPS)) return COST_LIMIT;

@@ -1,15 +1,16 @@
 /**
- * Text → parts of a URL, with the rules of the library that the API server uses (Go's net/url): far more is a URL there
- * than in a browser, such as `http://256.0.0.1/` and `mailto:x`, and some things are not, such as `http://a b/`.
+ * Splits URLs by the rules of Go's net/url, which the Kubernetes API server uses; url.ts builds its values on it. Go
+ * accepts more than a browser, such as `http://256.0.0.1/` and `mailto:x`, and rejects some that a browser accepts,
+ * such as `http://a b/`.
  */
 import { isIP } from "node:net";
 
 export interface UrlParts {
-  /** In small letters; "" for a path. */
+  /** Scheme in lower case; "" for a path. */
   readonly scheme: string;
-  /** With the port. */
+  /** Host including the port. */
   readonly host: string;
-  /** As it is written; "" behind a scheme that no slash follows. */
+  /** Path as written; "" after a scheme that no slash follows. */
   readonly path: string;
   readonly query: string;
 }
@@ -18,15 +19,18 @@ const SCHEME = /^[a-zA-Z][a-zA-Z0-9+.-]*(?=:)/;
 const BROKEN_ESCAPE = /%(?![0-9a-fA-F]{2})/;
 const PORT = /^(?::\d*)?$/;
 const USER = /^[\w.~!$&'()*+,;=%@:-]*$/;
-/** Escapes stand only for what is not ASCII, and for the percent sign of a zone. */
+/** Percent-encodings are allowed in a host only for bytes beyond ASCII, and for the percent sign of a zone. */
 const HOST = /^(?:[\w.~!$&'()*+,;=:[\]<>"-]|\P{ASCII}|%25|%[89a-fA-F][0-9a-fA-F])*$/u;
 
-/** An absolute URL or an absolute path, as the line of a request has it: a fragment is no fragment there. */
+/**
+ * Tells whether the text is an absolute URL or an absolute path, as in a request line; "#" does not begin a fragment
+ * there.
+ */
 export function isUrl(text: string): boolean {
   return split(text, true) !== undefined;
 }
 
-/** The parts of what isUrl() takes, without its fragment. @returns undefined when it is no URL */
+/** Returns the parts of a text that isUrl() accepts, without its fragment. @returns undefined when it is not a URL */
 export function urlParts(text: string): UrlParts | undefined {
   if (!isUrl(text)) return undefined;
   const hash = text.indexOf("#");
@@ -34,7 +38,7 @@ export function urlParts(text: string): UrlParts | undefined {
   return BROKEN_ESCAPE.test(text.slice(hash)) ? undefined : split(text.slice(0, hash), false);
 }
 
-/** @param isRequest two slashes at the start are part of a path */
+/** @param isRequest whether two slashes at the start belong to the path */
 function split(text: string, isRequest: boolean): UrlParts | undefined {
   if (text === "*") return { scheme: "", host: "", path: "*", query: "" };
   if (hasControl(text)) return undefined;
@@ -60,7 +64,7 @@ function hasControl(text: string): boolean {
   return false;
 }
 
-/** @returns undefined when the authority is not sound */
+/** @returns undefined when the authority is invalid */
 function hostOf(authority: string): string | undefined {
   const at = authority.lastIndexOf("@");
   const user = authority.slice(0, Math.max(0, at));
@@ -68,13 +72,13 @@ function hostOf(authority: string): string | undefined {
   const host = authority.slice(at + 1);
   const open = host.lastIndexOf("[");
   if (open >= 0) return open === 0 ? bracketed(host) : undefined;
-  // Several hosts with ports, as databases have them, are taken.
+  // Several hosts with ports are accepted, as in connection strings of databases.
   const colon = host.lastIndexOf(":");
   if (colon >= 0 && !PORT.test(host.slice(colon))) return undefined;
   return HOST.test(host) ? unescaped(host) : undefined;
 }
 
-/** "[::1]:80": an address of the sixth version, with a zone or without. */
+/** Reads an IPv6 address in brackets such as "[::1]:80", with or without a zone (RFC 6874). */
 function bracketed(host: string): string | undefined {
   const close = host.lastIndexOf("]");
   if (close < 0 || !PORT.test(host.slice(close + 1))) return undefined;
@@ -86,7 +90,10 @@ function bracketed(host: string): string | undefined {
     : undefined;
 }
 
-/** What an escape stands for must be allowed in a host without it; a space is allowed as well. */
+/**
+ * Tells whether a zone is valid: a percent-encoded byte must be allowed in a host when it is not encoded, or be a
+ * space.
+ */
 function isZone(zone: string): boolean {
   if (BROKEN_ESCAPE.test(zone) || !HOST.test(zone.replace(/%[0-9a-fA-F]{2}/g, ""))) return false;
   return (zone.match(/%[0-9a-fA-F]{2}/g) ?? []).every((escape) => {
@@ -99,18 +106,18 @@ function unescaped(text: string): string {
   return text.includes("%") ? bytesOf(text).toString() : text;
 }
 
-/** @param text with sound escapes */
+/** @param text contains only valid percent-encodings */
 function bytesOf(text: string): Buffer {
   const parts = text.split(/%([0-9a-fA-F]{2})/);
-  // Every second part is what the group of the separator took.
+  // split() returns the captured hex digits at the odd positions.
   return Buffer.concat(parts.map((part, at) => Buffer.from(part, at % 2 === 0 ? "utf8" : "hex")));
 }
 
-/** What may stand in a written path, and what of it stays as it is where something else has to be escaped. */
+/** Characters allowed in a written path, and those that stay as they are when a path must be encoded anew. */
 const WRITTEN_PATH = /^[\w.~$&+,/:;=@%!'()*[\]-]*$/;
 const PLAIN_IN_PATH = /[\w.~$&+,/:;=@-]/;
 
-/** As it is written when that is a sound spelling, and spelled anew otherwise. */
+/** Returns the path as written when that is a valid spelling, and encodes it anew otherwise. */
 export function escapedPath(path: string): string {
   if (path === "*" || WRITTEN_PATH.test(path)) return path;
   return [...bytesOf(path)]
@@ -121,7 +128,7 @@ export function escapedPath(path: string): string {
     .join("");
 }
 
-/** Pairs that are not sound are left out. */
+/** Parses a query and skips its invalid pairs. */
 export function queryOf(query: string): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const pair of query.split("&")) {

@@ -1,4 +1,4 @@
-/** URLs as values of Kubernetes rules: the functions, on what url-parts.ts reads. */
+/** The URL functions of Kubernetes validation rules, on the parser of url-parts.ts. */
 import type { CelFunction } from "../environment.ts";
 import { Failure, NO_OVERLOAD } from "../errors.ts";
 import { Opaque } from "../values.ts";
