@@ -1,4 +1,7 @@
-/** The committed baseline of the CRDs: what comes is added to it by itself, what goes only on demand. */
+/**
+ * The committed baseline of the CRDs, against which `make generate` tests compatibility. Additions are merged into it
+ * automatically; removals need `make baseline`.
+ */
 import { existsSync, readFileSync } from "node:fs";
 import { breaks, parseBaseline, printBaseline, type Roots } from "./compatibility.ts";
 import { expand } from "./expand.ts";
@@ -13,7 +16,7 @@ export function baselineBreaks(root: string): string[] {
   return old === undefined ? [] : breaks(parseBaseline(old), rootsOf(loadSchemas(`${root}crds/schemas/`)));
 }
 
-/** The baseline with all that is new; the old one while something in it is broken. */
+/** Returns the baseline with all additions; the old one while the schemas break any part of it. */
 export function nextBaseline(root: string, source: Source): string {
   const old = readBaseline(root);
   const roots = rootsOf(source);
@@ -21,7 +24,7 @@ export function nextBaseline(root: string, source: Source): string {
   return isBroken ? old : printBaseline(roots);
 }
 
-/** The baseline of the schemas as they are, whatever it breaks. */
+/** Returns the baseline of the current schemas, including what they break. */
 export function newBaseline(root: string): string {
   return printBaseline(rootsOf(loadSchemas(`${root}crds/schemas/`)));
 }
@@ -30,7 +33,7 @@ function rootsOf({ components, kinds }: Source): Roots {
   const graph = createGraph(components);
   return new Map(
     kinds.kinds.map(({ kind, component }) => {
-      // What a status may hold is between us and ourselves.
+      // Leave status out: only our own controller writes it.
       const { status: _, ...properties } = graph.get(component).schema.properties ?? {};
       return [kind, expand(graph, { type: "object", properties })];
     }),

@@ -1,20 +1,25 @@
 /**
  * Keeps a CRD small enough for plain `kubectl apply`, which stores the whole object in an annotation. Descriptions are
- * trimmed by depth: full text near the root, first sentences deeper, none when nothing is left. emit/crds.ts uses it
- * for the set in crds/; the one in crds/documented/ is not trimmed.
+ * trimmed by depth: full text near the root, first sentences deeper, none when the budget is used up. emit/crds.ts uses
+ * it for the set in crds/; the set in crds/documented/ is not trimmed.
  */
 import { mapSchema, type Schema } from "./schema.ts";
 
-/** Kubernetes allows 262,144 bytes for all annotations of an object; the rest is left to the user's own. */
+/**
+ * Kubernetes allows 262,144 bytes for all annotations of an object; the remainder is left to the user's annotations.
+ */
 const CRD_BYTES = 250_000;
 
-/** So many of these bytes stay free, for what a cluster or a chart adds to the CRD. */
+/** Bytes that stay free for the additions of a cluster or a chart to the CRD. */
 const FREE_BYTES = 15_000;
 
-/** Levels of fields that always have a text: for GwBackend down to `spec.ai`. Without room for them the build fails. */
+/**
+ * Levels of fields that always have a description: for GwBackend down to `spec.ai`. Without room for them the build
+ * fails.
+ */
 const REQUIRED_DEPTH = 2;
 
-/** Levels that get their whole text before a deeper one gets any. */
+/** Levels that get their full description before a deeper level gets any. */
 const FULL_TEXT_DEPTH = 3;
 
 const DESCRIPTION_BYTES = '"description":,'.length;
@@ -27,9 +32,11 @@ export interface TrimmedSchema {
 }
 
 /**
+ * Trims the descriptions of a schema to a budget, breadth first.
+ *
  * @param overhead bytes of the CRD around the schema
  * @param limit bytes of compact JSON
- * @throws when the schema with the texts of the first levels is too large
+ * @throws when the schema with the descriptions of the first levels is too large
  */
 export function trimDescriptions(
   name: string,
@@ -42,7 +49,7 @@ export function trimDescriptions(
     if (description !== undefined) texts.set(rest, description);
     return rest;
   });
-  // Breadth-first, so that what is nearer to the root gets its text first.
+  // Go breadth first, so that fields nearer to the root get their description first.
   const described = breadthFirst(bare).flatMap(({ node, depth }) => {
     const text = texts.get(node);
     return text === undefined ? [] : [{ node, depth, text }];

@@ -1,16 +1,21 @@
 /**
- * Whether objects that the last landed CRDs took are still taken: no field gone, no bound tightened, no field newly
- * required, no value of a list of values gone, no pattern changed, no rule in CEL that was not there. Whether one rule says more
- * than another cannot be told from their texts, so a changed rule counts as a new one; rules about how many fields are set may
- * name more fields.
+ * Tests whether the CRDs still accept every object that the baseline accepted: no field removed, no bound tightened, no
+ * field newly required, no enum value removed, no pattern changed, no new CEL rule. Two rules cannot be compared by
+ * meaning, so a changed rule counts as a new one; the generated rules that count fields may name more fields.
+ *
+ * The baseline is a table of lines in which equal parts of the schemas appear once and are referenced by line number
+ * (hash consing). `baseline.ts` reads and writes it.
  */
 import { compare, stableText } from "./print.ts";
 import type { CelRule, Schema } from "./schema.ts";
 
-/** Root schema of each kind, as the CRD has it. */
+/** Root schema of each kind, as in the CRD. */
 export type Roots = ReadonlyMap<string, Schema>;
 
-/** Of a schema what objects depend on. Children are numbers of lines, so that equal parts are written once. */
+/**
+ * The parts of a schema on which stored objects depend. Children are line numbers, so that equal parts are written
+ * once.
+ */
 interface Line {
   readonly facts: Readonly<Record<string, unknown>>;
   readonly properties?: Readonly<Record<string, number>>;
@@ -20,13 +25,15 @@ interface Line {
 
 const UPPER = ["maxLength", "maximum", "maxItems", "maxProperties"] as const;
 const LOWER = ["minLength", "minimum", "minItems", "minProperties"] as const;
-/** Each of them may go, but not come or change. */
+/** Keywords that may be removed, but neither added nor changed. */
 const SAME_OR_NONE = ["pattern", "format", "x-kubernetes-int-or-string"] as const;
 const SAME = ["type", "x-kubernetes-list-type", "x-kubernetes-list-map-keys"] as const;
 const OTHER = ["enum", "nullable", "required", "default", "x-kubernetes-preserve-unknown-fields"] as const;
 const KEPT = [...UPPER, ...LOWER, ...SAME_OR_NONE, ...SAME, ...OTHER] as const;
 
-/** The baseline: one part of the schemas a line, what is used before what uses it, and the kinds at the end. */
+/**
+ * Prints the baseline: one part of the schemas per line, each part before its users, and the kinds on the last line.
+ */
 export function printBaseline(roots: Roots): string {
   const numbers = new Map<string, number>();
   const numberOf = (schema: Schema): number => {
@@ -43,10 +50,10 @@ function lineOf(schema: Schema, numberOf: (schema: Schema) => number): Line {
   const { properties, items, additionalProperties: values } = schema;
   const facts = Object.fromEntries(KEPT.flatMap((key) => (schema[key] === undefined ? [] : [[key, schema[key]]])));
   const rules = schema["x-kubernetes-validations"]?.map(({ rule }) => ({ rule }));
-  // In one order, so that equal schemas get equal numbers.
+  // Sort the fields, so that equal schemas get equal numbers.
   const fields = Object.entries(properties ?? {}).sort(([a], [b]) => compare(a, b));
   return {
-    // Their messages may change.
+    // Leave the messages out: they may change.
     facts: rules === undefined ? facts : { ...facts, "x-kubernetes-validations": rules },
     ...(properties === undefined
       ? {}
@@ -56,10 +63,10 @@ function lineOf(schema: Schema, numberOf: (schema: Schema) => number): Line {
   };
 }
 
-/** @throws SyntaxError when the text is no baseline */
+/** @throws SyntaxError when the text is not a baseline */
 export function parseBaseline(text: string): Roots {
   const lines = text.trimEnd().split("\n");
-  // Written by printBaseline; another shape fails in the lines below.
+  // The cast is safe for the output of printBaseline; another shape fails in the lines below.
   const kinds = JSON.parse(lines.at(-1) ?? "{}") as Record<string, number>;
   const made: Schema[] = [];
   for (const line of lines.slice(0, -1)) {
@@ -77,8 +84,8 @@ export function parseBaseline(text: string): Roots {
 }
 
 /**
- * Every way in which `after` takes less than `before`: "GwPolicy spec.targetRefs: maxItems was 16 and is 8". One change of
- * a part that is used in many places is told once.
+ * Lists every way in which `after` accepts less than `before`: "GwPolicy spec.targetRefs: maxItems was 16 and is 8".
+ * One change of a part that is used in many places is reported once.
  */
 export function breaks(before: Roots, after: Roots): string[] {
   const places = new Map<string, string[]>();
@@ -127,7 +134,7 @@ function boundBreaks(old: Schema, schema: Schema): string[] {
   });
   const lower = LOWER.flatMap((key) => {
     const is = schema[key];
-    // A length or count of zero bounds nothing.
+    // A minimal length or count of zero is not a bound.
     const none = key === "minimum" ? -Infinity : 0;
     return is !== undefined && is > (old[key] ?? none) ? [told(key, old[key], is)] : [];
   });
@@ -158,7 +165,7 @@ function factBreaks(old: Schema, schema: Schema): string[] {
   ];
 }
 
-/** Rules that old objects may break: those whose text was not there before. */
+/** Lists the rules that old objects may violate, which are those whose text is new. */
 function ruleBreaks(old: Schema, schema: Schema): string[] {
   const isNew = (field: string): boolean => old.properties !== undefined && old.properties[field] === undefined;
   const known = new Set(old["x-kubernetes-validations"]?.map(({ rule }) => formOf(rule, () => false)));
@@ -170,15 +177,15 @@ function ruleBreaks(old: Schema, schema: Schema): string[] {
     });
 }
 
-/** A rule that asks first whether a field is set which no old object has. */
+/** Tells whether a rule applies only when a field is set that old objects cannot have. */
 function isOfNewField({ rule }: CelRule, isNew: (field: string) => boolean): boolean {
   const field = /^!has\(self\.(\w+)\) \|\| /.exec(rule)?.[1];
   return field !== undefined && isNew(field);
 }
 
 /**
- * The text of a rule; for rules that count fields (codegen/lower.ts) without the fields that are new, which old objects
- * cannot have. Undefined when what is left always holds.
+ * Returns the text of a rule in a comparable form. For rules that count fields (codegen/lower.ts) it leaves out the new
+ * fields, which old objects cannot have; undefined when the remaining rule always holds.
  */
 function formOf(rule: string, isNew: (field: string) => boolean): string | undefined {
   const kind = COUNTS.find(({ shape }) => shape.test(rule))?.kind;

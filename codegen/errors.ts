@@ -1,4 +1,4 @@
-/** A fault in a schema, with its place. The generator collects all of them and writes nothing. */
+/** A fault in a schema, with its file and path. The generator ends with it and writes nothing. */
 export class SchemaError extends Error {
   override readonly name = "SchemaError";
 }

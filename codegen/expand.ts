@@ -1,4 +1,7 @@
-/** Expands components into the one tree that a CRD is: references are replaced, keywords lowered, rules copied. */
+/**
+ * Expands components into the single tree of a CRD: it replaces references, lowers keywords and copies rules. The CRD
+ * emitter and the baseline use it.
+ */
 import type { SchemaGraph } from "./graph.ts";
 import { lowered } from "./lower.ts";
 import { compare } from "./print.ts";
@@ -7,7 +10,7 @@ import { isStruct, type Schema } from "./schema.ts";
 export function expand(graph: SchemaGraph, schema: Schema): Schema {
   const resolved = lowered(graph.resolve(schema));
   const result: Schema = { ...resolved };
-  // An object without fields: the API server would not store an empty list of them, and see a change at each apply.
+  // Remove empty properties: the API server would not store them, and every apply would show a change.
   if (isStruct(resolved) && Object.keys(resolved.properties ?? {}).length === 0) delete result.properties;
   else if (resolved.properties !== undefined) {
     result.properties = Object.fromEntries(
@@ -21,7 +24,7 @@ export function expand(graph: SchemaGraph, schema: Schema): Schema {
   return result;
 }
 
-/** Keywords and fields in alphabetical order, so that a difference between two CRDs shows meaning. */
+/** Sorts keywords and fields alphabetically, so that a diff of two CRDs shows only changes of meaning. */
 export function sorted(schema: Schema): Schema {
   const byName = <Value>(entries: [string, Value][]): [string, Value][] => entries.sort(([a], [b]) => compare(a, b));
   const copy: Schema = Object.fromEntries(byName(Object.entries(schema)));

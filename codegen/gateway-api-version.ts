@@ -1,4 +1,4 @@
-/** The version of the Gateway API whose kinds are read. Generator and tests take it from here and nowhere else. */
+/** The version of the Gateway API whose kinds the gateway reads. The generator and the tests take it from here. */
 export const GATEWAY_API_MODULE = "sigs.k8s.io/gateway-api";
 export const GATEWAY_API_VERSION = "v1.6.3";
 

@@ -1,4 +1,7 @@
-/** The whole pipeline in memory: sources in, text of every generated file out. libraries.md 3.2. */
+/**
+ * The whole generator in memory: it reads the schemas and the upstream CRDs and returns the text of every generated
+ * file. main.ts writes or compares the result.
+ */
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
 import { emitBehaviour } from "./emit/behaviour.ts";
@@ -33,7 +36,10 @@ import {
   type UpstreamCrd,
 } from "./upstream.ts";
 
-/** @param root the repository, with a slash at the end; @returns text by path below it */
+/**
+ * @param root the repository, with a slash at the end
+ * @returns text by path below the root
+ */
 export async function generate(root: string): Promise<Map<string, string>> {
   const source = loadSchemas(`${root}crds/schemas/`);
   const upstream = readUpstream(crdDirectory());
@@ -78,7 +84,7 @@ export async function generate(root: string): Promise<Map<string, string>> {
   return files;
 }
 
-/** Served versions by "group/Kind". */
+/** Returns the served versions by "group/Kind". */
 function versionsOf(
   { group, version, kinds }: KindsFile,
   upstream: readonly UpstreamCrd[],
@@ -99,7 +105,7 @@ function checkUpstreamRules(components: readonly Component[]): void {
   }
 }
 
-/** What went in and what came out, by SHA-256, so that a stale tree is seen without running the generator. */
+/** Lists the SHA-256 of all inputs and outputs, so that a stale tree is detected without running the generator. */
 function manifest(root: string, files: ReadonlyMap<string, string>): string {
   const schemas = readdirSync(`${root}crds/schemas`).sort(compare);
   const inputs = schemas.map(

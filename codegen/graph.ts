@@ -1,17 +1,17 @@
 /**
- * The SchemaGraph: named components and the references between them. It is acyclic, because a CRD is a tree and cannot
- * recurse; a cycle is named when the graph is made.
+ * The SchemaGraph: named components and the references between them, on which all emitters work. It is acyclic, because
+ * a CRD is a tree and cannot recurse; creating the graph reports a cycle with its members.
  */
 import { schemaError } from "./errors.ts";
 import { walk, type Component, type Schema } from "./schema.ts";
 
 export interface SchemaGraph {
   readonly components: ReadonlyMap<string, Component>;
-  /** @throws SchemaError when there is no such component */
+  /** @throws SchemaError when the component does not exist */
   get(name: string): Component;
-  /** The schema itself, or the component that it refers to with the bounds of the place laid over it. */
+  /** Returns the schema itself, or the component that it refers to, overlaid with the bounds of this use. */
   resolve(schema: Schema): Schema;
-  /** The component and all that it reaches, each once, users before what they use. */
+  /** Returns the component and all that it reaches, each once, users before the components that they use. */
   reachable(name: string): readonly Component[];
 }
 
@@ -36,7 +36,7 @@ export function createGraph(list: readonly Component[]): SchemaGraph {
   };
 }
 
-/** The components that a schema refers to, in the order of its fields. */
+/** Returns the components that a schema refers to, in the order of its fields. */
 export function referencesOf(schema: Schema): string[] {
   return [...walk(schema)].flatMap(([, part]) => (part.$ref === undefined ? [] : [part.$ref]));
 }

@@ -1,6 +1,6 @@
 /**
  * Reads crds/schemas into components and resolves the two keywords that only save writing: `x-gw-include` copies the
- * fields and rules of another component, `x-gw-conditional` makes the fixed-or-conditional form of one.
+ * fields and rules of another component, and `x-gw-conditional` derives the fixed-or-conditional form of one.
  */
 import { readFileSync, readdirSync } from "node:fs";
 import { parse } from "yaml";
@@ -55,7 +55,7 @@ export function loadSchemas(directory: string): Source {
   return readSchemas(texts);
 }
 
-/** @param texts the files by their names without extension */
+/** @param texts contents of the files by name without extension */
 export function readSchemas(texts: ReadonlyMap<string, string>): Source {
   const kinds = texts.get("kinds");
   if (kinds === undefined) throw schemaError("kinds.yaml", "", "the file is missing");
@@ -69,7 +69,7 @@ export function readSchemas(texts: ReadonlyMap<string, string>): Source {
       written.set(name, { name, file, schema });
     }
   }
-  // The kinds file is ours and read by nothing else; a wrong shape fails the tests of the CRDs.
+  // The cast is safe: only we write the kinds file, and the tests of the CRDs fail for another shape.
   return { kinds: parse(kinds) as KindsFile, components: resolve(written) };
 }
 
@@ -83,7 +83,9 @@ function resolve(written: ReadonlyMap<string, Component>): Component[] {
   return components.map((component) => ({ ...component, schema: mapSchema(component.schema, withBounds) }));
 }
 
-/** The API server does not hold a number to its format: without bounds it would store what no int32 can hold. */
+/**
+ * Adds the bounds of int32. The API server does not check a number against its format and would store larger values.
+ */
 function withBounds(schema: Schema): Schema {
   if (schema.format !== "int32") return schema;
   return { minimum: -(2 ** 31), maximum: 2 ** 31 - 1, ...schema };
@@ -124,7 +126,7 @@ function included(component: Component, all: ReadonlyMap<string, Component>, see
   };
 }
 
-/** The form with `conditional` beside the fields of the fixed form, and its entry. */
+/** Builds the component with `conditional` beside the fields of the fixed form, and the component of its entries. */
 function conditional(component: Component, base: Component, all: ReadonlyMap<string, Component>): Component[] {
   const { name, file } = component;
   const fixed = included(base, all, []);
@@ -133,7 +135,7 @@ function conditional(component: Component, base: Component, all: ReadonlyMap<str
   for (const [field, site] of Object.entries(fixed.properties ?? {})) {
     const fallback = site.default ?? (site.$ref === undefined ? undefined : all.get(site.$ref)?.schema.default);
     if (fallback === undefined) continue;
-    // The API server would fill it in beside `conditional`, which excludes it.
+    // The API server would set the default beside `conditional`, which excludes the field.
     throw schemaError(`${base.file}.yaml`, `${base.name}.${field}`, "may not have a default: use x-gw-default");
   }
   const entryName = `Conditional${name}`;
@@ -150,7 +152,7 @@ function conditional(component: Component, base: Component, all: ReadonlyMap<str
       policy: { $ref: base.name, description: "The form." },
     },
   };
-  // Where one of several fields has to be set, the conditional form takes its place.
+  // `conditional` satisfies a group of which one field must be set.
   const counts = ONE_OF_KEYWORDS.flatMap((keyword) => {
     const added = keyword === "x-gw-at-most-one-of" ? [] : ["conditional"];
     const all = fieldGroups(fixed, keyword).map((group) => [...group, ...added]);
@@ -202,7 +204,7 @@ function conditionalRules(fields: readonly string[]): CelRule[] {
   ];
 }
 
-/** What binds the fixed form binds it here too, unless the conditional one is used. */
+/** Returns the rules of the fixed form, which apply unless the conditional form is used. */
 function fixedRules(fixed: Schema): CelRule[] {
   const rules: CelRule[] = (fixed.required ?? []).map((field) => ({
     rule: `has(self.conditional) || has(self.${field})`,

@@ -1,6 +1,6 @@
 /**
- * Turns our own keywords into what the API server knows: rules in CEL, patterns, lengths. The same lowering feeds the
- * CRDs and the rules that admission runs, so that both say the same.
+ * Lowers our own keywords to those of the API server: CEL rules, patterns, lengths. The CRDs and the rules that
+ * admission runs come from the same lowering, so they cannot differ.
  */
 import { fieldGroups, type ByteRange, type CelRule, type Schema } from "./schema.ts";
 import { FORMATS } from "./vocabulary.ts";
@@ -18,7 +18,7 @@ const FAMILY = [
   { keyword: "x-gw-at-least-one-of", kind: "atLeast", words: "at least one", verb: "must" },
 ] as const;
 
-/** Words of CEL that can be names of fields only in an escaped form. */
+/** Reserved words of CEL, which as field names must be escaped (x-kubernetes-validations). */
 const RESERVED: ReadonlySet<string> = new Set(
   "true false null in as break const continue else for function if import let loop package namespace return var void while".split(
     " ",
@@ -37,7 +37,7 @@ export function oneOfs(schema: Schema): OneOf[] {
   );
 }
 
-/** Every rule of a schema but the family of one-of. */
+/** Returns every rule of a schema except the one-of family. */
 export function otherRules(schema: Schema): CelRule[] {
   const immutable = schema["x-gw-immutable"] === true;
   return [
@@ -48,13 +48,13 @@ export function otherRules(schema: Schema): CelRule[] {
   ];
 }
 
-/** Every rule of a schema, in CEL. */
+/** Returns every rule of a schema, in CEL. */
 export function celRules(schema: Schema): CelRule[] {
   const counts = oneOfs(schema).map((one) => ({ rule: countRule(one), message: one.message }));
   return [...counts, ...otherRules(schema)];
 }
 
-/** The shortest form there is: these rules are the most frequent by far, and a CRD has a limit of bytes. */
+/** Prints the shortest form of a rule: these rules are by far the most frequent, and the size of a CRD is limited. */
 function countRule({ kind, fields }: OneOf): string {
   const present = fields.map((field) => `has(self.${celField(field)})`);
   const [first = "false", second = "false"] = present;
@@ -63,7 +63,7 @@ function countRule({ kind, fields }: OneOf): string {
   return kind === "exactly" ? `${first} != ${second}` : `!${first} || !${second}`;
 }
 
-/** Bounds of values that are written as text: lengths of time, and sizes with a suffix. */
+/** Returns the bounds of values that are written as text: durations, and sizes with a suffix. */
 function boundRules(schema: Schema): CelRule[] {
   const shortest = schema["x-gw-min-duration"];
   const range = schema["x-gw-bytes"];
@@ -72,7 +72,7 @@ function boundRules(schema: Schema): CelRule[] {
       ? []
       : [
           {
-            // Rules run beside a wrong pattern, and a text that is no duration would fail in them.
+            // Test the pattern first: rules also run on values that violate it, and duration() would fail on them.
             rule: `!self.matches('${FORMATS["duration"]?.pattern}') || duration(self) >= duration('${shortest}')`,
             message: `must be at least ${shortest}`,
           },
@@ -82,8 +82,8 @@ function boundRules(schema: Schema): CelRule[] {
 }
 
 /**
- * Kubernetes knows no suffix K; here it means the same as k. Numbers have a minimum and a maximum instead, and what is no
- * quantity at all is for the pattern to refuse: rules run beside it.
+ * Bounds a size in bytes. Kubernetes does not know the suffix K; here it means the same as k. Plain numbers have a
+ * minimum and a maximum instead, and the pattern rejects text that is not a quantity, so the rule must pass such text.
  */
 function byteRule({ min, max }: ByteRange): CelRule {
   const text = "string(self).replace('K', 'k').replace('ki', 'Ki')";
@@ -94,7 +94,7 @@ function byteRule({ min, max }: ByteRange): CelRule {
   };
 }
 
-/** One rule for each field that the condition shuts out, so that the message can name it. */
+/** Returns one rule for each field that the condition excludes, so that the message can name the field. */
 function conditionRules(schema: Schema): CelRule[] {
   const condition = schema["x-gw-if"];
   if (condition === undefined) return [];
@@ -116,7 +116,7 @@ function conditionRules(schema: Schema): CelRule[] {
     }));
 }
 
-/** The bounds that `x-gw-format` and `x-gw-bytes` imply; what the schema says itself wins. */
+/** Adds the bounds that `x-gw-format` and `x-gw-bytes` imply; bounds in the schema itself take precedence. */
 export function withFormat(schema: Schema): Schema {
   const format = schema["x-gw-format"];
   const range = schema["x-gw-bytes"];
@@ -128,7 +128,7 @@ export function withFormat(schema: Schema): Schema {
   };
 }
 
-/** A copy without any keyword of ours, and with what they lower to. */
+/** Returns a copy in which our own keywords are replaced by their lowered form. */
 export function lowered(schema: Schema): Schema {
   const rules = celRules(schema);
   const kept = Object.entries(withFormat(schema)).filter(([keyword]) => !keyword.startsWith("x-gw-"));

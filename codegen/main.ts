@@ -1,7 +1,7 @@
 /**
- * `node codegen/main.ts` writes every generated file. With `--verify` it writes none, compares byte by byte with what
- * is there, and exits 1 naming what is stale and what no longer takes the objects of the committed baseline. With
- * `--baseline` that baseline becomes what the schemas say. generated/proto is part of all.
+ * Entry point of the generator. `node codegen/main.ts` writes every generated file. With `--verify` it writes nothing,
+ * compares byte by byte, and exits with 1 after listing stale files and changes that break objects of the committed
+ * baseline. With `--baseline` it replaces that baseline by the current schemas. All modes include generated/proto.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { generate } from "./generate.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
-/** Folders in which every file is generated: a file that the generator does not know is a leftover there. */
+/** Folders with generated files only: an unknown file there is a leftover and is removed. */
 const OWNED = ["generated", "crds/documented"];
 
 async function run(isVerify: boolean, isNewBaseline: boolean): Promise<number> {
@@ -55,7 +55,7 @@ function list(folder: string, base = ROOT): string[] {
     .map((entry) => join(entry.parentPath, entry.name).slice(base.length));
 }
 
-/** Lets buf write into a folder of its own and reads what it wrote. */
+/** Runs buf in a temporary folder and returns the files that it wrote. */
 function protoFiles(): Map<string, string> {
   const folder = mkdtempSync(join(tmpdir(), "gwproxy-proto-"));
   try {

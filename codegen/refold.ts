@@ -1,7 +1,8 @@
 /**
- * Gives names back to a structural CRD: equal object shapes fold into one component, named by the shortest path that
- * is unique among the shapes of the kind. Descriptions and defaults of a use stay at the use, so that expanding the
- * components again yields the schema that was read, key by key.
+ * Restores names in a structural CRD, which is one tree without references: equal object shapes are folded into one
+ * component, named by the shortest path that is unique among the shapes of the kind. Descriptions and defaults of a use
+ * stay at the use, so that expanding the components again yields the original schema, key by key. The generator uses it
+ * for the Gateway API, and `gwproxy generate types` for any CRD.
  */
 import { stableText } from "./print.ts";
 import { isStruct, mapSchema, type Component, type Schema } from "./schema.ts";
@@ -13,8 +14,10 @@ interface Shape {
 }
 
 /**
- * @param root the schema of one version; `metadata` becomes a reference to ObjectMeta
- * @param names chosen names by path, such as "spec.rules": an upstream update must not rename a type
+ * Folds one version of a kind into components.
+ *
+ * @param root schema of the version; `metadata` becomes a reference to ObjectMeta
+ * @param names chosen names by path, such as "spec.rules", so that an upstream update does not rename a type
  */
 export function refold(kind: string, file: string, root: Schema, names: Readonly<Record<string, string>>): Component[] {
   const shapes = new Map<string, Shape>();
@@ -58,6 +61,7 @@ function withMetadata(root: Schema): Schema {
   return { ...root, properties: { ...root.properties, metadata: { $ref: "ObjectMeta" } } };
 }
 
+/** Names the shapes: first the chosen names, then ever longer suffixes of their paths, until each suffix is unique. */
 function nameShapes(
   kind: string,
   shapes: ReadonlyMap<string, Shape>,
@@ -92,7 +96,7 @@ function nameShapes(
   return result;
 }
 
-/** "backendRefs" → "BackendRef": a field that holds many names the type of one. */
+/** Converts a field name to a type name in the singular: "backendRefs" → "BackendRef". */
 function pascal(field: string): string {
   const singular = /(?:ches|shes|sses|xes)$/.test(field)
     ? field.slice(0, -2)

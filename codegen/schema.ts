@@ -1,4 +1,6 @@
-/** The shape of a schema as the generator sees it: OpenAPI v3 as Kubernetes knows it, `$ref` and our own keywords. */
+/**
+ * The type of a schema in the generator: OpenAPI v3 in the subset of Kubernetes, `$ref`, and our own `x-gw-` keywords.
+ */
 
 export interface CelRule {
   readonly rule: string;
@@ -12,9 +14,9 @@ export interface CelRule {
 export interface Reference {
   /** "group/Kind"; the core group is empty: "/Secret". */
   readonly kinds: readonly string[];
-  /** Whether another namespace may be named, and then needs a ReferenceGrant. */
+  /** Whether the reference may name another namespace, which then needs a ReferenceGrant. */
   readonly grant: boolean;
-  /** The value selects objects by their labels instead of naming one. */
+  /** Whether the value selects objects by their labels instead of naming one. */
   readonly selector?: boolean;
 }
 
@@ -23,10 +25,10 @@ interface Condition {
   readonly "then-only": readonly string[];
 }
 
-/** Names of fields, or several such groups: a component that includes another one has its groups too. */
+/** One group of field names, or several: a component that includes another one also has the groups of that one. */
 type FieldGroups = readonly string[] | readonly (readonly string[])[];
 
-/** What a size in bytes may be, both ends included. */
+/** Bounds of a size in bytes, both inclusive. */
 export interface ByteRange {
   readonly min: number;
   readonly max: number;
@@ -80,31 +82,33 @@ export interface Schema {
   "x-gw-bytes"?: ByteRange;
   "x-gw-min-duration"?: string;
   "x-gw-protects"?: boolean;
-  /** Keys of a map that users may not set. */
+  /** Keys of a map that users must not set. */
   "x-gw-reserved"?: readonly string[];
   "x-gw-format"?: string;
   "x-gw-default"?: string;
   "x-gw-include"?: string;
   "x-gw-conditional"?: string;
-  /** Written for schemas that are not ours: null is a value too. */
+  /** Marks null as a valid value; set only for foreign schemas. */
   "x-gw-null"?: boolean;
-  /** Written by the loader alone: the components whose fields are in this one, the nearest first. */
+  /** Components whose fields are included in this one, the nearest first; set only by the loader. */
   "x-gw-included"?: readonly string[];
-  /** Written by the loader alone: the field that excludes all others. A rule says so too; editors read this. */
+  /**
+   * Field that excludes all others; set only by the loader. A rule enforces it as well, and editors use this keyword.
+   */
   "x-gw-alone"?: string;
 }
 
-/** A schema with a name: the node of the graph and one type in TypeScript. */
+/** A schema with a name: one node of the graph, and one type in TypeScript. */
 export interface Component {
   readonly name: string;
-  /** The source file without extension: "traffic", or "httproute" for a kind of the Gateway API. */
+  /** Source file without extension: "traffic", or "httproute" for a kind of the Gateway API. */
   readonly file: string;
   readonly schema: Schema;
 }
 
 export const ONE_OF_KEYWORDS = ["x-gw-exactly-one-of", "x-gw-at-most-one-of", "x-gw-at-least-one-of"] as const;
 
-/** The groups of one keyword of the one-of family, the component's own before those that it includes. */
+/** Returns the groups of one keyword of the one-of family, those of the component before those that it includes. */
 export function fieldGroups(schema: Schema, keyword: (typeof ONE_OF_KEYWORDS)[number]): (readonly string[])[] {
   const groups: string[][] = [];
   const single: string[] = [];
@@ -115,7 +119,7 @@ export function fieldGroups(schema: Schema, keyword: (typeof ONE_OF_KEYWORDS)[nu
   return single.length > 0 ? [single, ...groups] : groups;
 }
 
-/** A schema and every schema below it, with its path from the start; references are not followed. */
+/** Visits a schema and every schema below it, with the path from the start; it does not follow references. */
 export function* walk(schema: Schema, path = ""): Generator<readonly [string, Schema]> {
   yield [path, schema];
   for (const [name, child] of Object.entries(schema.properties ?? {})) yield* walk(child, `${path}.${name}`);
@@ -123,7 +127,7 @@ export function* walk(schema: Schema, path = ""): Generator<readonly [string, Sc
   if (typeof schema.additionalProperties === "object") yield* walk(schema.additionalProperties, `${path}{}`);
 }
 
-/** A copy in which `change` has seen every schema, children first; references are not followed. */
+/** Returns a copy in which `change` has replaced every schema, children first; it does not follow references. */
 export function mapSchema(schema: Schema, change: (schema: Schema) => Schema): Schema {
   const copy: Schema = { ...schema };
   if (schema.properties !== undefined) {
@@ -138,12 +142,12 @@ export function mapSchema(schema: Schema, change: (schema: Schema) => Schema): S
   return change(copy);
 }
 
-/** Whether any JSON fits, null included. */
+/** Tells whether the schema accepts any JSON, null included. */
 export function isAnything(schema: Schema): boolean {
   return schema.type === undefined && schema["x-kubernetes-preserve-unknown-fields"] === true;
 }
 
-/** Whether the schema is an object with named fields: what must be a component and becomes an interface. */
+/** Tells whether the schema is an object with named fields, which must be a component and becomes an interface. */
 export function isStruct(schema: Schema): boolean {
   return schema.type === "object" && schema.properties !== undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Takes out of a CRD what says nothing: white space in rules, and keywords whose absence means the same. A CRD has a
- * limit of bytes (budget.ts), and what is saved here is spent on descriptions.
+ * Removes parts of a CRD without meaning: white space in rules, and keywords that state the default. The size of a CRD
+ * is limited (budget.ts), and the bytes saved here are spent on descriptions.
  */
 import { mapSchema, type Schema } from "./schema.ts";
 
@@ -13,13 +13,16 @@ export function slim(schema: Schema): Schema {
   });
 }
 
-/** A list is atomic unless it says otherwise; a range within 32 bits leaves nothing for the format to check. */
+/**
+ * Tells whether a keyword states the default. A list is atomic by default; for a range within 32 bits the format int32
+ * adds nothing.
+ */
 function isImplied(keyword: string, { minimum, maximum, ...schema }: Schema): boolean {
   if (keyword === "x-kubernetes-list-type") return schema[keyword] === "atomic";
   return keyword === "format" && schema.format === "int32" && minimum !== undefined && maximum !== undefined;
 }
 
-/** A rule without the white space that separates nothing: a tenth of the bytes of all rules. */
+/** Removes the white space of a rule that separates nothing, which is a tenth of the bytes of all rules. */
 export function compact(rule: string): string {
   return rule.replace(/'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\s+/g, (part: string, at: number) => {
     if (!/^\s/.test(part)) return part;

@@ -1,7 +1,7 @@
 /**
- * The rules that the API server has for schemas of CRDs, checked here so that the message names our source and not the
- * cluster's. Also: every text, list and map is bounded (the cost of rules is estimated from the bounds), and every
- * pattern means the same in RE2 and in JavaScript.
+ * Checks the requirements of the API server for the schemas of CRDs (structural schemas), so that the message names our
+ * source and not the object in a cluster. It also requires that every string, list and map is bounded, because the API
+ * server estimates the cost of rules from the bounds, and that every pattern means the same in RE2 and in JavaScript.
  */
 import { Ajv } from "ajv";
 import { RE2JS } from "re2js";
@@ -105,7 +105,7 @@ function checkPattern(pattern: string, fail: Fail): void {
   }
 }
 
-/** Every rule must compile in the environment that admission evaluates it in. */
+/** Checks that every rule compiles in the environment in which admission evaluates it. */
 export function checkRules(schema: Schema, fail: Fail): void {
   for (const { rule, messageExpression } of otherRules(schema)) {
     for (const text of [rule, messageExpression ?? "''"]) {

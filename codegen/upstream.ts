@@ -1,4 +1,4 @@
-/** Finds the CRDs of the Gateway API in the cache of Go modules and folds them into components. */
+/** Finds the CRDs of the Gateway API in the Go module cache and folds them into components, for generate.ts. */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
@@ -29,7 +29,7 @@ interface CrdFile {
   };
 }
 
-/** Chosen names of upstream shapes, so that an upstream update does not rename a type. Kind → path → name. */
+/** Chosen names of upstream shapes by kind and path, so that an upstream update does not rename a type. */
 const NAMES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   HTTPRoute: {
     "spec.parentRefs": "HTTPRouteParentRef",
@@ -62,16 +62,19 @@ const NAMES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   ReferenceGrant: { "spec.from": "ReferenceGrantFrom", "spec.to": "ReferenceGrantTo" },
 };
 
-/** What is served besides the standard channel, by kind (docs/adr/0009). Who has the standard CRDs cannot write it. */
+/**
+ * Fields beyond the standard channel that the gateway supports, by kind
+ * (docs/adr/0009-a-field-of-the-experimental-channel.md). Users of the standard CRDs cannot set them.
+ */
 const EXPERIMENTAL_FIELDS: Readonly<Record<string, readonly string[]>> = { HTTPRoute: ["spec.rules.retry"] };
 
-/** The folder of the CRDs, downloaded if the cache does not hold them. */
+/** Returns the folder of the CRDs, and downloads the module when the cache does not have it. */
 export function crdDirectory(): string {
   const output = execFileSync("go", ["mod", "download", "-json", `${GATEWAY_API_MODULE}@${GATEWAY_API_VERSION}`], {
     encoding: "utf8",
     env: { ...process.env, PATH: `${process.env["PATH"] ?? ""}:/usr/local/go/bin` },
   });
-  // The format of `go mod download -json` is documented and stable.
+  // The cast is safe: the format of `go mod download -json` is documented and stable.
   return `${(JSON.parse(output) as { Dir: string }).Dir}/config/crd/standard`;
 }
 
@@ -98,7 +101,7 @@ export function readUpstream(directory: string): UpstreamCrd[] {
 interface ReadCrd {
   readonly spec: CrdFile["spec"];
   readonly served: CrdFile["spec"]["versions"];
-  /** The one that is read: v1 where it is served. */
+  /** The version to read, which is v1 when it is served. */
   readonly version: CrdFile["spec"]["versions"][number];
 }
 
@@ -111,7 +114,7 @@ function readCrd(path: string): ReadCrd {
   return { spec, served, version };
 }
 
-/** @returns the schema with one field of the other; the items of a list have no place in the path */
+/** Adds one field of another schema. @param path field names; the items of a list do not count */
 function graft(schema: Schema, other: Schema, path: readonly string[]): Schema {
   if (schema.items !== undefined && other.items !== undefined)
     return { ...schema, items: graft(schema.items, other.items, path) };
@@ -126,7 +129,7 @@ export function foldUpstream(crd: UpstreamCrd): Component[] {
   return refold(crd.kind, crd.types, crd.schema, NAMES[crd.kind] ?? {});
 }
 
-/** What is generated from upstream kinds carries no descriptions: the words are not ours to spread. */
+/** Removes the descriptions of an upstream kind from generated files, because their text is not ours to distribute. */
 export function withoutDescriptions(component: Component): Component {
   const schema = mapSchema(component.schema, (part) => {
     const copy = { ...part };
@@ -136,7 +139,7 @@ export function withoutDescriptions(component: Component): Component {
   return { ...component, schema };
 }
 
-/** What upstream's references may name; their schemas do not say it. By component. */
+/** Targets of upstream references by component, which the upstream schemas do not state. */
 const REFERENCES: Readonly<Record<string, Reference>> = {
   HTTPBackendRef: { kinds: ["/Service", "gwproxy.dev/GwBackend"], grant: true },
   HTTPMirrorBackendRef: { kinds: ["/Service", "gwproxy.dev/GwBackend"], grant: true },

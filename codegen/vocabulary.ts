@@ -1,6 +1,6 @@
 /**
- * The keywords a schema may use. A keyword that is not known, or has a value of the wrong shape, names its file and
- * path here; otherwise the API server would refuse the CRD in words that name neither.
+ * The keywords that a schema may use, with a check of each value. An unknown keyword or a wrong value is reported with
+ * file and path; otherwise the API server would reject the CRD with a message that names neither.
  */
 import { CEL_PHASES } from "../src/cel/phases.ts";
 import { schemaError } from "./errors.ts";
@@ -29,7 +29,7 @@ const oneOf =
 
 function record(value: unknown): Record<string, unknown> | undefined {
   return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? // An object that is no array has text keys.
+    ? // An object that is not an array has string keys.
       (value as Record<string, unknown>)
     : undefined;
 }
@@ -71,7 +71,7 @@ const rules: Check = (value) => {
   return undefined;
 };
 
-/** The formats that `x-gw-format` knows, and what each of them demands of the text. */
+/** The formats of `x-gw-format`, and the bounds that each one implies. */
 export const FORMATS: Readonly<Record<string, { readonly pattern?: string; readonly maxLength: number }>> = {
   "address-range": { pattern: "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$", maxLength: 43 },
   duration: { pattern: "^([0-9]{1,5}(h|m|s|ms)){1,4}$", maxLength: 32 },
@@ -131,7 +131,7 @@ const KEYWORDS: Readonly<Record<string, Check>> = {
   "x-gw-conditional": isString,
 };
 
-/** What may stand beside `$ref`: nothing that changes the shape. */
+/** Keywords allowed beside `$ref`, none of which changes the shape. */
 const BESIDE_REF: ReadonlySet<string> = new Set([
   "$ref",
   "description",
@@ -152,7 +152,7 @@ const BESIDE_REF: ReadonlySet<string> = new Set([
   "x-gw-secret",
 ]);
 
-/** @throws SchemaError naming file and path of the first fault */
+/** @throws SchemaError with file and path of the first fault */
 export function checkVocabulary(file: string, path: string, schema: Schema): void {
   if (record(schema) === undefined) throw schemaError(`${file}.yaml`, path, "must be a schema");
   for (const [keyword, value] of Object.entries(schema)) {

@@ -1,6 +1,6 @@
 /**
- * Writes ValidatingAdmissionPolicies for clusters that forbid webhooks: of what the webhook sees beyond the CRDs, the part
- * that CEL on the API server can see as well. What it cannot is listed at the head of the file.
+ * Writes ValidatingAdmissionPolicies for clusters that forbid webhooks. They contain the part of the webhook's checks
+ * beyond the CRDs that CEL on the API server can express; the head of the generated file lists the rest.
  */
 import { stringify } from "yaml";
 import { celField } from "../lower.ts";
@@ -15,7 +15,7 @@ interface Validation {
   readonly reason: "Invalid";
 }
 
-/** An expression over the value that stands at a place; true when it is sound. */
+/** Builds an expression about a value; it is true when the value is valid. */
 type Leaf = (value: string) => string;
 
 interface Check {
@@ -49,7 +49,7 @@ export function emitAdmissionPolicy(graph: SchemaGraph, kinds: KindsFile): strin
   return `${header("#", "crds/schemas")}${HEAD}${documents.map((one) => `---\n${stringify(one, { lineWidth: 120 })}`).join("")}`;
 }
 
-/** From \`spec\` to a place: a field that may be missing, each item of a list, or each value of a map. */
+/** One step from `spec` to a value: a field that may be missing, each item of a list, or each value of a map. */
 interface Step {
   readonly kind: "field" | "items" | "values";
   readonly name: string;
@@ -87,14 +87,17 @@ function checksOf(graph: SchemaGraph, schema: Schema): Check[] {
   ];
 }
 
-/** A pattern that does not compile makes the expression fail, and what fails is refused. */
+/** A pattern that does not compile makes the expression fail, and failurePolicy Fail rejects the object. */
 const REGEX: Check = {
   leaf: (value) => `''.matches(${value}) in [true, false]`,
   message: (path) => `${path}: must be a regular expression of RE2`,
   action: "Deny",
 };
 
-/** The names are taken once, into a list of one list: for each line anew they would cost more than a rule may. */
+/**
+ * Tests a htpasswd list: each line begins with a name, and the names are distinct. `[names].all(names, …)` binds the
+ * list of names to a variable; computing it again for each line would exceed the cost limit of a rule.
+ */
 const HTPASSWD: Check = {
   leaf: (value) => {
     const names = `${value}.map(a, a.substring(0, a.indexOf(':')))`;

@@ -1,4 +1,7 @@
-/** Writes docs/reference/{admin,order,errors,log-fields,metrics}.md from the tables that the data plane itself runs by. */
+/**
+ * Writes docs/reference/{admin,order,errors,log-fields,metrics}.md from the tables with which the data plane itself
+ * runs.
+ */
 import { ADMIN_PATHS, methodsOf } from "../../src/admin/paths/index.ts";
 import { PROXY_ERRORS } from "../../src/proxy/errors.ts";
 import { POLICIES } from "../../src/proxy/policies/index.ts";

@@ -1,6 +1,6 @@
 /**
- * Writes the CRDs in two sets whose schemas differ in their descriptions alone: crds/ within the bytes that plain
- * `kubectl apply` can take, crds/documented/ with every description, for `kubectl apply --server-side` and charts.
+ * Writes the CRDs in two sets that differ only in their descriptions: crds/ within the size that plain `kubectl apply`
+ * accepts, crds/documented/ with every description, for `kubectl apply --server-side` and charts.
  */
 import { stringify } from "yaml";
 import { trimDescriptions } from "../budget.ts";
@@ -17,7 +17,7 @@ const STANDARD_FIELDS: Readonly<Record<string, Schema>> = {
   metadata: { type: "object" },
 };
 
-/** The folder below crds/ of the set with all descriptions. */
+/** Folder below crds/ of the set with all descriptions. */
 const DOCUMENTED = "documented";
 
 /** @returns text by path below crds */
@@ -32,12 +32,12 @@ export function emitCrds(graph: SchemaGraph, kinds: KindsFile): Map<string, stri
   return files;
 }
 
-/** kubectl reads YAML 1.1, in which Off and y are truth values: they need quotes. */
+/** Prints YAML 1.1, which kubectl reads: Off and y are booleans in it and need quotes. */
 function print(crd: object): string {
   return header("#", "crds/schemas") + stringify(crd, { version: "1.1", lineWidth: 120, aliasDuplicateObjects: false });
 }
 
-/** Both forms of the CRD of one kind, as objects. */
+/** Builds both forms of the CRD of one kind. */
 function buildCrds(
   graph: SchemaGraph,
   kinds: KindsFile,

@@ -1,9 +1,9 @@
-/** Writes defaults.ts: fills defaults as the API server does, before validation. */
+/** Writes defaults.ts, which fills in defaults before validation, as the API server does. */
 import type { SchemaGraph } from "../graph.ts";
 import { header, literal } from "../print.ts";
 import { isStruct, type Schema } from "../schema.ts";
 
-/** @param roots component of each whole object by "group/Kind" */
+/** @param roots component of each root object by "group/Kind" */
 export function emitDefaults(graph: SchemaGraph, roots: ReadonlyMap<string, string>): string {
   const written = new Map<string, string>();
   const none = new Set<string>();
@@ -29,7 +29,7 @@ export function emitDefaults(graph: SchemaGraph, roots: ReadonlyMap<string, stri
     if (items !== undefined) members.push(`items: ${items}`);
     if (typeof schema.additionalProperties === "object") {
       const values = nodeOf(schema.additionalProperties);
-      // Without anything to fill in it still says that a null value of the map is dropped.
+      // A node without defaults still matters here: it tells that a null value of the map is dropped.
       if (values !== undefined || graph.resolve(schema.additionalProperties).nullable !== true)
         members.push(`values: ${values ?? "{}"}`);
     }

@@ -1,16 +1,16 @@
-/** The cells of the tables in docs/reference: what a field holds, its bounds and its default, in Markdown. */
+/** Formats the table cells of docs/reference in Markdown: the type, bounds and default of a field. */
 import type { Schema } from "../schema.ts";
 
 export function table(head: readonly string[], rows: readonly string[]): string[] {
   return [`| ${head.join(" | ")} |`, `|${head.map(() => "---|").join("")}`, ...rows];
 }
 
-/** One row. A bar or a line break in a cell would end it. */
+/** Prints one row; it escapes bars and line breaks, which would end a cell. */
 export function cells(parts: readonly string[]): string {
   return `| ${parts.map((part) => part.replaceAll("|", "\\|").replaceAll("\n", " ")).join(" | ")} |`;
 }
 
-/** Text as code. A backtick in it needs a longer fence around. */
+/** Prints text as code; text with a backtick needs a longer fence. */
 function code(text: string): string {
   return text.includes("`") ? `\`\` ${text} \`\`` : `\`${text}\``;
 }

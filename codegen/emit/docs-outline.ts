@@ -1,23 +1,23 @@
 /**
- * The order of a reference page: which components belong to which block of the spec, at which paths each is used, and
- * which leaves of the object lie below each field.
+ * Computes the outline of a reference page for docs.ts: which components belong to which block of the spec, at which
+ * paths each one is used, and which leaves of the object lie below each field.
  */
 import type { SchemaGraph } from "../graph.ts";
 import { isStruct, type Schema } from "../schema.ts";
 
-/** One path at which a field can be written, and the leaves at or below it, as the ledger writes them. */
+/** One path at which a field can be written, and the leaves at or below it, in the notation of the field ledger. */
 export interface Use {
   readonly path: string;
   readonly leaves: readonly string[];
 }
 
 export interface Outline {
-  /** Blocks in the order of the spec; each component in the first block that reaches it. */
+  /** Blocks in the order of the spec; each component is in the first block that reaches it. */
   readonly groups: readonly { readonly title: string; readonly components: readonly string[] }[];
   readonly scalars: readonly string[];
-  /** By component: where it is used, shortest first. */
+  /** Paths at which each component is used, the shortest first. */
   readonly places: ReadonlyMap<string, readonly string[]>;
-  /** By "Component.field". */
+  /** Uses by "Component.field". */
   readonly uses: ReadonlyMap<string, readonly Use[]>;
   /** Components that only a controller writes. */
   readonly isStatus: ReadonlySet<string>;
@@ -60,13 +60,16 @@ interface Found {
   readonly uses: Map<string, Use[]>;
 }
 
-/** @returns the leaves below the site, in the notation of the ledger: "[]" for items, nothing for the values of a map */
+/**
+ * @returns the leaves below the site in the notation of the field ledger: "[]" for items, nothing for the values of a
+ * map
+ */
 function walk(graph: SchemaGraph, { schema, path }: Site, found: Found): string[] {
   if (schema.$ref !== undefined && path !== "") add(found.places, schema.$ref, path);
   const resolved = graph.resolve(schema);
   if (resolved.items !== undefined) return walk(graph, { schema: resolved.items, path: `${path}[]` }, found);
   if (typeof resolved.additionalProperties === "object") {
-    // Known for what is used there; the ledger has the map as one leaf.
+    // Walk the values to record what is used there; the field ledger treats the map as one leaf.
     walk(graph, { schema: resolved.additionalProperties, path: `${path}{}` }, found);
     return [path];
   }
@@ -86,7 +89,7 @@ function add<Value>(map: Map<string, Value[]>, key: string, value: Value): void 
   else list.push(value);
 }
 
-/** "spec.traffic.timeouts" → "spec.traffic"; what lies directly below spec has no block of its own. */
+/** Returns the block of a path: "spec.traffic.timeouts" → "spec.traffic". Fields directly below spec have no block. */
 function titleOf(path: string): string {
   const [top = "", block] = path.split(/[.[\]{}]+/);
   return top !== "spec" || block === undefined || block === ""

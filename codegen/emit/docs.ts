@@ -1,6 +1,7 @@
 /**
- * Writes docs/reference/<kind>.md: a section for each component with its fields, rules and an example, and where each
- * field is implemented and proven. What the schemas cannot know is handed in; test/fields collects it.
+ * Writes docs/reference/<kind>.md: a section for each component with its fields, rules and an example, and the places
+ * where each field is implemented and proven. The caller passes in what the schemas do not know; test/fields collects
+ * it.
  */
 import type { SchemaGraph } from "../graph.ts";
 import type { KindEntry, KindsFile } from "../load.ts";
@@ -10,13 +11,13 @@ import { boundsOf, cells, fallbackOf, table, typeOf } from "./docs-cells.ts";
 import { outline, type Outline, type Use } from "./docs-outline.ts";
 
 export interface Proof {
-  /** The test file below the root of the repository. */
+  /** Test file, relative to the root of the repository. */
   readonly file: string;
   readonly name: string;
 }
 
 export interface Example {
-  /** Where it was found, such as "examples/quickstart/policies.yaml". */
+  /** Source of the example, such as "examples/quickstart/policies.yaml". */
   readonly file: string;
   /** Path of the component in its object, such as "spec.traffic.timeouts". */
   readonly path: string;
@@ -24,17 +25,17 @@ export interface Example {
 }
 
 export interface Evidence {
-  /** By "Component.field": files that read the field. */
+  /** Files that read a field, by "Component.field". */
   readonly implementation: ReadonlyMap<string, readonly string[]>;
-  /** By "Component.field": files that name it; they stand in for the others where a test proves the field. */
+  /** Files that name a field, by "Component.field"; used for a proven field when no file reads it. */
   readonly mentions: ReadonlyMap<string, readonly string[]>;
-  /** By "Kind path" of a leaf: tests that prove it. */
+  /** Tests that prove a leaf, by "Kind path". */
   readonly proofs: ReadonlyMap<string, readonly Proof[]>;
-  /** By "Kind/Component"; by "/Component" from whatever kind uses it too. */
+  /** Examples by "Kind/Component", or by "/Component" from any kind that uses the component. */
   readonly examples: ReadonlyMap<string, Example>;
 }
 
-/** Files are named from the folder of the pages. */
+/** Path from the folder of the pages to the root. */
 const ROOT = "../../";
 const MOST_USES = 6;
 /** A block with more components than this gets a list of its own in the contents. */
@@ -88,13 +89,13 @@ function page(context: Page): string {
   return `${lines.join("\n").trimEnd()}\n`;
 }
 
-/** One line for a small block; for a large one a line for each of its fields. */
+/** Prints one line for a small block, and one line per field for a large block. */
 function contents({ title, components }: Outline["groups"][number], { places }: Outline): string[] {
   const heading = `[${title}](#${title.toLowerCase().replaceAll(".", "")})`;
   if (components.length <= MOST_LINKS) return [`- ${heading}: ${components.map(linkTo).join(" · ")}`];
   const byField = new Map<string, string[]>();
   for (const name of components) {
-    // A component may be used elsewhere at a shorter path; what counts here is its use in this block.
+    // A component may be used elsewhere at a shorter path; here only its use in this block counts.
     const place = places.get(name)?.find((path) => path.startsWith(title)) ?? "";
     const [, , field = ""] = place.split(/[.[\]{}]+/);
     byField.set(field, [...(byField.get(field) ?? []), linkTo(name)]);
@@ -110,7 +111,7 @@ function linkTo(name: string): string {
   return `[${name}](#${name.toLowerCase()})`;
 }
 
-/** How much of the kind is there, in one sentence; status is written by the controller and not counted. */
+/** Summarizes how many fields are proven; status is left out, because the controller writes it. */
 function summary({ entry, outline: { uses }, evidence }: Page): string {
   const leaves = [...uses.values()].flatMap((places) => places.flatMap(({ leaves: own }) => own));
   const paths = new Set(leaves.filter((path) => path.startsWith("spec")));
@@ -154,7 +155,10 @@ function exampleOf({ file, path, yaml }: Example): string[] {
   return [`From [${file}](${ROOT}${file})${place}:`, "", "```yaml", yaml.trimEnd(), "```", ""];
 }
 
-/** Folded, since most readers want to write a manifest. What nobody reads or proves says so. */
+/**
+ * Prints the evidence in a folded section, because most readers want to write a manifest. It marks fields that no code
+ * reads or no test proves.
+ */
 function evidenceOf(context: Page, component: Component): string[] {
   const { name, schema } = component;
   const { entry, outline: parts } = context;
@@ -184,7 +188,10 @@ function evidenceOf(context: Page, component: Component): string[] {
   ];
 }
 
-/** A proven field that no file names is handed on together with its siblings: it has the files of the first of them. */
+/**
+ * Returns the files of each field. A proven field that no file names is passed on together with its siblings, so it
+ * gets the files of the first of them.
+ */
 function filesByField(
   context: Page,
   component: Component,
@@ -198,7 +205,10 @@ function filesByField(
   return new Map(found.map(([field, isProven, files]) => [field, isProven && files.length === 0 ? nearby : files]));
 }
 
-/** Fields of an included component are often read through its type; that counts where anything of this one is read. */
+/**
+ * Returns the files that read a field. Fields of an included component are often read through its type, which counts
+ * when any field of this component is read.
+ */
 function filesOf({ evidence }: Page, { name, schema }: Component, field: string): readonly string[] {
   const own = evidence.implementation.get(`${name}.${field}`);
   if (own !== undefined) return own;
@@ -208,7 +218,7 @@ function filesOf({ evidence }: Page, { name, schema }: Component, field: string)
   return included.flatMap((base) => evidence.implementation.get(`${base}.${field}`) ?? []);
 }
 
-/** Of a field that is proven: the files that name it, or those that read it in a component which this one includes. */
+/** Returns, for a proven field, the files that name it, or the files that read it in an included component. */
 function mentionsOf({ evidence }: Page, { name, schema }: Component, field: string): readonly string[] {
   const included = (schema["x-gw-included"] ?? []).flatMap((base) => [
     ...(evidence.implementation.get(`${base}.${field}`) ?? evidence.mentions.get(`${base}.${field}`) ?? []),
@@ -217,8 +227,7 @@ function mentionsOf({ evidence }: Page, { name, schema }: Component, field: stri
 }
 
 /**
- * The first test by name, and at how many of the places where the field can be written some test proves it; undefined
- * when none does.
+ * Links the first test by name, and counts at how many of the field's paths a test proves it; undefined when none does.
  */
 function proofsOf({ entry, evidence }: Page, uses: readonly Use[]): string | undefined {
   const leaves = [...new Set(uses.flatMap(({ leaves: own }) => own))];

@@ -1,4 +1,4 @@
-/** Writes docs/reference/expressions.md from the tables that the expression engine itself runs by. */
+/** Writes docs/reference/expressions.md from the tables with which the expression engine itself runs. */
 import { REQUEST_STEPS } from "../../src/cel/budget.ts";
 import { REQUEST_ENVIRONMENT, RULE_ENVIRONMENT, type Environment } from "../../src/cel/environment.ts";
 import { STANDARD_MACROS } from "../../src/cel/compile/macro-table.ts";
@@ -40,7 +40,7 @@ function introduction(): string[] {
   ];
 }
 
-/** What each use makes of an expression that fails, in the words of the policies' fields. */
+/** The effect of a failed expression in each use, in the words of the policies' fields. */
 const FAILURES: readonly (readonly [use: string, meaning: string])[] = [
   ["`authorization`, `networkAuthorization`: Deny", "the request or connection is refused"],
   ["`authorization`, `networkAuthorization`: Require", "the request or connection is refused"],
@@ -106,7 +106,7 @@ function placesText(places: readonly CelPhase[]): string {
   return missing.length < 3 ? `everywhere but ${missing.join(" and ")}` : places.join(", ");
 }
 
-/** Every variable that has no fields of its own, with its type. */
+/** Returns every variable, or its fields when it has any, with the type. */
 function paths({ variables: all }: Environment): [path: string, type: string][] {
   return [...all].flatMap(([name, type]) => pathsBelow(name, type));
 }

@@ -1,4 +1,6 @@
-/** Writes kinds.ts: every kind that is read, ours, those of the Gateway API and those of Kubernetes itself. */
+/**
+ * Writes kinds.ts: every kind that the gateway reads, which are ours, those of the Gateway API and those of Kubernetes.
+ */
 import type { KindsFile } from "../load.ts";
 import { header, literal } from "../print.ts";
 import type { UpstreamCrd } from "../upstream.ts";

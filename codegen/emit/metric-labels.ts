@@ -1,4 +1,7 @@
-/** Writes metric-labels.ts: names that labels of users may not take, for the translator, which does not see the metrics themselves. */
+/**
+ * Writes metric-labels.ts: the label names that users cannot take, for the translator, which does not see the metrics
+ * themselves.
+ */
 import { takenLabels } from "../../src/telemetry/metric-table.ts";
 import { header, literal } from "../print.ts";
 

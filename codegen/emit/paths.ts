@@ -1,6 +1,6 @@
 /**
- * Writes the tables of paths: references, users' expressions, formats and secrets of each kind, found by walking its
- * components. "*" in a path stands for each item of a list or each value of a map.
+ * Writes the tables of paths per kind, found by walking its components: references, expressions of users, formats,
+ * protections, reserved names and secrets. "*" in a path stands for each item of a list or each value of a map.
  */
 import { CEL_PHASES } from "../../src/cel/phases.ts";
 import type { SchemaGraph } from "../graph.ts";
@@ -10,22 +10,22 @@ import { FORMATS as FORMAT_BOUNDS } from "../vocabulary.ts";
 
 interface Place {
   readonly path: readonly string[];
-  /** What the use says, over what the component says. */
+  /** The schema of the component, overlaid with the schema of the use. */
   readonly schema: Schema;
   /**
-   * Where expressions run: the outermost schema that says it wins, so that one component can stand in several phases;
-   * but what runs after an answer stays there.
+   * CEL phase of the expressions here. The outermost schema with a phase determines it, so that one component can be
+   * used in several phases; but an expression about a response stays in the response phase.
    */
   readonly cel: string | undefined;
 }
 
-/** @param roots component of each whole object by "group/Kind" */
+/** @param roots component of each root object by "group/Kind" */
 export function emitPaths(graph: SchemaGraph, roots: ReadonlyMap<string, string>): Map<string, string> {
   const table = <Row>(find: (place: Place) => Row | undefined): Record<string, readonly Row[]> =>
     Object.fromEntries(
       [...roots].flatMap(([key, component]) => {
         const all = [...places(graph, graph.get(component).schema, [])];
-        // What a status says was written by a controller: nothing there is for users to get wrong.
+        // Skip status: a controller writes it, so users cannot make mistakes there.
         const rows = all.filter(({ path }) => path[0] !== "status").flatMap((place) => find(place) ?? []);
         return rows.length === 0 ? [] : [[key, rows] as const];
       }),
@@ -67,7 +67,7 @@ export function emitPaths(graph: SchemaGraph, roots: ReadonlyMap<string, string>
   ]);
 }
 
-/** Field names of each component, for "did you mean". */
+/** Writes the field names of each component, for "did you mean" suggestions. */
 export function emitFields(graph: SchemaGraph, objects: ReadonlySet<string>): string {
   const fields = [...graph.components.values()].flatMap(({ name, schema }) => {
     if (schema.properties === undefined) return [];
@@ -80,7 +80,7 @@ export const FIELDS: Readonly<Record<string, readonly string[]>> = ${literal(Obj
 `;
 }
 
-/** Where secrets are in kinds whose schema is not ours. */
+/** Paths of secrets in kinds whose schema is not ours. */
 const CORE_SECRETS = {
   "/Secret": [
     ["data", "*"],
@@ -91,7 +91,7 @@ const CORE_SECRETS = {
 function* places(graph: SchemaGraph, site: Schema, path: readonly string[], outer?: string): Generator<Place> {
   const schema = graph.resolve(site);
   const own = schema["x-gw-cel"];
-  // What looks at an answer does so wherever the component stands.
+  // An expression about the response runs after it in every use of the component.
   const cel = outer === undefined || own === "response" ? (own ?? outer) : outer;
   yield { path, schema, cel };
   for (const [name, child] of Object.entries(schema.properties ?? {})) {

@@ -1,6 +1,6 @@
 /**
- * Writes rules.ts: for each component its rules and where components with rules hang below it, so that a walker visits
- * only what is present in an object. The one-of family is plain data. libraries.md 3.5.
+ * Writes rules.ts: for each component its rules and the components with rules below it, so that admission visits only
+ * what is present in an object. The one-of family is plain data instead of CEL.
  */
 import type { SchemaGraph } from "../graph.ts";
 import { oneOfs, otherRules, type OneOf } from "../lower.ts";
@@ -11,17 +11,17 @@ interface Node {
   readonly type: string;
   readonly rules?: readonly CelRule[];
   readonly oneOf?: readonly OneOf[];
-  /** Text of an expression: a literal, or the name of another node. */
+  /** Each value is an expression in the generated file: a literal, or the name of another node. */
   readonly fields?: Readonly<Record<string, string>>;
   readonly items?: string;
   readonly values?: string;
 }
 
-/** @param roots component of each whole object by "group/Kind" */
+/** @param roots component of each root object by "group/Kind" */
 export function emitRules(graph: SchemaGraph, roots: ReadonlyMap<string, string>): string {
   const written = new Map<string, string>();
   const none = new Set<string>();
-  /** @returns the expression for the node of a schema; undefined when there is no rule in it */
+  /** @returns the expression for the node of a schema; undefined when neither it nor a part of it has a rule */
   const nodeOf = (schema: Schema, indent: string): string | undefined => {
     if (schema.$ref !== undefined) return siteNode(schema, componentNode(schema.$ref), indent);
     const fields: [string, string][] = [];
@@ -48,7 +48,7 @@ export function emitRules(graph: SchemaGraph, roots: ReadonlyMap<string, string>
       indent,
     );
   };
-  /** Rules of the place itself, such as immutability, come on top of those of the component. */
+  /** Adds the rules of a use, such as immutability, to those of the component. */
   const siteNode = (site: Schema, node: string | undefined, indent: string): string | undefined => {
     const { $ref, ...rest } = site;
     const rules = otherRules(rest);
@@ -79,7 +79,7 @@ ${table.join("")}};
 `;
 }
 
-/** As the API server prints it in front of a rule's message: a value that may be a number or text has no type. */
+/** Returns the type as the API server prints it before the message of a rule; int-or-string has none. */
 function typeOf(schema: Schema): string {
   return schema.type ?? (schema["x-kubernetes-int-or-string"] === true ? "" : "object");
 }

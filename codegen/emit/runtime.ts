@@ -1,4 +1,7 @@
-/** Writes runtime.ts: the functions that validators call, as text, so that `gwproxy generate types` can print them along. */
+/**
+ * Writes runtime.ts: the functions that validators call, as text, so that `gwproxy generate types` can print them into
+ * its output.
+ */
 import { readFileSync } from "node:fs";
 import { transformSync } from "esbuild";
 import { header, literal } from "../print.ts";
@@ -15,7 +18,7 @@ export const RUNTIME: Readonly<Record<string, string>> = ${literal(texts)};
 `;
 }
 
-/** @throws when the module imports another one: its text alone would then not run */
+/** @throws when the module imports another one, because its text alone would not run */
 function plainText(source: string): string {
   const { code: outputText } = transformSync(source, { loader: "ts", format: "esm", target: "es2022" });
   if (/^import /m.test(outputText)) throw new Error("a function that validators call may import nothing");

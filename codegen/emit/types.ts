@@ -1,14 +1,15 @@
 /**
- * Writes the TypeScript types: an interface or an alias for each component, read-only, with the descriptions of each use,
- * split by schema file. Used for our own kinds and by `gwproxy generate types`. Structural schemas hold so little that no
- * library is needed to print them; ADR 3 says what the two that did it cost.
+ * Writes the TypeScript types: a read-only interface or alias for each component, with the descriptions of each use,
+ * split by schema file. The generator uses it for our own kinds, and `gwproxy generate types` for foreign ones.
+ * Structural schemas are so small a language that no library is needed to print them;
+ * docs/adr/0003-generator-in-the-package.md says what two libraries cost.
  */
 import { schemaError } from "../errors.ts";
 import { referencesOf, type SchemaGraph } from "../graph.ts";
 import { compare, header } from "../print.ts";
 import { isAnything, isStruct, type Component, type Schema } from "../schema.ts";
 
-/** What every object of Kubernetes carries, whatever its schema demands. */
+/** Fields of every Kubernetes object, independent of its schema. */
 const OBJECT_FIELDS: Readonly<Record<string, Schema>> = {
   apiVersion: { type: "string" },
   kind: { type: "string" },
@@ -16,8 +17,8 @@ const OBJECT_FIELDS: Readonly<Record<string, Schema>> = {
 };
 
 /**
- * @param roots names of the components that are whole objects
- * @param place the module of a schema file, such as "gateway-api/httproute" for "httproute"
+ * @param roots names of the components that are root objects
+ * @param place module of a schema file, such as "gateway-api/httproute" for "httproute"
  * @param head first lines of each file
  * @returns text by path below generated/types
  */
@@ -43,7 +44,7 @@ export function emitTypes(
   );
 }
 
-/** What the published package gives its users: every type, from one module. @param paths of the modules of types */
+/** Writes the entry of the published package, which exports every type. @param paths modules of types */
 export function emitTypesIndex(paths: readonly string[]): string {
   const lines = paths.toSorted(compare).map((path) => `export type * from "./${path}";\n`);
   return `${header("//", "crds/schemas")}\n${lines.join("")}`;
@@ -73,12 +74,15 @@ function declarationOf({ name, schema, file }: Component): string {
   const other = otherFields(schema);
   if (other !== undefined)
     lines.push(`  readonly [name: string]: ${other === true ? "unknown" : typeOf(other, file)};\n`);
-  // An interface without members would take anything.
+  // An interface without members would accept any value.
   if (lines.length === 0) return `${head}export type ${name} = Readonly<Record<string, never>>;\n`;
   return `${head}export interface ${name} {\n${lines.join("")}}\n`;
 }
 
-/** What fields without a name of their own hold: anything, values of a schema, or undefined where there are none. */
+/**
+ * Returns the values of fields that are not named: true for any value, a schema, or undefined when there are no such
+ * fields.
+ */
 function otherFields(schema: Schema): Schema | true | undefined {
   if (typeof schema.additionalProperties === "object") return schema.additionalProperties;
   if (isStruct(schema)) return undefined;
@@ -87,7 +91,7 @@ function otherFields(schema: Schema): Schema | true | undefined {
     : undefined;
 }
 
-/** The type of a use; a union has brackets around it. */
+/** Returns the type of a use; a union is in parentheses. */
 function typeOf(schema: Schema, file: string): string {
   if (schema["x-gw-null"] === true) {
     const { "x-gw-null": _, ...rest } = schema;
@@ -130,7 +134,7 @@ function withoutBrackets(type: string): string {
   return type.startsWith("(") ? type.slice(1, -1) : type;
 }
 
-/** A name that is no identifier stands in quotes. */
+/** Quotes a name that is not an identifier. */
 function memberName(name: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
 }

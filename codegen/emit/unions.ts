@@ -1,6 +1,6 @@
 /**
- * Writes unions.ts: for each exactly-one-of and at-most-one-of the names of its members and a function that says which
- * one is set, so that a switch over them stops the build when a member is added.
+ * Writes unions.ts: for each exactly-one-of and at-most-one-of, the names of its members and a function that returns
+ * the member that is set. A switch over the names stops the build when a member is added.
  */
 import type { SchemaGraph } from "../graph.ts";
 import { compare, header } from "../print.ts";
@@ -10,7 +10,7 @@ interface Union {
   readonly name: string;
   readonly file: string;
   readonly members: readonly string[];
-  /** One member is always set. */
+  /** Whether one member is always set. */
   readonly exactly: boolean;
 }
 
@@ -24,7 +24,9 @@ export function emitUnions(graph: SchemaGraph, place: (file: string) => string):
   return `${header("//", "crds/schemas")}${lines.join("")}${unions.map(print).join("")}`;
 }
 
-/** Groups that come from an included component have the accessor of that component. */
+/**
+ * Returns the union of a component's own group; groups of an included component have the accessor of that component.
+ */
 function unionOf({ name, file, schema }: Component): Union[] {
   const [exactly] = fieldGroups(schema, "x-gw-exactly-one-of");
   const [atMost] = fieldGroups(schema, "x-gw-at-most-one-of");

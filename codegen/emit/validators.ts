@@ -1,6 +1,6 @@
 /**
- * Writes the validators: ajv standalone over the components with `$ref` kept, so that each becomes one shared function.
- * The result loads without ajv: what it would require at run time is imported from our own lib. libraries.md 3.4.
+ * Writes the validators: ajv stand-alone code over the components, with `$ref` kept so that each component becomes one
+ * shared function. The output loads without ajv: functions that it would require at run time are imported from src/lib.
  */
 import { Ajv, _, stringify, type Code, type KeywordCxt, type SchemaObject } from "ajv";
 import names from "ajv/dist/compile/names.js";
@@ -13,7 +13,7 @@ import { compare, header } from "../print.ts";
 import { isStruct, mapSchema, type Schema } from "../schema.ts";
 import { asObject } from "./types.ts";
 
-/** Formats that the API server checks, as bounds and patterns: the generated code then needs no table of formats. */
+/** Formats that the API server checks, as bounds and patterns, so that the generated code needs no table of formats. */
 const FORMAT_BOUNDS: Readonly<Record<string, Schema>> = {
   int32: {},
   int64: {},
@@ -30,17 +30,17 @@ const FORMAT_BOUNDS: Readonly<Record<string, Schema>> = {
 
 export const KNOWN_FORMATS: ReadonlySet<string> = new Set(Object.keys(FORMAT_BOUNDS));
 
-/** What ajv's output may require, and where we keep it. */
+/** Modules that the output of ajv may require, and their replacements in src/lib. */
 const RUNTIME: Readonly<Record<string, { readonly name: string; readonly from: string }>> = {
   'require("ajv/dist/runtime/ucs2length").default': { name: "codePointLength", from: "code-point-length" },
   'require("list-faults").listFaults': { name: "listFaults", from: "list-faults" },
   'require("ajv/dist/runtime/equal").default': { name: "deepEqual", from: "deep-equal" },
 };
 
-/** Names in src/lib of what validators may import. */
+/** Names of the modules in src/lib that validators may import. */
 export const RUNTIME_FILES: readonly string[] = Object.values(RUNTIME).map(({ from }) => from);
 
-/** @param roots component of each whole object by "group/Kind" */
+/** @param roots component of each root object by "group/Kind" */
 export function emitValidators(graph: SchemaGraph, roots: ReadonlyMap<string, string>): Map<string, string> {
   const { code, runtime } = compileValidators(graph, roots);
   const imports = runtime.map((from) => `import { ${nameIn(from)} } from "../../src/lib/${from}.ts";\n`).sort(compare);
@@ -51,15 +51,19 @@ export function emitValidators(graph: SchemaGraph, roots: ReadonlyMap<string, st
 }
 
 export interface CompiledValidators {
-  /** A module that exports `validate0`, `validate1`, … in the order of the roots, and calls what `runtime` names. */
+  /**
+   * A module that exports `validate0`, `validate1`, … in the order of the roots, and calls the functions of `runtime`.
+   */
   readonly code: string;
-  /** Modules of our own lib. */
+  /** Modules of src/lib that the code needs. */
   readonly runtime: readonly string[];
 }
 
 /**
- * @param roots component of each whole object by any name
- * @param objects components that get what every object has; those of the roots unless they have it already
+ * Compiles validators.
+ *
+ * @param roots component of each root object by any name
+ * @param objects components that get the fields of every object; those of the roots unless they have them already
  */
 export function compileValidators(
   graph: SchemaGraph,
@@ -80,7 +84,7 @@ export function compileValidators(
     ajv.addSchema({ $id: id, $ref: `components#/definitions/${component}` });
     exported.set(id, id);
   }
-  // The default export of a CommonJS module, as Node hands it to an ES module.
+  // Node wraps the default export of a CommonJS module when an ES module imports it.
   const generate = standaloneCode as unknown as { default: (ajv: Ajv, refs: Record<string, string>) => string };
   return withoutRequire(generate.default(ajv, Object.fromEntries(exported)));
 }
@@ -102,9 +106,12 @@ function createAjv(): Ajv {
   return ajv;
 }
 
-/** What `additionalProperties: false` does, with the component in `schemaPath`: admission suggests fields from it. */
+/**
+ * Implements `additionalProperties: false`, with the component in `schemaPath`, from which admission suggests field
+ * names.
+ */
 function closedKeyword({ gen, data, schema, it }: KeywordCxt): void {
-  // The shape that `closed` below writes.
+  // `closed` below writes this shape.
   const { component, fields } = schema as { component: string; fields: readonly string[] };
   gen.forIn("key", data, (key) => {
     const isUnknown = fields.reduce((test, field) => _`${test} && ${key} !== ${field}`, _`true`);
@@ -126,7 +133,7 @@ function report(gen: KeywordCxt["gen"], fault: Code): void {
 
 const BOUNDS = ["minLength", "maxLength", "pattern", "minimum", "maximum", "x-gw-bytes"] as const;
 
-/** Bounds of a use stand in place of those of its component; ajv would check both, and report both. */
+/** Resolves a use with bounds of its own, which replace those of the component; ajv would check and report both. */
 function withOwnBounds(graph: SchemaGraph, part: Schema): Schema {
   return part.$ref !== undefined && BOUNDS.some((bound) => part[bound] !== undefined) ? graph.resolve(part) : part;
 }
@@ -137,9 +144,12 @@ function closed(component: string, schema: Schema): SchemaObject {
   return { ...result, closed: { component, fields: Object.keys(schema.properties ?? {}) } };
 }
 
-/** Whole numbers beyond 64 bits are no integers for the API server, whatever bounds the schema has. Its value: the type. */
+/**
+ * Rejects integers beyond 64 bits, which the API server does not accept for any bounds. The value of the keyword is the
+ * type.
+ */
 function int64Keyword({ gen, data, it, schema }: KeywordCxt): void {
-  const type: unknown = schema; // one name of a type, or several
+  const type: unknown = schema; // one type name or several
   gen.if(_`Math.abs(${data}) >= 2 ** 63`, () => {
     report(
       gen,
@@ -148,7 +158,7 @@ function int64Keyword({ gen, data, it, schema }: KeywordCxt): void {
   });
 }
 
-/** One error for each item that a list with identities may not hold, at the path of that item. */
+/** Reports each item that a set or a map list must not hold, at the path of that item. */
 function duplicateKeyword(context: KeywordCxt): void {
   const { gen, data, schema, it } = context;
   const find = gen.scopeValue("func", { ref: duplicateKeyword, code: _`require("list-faults").listFaults` });
@@ -161,7 +171,7 @@ function duplicateKeyword(context: KeywordCxt): void {
   });
 }
 
-/** A schema of ours in the dialect of ajv: closed objects, formats as bounds, list types as `duplicate`. */
+/** Converts one of our schemas to the dialect of ajv: closed objects, formats as bounds, list types as `duplicate`. */
 function forAjv(schema: Schema): SchemaObject {
   const source = withFormat(schema);
   const result: SchemaObject = {};
@@ -190,22 +200,27 @@ function forAjv(schema: Schema): SchemaObject {
   return source["x-gw-null"] === true ? unlessNull(result) : result;
 }
 
-/** By `if`, so that the faults of another value are its own and not that it is no null. */
+/**
+ * Accepts null. `if` keeps the faults of other values as they are; `anyOf` would also report that the value is not
+ * null.
+ */
 function unlessNull(schema: SchemaObject): SchemaObject {
   return { if: { type: "null" }, else: schema };
 }
 
-/** Null is taken out where it is not asked for before anything is checked, so nullable has nothing left to say. */
+/**
+ * Keywords without effect here. Nulls that are not allowed are removed before validation, so `nullable` is not needed.
+ */
 const IGNORED: ReadonlySet<string> = new Set(["description", "default", "format", "example", "nullable"]);
 
-/** The format of a value, as bounds and patterns. @throws when nothing is known of it */
+/** Returns the bounds and patterns of a format. @throws when the format is not in the table */
 export function formatBounds(format: string): Schema {
   const bounds = FORMAT_BOUNDS[format];
   if (bounds === undefined) throw new Error(`the format ${format} has no check in codegen/emit/validators.ts`);
   return bounds;
 }
 
-/** Bounds of the schema itself win over those of its format. */
+/** Returns the bounds of the schema itself, which take precedence over those of its format. */
 function onlySet({ minimum, maximum, pattern }: Schema): Schema {
   return {
     ...(minimum === undefined ? {} : { minimum }),
@@ -238,8 +253,9 @@ function nameIn(from: string): string {
 }
 
 /**
- * Every loop over the input ends when enough was found. Each error of an item is copied into the list of its parent, so
- * without a bound 60,000 wrong items cost a minute.
+ * Adds a bound to every loop over the input, so that it ends after MAX_SCHEMA_ERRORS. Each error of an item is copied
+ * into the list of its parent, so without the bound 60,000 wrong items take a minute.
+ *
  * @throws when ajv writes a loop of another form than those known here
  */
 function withBound(code: string): string {

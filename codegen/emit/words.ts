@@ -1,4 +1,4 @@
-/** Writes words.ts: the descriptions of our kinds and their fields, for whoever has to be told what a field is for. */
+/** Writes words.ts: the descriptions of our kinds and their fields, for messages that explain a field. */
 import type { SchemaGraph } from "../graph.ts";
 import type { KindsFile } from "../load.ts";
 import { header, literal } from "../print.ts";
@@ -36,7 +36,7 @@ function wordsOf(schema: Schema): Words {
   return { about, fields: Object.fromEntries(fields) };
 }
 
-/** The component behind a field, through the lists and maps around it. */
+/** Returns the component behind a field, through the lists and maps around it. */
 function target(site: Schema): { readonly of: string | undefined; readonly map: boolean } {
   if (site.items !== undefined) return target(site.items);
   if (typeof site.additionalProperties === "object") return { of: target(site.additionalProperties).of, map: true };

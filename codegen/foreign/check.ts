@@ -1,9 +1,10 @@
 /**
- * Whether a schema is structural, as the API server demands of CRDs: what is not cannot be turned into types, since it
- * does not say what an object holds. Every fault is named with its path.
+ * Checks whether a schema is structural, as the API server requires of CRDs, for `gwproxy generate types`. A schema
+ * that is not structural does not say what an object holds, so no types can be generated from it. It reports every
+ * fault with its path.
  */
 
-/** What a structural schema may not use, and what to do instead. */
+/** Keywords that a structural schema must not use, with the alternative. */
 const FORBIDDEN: Readonly<Record<string, string>> = {
   $ref: "write the schema out where it is used",
   definitions: "write the schemas out where they are used",
@@ -12,11 +13,11 @@ const FORBIDDEN: Readonly<Record<string, string>> = {
   additionalItems: "give the list one schema in items",
 };
 const JUNCTORS = ["allOf", "anyOf", "oneOf"] as const;
-/** What only the schema itself may say, and not a branch of a junctor. */
+/** Keywords that only the schema itself may set, and not a branch of a junctor. */
 const NOT_IN_BRANCHES = ["type", "default", "description", "title", "additionalProperties", "nullable"];
 
 export interface StructuralFault {
-  /** ".spec.rules[].name"; "" is the root. */
+  /** Path such as ".spec.rules[].name"; "" is the root. */
   readonly path: string;
   readonly message: string;
 }
@@ -72,7 +73,7 @@ function visitBranches(schema: Readonly<Record<string, unknown>>, path: string, 
 function visitBranch(branch: unknown, path: string, fail: Fail, mayType: boolean): void {
   if (!isRecord(branch)) return fail(path, "must be a schema");
   for (const keyword of NOT_IN_BRANCHES) {
-    // `anyOf: [{type: integer}, {type: string}]` is the one that the API server allows, beside int-or-string.
+    // The API server allows only `anyOf: [{type: integer}, {type: string}]`, beside int-or-string.
     if (branch[keyword] !== undefined && !(keyword === "type" && mayType)) {
       fail(path, `sets ${keyword}, which only the schema around it may`);
     }

@@ -1,6 +1,7 @@
 /**
- * Types and stand-alone validators for any structural CRD: the emitters of our own kinds, fed with somebody else's. What
- * comes out needs no package: the functions that a validator calls are printed into it.
+ * Generates types and stand-alone validators for any structural CRD, for `gwproxy generate types`; it feeds the
+ * emitters of our own kinds with a foreign schema. The output needs no package: the functions that a validator calls
+ * are printed into it.
  */
 import { RUNTIME } from "../../generated/runtime.ts";
 import { emitTypes } from "../emit/types.ts";
@@ -17,7 +18,7 @@ import { readForeign, type ForeignKind } from "./read.ts";
 export interface ForeignOutput {
   /** Text by path, such as "gateway.networking.k8s.io/httproute.v1.ts". */
   readonly files: ReadonlyMap<string, string>;
-  /** What the validators leave unchecked, with its place. */
+  /** Parts that the validators do not check, with their paths. */
   readonly notes: readonly string[];
 }
 
@@ -26,16 +27,16 @@ export interface ForeignFile {
   readonly text: string;
 }
 
-/** Reported before each version of a kind: large ones take seconds. */
+/** Progress, reported before each version of a kind, because a large one takes seconds. */
 export interface GenerateStep {
-  /** "VirtualService v1beta1" */
+  /** Kind and version, such as "VirtualService v1beta1". */
   readonly title: string;
-  /** From 1. */
+  /** Number of the step, starting at 1. */
   readonly number: number;
   readonly count: number;
 }
 
-/** @throws SchemaError naming file and path of every fault, when there is no CRD or one is not structural */
+/** @throws SchemaError with file and path of every fault, when a file has no CRD or a CRD is not structural */
 export function generateForeign(
   inputs: readonly ForeignFile[],
   onProgress: (step: GenerateStep) => void = () => undefined,
@@ -81,7 +82,9 @@ function modulesOf(foreign: ForeignKind, notes: readonly string[]): Map<string, 
   ]);
 }
 
-/** The root with what every object has; of another kind or version it is not the same object. */
+/**
+ * Adds the fields of every object to the root. apiVersion and kind are fixed, because the types describe one version.
+ */
 function asObject({ group, version, kind }: ForeignKind, schema: Schema): Schema {
   const envelope: Record<string, Schema> = {
     apiVersion: { type: "string", enum: [`${group}/${version}`] },
@@ -95,7 +98,10 @@ function asObject({ group, version, kind }: ForeignKind, schema: Schema): Schema
   };
 }
 
-/** Shapes are named by the kind and their path; two of them could read the same, or like one that every object has. */
+/**
+ * Checks the names of shapes. They come from the kind and the path, so two may be equal, or equal to a type that every
+ * object has.
+ */
 function unique({ file, kind, version }: ForeignKind, components: readonly Component[]): readonly Component[] {
   const names = [...components.map(({ name }) => name), "ObjectMeta", "OwnerReference"];
   const twice = names.find((name, at) => names.indexOf(name) !== at);

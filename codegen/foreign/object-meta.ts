@@ -1,4 +1,7 @@
-/** The metadata of every object in Kubernetes, whole: our own types name only what is read, those for users name all. */
+/**
+ * The complete metadata of a Kubernetes object, for the types of foreign kinds. Our own ObjectMeta has only the fields
+ * that the gateway reads.
+ */
 import type { Schema } from "../schema.ts";
 
 const TEXT: Schema = { type: "string" };

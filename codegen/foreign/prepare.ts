@@ -1,13 +1,13 @@
 /**
- * A structural schema in the form that the emitters take: only keywords that mean something, bounds as draft 7 has them,
- * nulls as a mark of their own. What a validator in JavaScript cannot check is left out and said.
+ * Converts a structural schema to the form that the emitters accept: only keywords with a meaning, bounds as in JSON
+ * Schema draft 7, and null as a separate mark. It leaves out what a JavaScript validator cannot check, and notes it.
  */
 import { KNOWN_FORMATS } from "../emit/validators.ts";
 import type { Schema } from "../schema.ts";
 
 export interface Prepared {
   readonly schema: Schema;
-  /** ".spec.x: the pattern … is not checked: …" */
+  /** Notes such as ".spec.x: the pattern … is not checked: …". */
   readonly notes: readonly string[];
 }
 
@@ -32,7 +32,7 @@ const KEPT = [
   "x-kubernetes-preserve-unknown-fields",
 ] as const;
 
-/** @param root has passed structuralFaults */
+/** @param root must have passed structuralFaults */
 export function prepare(root: Schema): Prepared {
   const notes: string[] = [];
   return { schema: convert(root, "", notes), notes };
@@ -42,7 +42,7 @@ function convert(schema: Schema, path: string, notes: string[]): Schema {
   const result: Schema = {};
   for (const keyword of KEPT) if (schema[keyword] !== undefined) Object.assign(result, { [keyword]: schema[keyword] });
   if (schema.nullable === true) result["x-gw-null"] = true;
-  // A list is a set or a map by scalar keys; a set of anything else is compared as a whole, which no key can do.
+  // A list is a set or a map by scalar keys; other sets are compared as a whole, which keys cannot express.
   if (result["x-kubernetes-list-type"] === "atomic") delete result["x-kubernetes-list-type"];
   takePattern(schema, result, path, notes);
   takeFormat(schema, result, path, notes);
@@ -56,7 +56,7 @@ function convert(schema: Schema, path: string, notes: string[]): Schema {
   if (typeof schema.additionalProperties === "object") {
     result.additionalProperties = convert(schema.additionalProperties, `${path}{}`, notes);
   } else if (schema.additionalProperties === true) result.additionalProperties = true;
-  // The branches of int-or-string only say again what its type says.
+  // The branches of int-or-string repeat its type.
   if (schema["x-kubernetes-int-or-string"] !== true) {
     for (const junctor of ["allOf", "anyOf", "oneOf"] as const) {
       const branches = schema[junctor];
@@ -67,7 +67,10 @@ function convert(schema: Schema, path: string, notes: string[]): Schema {
   return result;
 }
 
-/** Patterns are RE2. Most mean the same in JavaScript, some once needless escapes are gone. */
+/**
+ * Takes over a pattern. Patterns are RE2; most mean the same in JavaScript, some only after needless escapes are
+ * removed.
+ */
 function takePattern({ pattern }: Schema, result: Schema, path: string, notes: string[]): void {
   if (pattern === undefined) return;
   const relaxed = pattern.replaceAll(/\\([^A-Za-z0-9\s^$\\.*+?()[\]{}|/-])/g, "$1");
@@ -82,14 +85,17 @@ function takePattern({ pattern }: Schema, result: Schema, path: string, notes: s
   else result.pattern = usable;
 }
 
-/** The API server takes no notice of formats that it does not know either. */
+/** Takes over a known format. The API server ignores unknown formats as well. */
 function takeFormat({ format }: Schema, result: Schema, path: string, notes: string[]): void {
   if (format === undefined) return;
   if (KNOWN_FORMATS.has(format)) result.format = format;
   else notes.push(`${path}: the format ${format} is not checked`);
 }
 
-/** OpenAPI 3.0 writes `exclusiveMinimum: true` beside `minimum`; draft 7 puts the number there. */
+/**
+ * Converts exclusive bounds: OpenAPI 3.0 writes `exclusiveMinimum: true` beside `minimum`, draft 7 writes the number
+ * there.
+ */
 function takeExclusive(schema: Schema, result: Schema): void {
   const { exclusiveMinimum, exclusiveMaximum } = schema as { exclusiveMinimum?: unknown; exclusiveMaximum?: unknown };
   if (exclusiveMinimum === true && result.minimum !== undefined) {

@@ -1,4 +1,4 @@
-/** Reads CRDs that are not ours: any file of manifests in, the schemas of the served versions out. */
+/** Reads foreign CRDs from a file of manifests and returns the schemas of their served versions. */
 import { parseAllDocuments } from "yaml";
 import { schemaError } from "../errors.ts";
 import type { Schema } from "../schema.ts";
@@ -30,7 +30,10 @@ interface Version {
   readonly schema?: { readonly openAPIV3Schema?: unknown };
 }
 
-/** @throws SchemaError for text that is no YAML, and for a definition that cannot be used; other objects are passed over */
+/**
+ * Reads one file and skips objects that are not CRDs. @throws SchemaError for text that is not YAML, and for a CRD that
+ * cannot be used
+ */
 export function readForeign(file: string, text: string): ForeignKind[] {
   return parseAllDocuments(text).flatMap((document) => {
     const [error] = document.errors;
@@ -73,7 +76,7 @@ function kindsOf(file: string, value: unknown): ForeignKind[] {
     if (typeof root !== "object" || root === null) {
       throw schemaError(file, `${name} ${version}`, "has no schema.openAPIV3Schema");
     }
-    // What the schema holds is checked by checkForeign, with a path for each fault.
+    // structuralFaults checks the content of the schema, with a path for each fault.
     return { file, group, kind: name, version, schema: root as Schema };
   });
 }
