@@ -1,6 +1,6 @@
 /**
- * Folds the notes of `changes/unreleased/<kind>/<slug>.md` into CHANGELOG.md as the section of one release, and removes them.
- * Run as a program: `node tools/changelog.ts VERSION` (`make changelog VERSION=…`).
+ * Folds the notes of `changes/unreleased/<kind>/<slug>.md` into CHANGELOG.md as the section of one release, and removes
+ * them. Run as a program: `node tools/changelog.ts VERSION` (`make changelog VERSION=…`).
  */
 import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -42,7 +42,7 @@ export function addRelease(changelog: string, title: string, notes: readonly Not
   return `${changelog.slice(0, start)}${release}\n${changelog.slice(start)}`;
 }
 
-/** A list item; its further paragraphs are indented so that they stay part of it. */
+/** Prints a list item; its further paragraphs are indented so that they stay part of it. */
 function entry(text: string): string {
   const item = text.trim().replace(/^- /, "");
   return `- ${item.replace(/\n(?=[^\n])/g, "\n  ")}`;

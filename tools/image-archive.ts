@@ -1,6 +1,6 @@
 /**
- * Packs a folder as container images, without Docker: an archive in the form of `docker save`, which `docker load`,
- * `podman load` and `ctr images import` take. The same contents give the same bytes.
+ * Packs a folder as container images without Docker, for tools/image.ts: an archive in the format of `docker save`,
+ * which `docker load`, `podman load` and `ctr images import` read. Equal contents give equal bytes.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -12,24 +12,24 @@ export interface Image {
   /** References such as "ghcr.io/gwproxy/proxy:1.2.3". */
   readonly names: readonly string[];
   readonly entrypoint: readonly string[];
-  /** As "10101:10101"; "" is root. */
+  /** User and group such as "10101:10101"; "" is root. */
   readonly user: string;
 }
 
-/** Any date will do, as long as it is the same one. */
+/** A fixed date, so that the archive is reproducible. */
 const CREATED = "2026-01-01T00:00:00Z";
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64" };
 const SAME_BYTES = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", `--mtime=${CREATED}`];
 
 /**
- * @param root the files of all the images, as they stand in there; a folder tmp is added
+ * @param root the files of all images, at their paths inside the images; a folder tmp is added
  * @param out path of the archive
  */
 export function packImages(root: string, images: readonly Image[], out: string): void {
   const folder = mkdtempSync(join(tmpdir(), "gwproxy-image-"));
   try {
     mkdirSync(join(root, "tmp"), { recursive: true });
-    // The mode of mkdir is narrowed by what this process masks.
+    // mkdir applies the umask of this process, so set the mode separately.
     chmodSync(join(root, "tmp"), 0o1777);
     chmodSync(root, 0o755);
     const layer = join(folder, "layer.tar");
@@ -44,7 +44,7 @@ export function packImages(root: string, images: readonly Image[], out: string):
       return { Config: name, RepoTags: image.names, Layers: [`${digest}/layer.tar`] };
     });
     writeFileSync(join(folder, "manifest.json"), JSON.stringify(manifest));
-    // Whole, or not there: an interrupted run leaves no archive that looks finished.
+    // Rename the finished archive into place: an interrupted run must not leave one that looks complete.
     const unfinished = `${out}.${process.pid}`;
     tar(folder, [...manifest.map(({ Config: name }) => name), digest, "manifest.json"], unfinished);
     renameSync(unfinished, out);

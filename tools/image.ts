@@ -1,7 +1,8 @@
 /**
- * `make image`: the container images of controller and proxy as one archive, dist/gwproxy-images.tar or the path that is
- * named. They hold the published program, this machine's Node and the libraries that Node needs, nothing else: no shell,
- * no package manager. Nothing in there is written to at run time, so the root file system can be read-only.
+ * Builds the container images of controller and proxy as one archive, dist/gwproxy-images.tar or the path in the first
+ * argument (`make image`). They contain the published program, this machine's Node and the libraries that Node needs;
+ * they have neither a shell nor a package manager. Nothing is written inside them at run time, so the root file system
+ * can be read-only.
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -14,7 +15,7 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const OUT = resolve(process.argv[2] ?? join(ROOT, "dist/gwproxy-images.tar"));
 const REGISTRY = "ghcr.io/gwproxy";
 const USER = "10101";
-// npm's own file, written by us.
+// The cast is safe: package.json is our own file.
 const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string };
 const images = ["controller", "proxy"].map((command): Image => ({
   names: [`${REGISTRY}/${command}:${version}`],
@@ -30,7 +31,7 @@ try {
   addNode(root);
   write("etc/passwd", `gwproxy:x:${USER}:${USER}::/:/nonexistent\n`);
   write("etc/group", `gwproxy:x:${USER}:\n`);
-  // Without it the C library asks name servers before it looks into /etc/hosts.
+  // Without this file the C library asks name servers before it reads /etc/hosts.
   write("etc/nsswitch.conf", "hosts: files dns\n");
   mkdirSync(dirname(OUT), { recursive: true });
   packImages(root, images, OUT);
@@ -39,10 +40,10 @@ try {
 }
 process.stdout.write(`${images.flatMap(({ names }) => names).join(", ")}: ${OUT}\n`);
 
-/** Node and its libraries, at the places where the loader looks for them. */
+/** Copies Node and its libraries to the paths where the loader looks for them. */
 function addNode(into: string): void {
   const linked = execFileSync("ldd", [process.execPath], { encoding: "utf8" });
-  const libraries = [...linked.matchAll(/(?:=>\s+|^\s*)(\/\S+) \(0x/gm)].map((found) => found[1] as string); // the group took part
+  const libraries = [...linked.matchAll(/(?:=>\s+|^\s*)(\/\S+) \(0x/gm)].map((found) => found[1] as string); // the group matched
   if (libraries.length < 4) throw new Error(`the libraries of ${process.execPath} could not be found:\n${linked}`);
   for (const path of libraries) copy(path, join(into, path));
   copy(process.execPath, join(into, "usr/bin/node"));

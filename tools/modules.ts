@@ -1,14 +1,14 @@
 /**
- * Turns src/rooms.json, the table of who may import whom, into the lint rule that enforces it. Run as a program it
- * rewrites the overrides in .oxlintrc.json; the architecture test proves that they are fresh.
+ * Turns src/rooms.json, the table of the modules and their allowed imports, into the lint rule that enforces it. Run as
+ * a program it rewrites the overrides in .oxlintrc.json; the architecture test proves that they are up to date.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 export interface Room {
-  /** Rooms whose values and types it may import; "*" is all of them. */
+  /** Modules whose values and types it may import; "*" means all. */
   readonly may: readonly string[];
-  /** Rooms of which it may import types only. */
+  /** Modules of which it may import only types. */
   readonly types?: readonly string[];
 }
 export type Rooms = Readonly<Record<string, Room>>;
@@ -22,11 +22,11 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const LINT_FILE = `${ROOT}.oxlintrc.json`;
 const GENERATED_PARTS = ["generated/types", "generated/proto", "generated/validators"];
 
-/** Modules that get clock, disk and network handed to them; digests they compute themselves. */
+/** Modules that get clock, disk and network passed in; only node:crypto is allowed, for digests. */
 const WITHOUT_NODE = ["api", "translator"];
 
 export function readRooms(): Rooms {
-  // The file is ours; the architecture test would not survive another shape.
+  // The cast is safe: the file is ours, and the architecture test fails for another shape.
   return JSON.parse(readFileSync(`${ROOT}src/rooms.json`, "utf8")) as Rooms;
 }
 
@@ -44,7 +44,7 @@ function forbidden(name: string, room: Room, all: readonly string[]): { group: s
   const others = [...all, "codegen"].filter((other) => !allowed.includes(other));
   const parts = allowed.includes("generated") ? [] : GENERATED_PARTS.filter((part) => !allowed.includes(part));
   const patterns = [...others, ...parts].map((other) => ({
-    // Two dots first: the room of that name, and not a folder of the same name inside this room.
+    // Begin with two dots, which match the module of that name and not a folder of the same name inside this module.
     group: [`../${other}/**`, `../../${other}/**`, `../../../${other}/**`, `../../../../${other}/**`],
     message: `${name} may not import ${other} (src/rooms.json)`,
   }));

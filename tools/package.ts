@@ -1,7 +1,7 @@
 /**
- * `make build`: the published form in dist/, or in the folder that is named. Everything that a command runs is one
- * bundle, cut into pieces at the dynamic imports, so that a command reads only what it needs: the package needs no other
- * one, so that nothing is installed twice. The types of the API and third parties' licence texts go along.
+ * Builds the published form in dist/ or in the folder of the first argument (`make build`). All commands are one
+ * bundle, split at the dynamic imports, so that a command loads only the code that it needs. The package has no
+ * dependencies, so nothing is installed twice. The types of the API and the licences of third parties are included.
  */
 import { globSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
@@ -10,11 +10,11 @@ import { build } from "esbuild";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const DIST = resolve(process.argv[2] ?? join(ROOT, "dist"));
-/** CommonJS packages ask for Node's own modules by `require`, which a module does not have. */
+/** CommonJS packages load Node's modules with `require`, which an ES module does not have. */
 const REQUIRE = `import { createRequire as createRequireOfNode } from "node:module";
 const require = createRequireOfNode(import.meta.url);`;
 
-/** Threads are started from a file of their own, looked for beside the code that starts them. */
+/** Threads start from a file of their own, which is expected beside the code that starts them. */
 const threads = globSync(["src/**/worker.ts", "src/**/*-worker.ts"], { cwd: ROOT });
 
 rmSync(DIST, { recursive: true, force: true });
@@ -22,7 +22,7 @@ const { metafile } = await build({
   absWorkingDir: ROOT,
   entryPoints: ["src/cli/main.ts", ...threads].map((file) => ({ in: file, out: `src/cli/${basename(file, ".ts")}` })),
   outdir: DIST,
-  // Everything as deep as the sources are: what is read at run time is found by its distance.
+  // Keep every chunk at the depth of the sources: files that are read at run time are located relative to the code.
   chunkNames: "src/cli/[name]-[hash]",
   bundle: true,
   splitting: true,
@@ -30,7 +30,7 @@ const { metafile } = await build({
   platform: "node",
   target: "node24",
   banner: { js: REQUIRE },
-  // Node keeps the text of its modules in memory; names stay, for stack traces.
+  // Node keeps the text of its modules in memory, so remove white space; keep names for stack traces.
   minifyWhitespace: true,
   sourcemap: "linked",
   sourcesContent: false,
@@ -41,7 +41,7 @@ const { metafile } = await build({
 writeFileSync(join(DIST, "LICENSES.txt"), licences(Object.keys(metafile.inputs)));
 writeTypes(join(DIST, "types"));
 
-/** The generated types hold nothing but types: as declarations they differ in the names of what they import alone. */
+/** Writes the generated types as declarations. They contain only types, so only the names of their imports change. */
 function writeTypes(folder: string): void {
   const source = join(ROOT, "generated/types");
   for (const file of globSync("**/*.ts", { cwd: source })) {
@@ -49,17 +49,17 @@ function writeTypes(folder: string): void {
     mkdirSync(dirname(target), { recursive: true });
     writeFileSync(target, readFileSync(join(source, file), "utf8").replaceAll(/(from ".*)\.ts";/g, '$1.js";'));
   }
-  // For imports that stay in JavaScript, such as `import { type GwPolicy }`.
+  // For imports that remain in JavaScript, such as `import { type GwPolicy }`.
   writeFileSync(join(folder, "index.js"), "export {};\n");
 }
 
-/** @param inputs paths of bundled files, from the root of the project */
+/** @param inputs paths of bundled files, relative to the root of the project */
 function licences(inputs: readonly string[]): string {
   const packages = new Set(inputs.filter((path) => path.startsWith("node_modules/")).map(packageOf));
   return [...packages].sort().map(licenceOf).join("\n");
 }
 
-/** "node_modules/@scope/name/…", nested ones included. */
+/** Returns the folder of a package, such as "node_modules/@scope/name", including nested ones. */
 function packageOf(path: string): string {
   let folder = dirname(path);
   while (!/(?:^|\/)node_modules\/(?:@[^/]+\/)?[^/]+$/.test(folder)) folder = dirname(folder);
@@ -68,7 +68,7 @@ function packageOf(path: string): string {
 
 function licenceOf(folder: string): string {
   const manifest = join(ROOT, folder, "package.json");
-  // Written by npm for every installed package.
+  // npm writes this file for every installed package.
   const { name, version, license } = JSON.parse(readFileSync(manifest, "utf8")) as Record<string, unknown>;
   const files = readdirSync(join(ROOT, folder)).filter((file) => /^(?:licen[cs]e|notice|copying)/i.test(file));
   const body = files.map((file) => readFileSync(join(ROOT, folder, file), "utf8").trim()).join("\n\n");
