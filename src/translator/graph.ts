@@ -1,4 +1,20 @@
-/** Which collection is derived from which, and nothing else. Declared in the order in which they are computed. */
+/**
+ * Declares which collection is derived from which, and nothing else; `translate.ts` runs the result. Each `declare…`
+ * adds its collections in the order in which they are computed.
+ *
+ * The graph (`src/lib/collections`) is incremental: each derivation records what it reads, and a change recomputes only
+ * the values that read something that changed. A derivation must therefore get everything through `read` or its own
+ * arguments; a value from elsewhere would go stale without notice.
+ *
+ *     inputs ──▶ routing ───────▶ contents ───────▶ destinations ────▶ policies
+ *                gateways,        units of each     backends, services  targets of each
+ *                listeners,       policy, and the   and the Gateways    policy, and its
+ *                routes           services it calls that need them      resources
+ *
+ * This order breaks a cycle: a policy may call a backend, and may also be attached to one. Contents come first and use
+ * only Gateways and routes as targets; with them destinations find the Gateways that need them; then policies on
+ * destinations resolve.
+ */
 import { Reach } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { GRPCRoute } from "../../generated/types/gateway-api/grpcroute.ts";
 import type { HTTPRoute } from "../../generated/types/gateway-api/httproute.ts";
@@ -52,13 +68,13 @@ export interface TranslatorGraph {
   readonly inputs: Inputs;
   readonly gateways: Collection<GatewayView>;
   readonly placements: Collection<DeploymentPlan>;
-  /** What each object sends. */
+  /** Resources that each object contributes, with the Gateways they go to. */
   readonly sent: readonly Collection<readonly ScopedResource[]>[];
-  /** What has to be fetched for each policy. */
+  /** JWKS documents to fetch for each policy. */
   readonly documents: Collection<readonly JwksRequest[]>;
-  /** What status needs, by the kind of the object. */
+  /** Input for status, by the kind of the object. */
   readonly statusInputs: Readonly<Record<StatusInput["kind"], Collection<StatusInput>>>;
-  /** What is found in objects whose status is empty. */
+  /** Diagnostics of kinds that have no status to hold them. */
   readonly unreportedDiagnostics: Readonly<
     Record<Exclude<ObjectStatusInput["kind"], StatusInput["kind"]>, Collection<ObjectStatusInput>>
   >;
@@ -216,7 +232,10 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
 
 type Routing = ReturnType<typeof declareRouting>;
 
-/** What policies say, before destinations: a service that a policy asks has to be known wherever the policy is. */
+/**
+ * Declares the content of policies. It comes before destinations, because a service that a policy calls has to be known
+ * on every Gateway that the policy applies to.
+ */
 function declareContents(
   graph: Graph,
   inputs: Inputs,

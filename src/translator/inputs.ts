@@ -1,6 +1,7 @@
 /**
- * The input collections of the translator, one per kind that it reads, keyed "namespace/name". In: object events.
- * Kinds that the translator does not read are ignored, so that a source may deliver whole folders.
+ * Declares the input collections of the translator, one per kind that it reads, keyed "namespace/name", and feeds
+ * object events into them. `translate.ts` and `graph.ts` use it. Events of other kinds are ignored, so that a source
+ * may deliver whole folders.
  */
 import type { BackendTLSPolicy } from "../../generated/types/gateway-api/backendtlspolicy.ts";
 import type { GatewayClass } from "../../generated/types/gateway-api/gatewayclass.ts";
@@ -22,7 +23,7 @@ import type { Graph, Input } from "../lib/collections/graph.ts";
 import type { JwksDocument } from "../sources/remote/documents.ts";
 import type { TranslatorEvent } from "./translator.ts";
 
-/** A GwPolicy that admission refused; `object` is whatever it was, unchecked. */
+/** A GwPolicy that admission rejected; `object` is unchecked and may have any shape. */
 interface RefusedPolicy {
   readonly id: ObjectId;
   readonly object: unknown;
@@ -49,7 +50,7 @@ export interface Inputs {
   readonly models: Input<GwModel>;
   readonly parameters: Input<GwParameters>;
   readonly refused: Input<RefusedPolicy>;
-  /** What was fetched from other servers, by the key of the request. */
+  /** Documents fetched from other servers, by the key of the request. */
   readonly documents: Input<JwksDocument>;
 }
 
@@ -101,7 +102,10 @@ export function declareInputs(graph: Graph): Inputs {
   };
 }
 
-/** A refused policy replaces its last good version; other refused kinds keep theirs. */
+/**
+ * Applies one event. A rejected GwPolicy replaces its last good version, so that its targets fail closed
+ * (`policies/refusal.ts`); other rejected kinds keep their last good version.
+ */
 export function feed(inputs: Inputs, event: TranslatorEvent): void {
   if (event.type === "document") {
     if (event.document === undefined) inputs.documents.delete(event.key);
@@ -120,7 +124,7 @@ export function feed(inputs: Inputs, event: TranslatorEvent): void {
     return;
   }
   if (kind === POLICY_KIND) inputs.refused.delete(key);
-  // Sources deliver validated objects, and KINDS ties each kind to the collection of its type.
+  // Sources deliver validated objects, and KINDS ties each kind to the collection of its type, so the cast is safe.
   const collection = inputs[input] as Input<unknown>;
   if (event.type === "set") collection.set(key, event.object);
   else collection.delete(key);

@@ -1,6 +1,7 @@
 /**
- * GwModel and GwParameters, as far as they go: which parents of ours a model names, and that neither has an effect yet.
- * An object without effect says so in its status, or in a line of `up` and the controller: model.md 5, parameters.md.
+ * Computes status input for GwModel and GwParameters, which have no effect in this version. `graph.ts` uses it. A
+ * GwModel says so in its status, under each parent that belongs to this controller; for GwParameters, `gwproxy up` and
+ * the controller print a line.
  */
 import type { GwModel } from "../../generated/types/model.ts";
 import type { KubeObject, ObjectId } from "../api/object.ts";
@@ -11,7 +12,7 @@ import type { ParentView } from "./routes/attach.ts";
 import type { Diagnostic } from "./diagnostics.ts";
 import type { GatewayView } from "./gateways/gateway.ts";
 
-/** As it is written into the status: without section and port. */
+/** A parent as the status names it: without section and port. */
 export interface ParentRefView {
   readonly group: string;
   readonly kind: string;
@@ -21,13 +22,16 @@ export interface ParentRefView {
 
 export interface ModelContext {
   readonly gateways: Readable<GatewayView>;
-  /** Every Gateway that exists, ours or not. */
+  /** Every Gateway that exists, whichever controller owns it. */
   readonly allGateways: Readable<KubeObject>;
-  /** The Gateways of ours that a route is attached to. */
+  /** Gateways of this controller that each HTTPRoute is attached to. */
   readonly attachments: Readable<readonly ParentView[]>;
 }
 
-/** Parents of other controllers are left out: their status is not ours to write. One entry for each object. */
+/**
+ * Returns the parents of a model, once per object. Parents of other controllers are left out, since their status
+ * belongs to that controller.
+ */
 export function parentsOfModel({ spec, metadata }: GwModel, context: ModelContext, read: Read): ParentRefView[] {
   const parents = new Map<string, ParentRefView>();
   for (const ref of spec.parentRefs) {
@@ -39,7 +43,9 @@ export function parentsOfModel({ spec, metadata }: GwModel, context: ModelContex
   return [...parents.values()];
 }
 
-/** A Gateway that does not exist may become ours, and nobody else would say that it is missing. */
+/**
+ * A Gateway that does not exist counts as ours: it may become ours, and no other controller would report it as missing.
+ */
 function isOurs(parent: ParentRefView, { gateways, allGateways, attachments }: ModelContext, read: Read): boolean {
   const key = nameKey(parent);
   if (parent.kind === "Gateway")
@@ -47,6 +53,7 @@ function isOurs(parent: ParentRefView, { gateways, allGateways, attachments }: M
   return parent.kind === "HTTPRoute" && (read.get(attachments, key) ?? []).length > 0;
 }
 
+/** Returns the diagnostic of an object that has no effect. @param what completes "this version of gwproxy …" */
 export function notServed(object: ObjectId, what: string): Diagnostic {
   return { code: "not_served", severity: "warning", object, path: "spec", message: `this version of gwproxy ${what}` };
 }

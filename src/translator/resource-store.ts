@@ -1,13 +1,17 @@
 /**
- * Turns changes of collections into steps: which resources a data plane gains, replaces or loses. In: what each object
- * sends and to which Gateways. Out: one update for all Gateways together and one for each that must hear of it.
+ * Turns changes of collections into updates: the resources that a data plane gains, replaces or loses. `translate.ts`
+ * uses it.
+ *
+ * In: the resources of each object, with the Gateways they go to. Out: one update for all Gateways together, and one
+ * for each Gateway that is affected. `collect` only records the last state of each key; `take` compares it with what is
+ * held, so a resource that changed back within a step causes no update.
  */
 import type { Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { Change } from "../lib/collections/collection.ts";
 
 export interface ScopedResource {
   readonly resource: Resource;
-  /** Never empty: what no Gateway reaches is not sent. */
+  /** Gateways that get the resource; never empty, since a resource without a Gateway is not sent. */
   readonly gateways: readonly string[];
 }
 
@@ -21,7 +25,10 @@ export class ResourceStore {
   readonly #perGateway = new Map<string, Map<string, Resource>>();
   readonly #pending = new Map<string, ScopedResource | undefined>();
 
-  /** A key that one collection gives up and another takes over in the same step is a replacement. */
+  /**
+   * Records changes. A key that one collection gives up and another takes over in the same step counts as a
+   * replacement.
+   */
   collect(changes: readonly Change<readonly ScopedResource[]>[]): void {
     for (const { before = [], after = [] } of changes) {
       for (const { resource } of before) {
@@ -32,7 +39,7 @@ export class ResourceStore {
     }
   }
 
-  /** Ends the step. */
+  /** Ends the step and returns its updates. */
   take(): { readonly update: ResourceUpdate; readonly byGateway: ReadonlyMap<string, ResourceUpdate> } {
     const update: MutableUpdate = { set: [], removed: [] };
     const byGateway = new Map<string, MutableUpdate>();
@@ -74,7 +81,7 @@ export class ResourceStore {
   }
 }
 
-/** @returns whether anything moved */
+/** @returns whether the update gained an entry */
 function record(update: MutableUpdate, before: Resource | undefined, after: Resource | undefined): boolean {
   if (after === undefined) {
     if (before === undefined) return false;
@@ -90,7 +97,7 @@ function idOf({ type, key }: Pick<Resource, "type" | "key">): string {
   return `${type} ${key}`;
 }
 
-/** Equal content has an equal version, so messages need not be compared. */
+/** Compares by version: equal content has an equal version, so the messages need no comparison. */
 export function equalScopedResources(a: readonly ScopedResource[], b: readonly ScopedResource[]): boolean {
   return (
     a.length === b.length &&

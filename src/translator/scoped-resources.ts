@@ -1,4 +1,4 @@
-/** Collections of what objects send to Gateways. */
+/** Declares collections of resources together with the Gateways that get them. */
 import type { Resource } from "../ir/resource.ts";
 import type { Collection } from "../lib/collections/collection.ts";
 import type { Derive, Graph } from "../lib/collections/graph.ts";
@@ -13,7 +13,10 @@ export function declareScopedResources<I>(
   return graph.derive(name, source, derive, equalScopedResources);
 }
 
-/** @param gateways "namespace/name"; none: nobody has to know */
+/**
+ * Assigns resources to Gateways.
+ * @param gateways keys ("namespace/name"); without any the result is empty, since no data plane needs the resources
+ */
 export function scopeTo(gateways: readonly string[] | undefined, resources: readonly Resource[]): ScopedResource[] {
   return gateways === undefined || gateways.length === 0 ? [] : resources.map((resource) => ({ resource, gateways }));
 }

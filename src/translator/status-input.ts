@@ -1,4 +1,8 @@
-/** What status needs to know of an object, free of resources: when facts are equal, so is the status. */
+/**
+ * Defines the input from which `src/status` computes the status of each kind, and the diagnostics that `gwproxy
+ * validate` and `gwproxy up` print. The input holds no resources: when it is equal, the status is equal, and nothing is
+ * written.
+ */
 import { Reason } from "../api/conditions.ts";
 import type { ObjectId } from "../api/object.ts";
 import type { ParentView } from "./routes/attach.ts";
@@ -18,32 +22,32 @@ interface StatusInputOf<K extends string> {
 export type ClassStatusInput = StatusInputOf<"GatewayClass">;
 
 export interface GatewayStatusInput extends StatusInputOf<"Gateway"> {
-  /** Why it is not accepted as a whole, whatever its listeners say. */
+  /** Explains why the Gateway as a whole is not accepted, independent of its listeners. */
   readonly fault: Fault | undefined;
-  /** Why it cannot have the address that it asks for. */
+  /** Explains why the requested address cannot be assigned. */
   readonly addressFault: Fault | undefined;
-  /** The address that it asks for. */
+  /** The requested address. */
   readonly address: string | undefined;
   readonly listeners: readonly ListenerView[];
-  /** Listener key → accepted routes. */
+  /** Number of accepted routes, by listener key. */
   readonly attached: ReadonlyMap<string, number>;
-  /** Set where it names a certificate for backends. */
+  /** Set when the Gateway names a client certificate for backends. */
   readonly client: { readonly fault: Fault | undefined } | undefined;
   readonly admitsUnverifiedClients: boolean;
-  /** ListenerSets of which at least one listener can serve. */
+  /** Number of ListenerSets with at least one listener that can serve. */
   readonly attachedListenerSets: number;
 }
 
 export interface ListenerSetStatusInput extends StatusInputOf<"ListenerSet"> {
-  /** "namespace/name" */
+  /** Key ("namespace/name") of its Gateway. */
   readonly gateway: string;
   readonly allowed: boolean;
   readonly listeners: readonly ListenerView[];
-  /** Listener key → accepted routes. */
+  /** Number of accepted routes, by listener key. */
   readonly attached: ReadonlyMap<string, number>;
 }
 
-/** The kinds of routes for HTTP: those that policies may be attached to. */
+/** Route kinds for HTTP, which policies can be attached to. */
 export type HttpRouteKind = "HTTPRoute" | "GRPCRoute";
 
 export interface RouteStatusInput extends StatusInputOf<HttpRouteKind | "TCPRoute" | "TLSRoute"> {
@@ -64,32 +68,32 @@ export interface BackendStatusInput extends StatusInputOf<"GwBackend"> {
 export interface PolicyStatusInput extends StatusInputOf<"GwPolicy"> {
   /** Key of its resource. */
   readonly key: string;
-  /** "namespace/name" of each Gateway that it reaches. */
+  /** Keys ("namespace/name") of the Gateways that the policy reaches. */
   readonly gateways: readonly string[];
   readonly problems: readonly TargetProblem[];
   readonly diagnostics: readonly Diagnostic[];
-  /** Something of it can be put in force. */
+  /** The policy enforces at least one setting. */
   readonly produced: boolean;
 }
 
 export interface TlsPolicyStatusInput extends StatusInputOf<"BackendTLSPolicy"> {
   /** Key of its resource. */
   readonly key: string;
-  /** "namespace/name" of each Gateway that reaches what it names. */
+  /** Keys ("namespace/name") of the Gateways that reach a target of the policy. */
   readonly gateways: readonly string[];
-  /** "namespace/name" of an older policy that took everything it names. */
+  /** Key ("namespace/name") of an older policy that has taken every target of this one. */
   readonly conflict: string | undefined;
   readonly fault: Fault | undefined;
   readonly refFault: RouteFault | undefined;
 }
 
 export interface ModelStatusInput extends StatusInputOf<"GwModel"> {
-  /** Parents of ours, as they are written into the status. */
+  /** Parents that belong to this controller, as the status names them. */
   readonly parents: readonly ParentRefView[];
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Their status is empty: what is found is only printed. */
+/** GwParameters have no status, so their diagnostics are only printed. */
 interface ParametersStatusInput extends StatusInputOf<"GwParameters"> {
   readonly diagnostics: readonly Diagnostic[];
 }
@@ -106,7 +110,7 @@ export type StatusInput =
 
 export type ObjectStatusInput = StatusInput | ParametersStatusInput;
 
-/** Findings as `validate` and `up` print them. */
+/** Returns the diagnostics of an object, in the form that `validate` and `up` print. */
 export function diagnosticsOf(facts: ObjectStatusInput): Diagnostic[] {
   const { id: object } = facts;
   const error = (code: string, path: string, message: string): Diagnostic => ({
@@ -186,7 +190,7 @@ function listenerDiagnostics(
   );
 }
 
-/** The member of a listener that each reason is about. */
+/** The field of a listener that each reason is about. */
 const LISTENER_MEMBERS: Readonly<Record<string, string>> = {
   [Reason.UnsupportedProtocol]: "protocol",
   [Reason.ProtocolConflict]: "protocol",
@@ -196,7 +200,7 @@ const LISTENER_MEMBERS: Readonly<Record<string, string>> = {
   [Reason.InvalidCertificateRef]: "tls.certificateRefs",
 };
 
-/** A fault of the whole object whose message begins with the field that it is about. */
+/** Splits the message of a fault that begins with a field path into path and text. */
 function placed(
   { reason, message }: Fault,
   error: (code: string, path: string, message: string) => Diagnostic,
@@ -205,7 +209,7 @@ function placed(
   return error(codeOf(reason), path, text);
 }
 
-/** "BackendNotFound" → "backend_not_found" */
+/** Converts a reason into a diagnostic code: "BackendNotFound" → "backend_not_found". */
 function codeOf(reason: string): string {
   return reason.replace(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
 }

@@ -1,4 +1,7 @@
-/** The translator: feeds events into the graph, lets it settle, and hands out what moved. */
+/**
+ * Runs the translator: feeds events into the graph, flushes it, and returns what changed. The controller, `gwproxy up`
+ * and `gwproxy validate` use it.
+ */
 import type { ObjectId } from "../api/object.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from "../api/refs.ts";
 import type { Collection } from "../lib/collections/collection.ts";
@@ -57,7 +60,9 @@ export function createTranslator(options: TranslatorOptions): Translator {
   };
 }
 
-/** Findings by key: of thousands of objects few have any, and they are asked for after each step. */
+/**
+ * Diagnostics by key. Only objects that have any are held: few of thousands do, and the list is read after each step.
+ */
 type FaultyObjects = Map<string, readonly Diagnostic[]>;
 
 function note(faulty: FaultyObjects, key: string, facts: ObjectStatusInput | undefined): void {

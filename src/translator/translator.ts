@@ -1,6 +1,8 @@
 /**
- * Turns objects into the middle language. In: object events. Out: resources, diagnostics and what changed since the
- * last step. Pure: no clock, no socket, no log. A change recomputes only what read it (src/lib/collections).
+ * Defines the translator, which turns Kubernetes objects into the IR. `translate.ts` implements it.
+ *
+ * In: object events. Out: resources, diagnostics, and what changed since the last step. The translator is pure: it has
+ * no clock, no socket and no log. A change recomputes only the values that read it (`src/lib/collections`).
  */
 import type { Reach } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { KubeObject, ObjectId } from "../api/object.ts";
@@ -14,45 +16,47 @@ import type { DeploymentPlan } from "./gateways/deployment-plan.ts";
 export type TranslatorEvent =
   | { readonly type: "set"; readonly object: KubeObject }
   | { readonly type: "delete"; readonly id: ObjectId }
-  /** The object was refused by admission: what it targets must answer 500 until it is mended. */
+  /** Admission rejected the object: its targets must answer 500 until it is corrected. */
   | { readonly type: "refused"; readonly id: ObjectId; readonly object: unknown; readonly reason: string }
-  /** Something that was wanted has been fetched, or could not be; undefined when it is no longer wanted. */
+  /** A requested document has been fetched, or could not be; `document` is undefined when it is no longer requested. */
   | { readonly type: "document"; readonly key: string; readonly document: JwksDocument | undefined };
 
 export interface TranslatorOptions {
   readonly controllerName: string;
-  /** Files: the class `gwproxy` exists without an object. */
+  /**
+   * Name of a GatewayClass that exists without an object. Manifests from files have the class `gwproxy` in this way.
+   */
   readonly implicitClass: string | undefined;
-  /** Default: route. */
+  /** Defaults to "route". */
   readonly grantMode?: GrantMode;
-  /** Of static backends. Default: that of files. */
+  /** Limits the addresses that static backends may lead to; unset for manifests from files. */
   readonly reach?: Reach;
 }
 
-/** What one batch of events changed. Empty lists mean that nothing on the wire moved. */
+/** Describes the changes of one batch of events. Empty lists mean that no resource changed. */
 export interface TranslationStep {
-  /** Every Gateway together, for a data plane in the same process. */
+  /** Changes of all Gateways together, for a data plane in the same process. */
   readonly update: ResourceUpdate;
-  /** The same change, for each Gateway ("namespace/name") whose data plane must hear of it. */
+  /** The same changes, for each Gateway ("namespace/name") whose data plane is affected. */
   readonly byGateway: ReadonlyMap<string, ResourceUpdate>;
-  /** Objects whose diagnostics or attachment changed: their status has to be computed again. */
+  /** Objects whose diagnostics or attachments changed, so that their status has to be computed again. */
   readonly touched: readonly ObjectId[];
-  /** Gateways ("namespace/name") that are to be deployed in another way, or no longer. */
+  /** Gateways ("namespace/name") whose deployment changed; undefined when the Gateway is no longer deployed. */
   readonly placements: ReadonlyMap<string, DeploymentPlan | undefined>;
-  /** Everything that has to be fetched from other servers; undefined when that did not change. */
+  /** All documents to fetch from other servers; undefined when the list did not change. */
   readonly documents: readonly JwksRequest[] | undefined;
 }
 
 export interface Translator {
   apply(events: readonly TranslatorEvent[]): TranslationStep;
-  /** Everything a data plane of this Gateway should hold. */
+  /** Returns every resource that the data plane of this Gateway should hold. */
   resourcesOf(gateway: string): readonly Resource[];
   resources(): readonly Resource[];
   resource(type: Resource["type"], key: string): Resource | undefined;
   gateways(): readonly string[];
   diagnostics(): readonly Diagnostic[];
-  /** Those of one object; for kinds whose status is not ours to write, or empty. */
+  /** Returns the diagnostics of one object, including kinds whose status is empty. */
   diagnosticsOf(id: ObjectId): readonly Diagnostic[];
-  /** What the status of an object is computed from; undefined when its status is not ours to write. */
+  /** Returns the input of the object's status; undefined when this controller does not write its status. */
   facts(id: ObjectId): StatusInput | undefined;
 }

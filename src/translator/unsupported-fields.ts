@@ -1,7 +1,9 @@
 /**
- * What an object says and this version does not enforce. Translators get a view that notes what they read: a field that
- * none of them looked at is not served, by construction, and never ignored in silence. Where such a field protects
- * something (`x-gw-protects` in the schemas), the caller closes what the object governs.
+ * Finds the fields that an object sets and this version does not enforce. GwPolicies and GwBackends use it.
+ *
+ * Translators get a view that tracks which fields they read (`src/lib/track-access.ts`). A field that no translator
+ * read is unsupported by construction, so none is ever ignored silently. When such a field protects something
+ * (`x-gw-protects` in the schemas), the caller fails closed for whatever the object governs.
  */
 import { PROTECTIONS } from "../../generated/protections.ts";
 import type { Step, UnreadMember } from "../lib/track-access.ts";
@@ -10,14 +12,14 @@ export interface UnsupportedField {
   /** Field path such as "spec.traffic.retry". */
   readonly path: string;
   readonly message: string;
-  /** Without it something would be open that the user meant to close. */
+  /** Ignoring the field would leave something open that the user meant to close. */
   readonly protects: boolean;
 }
 
 /**
- * @param groupKind "gwproxy.dev/GwPolicy"
- * @param unread members of the whole object that no translator read
- * @param faults field paths of problems that were reported: each accounts for all that lies below it
+ * @param groupKind kind of the object, such as "gwproxy.dev/GwPolicy"
+ * @param unread fields of the whole object that no translator read
+ * @param faults field paths of reported problems; each accounts for every field below it
  */
 export function unsupportedFields(
   groupKind: string,
@@ -44,7 +46,7 @@ function lies(path: string, fault: string): boolean {
   return path === fault || path.startsWith(`${fault}.`) || path.startsWith(`${fault}[`);
 }
 
-/** The field is part of what protects, or its value holds something that does. */
+/** Decides whether an unread field is part of a protecting field, or contains one in its value. */
 function meets(steps: readonly Step[], pattern: readonly string[], value: unknown): boolean {
   const isOnTheWay = steps.every((step, at) => at >= pattern.length || pattern[at] === "*" || pattern[at] === step);
   return isOnTheWay && holds(value, pattern.slice(steps.length));

@@ -1,6 +1,9 @@
 /**
- * The endpoints behind a port of a Service, from its EndpointSlices: which are ready, which end and still serve, and what
- * the Service prefers them to have in common with who calls. An ExternalName is its own only address.
+ * Computes the endpoints behind each port of a Service from its EndpointSlices: which are ready, which are terminating
+ * and still serve, and which localities the Service prefers (KEP-2433 topology hints, KEP-4444 `trafficDistribution`).
+ * `../graph.ts` uses it.
+ *
+ * A Service of type ExternalName has its external name as its only address.
  */
 import { create } from "@bufbuild/protobuf";
 import {
@@ -14,14 +17,15 @@ import { resourceOf } from "../../ir/encode.ts";
 import type { Resource } from "../../ir/resource.ts";
 import type { ServicePortView, ServiceView } from "./service.ts";
 
-/** What a Service says about the choice among its endpoints. */
+/** The settings of a Service that affect the choice among its endpoints. */
 export interface Distribution {
-  /** The coarse before the fine; empty: the slices say it, or nobody does. */
+  /** Localities in order from coarse to fine. When empty, hints in the EndpointSlices decide, if there are any. */
   readonly preferences: readonly Locality[];
+  /** Only endpoints in the preferred locality may serve; set by `internalTrafficPolicy: Local`. */
   readonly strict: boolean;
-  /** Pods that are not ready count as ready. */
+  /** Treats pods that are not ready as ready. */
   readonly publishesNotReady: boolean;
-  /** Of a pod with addresses of both kinds, the one that is used. */
+  /** Uses the IPv6 address of a pod that has addresses of both families. */
   readonly prefersIPv6: boolean;
 }
 
@@ -58,7 +62,7 @@ export function translateEndpoints(service: ServiceView, slices: readonly Endpoi
   });
 }
 
-/** The ready addresses behind one port. */
+/** Returns the ready addresses behind one port. */
 export function addressesOf(
   service: ServiceView,
   portKey: string,
@@ -71,14 +75,20 @@ export function addressesOf(
   );
 }
 
-/** Hints count when every endpoint that serves has one: with fewer some zone would be left out by mistake. */
+/**
+ * Uses topology hints only when every ready endpoint has one; otherwise a zone could be left without endpoints by
+ * mistake.
+ */
 function hintsOf(endpoints: readonly Endpoint[]): readonly Locality[] {
   const ready = endpoints.filter((endpoint) => endpoint.ready);
   const areHinted = ready.length > 0 && ready.every(({ hintedZones }) => hintedZones.length > 0);
   return areHinted ? [Locality.HINTED_ZONE] : [];
 }
 
-/** What nobody looks at would change the resource for nothing. Zones come with nodes: by them a data plane finds its own. */
+/**
+ * Removes localities that no preference uses, since a change to them would change the resource without effect. Zones
+ * and nodes stay together: a data plane finds its own zone through its node.
+ */
 function withoutUnasked(endpoint: Endpoint, preferences: readonly Locality[]): Endpoint {
   if (preferences.length === 0) return { ...endpoint, zone: "", node: "", hintedZones: [] };
   return preferences.includes(Locality.HINTED_ZONE) ? endpoint : { ...endpoint, hintedZones: [] };
@@ -93,7 +103,8 @@ function endpointsOf(
     return externalName === "" ? [] : [create(EndpointSchema, { address: externalName, port, ready: true })];
   const found = new Map<string, Found>();
   for (const slice of slices) {
-    // Slices repeat the name of the Service's port and hold the number behind it, a named targetPort resolved.
+    // An EndpointSlice repeats the name of the Service port and holds the target port, with a named targetPort
+    // resolved.
     const number = slice.ports?.find((candidate) => (candidate.name ?? "") === name)?.port;
     if (number === undefined) continue;
     const isPreferred = (slice.addressType === "IPv6") === distribution.prefersIPv6;
@@ -106,23 +117,30 @@ function endpointsOf(
       }
     }
   }
-  // A stable order, so that the same endpoints in other slices are the same resource.
+  // Sort, so that the same endpoints in other slices give an identical resource.
   return [...found.values()].map(({ endpoint }) => endpoint).sort(byAddress);
 }
 
 interface Found {
   readonly endpoint: Endpoint;
+  /** Its address is of the IP family that the Service lists first. */
   readonly isPreferred: boolean;
 }
 
-/** A pod is one endpoint, however many addresses it has; those without an owner stand for themselves. */
+/**
+ * Returns identity and address of each endpoint in an entry. A pod counts as one endpoint, however many addresses it
+ * has; an address without a `targetRef` is its own identity.
+ */
 function identitiesOf({ addresses, targetRef }: SliceEndpoint): readonly (readonly [string, string])[] {
   const [first] = addresses;
   if (targetRef === undefined || first === undefined) return addresses.map((address) => [address, address]);
   return [[`${targetRef.kind ?? ""}/${targetRef.namespace ?? ""}/${targetRef.name ?? first}`, first]];
 }
 
-/** An endpoint can be in two slices for a moment while it moves; ready in one of them is ready. */
+/**
+ * Merges two entries of one endpoint. An endpoint can be in two slices for a moment while it moves; it is ready if
+ * either slice says so.
+ */
 function merged(one: Found, other: Found): Found {
   const kept = other.isPreferred && !one.isPreferred ? other : one;
   const { ready: isReady } = one.endpoint.ready ? one.endpoint : other.endpoint;

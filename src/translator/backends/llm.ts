@@ -1,6 +1,8 @@
 /**
- * `ai`: groups of providers in order of priority. A single provider is one group with one unnamed member.
- * Defaults of host, port and TLS: the provider's own host speaks TLS on 443; an override does on 443 only.
+ * Translates `ai` of a GwBackend: groups of LLM providers in order of priority. `translate.ts` uses it. A single
+ * provider becomes one group with one unnamed member.
+ *
+ * Defaults: the provider's own host is reached over TLS on port 443; an overridden host uses TLS only on port 443.
  */
 import { create } from "@bufbuild/protobuf";
 import type { AIBackend, LLMProvider, NamedLLMProvider } from "../../../generated/types/llm.ts";
@@ -20,12 +22,12 @@ import { withoutBrackets } from "./static.ts";
 export interface LlmContext {
   readonly namespace: string;
   readonly services: Readable<ServiceView>;
-  /** For the policies of a provider. */
+  /** Resolves the references in the policies of a provider. */
   readonly settings: SettingsContext;
   readonly read: Read;
-  /** The backend cannot be sent. */
+  /** Reports an error that prevents the whole backend from being sent. */
   readonly error: Report;
-  /** Only one provider of a group is affected; it carries its failing form. */
+  /** Reports a problem that affects one provider of a group; that provider is sent in its failing form. */
   readonly warning: Report;
 }
 
@@ -53,7 +55,7 @@ export function translateLlm(ai: AIBackend, context: LlmContext): AiBackend {
   });
 }
 
-/** Keys of Backends that carry a provider's connection. */
+/** Returns the keys of the Backends that carry the connection of a provider. */
 export function backendsOf(ai: AiBackend): string[] {
   return ai.groups.flatMap((group) => group.providers.map((provider) => provider.backend)).filter((key) => key !== "");
 }
@@ -96,7 +98,7 @@ function addressOf({ host, port }: LLMProvider, elsewhere: boolean): Pick<Provid
 
 type ConnectionRef = NonNullable<NonNullable<LLMProvider["custom"]>["backendRef"]>;
 
-/** @returns the key of the Service port, or undefined after a report */
+/** @returns the key of the Service port, or undefined after an error was reported */
 function connection(ref: ConnectionRef, { namespace, services, read, error }: LlmContext): string | undefined {
   const path = "custom.backendRef";
   if ((ref.group ?? "") !== "" || (ref.kind ?? "Service") !== "Service") {

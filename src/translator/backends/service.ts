@@ -1,6 +1,7 @@
 /**
- * Services as destinations: one Backend and one Endpoints resource per TCP port, of the same key. Addresses come from
- * EndpointSlices (endpoints.ts), so that the churn of pods never touches routes.
+ * Translates Services into destinations: one Backend and one Endpoints resource per TCP port, under the same key.
+ * `../graph.ts` uses it. Addresses come from EndpointSlices (endpoints.ts), so that the churn of pods never changes
+ * routes.
  */
 import { create } from "@bufbuild/protobuf";
 import { BackendSchema, HttpVersion } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -22,12 +23,12 @@ export interface ServicePortView {
 export interface ServiceView {
   readonly id: ObjectId;
   readonly ports: readonly ServicePortView[];
-  /** Set for type ExternalName. */
+  /** The name that a Service of type ExternalName points to; undefined for other types. */
   readonly externalName: string | undefined;
   readonly distribution: Distribution;
 }
 
-/** What an appProtocol says of the version (proxying.md 4.1); of others nothing is known. */
+/** HTTP version that an `appProtocol` implies (GEP-1911); other values imply none. */
 const VERSIONS: ReadonlyMap<string, HttpVersion> = new Map([
   ["kubernetes.io/h2c", HttpVersion.HTTP2],
   ["http2", HttpVersion.HTTP2],
@@ -57,7 +58,7 @@ export function viewService({ metadata, spec }: Service): ServiceView {
   };
 }
 
-/** The Service that a slice belongs to, as "namespace/name"; empty when it says none. */
+/** Returns the Service that a slice belongs to, as "namespace/name", or nothing when the slice has no such label. */
 export function serviceOfSlice({ metadata }: EndpointSlice): string[] {
   const name = metadata.labels?.[SERVICE_NAME_LABEL];
   return name === undefined ? [] : [`${metadata.namespace ?? ""}/${name}`];

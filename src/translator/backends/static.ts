@@ -1,4 +1,4 @@
-/** `static`: one host and port, or a Unix socket. */
+/** Translates `static` of a GwBackend: one host and port, or a Unix socket. `translate.ts` uses it. */
 import { create } from "@bufbuild/protobuf";
 import type { StaticBackend as ApiStatic } from "../../../generated/types/backend.ts";
 import { Reach, StaticBackendSchema, type StaticBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -13,17 +13,21 @@ export function translateStatic({ host, port, unixPath }: ApiStatic, reach: Reac
   });
 }
 
-/** "[::1]" is how a URL writes an IPv6 address, not how it is dialled. */
+/**
+ * Removes the brackets of an IPv6 address such as "[::1]": they belong to the URL syntax (RFC 3986 §3.2.2) and not to
+ * the address that is dialled.
+ */
 export function withoutBrackets(host: string): string {
   return host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
 }
 
-/** Where pods of data planes have the socket of the workload API. */
+/** Folder in which data plane pods mount the socket of the SPIFFE Workload API. */
 const WORKLOAD_FOLDER = "/spiffe-workload-api";
 
 /**
- * Says what is too near to the data plane, as far as the object itself says where it leads; names are compared when they are
- * dialled. @returns undefined when the backend may be served
+ * Rejects a backend that leads to the data plane's own machine, as far as the object itself shows it. Host names are
+ * checked again when the data plane dials them.
+ * @returns undefined when the backend may be served
  */
 export function outOfReach(
   { host = "", unixPath = "" }: ApiStatic,
@@ -40,6 +44,7 @@ export function outOfReach(
   return { path: "host", message: `"${host}" is on the machine of the data plane or its link; ${remedy}` };
 }
 
+/** Resolves "." and ".." segments, so that a path cannot disguise the folder it leads to. */
 function normalizePath(path: string): string {
   const segments: string[] = [];
   for (const segment of path.split("/")) {

@@ -1,6 +1,7 @@
 /**
- * One GwBackend → one Backend resource. If anything in it cannot be translated nothing is sent: routes to it answer
- * 500 and `Accepted` says why. Only the policies of one provider in a group may fail alone (backend.md 1 and 6).
+ * Translates one GwBackend into one Backend resource. `../graph.ts` uses it. If any part fails to translate, nothing is
+ * sent: routes to the backend answer 500, and the condition `Accepted` gives the reason. Only the policies of one
+ * provider in a group may fail without affecting the rest.
  */
 import { create } from "@bufbuild/protobuf";
 import type { GwBackend, GwBackendSpec } from "../../../generated/types/backend.ts";
@@ -35,11 +36,11 @@ export interface TranslatedBackend {
   readonly id: ObjectId;
   readonly generation: number;
   readonly key: string;
-  /** undefined when it cannot be sent. */
+  /** undefined when an error prevents sending it. */
   readonly resource: Resource | undefined;
-  /** Keys of Backends that this one needs. */
+  /** Keys of other Backends that this one references. */
   readonly uses: readonly string[];
-  /** Names of providers: sections that a policy can name. */
+  /** Names of providers and targets, which a policy can name as `sectionName`. */
   readonly sections: readonly string[];
   readonly diagnostics: readonly Diagnostic[];
 }
@@ -73,7 +74,8 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
   });
   const settings = translateSettings(spec.policies, settingsContext, reporter("error", "spec.policies"));
   const isBroken = () => diagnostics.some(({ severity }) => severity === "error");
-  // A translator that gave up has not read the rest either.
+  // Check for unsupported fields only after a complete translation: one that stopped early has not read the rest
+  // either.
   const unserved = isBroken() ? [] : unsupportedFields("gwproxy.dev/GwBackend", unread(), []);
   for (const { path, message, protects } of unserved) reporter(protects ? "error" : "warning", path)("", message);
   const broken = isBroken();
@@ -113,7 +115,7 @@ interface Translated {
 
 const NOTHING: Translated = { kind: { case: undefined } };
 
-/** A variant that the schema gains stops the build here. */
+/** One translator per variant. A variant added to the schema does not compile without an entry here. */
 const VARIANTS: {
   readonly [K in GwBackendSpecKind]: (variant: NonNullable<GwBackendSpec[K]>, context: VariantContext) => Translated;
 } = {
@@ -140,7 +142,7 @@ function unserved(name: GwBackendSpecKind, { reporter }: VariantContext): Transl
 
 function translateVariant(spec: GwBackendSpec, context: VariantContext): Translated {
   for (const [name, translate] of Object.entries(VARIANTS)) {
-    // Each entry translates what stands under its own name.
+    // Each entry translates the value stored under its own name.
     const variant = spec[name as GwBackendSpecKind];
     if (variant !== undefined)
       return (translate as (value: unknown, context: VariantContext) => Translated)(variant, context);

@@ -1,7 +1,9 @@
 /**
- * What is deployed for a Gateway: its ports, its address, the labels and annotations of its infrastructure. Follows the
- * Gateway API (`spec.addresses`, `spec.infrastructure`). In: Gateways of ours. Out: placements for src/deployer, and what
- * is wrong with a Gateway as a whole, for its status. Not here: which objects that makes.
+ * Computes the deployment plan of each Gateway: its ports, its address, and the labels and annotations of its
+ * infrastructure (Gateway API `spec.addresses`; `spec.infrastructure`, GEP-1867).
+ *
+ * In: the Gateways of this controller. Out: deployment plans for `src/deployer`, and faults of a Gateway as a whole for
+ * its status. The Kubernetes objects of a plan are rendered in `src/deployer`.
  */
 import type { Gateway, GatewaySpecAddress } from "../../../generated/types/gateway-api/gateway.ts";
 import { Reason } from "../../api/conditions.ts";
@@ -14,33 +16,36 @@ import type { Fault, GatewayView } from "./gateway.ts";
 
 export interface DeploymentPlan {
   readonly gateway: ObjectId;
-  /** Tells it from an earlier Gateway of that name; "" where objects come from files. */
+  /** Distinguishes the Gateway from an earlier one of the same name; "" when objects come from files. */
   readonly uid: string;
   readonly className: string;
-  /** Its class is another controller's: what was made for it is to go. */
+  /** The class belongs to another controller, so objects deployed for this Gateway are deleted. */
   readonly isForeign: boolean;
-  /** Where clients connect: ascending, each once. */
+  /** Ports that clients connect to, ascending and without duplicates. */
   readonly ports: readonly number[];
-  /** Of everything that is made for it. */
+  /** Labels for every object that is deployed for the Gateway. */
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
-  /** The IP address that is asked for; undefined: any. */
+  /** The requested IP address; undefined when any address will do. */
   readonly address: string | undefined;
-  /** Why the Gateway is not accepted. Nothing of it is deployed or changed then. */
+  /** Explains why the Gateway is not accepted. Its deployment is then neither created nor changed. */
   readonly fault: Fault | undefined;
-  /** Why it cannot be reached where it wants to be; nothing is deployed or changed either. */
+  /** Explains why the requested address cannot be used. The deployment is then neither created nor changed. */
   readonly addressFault: Fault | undefined;
 }
 
-/** "gateway.networking.k8s.io/gateway-name" and its siblings say who made an object; a Gateway cannot say it otherwise. */
+/**
+ * Prefix of labels that gwproxy itself sets, such as "gateway.networking.k8s.io/gateway-name", to record which Gateway
+ * an object was made for. A Gateway cannot override them.
+ */
 const MANAGED_KEYS = `${GATEWAY_GROUP}/`;
 
 interface PlacementInputs {
   readonly gateways: Input<Gateway>;
   readonly parameters: Readable<unknown>;
-  /** Those of ours. */
+  /** Views of the Gateways that belong to this controller. */
   readonly views: Readable<GatewayView>;
-  /** Names of controllers, by class. */
+  /** Controller names, keyed by GatewayClass. */
   readonly classes: Readable<string>;
 }
 
@@ -52,14 +57,15 @@ export function declareDeploymentPlans(
     const view = read.get(views, key);
     const hasParameters = (name: string): boolean => read.get(parameters, name) !== undefined;
     if (view !== undefined) return placementOf(gateway, view, hasParameters);
-    // A class that is missing may only be gone for a moment, and says nothing of whose its Gateways are.
+    // A missing class may be gone only for a moment and does not show which controller owns its Gateways, so make no
+    // plan.
     return read.get(classes, gateway.spec.gatewayClassName) === undefined ? undefined : foreignPlacement(gateway);
   });
 }
 
 function foreignPlacement(gateway: Gateway): DeploymentPlan {
   const view = { id: objectId(gateway), listeners: [], sets: [], fault: undefined };
-  // What is wrong with it is for the other controller to say.
+  // The other controller reports the faults of this Gateway.
   return { ...placementOf(gateway, view, () => true), isForeign: true, fault: undefined, addressFault: undefined };
 }
 
@@ -104,7 +110,7 @@ function parametersFault(
   return hasParameters(key) ? undefined : refuse(`there is no GwParameters ${key}`);
 }
 
-/** A Service of type LoadBalancer takes one address, and only a number. */
+/** Checks `spec.addresses`: a Service of type LoadBalancer takes one address, and it must be an IP address. */
 function addressFaults(addresses: readonly GatewaySpecAddress[]): {
   readonly fault?: Fault;
   readonly addressFault?: Fault;

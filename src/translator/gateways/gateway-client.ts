@@ -1,6 +1,7 @@
 /**
- * The certificate that a Gateway shows to backends over TLS (Gateway API `spec.tls.backend`): a policy of the Gateway in
- * the middle language. One that cannot be read is not shown, and backends that ask for it refuse.
+ * Translates the client certificate that a Gateway presents to backends (Gateway API `spec.tls.backend`, GEP-3155) into
+ * a policy in the IR. `gateway.ts` uses it. A certificate that cannot be read is not presented, and backends that
+ * require one refuse the connection.
  */
 import { create } from "@bufbuild/protobuf";
 import type { Gateway } from "../../../generated/types/gateway-api/gateway.ts";
@@ -24,7 +25,7 @@ export interface GatewayClient {
   readonly resources: readonly Resource[];
 }
 
-/** @returns undefined for a Gateway that names none */
+/** @returns undefined for a Gateway that names no client certificate */
 export function translateGatewayClient(gateway: Gateway, context: TlsContext): GatewayClient | undefined {
   const ref = gateway.spec.tls?.backend?.clientCertificateRef;
   if (ref === undefined) return undefined;
@@ -46,7 +47,7 @@ export function translateGatewayClient(gateway: Gateway, context: TlsContext): G
   return { fault: undefined, resources: [resourceOf("Policy", message)] };
 }
 
-/** A listener lets clients in without a certificate that it trusts. */
+/** Reports whether any listener admits clients without a certificate that it trusts (`AllowInsecureFallback`). */
 export function admitsUnverifiedClients({ spec }: Gateway): boolean {
   const { default: common, perPort = [] } = spec.tls?.frontend ?? {};
   return [common, ...perPort.map(({ tls }) => tls)].some((tls) => tls?.validation?.mode === "AllowInsecureFallback");

@@ -1,6 +1,10 @@
 /**
- * Gateways that belong to this controller: their listeners as routes see them, and the Bind and Listener resources.
- * Follows the Gateway API; says of a protocol that is not served that it is not.
+ * Translates the Gateways of this controller: the view of each listener for routes and status, and the Bind and
+ * Listener resources for data planes. `../graph.ts` uses it.
+ *
+ * Listeners are translated in order of precedence: those of the Gateway first, then those of its ListenerSets
+ * (GEP-1713). An earlier listener keeps a contested port and hostname; the later one is in conflict and does not serve.
+ * A protocol that is not supported is reported as such.
  */
 import { create } from "@bufbuild/protobuf";
 import type { Gateway } from "../../../generated/types/gateway-api/gateway.ts";
@@ -23,6 +27,7 @@ import type { ReferencingListenerSet } from "./listener-set.ts";
 import { translateListenerTls, type TlsContext, type TlsOwner } from "./listener-tls.ts";
 import { irRef } from "../references/refs.ts";
 
+/** A reason and message for a condition that is false. */
 export interface Fault {
   readonly reason: Reason;
   readonly message: string;
@@ -33,47 +38,47 @@ interface RouteKind {
   readonly kind: string;
 }
 
-/** What routes and status need to know of one listener. */
+/** The part of a listener that routes and status need. */
 export interface ListenerView {
   readonly name: string;
   readonly key: string;
-  /** Key of its Bind. */
+  /** Key of the Bind that it listens on. */
   readonly bind: string;
   readonly port: number;
-  /** Its port has no socket. */
+  /** The port has no socket and is reached only through a tunnel. */
   readonly internal: boolean;
   readonly protocol: string;
-  /** Empty: any host. */
+  /** Lower case; an empty hostname matches any host. */
   readonly hostname: string;
   readonly supportedKinds: readonly RouteKind[];
   readonly namespaces: { readonly from: string; readonly selector?: LabelSelector };
-  /** Why it cannot serve; undefined when it does. */
+  /** Explains why it cannot serve; undefined when it serves. */
   readonly fault: Fault | undefined;
+  /** Lists the allowed route kinds that are not supported; the listener still serves the others. */
   readonly kindFault: Fault | undefined;
-  /** Why its handshakes fail. */
+  /** Explains why its TLS handshakes fail. */
   readonly tlsFault: Fault | undefined;
-  /** Why no client can be trusted, where they have to be. */
+  /** Explains why no client certificate can be trusted although clients need one. */
   readonly trustFault: Fault | undefined;
 }
 
 interface TranslatedListener {
   readonly view: ListenerView;
   readonly tls: ListenerTls | undefined;
-  /** Where it comes from, unless from the Gateway itself. */
+  /** The ListenerSet that it comes from; undefined for a listener of the Gateway itself. */
   readonly set: ObjectId | undefined;
 }
 
 export interface GatewayView {
   readonly id: ObjectId;
-  /** "namespace/name" */
   readonly key: string;
   readonly generation: number;
-  /** Why it is not accepted as a whole. */
+  /** Explains why the Gateway as a whole is not accepted. */
   readonly fault: Fault | undefined;
-  /** Its own; those of its ListenerSets are theirs. */
+  /** Listeners of the Gateway itself; those of a ListenerSet are in its own view. */
   readonly listeners: readonly ListenerView[];
   readonly sets: readonly ListenerSetView[];
-  /** Set where it names a certificate for backends. */
+  /** Set when the Gateway names a client certificate for backends. */
   readonly client: { readonly fault: Fault | undefined } | undefined;
   readonly admitsUnverifiedClients: boolean;
   readonly resources: readonly Resource[];
@@ -82,9 +87,9 @@ export interface GatewayView {
 export interface ListenerSetView {
   readonly id: ObjectId;
   readonly generation: number;
-  /** Key of its Gateway. */
+  /** Key of the Gateway that it attaches to. */
   readonly gateway: string;
-  /** The Gateway lets it add listeners; where it does not, there are none. */
+  /** The Gateway allows the set to add listeners; when false, `listeners` is empty. */
   readonly allowed: boolean;
   readonly listeners: readonly ListenerView[];
 }
@@ -96,7 +101,7 @@ const GRPC_ROUTE: RouteKind = { group: GATEWAY_GROUP, kind: "GRPCRoute" };
 const TCP_ROUTE: RouteKind = { group: GATEWAY_GROUP, kind: "TCPRoute" };
 const TLS_ROUTE: RouteKind = { group: GATEWAY_GROUP, kind: "TLSRoute" };
 
-/** The protocols that are served, and the routes that each takes. */
+/** The supported protocols and the route kinds that each accepts. */
 const PROTOCOLS: Readonly<Record<string, { readonly wire: Protocol; readonly kinds: readonly RouteKind[] }>> = {
   HTTP: { wire: Protocol.HTTP, kinds: [HTTP_ROUTE, GRPC_ROUTE] },
   HTTPS: { wire: Protocol.HTTPS, kinds: [HTTP_ROUTE, GRPC_ROUTE] },
@@ -106,18 +111,18 @@ const PROTOCOLS: Readonly<Record<string, { readonly wire: Protocol; readonly kin
 
 interface Owner extends TlsOwner {
   readonly keyOf: (section: string) => string;
-  /** Ports of its listeners that get no socket. */
+  /** Listener ports that get no socket. */
   readonly internal: ReadonlySet<number>;
 }
 
-/** Who has a port, or a host on it. */
+/** The listener that holds a port, or a hostname on a port. */
 interface Taken {
   readonly name: string;
   readonly protocol: string;
   readonly internal: boolean;
 }
 
-/** @param sets those that name the Gateway, in order of precedence */
+/** @param sets the ListenerSets that name the Gateway, in order of precedence */
 export function translateGateway(
   gateway: Gateway,
   sets: readonly ReferencingListenerSet[],
@@ -205,7 +210,10 @@ function protocolFault({ protocol }: Listener): Fault | undefined {
   return { reason: Reason.UnsupportedProtocol, message: `protocol ${protocol} is not served; these are: ${served}` };
 }
 
-/** The earlier listener keeps the port and host; only the later one loses. */
+/**
+ * Checks for a conflict with earlier listeners. The earlier listener keeps the port and hostname; only the later one
+ * fails.
+ */
 function conflict(one: Taken, port: number, hostname: string, taken: Map<string, Taken>): Fault | undefined {
   const first = taken.get(String(port)) ?? one;
   if (first.protocol !== one.protocol) {
@@ -240,7 +248,10 @@ function supportedKinds(listener: Listener): { kinds: RouteKind[]; fault: Fault 
   };
 }
 
-/** A handshake that is passed on leaves nothing but its server name to choose by. */
+/**
+ * Returns the route kinds that a listener supports. With TLS passthrough only the server name is left to route by,
+ * which a TCPRoute cannot match.
+ */
 function servedKinds({ protocol, tls }: Listener): readonly RouteKind[] {
   const kinds = PROTOCOLS[protocol]?.kinds ?? [];
   return tls?.mode === "Passthrough" ? kinds.filter((kind) => kind !== TCP_ROUTE) : kinds;
@@ -252,7 +263,7 @@ function isSame(asked: { readonly group?: string; readonly kind: string }, { gro
 
 function resourcesOf(id: ObjectId, gateway: string, listeners: readonly TranslatedListener[]): Resource[] {
   const serving = listeners.filter(({ view }) => view.fault === undefined);
-  // Listeners of one port speak one protocol: others are in conflict and do not serve.
+  // All serving listeners of a port have one protocol, since others are in conflict; any of them can describe the Bind.
   const ports = new Map(serving.map(({ view }) => [view.port, view]));
   const binds = [...ports].map(([port, { protocol, internal }]) => {
     const key = bindKey(port, gateway);

@@ -1,7 +1,9 @@
 /**
- * The annotation `gwproxy.dev/internal-ports` of a Gateway: ports of its own listeners that get no socket and no Service
- * port, and are reached through a tunnel alone. One bad entry refuses the Gateway; what can be read of the rest still
- * counts, so that a slip of the pen opens nothing that was closed.
+ * Reads the annotation `gwproxy.dev/internal-ports` of a Gateway: listener ports that get no socket and no Service
+ * port, and are reached only through a tunnel. `gateway.ts` uses it.
+ *
+ * One invalid entry makes the Gateway invalid as a whole. The valid entries still count, so that a typing error never
+ * opens a port that was closed.
  */
 import type { Gateway } from "../../../generated/types/gateway-api/gateway.ts";
 import { Reason } from "../../api/conditions.ts";

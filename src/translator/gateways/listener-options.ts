@@ -1,6 +1,6 @@
 /**
- * `tls.options` of a listener: versions and cipher suites, in place of what a policy says (frontend.md O2), and where its
- * certificate comes from (controller.md 4).
+ * Reads `tls.options` of a listener: TLS versions and cipher suites, which override those of a policy, and the source
+ * of the certificate. `listener-tls.ts` uses it.
  */
 import { create } from "@bufbuild/protobuf";
 import type { FrontendTls as ApiTls } from "../../../generated/types/frontend.ts";
@@ -8,7 +8,7 @@ import { TlsChoiceSchema, type TlsChoice } from "../../../generated/proto/gwprox
 
 type Suite = NonNullable<ApiTls["cipherSuites"]>[number];
 
-/** By name, so that the compiler asks for each of the schema. */
+/** A record instead of a list, so that a suite added to the schema does not compile without an entry here. */
 const SUITES: Readonly<Record<Suite, true>> = {
   TLS13_AES_256_GCM_SHA384: true,
   TLS13_AES_128_GCM_SHA256: true,
@@ -30,11 +30,14 @@ export const CERTIFICATE_SOURCE = "gwproxy.dev/tls-certificate-source";
 
 export interface CertificateSource {
   readonly source: "Inline" | "SPIFFE";
-  /** It is said for all listeners of the object, and not for this one. */
+  /** The source comes from an annotation for all listeners of the object, and not from this listener. */
   readonly isDefault: boolean;
 }
 
-/** @param annotations of the object that the listener belongs to @returns a text says what is wrong */
+/**
+ * @param annotations those of the object that the listener belongs to
+ * @returns the source, or a text that explains the invalid value
+ */
 export function certificateSourceOf(
   options: Readonly<Record<string, string>> | undefined,
   annotations: Readonly<Record<string, string>> | undefined,
@@ -47,7 +50,10 @@ export function certificateSourceOf(
   return `${place} ${CERTIFICATE_SOURCE}: "${source}" is not one of Inline, SPIFFE`;
 }
 
-/** @returns what the options choose, undefined for nothing; a text says which option is wrong */
+/**
+ * @returns the chosen versions and suites, undefined when the options choose none, or a text that names the invalid
+ * option
+ */
 export function tlsChoiceOf(options: Readonly<Record<string, string>> | undefined): TlsChoice | string | undefined {
   const plain = options?.[PLAIN_SUITES];
   const own = options?.[OWN_SUITES];

@@ -1,6 +1,7 @@
 /**
- * ListenerSets (Gateway API): which Gateway one belongs to, whether that Gateway takes it, and in which order they come.
- * The listeners themselves are translated with those of the Gateway (gateway.ts), since they share its ports.
+ * Resolves ListenerSets (GEP-1713): the Gateway that a set belongs to, whether that Gateway allows it, and the order of
+ * precedence. `../graph.ts` and `gateway.ts` use it. The listeners of a set are translated together with those of the
+ * Gateway (gateway.ts), because they share its ports.
  */
 import type { Gateway } from "../../../generated/types/gateway-api/gateway.ts";
 import type { ListenerSet } from "../../../generated/types/gateway-api/listenerset.ts";
@@ -12,7 +13,7 @@ import { allowsNamespace } from "../routes/attach.ts";
 
 export interface ReferencingListenerSet {
   readonly set: ListenerSet;
-  /** The Gateway lets it add listeners. */
+  /** The Gateway allows the set to add listeners. */
   readonly allowed: boolean;
 }
 
@@ -21,13 +22,16 @@ export interface SetContext {
   readonly namespaces: Readable<KubeObject>;
 }
 
-/** "namespace/name" of the Gateway that it names; undefined for parents of other kinds. */
+/** Returns "namespace/name" of the Gateway that the set names, or undefined for a parent of another kind. */
 export function gatewayOfSet({ spec: { parentRef }, metadata }: ListenerSet): string | undefined {
   const { group = GATEWAY_GROUP, kind = "Gateway", namespace = metadata.namespace ?? "", name } = parentRef;
   return group === GATEWAY_GROUP && kind === "Gateway" ? nameKey({ namespace, name }) : undefined;
 }
 
-/** Those that name the Gateway, the oldest first: an earlier one keeps the port and host that a later one wants too. */
+/**
+ * Returns the sets that name the Gateway, the oldest first: an earlier set keeps a port and hostname that a later one
+ * also requests.
+ */
 export function setsOfGateway(
   { metadata, spec }: Gateway,
   { setsByGateway, namespaces }: SetContext,

@@ -1,6 +1,9 @@
 /**
- * TLS of a listener (Gateway API): its certificate, and whose client certificates it takes. A reference that cannot be
- * resolved is a fault of the listener, which then stays open and fails its handshakes: it never falls back to plain text.
+ * Translates the TLS settings of a listener: its certificate, and the client certificates it accepts (GEP-91).
+ * `gateway.ts` uses it.
+ *
+ * A reference that cannot be resolved is a fault of the listener. The listener then stays open and fails its
+ * handshakes: it never falls back to plain text.
  */
 import { create } from "@bufbuild/protobuf";
 import type {
@@ -36,9 +39,9 @@ export interface TlsContext {
 
 export interface TranslatedTls {
   readonly message: ListenerTls;
-  /** Why handshakes fail; undefined when they do not. */
+  /** Explains why handshakes fail; undefined when they succeed. */
   readonly fault: Fault | undefined;
-  /** Set where clients need a certificate and none can be trusted. */
+  /** Set when clients need a certificate and no CA certificate can be trusted. */
   readonly trustFault: Fault | undefined;
 }
 
@@ -50,7 +53,7 @@ export interface TlsOwner {
   readonly gateway: Gateway;
   /** The object that the listener belongs to: the Gateway or one of its ListenerSets. */
   readonly id: ObjectId;
-  /** Of that object. */
+  /** Annotations of that object. */
   readonly annotations: Readonly<Record<string, string>> | undefined;
 }
 
@@ -61,7 +64,8 @@ export function translateListenerTls(
 ): TranslatedTls {
   const { mode, options } = listener.tls ?? {};
   const message = create(ListenerTlsSchema);
-  // Other than the user meant must not be spoken: without a certificate every handshake fails.
+  // An invalid option must not fall back to other TLS settings than the user chose: without a certificate every
+  // handshake fails.
   const invalid = (text: string): TranslatedTls => {
     return { message, fault: { reason: Reason.Invalid, message: text }, trustFault: undefined };
   };
@@ -87,7 +91,9 @@ export function translateListenerTls(
   return { message, fault, trustFault: trustFaultOf(message) };
 }
 
-/** A certificate or authorities beside those of the workload API would never be used (parameters.md 3). */
+/**
+ * Rejects certificates and CA certificates next to those of the SPIFFE Workload API, because they would never be used.
+ */
 function spiffeFault(gateway: Gateway, { port, tls }: GatewayListener, isDefault: boolean): Fault | undefined {
   if ((tls?.certificateRefs ?? []).length > 0) {
     const way = isDefault ? `, or set tls.options ${CERTIFICATE_SOURCE}: Inline` : "";
@@ -104,7 +110,7 @@ function trustFaultOf({ clientValidation }: ListenerTls): Fault | undefined {
   return { reason: Reason.NoValidCACertificate, message: "none of the authorities for clients can be used" };
 }
 
-/** What is said for the port stands in place of what is said for all ports. */
+/** Returns the client validation of a port. An entry in `perPort` replaces the default for all ports. */
 function validationOf({ spec }: Gateway, port: number): GatewayValidation | undefined {
   const frontend = spec.tls?.frontend;
   const own = frontend?.perPort?.find((entry) => entry.port === port);
@@ -117,13 +123,13 @@ interface Ref {
   readonly name: string;
 }
 
-/** Certificates and authorities that an object names. */
+/** Reads the certificates and CA certificates that an object references, subject to ReferenceGrants (GEP-709). */
 export class CertificateReader {
   readonly #kind: string;
   readonly #namespace: string;
   readonly #context: TlsContext;
 
-  /** @param owner whose references are resolved */
+  /** @param owner the object whose references are resolved */
   constructor({ kind, namespace }: ObjectId, context: TlsContext) {
     this.#kind = kind;
     this.#namespace = namespace;
@@ -149,7 +155,10 @@ export class CertificateReader {
     return undefined;
   }
 
-  /** Authorities that cannot be used are left out; without any, nobody can show a certificate that is trusted. */
+  /**
+   * Adds the CA certificates for clients. Unusable ones are left out; when none is left, no client certificate is
+   * trusted.
+   */
   clients(validation: GatewayValidation | undefined, message: ListenerTls): Fault | undefined {
     if (validation === undefined) return undefined;
     const clients = create(ClientValidationSchema, { optional: validation.mode === "AllowInsecureFallback" });

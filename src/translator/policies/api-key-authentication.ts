@@ -1,6 +1,7 @@
 /**
- * `traffic.apiKeyAuthentication`: keys from Secrets, or their hashes from ConfigMaps. Only hashes travel. A bad entry
- * is reported and skipped; without any key the unit is sent all the same, so that Strict rejects everything.
+ * Translates `traffic.apiKeyAuthentication`: API keys from Secrets, or their hashes from ConfigMaps. Only hashes reach
+ * the data plane. An invalid entry is reported and skipped. Without any valid key the unit is still sent, so that mode
+ * Strict rejects every request.
  */
 import { hash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
@@ -60,7 +61,7 @@ function keysOf({ kind, field, name, entries }: KeySource, context: UnitContext)
   });
 }
 
-/** @returns the key, or what is wrong with the entry without repeating any of it */
+/** @returns the key, or what is wrong with the entry, without quoting any of it */
 function parseEntry(text: string, allowsRaw: boolean): ApiKey | string {
   if (text === "") return "no text";
   if (!text.startsWith("{")) {
@@ -91,7 +92,7 @@ function parseEntry(text: string, allowsRaw: boolean): ApiKey | string {
 
 function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
-    // A text that starts with "{" and is JSON is an object.
+    // Valid JSON that starts with "{" is always an object.
     return JSON.parse(text) as Record<string, unknown>;
   } catch {
     return undefined; // the parser's message would quote the secret

@@ -1,4 +1,4 @@
-/** `traffic.authorization` → one rule; rules of all levels are collected by the data plane. */
+/** Translates `traffic.authorization` into one rule. The data plane collects the rules of all levels. */
 import {
   AuthorizationAction,
   AuthorizationRuleSchema,
@@ -23,7 +23,7 @@ export const authorization: UnitTranslator = {
   },
 };
 
-/** @param place which variables the expressions may read */
+/** @param place the CEL phase, which decides which variables the expressions may read */
 export function translateAuthorization(
   { action, policy }: ApiAuthorization,
   path: string,

@@ -1,6 +1,6 @@
 /**
- * `traffic.basicAuthentication`: lines as htpasswd writes them. A bad line is reported and skipped; without any user the
- * unit is sent all the same, so that every credential is refused.
+ * Translates `traffic.basicAuthentication` (RFC 7617): users in lines of the htpasswd format. An invalid line is
+ * reported and skipped. Without any valid user the unit is still sent, so that every credential is rejected.
  */
 import { create } from "@bufbuild/protobuf";
 import type { BasicAuthentication as ApiBlock } from "../../../generated/types/traffic-authentication.ts";
@@ -30,7 +30,7 @@ export const basicAuthentication: UnitTranslator = {
   },
 };
 
-/** A header cannot hold control characters. */
+/** Replaces control characters by spaces, since a header field cannot hold them (RFC 9110 §5.5). */
 function realmOf({ realm = DEFAULT_REALM }: ApiBlock, context: UnitContext): string {
   const clean = [...realm].map((character) => (character < " " || character === "\u007f" ? " " : character)).join("");
   if (clean !== realm) context.report(`${FIELD}.realm`, "control characters are replaced by spaces");
@@ -40,7 +40,7 @@ function realmOf({ realm = DEFAULT_REALM }: ApiBlock, context: UnitContext): str
 interface Line {
   readonly text: string;
   readonly field: string;
-  /** How messages name the line. */
+  /** Names the line in messages. */
   readonly name: string;
 }
 
@@ -48,7 +48,7 @@ function linesOf(block: ApiBlock, context: UnitContext): Line[] {
   if (block.users !== undefined)
     return block.users.map((text, at) => ({ text, field: `${FIELD}.users[${at}]`, name: "the line" }));
   const field = `${FIELD}.secretRef`;
-  if (block.secretRef === undefined) return []; // admission asks for one of the two
+  if (block.secretRef === undefined) return []; // admission requires one of the two
   const { name, group, kind, key = DEFAULT_ENTRY } = block.secretRef;
   const ref = { name, ...(group === undefined ? {} : { group }), ...(kind === undefined ? {} : { kind }) };
   const found = context.secrets.entry(ref, key);
@@ -68,7 +68,7 @@ function usersOf(lines: readonly Line[], context: UnitContext): BasicUser[] {
     if (line === "" || line.startsWith("#")) continue;
     const colon = line.indexOf(":");
     const user = line.slice(0, Math.max(0, colon));
-    // A third part is allowed by htpasswd's format and has no meaning.
+    // The htpasswd format allows a third part, which has no meaning.
     const hash = line.slice(colon + 1).split(":", 1)[0] ?? "";
     const fault =
       user === "" ? "not of the form user:hash" : users.has(user) ? "the user is there already" : faultOf(hash);

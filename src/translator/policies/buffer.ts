@@ -1,4 +1,4 @@
-/** `traffic.buffer`: which bodies are held back until they are whole. */
+/** Translates `traffic.buffer`: the request and response bodies that are buffered until they are complete. */
 import { create } from "@bufbuild/protobuf";
 import type { BufferBody } from "../../../generated/types/traffic.ts";
 import {
@@ -19,7 +19,7 @@ export const buffer: UnitTranslator = {
   },
 };
 
-/** A size that cannot be read holds as little as possible: the limit must not vanish. */
+/** Translates one body. A size that cannot be parsed becomes the smallest limit, because the limit must not vanish. */
 function translateBody({ maxBytes, failureMode }: BufferBody, path: string, context: UnitContext): BodyBuffer {
   const bytes = maxBytes === undefined ? 0 : parseByteSize(maxBytes);
   if (bytes === undefined) context.report(`${path}.maxBytes`, `"${maxBytes}" is not a size in bytes`);

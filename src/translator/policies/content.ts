@@ -1,4 +1,7 @@
-/** What a GwPolicy says, apart from what it is attached to: its units and its backend block. */
+/**
+ * Translates the content of a GwPolicy, apart from its targets: its traffic units, its backend block and its frontend
+ * block. `../graph.ts` uses it.
+ */
 import { create } from "@bufbuild/protobuf";
 import type { GwPolicy } from "../../../generated/types/policy.ts";
 import {
@@ -28,11 +31,14 @@ export interface PolicyContent {
   readonly units: readonly TrafficUnit[];
   readonly backend: BackendSettings | undefined;
   readonly frontend: FrontendSettings | undefined;
-  /** Keys of Backends whose services it asks, sorted. */
+  /** Keys of the Backends that the policy calls, sorted. */
   readonly uses: readonly string[];
-  /** Those among them that its `backend` block needs: wherever a backend that it governs is. */
+  /**
+   * The part of `uses` that its `backend` block needs; these have to be known wherever a backend that it governs is
+   * known.
+   */
   readonly backendUses: readonly string[];
-  /** What has to be fetched for it. */
+  /** JWKS documents to fetch for the policy. */
   readonly keySets: readonly KeySetRequest[];
   readonly diagnostics: readonly Diagnostic[];
 }

@@ -1,4 +1,7 @@
-/** `traffic.cors`, and the CORS filter of a route, which has the same fields. Without a field nothing of it is allowed. */
+/**
+ * Translates `traffic.cors`, and the CORS filter of a route (GEP-1767), which has the same fields. An absent field
+ * allows nothing.
+ */
 import { create } from "@bufbuild/protobuf";
 import type { HTTPRouteCors } from "../../../generated/types/gateway-api/httproute.ts";
 import { CorsSchema, type Cors } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";

@@ -1,4 +1,4 @@
-/** `traffic.csrf`. */
+/** Translates `traffic.csrf`: the additional origins that may send requests. */
 import { create } from "@bufbuild/protobuf";
 import { CsrfSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { UnitTranslator } from "./shared/unit.ts";

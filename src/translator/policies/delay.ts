@@ -1,4 +1,4 @@
-/** `traffic.delay`: a fixed time, or an expression that yields one. */
+/** Translates `traffic.delay`: a fixed duration, or an expression that yields one. */
 import { create } from "@bufbuild/protobuf";
 import { DelaySchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { parseDuration } from "../../lib/duration.ts";

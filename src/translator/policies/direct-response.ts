@@ -1,4 +1,4 @@
-/** `traffic.directResponse`: answers without a backend. */
+/** Translates `traffic.directResponse`: responses that are sent without calling a backend. */
 import { create } from "@bufbuild/protobuf";
 import type { DirectResponsePolicy } from "../../../generated/types/traffic.ts";
 import {

@@ -1,4 +1,4 @@
-/** `traffic.extAuth`: a service that decides about requests, over gRPC or HTTP. */
+/** Translates `traffic.extAuth`: an external authorization service, called over gRPC or HTTP. */
 import { create } from "@bufbuild/protobuf";
 import type {
   ExtAuthCache as ApiCache,

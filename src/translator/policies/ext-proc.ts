@@ -1,4 +1,4 @@
-/** `traffic.extProc`: a processor that looks at requests and responses and changes them. */
+/** Translates `traffic.extProc`: an external processor that inspects and changes requests and responses. */
 import { create } from "@bufbuild/protobuf";
 import type { ExtProcOptions, ExtProcPolicy } from "../../../generated/types/traffic-external.ts";
 import {

@@ -1,4 +1,4 @@
-/** `traffic.rateLimit.global`: limits that a service counts for all replicas. */
+/** Translates `traffic.rateLimit.global`: limits that a rate limit service counts for all replicas. */
 import { create } from "@bufbuild/protobuf";
 import type {
   GlobalRateLimit as ApiLimit,
@@ -18,7 +18,7 @@ import { branchesOf, checkExpression, type UnitContext, type UnitTranslator } fr
 export const globalRateLimit: UnitTranslator = {
   translate({ rateLimit }, context) {
     if (rateLimit === undefined) return undefined;
-    // Entries without this kind of limit are no part of this choice.
+    // Entries without a global limit are not branches of this unit.
     const branches = branchesOf<RateLimitsPolicy>("rateLimit", rateLimit).flatMap((entry) => {
       const { condition, conditionPath, policy, path } = entry;
       if (policy.global === undefined) return [];

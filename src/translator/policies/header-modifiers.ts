@@ -1,4 +1,7 @@
-/** `traffic.headerModifiers`: literal edits, `request` and `response` won separately when policies merge. */
+/**
+ * Translates `traffic.headerModifiers`: edits with literal values. When policies merge, `request` and `response` are
+ * decided separately.
+ */
 import { create } from "@bufbuild/protobuf";
 import { HeaderModifiersSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { translateHeaderChange } from "../routes/filters.ts";

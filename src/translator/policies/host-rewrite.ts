@@ -1,4 +1,4 @@
-/** `traffic.hostRewrite`: the Host that the chosen destination sees. */
+/** Translates `traffic.hostRewrite`: the Host header that the chosen destination receives. */
 import { create } from "@bufbuild/protobuf";
 import { HostRewriteSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { UnitTranslator } from "./shared/unit.ts";

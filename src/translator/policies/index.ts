@@ -1,6 +1,6 @@
 /**
- * The table of translators: which of them owns which unit of `traffic`. The order is that of execution, as in the data plane;
- * the IR keeps it.
+ * The table of unit translators: each entry produces one unit from `traffic` of a GwPolicy. `content.ts` runs them in
+ * this order, which is the order of execution in the data plane, and the IR keeps it.
  */
 import { apiKeyAuthentication } from "./api-key-authentication.ts";
 import { authorization } from "./authorization.ts";
@@ -22,7 +22,7 @@ import { timeouts } from "./timeouts.ts";
 import { transformation } from "./transformation.ts";
 import type { Unit, UnitTranslator } from "./shared/unit.ts";
 
-/** A policy that admission refused has no field of its own: refusal.ts makes its unit. */
+/** `refusal` has no entry, because a policy that admission rejected has no field for it: refusal.ts makes that unit. */
 export const UNIT_TRANSLATORS: { readonly [Case in Exclude<Unit["case"], "refusal">]: UnitTranslator } = {
   timeouts,
   cors,

@@ -1,6 +1,6 @@
 /**
- * `traffic.jwtAuthentication`: issuers and their public keys. A provider whose keys cannot be had is reported and left
- * out; without any provider the unit is sent all the same, so that every token is refused.
+ * Translates `traffic.jwtAuthentication` (RFC 7519): issuers and their public keys. A provider whose keys are not
+ * available is reported and left out. Without any provider the unit is still sent, so that every token is rejected.
  */
 import { create } from "@bufbuild/protobuf";
 import type { JwtProvider as ApiProvider } from "../../../generated/types/traffic-authentication.ts";

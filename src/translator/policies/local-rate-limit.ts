@@ -1,4 +1,4 @@
-/** `traffic.rateLimit.local`: token buckets per replica; `conditional` becomes branches. */
+/** Translates `traffic.rateLimit.local`: token buckets per replica; `conditional` becomes branches. */
 import { create } from "@bufbuild/protobuf";
 import type { LocalRateLimit as ApiLimit, RateLimitsPolicy } from "../../../generated/types/traffic-limits.ts";
 import {
@@ -14,7 +14,7 @@ const UNIT_MS = { Seconds: 1_000, Minutes: 60_000, Hours: 3_600_000 } as const;
 export const localRateLimit: UnitTranslator = {
   translate({ rateLimit }, context) {
     if (rateLimit === undefined) return undefined;
-    // Entries without this kind of limit are no part of this choice.
+    // Entries without a local limit are not branches of this unit.
     const branches = branchesOf<RateLimitsPolicy>("rateLimit", rateLimit).flatMap((branch) => {
       const { condition, conditionPath, policy, path } = branch;
       const { local } = policy;

@@ -1,4 +1,7 @@
-/** Which GwPolicies with a `backend` block govern a Service or GwBackend directly, the one that counts most first. */
+/**
+ * Finds the GwPolicies with a `backend` block that target a Service or GwBackend directly, in order of precedence. The
+ * visibility of destinations and remote JWKS use it.
+ */
 import type { GwPolicy } from "../../../generated/types/policy.ts";
 import { createdAtMs } from "../../api/refs.ts";
 import type { Collection, Entry, ReadableIndex } from "../../lib/collections/collection.ts";
@@ -8,12 +11,15 @@ export interface GovernedBackend {
   readonly kind: "Service" | "GwBackend";
   readonly namespace: string;
   readonly name: string;
-  /** Port of a Service, as a section is named; undefined: policies of any section count. */
+  /** Section that a policy can name, such as the port of a Service; undefined when policies of any section count. */
   readonly section: string | undefined;
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** By "Kind/namespace/name" of the backends that a policy names, and by "Kind/namespace" where it selects. */
+/**
+ * Indexes policies under "Kind/namespace/name" for each backend that they name, and under "Kind/namespace" for each
+ * selector.
+ */
 export function indexBackendPolicies(policies: Collection<GwPolicy>): ReadableIndex<GwPolicy> {
   return policies.index(({ metadata, spec }) => {
     if (spec.backend === undefined) return [];
@@ -25,7 +31,10 @@ export function indexBackendPolicies(policies: Collection<GwPolicy>): ReadableIn
   });
 }
 
-/** Those of its section before those of all of it, the older one first. @param policies as indexBackendPolicies lists them */
+/**
+ * Returns policies on the section before those on the whole backend, and the older before the younger.
+ * @param policies the index that indexBackendPolicies returns
+ */
 export function policiesOn(
   backend: GovernedBackend,
   policies: ReadableIndex<GwPolicy>,
@@ -45,7 +54,9 @@ export function policiesOn(
     .sort((a, b) => a.rank - b.rank || createdAtMs(a.value) - createdAtMs(b.value) || (a.key < b.key ? -1 : 1));
 }
 
-/** @returns the section by which a policy targets the backend, "" for the whole of it, undefined when it does not */
+/**
+ * @returns the section that the policy targets, "" when it targets the whole backend, undefined when it targets neither
+ */
 function sectionOf({ spec }: GwPolicy, { kind, name, section, labels }: GovernedBackend): string | undefined {
   const sections = [
     ...(spec.targetRefs ?? []).filter((ref) => ref.kind === kind && ref.name === name),

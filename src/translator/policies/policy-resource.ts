@@ -1,4 +1,4 @@
-/** A GwPolicy as a resource: what it says, for whom, and whether it says anything. */
+/** Builds the resource of a GwPolicy from its content and its targets. `../graph.ts` uses it. */
 import { create } from "@bufbuild/protobuf";
 import { PolicySchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { ObjectId } from "../../api/object.ts";
@@ -10,7 +10,7 @@ import { scopeTo } from "../scoped-resources.ts";
 import type { PolicyContent } from "./content.ts";
 import type { TargetResolution } from "./target.ts";
 
-/** @returns nothing for a policy that says nothing, or that reaches nothing yet */
+/** @returns an empty list for a policy without content, or one that reaches no Gateway yet */
 export function policyResource(
   id: ObjectId,
   createdMs: number,
@@ -36,7 +36,7 @@ function says({ units, backend, frontend }: PolicyContent): boolean {
   return units.length > 0 || (backend ?? frontend) !== undefined;
 }
 
-/** A policy that only closes what it governs says nothing that the user asked for. */
+/** Reports whether the policy enforces anything that the user asked for; refusal units do not count. */
 export function enforces({ units, backend, frontend }: PolicyContent): boolean {
   return units.some(({ unit }) => unit.case !== "refusal") || (backend ?? frontend) !== undefined;
 }

@@ -1,6 +1,7 @@
 /**
- * A GwPolicy that admission refused, as far as it can be read: its targets. What it says is unknown, so what it
- * governs answers 500 until it is mended; a typing error must never open a route.
+ * Handles a GwPolicy that admission rejected, as far as it can be read: its targets. `../graph.ts` and `content.ts` use
+ * it. The content of the policy is unknown, so its targets answer 500 until it is corrected (fail closed): a typing
+ * error must never open a route.
  */
 import { create } from "@bufbuild/protobuf";
 import type { TargetRef, TargetSelector } from "../../../generated/types/policy.ts";
@@ -23,12 +24,12 @@ export function refusalContent(): PolicyContent {
   };
 }
 
-/** Closes what the policy governs, routes and backends alike. */
+/** Returns a unit that refuses all requests to the targets of the policy, routes and backends alike. */
 export function refusalUnit(reason: string): Unit {
   return { case: "refusal", value: create(RefusalSchema, { reason }) };
 }
 
-/** The targets that can be read. A section that cannot be read widens its target to the whole object. */
+/** Returns the targets that can be read. A section that cannot be read widens its target to the whole object. */
 export function readableTargets(object: unknown): TargetSpec {
   const spec = member(object, "spec");
   return {
@@ -53,14 +54,14 @@ function targetFields(entry: unknown): Pick<TargetRef, "group" | "kind" | "secti
   const kind = text(entry, "kind");
   if (kind === undefined) return undefined;
   const sectionName = text(entry, "sectionName");
-  // The kind alone says what is meant: a mistake in the group must not leave the target open.
+  // The kind alone decides the target: a mistake in the group must not leave the target open.
   const group = groupOfTarget(kind) ?? "";
   return { group, kind, ...(sectionName === undefined ? {} : { sectionName }) };
 }
 
 function member(value: unknown, name: string): unknown {
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined;
-  return (value as Readonly<Record<string, unknown>>)[name]; // an object that has the member
+  return (value as Readonly<Record<string, unknown>>)[name]; // the object has the member
 }
 
 function text(value: unknown, name: string): string | undefined {

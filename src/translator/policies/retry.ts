@@ -1,10 +1,13 @@
-/** `traffic.retry`: which failed requests are tried again, how often and when. */
+/**
+ * Translates `traffic.retry`: which failed requests are retried, how often and when. Routes use the same limit of
+ * attempts.
+ */
 import { create } from "@bufbuild/protobuf";
 import { RetrySchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { parseDuration } from "../../lib/duration.ts";
 import { checkExpression, type UnitTranslator } from "./shared/unit.ts";
 
-/** A user may write more, which act as this many. */
+/** Maximum number of attempts; a larger value in a policy has the effect of this one. */
 export const MOST_ATTEMPTS = 255;
 
 export const retry: UnitTranslator = {

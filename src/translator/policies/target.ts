@@ -1,6 +1,7 @@
 /**
- * What a GwPolicy is attached to: targetRefs and targetSelectors → targets of the IR, the Gateways that they reach, and
- * a line for each target that reaches none. Only objects of the policy's own namespace are considered.
+ * Resolves `targetRefs` and `targetSelectors` of a GwPolicy (policy attachment, GEP-713): the targets in the IR, the
+ * Gateways that they reach, and a problem for each target that reaches none. Only objects in the policy's own namespace
+ * are considered. `../graph.ts` uses it.
  */
 import { create } from "@bufbuild/protobuf";
 import type { GwPolicySpec, TargetRef } from "../../../generated/types/policy.ts";
@@ -19,10 +20,9 @@ import type { ServiceView } from "../backends/service.ts";
 export type TargetSpec = Pick<GwPolicySpec, "targetRefs" | "targetSelectors">;
 
 export interface TargetProblem {
-  /** "spec.targetRefs[0]" */
   readonly path: string;
   readonly message: string;
-  /** The target exists and nothing leads to it, which is the fault of others. */
+  /** The target exists, but no Gateway leads to it; the policy itself is correct. */
   readonly isUnattached: boolean;
   /** The target belongs to another controller. */
   readonly foreign: boolean;
@@ -30,18 +30,18 @@ export interface TargetProblem {
 
 export interface TargetResolution {
   readonly targets: readonly PolicyTarget[];
-  /** "namespace/name", sorted. */
+  /** Keys ("namespace/name"), sorted. */
   readonly gateways: readonly string[];
   readonly problems: readonly TargetProblem[];
 }
 
-/** What is known before it is known which backend is reached from where. */
+/** Collections that are available before the visibility of backends is computed. */
 export interface RoutingTargets {
   readonly gateways: Readable<GatewayView>;
   readonly allGateways: Readable<KubeObject>;
   readonly listenerSets: Readable<ListenerSetView>;
   readonly routes: { readonly [K in HttpRouteKind]: Readable<RouteVisibility> };
-  /** Objects of the kinds that a selector can name. */
+  /** Objects of the kinds that a selector can name, indexed by labels. */
   readonly byLabels: {
     readonly [K in "Gateway" | "ListenerSet" | HttpRouteKind | "Service" | "GwBackend"]: ReadableIndex<KubeObject>;
   };
@@ -60,7 +60,7 @@ interface Lookup<Context extends RoutingTargets = TargetContext> {
   readonly read: Read;
 }
 
-/** One target, or why there is none. */
+/** The resolution of one target, or the problem with it. */
 interface Found {
   readonly targets: readonly PolicyTarget["target"][];
   readonly section?: string;
@@ -69,12 +69,13 @@ interface Found {
   readonly problem?: Omit<TargetProblem, "path">;
 }
 
-/** A target by name, and the member of the policy that means it. */
+/** A target by name, and the path of the policy field that it comes from. */
 interface NamedTarget {
   readonly ref: TargetRef;
   readonly path: string;
 }
 
+/** Resolves all targets of a policy, backends included. */
 export function resolveTargets(
   spec: TargetSpec,
   namespace: string,
@@ -85,8 +86,9 @@ export function resolveTargets(
 }
 
 /**
- * The Gateways that a policy reaches through Gateways and routes, sorted: where the services that it asks have to be
- * known. Backends as targets are left out, because what reaches them depends on this answer.
+ * Returns the Gateways that a policy reaches through Gateways, ListenerSets and routes, sorted; the services that it
+ * calls have to be known there. Targets that are backends are left out, because their visibility depends on this
+ * result.
  */
 export function gatewaysOfTargets(
   { targetRefs = [], targetSelectors = [] }: TargetSpec,
@@ -168,7 +170,7 @@ const TARGET_KINDS: ReadonlyMap<string, TargetKind<TargetContext>> = new Map<str
   ["GwBackend", { group: GWPROXY_GROUP, resolve: resolveBackend }],
 ]);
 
-/** The group of a kind that a policy can name; undefined for any other. */
+/** Returns the group of a kind that a policy can target, or undefined for any other kind. */
 export function groupOfTarget(kind: string): string | undefined {
   return TARGET_KINDS.get(kind)?.group;
 }
@@ -179,7 +181,7 @@ function resolve<Context extends RoutingTargets>(
   lookup: Lookup<Context>,
 ): Found {
   const kind = kinds.get(ref.kind);
-  // Kinds of other groups may bear the same name and must never be taken for ours.
+  // A kind of another group may have the same name and must never be taken for one of these.
   if (kind === undefined || kind.group !== ref.group)
     return nothing(`${describe(ref, lookup)}: targets of this kind are not served yet`);
   return kind.resolve(ref, lookup);
@@ -213,7 +215,7 @@ function resolveGateway(ref: TargetRef, lookup: Lookup<RoutingTargets>): Found {
   return { targets: [{ case: "listener", value: listener.key }], gateways: [key] };
 }
 
-/** Each of its listeners: the Gateway's own and those of other sets are not meant. */
+/** Targets each listener of the set, but no listener of the Gateway itself or of another set. */
 function resolveListenerSet(ref: TargetRef, lookup: Lookup<RoutingTargets>): Found {
   const { namespace, context, read } = lookup;
   const set = read.get(context.listenerSets, `${namespace}/${ref.name}`);

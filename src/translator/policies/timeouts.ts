@@ -1,4 +1,4 @@
-/** `traffic.timeouts`: the deadline of a request, from its arrival to the last byte of the answer. */
+/** Translates `traffic.timeouts`: the timeout of a request, from its arrival to the last byte of the response. */
 import { create } from "@bufbuild/protobuf";
 import { TimeoutsSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { parseDuration } from "../../lib/duration.ts";

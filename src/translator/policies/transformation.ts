@@ -1,4 +1,6 @@
-/** `traffic.transformation`: headers, body and metadata by expressions. */
+/**
+ * Translates `traffic.transformation`: headers, body and metadata set by expressions. Backend blocks use it as well.
+ */
 import { create } from "@bufbuild/protobuf";
 import type { Transform as ApiTransform, TransformationPolicy } from "../../../generated/types/traffic.ts";
 import {
@@ -34,7 +36,10 @@ export const transformation: UnitTranslator = {
   },
 };
 
-/** @param path of the block, as `placeOf` and problems have it @param placeOf which expressions stand where */
+/**
+ * @param path path of the block, in the form that `placeOf` and diagnostics expect
+ * @param placeOf returns the CEL phase of the expression at a path
+ */
 export function translateTransformation(
   { request, response }: TransformationPolicy,
   path: string,

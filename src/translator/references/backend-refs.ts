@@ -1,4 +1,7 @@
-/** A reference to a destination → the key of a Backend, or why there is none. Every look-up is a recorded read. */
+/**
+ * Resolves a reference to a destination into the key of a Backend, or the reason why there is none. Routes, policies
+ * and backends use it. Every look-up is a recorded read of the graph.
+ */
 import type { Reach } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { ReferenceGrant } from "../../../generated/types/gateway-api/referencegrant.ts";
 import { Reason } from "../../api/conditions.ts";
@@ -12,15 +15,15 @@ import type { ServiceView } from "../backends/service.ts";
 
 export interface BackendCollections {
   readonly services: Readable<ServiceView>;
-  /** Every GwBackend that exists. */
+  /** Every GwBackend that exists, by name. */
   readonly backends: Readable<unknown>;
   readonly grants: ReadableIndex<ReferenceGrant>;
   readonly grantMode: GrantMode;
-  /** Of static backends. */
+  /** Limits the addresses that static backends may lead to. */
   readonly reach: Reach;
 }
 
-/** As a Gateway API route or a policy spells it. */
+/** A reference in the form that Gateway API routes and policies use. */
 export interface BackendReference {
   readonly group?: string;
   readonly kind?: string;
@@ -35,7 +38,10 @@ export interface Referrer {
   readonly namespace: string;
 }
 
-/** Whose references into another namespace that namespace has to allow: those of routes, of policies too, or nobody's. */
+/**
+ * Decides which references into another namespace need a ReferenceGrant (GEP-709): those of routes and policies, those
+ * of routes only, or none.
+ */
 export type GrantMode = "route-and-policy" | "route" | "none";
 
 function needsGrant({ kind }: Referrer, mode: GrantMode): boolean {
@@ -48,7 +54,8 @@ export function resolveBackend(
   { services, backends, grants, grantMode }: BackendCollections,
   read: Read,
 ): string | Fault {
-  // A GwBackend brings its own port: one that is named beside it says nothing, and is no field that is not served.
+  // A GwBackend has its own port, so a port in the reference is ignored. It is read here all the same, because an
+  // unread field is reported as unsupported.
   const { port: namedPort } = ref;
   const target = {
     group: ref.group ?? "",

@@ -1,6 +1,10 @@
 /**
- * Which Gateways have to know of which GwBackend and Service: those of the routes and policies that name it, and those of
- * the destinations that need it, be it by themselves or through a policy on them (a proxy on the way).
+ * Computes which Gateways need each GwBackend and Service. `../graph.ts` uses it. A Gateway needs a destination when a
+ * route or policy on it names the destination, or when another destination on it needs it, directly or through a policy
+ * (such as a proxy that connections are tunnelled through).
+ *
+ * Needs are followed without recursion: from the GwBackends that routes and policies name, then from the Services that
+ * routes, policies or those GwBackends name.
  */
 import type { GwBackend } from "../../../generated/types/backend.ts";
 import type { GwPolicy } from "../../../generated/types/policy.ts";
@@ -20,7 +24,7 @@ export interface DestinationVisibilityOptions {
   readonly services: Collection<ServiceView>;
   readonly backendObjects: Readable<GwBackend>;
   readonly serviceObjects: Readable<Service>;
-  /** The Gateways of routes and policies, by the keys of the Backends that they name. */
+  /** Gateways of routes and policies, by the keys of the Backends that they name. */
   readonly callers: readonly ReadableGroups[];
   readonly contents: Readable<PolicyContent>;
   readonly policiesByBackend: ReadableIndex<GwPolicy>;
@@ -70,7 +74,7 @@ function gatewaysOf(groups: readonly ReadableGroups[], key: string, read: Read):
   return union(groups.map((each) => read.members(each, key)));
 }
 
-/** The Backends that policies on a destination need wherever it is. */
+/** Returns the Backends that policies on a destination need on every Gateway that has the destination. */
 function usesOfPolicies(
   kind: GovernedBackend["kind"],
   object: KubeObject | undefined,

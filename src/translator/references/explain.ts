@@ -1,4 +1,6 @@
-/** What to do about a finding of the translator. `gwproxy up` and `gwproxy validate` print it behind the message. */
+/**
+ * Suggests a remedy for a diagnostic of the translator. `gwproxy up` and `gwproxy validate` print it after the message.
+ */
 import type { KubeObject } from "../../api/object.ts";
 import { objectId } from "../../api/object.ts";
 import { describeRef } from "../../api/refs.ts";
@@ -9,15 +11,15 @@ import { valuesAt } from "./places.ts";
 import { grantFor } from "./suggest.ts";
 
 export interface Explanation {
-  /** The reference that the finding is about; undefined when it is about something else. */
+  /** The reference that the diagnostic is about; undefined when it is about something else. */
   readonly reference: Reference | undefined;
-  /** The member that is wrong. */
+  /** Path of the field that is wrong. */
   readonly path: string;
-  /** "" when there is nothing to say. */
+  /** "" when there is no suggestion. */
   readonly suggestion: string;
 }
 
-/** @param references of the object, as findReferences returns them */
+/** @param references the references of the object, from findReferences */
 export function explainDiagnostic(
   diagnostic: Diagnostic,
   object: KubeObject,
@@ -33,14 +35,17 @@ export function explainDiagnostic(
   return { reference, path, suggestion: next };
 }
 
-/** The same for one finding of an object that is looked up. */
+/** Returns the suggestion alone, for a diagnostic whose object is looked up in the index. */
 export function suggestNextStep(diagnostic: Diagnostic, index: ObjectIndex): string {
   const known = index.get(diagnostic.object);
   if (known === undefined) return "";
   return explainDiagnostic(diagnostic, known.object, findReferences(known.object, index), index).suggestion;
 }
 
-/** A finding at a reference or below it is about it; one elsewhere where it names the target or says the same. */
+/**
+ * Decides whether a diagnostic is about a reference. It is when its path is at or below that of the reference; or when
+ * its path is above and its message names the target; or when it contains the message of the reference's own fault.
+ */
 function isAbout({ path, message }: Diagnostic, reference: Reference): boolean {
   if (isAtOrBelow(path, reference.path)) return true;
   if (isAtOrBelow(reference.path, path) && message.includes(describeRef(reference.target))) return true;

@@ -1,6 +1,7 @@
 /**
- * Finds the references of an object and says of each whether it leads anywhere, with the nearest name where it does not.
- * `gwproxy validate` lays the findings beside those of the translator, and `gwproxy up` takes its next steps from them.
+ * Finds the references of an object and resolves each, with the nearest name as a suggestion when the target is
+ * missing. `gwproxy validate` shows the results beside the translator's diagnostics, and `gwproxy up` takes its
+ * suggestions from them.
  */
 import type { KubeObject, ObjectId } from "../../api/object.ts";
 import { objectId } from "../../api/object.ts";
@@ -10,7 +11,7 @@ import { referencePlaces, type ReferencePlace, valuesAt } from "./places.ts";
 import { missingPart } from "./parts.ts";
 import { suggestKind, suggestObject } from "./suggest.ts";
 
-/** The objects that are known, refused ones included. */
+/** The known objects, rejected ones included. */
 export interface ObjectIndex {
   get(id: ObjectId): KnownObject | undefined;
   list(group: string, kind: string): readonly KubeObject[];
@@ -18,25 +19,27 @@ export interface ObjectIndex {
 
 export interface KnownObject {
   readonly object: KubeObject;
-  /** It breaks a rule of its kind; its own faults say so, and those of references to it would only repeat them. */
+  /**
+   * The object breaks a rule of its kind. Its own violations say so, and a fault of each reference to it would only
+   * repeat them.
+   */
   readonly isRefused: boolean;
 }
 
 export interface Reference {
-  /** "spec.parentRefs[0]" */
   readonly path: string;
   readonly target: ObjectId;
   readonly isTargetRefused: boolean;
-  /** What is wrong; undefined for a reference that leads somewhere. */
+  /** Describes the fault; undefined when the reference resolves. */
   readonly fault: ReferenceFault | undefined;
 }
 
 interface ReferenceFault {
-  /** The member that is wrong: "spec.parentRefs[0].name". */
+  /** Path of the wrong member, such as "spec.parentRefs[0].name". */
   readonly path: string;
   readonly message: string;
   readonly suggestion: string;
-  /** No object of this kind is known at all: it may be elsewhere. */
+  /** No object of this kind is known at all, so the target may exist in a place that was not read. */
   readonly isKindUnknown: boolean;
 }
 
@@ -124,7 +127,7 @@ function text(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** An index over a list of objects; of two objects of one name the first counts. */
+/** Indexes a list of objects. When two objects have the same name, the first counts. */
 export function indexObjects(objects: readonly KnownObject[]): ObjectIndex {
   const byKind = new Map<string, Map<string, KnownObject>>();
   for (const known of objects) {

@@ -1,4 +1,7 @@
-/** ReferenceGrant: what an object of one namespace may name in another (Gateway API). */
+/**
+ * Checks ReferenceGrants (GEP-709), which allow an object of one namespace to reference an object in another.
+ * `backend-refs.ts` and the TLS settings of listeners use it.
+ */
 import type { ReferenceGrant } from "../../../generated/types/gateway-api/referencegrant.ts";
 import type { ReadableIndex } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
@@ -8,7 +11,7 @@ export interface GrantQuestion {
   readonly to: { readonly group: string; readonly kind: string; readonly namespace: string; readonly name: string };
 }
 
-/** @param byNamespace grants by the namespace they open */
+/** @param byNamespace grants, indexed by the namespace of the referenced objects */
 export function isGranted(
   { from, to }: GrantQuestion,
   byNamespace: ReadableIndex<ReferenceGrant>,

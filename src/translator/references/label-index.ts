@@ -1,4 +1,4 @@
-/** An index that finds the objects of a namespace by their labels without reading the others. */
+/** Indexes objects by namespace and label, so that a selector reads only the objects that carry one of its labels. */
 import { hasLabels, type Labels } from "../../api/label-selector.ts";
 import type { Collection, Index, ReadableIndex } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
@@ -14,7 +14,7 @@ export function indexByLabels<V extends Labelled>(collection: Collection<V>): In
   ]);
 }
 
-/** Objects of the namespace that carry all labels, ordered by name. */
+/** Returns the objects of the namespace that carry all labels, ordered by name. */
 export function selectByLabels<V extends Labelled>(
   read: Read,
   index: ReadableIndex<V>,

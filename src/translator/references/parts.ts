@@ -1,4 +1,7 @@
-/** The part of an object that a reference names: a listener, a rule, a port, a provider or an entry. */
+/**
+ * Checks the part of an object that a reference names: a listener, a rule, a port, a provider or an entry. `find.ts`
+ * uses it.
+ */
 import type { KubeObject } from "../../api/object.ts";
 import { objectId } from "../../api/object.ts";
 import { describeRef } from "../../api/refs.ts";
@@ -14,7 +17,7 @@ export interface MissingPart {
 
 type Ref = Readonly<Record<string, unknown>>;
 
-/** @param path of the reference, which says whether it is a backend or a target */
+/** @param path path of the reference, which shows whether it is a policy target or a backend reference */
 export function missingPart(ref: Ref, target: KubeObject, path: string): MissingPart | undefined {
   const { group, kind } = objectId(target);
   switch (`${group}/${kind}`) {
@@ -41,7 +44,7 @@ export function missingPart(ref: Ref, target: KubeObject, path: string): Missing
   }
 }
 
-/** A policy names a port as its section, a backend reference as its port. */
+/** Checks a port of a Service. A policy names it in `sectionName`, a backend reference in `port`. */
 function missingPort(ref: Ref, target: KubeObject, path: string): MissingPart | undefined {
   const ports = valuesAt(target, ["spec", "ports", "*"]).map(({ value }) => value);
   const isTarget = path.startsWith("spec.targetRefs[");
@@ -73,7 +76,7 @@ function missingEntry({ key }: Ref, target: KubeObject): MissingPart | undefined
   return { member: "key", message, suggestion: suggestName(key, entries, "entries", target) };
 }
 
-/** Names of the entries of a Secret or a ConfigMap; never what they hold. */
+/** Returns the entry names of a Secret or ConfigMap, never their values. */
 export function entryNames(target: KubeObject): string[] {
   const holders = ["data", "stringData", "binaryData"].flatMap((field) => valuesAt(target, [field]));
   return [...new Set(holders.flatMap(({ value }) => Object.keys(value)))].sort();

@@ -1,6 +1,12 @@
-/** PEM texts (RFC 7468) as far as references are judged by them; whether a certificate is any good, TLS itself says. */
+/**
+ * Recognizes PEM blocks (RFC 7468) in referenced Secrets and ConfigMaps. It does not verify certificates; the TLS
+ * handshake does.
+ */
 
-/** Certificates only: comments and other blocks, which may be keys, stay behind. @returns "" when there is none */
+/**
+ * Returns the certificates of a text without comments and other blocks, which may be private keys.
+ * @returns "" when there is no certificate
+ */
 export function certificatesIn(text: string | undefined): string {
   const blocks = (text ?? "").match(/-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g);
   return blocks === null ? "" : `${blocks.join("\n")}\n`;

@@ -1,11 +1,14 @@
-/** Every field that names another object, by the kind that has it: ours from the schemas, those of the Gateway API by hand. */
+/**
+ * Lists every field that references another object, by kind: those of gwproxy's kinds come from the schemas, those of
+ * the Gateway API are listed by hand. `find.ts` uses it.
+ */
 import { REFS } from "../../../generated/refs.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP } from "../../api/refs.ts";
 
 export interface ReferencePlace {
-  /** Names of fields; "*" is each item or value. */
+  /** Field names; "*" stands for each list item or map value. */
   readonly path: readonly string[];
-  /** "group/Kind" of what may be named; a reference without group and kind means the first. */
+  /** Allowed kinds as "group/Kind"; a reference without group and kind means the first. */
   readonly kinds: readonly string[];
 }
 
@@ -44,7 +47,7 @@ const GATEWAY_API: Readonly<Record<string, readonly ReferencePlace[]>> = {
   ],
 };
 
-/** Selectors are left out: what they select is found by labels, not by name. */
+/** References without selectors, because a selector finds objects by labels and not by name. */
 const NAMED_REFS = new Map(
   Object.entries(REFS).map(([groupKind, refs]) => [groupKind, refs.filter(({ selector }) => !selector)]),
 );
@@ -59,10 +62,10 @@ export interface PlacedValue {
   readonly value: Readonly<Record<string, unknown>>;
 }
 
-/** Returns the objects that stand at the paths that a pattern names. */
+/** Returns the objects at the paths that a pattern matches. */
 export function valuesAt(value: unknown, [step, ...rest]: readonly string[], path = ""): PlacedValue[] {
   if (typeof value !== "object" || value === null) return [];
-  // Objects and lists alike answer to their own keys.
+  // Objects and lists can both be read by their own keys.
   const members = value as Readonly<Record<string, unknown>>;
   if (step === undefined) return Array.isArray(value) ? [] : [{ path, value: members }];
   if (step !== "*")

@@ -1,4 +1,4 @@
-/** Names of objects as the IR carries them. */
+/** Converts object names into the form of the IR. */
 import { create } from "@bufbuild/protobuf";
 import { ObjectRefSchema, type ObjectRef } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { ObjectId } from "../../api/object.ts";

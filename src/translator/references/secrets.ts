@@ -1,6 +1,7 @@
 /**
- * Reading Secrets and ConfigMaps, every access a recorded read. Values are UTF-8 text without surrounding white space;
- * what is not UTF-8, or empty, counts as missing. Messages name objects and entries, never values.
+ * Reads Secrets and ConfigMaps through recorded reads of the graph. Settings, listeners and policies use it. Values are
+ * UTF-8 text without surrounding white space; an empty value, or one that is not UTF-8, counts as missing. Messages
+ * name objects and entries, never values.
  */
 import type { LocalSecretRef } from "../../../generated/types/common.ts";
 import type { Labels } from "../../api/label-selector.ts";
@@ -9,7 +10,7 @@ import type { Readable, ReadableIndex } from "../../lib/collections/collection.t
 import type { Read } from "../../lib/collections/graph.ts";
 import { selectByLabels } from "./label-index.ts";
 
-/** Entry name → text; undefined for an entry that is not text. */
+/** Entry names and their text; undefined for an entry that is not text. */
 export type Entries = ReadonlyMap<string, string | undefined>;
 
 export interface NamedEntries {
@@ -29,7 +30,7 @@ export class SecretReader {
   readonly #read: Read;
   readonly #namespace: string;
 
-  /** @param namespace of the referring object: references never leave it */
+  /** @param namespace namespace of the referring object, which references never leave */
   constructor(collections: SecretCollections, read: Read, namespace: string) {
     this.#collections = collections;
     this.#read = read;
@@ -38,7 +39,7 @@ export class SecretReader {
 
   /** @returns the entries, or what is wrong with the reference */
   secret(ref: LocalSecretRef): Entries | string {
-    // The name is looked at in every case: a field that nobody reads is taken for one that this version does not know.
+    // Read the name in every case: a field that is never read is reported as unsupported (unsupported-fields.ts).
     const { name, group = "", kind = "" } = ref;
     if (group !== "" || (kind !== "" && kind !== "Secret"))
       return `unsupported credential kind ${kind} of group "${group}"`;
@@ -46,7 +47,7 @@ export class SecretReader {
     return secret === undefined ? `Secret ${this.#namespace}/${name} not found` : entriesOfSecret(secret);
   }
 
-  /** @returns the text in an object, or what is wrong */
+  /** @returns the text of one entry, or what is wrong with the reference */
   entry(ref: LocalSecretRef, key: string): { readonly value: string } | { readonly problem: string } {
     const entries = this.secret(ref);
     if (typeof entries === "string") return { problem: entries };
@@ -94,6 +95,6 @@ function decode(base64: string): string | undefined {
     const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes).trim();
   } catch {
-    return undefined; // neither base64 nor UTF-8: such a value counts as missing
+    return undefined; // neither base64 nor UTF-8, so the value counts as missing
   }
 }

@@ -1,11 +1,14 @@
-/** The next step for a reference that leads nowhere: the nearest name, the namespace that has it, or what to write. */
+/**
+ * Suggests a remedy for a reference that does not resolve: the nearest name, the namespace that has the object, or what
+ * to write. `find.ts` and `explain.ts` use it.
+ */
 import type { KubeObject, ObjectId } from "../../api/object.ts";
 import { objectId } from "../../api/object.ts";
 import { describeRef, GATEWAY_GROUP } from "../../api/refs.ts";
 import { closest } from "../../lib/suggest.ts";
 import type { ObjectIndex } from "./find.ts";
 
-/** Of the names that exist, this many are listed. */
+/** A list of existing names shows at most this many. */
 const MAX_NAMES = 5;
 
 export interface SuggestionContext {
@@ -13,7 +16,7 @@ export interface SuggestionContext {
   readonly index: ObjectIndex;
   /** The reference may name a namespace. */
   readonly hasNamespace: boolean;
-  /** "group/Kind" of what may be named. */
+  /** Allowed kinds as "group/Kind". */
   readonly kinds: readonly string[];
 }
 
@@ -64,7 +67,7 @@ export function suggestKind({ kind }: ObjectId, kinds: readonly string[]): strin
   return `it takes ${kinds.map((groupKind) => split(groupKind).kind).join(", ")}`;
 }
 
-/** Names the nearest of some names, or lists them. @param what is named: "listeners" */
+/** Suggests the nearest of some names, or lists them. @param what names the group of names, such as "listeners" */
 export function suggestName(wanted: string, names: readonly string[], what: string, owner: KubeObject): string {
   const near = closest(wanted, names);
   if (near !== undefined) return `did you mean \`${near}\`?`;

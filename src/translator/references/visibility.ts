@@ -1,6 +1,7 @@
 /**
- * Which Gateway has to know of what: a route goes where it is attached, a backend where a route reaches it, a Service
- * where a route or a backend does. Small on purpose: these values stay equal when a route is merely edited.
+ * Describes which Gateways need which resource: a route goes to the Gateways it is attached to, a backend and a Service
+ * to those of the routes, policies and backends that name it. `../graph.ts` uses it. The values are small on purpose,
+ * so that they stay equal, and nothing is recomputed, when a route is edited without moving.
  */
 import type { Membership } from "../../lib/collections/groups.ts";
 import type { AttachableRoute, ParentView } from "../routes/attach.ts";
@@ -8,12 +9,12 @@ import type { TranslatedRoute } from "../routes/route.ts";
 
 export interface RouteVisibility {
   readonly key: string;
-  /** Gateways that accepted it, sorted. */
+  /** Gateways that accepted the route, sorted. */
   readonly gateways: readonly string[];
-  /** Names of rules. */
+  /** Names of its rules, which a policy can name as `sectionName`. */
   readonly rules: readonly string[];
   readonly backends: readonly string[];
-  /** It has parents, and all of them belong to other controllers. */
+  /** The route has parents, and all of them belong to other controllers. */
   readonly foreign: boolean;
 }
 
@@ -22,7 +23,7 @@ export interface BackendVisibility {
   readonly uses: readonly string[];
 }
 
-/** Gateways by the key of a port. */
+/** Gateways, by the key of a Service port. */
 export type ServiceVisibility = ReadonlyMap<string, readonly string[]>;
 
 export function routeVisibility(
@@ -41,12 +42,12 @@ export function routeVisibility(
   };
 }
 
-/** Who uses what, from which Gateways: the groups are what is used. */
+/** Returns group memberships: each used resource is a group, and the Gateways that need it are its members. */
 export function gatewaysByUse(uses: readonly string[], gateways: readonly string[]): Membership[] {
   return uses.flatMap((group) => gateways.map((member) => ({ group, member })));
 }
 
-/** Every Gateway of the lists, once and sorted. */
+/** Merges lists of Gateways into one that is sorted and without duplicates. */
 export function union(lists: readonly (readonly string[])[]): string[] {
   return [...new Set(lists.flat())].sort();
 }

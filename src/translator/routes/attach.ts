@@ -1,6 +1,8 @@
 /**
- * Which listeners a route attaches to: parentRefs, sections and ports, allowed kinds and namespaces, hostnames.
- * One result per parent object; several references to one Gateway are added up.
+ * Attaches routes to listeners: it resolves parentRefs with section and port, and checks allowed kinds, allowed
+ * namespaces (Gateway API `allowedRoutes`) and hostnames. `hostname-conflicts.ts` uses it for every kind of route.
+ *
+ * Each parent object gets one result; several references to one Gateway are merged.
  */
 import { matchesSelector } from "../../api/label-selector.ts";
 import { Reason } from "../../api/conditions.ts";
@@ -12,30 +14,30 @@ import type { Fault, GatewayView, ListenerSetView, ListenerView } from "../gatew
 import { intersectHostnames } from "./hostname.ts";
 
 export interface ParentView {
-  /** "namespace/name" of the Gateway. */
+  /** Key ("namespace/name") of the Gateway. */
   readonly gateway: string;
-  /** As it is written into the status: without section and port. */
+  /** The parent as the status names it: without section and port. */
   readonly ref: { readonly group: string; readonly kind: string; readonly namespace: string; readonly name: string };
   readonly listeners: readonly AttachedListener[];
-  /** Why nothing was attached; undefined when something was. */
+  /** Explains why the route is attached to no listener; undefined when it is attached to one. */
   readonly fault: Fault | undefined;
-  /** Position in `parentRefs` of the first reference to it that failed, or of the first one. */
+  /** Index in `parentRefs` of the first reference to this parent, which the fault is about. */
   readonly at: number;
 }
 
 export interface AttachedListener {
   readonly key: string;
   readonly name: string;
-  /** Empty: every host of the listener. */
+  /** Hostnames that both the listener and the route accept; empty means every host of the listener. */
   readonly hostnames: readonly string[];
 }
 
 export interface AttachContext {
   readonly gateways: Readable<GatewayView>;
-  /** Every Gateway that exists, ours or not. */
+  /** Every Gateway that exists, whichever controller owns it. */
   readonly allGateways: Readable<KubeObject>;
   readonly listenerSets: Readable<ListenerSetView>;
-  /** Every ListenerSet that exists, of our Gateways or not. */
+  /** Every ListenerSet that exists, whichever controller owns its Gateway. */
   readonly allListenerSets: Readable<KubeObject>;
   readonly namespaces: Readable<KubeObject>;
 }
@@ -49,7 +51,7 @@ interface ParentRef {
   readonly port?: number;
 }
 
-/** What every kind of route has. */
+/** The part that every kind of route has. */
 export interface AttachableRoute extends Pick<KubeObject, "metadata"> {
   readonly spec: {
     readonly parentRefs?: readonly ParentRef[];
@@ -58,7 +60,10 @@ export interface AttachableRoute extends Pick<KubeObject, "metadata"> {
   };
 }
 
-/** Parents of other controllers and of other kinds are left out: their status is not ours to write. */
+/**
+ * Returns the parents of a route. Parents of other controllers and of other kinds are left out: their status belongs to
+ * those controllers.
+ */
 export function attachRoute(route: AttachableRoute, kind: string, context: AttachContext, read: Read): ParentView[] {
   const namespace = route.metadata.namespace ?? "";
   const parents = new Map<string, ParentView>();
@@ -84,9 +89,9 @@ function isParentKind(kind: string): kind is "Gateway" | "ListenerSet" {
   return kind === "Gateway" || kind === "ListenerSet";
 }
 
-/** Whoever has listeners. */
+/** The parent that has the listeners: a Gateway or a ListenerSet. */
 interface Owner {
-  /** "Gateway infra/main": for messages. */
+  /** Names the parent in messages, such as "Gateway infra/main". */
   readonly text: string;
   readonly namespace: string;
   /** Key of the Gateway. */
@@ -100,7 +105,7 @@ interface ParentName {
   readonly name: string;
 }
 
-/** @returns undefined when there is no such object */
+/** @returns undefined when there is no such object, "foreign" when another controller owns it */
 function findParent(parent: ParentName, context: AttachContext, read: Read): Owner | "foreign" | undefined {
   const key = nameKey(parent);
   const { namespace } = parent;
@@ -160,7 +165,10 @@ function attachTo(
   return refuse(Reason.NoMatchingListenerHostname, `no listener of ${owner.text} serves a hostname of the route`);
 }
 
-/** @param own namespace of the object that sets the rule */
+/**
+ * Decides whether a listener or Gateway allows objects of a namespace.
+ * @param own namespace of the object that sets the rule
+ */
 export function allowsNamespace(
   { from, selector }: ListenerView["namespaces"],
   own: string,
@@ -171,7 +179,8 @@ export function allowsNamespace(
   if (from === "Same") return namespace === own;
   if (from !== "Selector") return false;
   const labels = read.get(namespaces, namespace)?.metadata.labels ?? {};
-  // Kubernetes puts this label on every namespace. Files usually hold no Namespace objects, and one must not forge it.
+  // Kubernetes sets this label on every namespace. It is added here because files usually hold no Namespace objects,
+  // and it overrides a stored value because a Namespace object must not forge it.
   return matchesSelector(selector, { ...labels, "kubernetes.io/metadata.name": namespace });
 }
 

@@ -1,4 +1,7 @@
-/** Filters of an HTTPRoute rule or backendRef. What is not served is reported, and its rule or share answers 500. */
+/**
+ * Translates the filters of a route rule or backendRef. `http-rules.ts` uses it. An unsupported filter is reported, and
+ * its rule or its share of the traffic answers 500: the Gateway API forbids to skip a filter silently.
+ */
 import { create } from "@bufbuild/protobuf";
 import type {
   HTTPHeaderFilter,
@@ -28,18 +31,18 @@ export interface TranslatedFilters {
 
 interface FilterFault extends Fault {
   readonly path: string;
-  /** The filter is left out and the traffic goes on: a mirror that leads nowhere changes nothing for clients. */
+  /** The filter is left out and traffic continues: a mirror without a destination changes nothing for clients. */
   readonly harmless: boolean;
 }
 
 export interface FilterPlace {
-  /** On a backendRef only what concerns that backend makes sense. */
+  /** A backendRef accepts only filters that concern that backend. */
   readonly place: "rule" | "backendRef";
-  /** The key of the Backend that a mirror names, or why there is none. */
+  /** Returns the key of the Backend that a mirror names, or why there is none. */
   readonly resolve: (ref: HTTPMirrorBackendRef) => string | Fault;
 }
 
-/** What a rule does before a backend is chosen. */
+/** Filters that act before a backend is chosen. */
 const RULE_ONLY: ReadonlySet<string> = new Set(["RequestRedirect", "URLRewrite", "CORS"]);
 
 export function translateFilters(
@@ -107,7 +110,7 @@ function translateFilter(filter: HTTPRouteFilter, resolve: FilterPlace["resolve"
         message: `filter ExtensionRef to ${filter.extensionRef?.kind ?? "nothing"} is not known`,
       };
     default:
-      // A newer Gateway API can deliver types that this version was not generated from.
+      // A newer Gateway API can deliver filter types that this version was not generated from.
       return { reason: Reason.IncompatibleFilters, message: `filter ${String(filter["type"])} is not known` };
   }
 }

@@ -1,6 +1,6 @@
 /**
- * One GRPCRoute → one resource. Service and method are the path of a gRPC request, so its matches are those of paths;
- * the rest is as for every route (http-rules.ts).
+ * Translates one GRPCRoute (GEP-1016) into one resource; `../graph.ts` uses it. The path of a gRPC request is
+ * "/service/method", so method matches become path matches. Everything else is common to all routes (http-rules.ts).
  */
 import { create } from "@bufbuild/protobuf";
 import type {
@@ -29,7 +29,7 @@ function translateGrpcRule(rule: GRPCRouteRule, context: RuleContext): HttpRule 
   return translateRule(rule, context, (report) => translateGrpcMatches(rule.matches, report));
 }
 
-/** Never empty: a rule without matches takes every method. */
+/** Returns at least one match, since a rule without matches takes every method. */
 function translateGrpcMatches(matches: readonly GRPCRouteMatch[] | undefined, report: Report): HttpMatch[] {
   const wanted = matches === undefined || matches.length === 0 ? [{}] : matches;
   return wanted.map((match: GRPCRouteMatch, at) => {
@@ -43,14 +43,14 @@ function translateGrpcMatches(matches: readonly GRPCRouteMatch[] | undefined, re
 
 const ANY = "[^/]+";
 
-/** The path is "/service/method"; what is not said may be anything. */
+/** Translates a method match into a path match; an absent service or method matches any. */
 function translateMethod(wanted: GRPCRouteMethod | undefined, report: Report): NonNullable<HttpMatch["path"]> {
   const { service = "", method = "", type = "Exact" } = wanted ?? {};
   if (service === "" && method === "") return { case: "prefix", value: "/" };
   if (type === "RegularExpression") {
     const sound = [isSound(service, "method.service", report), isSound(method, "method.method", report)];
     const value = `/${grouped(service)}/${grouped(method)}`;
-    // Each part may be within the bounds, and both together not.
+    // Each part may be within the limits of a pattern while both together exceed them.
     if (sound.includes(false) || !isRegex(value, "method", report)) return { case: "prefix", value: "/" };
     return { case: "regex", value };
   }

@@ -1,6 +1,11 @@
 /**
- * Which of an HTTPRoute and a GRPCRoute serves a host of a listener: hosts are not shared across these kinds (Gateway API,
- * GRPCRoute "hostnames"). The older one stays, then the one whose name comes first; who lost to nobody that serves, serves.
+ * Resolves hostname conflicts between HTTPRoutes and GRPCRoutes, which must not share a hostname on a listener (Gateway
+ * API, GRPCRoute `hostnames`). `../graph.ts` uses it.
+ *
+ *     route ─▶ candidates (attach.ts) ─▶ conflicts of each Gateway ─▶ attachments
+ *
+ * Candidates are visited by age, then by name, and each one serves unless a serving route of the other kind holds one
+ * of its hostnames. A route that lost its conflict therefore does not displace a third route.
  */
 import { Reason } from "../../api/conditions.ts";
 import type { KubeObject } from "../../api/object.ts";
@@ -18,7 +23,7 @@ import type { GatewayView } from "../gateways/gateway.ts";
 import { intersectHostname } from "./hostname.ts";
 import { compare } from "../../lib/compare.ts";
 
-/** The routes of one kind and where they would attach. */
+/** The routes of one kind, and the listeners they would attach to without conflicts. */
 export interface AttachmentCandidates {
   readonly kind: string;
   readonly objects: Readable<KubeObject>;
@@ -36,20 +41,21 @@ export function declareAttachmentCandidates<R extends AttachableRoute & KubeObje
   return { kind, objects: input, parents, byListener: groupByListener(parents) };
 }
 
+/** Groups routes by the listeners they attach to. */
 export function groupByListener(attachments: Collection<readonly ParentView[]>): ReadableGroups {
   return attachments.groups((parents, member) =>
     parents.flatMap(({ listeners }) => listeners.map(({ key: group }) => ({ group, member }))),
   );
 }
 
-/** What a route lost, as `lossKey` names it, and to whom: "GRPCRoute shop/cart". */
+/** The routes that lost a conflict, by `conflictKey`, with the route that won it, such as "GRPCRoute shop/cart". */
 export type HostnameConflicts = Readonly<Record<string, string>>;
 
 function conflictKey(listener: string, kind: string, route: string): string {
   return `${listener} ${kind} ${route}`;
 }
 
-/** @returns the losses at each Gateway; nothing where only one kind attaches */
+/** @returns the lost conflicts of each Gateway; no entry for a Gateway without any */
 export function declareHostnameConflicts(
   graph: Graph,
   gateways: Collection<GatewayView>,
@@ -58,7 +64,7 @@ export function declareHostnameConflicts(
   return graph.derive("rival routes", gateways, (_key, { listeners, sets }, read): HostnameConflicts | undefined => {
     const losses: Record<string, string> = {};
     for (const { key } of [...listeners, ...sets.flatMap((set) => set.listeners)]) {
-      // Most Gateways have no GRPCRoute: they hear nothing of their HTTPRoutes here.
+      // Most Gateways have no GRPCRoute. Returning early keeps their HTTPRoutes from becoming reads of this derivation.
       if (read.size(grpc.byListener, key) === 0 || read.size(http.byListener, key) === 0) continue;
       decide(key, [...contendersOf(http, key, read), ...contendersOf(grpc, key, read)], losses);
     }
@@ -66,7 +72,7 @@ export function declareHostnameConflicts(
   });
 }
 
-/** Where the routes attach after all. */
+/** Declares where the routes attach once conflicts are resolved. */
 export function declareAttachments(
   graph: Graph,
   { kind, parents: claims }: AttachmentCandidates,

@@ -1,6 +1,9 @@
-/** How the hostnames of listeners and routes meet (Gateway API: HTTPRoute hostnames). "" and "*.x" are wildcards. */
+/**
+ * Intersects the hostnames of listeners and routes (Gateway API, HTTPRoute `hostnames`). `attach.ts` and
+ * `hostname-conflicts.ts` use it. "" matches any host, and "*.x" every subdomain of x.
+ */
 
-/** @returns the hosts that both sides accept: the narrower of the two. undefined when they do not meet */
+/** @returns the hosts that both sides accept, which is the narrower of the two, or undefined when there are none */
 export function intersectHostname(listener: string, route: string): string | undefined {
   if (listener === "") return route;
   if (route === "" || listener === route) return listener;
@@ -10,8 +13,8 @@ export function intersectHostname(listener: string, route: string): string | und
 }
 
 /**
- * @param hostnames of the route; empty: whatever the listener accepts
- * @returns undefined when nothing is left; an empty list means every host of the listener
+ * @param hostnames hostnames of the route; an empty list accepts every host of the listener
+ * @returns undefined when no host is left; an empty list means every host of the listener
  */
 export function intersectHostnames(listener: string, hostnames: readonly string[]): string[] | undefined {
   if (hostnames.length === 0) return [];

@@ -1,6 +1,9 @@
 /**
- * What the kinds of routes for HTTP have in common: one object is one resource, whatever it names. A rule that cannot be
- * served as written stays in place and answers 500; a backend that cannot be resolved costs its share of the traffic.
+ * Translates the parts that HTTPRoute and GRPCRoute have in common. `http.ts` and `grpc.ts` use it. One route object
+ * becomes one resource, whatever it references.
+ *
+ * A rule that cannot be served as written stays in place and answers 500, so that its traffic does not fall through to
+ * another rule. A backend that cannot be resolved affects only its share of the traffic.
  */
 import { create } from "@bufbuild/protobuf";
 import type { HTTPBackendRef, HTTPRouteFilter } from "../../../generated/types/gateway-api/httproute.ts";
@@ -35,7 +38,7 @@ export interface RuleContext extends RouteContext {
   fault(fault: RouteFault): void;
 }
 
-/** What every rule of every kind may say. */
+/** The fields that rules of both kinds have. */
 export interface PlainRule {
   readonly name?: string;
   readonly filters?: readonly HTTPRouteFilter[];
@@ -84,7 +87,7 @@ function backendsOf(rules: readonly HttpRule[]): string[] {
   return [...backends].sort();
 }
 
-/** @param matches what the rule matches, given where to report what is wrong with it */
+/** Translates one rule. @param matches translates the matches of the rule and reports faults in them */
 export function translateRule(
   rule: PlainRule,
   context: RuleContext,

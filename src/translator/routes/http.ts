@@ -1,4 +1,7 @@
-/** One HTTPRoute → one resource: its matches, timeouts and retries are its own, the rest is as for every route (http-rules.ts). */
+/**
+ * Translates one HTTPRoute into one resource; `../graph.ts` uses it. Matches, timeouts (GEP-1742) and retries
+ * (GEP-1731) are translated here, everything else in http-rules.ts.
+ */
 import { create } from "@bufbuild/protobuf";
 import type { HTTPRoute, HTTPRouteRetry, HTTPRouteRule } from "../../../generated/types/gateway-api/httproute.ts";
 import { RetrySchema, type HttpRule, type Retry } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -28,14 +31,15 @@ function translateHttpRule(rule: HTTPRouteRule, context: RuleContext): HttpRule 
   });
 }
 
-/** What is not said is as in `traffic.retry`. Failed connections are tried again without being named. */
+/** Translates a retry; absent fields have the defaults of `traffic.retry`. Failed connections are always retried. */
 function translateRetry({ attempts = 1, codes = [], backoff }: HTTPRouteRetry): Retry {
   const backoffMs = (backoff === undefined ? undefined : parseDuration(backoff)) ?? 0;
   return create(RetrySchema, { attempts: Math.min(attempts, MOST_ATTEMPTS), codes: [...codes], backoffMs });
 }
 
-/** Zero switches a timeout off (Gateway API), which is what an absent one means. */
+/** Translates a timeout. Zero disables it (GEP-1742), like an absent one. */
 function timeout<K extends string>(name: K, text: string | undefined): { [P in K]?: number } {
   const ms = text === undefined ? undefined : parseDuration(text);
-  return ms === undefined || ms === 0 ? {} : ({ [name]: ms } as { [P in K]?: number }); // a computed key widens to string
+  // A computed key widens to string, so the type has to be stated.
+  return ms === undefined || ms === 0 ? {} : ({ [name]: ms } as { [P in K]?: number });
 }

@@ -1,6 +1,8 @@
 /**
- * Matches of an HTTPRoute rule. A regular expression that does not compile is left out of its match, which makes the
- * match wider; its rule then answers 500, so that a typing error never lets traffic fall through to another route.
+ * Translates the matches of an HTTPRoute rule; `http.ts` uses it, and `grpc.ts` shares its parts.
+ *
+ * A regular expression that does not compile is left out, which makes its match wider. Its rule then answers 500, so
+ * that a typing error never lets traffic fall through to another route.
  */
 import { create } from "@bufbuild/protobuf";
 import type {
@@ -20,7 +22,7 @@ import { patternFault } from "../../cel/check/constants.ts";
 
 export type Report = (path: string, message: string) => void;
 
-/** Never empty: a rule without matches takes every path. */
+/** Returns at least one match, since a rule without matches takes every path. */
 export function translateMatches(matches: readonly HTTPRouteMatch[] | undefined, report: Report): HttpMatch[] {
   const wanted = matches === undefined || matches.length === 0 ? [{}] : matches;
   return wanted.map((match: HTTPRouteMatch, at) => {
@@ -51,7 +53,7 @@ function translatePath(path: HTTPPathMatch | undefined, report: Report): NonNull
   }
 }
 
-/** Of entries with one name only the first counts, as the Gateway API says. */
+/** Keeps the first of several entries with one name, as the Gateway API requires. */
 function firstOfEach(
   entries: readonly (HTTPHeaderMatch | HTTPQueryParamMatch)[],
   nameOf: (name: string) => string,
@@ -70,7 +72,10 @@ function firstOfEach(
   return [...found.values()];
 }
 
-/** The data plane refuses a whole route for a pattern that it cannot run, so each pattern is checked here first. */
+/**
+ * Checks a pattern and reports its fault. The data plane refuses a whole route for one pattern that it cannot run, so
+ * each pattern is checked here first.
+ */
 export function isRegex(text: string, path: string, report: Report): boolean {
   const fault = patternFault(text);
   if (fault !== undefined) report(path, `"${text}": ${fault}`);

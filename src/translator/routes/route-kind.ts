@@ -1,4 +1,7 @@
-/** What is derived from one kind of route, the same for each: where it attaches, its resource, its reach and its facts. */
+/**
+ * Declares the collections of one kind of route: attachments, resources, visibility and status input. `../graph.ts`
+ * calls it for each kind.
+ */
 import type { KubeObject } from "../../api/object.ts";
 import { objectId } from "../../api/object.ts";
 import type { Collection } from "../../lib/collections/collection.ts";
@@ -16,7 +19,7 @@ import { groupByListener } from "./hostname-conflicts.ts";
 export interface RouteKindOptions<R extends object> {
   readonly kind: RouteStatusInput["kind"];
   readonly input: Input<R>;
-  /** Where each route attaches. */
+  /** Listeners that each route attaches to. */
   readonly attachments: Collection<readonly ParentView[]>;
   readonly backends: BackendCollections;
   translate(route: R, parents: readonly ParentView[], context: BackendCollections, read: Read): TranslatedRoute;
@@ -24,10 +27,10 @@ export interface RouteKindOptions<R extends object> {
 
 export interface RouteKind {
   readonly attachments: Collection<readonly ParentView[]>;
-  /** The routes of each listener. */
+  /** Routes, grouped by listener. */
   readonly byListener: ReadableGroups;
   readonly reach: Collection<RouteVisibility>;
-  /** The Gateways from which routes lead to each backend. */
+  /** Gateways from which routes lead to a backend, grouped by backend. */
   readonly gatewaysByBackend: ReadableGroups;
   readonly sent: Collection<readonly ScopedResource[]>;
   readonly facts: Collection<StatusInput>;

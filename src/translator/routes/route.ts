@@ -1,4 +1,4 @@
-/** What the kinds of routes have in common. */
+/** Defines the translation of a route, which is the same for all kinds. */
 import { create } from "@bufbuild/protobuf";
 import { RouteParentSchema, type RouteParent } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Resource } from "../../ir/resource.ts";
@@ -9,7 +9,7 @@ export type RouteFault = Fault & { readonly path: string };
 
 export interface TranslatedRoute {
   readonly resource: Resource;
-  /** Keys of Backends that the rules name. */
+  /** Keys of the Backends that the rules name. */
   readonly backends: readonly string[];
   readonly faults: readonly RouteFault[];
 }

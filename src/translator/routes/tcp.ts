@@ -1,6 +1,7 @@
 /**
- * One TCPRoute or TLSRoute → one resource. Bytes have one way: the backends of all rules share the connections by their
- * weights. A backend that cannot be resolved costs its share, whose connections are closed, and no more.
+ * Translates one TCPRoute or TLSRoute into one resource; `../graph.ts` uses it. Such a route has nothing to match
+ * inside a connection, so the backends of all rules share the connections by weight. A backend that cannot be resolved
+ * affects only its share, whose connections are closed.
  */
 import { create } from "@bufbuild/protobuf";
 import type { TCPRoute } from "../../../generated/types/gateway-api/tcproute.ts";

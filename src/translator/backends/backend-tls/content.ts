@@ -1,6 +1,9 @@
 /**
- * What a BackendTLSPolicy says (Gateway API): whom to believe, under which name. Authorities that cannot be used are left
- * out; without any that can, nothing is trusted, so that no connection is less safe than it was meant to be.
+ * Translates the content of one BackendTLSPolicy (GEP-1897): the CA certificates to trust, the SNI, and the accepted
+ * subject alternative names. `declare.ts` uses it.
+ *
+ * CA certificates that cannot be used are left out. When no usable one remains, the backend trusts nothing and every
+ * handshake fails, so that no connection is less safe than the policy intended.
  */
 import { create } from "@bufbuild/protobuf";
 import type { BackendTLSPolicy } from "../../../../generated/types/gateway-api/backendtlspolicy.ts";
@@ -13,8 +16,9 @@ import { SecretReader, type SecretCollections } from "../../references/secrets.t
 
 export interface TlsPolicyContent {
   readonly tls: BackendTls;
-  /** Why no connection can be made. */
+  /** Explains why no connection can be made; undefined when connections are possible. */
   readonly fault: Fault | undefined;
+  /** Reports the first CA reference that cannot be resolved, with its field path; the others may still work. */
   readonly refFault: (Fault & { readonly path: string }) | undefined;
 }
 
@@ -46,11 +50,12 @@ export function translateTlsPolicy(
   return { tls, fault, refFault };
 }
 
-/** None: the host name itself. */
+/** Returns an empty list when the policy lists no names; the certificate must then match the host name itself. */
 function namesOf({ subjectAltNames = [] }: Validation): string[] {
   return subjectAltNames.map(({ type, hostname = "", uri = "" }) => (type === "URI" ? uri : hostname));
 }
 
+/** @returns the PEM certificates of one referenced ConfigMap, or the fault of the reference */
 function authority(
   { group, kind, name }: NonNullable<Validation["caCertificateRefs"]>[number],
   path: string,

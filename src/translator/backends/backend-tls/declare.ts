@@ -1,4 +1,7 @@
-/** The collections of BackendTLSPolicies: what each says, what it governs, what is sent and what status has to know. */
+/**
+ * Declares the collections of BackendTLSPolicies: their content, their targets, the resources sent to data planes, and
+ * the input for their status. `../../graph.ts` uses it.
+ */
 import { create } from "@bufbuild/protobuf";
 import type { BackendTLSPolicy } from "../../../../generated/types/gateway-api/backendtlspolicy.ts";
 import { BackendSettingsSchema, Phase, PolicySchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -19,7 +22,10 @@ export interface BackendTlsOptions extends Omit<TlsTargetContext, "policiesByTar
   readonly secrets: SecretCollections;
 }
 
-/** Younger than every GwPolicy, which therefore wins where both speak about one backend. */
+/**
+ * Creation time given to every translated BackendTLSPolicy. It is younger than any GwPolicy, so a GwPolicy wins when
+ * both configure one backend.
+ */
 const YOUNGEST_MS = (1n << 63n) - 1n;
 
 export function declareBackendTls(

@@ -1,6 +1,9 @@
 /**
- * What a BackendTLSPolicy governs: ports of Services, and GwBackends. For one target and section the oldest policy wins,
- * and one that names a port beats one that names its Service.
+ * Resolves the targets of a BackendTLSPolicy (GEP-1897): ports of Services, and GwBackends. `declare.ts` uses it, and
+ * `policies/jwks/remote-jwks.ts` uses `tlsPolicyOn` for the server that it fetches keys from.
+ *
+ * When several policies name the same target and section, the oldest wins. A policy that names a port beats one that
+ * names the whole Service.
  */
 import { create } from "@bufbuild/protobuf";
 import type { BackendTLSPolicy } from "../../../../generated/types/gateway-api/backendtlspolicy.ts";
@@ -21,17 +24,17 @@ export interface TlsTargetContext {
 }
 
 export interface TlsTargets {
-  /** Those that no other policy took. */
+  /** Targets that no other policy has taken. */
   readonly targets: readonly PolicyTarget[];
-  /** "namespace/name" of the Gateways that reach what it names, sorted. */
+  /** Keys ("namespace/name") of the Gateways that reach a target, sorted. */
   readonly gateways: readonly string[];
-  /** "namespace/name" of an older policy that took everything it names. */
+  /** Key ("namespace/name") of an older policy that has taken every target of this one. */
   readonly conflict: string | undefined;
 }
 
 type TargetRef = BackendTLSPolicy["spec"]["targetRefs"][number];
 
-/** The values of the index `policiesByTarget`. */
+/** Returns the values under which the index `policiesByTarget` holds a policy. */
 export function targetNames({ metadata, spec }: BackendTLSPolicy): string[] {
   return spec.targetRefs.map((ref) => nameOf(ref, metadata.namespace ?? ""));
 }
@@ -62,11 +65,14 @@ export interface TlsServer {
   readonly kind: "Service" | "GwBackend";
   readonly namespace: string;
   readonly name: string;
-  /** What may name the port that is meant: its name and its number. */
+  /** Name and number of the port; a policy's `sectionName` may use either. */
   readonly ports: readonly string[];
 }
 
-/** The policy that governs one port of a server; one that names the port beats one that names the whole, then the oldest. */
+/**
+ * Returns the policy that governs one port of a server. A policy that names the port beats one that names the whole
+ * server; among equals the oldest wins.
+ */
 export function tlsPolicyOn(
   { kind, namespace, name, ports }: TlsServer,
   policiesByTarget: ReadableIndex<BackendTLSPolicy>,
@@ -94,7 +100,7 @@ interface Found {
 
 const NOTHING: Found = { targets: [], gateways: [] };
 
-/** @param claims every policy that names the Service */
+/** @param claims every policy that names the Service; ports that one of them names are not part of the whole Service */
 function resolveService({ ref, namespace, context, read }: Place, claims: readonly Entry<BackendTLSPolicy>[]): Found {
   const key = `${namespace}/${ref.name}`;
   const service = ref.group === "" ? read.get(context.services, key) : undefined;

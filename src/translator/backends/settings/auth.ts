@@ -1,4 +1,7 @@
-/** `auth` of a backend block. A credential that cannot be resolved becomes an empty one, so that the upstream refuses. */
+/**
+ * Translates `auth` of a backend block; `settings.ts` uses it. A credential that cannot be resolved becomes an empty
+ * one, so that the upstream rejects the request.
+ */
 import { create } from "@bufbuild/protobuf";
 import type { BackendAuth } from "../../../../generated/types/backend-auth.ts";
 import type { CredentialLocation as ApiLocation } from "../../../../generated/types/common.ts";
@@ -16,7 +19,7 @@ const DEFAULT_ENTRY = "Authorization";
 export function translateAuth(auth: BackendAuth, secrets: SecretReader, report: Report): Credential | undefined {
   const location = auth.location === undefined ? {} : { location: translateLocation(auth.location) };
   if (auth.secretRef === undefined) {
-    if (auth.key === undefined || auth.key === "") return undefined; // an empty key is an absent one
+    if (auth.key === undefined || auth.key === "") return undefined; // an empty key counts as absent
     return create(CredentialSchema, { value: auth.key, ...location });
   }
   const { key, ...ref } = auth.secretRef;
@@ -25,13 +28,16 @@ export function translateAuth(auth: BackendAuth, secrets: SecretReader, report: 
     report("secretRef", found.problem);
     return create(CredentialSchema, { value: "", ...location });
   }
-  // The default placement adds "Bearer " itself; an explicit key is used as it stands.
+  // The default location adds "Bearer " itself; the value of an explicit key is used unchanged.
   const value = key === undefined ? found.value.replace(/^Bearer /, "").trim() : found.value;
   if (value === "") report("secretRef", `Secret ${ref.name} has no credential in entry ${DEFAULT_ENTRY}`);
   return create(CredentialSchema, { value, ...location });
 }
 
-/** Exactly one member is set, which admission guarantees; without any the value goes nowhere and nothing matches. */
+/**
+ * Translates the place of a credential in a request. Admission guarantees that exactly one member is set; with none
+ * set, the result is an empty expression, which writes nothing and matches nothing.
+ */
 export function translateLocation(location: ApiLocation): CredentialLocation {
   const { header, queryParameter, cookie, expression } = location;
   if (header !== undefined)

@@ -1,4 +1,7 @@
-/** `health` of a backend block: what is unhealthy, and what follows. */
+/**
+ * Translates `health` of a backend block: the condition that makes a response unhealthy, and the outlier ejection that
+ * follows. `settings.ts` uses it.
+ */
 import { create } from "@bufbuild/protobuf";
 import type {
   BackendHealth as ApiHealth,
@@ -17,7 +20,7 @@ import type { Report } from "./settings.ts";
 
 export function translateHealth({ unhealthyCondition, eviction }: ApiHealth, report: Report): BackendHealth {
   const place = phaseOfBackend("health.unhealthyCondition");
-  // One that does not compile counts as healthy: the backend goes on serving.
+  // An expression that does not compile counts as healthy, so that the backend keeps serving.
   const context = { report: (path: string, message: string) => report(path, message, "warning") };
   return create(BackendHealthSchema, {
     unhealthyCondition: checkExpression(unhealthyCondition, "unhealthyCondition", context, place),

@@ -1,4 +1,7 @@
-/** `http` of a backend block: the version that requests leave with, and the limit of one attempt. */
+/**
+ * Translates `http` of a backend block: the HTTP version towards the upstream and the timeout of one attempt.
+ * `settings.ts` uses it.
+ */
 import { create } from "@bufbuild/protobuf";
 import type { BackendHTTP } from "../../../../generated/types/backend-policies.ts";
 import {

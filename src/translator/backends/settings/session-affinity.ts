@@ -1,4 +1,7 @@
-/** `sessionAffinity` of a backend block: what the requests of one session have in common. */
+/**
+ * Translates `sessionAffinity` of a backend block: the expression whose value identifies a session. `settings.ts` uses
+ * it.
+ */
 import { create } from "@bufbuild/protobuf";
 import type { SessionAffinity as ApiAffinity } from "../../../../generated/types/backend-policies.ts";
 import { SessionAffinitySchema, type SessionAffinity } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -8,7 +11,7 @@ import type { Report } from "./settings.ts";
 
 export function translateSessionAffinity({ source }: ApiAffinity, report: Report): SessionAffinity {
   const place = phaseOfBackend("sessionAffinity.source");
-  // One that does not compile makes no sessions: requests go wherever the load is least.
+  // An expression that does not compile yields no sessions; requests then go to the endpoint with the least load.
   const context = { report: (path: string, message: string) => report(path, message, "warning") };
   return create(SessionAffinitySchema, { source: checkExpression(source, "source", context, place) });
 }

@@ -1,6 +1,7 @@
 /**
- * The backend block of a GwBackend, a provider or a GwPolicy: one translator per member. What cannot be resolved is
- * reported and translated to its failing form; the caller decides whether to send it.
+ * Translates the backend block of a GwBackend, an LLM provider or a GwPolicy, with one translator per member. A
+ * reference that cannot be resolved is reported and translated to its failing form; the caller decides whether to send
+ * the result.
  */
 import { create } from "@bufbuild/protobuf";
 import type { BackendFull } from "../../../../generated/types/backend-policies.ts";
@@ -17,10 +18,10 @@ import { translateTls } from "./tls.ts";
 import { translateBackendTransformation } from "./transformation.ts";
 import { translateTunnel } from "./tunnel.ts";
 
-/** @param severity unset: as is usual in the place */
+/** Records a diagnostic about one field. @param severity defaults to the usual severity of the caller's field */
 export type Report = (path: string, message: string, severity?: Diagnostic["severity"]) => void;
 
-/** The members that are served here; every kind of block has them. */
+/** The members that are supported here; every kind of backend block has them. */
 export type ServedBlock = Pick<
   BackendFull,
   "tcp" | "tls" | "http" | "tunnel" | "auth" | "transformation" | "health" | "sessionAffinity"
@@ -28,11 +29,11 @@ export type ServedBlock = Pick<
 
 export interface SettingsContext {
   readonly secrets: SecretReader;
-  /** Learns which Backends the block needs. */
+  /** Collects the Backends that the block references. */
   readonly services: ServiceReader;
 }
 
-/** @returns undefined when the block says nothing */
+/** @returns undefined when the block sets no supported member */
 export function translateSettings(
   block: ServedBlock | undefined,
   { secrets, services }: SettingsContext,
@@ -58,6 +59,7 @@ export function translateSettings(
   return Object.keys(members).length === 0 ? undefined : create(BackendSettingsSchema, members);
 }
 
+/** Returns a reporter that puts `prefix` before each path. */
 export function within(report: Report, prefix: string): Report {
   return (path, message, severity) => report(path === "" ? prefix : `${prefix}.${path}`, message, severity);
 }

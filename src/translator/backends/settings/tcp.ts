@@ -1,4 +1,7 @@
-/** `tcp` of a backend block: how long a connection may take to make, and how it is found out that a peer is gone. */
+/**
+ * Translates `tcp` of a backend block: the connect timeout, and the keepalive probes that detect a dead peer.
+ * `settings.ts` uses it.
+ */
 import { create } from "@bufbuild/protobuf";
 import type { BackendTCP, Keepalive as ApiKeepalive } from "../../../../generated/types/backend-policies.ts";
 import {

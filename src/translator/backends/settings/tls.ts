@@ -1,4 +1,7 @@
-/** `tls` of a backend block. What cannot be resolved trusts nothing: no handshake falls back to the system's roots. */
+/**
+ * Translates `tls` of a backend block; `settings.ts` uses it. A reference that cannot be resolved makes the backend
+ * trust nothing: no handshake falls back to the system's root certificates.
+ */
 import { create } from "@bufbuild/protobuf";
 import type { BackendTLS } from "../../../../generated/types/backend-policies.ts";
 import { BackendTlsSchema, VerifyMode, type BackendTls } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -12,7 +15,7 @@ export function translateTls(tls: BackendTLS, secrets: SecretReader, report: Rep
   return create(BackendTlsSchema, {
     sni: tls.sni ?? "",
     caPem: ca.pem ?? client.ca,
-    // Without its client certificate the proxy would speak to the upstream as nobody: the handshake must fail instead.
+    // Without its client certificate the proxy would connect unauthenticated, so the handshake must fail instead.
     trustNothing: ca.broken || client.broken,
     certificatePem: client.certificate,
     privateKeyPem: client.key,

@@ -1,11 +1,14 @@
-/** `tunnel` of a backend block: the proxy that connections go through. One that is not found lets nothing pass. */
+/**
+ * Translates `tunnel` of a backend block: the proxy that connections go through. `settings.ts` uses it. A proxy that
+ * cannot be found blocks all connections.
+ */
 import { create } from "@bufbuild/protobuf";
 import type { BackendTunnel as ApiTunnel } from "../../../../generated/types/backend-policies.ts";
 import { BackendTunnelSchema, type BackendTunnel } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { ServiceReader } from "../../policies/shared/external-service.ts";
 import type { Report } from "./settings.ts";
 
-/** @param report paths are relative to the block */
+/** @param report takes paths relative to the block */
 export function translateTunnel(
   { mode, ...endpoint }: ApiTunnel,
   services: ServiceReader,

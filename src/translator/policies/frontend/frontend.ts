@@ -1,4 +1,7 @@
-/** `frontend` of a GwPolicy: how a Gateway takes connections, and what it reports about them. */
+/**
+ * Translates `frontend` of a GwPolicy: how a Gateway accepts connections, and what it reports about them.
+ * `../content.ts` uses it.
+ */
 import { create, isFieldSet } from "@bufbuild/protobuf";
 import type {
   Frontend,
@@ -32,7 +35,7 @@ const CONNECT_MODES: Readonly<Record<FrontendConnect["mode"], ConnectMode>> = {
   Tunnel: ConnectMode.TUNNEL,
 };
 
-/** @returns undefined when it says nothing that is served */
+/** @returns undefined when the block sets no supported member */
 export function translateFrontend(block: Frontend | undefined, context: ReportsContext): FrontendSettings | undefined {
   if (block === undefined) return undefined;
   const { tcp, tls, http, proxyProtocol, networkAuthorization, accessLog, tracing, metrics } = block;

@@ -1,18 +1,19 @@
 /**
- * Names of labels that a GwPolicy adds to metrics. In: what users call them. Out: how Prometheus spells them. Two labels of
- * one name in one metric would make its whole text unreadable: such a name is refused here, and the others serve.
+ * Spells the names of labels that a GwPolicy adds to metrics as Prometheus requires. `reports.ts` uses it. Two labels
+ * of one name would make the whole metrics page unreadable for a scraper, so a duplicate is rejected here and the
+ * others keep working.
  */
 import { TAKEN_METRIC_LABELS } from "../../../../generated/metric-labels.ts";
 import { quote } from "../../../lib/quote.ts";
 
 const TAKEN: ReadonlySet<string> = new Set(TAKEN_METRIC_LABELS);
 
-/** Tells whether the labels of one policy can be told apart. */
+/** Collects the labels of one policy and rejects duplicates. */
 export class LabelNames {
-  /** What users call each one, by how it is spelled. */
+  /** The names as users wrote them, by their Prometheus spelling. */
   readonly #given = new Map<string, string>();
 
-  /** @returns how the name is spelled, or why it cannot be taken */
+  /** @returns the Prometheus spelling, or why the name is rejected */
   take(name: string): { readonly spelled: string } | { readonly fault: string } {
     const spelled = spell(name);
     const other = this.#given.get(spelled);
@@ -25,7 +26,10 @@ export class LabelNames {
   }
 }
 
-/** https://prometheus.io/docs/concepts/data_model: every character that a name cannot have becomes an underscore. */
+/**
+ * Replaces every character that a label name cannot have by an underscore
+ * (https://prometheus.io/docs/concepts/data_model).
+ */
 function spell(name: string): string {
   const spelled = name.replaceAll(/[^a-zA-Z0-9_]/gu, "_");
   return /^[0-9]/.test(spelled) ? `_${spelled}` : spelled;

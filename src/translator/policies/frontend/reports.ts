@@ -1,4 +1,7 @@
-/** What a Gateway reports about its requests: `accessLog`, `tracing` and `metrics` of a GwPolicy's `frontend`. */
+/**
+ * Translates the reports of a Gateway about its requests: `accessLog`, `tracing` and `metrics` in `frontend` of a
+ * GwPolicy. `frontend.ts` uses it.
+ */
 import { create } from "@bufbuild/protobuf";
 import type {
   AccessLog as ApiLog,
@@ -31,9 +34,9 @@ import { LabelNames } from "./metric-labels.ts";
 import { checkExpression } from "../shared/unit.ts";
 
 export interface ReportsContext {
-  /** Learns which collectors are asked. */
+  /** Collects the OTLP collectors that are referenced. */
   readonly services: ServiceReader;
-  /** Paths are relative to `spec.frontend`. */
+  /** Takes paths relative to `spec.frontend`. */
   readonly report: Report;
 }
 
@@ -92,7 +95,7 @@ function endpointOf(endpoint: ApiEndpoint, path: string, usual: string, context:
   return create(OtlpEndpointSchema, {
     service,
     http: isHttp,
-    // A lone slash is how a URL without a path is often written.
+    // A URL without a path is often written with a lone slash, so "/" counts as no path.
     path: isHttp ? (endpoint.path ?? (given === "" || given === "/" ? usual : given)) : "",
   });
 }

@@ -1,13 +1,16 @@
 /**
- * JSON Web Key Sets (RFC 7517) as the data plane gets them: public keys for signatures and nothing else. Private members
- * never travel, symmetric keys are never taken, and keys for other purposes, which most sets hold too, are left out.
+ * Parses a JSON Web Key Set (RFC 7517) into the keys that the data plane gets: public keys for signatures, and nothing
+ * else. `../jwt-authentication.ts`, `remote-jwks.ts` and `src/runtime/key-sets.ts` use it.
+ *
+ * Private members never leave this file, and symmetric keys are never accepted. Keys for other purposes, which most
+ * sets also hold, are left out.
  */
 import { create } from "@bufbuild/protobuf";
 import { JwtKeySchema, type JwtKey } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 
 const MAX_KEYS = 128;
 
-/** Public members by `kty`, and the algorithms that such a key may name. */
+/** Public members by `kty` (RFC 7518 §6, RFC 8037 §2), and the algorithms that such a key may name. */
 const FAMILIES: Readonly<Record<string, { readonly members: readonly string[]; readonly algorithms: RegExp }>> = {
   RSA: { members: ["n", "e"], algorithms: /^[RP]S(?:256|384|512)$/ },
   EC: { members: ["crv", "x", "y"], algorithms: /^ES(?:256|384)$/ },
@@ -41,6 +44,7 @@ function membersOf(value: unknown): Members | undefined {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
 }
 
+/** @returns undefined for a key that cannot verify signatures, or whose purpose, curve or algorithm is not supported */
 function publicKey(value: unknown): JwtKey | undefined {
   const key = membersOf(value) ?? {};
   const { kid, kty, alg, use, key_ops: operations } = key;

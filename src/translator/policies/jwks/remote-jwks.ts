@@ -1,6 +1,9 @@
 /**
- * Key sets that other servers publish. What has to be fetched follows from the objects alone: the URL, and the TLS
- * settings of the backend that a reference names. What was fetched comes in as an input, under the key of the request.
+ * Resolves JWKS that other servers publish. `../content.ts` uses it for `jwks.remote` of a JWT provider.
+ *
+ * The request follows from the objects alone: the URL, and the TLS settings of the referenced backend. The translator
+ * does not fetch anything itself. The fetched document comes back as an input, under the key of the request, and
+ * recomputes the policies that read it.
  */
 import { hash } from "node:crypto";
 import { create, toJsonString } from "@bufbuild/protobuf";
@@ -29,9 +32,12 @@ import { parseKeySet } from "./jwks.ts";
 import { policiesOn, type GovernedBackend } from "../policies-on-backends.ts";
 import { SecretReader, type SecretCollections } from "../../references/secrets.ts";
 
-/** What a policy needs; where the server is comes later, so that moving pods do not touch policies. */
+/**
+ * The request of a policy. The addresses of the server are added later (`../../graph.ts`), so that moving pods do not
+ * recompute policies.
+ */
 export interface KeySetRequest extends Omit<JwksRequest, "addresses"> {
-  /** A fixed place, or the port of a Service. */
+  /** A fixed address, or the port of a Service. */
   readonly server: DocumentAddress | { readonly service: string; readonly portKey: string };
 }
 
@@ -39,15 +45,15 @@ export interface KeySetCollections extends SecretCollections, BackendCollections
   readonly documents: Readable<JwksDocument>;
   readonly backendObjects: Readable<GwBackend>;
   readonly serviceObjects: Readable<Service>;
-  /** Policies with a `backend` block, as indexBackendPolicies lists them. */
+  /** Policies with a `backend` block, indexed by indexBackendPolicies. */
   readonly policiesByBackend: ReadableIndex<GwPolicy>;
-  /** As targetNames lists them. */
+  /** BackendTLSPolicies, indexed by targetNames. */
   readonly tlsPoliciesByTarget: ReadableIndex<BackendTLSPolicy>;
 }
 
 interface Server extends GovernedBackend {
   readonly inline: GwPolicy["spec"]["backend"];
-  /** As a URL spells it. */
+  /** The host in URL syntax, with brackets around an IPv6 address. */
   readonly host: string;
   readonly port: number;
   readonly place: KeySetRequest["server"];
@@ -56,7 +62,7 @@ interface Server extends GovernedBackend {
 const DEFAULT_CACHE = "5m";
 const URL_PARTS = /^(https?):\/\/(\[[0-9A-Fa-f:.]+\]|[^/?#@:[\]]+)(?::([0-9]{1,5}))?(\/[^?#]*)?$/;
 
-/** The key sets that one policy names. */
+/** Reads the JWKS of one policy, and collects the requests for them. */
 export class KeySetReader {
   readonly #collections: KeySetCollections;
   readonly #read: Read;
@@ -92,7 +98,7 @@ export class KeySetReader {
     const server = this.#server(backendRef);
     if (typeof server === "string") return server;
     const policies = policiesOn(server, this.#collections.policiesByBackend, this.#read);
-    // To fetch past the proxy that was meant to stand between would be worse than no keys.
+    // A tunnel is meant to stand between; fetching past it would be worse than having no keys.
     if (
       [server.inline, ...policies.map(({ value }) => value.spec.backend)].some((block) => block?.tunnel !== undefined)
     )
@@ -135,11 +141,14 @@ export class KeySetReader {
     return { kind: "Service", ...target, ...own, inline: undefined };
   }
 
-  /** The block of the GwBackend itself, then the policies on it, then the BackendTLSPolicies. */
+  /**
+   * Returns the TLS settings of the server: those of the GwBackend itself, else of a GwPolicy on it, else of a
+   * BackendTLSPolicy.
+   */
   #tlsOf(server: Server, policies: readonly Entry<GwPolicy>[]): BackendTls | undefined {
     const { kind, namespace, name, section = "" } = server;
     const secrets = new SecretReader(this.#collections, this.#read, namespace);
-    // What is wrong with these settings is reported on their own object.
+    // Faults of these settings are reported on their own object.
     const translate = (block: Server["inline"]): BackendTls | undefined =>
       block?.tls === undefined ? undefined : translateTls(block.tls, secrets, () => undefined);
     const inline = translate(server.inline);
@@ -154,7 +163,7 @@ export class KeySetReader {
   }
 }
 
-/** Of each block the most specific level that says anything, as for calls of the backend. */
+/** Returns the timeouts. Each block comes from the most specific level that sets it, as for calls of the backend. */
 function limitsOf(
   { inline }: Server,
   policies: readonly Entry<GwPolicy>[],
@@ -178,6 +187,10 @@ function requestForUrl(url: string, cacheMs: number): KeySetRequest | string {
   return requestOf(authority + path, isSecure ? create(BackendTlsSchema) : undefined, cacheMs, place);
 }
 
+/**
+ * Builds a request whose key covers the URL and the TLS settings, so that policies share a document only when they
+ * trust the same server.
+ */
 function requestOf(
   address: string,
   tls: BackendTls | undefined,

@@ -1,4 +1,6 @@
-/** What the kinds of authentication have in common: whether a credential must be there, and where it is looked for. */
+/**
+ * Shares the parts that all kinds of authentication have: whether a credential is required, and where it is looked up.
+ */
 import type { CredentialLocation as ApiLocation } from "../../../../generated/types/common.ts";
 import { AuthenticationMode, type CredentialLocation } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { translateLocation } from "../../backends/settings/auth.ts";
@@ -11,8 +13,9 @@ export const AUTHENTICATION_MODES: Readonly<Record<"Strict" | "Optional" | "Perm
 };
 
 /**
- * @param path of the location
- * @param scheme with which the Authorization header is read when the policy names no place
+ * Returns where the credential is looked up.
+ * @param path field path of the location
+ * @param scheme the scheme in the Authorization header, which is used when the policy names no location
  */
 export function credentialLocation(
   location: ApiLocation | undefined,

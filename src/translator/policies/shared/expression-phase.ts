@@ -1,4 +1,7 @@
-/** Where an expression of a GwPolicy stands: the schema of its field says so, and with it what it may read. */
+/**
+ * Looks up the CEL phase of an expression field. The schema assigns a phase to each such field, and the phase decides
+ * which variables the expression may read. Unit and backend translators use it to check expressions.
+ */
 import { EXPRESSIONS } from "../../../../generated/expressions.ts";
 import type { CelPhase } from "../../../cel/phases.ts";
 
@@ -17,29 +20,35 @@ function patternsOf(section: string): readonly Pattern[] {
     .map(({ path, environment }) => ({ path: patternOf(path.slice(2)), place: environment }));
 }
 
-/** "*" is an item, "[0]", or an entry of a map, whose name may hold any character. */
+/**
+ * Builds the pattern of a path, in which "*" stands for a list item, "[0]", or for a map entry, whose name may hold any
+ * character.
+ */
 function patternOf(path: readonly string[]): RegExp {
   const parts = path.map((name) => (name === "*" ? String.raw`(?:\[\d+\]|\..*)` : String.raw`\.${name}`));
   return new RegExp(`^${parts.join("")}$`, "su");
 }
 
 /**
- * @param path relative to `spec.traffic`, as problems are reported
- * @throws Error when no expression stands there: the translator and the schema disagree
+ * @param path relative to `spec.traffic`, as in diagnostics
+ * @throws Error when the schema has no expression at the path, that is, when translator and schema disagree
  */
 export function phaseOfTraffic(path: string): CelPhase {
   return placeIn(TRAFFIC, path);
 }
 
 /**
- * @param path relative to the backend block: the same block has the same places wherever it stands
- * @throws Error when no expression stands there
+ * @param path relative to the backend block, which has the same fields wherever it is used
+ * @throws Error when the schema has no expression at the path
  */
 export function phaseOfBackend(path: string): CelPhase {
   return placeIn(BACKEND, path);
 }
 
-/** @param path relative to `spec.frontend` @throws Error when no expression stands there */
+/**
+ * @param path relative to `spec.frontend`
+ * @throws Error when the schema has no expression at the path
+ */
 export function phaseOfFrontend(path: string): CelPhase {
   return placeIn(FRONTEND, path);
 }

@@ -1,6 +1,6 @@
 /**
- * `backendRef` or `url` of a policy → the service that it asks. One that cannot be resolved is reported and sent as
- * such: what depends on it is closed, whatever its failure mode.
+ * Resolves `backendRef` or `url` of a policy to the external service that it calls. One that cannot be resolved is
+ * reported and sent as invalid: the policy that depends on it then fails closed, whatever its failure mode.
  */
 import { create } from "@bufbuild/protobuf";
 import type { PolicyEndpoint } from "../../../../generated/types/common.ts";
@@ -19,26 +19,26 @@ import type { UnitContext } from "./unit.ts";
 const URL_PARTS = /^(https?):\/\/(\[[0-9A-Fa-f:.]+\]|[^/?#@:[\]]+)(?::([0-9]{1,5}))?(\/[^?#]*)?$/;
 const MAX_PORT = 65_535;
 
-/** The services that one policy asks. */
+/** Resolves the external services of one policy, and collects the Backends among them. */
 export class ServiceReader {
   readonly #collections: BackendCollections;
   readonly #read: Read;
   readonly #namespace: string;
   readonly #uses = new Set<string>();
 
-  /** @param namespace of the policy: where a reference that names none is looked up */
+  /** @param namespace namespace of the policy, in which a reference without a namespace is looked up */
   constructor(collections: BackendCollections, read: Read, namespace: string) {
     this.#collections = collections;
     this.#read = read;
     this.#namespace = namespace;
   }
 
-  /** Keys of the Backends that were resolved so far, sorted. */
+  /** Keys of the Backends resolved so far, sorted. */
   get uses(): string[] {
     return [...this.#uses].sort();
   }
 
-  /** @param path of the block that holds the reference, as `report` takes it */
+  /** @param path path of the block that holds the reference, in the form that `report` expects */
   resolve({ backendRef, url }: PolicyEndpoint, path: string, report: UnitContext["report"]): ExternalService {
     if (backendRef === undefined) return this.#origin(url ?? "", member(path, "url"), report);
     const from = { group: GWPROXY_GROUP, kind: "GwPolicy", namespace: this.#namespace };

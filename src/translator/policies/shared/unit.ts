@@ -1,7 +1,9 @@
 /**
- * The shape of a unit's translator: what a GwPolicy says in one member of `traffic` → one unit of the IR. In: the
- * member and a context whose reads are recorded. Out: the unit; problems are reported and never thrown. A unit with a
- * problem is still sent when the data plane can fail it closed.
+ * Defines the shape of a unit translator, which turns one member of `traffic` in a GwPolicy into one unit of the IR,
+ * and the helpers that all of them share.
+ *
+ * In: the member, and a context that records its reads. Out: the unit. Problems are reported and never thrown. A unit
+ * with a problem is still sent when the data plane can fail it closed.
  */
 import type { Traffic } from "../../../../generated/types/traffic.ts";
 import type { TrafficUnit } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -17,25 +19,26 @@ export interface UnitContext {
   readonly secrets: SecretReader;
   readonly services: ServiceReader;
   readonly keySets: KeySetReader;
-  /** The unit runs before a route is chosen. */
+  /** True when the unit runs before a route is chosen. */
   readonly preRouting: boolean;
-  /** Path relative to `spec.traffic`. */
+  /** Reports a problem at a path relative to `spec.traffic`. */
   report(path: string, message: string): void;
 }
 
-/** What a check needs to know. */
+/** The part of the context that checking an expression needs. */
 export type ExpressionContext = Pick<UnitContext, "report"> & Partial<Pick<UnitContext, "preRouting">>;
 
 export type Unit = Exclude<TrafficUnit["unit"], { case: undefined }>;
 
 export interface UnitTranslator {
-  /** @returns undefined when the policy does not say anything about this unit */
+  /** @returns undefined when the policy does not configure this unit */
   translate(traffic: Traffic, context: UnitContext): Unit | undefined;
 }
 
 /**
- * An expression that does not compile in its place is sent all the same: the data plane makes it fail, which denies.
- * @param place where the field alone does not say which variables it may read
+ * Checks an expression and returns it. One that does not compile is reported and sent all the same: the data plane
+ * makes it fail, which denies the request.
+ * @param place the CEL phase, when the field alone does not determine it
  */
 export function checkExpression(
   text: string | undefined,
@@ -53,7 +56,7 @@ export function checkExpression(
   return text;
 }
 
-/** One policy of a block, and where it stands below `spec.traffic`. */
+/** One policy of a block, and its path below `spec.traffic`. */
 export interface Branch<P> {
   readonly condition: string;
   readonly conditionPath: string;
@@ -61,12 +64,15 @@ export interface Branch<P> {
   readonly path: string;
 }
 
-/** The plain form is one branch without a condition; `conditional` lists several. @param name of the block */
+/**
+ * Returns the branches of a block. The plain form is one branch without a condition; `conditional` lists several.
+ * @param name name of the block
+ */
 export function branchesOf<P>(
   name: string,
   block: { readonly conditional?: readonly { readonly condition?: string; readonly policy: P }[] } & Partial<P>,
 ): Branch<P>[] {
-  // The plain form is checked by admission: without `conditional` the block itself is a whole policy.
+  // Without `conditional` the block itself is a complete policy; admission checks this.
   if (block.conditional === undefined)
     return [{ condition: "", conditionPath: `${name}.condition`, policy: block as P, path: name }];
   return block.conditional.map(({ condition = "", policy }, at) => {
@@ -75,7 +81,7 @@ export function branchesOf<P>(
   });
 }
 
-/** Expressions by name, checked and sorted: equal content must have equal bytes. */
+/** Checks named expressions and sorts them by name, because equal content must encode to equal bytes. */
 export function expressionMap(
   expressions: Readonly<Record<string, string>> | undefined,
   path: string,
