@@ -1,6 +1,9 @@
 /**
- * The status of Gateways and ListenerSets: their listeners, whether they are deployed, and where clients find them. What
- * a data plane refused makes a listener `Programmed` False/Invalid, and the Gateway too when no listener is left.
+ * Computes the status of Gateways and ListenerSets (Gateway API, GEP-1364): their listeners, their deployment, and the
+ * addresses that clients connect to. `compute.ts` uses it.
+ *
+ * A resource that a data plane refused sets `Programmed` to False/Invalid on its listener, and on the Gateway when no
+ * listener is left that can serve.
  */
 import { Condition, Reason } from "../api/conditions.ts";
 import { nameKey } from "../api/refs.ts";
@@ -47,7 +50,7 @@ function gatewayAccepted({ fault, listeners }: GatewayStatusInput, make: Make): 
   return make(Condition.Accepted, bad.length < listeners.length, Reason.ListenersNotValid, message);
 }
 
-/** Why a listener is not accepted. */
+/** Returns why a listener is not accepted, or undefined when it is. */
 function refusalOf({ fault, trustFault }: ListenerView): Fault | undefined {
   return fault ?? trustFault;
 }
@@ -80,7 +83,7 @@ function isReachable({ addresses }: DeploymentState, wanted: string | undefined)
   return wanted === undefined ? addresses.length > 0 : addresses.some(({ value }) => value === wanted);
 }
 
-/** While the address that is asked for is not there, another one must not lead clients astray. */
+/** Returns the addresses to publish. While the requested address is not assigned, another one would mislead clients. */
 function addressesOf({ address }: GatewayStatusInput, state: DeploymentState): DeploymentState["addresses"] {
   return isReachable(state, address) ? state.addresses : [];
 }
@@ -100,7 +103,7 @@ export function computeListenerSet(
   { refusal }: StatusContext,
 ): DesiredStatus {
   const make = conditionsAt(generation);
-  // Unlike a Gateway, a set is not valid where its certificates cannot be read (Gateway API).
+  // Unlike a Gateway, a ListenerSet is not valid when its certificates cannot be read (GEP-1713).
   const bad = listeners.flatMap((listener) => {
     const fault = refusalOf(listener) ?? listener.tlsFault;
     return fault === undefined ? [] : [`listener ${listener.name}: ${fault.message}`];

@@ -1,10 +1,16 @@
 /**
- * Facts of the translator → what the status of an object should say. Pure: no clock, no foreign entries, no writing.
- * Conditions and reasons follow the Gateway API, and for our own kinds the specification of GwPolicy and GwBackend.
+ * Computes the status that an object should have from the status input of the translator. `src/controller` uses it. The
+ * computation is pure: it has no clock, does not know entries of other controllers, and writes nothing. Conditions and
+ * reasons follow the Gateway API (GEP-1364); for gwproxy's own kinds see the field `status` in
+ * `docs/reference/gwpolicy.md` and `docs/reference/gwbackend.md`.
  *
- * A resource that a data plane refused says so where its object has a condition for it, with a reason it already has:
- * GwPolicy `Attached` False/Pending and HTTPRoute `ResolvedRefs` False/TranslationError on the Gateway concerned, GwBackend
- * `Accepted` False/TranslationError; for listeners see compute-gateway.ts.
+ * A resource that a data plane refused is reported in a condition that its object already has:
+ *
+ * - GwPolicy: `Attached` False/Pending, for the Gateway concerned
+ * - routes: `ResolvedRefs` False/TranslationError, for the Gateway concerned
+ * - GwBackend: `Accepted` False/TranslationError
+ * - BackendTLSPolicy: `Accepted` False/Invalid, for the Gateway concerned
+ * - listeners: see compute-gateway.ts
  */
 import { Condition, Reason } from "../api/conditions.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP } from "../api/refs.ts";
@@ -22,9 +28,9 @@ import { computeGateway, computeListenerSet } from "./compute-gateway.ts";
 import { conditionsAt, refusedBy, type Make, type StatusContext } from "./condition.ts";
 import type { DesiredCondition, DesiredEntry, DesiredStatus } from "./desired.ts";
 
-/** `status.ancestors` holds 16 entries at most. */
+/** Limit of `status.ancestors` in the Gateway API (PolicyStatus). */
 const MAX_ANCESTORS = 16;
-/** `status.parents` of a GwModel, unlike that of a route. */
+/** Limit of `status.parents` of a GwModel, which is lower than that of a route. */
 const MAX_MODEL_PARENTS = 16;
 
 export function computeStatus(facts: StatusInput, context: StatusContext): DesiredStatus {
@@ -88,7 +94,7 @@ function computeBackend(
   const make = conditionsAt(generation);
   const reason = refusal("Backend", key);
   const accepted = translated && reason === undefined;
-  // A provider that carries a broken credential leaves the backend in use, so it is named in the message alone.
+  // A provider with a broken credential leaves the backend in use, so only the message reports it.
   const problems = [joined(diagnostics), reason === undefined ? "" : refusedBy(reason)];
   const message = problems.filter((text) => text !== "").join("; ") || "translated";
   const condition = make(Condition.Accepted, accepted, accepted ? Reason.Accepted : Reason.TranslationError, message);
@@ -173,6 +179,7 @@ function attachment(
   return make(Condition.Attached, "Unknown", Reason.Pending, "no data plane has acknowledged the policy yet");
 }
 
+/** Cuts the entries to the limit of the API; the last one then says how many are left out. */
 function atMost(entries: readonly DesiredEntry[], make: Make): DesiredEntry[] {
   if (entries.length <= MAX_ANCESTORS) return [...entries];
   const left = entries.length - (MAX_ANCESTORS - 1);

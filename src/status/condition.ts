@@ -1,21 +1,24 @@
-/** What all computations of a status share: what they know beside the facts, and how a condition is made. */
+/** Holds the helpers and the context that all status computations share. */
 import type { RouteStatusInput } from "../translator/status-input.ts";
 import type { DesiredCondition } from "./desired.ts";
 
 export interface StatusContext {
   readonly controllerName: string;
-  /** Whether at least one data plane has acknowledged the resource of this key. */
+  /** Reports whether at least one data plane has acknowledged the resource. */
   readonly acknowledged: (resourceKey: string) => boolean;
-  /** What a data plane said when it refused a resource: one of this Gateway ("namespace/name"), or any when unset. */
+  /**
+   * Returns why a data plane refused a resource: one of the given Gateway ("namespace/name"), or any data plane when no
+   * Gateway is given.
+   */
   readonly refusal: (type: RouteStatusInput["resource"], resourceKey: string, gateway?: string) => string | undefined;
-  /** What has become of a Gateway ("namespace/name"); unset where nothing is deployed for Gateways. */
+  /** Returns the state of a Gateway's deployment; unset when Gateways are not deployed. */
   readonly deployment?: (gateway: string) => DeploymentState;
 }
 
 export interface DeploymentState {
-  /** Where clients find it, as far as that is known. */
+  /** Addresses that clients connect to, as far as they are known. */
   readonly addresses: readonly GatewayAddress[];
-  /** Why it could not be deployed as it should be. */
+  /** Explains why the deployment failed or is incomplete. */
   readonly failure: string | undefined;
 }
 

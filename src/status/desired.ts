@@ -1,6 +1,7 @@
 /**
- * What the status of an object should say, free of clocks and of other controllers' entries. Two forms, because the
- * API has two kinds of list: keyed ones are applied server-side, atomic ones are read, merged and replaced.
+ * Defines the status that an object should have, without timestamps and without entries of other controllers.
+ * `compute.ts` produces it and `writer.ts` writes it. There are two forms, because the API has two kinds of list: keyed
+ * lists are written with server-side apply, atomic ones are read, merged and replaced.
  */
 import type { ObjectId } from "../api/object.ts";
 
@@ -14,23 +15,26 @@ export interface DesiredCondition {
 
 export type DesiredStatus = { readonly id: ObjectId } & (
   | {
-      /** Gateway, GatewayClass, GwBackend: applied with our field manager. */
+      /** For Gateway, GatewayClass and GwBackend: applied with the controller's field manager. */
       readonly form: "keyed";
       readonly conditions: readonly DesiredCondition[];
-      /** Gateway only. */
+      /** Set for Gateways and ListenerSets. */
       readonly listeners?: readonly DesiredListener[];
-      /** GatewayClass only: names, sorted. */
+      /** Set for a GatewayClass: feature names, sorted. */
       readonly supportedFeatures?: readonly string[];
-      /** Gateway only. */
+      /** Set for a Gateway. */
       readonly attachedListenerSets?: number;
       readonly addresses?: readonly { readonly type: string; readonly value: string }[];
     }
   | {
-      /** Routes (`parents`, parentRef) and policies (`ancestors`, ancestorRef): atomic lists shared with other controllers. */
+      /**
+       * For routes (`parents`, parentRef) and policies (`ancestors`, ancestorRef): atomic lists shared with other
+       * controllers.
+       */
       readonly form: "listed";
       readonly list: "parents" | "ancestors";
       readonly controllerName: string;
-      /** Most entries that the list of this kind takes, when fewer than in the Gateway API. */
+      /** Maximum length of the list for this kind, when it is lower than in the Gateway API. */
       readonly limit?: number;
       readonly entries: readonly DesiredEntry[];
     }
@@ -44,7 +48,7 @@ export interface DesiredListener {
 }
 
 export interface DesiredEntry {
-  /** parentRef or ancestorRef as it will be written. */
+  /** The parentRef or ancestorRef in the form in which it is written. */
   readonly ref: Readonly<Record<string, string | number>>;
   readonly conditions: readonly DesiredCondition[];
 }

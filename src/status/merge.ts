@@ -1,7 +1,7 @@
 /**
- * Merges what a status should say into what it says: times change only when a condition changes its status, entries and
- * condition types of other controllers stay as they are. Pure. Follows the conventions of metav1.Condition and the
- * PolicyStatus of the Gateway API (at most 16 ancestors).
+ * Merges a desired status into the stored one. `patches.ts` uses it. A timestamp changes only when its condition
+ * changes status (metav1.Condition); entries and condition types of other controllers stay unchanged. The functions are
+ * pure. The limits of the lists are those of the Gateway API (PolicyStatus: at most 16 ancestors).
  */
 import type { DesiredCondition, DesiredEntry } from "./desired.ts";
 import { compare } from "../lib/compare.ts";
@@ -16,15 +16,15 @@ export interface StatusEntry {
   readonly conditions: readonly Condition[];
 }
 
-/** The API refuses longer messages, and with them the whole status. */
+/** The API server rejects a longer message, and with it the whole status. */
 const MAX_MESSAGE_LENGTH = 32_768;
 
 const DEFAULT_REF = { group: "gateway.networking.k8s.io", kind: "Gateway" } as const;
 
-/** Stands for the entries that found no room, and for targets without a Gateway to report on. */
+/** Reference of the entry that summarizes the entries beyond the limit, and reports targets without a Gateway. */
 const SUMMARY_REF = { group: "gwproxy.dev", kind: "Gateway", name: "StatusSummary" } as const;
 
-/** @param now RFC 3339, to the second */
+/** @param now time in RFC 3339, with a precision of seconds */
 export function mergeConditions(
   desired: readonly DesiredCondition[],
   current: readonly Condition[],
@@ -47,14 +47,14 @@ export function mergeConditions(
 
 export interface MergeOptions {
   readonly controllerName: string;
-  /** Most entries that the API takes. */
+  /** Maximum number of entries in the list. */
   readonly limit: number;
   readonly now: string;
 }
 
 /**
- * Other controllers' entries in the order they have, then ours sorted by reference.
- * When there is no room for all of ours, the last one says how many were left out.
+ * Returns the entries of other controllers in their order, then the controller's own, sorted by reference. When the
+ * list has no room for all own entries, the last one says how many are left out.
  */
 export function mergeEntries(
   desired: readonly DesiredEntry[],
@@ -79,7 +79,7 @@ export function mergeEntries(
   ];
 }
 
-/** Cuts to the room there is; the last place then tells that, and how many. */
+/** Cuts the entries to the available room; the last one then says how many are left out. */
 function fit(entries: readonly DesiredEntry[], room: number): readonly DesiredEntry[] {
   if (entries.length <= room) return entries;
   if (room === 0) return [];
@@ -101,7 +101,9 @@ function fit(entries: readonly DesiredEntry[], room: number): readonly DesiredEn
   return [...kept, { ref: SUMMARY_REF, conditions: [...(summary?.conditions ?? []), summarized] }];
 }
 
-/** The reference with the defaults that the API server writes in; without them ours would never equal what is stored. */
+/**
+ * Adds the defaults that the API server fills in; without them a desired reference would never equal the stored one.
+ */
 export function completeRef(ref: StatusEntry["ref"]): StatusEntry["ref"] {
   return { ...DEFAULT_REF, ...ref };
 }

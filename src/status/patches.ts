@@ -1,6 +1,7 @@
 /**
- * Decides whether the status of an object has to be written, and how: nothing when it says already what it should.
- * Pure. In: the desired status and the object as it is. Out: the body of one write, or undefined.
+ * Decides whether the status of an object has to be written, and how. `writer.ts` uses it. In: the desired status and
+ * the stored object. Out: the body of one write, or undefined when the stored status is already right. The decision is
+ * pure.
  */
 import type { KubeObject } from "../api/object.ts";
 import { deepEqual } from "../lib/deep-equal.ts";
@@ -9,15 +10,15 @@ import type { DesiredStatus } from "./desired.ts";
 import { completeRef, mergeConditions, mergeEntries, type Condition, type StatusEntry } from "./merge.ts";
 
 export type StatusWrite =
-  /** For server-side apply: only what is ours, for our field manager. */
+  /** Server-side apply: contains only the fields of the controller's field manager. */
   | { readonly form: "apply"; readonly status: Readonly<Record<string, unknown>> }
   /** Replaces one atomic list, if the object still has this version. */
   | { readonly form: "replace"; readonly resourceVersion: string; readonly status: Readonly<Record<string, unknown>> };
 
-/** The entries that `parents` and `ancestors` may hold (Gateway API). */
+/** Maximum number of entries in `parents` and `ancestors` (Gateway API). */
 const LIMITS = { parents: 32, ancestors: 16 } as const;
 
-/** Condition types that we set on keyed statuses; one of these that is no longer wanted has to go. */
+/** Condition types that the controller sets in keyed statuses. One of these that is no longer desired is removed. */
 const OWN_TYPES: ReadonlySet<string> = new Set([
   "Accepted",
   "Programmed",
@@ -34,7 +35,7 @@ type Listed = Extract<DesiredStatus, { form: "listed" }>;
  * @throws SourceError when the object carries no resourceVersion
  */
 export function statusWrite(desired: DesiredStatus, current: KubeObject, now: Date): StatusWrite | undefined {
-  // Kubernetes times have no fractions; ours must equal what is stored.
+  // Kubernetes timestamps have no fractions of a second; a generated one must equal the stored one.
   const time = `${now.toISOString().slice(0, 19)}Z`;
   const status = statusOf(current);
   return desired.form === "keyed" ? applied(desired, status, time) : replaced(desired, status, current, time);
@@ -46,17 +47,18 @@ function replaced(desired: Listed, status: Status, current: KubeObject, now: str
   const stored = arrayOf(status[list]).map((raw) => entryOf(raw, refName));
   const merged = mergeEntries(desired.entries, stored, { controllerName, limit: desired.limit ?? LIMITS[list], now });
   const isOwn = (entry: StatusEntry): boolean => entry.controllerName === controllerName;
-  // The place among other controllers' entries does not count: two writers would move each other for ever.
+  // The position among entries of other controllers is ignored: two writers would otherwise move each other's entries
+  // forever.
   if (deepEqual(stored.filter(isOwn).map(comparable), merged.filter(isOwn).map(comparable))) return undefined;
   const raw = arrayOf(status[list]).filter((_, at) => stored[at] !== undefined && !isOwn(stored[at]));
   const own = merged.filter(isOwn).map(({ ref, conditions }) => ({ [refName]: ref, controllerName, conditions }));
   const { resourceVersion } = current.metadata;
-  // Without a version the server would write over whatever happened since.
+  // Without a version the server would overwrite every change made since the read.
   if (resourceVersion === undefined) throw new SourceError("an object without a version cannot be written safely");
   return {
     form: "replace",
     resourceVersion,
-    // Foreign entries go back as they came, with members that we do not know.
+    // Entries of other controllers are written back raw, including fields that this version does not know.
     status: { [list]: [...raw, ...own] },
   };
 }
@@ -107,7 +109,7 @@ function statusOf(object: KubeObject): Status {
   return asRecord((object as { status?: unknown }).status); // kinds add their status to KubeObject
 }
 
-/** Statuses are written by many: what has another shape counts as empty. */
+/** Treats a value of another shape as empty, because several controllers write statuses. */
 function asRecord(value: unknown): Status {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Status) : {};
 }
@@ -143,7 +145,7 @@ function comparableListener(listener: Status): Status {
   };
 }
 
-/** Lists with a key mean the same in any order. */
+/** Sorts a list with a key, so that lists in a different order compare as equal. */
 function byKey<T>(list: readonly T[], key: keyof T & string): T[] {
   return list.toSorted((a, b) => (String(a[key]) < String(b[key]) ? -1 : 1));
 }

@@ -1,9 +1,10 @@
 /**
- * What a GatewayClass says of us (Gateway API `status.supportedFeatures`): the features of either channel that are
- * served. A test compares them with the Gateway API's own list, so that none is forgotten when its version changes.
+ * Lists the Gateway API features that the controller publishes in the status of its GatewayClass
+ * (`status.supportedFeatures`, GEP-2162), of both release channels. A test compares the list with the Gateway API's
+ * own, so that no feature is forgotten when its version changes.
  */
 
-/** Sorted, as the status holds them. */
+/** Sorted, as the API requires. */
 export const SUPPORTED_FEATURES: readonly string[] = [
   "BackendTLSPolicy",
   "BackendTLSPolicySANValidation",

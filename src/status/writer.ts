@@ -1,7 +1,9 @@
 /**
- * Writes statuses to the API server: once per change, nothing when the object says it already, and never over another
- * controller's part. In: desired statuses, sights of objects. Out: writes through a StatusClient. Not here: what a
- * status should say (compute.ts), how it is merged (merge.ts, patches.ts).
+ * Writes statuses to the API server. `src/controller` uses it. Each change causes one write, an unchanged status none,
+ * and parts that belong to other controllers are never overwritten.
+ *
+ * In: desired statuses, and objects as they are observed. Out: writes through a StatusClient. The content of a status
+ * comes from compute.ts; merging is in merge.ts and patches.ts.
  */
 import { objectId, objectKey, type KubeObject, type ObjectId } from "../api/object.ts";
 import { messageOf, SourceError } from "../lib/errors.ts";
@@ -10,11 +12,19 @@ import type { DesiredStatus } from "./desired.ts";
 import { statusWrite } from "./patches.ts";
 import { createKeyedQueue } from "../lib/keyed-queue.ts";
 
-/** What the writer needs of a Kubernetes API. Failures other than the named outcomes are thrown and tried again. */
+/**
+ * The Kubernetes operations that the writer needs. Any failure besides the named outcomes is thrown, and the write is
+ * retried.
+ */
 export interface StatusClient {
-  /** The object as it is; `isFresh` asks the server, otherwise a cache may answer. @returns undefined when there is none */
+  /**
+   * Reads an object. With `isFresh` the server is asked; otherwise a cache may answer.
+   * @returns undefined when there is none
+   */
   read(id: ObjectId, isFresh: boolean): Promise<KubeObject | undefined>;
-  /** Server-side apply of the status with our field manager, taking fields over where others hold them. */
+  /**
+   * Applies a status server-side with the controller's field manager, and takes over fields that other managers hold.
+   */
   apply(id: ObjectId, status: Readonly<Record<string, unknown>>): Promise<"written" | "gone">;
   /** Replaces members of the status if the object still has this version. */
   replace(
@@ -25,17 +35,20 @@ export interface StatusClient {
 }
 
 export interface StatusWriter {
-  /** The status an object should have from now on. */
+  /** Sets the status that an object should have from now on. */
   put(desired: DesiredStatus): void;
-  /** An object was seen: when somebody removed or changed our part of its status, it is written again, unhurried. */
+  /**
+   * Compares an observed object with its desired status. When its part was removed or changed, it is written again
+   * after a growing delay.
+   */
   observe(object: KubeObject): void;
-  /** The object is gone. */
+  /** Forgets an object that was deleted. */
   forget(id: ObjectId): void;
-  /** Another replica writes: until `resume`, what is wanted is only remembered. */
+  /** Stops writing, because another replica writes; desired statuses are only remembered until `resume`. */
   pause(): void;
-  /** Writes what is wanted from now on, and what was wanted meanwhile. */
+  /** Starts writing again, beginning with everything that was remembered. */
   resume(): void;
-  /** Resolves when everything wanted has been written. */
+  /** Resolves when all desired statuses have been written. */
   idle(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -48,7 +61,7 @@ export interface StatusWriterOptions {
 }
 
 const CONCURRENT_WRITES = 4;
-/** A status that changes between every read and write is left to the queue's longer waits. */
+/** A status that changes between each read and write is retried by the queue, with longer delays. */
 const CONFLICTS_IN_A_ROW = 5;
 
 export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
@@ -75,7 +88,7 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
       const key = objectKey(objectId(object));
       const desired = wanted.get(key);
       if (isPaused || desired === undefined || queue.has(key)) return;
-      // Later, and each time later: two that disagree must not fill the API server with their quarrel.
+      // Write with a growing delay: two controllers that disagree must not flood the API server.
       if (statusWrite(desired, object, now()) !== undefined) queue.putLater(key, desired);
     },
     forget(id) {
@@ -95,7 +108,7 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
   };
 }
 
-/** @throws what the client throws, and SourceError when the object changes under every attempt */
+/** @throws every error of the client, and SourceError when the object changes during each attempt */
 async function writeStatus(client: StatusClient, desired: DesiredStatus, now: () => Date): Promise<void> {
   const { id } = desired;
   for (let attempt = 0; attempt < CONFLICTS_IN_A_ROW; attempt++) {
