@@ -1,4 +1,4 @@
-/** Where clients find a data plane: what its load balancer got, or else the addresses inside the cluster. */
+/** Returns the addresses of a data plane: those of its load balancer, else its cluster IPs. `deployer.ts` uses it. */
 import type { KubeObject } from "../api/object.ts";
 
 export interface ServiceAddress {
@@ -13,7 +13,7 @@ interface AddressedService extends KubeObject {
   };
 }
 
-/** A Gateway lists so many at most (Gateway API). */
+/** Maximum number of addresses in the status of a Gateway (Gateway API). */
 const MAX_ADDRESSES = 16;
 
 export function addressesOf(service: KubeObject): ServiceAddress[] {

@@ -1,4 +1,7 @@
-/** Brings the objects of one Gateway to what they should be: applies what differs, then deletes what is no longer wanted. */
+/**
+ * Reconciles the objects of one Gateway: applies those that differ, then deletes those that are no longer wanted.
+ * `deployer.ts` uses it.
+ */
 import { objectId, objectKey, type KubeObject } from "../api/object.ts";
 import type { Comparison } from "./compare.ts";
 import type { ObjectClient } from "./client.ts";
@@ -10,7 +13,7 @@ export interface Plan {
   readonly remove: readonly KubeObject[];
 }
 
-/** @param children objects as last seen, by objectKey */
+/** @param children the objects as last observed, by objectKey */
 export function planChanges(
   wanted: readonly Manifest[],
   children: ReadonlyMap<string, KubeObject>,
@@ -25,8 +28,8 @@ export function planChanges(
 }
 
 /**
- * @param seen is told of each object as it is after its write
- * @throws what the client throws: the rest is left for the next turn
+ * Carries out a plan. @param seen receives each object as the server returned it
+ * @throws every error of the client; the rest of the plan is left for the retry
  */
 export async function carryOut(
   { apply, remove }: Plan,

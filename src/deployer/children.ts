@@ -1,11 +1,11 @@
-/** The objects of each data plane as last seen, by the Gateway that controls them. */
+/** Indexes the observed objects of each data plane by the Gateway that controls them. `deployer.ts` uses it. */
 import { objectId, objectKey, type KubeObject } from "../api/object.ts";
 import { ownerOf } from "./prune.ts";
 
 export interface Children {
-  /** @returns "namespace/name" of each Gateway whose data plane this touches */
+  /** @returns "namespace/name" of each Gateway whose data plane changed */
   set(object: KubeObject): readonly string[];
-  /** @param key as objectKey makes it */
+  /** @param key key of the object, from objectKey */
   delete(key: string): readonly string[];
   of(gateway: string): ReadonlyMap<string, KubeObject>;
 }
@@ -28,7 +28,7 @@ export function createChildren(): Children {
     set(object) {
       const key = objectKey(objectId(object));
       const owner = ownerOf(object)?.gateway;
-      // An object that lost its owner reference is still ours to mend.
+      // When an object loses its owner reference, its former Gateway is checked, which applies the object again.
       const left = owners.get(key) === owner ? [] : remove(key);
       if (owner === undefined) return left;
       const own = byGateway.get(owner) ?? new Map<string, KubeObject>();

@@ -1,12 +1,15 @@
-/** What the deployer needs of a Kubernetes API. Failures are thrown and tried again. */
+/** The Kubernetes operations that the deployer needs. Failures are thrown, and the deployer retries. */
 import type { KubeObject, ObjectId } from "../api/object.ts";
 import type { Manifest } from "./context.ts";
 
 export interface ObjectClient {
-  /** Server-side apply with our field manager, taking fields over where others hold them. @returns the object as it is then */
+  /**
+   * Applies an object server-side with the controller's field manager, and takes over fields that other managers hold.
+   * @returns the object as the server stored it
+   */
   apply(manifest: Manifest): Promise<KubeObject>;
   /** @returns undefined when there is none */
   read(id: ObjectId): Promise<KubeObject | undefined>;
-  /** Deletes this very object; one that is gone, or was made anew meanwhile, is left alone. */
+  /** Deletes this very object. One that is gone, or was created anew in the meantime, is left alone. */
   remove(object: KubeObject): Promise<void>;
 }

@@ -1,6 +1,9 @@
 /**
- * Whether an object is still as it was applied. The server fills in defaults and others add fields of their own, so only
- * what we set is compared. Pure, but for the memory of what the server made of a value that it rewrites ("1000m" → "1").
+ * Compares an observed object with the manifest that was applied. `apply.ts` and `deployer.ts` use it.
+ *
+ * The API server fills in defaults, and other controllers add fields of their own, so only the fields of the manifest
+ * are compared. The server also rewrites some values ("1000m" becomes "1"); the comparison remembers its answer to each
+ * manifest, or the object would be applied again forever. Apart from this memory it is pure.
  */
 import { objectId, objectKey, type KubeObject } from "../api/object.ts";
 import { deepEqual } from "../lib/deep-equal.ts";
@@ -8,12 +11,12 @@ import type { Manifest } from "./context.ts";
 import { DIGEST_ANNOTATION } from "./render.ts";
 import { isRecord } from "../lib/is-record.ts";
 
-/** The members by which items of a list are known, the more telling one first. */
+/** Fields that identify the items of a list, the most specific first. */
 const ITEM_KEYS = ["mountPath", "uid", "containerPort", "name"] as const;
 
 export interface Comparison {
   isCurrent(wanted: Manifest, live: KubeObject): boolean;
-  /** @param answered the object as the server returned it when `wanted` had been applied */
+  /** @param answered the object that the server returned when `wanted` was applied */
   remember(wanted: Manifest, answered: KubeObject): void;
   forget(key: string): void;
 }
@@ -40,14 +43,17 @@ function digestOf({ metadata }: KubeObject): string | undefined {
   return metadata.annotations?.[DIGEST_ANNOTATION];
 }
 
-/** The part of `live` that `wanted` speaks of, in its order. */
+/** Returns the part of `live` that `wanted` sets, in the order of `wanted`. */
 function project(live: unknown, wanted: unknown): unknown {
   if (Array.isArray(wanted)) return Array.isArray(live) ? projectItems(live, wanted) : live;
   if (!isRecord(wanted) || !isRecord(live)) return live;
   return Object.fromEntries(Object.entries(wanted).map(([name, value]) => [name, project(live[name], value)]));
 }
 
-/** Items that others have added to a keyed list are theirs; a list without keys is ours as a whole. */
+/**
+ * In a keyed list, items that other controllers added are ignored. A list without keys belongs to the manifest as a
+ * whole.
+ */
 function projectItems(live: readonly unknown[], wanted: readonly unknown[]): readonly unknown[] {
   const key = ITEM_KEYS.find((name) => wanted.every((item) => isRecord(item) && item[name] !== undefined));
   if (key !== undefined) {

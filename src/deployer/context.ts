@@ -1,4 +1,4 @@
-/** What all objects of one data plane share: names, labels, annotations and the Gateway that owns them. */
+/** Defines the parts that all objects of one data plane share: names, labels, annotations and the owning Gateway. */
 import {
   dataPlaneName,
   GATEWAY_CLASS_LABEL,
@@ -10,7 +10,10 @@ import type { KubeObject, ObjectMeta } from "../api/object.ts";
 import { GATEWAY_GROUP } from "../api/refs.ts";
 import type { DeploymentPlan } from "../translator/gateways/deployment-plan.ts";
 
-/** A whole object as it is applied: what stands here is ours, everything else is left to others. */
+/**
+ * A complete object as it is applied. The fields it sets belong to the controller; all others are left to other
+ * managers.
+ */
 export interface Manifest extends KubeObject {
   readonly metadata: ManifestMeta;
   readonly [member: string]: unknown;
@@ -32,24 +35,27 @@ export interface OwnerReference {
   readonly controller: boolean;
 }
 
-/** The same for all Gateways. */
+/** Settings that are the same for all Gateways. */
 export interface DeployerSettings {
-  /** "ghcr.io/gwproxy/proxy:1.2.3" */
+  /** Image reference such as "ghcr.io/gwproxy/proxy:1.2.3". */
   readonly image: string;
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string;
-  /** "https://gwproxy.gwproxy-system.svc:9978" */
+  /** URL such as "https://gwproxy.gwproxy-system.svc:9978". */
   readonly xdsAddress: string;
-  /** PEM of the authorities that sign the controller's certificate; undefined: plaintext, or those of the system. */
+  /**
+   * PEM of the CA that signs the controller's certificate; undefined with plaintext, or when the system's CAs are
+   * trusted.
+   */
   readonly xdsCa: string | undefined;
-  /** Port of the Service of a Gateway that has no other; 0: such a Gateway is not deployed. */
+  /** Service port of a Gateway without any other port; with 0 such a Gateway is not deployed. */
   readonly noListenersPort: number;
 }
 
 export interface RenderContext {
   readonly placement: DeploymentPlan;
   readonly settings: DeployerSettings;
-  /** Where clients connect; not empty. */
+  /** Ports that clients connect to; never empty. */
   readonly ports: readonly number[];
   /** 64 hexadecimal digits; a secret. */
   readonly sessionKey: string;
@@ -58,13 +64,16 @@ export interface RenderContext {
 /** Ports of the data plane's own servers: admin, metrics, readiness. */
 const RESERVED_PORTS: ReadonlySet<number> = new Set([15_000, 15_020, 15_021]);
 
-/** @returns empty when there is nothing to deploy */
+/** @returns an empty list when nothing has to be deployed */
 export function servicePorts({ ports }: DeploymentPlan, { noListenersPort }: DeployerSettings): readonly number[] {
   const open = ports.filter((port) => !RESERVED_PORTS.has(port));
   return open.length > 0 || noListenersPort === 0 ? open : [noListenersPort];
 }
 
-/** By which the Service and the Deployment know their pods. They must never change: the API refuses that. */
+/**
+ * Labels by which the Service and the Deployment select their pods. They must never change: the selector of a
+ * Deployment is immutable.
+ */
 export function selectorLabels({ gateway }: DeploymentPlan): Readonly<Record<string, string>> {
   const name = dataPlaneName(gateway.name);
   return { "app.kubernetes.io/name": name, "app.kubernetes.io/instance": name, [GATEWAY_NAME_LABEL]: name };
@@ -74,7 +83,7 @@ export function podLabels(placement: DeploymentPlan): Readonly<Record<string, st
   return { ...placement.labels, ...selectorLabels(placement), ...classLabel(placement) };
 }
 
-/** @param suffix of the name, after that of the data plane */
+/** @param suffix part of the object name after that of the data plane */
 export function objectMeta({ placement, settings }: RenderContext, suffix = ""): ManifestMeta {
   const { gateway, uid, labels, annotations } = placement;
   return {
@@ -88,7 +97,8 @@ export function objectMeta({ placement, settings }: RenderContext, suffix = ""):
       "app.kubernetes.io/version": settings.version,
     },
     annotations,
-    // Without blockOwnerDeletion, which some clusters allow only to who may change finalizers of Gateways.
+    // blockOwnerDeletion is not set: some clusters allow it only to accounts that may change the finalizers of
+    // Gateways.
     ownerReferences: [
       {
         apiVersion: `${GATEWAY_GROUP}/v1`,

@@ -1,8 +1,16 @@
 /**
- * Keeps a data plane in the cluster for each Gateway of ours. In: placements of the translator, sights of objects. Out:
- * applied objects, and what has become of each Gateway, for its status. What drifts or vanishes is put back, unhurried:
- * two that disagree about an object must not fill the API server with their quarrel. A Gateway that is gone leaves its
- * objects to the garbage collector. Not here: which objects those are (render.ts).
+ * Keeps a data plane deployed in the cluster for each Gateway of this controller. `src/controller` uses it. Objects are
+ * rendered in render.ts.
+ *
+ *     deployment plans ─▶ place ───┐
+ *                                  ├─▶ queue by Gateway ─▶ plan ─▶ apply, delete
+ *     observed objects ─▶ observe ─┘                                  │
+ *            ▲──────────────────── watch events ◀─────────────────────┘
+ *
+ * A changed plan is applied at once. An observed object that drifted or vanished is restored after a growing delay: two
+ * controllers that disagree about an object must not flood the API server. An object observed while its Gateway is
+ * being worked on may be older than the write in progress, so the check waits until the work has ended. A deleted
+ * Gateway leaves its objects to the Kubernetes garbage collector (owner references).
  */
 import { objectId, objectKey, type KubeObject, type ObjectId } from "../api/object.ts";
 import { nameKey } from "../api/refs.ts";
@@ -26,21 +34,21 @@ export interface DeployerOptions {
   readonly client: ObjectClient;
   readonly log: Logger;
   readonly settings: DeployerSettings;
-  /** The state of this Gateway is another one now. */
+  /** Called when the state of a Gateway has changed. */
   readonly onState: (gateway: ObjectId) => void;
   readonly retryMs?: { readonly initial: number; readonly max: number };
 }
 
 export interface DeploymentState {
   readonly addresses: readonly ServiceAddress[];
-  /** Why it is not deployed as it should be. */
+  /** Explains why the deployment failed or is incomplete. */
   readonly failure: string | undefined;
 }
 
 const CONCURRENT_GATEWAYS = 4;
 const RETRY_MS = { initial: 500, max: 10_000 } as const;
 
-/** Gateways are named "namespace/name". */
+/** Reconciles data planes. Gateways are named "namespace/name". */
 export class Deployer {
   readonly #options: DeployerOptions;
   readonly #queue: KeyedQueue<undefined>;
@@ -48,7 +56,7 @@ export class Deployer {
   readonly #comparison: Comparison = createComparison();
   readonly #placements = new Map<string, DeploymentPlan>();
   readonly #failures = new Map<string, string>();
-  /** Gateways of which something was seen while they were being worked on. */
+  /** Gateways whose objects were observed while they were being worked on; they are checked again afterwards. */
   readonly #unsure = new Set<string>();
   #settings: DeployerSettings;
   #isLeading = false;
@@ -68,7 +76,7 @@ export class Deployer {
     });
   }
 
-  /** How Gateways are to be deployed from now on; undefined: no longer. */
+  /** Sets how Gateways are deployed from now on; undefined when a Gateway is no longer deployed. */
   place(placements: ReadonlyMap<string, DeploymentPlan | undefined>): void {
     for (const [key, placement] of placements) {
       if (placement === undefined) this.#forget(key);
@@ -79,7 +87,7 @@ export class Deployer {
     }
   }
 
-  /** Objects of the cluster were seen; those that are no part of a data plane are passed over. */
+  /** Takes in observed objects; those that are not part of a data plane are ignored. */
   observe(events: readonly TranslatorEvent[]): void {
     const touched = new Set<string>();
     for (const event of events) {
@@ -95,19 +103,19 @@ export class Deployer {
     for (const gateway of touched) this.#check(gateway);
   }
 
-  /** Changes what all data planes have in common. */
+  /** Changes the settings that all data planes share. */
   configure(settings: DeployerSettings): void {
     this.#settings = settings;
     if (this.#isLeading) this.#deployAll();
   }
 
-  /** From now on this process writes; until then it only watches. */
+  /** Starts writing; until then this process only watches. */
   lead(): void {
     this.#isLeading = true;
     this.#deployAll();
   }
 
-  /** Somebody else writes from now on. */
+  /** Stops writing, because another replica writes from now on. */
   follow(): void {
     this.#isLeading = false;
     this.#failures.clear();
@@ -121,7 +129,7 @@ export class Deployer {
     return { addresses: own.flatMap(addressesOf), failure: this.#failures.get(gateway) };
   }
 
-  /** Resolves when nothing is left to be done. */
+  /** Resolves when no work is left. */
   idle(): Promise<void> {
     return this.#queue.idle();
   }
@@ -156,12 +164,13 @@ export class Deployer {
     await carryOut(plan, client, this.#comparison, (object) => void this.#children.set(object));
   }
 
+  /** Deletes the objects of a Gateway whose class now belongs to another controller. */
   async #withdraw({ gateway, uid }: DeploymentPlan): Promise<void> {
     const plan = planChanges([], this.#children.of(nameKey(gateway)), uid, this.#comparison);
     await carryOut(plan, this.#options.client, this.#comparison, () => undefined);
   }
 
-  /** Whether what was seen is still what should be; if not, it is mended. */
+  /** Compares the observed objects with the plan, and queues the Gateway when they differ. */
   #check(key: string): void {
     const placement = this.#wanted(key);
     if (placement === undefined || placement.isForeign) return;
@@ -173,7 +182,7 @@ export class Deployer {
     this.#queue.putLater(key, undefined);
   }
 
-  /** How the Gateway is to be deployed, unless nothing is to be done for it. */
+  /** Returns the plan of a Gateway, or undefined when nothing may be changed for it. */
   #wanted(key: string): DeploymentPlan | undefined {
     const placement = this.#isLeading ? this.#placements.get(key) : undefined;
     if (placement === undefined || placement.fault !== undefined || placement.addressFault !== undefined)

@@ -1,6 +1,6 @@
 /**
- * Which objects of a Gateway are no longer part of its data plane. Nothing is deleted but what the Gateway controls and
- * what bears our label: other programs make objects for Gateways too.
+ * Finds objects of a Gateway that are no longer part of its data plane. `apply.ts` uses it. An object is deleted only
+ * when the Gateway controls it and it carries gwproxy's label, because other programs also create objects for Gateways.
  */
 import { MANAGED_BY, MANAGED_BY_LABEL } from "../api/data-plane.ts";
 import { objectId, objectKey, type KubeObject, type ObjectMeta } from "../api/object.ts";
@@ -18,12 +18,12 @@ interface Owned extends ObjectMeta {
 }
 
 export interface Owner {
-  /** "namespace/name" of the Gateway. */
+  /** Key ("namespace/name") of the Gateway. */
   readonly gateway: string;
   readonly uid: string;
 }
 
-/** @returns the Gateway that controls the object; undefined for everything else */
+/** @returns the Gateway that controls the object, or undefined when none does */
 export function ownerOf({ metadata }: KubeObject): Owner | undefined {
   const { ownerReferences = [], namespace = "" } = metadata as Owned; // every object may carry them
   const owner = ownerReferences.find(
@@ -38,7 +38,7 @@ export function superfluous(children: Iterable<KubeObject>, wanted: readonly Man
   const kept = new Set(wanted.map((manifest) => objectKey(objectId(manifest))));
   return [...children].filter((child) => {
     const isOurs = child.metadata.labels?.[MANAGED_BY_LABEL] === MANAGED_BY;
-    // What an earlier Gateway of that name left behind is for the garbage collector.
+    // Objects of an earlier Gateway with the same name are left to the garbage collector.
     return isOurs && ownerOf(child)?.uid === uid && !kept.has(objectKey(objectId(child)));
   });
 }

@@ -1,6 +1,7 @@
 /**
- * A placement → the Kubernetes objects of its data plane, in the order in which they are applied: what pods need comes
- * before the pods. Pure: the same placement and settings make the same objects.
+ * Renders a deployment plan into the Kubernetes objects of a data plane, in the order in which they are applied: pods
+ * come after everything they need. `deployer.ts` uses it. Rendering is pure: equal plans and settings give equal
+ * objects.
  */
 import { hash } from "node:crypto";
 import type { Manifest, RenderContext } from "./context.ts";
@@ -11,12 +12,12 @@ import { renderService } from "./objects/service.ts";
 import { renderSessionKey } from "./objects/session-key.ts";
 
 /**
- * Says what an object was rendered as. An object that bears the right digest was applied by us in this very form, so
- * that a restart applies nothing, and a field that is no longer rendered is noticed.
+ * Annotation with a digest of the rendered object. An observed object with the right digest was applied in this very
+ * form, so a restart applies nothing, and a field that is no longer rendered is noticed.
  */
 export const DIGEST_ANNOTATION = "gwproxy.dev/rendered";
 
-/** The first hexadecimal digits of a digest; it tells versions apart and protects nothing. */
+/** Number of hexadecimal digits of a digest. It distinguishes versions and is not a security measure. */
 const DIGEST_LENGTH = 16;
 
 export function render(context: RenderContext): Manifest[] {

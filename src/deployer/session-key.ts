@@ -1,4 +1,6 @@
-/** Finds the session key of a Gateway, or makes one. What somebody else put in its place is never written over. */
+/**
+ * Finds the session key of a Gateway, or generates one. `deployer.ts` uses it. An existing Secret is never overwritten.
+ */
 import { randomBytes } from "node:crypto";
 import type { KubeObject } from "../api/object.ts";
 import { SourceError } from "../lib/errors.ts";
@@ -8,7 +10,7 @@ import { SESSION_KEY_ENTRY, sessionSecretName } from "./objects/session-key.ts";
 const KEY_BYTES = 32;
 const KEY = /^[0-9a-f]{64}$/i;
 
-/** @returns 64 hexadecimal digits; undefined when the Secret holds none. It is a secret. */
+/** @returns 64 hexadecimal digits, which are a secret; undefined when the Secret holds no valid key */
 export function sessionKeyOf(secret: KubeObject): string | undefined {
   const { data } = secret as { readonly data?: Readonly<Record<string, string>> }; // a Secret by its kind
   const text = Buffer.from(data?.[SESSION_KEY_ENTRY] ?? "", "base64").toString("utf8");
@@ -16,8 +18,8 @@ export function sessionKeyOf(secret: KubeObject): string | undefined {
 }
 
 /**
- * @param known the Secret as last seen
- * @throws SourceError for a Secret of that name without a key: a new one would end the sessions that it may hold
+ * @param known the Secret as last observed
+ * @throws SourceError for an existing Secret without a key: a new key would end the sessions that it may protect
  */
 export async function findSessionKey(
   client: ObjectClient,
@@ -25,7 +27,7 @@ export async function findSessionKey(
   known: KubeObject | undefined,
 ): Promise<string> {
   const id = { group: "", kind: "Secret", namespace: gateway.namespace, name: sessionSecretName(gateway.name) };
-  // What was seen may be old, and a key that is there already must stay.
+  // A Secret that was not observed may exist all the same, and its key must be kept, so the server is asked.
   const secret = known ?? (await client.read(id));
   if (secret === undefined) return randomBytes(KEY_BYTES).toString("hex");
   const key = sessionKeyOf(secret);

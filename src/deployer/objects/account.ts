@@ -1,4 +1,7 @@
-/** Who the data plane is. Its token is mounted where it is needed, for the controller alone. */
+/**
+ * Renders the ServiceAccount of a data plane. Its token is not mounted by default: the Deployment mounts one whose
+ * audience is the controller.
+ */
 import { objectMeta, type Manifest, type RenderContext } from "../context.ts";
 
 export function renderAccount(context: RenderContext): Manifest {

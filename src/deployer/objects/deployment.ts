@@ -1,6 +1,7 @@
 /**
- * The pods of a data plane (spec controller 7). They run as nobody, write nothing but /tmp, and may bind low ports by a
- * sysctl of their own. The number of replicas is left out, so that an autoscaler is not fought.
+ * Renders the Deployment of a data plane. Its pods run as an unprivileged user, write only to /tmp, and may bind low
+ * ports through a sysctl of their own. The number of replicas is left unset, because setting it would fight an
+ * autoscaler.
  */
 import { hash } from "node:crypto";
 import { dataPlaneName, TOKEN_AUDIENCE, TOKEN_FILE } from "../../api/data-plane.ts";
@@ -16,7 +17,7 @@ const CA_FOLDER = "/etc/xds-tls";
 
 const STANDARD_RESOURCES = { requests: { cpu: "100m", memory: "128Mi" } } as const;
 
-/** Seconds. */
+/** Limits of the graceful shutdown, in seconds. */
 const STANDARD_SHUTDOWN = { min: 10, max: 60 } as const;
 
 export function renderDeployment(context: RenderContext): Manifest {
@@ -35,7 +36,7 @@ export function renderDeployment(context: RenderContext): Manifest {
   };
 }
 
-/** The checksums start new pods when what they read at their start has changed. */
+/** Adds checksums of everything that pods read only at their start, so that a change starts new pods. */
 function podAnnotations({ placement, settings: { xdsCa }, sessionKey }: RenderContext): Record<string, string> {
   return {
     ...placement.annotations,
@@ -53,8 +54,8 @@ function podSpec(context: RenderContext): object {
   return {
     serviceAccountName: name,
     terminationGracePeriodSeconds: STANDARD_SHUTDOWN.max,
-    // With the settings of the container this is what the restricted Pod Security Standard asks for; the sysctl is one of
-    // those that it calls safe.
+    // Together with the settings of the container this meets the restricted Pod Security Standard, which counts the
+    // sysctl as safe.
     securityContext: {
       seccompProfile: { type: "RuntimeDefault" },
       sysctls: [{ name: "net.ipv4.ip_unprivileged_port_start", value: "0" }],
@@ -98,7 +99,7 @@ function environment({ placement, settings }: RenderContext): object[] {
     { name: "TERMINATION_GRACE_PERIOD_SECONDS", value: String(STANDARD_SHUTDOWN.max) },
     { name: "CONNECTION_MIN_TERMINATION_DEADLINE", value: `${STANDARD_SHUTDOWN.min}s` },
     field("NODE_NAME", "spec.nodeName"),
-    // Of nodes to pods, clusters copy it from Kubernetes 1.35 on; elsewhere it is empty.
+    // Clusters copy this label from nodes to pods since Kubernetes 1.35; elsewhere the variable is empty.
     field("NODE_ZONE", "metadata.labels['topology.kubernetes.io/zone']"),
     field("POD_NAMESPACE", "metadata.namespace"),
     field("POD_NAME", "metadata.name"),
@@ -106,7 +107,8 @@ function environment({ placement, settings }: RenderContext): object[] {
     field("INSTANCE_IP", "status.podIP"),
     field("SERVICE_ACCOUNT", "spec.serviceAccountName"),
     { name: "CPU_LIMIT", valueFrom: { resourceFieldRef: { resource: "limits.cpu" } } },
-    // The Gateway's own name, also where it is longer than names of other objects may be: discovery goes by it.
+    // The full name of the Gateway, even when object names are shortened (dataPlaneName): discovery identifies it by
+    // this name.
     { name: "GATEWAY", value: placement.gateway.name },
     { name: "LOG_LEVEL", value: "info" },
     { name: "SESSION_KEY", valueFrom: { secretKeyRef: key } },

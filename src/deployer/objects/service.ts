@@ -1,4 +1,4 @@
-/** Where clients find the data plane: one TCP port for each port of a listener. */
+/** Renders the Service of a data plane, with one TCP port for each listener port. */
 import { objectMeta, selectorLabels, type Manifest, type RenderContext } from "../context.ts";
 
 export function renderService(context: RenderContext): Manifest {

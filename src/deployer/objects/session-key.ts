@@ -1,4 +1,7 @@
-/** The key by which all replicas of a data plane seal sessions. Made once, kept for ever: a new one ends every session. */
+/**
+ * Renders the Secret with the key that seals sessions in all replicas of a data plane. It is created once and kept
+ * forever: a new key would end every session.
+ */
 import { dataPlaneName } from "../../api/data-plane.ts";
 import { objectMeta, type Manifest, type RenderContext } from "../context.ts";
 
