@@ -1,4 +1,7 @@
-/** Every condition type and reason that this program writes: names of the Gateway API where it has one, ours elsewhere. */
+/**
+ * Lists every condition type and reason that this program writes: names of the Gateway API where it has one, gwproxy's
+ * own elsewhere. The translator and the status computations use it.
+ */
 export const Condition = {
   Accepted: "Accepted",
   Programmed: "Programmed",

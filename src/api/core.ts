@@ -1,6 +1,6 @@
 /**
- * The kinds of Kubernetes itself that the translator reads, with the fields that are used and no others. Their API is
- * frozen, so they are written here by hand; what a source delivers may hold more.
+ * Defines the kinds of Kubernetes itself that the translator reads, with only the fields that are used. Their API is
+ * frozen, so they are written by hand; delivered objects may hold more fields.
  */
 import type { KubeObject } from "./object.ts";
 
@@ -15,13 +15,13 @@ export interface ServiceSpec {
   /** The DNS name of a Service of type ExternalName. */
   readonly externalName?: string;
   readonly ports?: readonly ServicePort[];
-  /** Pods count as ready from the start to the end. */
+  /** Treats pods as ready for their whole life. */
   readonly publishNotReadyAddresses?: boolean;
-  /** "Local": only endpoints of the caller's node. */
+  /** "Local" restricts traffic to endpoints on the caller's node. */
   readonly internalTrafficPolicy?: "Cluster" | "Local";
-  /** "PreferClose", "PreferSameZone", "PreferSameNode"; others may come. */
+  /** "PreferClose", "PreferSameZone" or "PreferSameNode"; Kubernetes may add values. */
   readonly trafficDistribution?: string;
-  /** The one of the cluster IP first. */
+  /** The IP family of the cluster IP comes first. */
   readonly ipFamilies?: readonly ("IPv4" | "IPv6")[];
 }
 
@@ -30,13 +30,13 @@ interface ServicePort {
   readonly name?: string;
   readonly port: number;
   readonly protocol?: "TCP" | "UDP" | "SCTP";
-  /** A number, or the name of a container's port. */
+  /** A number, or the name of a container port. */
   readonly targetPort?: number | string;
-  /** "http", "https", "kubernetes.io/h2c", … */
+  /** Application protocol, such as "http", "https" or "kubernetes.io/h2c" (GEP-1911). */
   readonly appProtocol?: string;
 }
 
-/** Belongs to the Service that its label `kubernetes.io/service-name` names. */
+/** Holds endpoints of the Service that its label `kubernetes.io/service-name` names. */
 export interface EndpointSlice extends KubeObject {
   readonly addressType: "IPv4" | "IPv6" | "FQDN";
   readonly endpoints?: readonly SliceEndpoint[];
@@ -46,7 +46,7 @@ export interface EndpointSlice extends KubeObject {
 export interface SliceEndpoint {
   readonly addresses: readonly string[];
   readonly conditions?: SliceConditions;
-  /** The pod. */
+  /** Refers to the pod. */
   readonly targetRef?: { readonly kind?: string; readonly namespace?: string; readonly name?: string };
   readonly nodeName?: string;
   readonly zone?: string;
@@ -54,7 +54,7 @@ export interface SliceEndpoint {
 }
 
 interface SliceConditions {
-  /** Absent means ready. */
+  /** Counts as true when absent. */
   readonly ready?: boolean;
   readonly serving?: boolean;
   readonly terminating?: boolean;
@@ -69,14 +69,14 @@ interface SlicePort {
 
 export interface Secret extends KubeObject {
   readonly type?: string;
-  /** Values in base64. */
+  /** Values encoded in base64. */
   readonly data?: Readonly<Record<string, string>>;
-  /** Values as text. An API server never returns it; files may hold it, and then it wins over `data`. */
+  /** Values as text. An API server never returns this field; files may hold it, and then it overrides `data`. */
   readonly stringData?: Readonly<Record<string, string>>;
 }
 
 export interface ConfigMap extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
-  /** Values in base64. */
+  /** Values encoded in base64. */
   readonly binaryData?: Readonly<Record<string, string>>;
 }

@@ -1,14 +1,17 @@
-/** What a Gateway's data plane is known by: the names of its objects, its labels, and whom its token is made for. */
+/**
+ * Defines how the data plane of a Gateway is identified: the names and labels of its objects, and the audience of its
+ * token. The deployer, the controller and `gwproxy proxy` use it.
+ */
 import { hash } from "node:crypto";
 import { GATEWAY_GROUP } from "./refs.ts";
 
-/** Audience of the tokens by which a data plane proves itself to the controller. */
+/** Audience of the tokens with which a data plane authenticates to the controller. */
 export const TOKEN_AUDIENCE = "gwproxy";
 
-/** The file name of that token where it is mounted. */
+/** File name of that token in its mounted folder. */
 export const TOKEN_FILE = "xds-token";
 
-/** Names the Gateway on everything that is made for it (GEP-1762). */
+/** Label with the name of the Gateway, set on every object that is created for it (GEP-1762). */
 export const GATEWAY_NAME_LABEL: string = `${GATEWAY_GROUP}/gateway-name`;
 export const GATEWAY_CLASS_LABEL: string = `${GATEWAY_GROUP}/gateway-class-name`;
 export const MANAGED_BY_LABEL = "app.kubernetes.io/managed-by";
@@ -16,7 +19,10 @@ export const MANAGED_BY = "gwproxy";
 
 const LONGEST_NAME = 63;
 
-/** Objects of a data plane bear the Gateway's name; a longer one than labels take is cut and told apart by a digest. */
+/**
+ * Returns the object name of a data plane, which is that of the Gateway. A name too long for a label is cut, and a
+ * digest keeps it distinct.
+ */
 export function dataPlaneName(name: string): string {
   if (name.length <= LONGEST_NAME) return name;
   return `${name.slice(0, 50).replace(/-+$/, "")}-${hash("sha256", name).slice(0, 12)}`;

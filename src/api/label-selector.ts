@@ -1,8 +1,8 @@
-/** Label selectors (metav1.LabelSelector): which objects they choose. */
+/** Evaluates label selectors (metav1.LabelSelector). Listeners, namespace filters and policies use it. */
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** An empty one selects everything. */
+/** Selects every object when it is empty. */
 export interface LabelSelector {
   readonly matchLabels?: Labels;
   readonly matchExpressions?: readonly {
@@ -20,7 +20,7 @@ export function matchesSelector(selector: LabelSelector | undefined, labels: Lab
     if (operator === "In") return value !== undefined && values.includes(value);
     if (operator === "NotIn") return value === undefined || !values.includes(value);
     if (operator === "Exists") return value !== undefined;
-    // An unknown operator selects nothing: opening a listener by mistake is the worse error.
+    // An unknown operator selects nothing: opening a listener by mistake would be the worse error.
     return operator === "DoesNotExist" && value === undefined;
   });
 }

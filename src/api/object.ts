@@ -1,4 +1,4 @@
-/** The part of every Kubernetes object that all rooms may rely on; kinds add their generated `spec` and `status`. */
+/** The part of a Kubernetes object that all modules may rely on; kinds add their generated `spec` and `status`. */
 export interface KubeObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -16,7 +16,7 @@ export interface ObjectMeta {
   readonly uid?: string;
 }
 
-/** Names one object of any kind. `namespace` is "" for cluster-scoped kinds. */
+/** Identifies one object of any kind. `namespace` is "" for cluster-scoped kinds. */
 export interface ObjectId {
   readonly group: string;
   readonly kind: string;
@@ -35,7 +35,7 @@ export function objectId(object: KubeObject): ObjectId {
   };
 }
 
-/** A stable text key: "group/kind/namespace/name". */
+/** Returns a stable text key: "group/kind/namespace/name". */
 export function objectKey(id: ObjectId): string {
   return `${id.group}/${id.kind}/${id.namespace}/${id.name}`;
 }
