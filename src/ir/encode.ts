@@ -1,6 +1,7 @@
 /**
- * IR messages to bytes and back, and the version made from the bytes. Encoding is stable: fields go in the order of
- * their numbers, and the translator writes maps in sorted order, so equal content has equal bytes.
+ * Encodes and decodes IR messages, and derives versions from the bytes. The translator, xDS and the worker threads use
+ * it. Encoding is stable: fields are written in the order of their numbers, and the translator inserts map entries in
+ * sorted order, so equal content has equal bytes.
  */
 import { hash } from "node:crypto";
 import { fromBinary, toBinary, type DescMessage } from "@bufbuild/protobuf";
@@ -29,7 +30,7 @@ export const RESOURCE_SCHEMAS: { readonly [T in ResourceType]: GenMessage<Resour
 /** Wraps a message with its key and version. */
 export function resourceOf<T extends ResourceType>(type: T, message: ResourceMessages[T]): Resource {
   const version = versionOf(encodeMessage(type, message));
-  // The pair of type and message is checked by the signature; the union cannot follow a type parameter.
+  // The signature checks that type and message belong together; the union cannot follow a type parameter.
   return { type, key: message.key, version, message } as unknown as Resource;
 }
 
@@ -37,12 +38,16 @@ export function encodeMessage<T extends ResourceType>(type: T, message: Resource
   return toBinary(RESOURCE_SCHEMAS[type] as DescMessage, message);
 }
 
-/** @throws Error when the bytes are not such a message */
+/** @throws Error when the bytes are not a message of this type */
 export function decodeMessage<T extends ResourceType>(type: T, bytes: Uint8Array): ResourceMessages[T] {
-  return fromBinary(RESOURCE_SCHEMAS[type] as DescMessage, bytes) as unknown as ResourceMessages[T]; // decoded by the schema of `type`
+  // decoded by the schema of `type`
+  return fromBinary(RESOURCE_SCHEMAS[type] as DescMessage, bytes) as unknown as ResourceMessages[T];
 }
 
-/** Changes exactly when the bytes do. 64 bits: short in dumps; a collision needs billions of versions of one object. */
+/**
+ * Returns a version that changes exactly when the bytes do. It has 64 bits, which is short in dumps; a collision would
+ * need billions of versions of one object.
+ */
 function versionOf(bytes: Uint8Array): string {
   return hash("sha256", bytes).slice(0, 16);
 }

@@ -1,6 +1,6 @@
 /**
- * The names of resources. One user object is one resource, and its key says which; a child names its parent by key.
- * Keys are opaque to users but appear in dumps, so they stay readable.
+ * Defines the keys of resources. One user object becomes one resource, and its key identifies the object; a child names
+ * its parent by key. Keys are opaque to users, but stay readable because dumps show them.
  */
 export function gatewayKey(namespace: string, name: string): string {
   return `${namespace}/${name}`;
@@ -15,12 +15,15 @@ export function listenerKey(gateway: string, section: string): string {
   return `${gateway}.${section}`;
 }
 
-/** @param gateway "namespace/name" @param set the same of the ListenerSet */
+/**
+ * @param gateway "namespace/name"
+ * @param set "namespace/name" of the ListenerSet
+ */
 export function setListenerKey(gateway: string, set: string, section: string): string {
   return `${gateway}.${set}.${section}`;
 }
 
-/** @param kind "HTTPRoute" and its siblings */
+/** @param kind kind of the route, such as "HTTPRoute" */
 export function routeKey(kind: string, namespace: string, name: string): string {
   return `${kind.toLowerCase()}/${namespace}/${name}`;
 }
@@ -29,17 +32,17 @@ export function backendKey(namespace: string, name: string): string {
   return `backend/${namespace}/${name}`;
 }
 
-/** A Service port: the key of its Backend and of its Endpoints. */
+/** Returns the key of a Service port, which its Backend and its Endpoints share. */
 export function servicePortKey(namespace: string, name: string, port: number): string {
   return `service/${namespace}/${name}:${port}`;
 }
 
-/** What a Gateway shows to backends: a policy of its own. */
+/** Returns the key of the policy that holds a Gateway's client certificate for backends. */
 export function gatewayClientKey(namespace: string, name: string): string {
   return `gateway-client/${namespace}/${name}`;
 }
 
-/** A BackendTLSPolicy: a policy of backends in everything but its name. */
+/** Returns the key of a BackendTLSPolicy, which is sent as an ordinary policy on backends. */
 export function tlsPolicyKey(namespace: string, name: string): string {
   return `backendtlspolicy/${namespace}/${name}`;
 }

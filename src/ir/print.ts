@@ -1,6 +1,6 @@
 /**
- * Resources as people may see them: plain JSON with secrets masked, in stable order. Dumps and golden files use this
- * and nothing else, so that there is one place where a secret could escape.
+ * Prints resources for people, as plain JSON in stable order with secrets masked. Dumps and golden files use only this
+ * function, so that there is a single place where a secret could leak.
  */
 import {
   clone,
@@ -19,7 +19,7 @@ import { visit } from "./visit.ts";
 
 const MASK = "<masked>";
 
-/** The message of a resource as JSON, without its secrets. */
+/** Returns the message of a resource as JSON without its secrets. */
 export function printable(resource: Resource): JsonValue {
   const schema: DescMessage = RESOURCE_SCHEMAS[resource.type];
   const message: Message = clone(schema, resource.message);
@@ -31,13 +31,13 @@ export function printable(resource: Resource): JsonValue {
   return withHashes(toJson(schema, message), shortened.values());
 }
 
-/** By type, then key. */
+/** Compares resources by type, then by key. */
 export function byTypeAndKey(a: Resource, b: Resource): number {
   if (a.type !== b.type) return a.type < b.type ? -1 : 1;
   return a.key < b.key ? -1 : Number(a.key > b.key);
 }
 
-/** Hides in place what ir.proto marks `debug_redact`. */
+/** Masks, in place, every field that ir.proto marks with `debug_redact`. */
 function mask(node: Message, { fields }: DescMessage): void {
   for (const field of fields) {
     if (field.proto.options?.debugRedact !== true || !isFieldSet(node, field)) continue;
@@ -51,12 +51,15 @@ function isApiKey(node: Message): node is ApiKey {
   return node.$typeName === "gwproxy.config.v1.ApiKey";
 }
 
-/** A weak key can be guessed from its whole hash; a few digits are enough to tell keys apart. */
+/**
+ * Returns the first digits of the hash, which are enough to distinguish keys. The whole hash would allow guessing a
+ * weak key.
+ */
 function shortHash({ sha256 }: ApiKey): string {
   return `${Buffer.from(sha256.subarray(0, 4)).toString("hex")}…`;
 }
 
-/** Puts the shortened hashes where JSON has base64; both walks meet the keys in the same order. */
+/** Replaces the base64 hashes in the JSON by the shortened ones; both walks meet the keys in the same order. */
 function withHashes(value: JsonValue, hashes: Iterator<string>): JsonValue {
   if (Array.isArray(value)) return value.map((item) => withHashes(item, hashes));
   if (typeof value !== "object" || value === null) return value;

@@ -1,6 +1,7 @@
 /**
- * The unit of the wire and of every store: one IR message with its key and a version made from its bytes.
- * In: messages of ir.proto. Out: resources that can be compared, sent and compiled. Not here: what they mean.
+ * Defines the resource, which is the unit of xDS and of every store: one IR message with its key, and a version derived
+ * from its bytes. In: messages of ir.proto. Out: resources that can be compared, sent and compiled. Their meaning is
+ * defined by the modules that produce and compile them.
  */
 import type {
   Backend,
@@ -34,13 +35,13 @@ export type Resource = {
   };
 }[ResourceType];
 
-/** A step from one state to the next. A key appears in one of the two lists at most. */
+/** Describes one step from one state to the next. A key appears in at most one of the two lists. */
 export interface ResourceUpdate {
   readonly set: readonly Resource[];
   readonly removed: readonly { readonly type: ResourceType; readonly key: string }[];
 }
 
-/** What a data plane answers to an update: nothing refused is an ACK. */
+/** The answer of a data plane to an update; an empty list is an ACK. */
 export interface ApplyResult {
   readonly refused: readonly { readonly type: ResourceType; readonly key: string; readonly reason: string }[];
 }

@@ -1,4 +1,7 @@
-/** Walks every message inside a message, outermost first, by the descriptors of ir.proto: no node kind can be forgotten. */
+/**
+ * Visits every message inside a message, outermost first. `print.ts` uses it. The walk follows the descriptors of
+ * ir.proto, so a new message type cannot be forgotten.
+ */
 import { isFieldSet, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { reflect, type ReflectMessage } from "@bufbuild/protobuf/reflect";
 
@@ -16,6 +19,7 @@ function walk(node: ReflectMessage, visitor: Visitor): void {
     else if (field.fieldKind === "list" && field.listKind === "message")
       for (const item of node.get(field)) walk(item as ReflectMessage, visitor); // a list of messages by listKind
     else if (field.fieldKind === "map" && field.mapKind === "message")
-      for (const item of node.get(field).values()) walk(item as ReflectMessage, visitor); // a map of messages by mapKind
+      // a map of messages by mapKind
+      for (const item of node.get(field).values()) walk(item as ReflectMessage, visitor);
   }
 }
