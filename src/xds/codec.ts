@@ -1,6 +1,6 @@
 /**
- * IR resources ⇄ resources of the discovery service, and the order in which types travel.
- * In: Resource of src/ir. Out: named, versioned Any messages. Not here: streams, versions are made by src/ir.
+ * Converts between IR resources and xDS resources, and defines the order in which types are sent. Client and server use
+ * it. In: resources of `src/ir`. Out: named, versioned Any messages. Versions are made in `src/ir`.
  */
 import { create } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
@@ -15,8 +15,9 @@ import { ConfigError, messageOf } from "../lib/errors.ts";
 const TYPE_URL_PREFIX = "type.googleapis.com/gwproxy.config.v1.";
 
 /**
- * Make before break: what is referred to is sent before what refers to it, and removed after it. Policies come before
- * the listeners and routes that they guard, so that nothing is ever open for the moment between two messages.
+ * Order in which types are sent, following make before break (xDS protocol, "Eventual consistency considerations"): a
+ * resource is sent before those that refer to it, and removed after them. Policies come before the listeners and routes
+ * that they protect, so that nothing is open between two messages.
  */
 export const SEND_ORDER: readonly ResourceType[] = [
   "Backend",
@@ -37,7 +38,10 @@ export function typeOfUrl(typeUrl: string): ResourceType | undefined {
   return SEND_ORDER.find((type) => typeUrlOf(type) === typeUrl);
 }
 
-/** A replica more must not cost one more encoding: the bytes are remembered as long as the message lives. */
+/**
+ * Cache of encoded messages, which live as long as the message itself. Each further replica would otherwise cost
+ * another encoding.
+ */
 const encoded = new WeakMap<object, Uint8Array>();
 
 export function encodeResource(resource: Resource): WireResource {
@@ -57,7 +61,7 @@ function bytesOf({ type, message }: Resource): Uint8Array {
   return bytes;
 }
 
-/** @throws ConfigError when the bytes are no message of that type or the name is not its key */
+/** @throws ConfigError when the bytes are not a message of that type, or the name is not its key */
 export function decodeResource(type: ResourceType, wire: WireResource): Resource {
   const { name, version, resource: any } = wire;
   if (any === undefined) throw new ConfigError("the resource is empty");

@@ -1,7 +1,10 @@
-/** What both ends of the wire agree on beyond the protocol itself. */
+/** Settings that both ends of a discovery stream agree on beyond the xDS protocol. */
 
-/** Key of the node metadata that names the Gateway as `namespace~name`. */
+/** Key in the node metadata that names the Gateway as `namespace~name`. */
 export const GATEWAY_METADATA = "gateway";
 
-/** The first state travels as one message per type; tens of thousands of routes must fit into one. */
+/**
+ * Maximum size of a message. The first state is sent as one message per type, and tens of thousands of routes must fit
+ * in one.
+ */
 export const MAX_MESSAGE_BYTES: number = 256 * 1024 * 1024;

@@ -1,6 +1,6 @@
 /**
- * What a data plane refuses, as text in `error_detail.message` of a NACK: one JSON object per line and resource, so
- * that the controller can name the object that caused it. Written by the client, read by the server.
+ * Encodes the resources that a data plane refused as text in `error_detail.message` of a NACK: one JSON object per line
+ * and resource, so that the controller can name the object that caused it. The client writes it, the server reads it.
  */
 import type { ResourceType } from "../ir/resource.ts";
 
@@ -15,10 +15,11 @@ export function encodeRefusals(refused: readonly RefusedResource[]): string {
 }
 
 /**
- * @param type the type of the response that is answered
- * @param keys the names that this response carried
- * @returns the refused ones among them. A message that names none of them, as another client may write it, refuses
- * all: a resource must not count as acknowledged when nobody knows whether it is.
+ * Decodes the message of a NACK.
+ * @param type type of the response that is answered
+ * @param keys names of the resources in that response
+ * @returns the refused resources among them. A message that names none of them, as another client may write it, refuses
+ * all: a resource must not count as acknowledged when its state is unknown.
  */
 export function decodeRefusals(message: string, type: ResourceType, keys: readonly string[]): RefusedResource[] {
   const known = new Set(keys);
@@ -40,7 +41,7 @@ function parseLine(line: string): { type: string; key: string; reason: string } 
     return undefined;
   }
   if (typeof value !== "object" || value === null) return undefined;
-  const { type, key, reason } = value as Readonly<Record<string, unknown>>; // any object may be asked for its members
+  const { type, key, reason } = value as Readonly<Record<string, unknown>>; // every object can be destructured
   if (typeof type !== "string" || typeof key !== "string" || typeof reason !== "string") return undefined;
   return { type, key, reason };
 }

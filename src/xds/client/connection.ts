@@ -1,7 +1,14 @@
 /**
- * The discovery client: keeps one stream to the controller and reopens it with back-off. In: an address and `apply`.
- * Out: updates, applied one after the other. A data plane that loses its controller goes on with what it holds; one that
- * never had it is not ready. Not here: what resources mean, where the token is kept.
+ * The xDS client of a data plane: it keeps one delta ADS stream to the controller and reopens it with back-off.
+ * `src/runtime` uses it.
+ *
+ *     start ─▶ connect ─▶ stream open ─▶ first state applied ─▶ connected, ready, back-off reset
+ *                ▲            │                                     │
+ *                └── wait ◀───┴────────── error or end ◀────────────┘
+ *
+ * In: an address and `apply`. Out: updates, applied one after another. A data plane that loses its controller keeps
+ * serving the state it has (static stability); one that never had a state is not ready. Each stream gets its own gRPC
+ * channel, so that the waits happen only here.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
@@ -23,31 +30,31 @@ import { ClientSession } from "./session.ts";
 import { Store } from "./store.ts";
 
 export interface XdsClientOptions {
-  /** `https://host:port`, `http://host:port`; without a scheme TLS is used exactly when `tls` is given. */
+  /** `https://host:port` or `http://host:port`. Without a scheme, TLS is used exactly when `tls` is set. */
   readonly address: string;
-  /** `ca`: PEM of the roots to trust; unset: those of the system. */
+  /** `ca` is the PEM of the trusted CA certificates; when unset, those of the system are trusted. */
   readonly tls?: { readonly ca?: string };
-  /** Asked for on every connection, because a mounted token is rotated. */
+  /** Called for every connection, because a mounted token is rotated. */
   readonly token?: () => string | Promise<string>;
-  /** "namespace/name" of the Gateway to serve. */
+  /** Key ("namespace/name") of the Gateway to serve. */
   readonly gateway: string;
-  /** Names this data plane in the controller's log, e.g. its pod. */
+  /** Identifies this data plane in the controller's log, for example by its pod. */
   readonly nodeId?: string;
   readonly log: Logger;
   /**
-   * Puts an update in force and says what of it was refused; never called again before it has settled. What is refused
-   * must stay as it was.
+   * Applies an update and returns the resources it refused, which must keep their earlier state. It is not called again
+   * before it has settled.
    */
   readonly apply: (update: ResourceUpdate) => Promise<ApplyResult>;
   readonly backoff?: BackoffOptions;
-  /** Counts what comes. */
+  /** Counts received messages and ended streams. */
   readonly meter?: StreamMeter;
 }
 
 interface StreamMeter {
-  /** @param bytes as it came */
+  /** @param bytes size of the encoded message */
   message(typeUrl: string, bytes: number): void;
-  /** A stream could not be opened, broke, or was ended by the controller. What `stop` ends is not told. */
+  /** Called when a stream could not be opened, broke, or was ended by the controller, but not when `stop` ends it. */
   ended(reason: "ConnectionError" | "Error" | "Complete"): void;
 }
 
@@ -55,7 +62,7 @@ export interface XdsClient {
   start(): void;
   /** Resolves when the first full state has been applied. */
   readonly ready: Promise<void>;
-  /** Whether the controller's state is being followed at this moment. */
+  /** Reports whether the client follows the controller's state at this moment. */
   connected(): boolean;
   /** Closes the stream. @returns when no update is being applied any more */
   stop(): Promise<void>;
@@ -63,7 +70,7 @@ export interface XdsClient {
 
 type Stream = ClientDuplexStream<DeltaDiscoveryRequest, DeltaDiscoveryResponse>;
 
-/** @throws FatalError when the address or the name of the Gateway is unusable */
+/** @throws FatalError when the address or the name of the Gateway is invalid */
 export function createXdsClient(options: XdsClientOptions): XdsClient {
   const target = targetOf(options);
   const node = nodeOf(options);
@@ -72,7 +79,7 @@ export function createXdsClient(options: XdsClientOptions): XdsClient {
   const stopping = new AbortController();
   const ready = Promise.withResolvers<void>();
   let connected = false;
-  /** The stream has brought something. */
+  /** True once the current stream has delivered a message; it tells a broken stream from one that never opened. */
   let heard = false;
   let running: Promise<void> | undefined;
 
@@ -115,7 +122,7 @@ export function createXdsClient(options: XdsClientOptions): XdsClient {
       options.meter?.ended(end);
       const waitMs = Math.round(backoff.next());
       options.log.warn("the controller is out of reach", { address: target.authority, reason, waitMs });
-      // Rejects only when the wait is cut short by stop(), and the loop ends then.
+      // Rejects only when stop() cuts the wait short, and then the loop ends.
       await delay(waitMs, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
   };
@@ -143,7 +150,9 @@ interface StreamContext {
   readonly onState: () => void;
 }
 
-/** Opens a stream and stays until it is over and nothing is being applied. @throws ServiceError why it ended */
+/**
+ * Runs one stream until it has ended and no update is being applied. @throws ServiceError with the reason of the end
+ */
 async function runStream({ options, target, node, store, signal, onMessage, onState }: StreamContext): Promise<void> {
   const { log, apply, token } = options;
   const metadata = new Metadata();
@@ -179,10 +188,10 @@ async function runStream({ options, target, node, store, signal, onMessage, onSt
 const CHANNEL_OPTIONS = {
   "grpc.max_receive_message_length": MAX_MESSAGE_BYTES,
   "grpc.max_send_message_length": MAX_MESSAGE_BYTES,
-  // A controller that vanished without a word is noticed within this time.
+  // Detects, within this time, a controller that vanished without closing the connection.
   "grpc.keepalive_time_ms": 30_000,
   "grpc.keepalive_timeout_ms": 20_000,
-  // Attempts are paced here: a channel shared with an earlier attempt would add its own waiting times.
+  // The waits between attempts are controlled here; a channel shared with an earlier attempt would add its own.
   "grpc.use_local_subchannel_pool": 1,
   "grpc.enable_retries": 0,
 };
@@ -190,13 +199,13 @@ const CHANNEL_OPTIONS = {
 function openStream(client: Client, metadata: Metadata, onMessage: StreamMeter["message"]): Stream {
   const method = methodDefinition(AggregatedDiscoveryService.method.deltaAggregatedResources);
   const read = (bytes: Buffer): DeltaDiscoveryResponse => {
-    // The descriptor fixes the type.
+    // The method descriptor determines the type.
     const message = method.responseDeserialize(bytes) as DeltaDiscoveryResponse;
     onMessage(message.typeUrl, bytes.length);
     return message;
   };
   const stream = client.makeBidiStreamRequest(method.path, method.requestSerialize, read, metadata);
-  // The descriptor fixes both message types; the generic adapter knows them only as Message.
+  // The method descriptor determines both message types; the generic adapter knows them only as Message.
   return stream as unknown as Stream;
 }
 

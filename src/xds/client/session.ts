@@ -1,8 +1,14 @@
 /**
- * The client's half of one stream: subscribes to every type, hands what arrives to `apply`, answers ACK or NACK after it.
- * The first answers of all types are applied as one update, at the start as after a reconnect: a data plane never serves
- * half a configuration, and a reconnect breaks nothing before its replacement is there. What arrives while an update is
- * being applied waits and is applied as one update too.
+ * The client side of one delta ADS stream: it subscribes to every type, passes received resources to `apply`, and then
+ * answers with ACK or NACK. `connection.ts` uses it.
+ *
+ *     receive ─▶ inbox ─▶ (all types answered once) ─▶ applyBatch ─▶ ACK / NACK of each response
+ *                  ▲                                      │
+ *                  └────── arrives while applying ◀───────┘
+ *
+ * The first responses of all types are applied as one update, at the start and after every reconnect. A data plane
+ * therefore never serves half a configuration, and a reconnect removes nothing before its replacement is there.
+ * Responses that arrive while an update is being applied wait, and are then applied as one update as well.
  */
 import { create } from "@bufbuild/protobuf";
 import {
@@ -18,7 +24,7 @@ import { decodeResource, SEND_ORDER, typeOfUrl, typeUrlOf } from "../codec.ts";
 import { encodeRefusals, type RefusedResource } from "../nack.ts";
 import type { Store } from "./store.ts";
 
-/** `google.rpc.Code` INVALID_ARGUMENT, the code of a NACK. */
+/** `google.rpc.Code` INVALID_ARGUMENT, which a NACK carries. */
 const INVALID_ARGUMENT = 3;
 
 export interface SessionOptions {
@@ -27,7 +33,7 @@ export interface SessionOptions {
   readonly log: Logger;
   readonly apply: (update: ResourceUpdate) => Promise<ApplyResult>;
   readonly send: (request: DeltaDiscoveryRequest) => void;
-  /** The first state of this stream has been applied. */
+  /** Called when the first state of this stream has been applied. */
   readonly onState: () => void;
 }
 
@@ -36,13 +42,13 @@ interface Received {
   readonly nonce: string;
   readonly set: readonly Resource[];
   readonly removed: readonly string[];
-  /** What could not be decoded. */
+  /** Resources that could not be decoded. */
   readonly refused: readonly RefusedResource[];
 }
 
 export class ClientSession {
   readonly #options: SessionOptions;
-  /** Types without a first answer. */
+  /** Types whose first response is still missing. */
   readonly #awaited = new Set<ResourceType>(SEND_ORDER);
   #inbox: Received[] = [];
   #working: Promise<void> | undefined;
@@ -53,13 +59,13 @@ export class ClientSession {
     this.#options = options;
   }
 
-  /** Subscribes to every type and says what is held already. */
+  /** Subscribes to every type and names the versions that are already held. */
   start(): void {
     const { node, store, send } = this.#options;
     SEND_ORDER.forEach((type, index) => {
       send(
         create(DeltaDiscoveryRequestSchema, {
-          // Once per stream is what the protocol asks for.
+          // The xDS protocol requires the node only in the first request of a stream.
           ...(index === 0 ? { node } : {}),
           typeUrl: typeUrlOf(type),
           resourceNamesSubscribe: ["*"],
@@ -80,7 +86,7 @@ export class ClientSession {
     if (this.#awaited.size === 0) this.#working ??= this.#work();
   }
 
-  /** Ends the session. @returns when no update is being applied any more, so that the store can be trusted */
+  /** Ends the session. @returns when no update is being applied any more, so that the store is up to date */
   async end(): Promise<void> {
     this.#over = true;
     await this.#working;
@@ -107,7 +113,7 @@ export class ClientSession {
       try {
         result = await apply(update);
       } catch (error) {
-        // Nobody knows what of it is in force: all of it is refused, and sent again on the next stream.
+        // It is unknown how much of the update is in force: all of it is refused, and sent again on the next stream.
         log.error("an update could not be applied", { reason: messageOf(error) });
         result = { refused: refuseAll(update, messageOf(error)) };
       }
@@ -143,7 +149,7 @@ function decodeResponse(type: ResourceType, { nonce, resources, removedResources
   return { type, nonce, set, removed: removedResources, refused };
 }
 
-/** One step instead of several: the last word about each key counts. */
+/** Merges several steps into one; the last change of each key counts. */
 export function mergeUpdates(
   steps: readonly { type: ResourceType; set: readonly Resource[]; removed: readonly string[] }[],
 ): ResourceUpdate {

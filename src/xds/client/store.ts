@@ -1,7 +1,7 @@
 /**
- * What this data plane holds: the version of each resource that it has applied. In: updates and their results. Out: the
- * versions to name on a new stream. A refused resource keeps its earlier version, so that the controller sends the newer
- * one again and hears again that it is refused.
+ * Holds the version of each resource that this data plane has applied. In: updates and their results. Out: the versions
+ * to name on a new stream (`initial_resource_versions` of delta xDS). A refused resource keeps its earlier version, so
+ * that on a new stream the controller sends the newer one again and learns again that it is refused.
  */
 import type { ApplyResult, ResourceType, ResourceUpdate } from "../../ir/resource.ts";
 

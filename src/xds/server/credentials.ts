@@ -1,10 +1,13 @@
-/** Server certificates that can be replaced while connections stay open: a leaf lives for hours, a stream for weeks. */
+/**
+ * Provides server certificates that can be replaced while connections stay open: a certificate lives for hours, a
+ * discovery stream for weeks. `discovery.ts` uses it.
+ */
 import { ServerCredentials } from "@grpc/grpc-js";
 
 export interface ServerCertificate {
-  /** PEM, leaf first. */
+  /** PEM chain, leaf first. */
   readonly certificate: string;
-  /** PEM. */
+  /** Private key in PEM. */
   readonly key: string;
 }
 
@@ -13,7 +16,7 @@ export class ReloadableCredentials extends ServerCredentials {
     super({ minVersion: "TLSv1.2" }, contextOf(certificate));
   }
 
-  /** New handshakes use it; connections that stand keep theirs. */
+  /** Replaces the certificate for new handshakes; open connections keep theirs. */
   replace(certificate: ServerCertificate): void {
     this.updateSecureContextOptions(contextOf(certificate));
   }

@@ -1,6 +1,6 @@
 /**
- * The responses of one push: sets in the order of SEND_ORDER, then removals in the opposite order, so that at no moment
- * something refers to what is not there yet or not there any more.
+ * Plans the responses of one push: additions in SEND_ORDER, then removals in the opposite order, so that no resource
+ * ever refers to one that is not there yet or no longer there. `session.ts` uses it.
  */
 import type { Resource, ResourceType } from "../../ir/resource.ts";
 import { SEND_ORDER } from "../codec.ts";
@@ -12,7 +12,7 @@ export interface Step {
   readonly removed: readonly string[];
 }
 
-/** What the feed says should be held, by type and key. */
+/** The resources that the data plane should hold, by type and key. */
 export type State = ReadonlyMap<ResourceType, ReadonlyMap<string, Resource>>;
 
 const NOTHING: ReadonlyMap<string, Resource> = new Map();
@@ -23,8 +23,8 @@ export function resourcesOf(state: State, type: ResourceType): ReadonlyMap<strin
 
 /**
  * Takes the differences of all subscriptions.
- * @param unanswered types that were just subscribed to: they get one response even when there is nothing to say, because
- * the data plane waits for a first answer of each type.
+ * @param unanswered types with a new subscription: each gets one response even without any change, because the data
+ * plane waits for a first response of each type
  */
 export function planPush(
   subscriptions: ReadonlyMap<ResourceType, Subscription>,

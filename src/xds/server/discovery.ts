@@ -1,7 +1,12 @@
 /**
- * The discovery server: delta ADS (envoy.service.discovery.v3) with the resource types of gwproxy.config.v1.
- * In: a feed of resources per Gateway. Out: streams to data planes, acknowledgements and refusals to whoever writes
- * status. Not here: who may have what (`authorize` says that), where resources come from.
+ * The discovery server: delta ADS (`envoy.service.discovery.v3`, incremental xDS) with the resource types of
+ * `gwproxy.config.v1`. `src/controller` uses it.
+ *
+ * In: a feed of resources per Gateway. Out: streams to data planes, and their ACKs and NACKs for the status.
+ * `authorize` decides which data plane may follow which Gateway.
+ *
+ *     first request ─▶ gateway of the node ─▶ authorize ─▶ session on the feed ─▶ release
+ *     later requests ──── wait until the session is open ────▶ session.request
  *
  * A data plane names its Gateway in the node metadata of its first request: key `gateway`, value `namespace~name`.
  */
@@ -24,8 +29,8 @@ import { createEitherListener } from "./either.ts";
 import { DiscoveryRequestError, Session, type AckedResource } from "./session.ts";
 
 /**
- * Where resources come from. Gateways are named "namespace/name", as in the IR. It must hold a full state before the
- * server listens: what it does not name, a reconnecting data plane is told to remove.
+ * Source of the resources. Gateways are named "namespace/name", as in the IR. The feed must hold a full state before
+ * the server listens: a reconnecting data plane has to remove every resource that the feed does not name.
  */
 export interface ResourceFeed {
   snapshot(gateway: string): readonly Resource[];
@@ -34,13 +39,13 @@ export interface ResourceFeed {
 }
 
 interface StreamIdentity {
-  /** "namespace/name" */
+  /** Key ("namespace/name") of the Gateway. */
   readonly gateway: string;
-  /** From `authorization: Bearer …`; never logged. */
+  /** Token from `authorization: Bearer …`; it is never logged. */
   readonly token: string | undefined;
 }
 
-/** Tells the answers of one data plane from those of another, for as long as its stream lasts. */
+/** Distinguishes the answers of one data plane from those of another, for the life of its stream. */
 export type StreamId = symbol;
 
 export type AuthorizeStream = (
@@ -50,27 +55,30 @@ export type AuthorizeStream = (
 export interface XdsServerOptions {
   readonly log: Logger;
   readonly feed: ResourceFeed;
-  /** Unset: every stream is served. When it throws, the stream is refused and the data plane tries again. */
+  /**
+   * Decides about each stream; when unset, every stream is served. When it throws, the stream is refused and the data
+   * plane tries again.
+   */
   readonly authorize?: AuthorizeStream;
-  /** Unset: plaintext. */
+  /** Certificate of the server; when unset, the server speaks plaintext. */
   readonly tls?: ServerCertificate;
-  /** With `tls`: plaintext is served on the same port too. */
+  /** Serves plaintext on the same port as well; only with `tls`. */
   readonly alsoPlaintext?: boolean;
-  /** A data plane has applied these resources, now or before it connected. */
+  /** Called when a data plane has applied these resources, now or before it connected. */
   readonly onAck?: (gateway: string, resources: readonly AckedResource[], stream: StreamId) => void;
   readonly onNack?: (gateway: string, refused: readonly RefusedResource[], stream: StreamId) => void;
-  /** No more answers come from this stream. */
+  /** Called when a stream has ended and no more answers come from it. */
   readonly onClose?: (gateway: string, stream: StreamId) => void;
 }
 
 export interface XdsServer {
-  /** @returns the port that is bound, for port 0 the one that was chosen */
+  /** @returns the bound port, which the system chose when port 0 was requested */
   listen(address: { host: string; port: number }): Promise<number>;
-  /** Replaces the certificate of a server that was made with one. */
+  /** Replaces the certificate of a server that was created with one. */
   replaceCertificate(certificate: ServerCertificate): void;
-  /** How many data planes of a Gateway ("namespace/name") are connected. */
+  /** Returns the number of connected data planes of a Gateway ("namespace/name"). */
   connected(gateway: string): number;
-  /** The same for each Gateway that has any. */
+  /** Returns that number for each Gateway that has any. */
   connections(): Iterable<readonly [gateway: string, dataPlanes: number]>;
   stop(): void;
 }
@@ -83,7 +91,7 @@ export function createXdsServer(options: XdsServerOptions): XdsServer {
   const server = new Server({
     "grpc.max_receive_message_length": MAX_MESSAGE_BYTES,
     "grpc.max_send_message_length": MAX_MESSAGE_BYTES,
-    // A node that vanished without a word is noticed, and its session freed, within this time.
+    // Detects, within this time, a node that vanished without closing the connection, and frees its session.
     "grpc.keepalive_time_ms": 30_000,
     "grpc.keepalive_timeout_ms": 20_000,
   });
@@ -133,7 +141,7 @@ function bindEither(listener: NetServer, host: string, port: number): Promise<nu
   });
 }
 
-/** The life of a stream. Requests wait until its first one has been authorized. */
+/** Serves one stream. Requests wait until the first one has been authorized. */
 function serveStream(call: Call, options: XdsServerOptions, connections: Map<string, number>): void {
   const { log } = options;
   let opening: Promise<Session | undefined> | undefined;
@@ -159,7 +167,7 @@ function serveStream(call: Call, options: XdsServerOptions, connections: Map<str
       log.warn("a data plane was refused", { gateway, peer: call.getPeer(), reason: refusal.details });
       end(refusal.code, refusal.details);
     }
-    // The client may have gone while the question was asked: nothing must be subscribed to for it then.
+    // The client may have gone during the authorization; then nothing must be subscribed for it.
     if (over) return undefined;
     const started = startSession(call, gateway, options, connections);
     release = started.release;
@@ -182,7 +190,7 @@ function serveStream(call: Call, options: XdsServerOptions, connections: Map<str
   });
   call.on("cancelled", close);
   call.on("close", close);
-  // A broken transport; the events above tell the rest.
+  // The transport broke; the other events report the details.
   call.on("error", close);
 }
 
@@ -207,7 +215,7 @@ function startSession(
     log,
   );
   call.on("drain", () => session.drained());
-  // No change can fall between the two: nothing else runs in between.
+  // No change can be lost between snapshot and subscription, because both run in the same turn of the event loop.
   session.update({ set: feed.snapshot(gateway), removed: [] });
   const unsubscribe = feed.subscribe(gateway, (update) => session.update(update));
   connections.set(gateway, (connections.get(gateway) ?? 0) + 1);

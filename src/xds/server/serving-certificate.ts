@@ -1,7 +1,11 @@
 /**
- * The certificate of the discovery server, from a Secret that all replicas share (spec controller 1): an authority of
- * ours that is made when there is none, an authority of the operator, or a serving pair of the operator. A leaf of an
- * authority lives for a day and is kept in memory alone.
+ * Provides the certificate of the discovery server from a Secret that all replicas share.
+ * `src/controller/xds-certificates.ts` uses it.
+ *
+ * The Secret holds one of three things: a CA that a replica generated because there was no Secret, a CA of the
+ * operator, or a serving certificate of the operator. With a CA, each replica signs its own leaf certificate, which
+ * lives for a day and is kept in memory only. The Secret is read again every minute, so that all replicas follow a
+ * change; a creation that another replica won is answered by reading its result.
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
@@ -10,27 +14,27 @@ import type { Logger } from "../../lib/log.ts";
 import { createAuthority, createLeaf, type KeyPair } from "../../lib/certificates/x509.ts";
 import type { ServerCertificate } from "./credentials.ts";
 
-/** The entries of the Secret, as PEM texts. */
+/** The entries of the Secret as PEM. */
 export type StoredEntries = Readonly<Record<string, string>>;
 
 export interface AuthorityStore {
-  /** How messages name it: "Secret namespace/name". */
+  /** Names the Secret in messages: "Secret namespace/name". */
   readonly name: string;
-  /** @returns undefined when there is none */
+  /** @returns undefined when there is no Secret */
   read(): Promise<StoredEntries | undefined>;
-  /** @returns false when somebody else has made it meanwhile */
+  /** @returns false when another writer has created it in the meantime */
   create(entries: StoredEntries): Promise<boolean>;
 }
 
 export interface ServingCertificate {
   readonly certificate: ServerCertificate;
-  /** PEM of what data planes have to trust. */
+  /** PEM of the CA that data planes have to trust. */
   readonly ca: string;
 }
 
 export interface ServingCertificateOptions {
   readonly store: AuthorityStore;
-  /** Host names and IP addresses by which data planes call the server. */
+  /** Host names and IP addresses that data planes use for the server. */
   readonly names: readonly string[];
   readonly clock: Clock;
   readonly log: Logger;
@@ -40,9 +44,9 @@ const HOUR_MS = 3_600_000;
 const AUTHORITY_MS = 3_650 * 24 * HOUR_MS;
 const LEAF_MS = 24 * HOUR_MS;
 const RENEW_BEFORE_MS = 12 * HOUR_MS;
-/** How soon a replica takes up what an operator, or another replica, has changed. */
+/** Interval after which a replica takes up a change by an operator or another replica. */
 const TURN_MS = 60_000;
-/** Clocks of a cluster differ a little. */
+/** Tolerance for clocks in the cluster that differ a little. */
 const BACKDATE_MS = 300_000;
 
 interface Authority {
@@ -67,14 +71,16 @@ export class ServingCertificates {
     this.#options = options;
   }
 
-  /** Reads the Secret, or makes it. @throws what the store throws, and SourceError for a Secret that cannot be used */
+  /**
+   * Reads the Secret, or creates it. @throws every error of the store, and SourceError for a Secret that cannot be used
+   */
   async start(): Promise<ServingCertificate> {
     const serving = await this.#turn();
     this.#plan();
     return serving;
   }
 
-  /** `use` gets each later certificate. */
+  /** Passes each later certificate to `use`. */
   onChange(use: (serving: ServingCertificate) => void): void {
     this.#use = use;
   }
@@ -89,7 +95,7 @@ export class ServingCertificates {
     this.#cancel = this.#options.clock.after(TURN_MS, () => {
       void this.#turn()
         .catch((error: unknown) => {
-          // The certificate that is in use serves on, and the next turn tries again.
+          // The current certificate stays in use, and the next turn tries again.
           this.#options.log.warn("the certificate for data planes could not be renewed", { error: messageOf(error) });
         })
         .then(() => this.#plan());
@@ -144,7 +150,7 @@ function checked(certificate: string, key: string, entry: "ca" | "tls", name: st
   try {
     belongs = new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));
   } catch {
-    // What the parser says may repeat the text.
+    // The parser's message may quote the text.
     throw new SourceError(`${name}: ${entry}.crt and ${entry}.key are no PEM certificate and key`);
   }
   if (!belongs) throw new SourceError(`${name}: ${entry}.key is not the key of ${entry}.crt`);

@@ -1,7 +1,14 @@
 /**
- * One data plane on one stream: its subscriptions, what it was sent, what it answered. In: requests and changes of the
- * feed. Out: responses, acknowledgements and refusals. Changes of one tick travel together, and while the stream is
- * full they are only remembered: a slow reader gets the newest state, not a backlog.
+ * Serves one data plane on one stream: its subscriptions, the resources it was sent, and its answers. `discovery.ts`
+ * uses it.
+ *
+ *     feed update ─▶ wanted state ─┐
+ *                                  ├─▶ schedule ─▶ push ─▶ response with nonce ─▶ ACK or NACK
+ *     request ─────▶ subscription ─┘   (one turn)         (outstanding)
+ *
+ * In: requests, and changes of the feed. Out: responses, acknowledgements and refusals. Changes of one event-loop turn
+ * are sent together. While the stream is full (backpressure), changes are only marked: a slow reader gets the newest
+ * state instead of a backlog.
  */
 import { create } from "@bufbuild/protobuf";
 import {
@@ -17,7 +24,7 @@ import { decodeRefusals, type RefusedResource } from "../nack.ts";
 import { planPush, resourcesOf, type Step } from "./delta.ts";
 import { Subscription } from "./subscriptions.ts";
 
-/** A request that no conforming client sends. It ends the stream. */
+/** Reports a request that a conforming client never sends. It ends the stream. */
 export class DiscoveryRequestError extends GwError {
   readonly code = "discovery_request_invalid";
 }
@@ -25,12 +32,15 @@ export class DiscoveryRequestError extends GwError {
 export interface AckedResource {
   readonly type: ResourceType;
   readonly key: string;
-  /** Compare it with the current one: an acknowledgement may be older than the last change. */
+  /**
+   * Version that was acknowledged. Compare it with the current one: an acknowledgement may be older than the last
+   * change.
+   */
   readonly version: string;
 }
 
 export interface SessionOutput {
-  /** @returns false when the stream is full; `drained` is to be called when it no longer is */
+  /** @returns false when the stream is full; the owner then calls `drained` once it is not */
   send(response: DeltaDiscoveryResponse): boolean;
   acked(resources: readonly AckedResource[]): void;
   nacked(refused: readonly RefusedResource[]): void;
@@ -53,7 +63,7 @@ export class Session {
     this.#log = log;
   }
 
-  /** A change of what this data plane should hold; the first one carries everything. */
+  /** Changes the resources that this data plane should hold; the first update carries all of them. */
   update({ set, removed }: ResourceUpdate): void {
     for (const resource of set) {
       this.#resources(resource.type).set(resource.key, resource);
@@ -66,7 +76,7 @@ export class Session {
     this.#schedule();
   }
 
-  /** @throws DiscoveryRequestError when the request asks for what is not served here */
+  /** @throws DiscoveryRequestError when the request asks for something that is not supported here */
   request(request: DeltaDiscoveryRequest): void {
     const type = typeOfUrl(request.typeUrl);
     if (type === undefined) return this.#answerUnknown(request);
@@ -104,12 +114,16 @@ export class Session {
       if (subscription.holds(resource)) kept.push({ type, key: resource.key, version: resource.version });
       subscription.mark(resource.key);
     }
-    // What it kept from before was applied then. Nothing is sent for it, so no other acknowledgement would ever come.
+    // Resources kept from an earlier stream were applied then. They are not sent again, so no other acknowledgement
+    // would come.
     if (kept.length > 0) this.#output.acked(kept);
     this.#schedule();
   }
 
-  /** A newer data plane waits for a first answer of a type that only its own version knows. */
+  /**
+   * Answers with an empty response: a newer data plane waits for a first response of a type that only its own version
+   * knows.
+   */
   #answerUnknown({ typeUrl, responseNonce }: DeltaDiscoveryRequest): void {
     if (responseNonce !== "") return;
     this.#log.warn("a data plane subscribes to an unknown type", { typeUrl });

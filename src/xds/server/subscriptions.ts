@@ -1,6 +1,10 @@
 /**
- * What one data plane holds of one type, and what has changed since it was told. In: versions it names on connecting,
- * changed keys. Out: the difference to a wanted state, taken once. Not here: the wire.
+ * Tracks which resources of one type a data plane holds, and which have changed since the last response. `session.ts`
+ * uses it. In: the versions that the data plane names when it connects, and changed keys. Out: the difference to a
+ * wanted state.
+ *
+ * A sent resource counts as held, even when the data plane refuses it: sending the same version again on this stream
+ * would only cause the same refusal.
  */
 import type { Resource } from "../../ir/resource.ts";
 
@@ -10,11 +14,11 @@ export interface Delta {
 }
 
 export class Subscription {
-  /** Version by key, as sent and not yet contradicted by a removal. */
+  /** Versions by key, as sent to the data plane or named by it. */
   readonly #held: Map<string, string>;
   readonly #dirty = new Set<string>();
 
-  /** @param initialVersions what the data plane kept from an earlier stream */
+  /** @param initialVersions versions that the data plane kept from an earlier stream */
   constructor(initialVersions: Readonly<Record<string, string>>) {
     this.#held = new Map(Object.entries(initialVersions));
     for (const key of this.#held.keys()) this.#dirty.add(key);
@@ -32,7 +36,9 @@ export class Subscription {
     return this.#held.get(resource.key) === resource.version;
   }
 
-  /** The difference between what is held and `current`, among the marked keys. Afterwards it counts as held. */
+  /**
+   * Takes the difference between the held and the `current` resources among the marked keys, which then counts as held.
+   */
   take(current: ReadonlyMap<string, Resource>): Delta {
     const set: Resource[] = [];
     const removed: string[] = [];
