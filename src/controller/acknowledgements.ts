@@ -1,7 +1,15 @@
 /**
- * What data planes answered: which policies at least one has applied, and which resources one has refused and why. The
- * last answer of each data plane counts. A refusal outlives its stream, because a lost connection mends nothing; then the
- * next acknowledgement by any data plane of the Gateway takes it back.
+ * Records the answers of data planes: the policies that at least one has applied, and the resources that one has
+ * refused, with the reason. `status-feed.ts` uses it.
+ *
+ * The last answer of each data plane counts:
+ *
+ *     NACK ─▶ refused, bound to the stream ──── ACK on the same stream ────────────▶ cleared
+ *                      │ stream closes
+ *                      ▼
+ *             refused, bound to the Gateway ─── ACK or NACK of any of its streams ─▶ cleared, or replaced
+ *
+ * A refusal outlives its stream, because a lost connection does not correct the resource.
  */
 import type { ResourceType, ResourceUpdate } from "../ir/resource.ts";
 import type { RefusedResource } from "../xds/nack.ts";
@@ -15,28 +23,28 @@ export interface ResourceId {
 
 /** Gateways are named "namespace/name". */
 export interface Acknowledgements {
-  /** Whether a data plane has applied this policy. */
+  /** Reports whether a data plane has applied this policy. */
   has(policyKey: string): boolean;
-  /** What a data plane said when it refused the resource: one of this Gateway, or of any when none is named. */
+  /** Returns why a data plane refused the resource: one of the given Gateway, or of any Gateway when none is given. */
   refusal(type: ResourceType, key: string, gateway?: string): string | undefined;
-  /** @returns the resources of which something new is known */
+  /** @returns the resources whose state has changed */
   ack(gateway: string, stream: StreamId, resources: readonly AckedResource[]): ResourceId[];
   nack(gateway: string, stream: StreamId, refused: readonly RefusedResource[]): void;
   closed(stream: StreamId): void;
-  /** These are no longer sent to the Gateway. */
+  /** Forgets resources that are no longer sent to the Gateway. */
   forget(gateway: string, removed: ResourceUpdate["removed"]): void;
-  /** These are no longer sent to any Gateway. */
+  /** Forgets resources that are no longer sent to any Gateway. */
   forgetEverywhere(removed: ResourceUpdate["removed"]): void;
 }
 
 interface Refusal {
   readonly gateway: string;
-  /** Unset once the stream is over. */
+  /** undefined once the stream has ended. */
   stream: StreamId | undefined;
   readonly reason: string;
 }
 
-/** A condition is read by people, and an object of the API has little room. */
+/** Limit of a reason. People read it in a condition, and API objects have little room. */
 const MAX_REASON_LENGTH = 1024;
 
 export function createAcknowledgements(): Acknowledgements {

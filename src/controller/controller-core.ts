@@ -1,6 +1,6 @@
 /**
- * The heart of the controller, free of sockets: events in; resources for data planes, statuses, deployed objects out. All
- * replicas translate, the one that leads writes.
+ * The core of the controller, without sockets. `controller.ts` uses it. In: events. Out: resources for data planes,
+ * statuses, and deployed objects. All replicas translate and serve resources; only the leader writes to the API server.
  */
 import type { ControllerOptions } from "./options.ts";
 import { Reach } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -25,14 +25,14 @@ import { createStatusFeed, type StatusFeed } from "./status-feed.ts";
 
 export interface ControllerCore {
   apply(events: readonly TranslatorEvent[]): void;
-  /** Whether this replica writes from now on; at first it does not. */
+  /** Sets whether this replica writes; it does not at first. */
   lead(isLeader: boolean): void;
-  /** Data planes have to trust another authority. */
+  /** Changes the CA certificates that data planes trust. */
   trust(ca: string | undefined): void;
   readonly feed: ResourceFeed;
   readonly answers: StatusFeed["answers"];
   readonly isLeader: () => boolean;
-  /** Ends what is fetched, before the source is stopped. */
+  /** Stops fetching documents; call it before the source is stopped. */
   stopFetching(): void;
   stop(): Promise<void>;
 }
@@ -42,10 +42,10 @@ export interface ControllerCoreOptions {
   readonly client: KubernetesClient;
   readonly kinds: readonly WatchedKind[];
   readonly current: KubernetesSource["current"];
-  /** Set where discovery is served over TLS. */
+  /** Set when discovery is served over TLS. */
   readonly tls: { readonly ca: string | undefined } | undefined;
   readonly log: Logger;
-  /** How long a batch of events took. */
+  /** Receives the duration of each batch of events. */
   readonly translated: (seconds: number) => void;
 }
 
@@ -94,7 +94,8 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
       if (event.type === "set") status.observe(event.object);
       if (event.type === "delete") ownClass.deleted(event.id);
     }
-    // Last: what is there already comes back as a step of its own, which must follow this one.
+    // Comes last: documents that are already available come back at once as a step of their own, which must follow this
+    // one.
     if (step.documents !== undefined) keySets.want(step.documents);
   }
 
@@ -123,7 +124,7 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
   };
 }
 
-/** Hands each Gateway's share of a step to the streams that follow it. */
+/** Passes the part of each Gateway in a step to the streams that follow this Gateway. */
 function createFeed(snapshot: ResourceFeed["snapshot"]): ResourceFeed & { publish(step: TranslationStep): void } {
   const listeners = new Map<string, Set<(update: ResourceUpdate) => void>>();
   return {

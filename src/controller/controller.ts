@@ -1,7 +1,12 @@
 /**
- * `gwproxy controller`: a cluster to data planes. Watches feed the translator; its steps go out over discovery, are
- * deployed, and come back as status, where `Attached` turns True once a data plane has acknowledged what a policy became,
- * and a refusal becomes a condition.
+ * Runs `gwproxy controller`, which configures data planes from the objects of a cluster. `src/cli/commands` starts it.
+ *
+ *     watches ─▶ translator ─┬─▶ discovery ─▶ data planes ─▶ ACK, NACK ─┐
+ *                            ├─▶ deployer ─▶ objects                    ▼
+ *                            └─────────────────────────────────▶ status of objects
+ *
+ * `Attached` of a GwPolicy becomes True once a data plane has acknowledged the resource of the policy, and a refusal
+ * becomes a condition.
  */
 import type { ControllerOptions } from "./options.ts";
 import { startHealthServer, startMetricsServer } from "../admin/probe-servers.ts";

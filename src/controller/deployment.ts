@@ -1,9 +1,15 @@
-/** What the controller's options say of data planes: their image, and how they reach the controller. */
+/**
+ * Derives the deployer's settings from the controller's options: the image of data planes, and the address at which
+ * they reach the controller. `controller-core.ts` uses it.
+ */
 import type { ControllerOptions } from "./options.ts";
 import type { DeployerSettings } from "../deployer/context.ts";
 import { VERSION } from "../lib/version.ts";
 
-/** @param tls set where discovery is served over TLS: the PEM that vouches for it, or undefined for authorities of the system */
+/**
+ * @param tls set when discovery is served over TLS; its `ca` is undefined when the system's CA certificates verify the
+ * server
+ */
 export function deployerSettings(
   options: ControllerOptions,
   tls: { readonly ca: string | undefined } | undefined,
@@ -19,7 +25,7 @@ export function deployerSettings(
   };
 }
 
-/** Where data planes of the cluster find discovery. */
+/** Returns the host at which data planes in the cluster reach discovery. */
 function xdsHost({ xdsServiceHost, xdsServiceName, namespace }: ControllerOptions): string {
   return xdsServiceHost === "" ? `${xdsServiceName}.${namespace}.svc` : xdsServiceHost;
 }

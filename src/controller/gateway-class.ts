@@ -1,6 +1,6 @@
 /**
- * The class of our Gateways: made when it is missing, so that applying a Gateway is all a user has to do. The replica
- * that writes makes it when it starts to, and again whenever somebody has deleted it.
+ * Creates the controller's GatewayClass when it is missing, so that applying a Gateway is all a user has to do.
+ * `controller-core.ts` uses it. The leader creates it when it starts to lead, and again after it was deleted.
  */
 import type { ObjectId } from "../api/object.ts";
 import { GATEWAY_GROUP } from "../api/refs.ts";
@@ -10,9 +10,9 @@ import type { Logger } from "../lib/log.ts";
 import type { KubernetesClient } from "../sources/kubernetes/client.ts";
 
 export interface OwnClass {
-  /** Whether this replica writes. */
+  /** Sets whether this replica writes. */
   lead(isLeader: boolean): void;
-  /** An object of any kind was deleted. */
+  /** Takes the deletion of an object of any kind. */
   deleted(id: ObjectId): void;
 }
 

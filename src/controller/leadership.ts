@@ -1,4 +1,7 @@
-/** Which replica of the controller writes: the holder of the lease, or this one when it is told to ask nobody. */
+/**
+ * Decides which replica of the controller writes: the holder of the lease, or every replica when leader election is
+ * disabled. `controller.ts` uses it.
+ */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { systemClock } from "../lib/clock.ts";
@@ -11,7 +14,7 @@ const LEASE_NAME = "gwproxy-controller";
 export interface LeadershipOptions {
   readonly client: KubernetesClient;
   readonly namespace: string;
-  /** Every replica writes. */
+  /** Makes every replica write. */
   readonly isDisabled: boolean;
   readonly log: Logger;
   readonly onChange: (isLeader: boolean) => void;
@@ -19,7 +22,8 @@ export interface LeadershipOptions {
 
 export function createLeadership({ client, namespace, isDisabled, log, onChange }: LeadershipOptions): Leader {
   if (isDisabled) return { start: () => onChange(true), stop: () => Promise.resolve() };
-  // A container that starts again in its pod is the same replica, and goes on without waiting for its own lease to end.
+  // A container that restarts in its pod is the same replica, and continues without waiting for its own lease to
+  // expire.
   const identity = process.env["POD_NAME"] ?? `${hostname()}_${randomUUID()}`;
   return createLeader({ client, namespace, name: LEASE_NAME, identity, clock: systemClock, log, onChange });
 }

@@ -1,4 +1,7 @@
-/** A data plane refused something: it is counted, and told as an Event on its Gateway (spec controller 8). */
+/**
+ * Reports the resources that a data plane refused (NACK): it counts them in the metrics, and records an Event on the
+ * Gateway. `controller.ts` uses it.
+ */
 import type { KubeObject, ObjectId } from "../api/object.ts";
 import { GATEWAY_GROUP } from "../api/refs.ts";
 import type { EventRecorder } from "../sources/kubernetes/events.ts";

@@ -1,17 +1,17 @@
-/** What `gwproxy controller` is started with: its flags, parsed and checked. */
+/** Defines the options of `gwproxy controller`, parsed and checked. `src/cli/commands` produces them from the flags. */
 import type { LabelSelector } from "../api/label-selector.ts";
 import type { Address } from "../runtime/options.ts";
 
 interface DeploymentOptions {
   readonly proxyImageRegistry: string;
   readonly proxyImageRepository: string;
-  /** "": the version of this program. */
+  /** "" selects the version of this program. */
   readonly proxyImageTag: string;
-  /** 0: none. */
+  /** Service port of a Gateway without listener ports; with 0 such a Gateway is not deployed. */
   readonly dummyPort: number;
-  /** The Service of the controller, in its own namespace. */
+  /** Name of the controller's Service, in the controller's own namespace. */
   readonly xdsServiceName: string;
-  /** Wins over the Service; "": unset. */
+  /** Overrides the address of the Service; "" when unset. */
   readonly xdsServiceHost: string;
   readonly xdsServicePort: number;
 }
@@ -19,26 +19,29 @@ interface DeploymentOptions {
 export interface ControllerOptions extends DeploymentOptions {
   readonly kubeconfig: string | undefined;
   readonly xdsAddress: Address;
-  /** undefined: TLS, by the files that are named or by the Secret; plaintext on loopback where no files are named. */
+  /**
+   * undefined selects TLS with the named files or with the Secret, or plaintext when the address is loopback and no
+   * files are named.
+   */
   readonly xdsMode: "plaintext" | "tls" | "either" | undefined;
-  /** Names in the certificate beside those of the Service. */
+  /** Names in the certificate besides those of the Service. */
   readonly xdsTlsHosts: readonly string[];
-  /** PEM files; both or none. None: the Secret gwproxy-xds-cert, where the mode is not plaintext. */
+  /** PEM files, both or neither. Without them the Secret gwproxy-xds-cert is used, unless the mode is plaintext. */
   readonly xdsTlsCert: string | undefined;
   readonly xdsTlsKey: string | undefined;
-  /** Whether a data plane must show a token; undefined: unless xDS stays on this machine. */
+  /** Requires a token from data planes; undefined requires one unless the xDS address is loopback. */
   readonly xdsAuth: boolean | undefined;
   readonly healthAddress: Address;
   readonly metricsAddress: Address;
   readonly controllerName: string;
   readonly className: string;
-  /** Namespaces that count; none: all of them. */
+  /** Namespaces that are read; an empty list selects all of them. */
   readonly discoveryNamespaceSelectors: readonly LabelSelector[];
   readonly backendRefGrantMode: "route-and-policy" | "route" | "none";
   readonly allowLocalBackends: boolean;
-  /** Its own: where the lease and fetched key sets are kept. */
+  /** The controller's own namespace, which holds the lease and fetched JWKS. */
   readonly namespace: string;
-  /** Write without asking other replicas. */
+  /** Writes without leader election. */
   readonly disableLeaderElection: boolean;
   readonly logLevel: string;
 }

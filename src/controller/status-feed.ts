@@ -1,6 +1,7 @@
 /**
- * When a status has to be written, and with what: after a step of the translator, and when a data plane acknowledges or
- * refuses a resource. In: steps and answers. Out: desired statuses of the objects concerned.
+ * Decides when a status is written, and from which input: after a step of the translator, and when a data plane
+ * acknowledges or refuses a resource. `controller-core.ts` uses it. In: steps and answers. Out: desired statuses of the
+ * affected objects.
  */
 import type { ObjectId } from "../api/object.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP } from "../api/refs.ts";
@@ -17,22 +18,25 @@ export interface StatusFeedOptions {
   readonly translator: Pick<Translator, "facts" | "diagnosticsOf" | "resource">;
   readonly controllerName: string;
   readonly put: (status: DesiredStatus) => void;
-  /** What has become of a Gateway ("namespace/name"), where something is deployed for it. */
+  /** Returns the state of a Gateway's deployment ("namespace/name"); unset when Gateways are not deployed. */
   readonly deployment?: StatusContext["deployment"];
-  /** Hears of what is found in objects whose status has no place for it. */
+  /** Logs the diagnostics of objects whose status has no place for them. */
   readonly log: Pick<Logger, "warn">;
 }
 
 export interface StatusFeed {
-  /** Writes the status of what a step touched. */
+  /** Writes the status of every object that a step touched. */
   follow(step: TranslationStep): void;
-  /** Writes the status of an object of which something else has changed. */
+  /** Writes the status of an object after a change outside of the translator, such as its deployment. */
   refresh(id: ObjectId): void;
-  /** For the discovery server. */
+  /** Receives the answers of data planes from the discovery server. */
   readonly answers: Required<Pick<XdsServerOptions, "onAck" | "onNack" | "onClose">>;
 }
 
-/** Kinds with a status of ours. A Service has none: what is refused of it is only logged. */
+/**
+ * Kinds whose resources lead to an object with a status. A Service has none, so a refusal of its resources is only
+ * logged.
+ */
 const GROUPS: Readonly<Record<string, string>> = {
   Gateway: GATEWAY_GROUP,
   ListenerSet: GATEWAY_GROUP,
@@ -51,7 +55,7 @@ export function createStatusFeed(options: StatusFeedOptions): StatusFeed {
   const { has: acknowledged, refusal } = acknowledgements;
   const context = { controllerName, acknowledged, refusal, ...(deployment === undefined ? {} : { deployment }) };
 
-  /** The objects behind resources, each once. */
+  /** Returns the objects behind resources, without duplicates. */
   function ownersOf(wanted: readonly ResourceId[]): ObjectId[] {
     const owners = new Map<string, ObjectId>();
     for (const { type, key } of wanted) {

@@ -1,12 +1,13 @@
 /**
- * Who may follow the configuration of a Gateway: its own data plane, known by its service account, which bears the
- * Gateway's name (spec controller, xDS resource model). Configuration holds credentials, so nobody else gets it.
+ * Authorizes discovery streams: only the Gateway's own data plane may follow its configuration, because the
+ * configuration holds credentials. `controller.ts` uses it. The data plane is identified by its service account, which
+ * has the Gateway's name; its token is verified with the TokenReview API of Kubernetes (`authentication.k8s.io/v1`).
  */
 import type { AuthorizeStream } from "../xds/server/discovery.ts";
 import { dataPlaneName, TOKEN_AUDIENCE } from "../api/data-plane.ts";
 
 /**
- * @param review who a token made for the audience belongs to; undefined when it is not valid
+ * @param review returns the owner of a token that was issued for the audience, or undefined when the token is invalid
  */
 export function authorizeByToken(
   review: (token: string, audience: string) => Promise<{ readonly username: string } | undefined>,

@@ -1,4 +1,7 @@
-/** How the controller proves itself to data planes: by files, by the Secret `gwproxy-xds-cert`, or not at all. */
+/**
+ * Chooses how the controller authenticates to data planes: with certificate files, with the Secret `gwproxy-xds-cert`,
+ * or, in plaintext, not at all. `controller.ts` uses it.
+ */
 import type { ControllerOptions } from "./options.ts";
 import { systemClock } from "../lib/clock.ts";
 import type { Logger } from "../lib/log.ts";
@@ -15,23 +18,23 @@ import { readServerCertificate } from "../runtime/tls-files.ts";
 
 export interface XdsTls {
   readonly certificate: ServerCertificate;
-  /** PEM that data planes get to trust; undefined: they trust the authorities of their system. */
+  /** PEM of the CA that data planes trust; undefined when they trust the CA certificates of their system. */
   readonly ca: string | undefined;
-  /** `use` gets each later certificate. */
+  /** Passes each later certificate to `use`. */
   onChange(use: (serving: ServingCertificate) => void): void;
   stop(): void;
 }
 
 const SECRET_NAME = "gwproxy-xds-cert";
 
-/** The files that are named, read before anything starts. @throws FatalError for files that cannot be used */
+/** Reads the certificate files before anything starts. @throws FatalError for files that cannot be used */
 export async function readXdsFiles({ xdsTlsCert, xdsTlsKey }: ControllerOptions): Promise<XdsTls | undefined> {
   if (xdsTlsCert === undefined || xdsTlsKey === undefined) return undefined;
   const certificate = await readServerCertificate(xdsTlsCert, xdsTlsKey);
   return { certificate, ca: undefined, onChange: () => undefined, stop: () => undefined };
 }
 
-/** The Secret. @returns undefined when discovery is served in plaintext alone */
+/** Opens the Secret. @returns undefined when discovery is served in plaintext only */
 export async function openXdsSecret(
   options: ControllerOptions,
   client: KubernetesClient,
@@ -44,7 +47,10 @@ export async function openXdsSecret(
   return { certificate, ca, onChange: (use) => certificates.onChange(use), stop: () => certificates.stop() };
 }
 
-/** What is sent to data planes holds credentials, so it is plaintext only where it stays on this machine, or on demand. */
+/**
+ * Returns the mode of discovery. Resources hold credentials, so plaintext is chosen only on loopback or on explicit
+ * request.
+ */
 function xdsMode({ xdsMode: asked, xdsAddress }: ControllerOptions): NonNullable<ControllerOptions["xdsMode"]> {
   return asked ?? (isLoopback(xdsAddress.host) ? "plaintext" : "tls");
 }
