@@ -1,7 +1,18 @@
 /**
- * Checked files → the objects in force. Decides what a fault costs: an object that breaks keeps its last accepted version,
- * as an API server would keep it, also where its document can no longer be read; a GwPolicy that was never accepted is passed
- * on as refused, so that it never opens a route. A file that changes costs what it holds and held, however many others there are.
+ * Turns checked files into the objects that are in force. The directory source and `gwproxy validate` use it.
+ *
+ * The assembly decides what an error in a file does to traffic. An object that becomes invalid keeps its last accepted
+ * version, as it would on an API server, even when its document can no longer be read. A GwPolicy that was never
+ * accepted is passed on as refused (fail closed), because leaving it out would open the route that it protects.
+ *
+ * Each file contributes claims, and each object has an ordered list of claims; the first usable one wins:
+ *
+ *   document   the document is readable and defines the object
+ *   kept       the file defined the object before, and one of its broken documents may still mean it
+ *   fragment   a broken document seems to define the object
+ *
+ * The cost of a changed file depends on the objects that it holds now and held before, not on the number of other
+ * files.
  */
 import { type KubeObject, type ObjectId, objectKey } from "../../api/object.ts";
 import { GWPROXY_GROUP } from "../../api/refs.ts";
@@ -15,35 +26,39 @@ type Held =
   | { readonly type: "set"; readonly id: ObjectId; readonly object: KubeObject }
   | { readonly type: "refused"; readonly id: ObjectId; readonly object: KubeObject; readonly reason: string };
 
-/** One place that defines an object. */
+/** One definition of an object in one file. */
 interface Claim {
   readonly object: CheckedObject;
-  /** Place in the file; what was kept of it and what broken documents seem to hold come last. */
+  /** Position within the file. Kept objects and fragments come after all readable documents. */
   readonly at: number;
   readonly source: "document" | "kept" | "fragment";
 }
 
-/** A file and the objects that it held before and that its unreadable documents may still stand for. */
+/** A checked file, and the objects that it held before and that its unreadable documents may still mean. */
 export interface FileState extends CheckedFile {
   readonly kept: readonly CheckedObject[];
 }
 
-/** Each object that a file held is compared with each of them. */
+/** Limit for the pairwise comparison of unidentified documents with the objects that the file held before. */
 const MAX_UNIDENTIFIED = 100;
-/** Places where an object is defined once more that are told of; each has to be looked up. */
+/** Limit of reported duplicates per object; each report has to look up a position in the text. */
 const MAX_DUPLICATES = 100;
 
-/** Adds to a file what it held and what its broken documents may stand for. @param before the last state of the file */
+/**
+ * Adds to a file the objects that it held before and that its broken documents may still mean.
+ * @param before the previous state of the file
+ */
 export function keepHidden(file: CheckedFile, before: FileState | undefined): FileState {
   if (before === undefined || file.unidentified.length === 0) return { ...file, kept: [] };
   const present = new Set(file.objects.map(({ id }) => objectKey(id)));
-  // Thousands of documents that stand for something else leave no object certain: then each may be meant.
+  // With so many unidentified documents the comparison is too expensive: any of the earlier objects may be meant, so
+  // keep all.
   const isAny = file.unidentified.length > MAX_UNIDENTIFIED;
   const kept = [...before.objects, ...before.kept].filter(
     ({ id }) =>
       !present.has(objectKey(id)) && (isAny || file.unidentified.some((identity) => hasIdentity(id, identity))),
   );
-  // A policy without a name is probably the one that is kept: it serves on, and there is nothing to close.
+  // A policy without a name is probably the one that is kept and serves on, so there is nothing to close.
   const keepsPolicy = kept.some(({ id }) => isPolicy(id));
   const fragments = file.fragments.filter(({ isNameless }) => !isNameless || !keepsPolicy);
   return { ...file, fragments, kept };
@@ -51,15 +66,15 @@ export function keepHidden(file: CheckedFile, before: FileState | undefined): Fi
 
 export class Assembly {
   readonly #files = new Map<string, FileState>();
-  /** By object; in the order of files and places after `take`. */
+  /** Claims by object key; `take` sorts the list of each changed object by file and position. */
   readonly #claims = new Map<string, Claim[]>();
   readonly #held = new Map<string, Held>();
   readonly #problems = new Map<string, readonly FileProblem[]>();
   readonly #duplicates = new Map<string, readonly FileProblem[]>();
-  /** Objects whose claims changed since `take`. */
+  /** Keys of the objects whose claims changed since the last `take`. */
   readonly #moved = new Set<string>();
 
-  /** What a file says from now on; undefined: it is gone. */
+  /** Replaces the content of a file; `undefined` removes the file. */
   put(path: string, file: FileState | undefined): void {
     const before = this.#files.get(path);
     if (before === file) return;
@@ -71,7 +86,7 @@ export class Assembly {
     else this.#problems.set(path, file.problems);
   }
 
-  /** The step from the state at the last call: what vanished first, so that a renamed object is never there twice. */
+  /** Returns the changes since the last call. Deletions come first, so that a renamed object never exists twice. */
   take(): ObjectEvent[] {
     const deleted: ObjectEvent[] = [];
     const set: { readonly claim: Claim; readonly event: ObjectEvent }[] = [];
@@ -98,14 +113,14 @@ export class Assembly {
     return [...this.#problems.values(), ...this.#duplicates.values()].flat().sort(byPlace);
   }
 
-  /** The problems with what each costs among the objects that serve, as they were at the last `take`. */
+  /** Returns the problems together with their effect on the objects that serve, as of the last `take`. */
   problemsWithEffects(): SourceProblem[] {
     return this.problems().map((problem) =>
       problem.lost === undefined ? problem : { ...problem, effect: this.#effectOf(problem.file, problem.lost) },
     );
   }
 
-  /** What keeps serving although the file, or all below the folder, cannot be read. */
+  /** Describes which objects keep serving although a file, or everything below a folder, cannot be read. */
   effectOfUnreadable(isAffected: (file: string) => boolean): string {
     const files = [...this.#files].filter(([path]) => isAffected(path)).map(([, file]) => file);
     return this.#effectOn(files.flatMap(({ objects, kept }) => [...objects, ...kept]));
@@ -129,12 +144,12 @@ export class Assembly {
     return effectText([...kept], [...closed]);
   }
 
-  /** Every object that some file defines, refused ones included, each once. */
+  /** Returns every object that some file defines, once each, including refused ones. */
   objects(): CheckedObject[] {
     return [...this.#claims.values()].flatMap(([claim]) => (claim === undefined ? [] : [claim.object]));
   }
 
-  /** Where an object is defined; undefined where no file holds it. */
+  /** Returns the definition of an object, or undefined when no file holds it. */
   find(id: ObjectId): CheckedObject | undefined {
     return this.#claims.get(objectKey(id))?.[0]?.object;
   }
@@ -175,8 +190,8 @@ function claimsOf(file: FileState | undefined): Claim[] {
 }
 
 /**
- * The first readable document counts. Only where no readable one defines the object, what a broken file held before counts,
- * and then what its broken documents seem to hold.
+ * Chooses the claim that counts for an object: the first readable document; without one, an object that a broken file
+ * held before; without that, a fragment of a broken document.
  */
 function choose(claims: readonly Claim[], before: Held | undefined): [Claim, Held] | undefined {
   const readable = claims.find(({ source }) => source === "document");
@@ -203,7 +218,7 @@ function isWhole(identity: Identity): identity is ObjectId {
   return group !== undefined && kind !== undefined && namespace !== undefined && name !== undefined;
 }
 
-/** Of a long list, this many names are printed. */
+/** Limit of names that are printed from a long list. */
 const MAX_NAMES = 5;
 
 function effectText(kept: readonly string[], closed: readonly string[]): string {

@@ -1,4 +1,7 @@
-/** One file → its objects, each normalised and validated, with every fault at its place. Pure, so the result can be kept. */
+/**
+ * Checks one file: parses it, normalises and validates each object, and gives every problem its position. The directory
+ * source and `gwproxy validate` use it. It is a pure function of the text, so the directory source caches the result.
+ */
 import { type KubeObject, type ObjectId, objectId } from "../../api/object.ts";
 import { GWPROXY_GROUP } from "../../api/refs.ts";
 import { isUnknownField } from "../../admission/messages.ts";
@@ -18,19 +21,22 @@ type Validate = (object: unknown) => readonly Violation[];
 export interface Checks {
   readonly validate: Validate;
   readonly applyDefaults: ApplyDefaults;
-  /** Objects of kinds that the gateway does not read are worth a warning. Default: false. */
+  /** Reports objects of kinds that the gateway does not read as warnings. Default: false. */
   readonly reportsForeignKinds?: boolean;
 }
 
-/** A fault with what a reader needs to see it. */
+/** A problem with the details that the output of `gwproxy validate` needs. */
 export interface FileProblem extends SourceProblem {
-  /** The object that is not taken in because of the fault, as far as it can be read; undefined when the fault costs none. */
+  /**
+   * Identity of the object that is not loaded because of the problem, as far as it can be read; undefined when the
+   * problem does not cost an object.
+   */
   readonly lost: Identity | undefined;
-  /** "FieldValueInvalid" and its siblings, "Unreadable" or "Duplicate". */
+  /** Reason as the API server names it ("FieldValueInvalid", …), or "Unreadable" or "Duplicate". */
   readonly reason: string;
-  /** The line of the fault; undefined where it might show a secret. */
+  /** The source line; undefined when it might show a secret. */
   readonly excerpt: Excerpt | undefined;
-  /** "gwproxy.dev/GwPolicy"; "" when the object cannot be read. */
+  /** Group and kind such as "gwproxy.dev/GwPolicy"; "" when the object cannot be read. */
   readonly groupKind: string;
 }
 
@@ -38,13 +44,13 @@ export interface CheckedObject extends SourceLocation {
   readonly file: string;
   readonly id: ObjectId;
   readonly object: KubeObject;
-  /** Why it is refused; undefined when it is accepted. */
+  /** Says why the object is refused; undefined when it is accepted. */
   readonly refusal: string | undefined;
-  /** As it is written, without what an API server would add. */
+  /** The object as it is written in the file, without the values that an API server would add. */
   readonly written: Readonly<Record<string, unknown>>;
   readonly locate: (path: string) => SourceLocation;
   readonly mark: MarkFault;
-  /** Its name cannot be read; the one that it has stands for its place. */
+  /** True when the name cannot be read; `id.name` is then the position of the document. */
   readonly isNameless?: boolean;
 }
 
@@ -54,17 +60,26 @@ export interface CheckedFile {
   /** Objects in documents that cannot be read as a whole. */
   readonly fragments: readonly CheckedObject[];
   readonly problems: readonly FileProblem[];
-  /** What documents stand for whose object is not known for certain: each may be an object that the file held before. */
+  /**
+   * Documents whose object is not known for certain; each may be any object of matching identity that the file held
+   * before.
+   */
   readonly unidentified: readonly Identity[];
 }
 
-/** Nothing is known of it. */
+/** The identity of a document of which nothing can be read. */
 const ANY: Identity = {};
 
-/** Problems that are told of one file. Looking for the place of each takes longer than finding it. */
+/**
+ * Limit of problems that are reported per file: finding the position of a problem takes longer than finding the
+ * problem.
+ */
 const MAX_PROBLEMS = 1_000;
 
-/** Yields between pieces of work, so that a file of thousands of objects can be left. */
+/**
+ * Checks a file as a generator that yields between pieces of work, so that the caller can abandon a file of thousands
+ * of objects.
+ */
 export function* checkFile({ path, text }: SourceFile, checks: Checks): Generator<undefined, CheckedFile> {
   const parsed = yield* parseManifestInSteps(text);
   const problems: FileProblem[] = parsed.faults.map((fault) => ({
@@ -76,7 +91,7 @@ export function* checkFile({ path, text }: SourceFile, checks: Checks): Generato
   }));
   const objects: CheckedObject[] = [];
   const fragments: CheckedObject[] = [];
-  // A document that cannot be read may swallow those that follow it, so it may stand for each of them.
+  // A document with a syntax error may swallow the documents after it, so it may stand for any of them.
   const unidentified: Identity[] = parsed.faults.length > 0 ? [ANY] : [];
   let leftOut = 0;
   for (const found of parsed.objects) {
@@ -97,7 +112,9 @@ export function* checkFile({ path, text }: SourceFile, checks: Checks): Generato
   return { path, objects, fragments, problems, unidentified };
 }
 
-/** What a document that cannot be taken in seems to hold: an object that can be named, or a policy without a name. */
+/**
+ * Returns the objects that an unreadable document seems to hold: an object with a name, or a policy even without one.
+ */
 function fragmentOf(path: string, found: ParsedObject): CheckedObject[] {
   const { value } = found;
   const { name, namespace } = readIdentity(value);
@@ -114,12 +131,12 @@ function fragmentOf(path: string, found: ParsedObject): CheckedObject[] {
 interface ObjectCheck {
   readonly object?: CheckedObject;
   readonly problems: FileProblem[];
-  /** Problems beyond those that may be told. */
+  /** Number of problems beyond the limit. */
   readonly leftOut?: number;
   readonly unidentified?: Identity;
 }
 
-/** @param room how many problems may still be told */
+/** @param room how many more problems may be reported for the file */
 function checkObject(file: string, found: ParsedObject, checks: Checks, room: number): ObjectCheck {
   const foreign = describeForeignKind(found.value);
   if (foreign !== undefined) {
@@ -170,7 +187,7 @@ function checkObject(file: string, found: ParsedObject, checks: Checks, room: nu
 
 function moreProblems(file: string, count: number): FileProblem {
   const message = `Too many: ${count} more problem${count === 1 ? " is" : "s are"} left out`;
-  // Where errors are among them, those that are told are errors as well or the objects are refused all the same.
+  // When errors are among the omitted problems, the listed ones are errors too, or their objects are refused all the same.
   return {
     ...blank(file),
     reason: "FieldValueTooMany",
@@ -179,12 +196,15 @@ function moreProblems(file: string, count: number): FileProblem {
   };
 }
 
-/** A value that only looks like YAML because its template has not been rendered. */
+/** Suggests to render a template first when the value contains template syntax, which only looks like YAML. */
 function templateStep({ excerpt }: Mark): string | undefined {
   return excerpt?.text.includes("{{") === true ? syntaxStep("", excerpt.text) : undefined;
 }
 
-/** An object that the gateway does not read. One that was meant as another kind may stand for an object that served. */
+/**
+ * Checks an object of a kind that the gateway does not read. When it was meant as another kind, it may stand for an
+ * object that served before.
+ */
 function foreignObject(
   file: string,
   found: ParsedObject,
@@ -231,7 +251,7 @@ function isFaults(value: ReturnType<typeof normalise>): value is Extract<typeof 
   return Array.isArray(value);
 }
 
-/** "GwPolicy default/keys", as far as the parts are there. */
+/** Returns a title such as "GwPolicy default/keys", as far as the parts are present. */
 export function titleOf(value: Readonly<Record<string, unknown>> | KubeObject): string {
   const { kind, metadata } = value as { kind?: unknown; metadata?: { name?: unknown; namespace?: unknown } | null };
   if (typeof kind !== "string") return "";

@@ -1,6 +1,10 @@
 /**
- * The YAML documents of a text, composed one after the other, within bounds on what a stranger's file may cost. Used by
- * parse.ts, once for the objects and again where a place is asked for.
+ * Composes the YAML documents of a text one after the other, and limits what a malicious or accidental input can cost
+ * in time and memory. parse.ts uses it once for the objects and again when it needs a position in the text.
+ *
+ * Each limit below guards one step of the `yaml` library that takes quadratic or exponential time, or that recurses. A
+ * text that exceeds a limit yields no documents at all, so the file keeps its previous state instead of losing some
+ * objects.
  */
 import {
   type CST,
@@ -27,39 +31,45 @@ export interface SyntaxFault {
 
 interface ComposedDocument {
   readonly document: Document.Parsed;
-  /** What is wrong with its text; at most MAX_FAULTS. */
+  /** Errors in the text of the document; at most MAX_FAULTS. */
   readonly faults: readonly SyntaxFault[];
-  /** Whether its value can be asked for: not where a key is no text, nor where there are too many anchors. */
+  /** False when `document.toJS` must not be called: a key is not a scalar, or there are too many anchors. */
   readonly isReadable: boolean;
 }
 
 export interface Composition {
   readonly documents: readonly ComposedDocument[];
   readonly lines: LineCounter;
-  /** Why nothing behind its place was looked at; undefined when the text was read to its end. */
+  /** Says why the text after this position was not read; undefined when the text was read to its end. */
   readonly fault: SyntaxFault | undefined;
 }
 
-/** What YAML 1.1 would read as something else than kubectl does. */
+/** Tags of YAML 1.1 (https://yaml.org/type/) that kubectl does not resolve. */
 const FOREIGN_TAGS = new Set([
   "tag:yaml.org,2002:timestamp",
   "tag:yaml.org,2002:set",
   "tag:yaml.org,2002:omap",
   "tag:yaml.org,2002:pairs",
 ]);
-/** Told of one document. */
+/** Limit of reported errors per document. */
 const MAX_FAULTS = 20;
-/** A document with more errors is not a manifest: the library takes time that is quadratic in their number. */
+/**
+ * Limit of errors per document. A document with more is not a manifest, and the library takes quadratic time in their
+ * number.
+ */
 const MAX_ERRORS = 100;
-/** Of one file. */
+/** Limit of documents per file. */
 const MAX_DOCUMENTS = 10_000;
-/** Pieces of syntax in one document. A key with its value on a line of its own has six. */
+/** Limit of lexemes per document. A key with its value on a line of its own has six. */
 const MAX_LEXEMES = 1_500_000;
-/** Anchors and aliases of one document. The library looks through all of them for each alias. */
+/** Limit of anchors and aliases per document, because the library scans all of them for each alias. */
 const MAX_ANCHORS = 2_000;
 const LEXEMES_PER_STEP = 500;
 
-/** Yields between pieces of work, so that it can be interrupted; a document itself is composed in one piece. */
+/**
+ * Composes a text as a generator that yields between pieces of work, so that the caller can interrupt it. One document
+ * is composed in one piece.
+ */
 export function* composeDocuments(text: string): Generator<undefined, Composition> {
   const lines = new LineCounter();
   const documents: ComposedDocument[] = [];
@@ -79,14 +89,17 @@ export function* composeDocuments(text: string): Generator<undefined, Compositio
     for (const document of composer.end(false, text.length)) documents.push(composed(document));
     return { documents, lines, fault: undefined };
   } catch (error) {
-    // Of what is too much nothing is taken: the file keeps what it said before.
+    // A text beyond the limits yields nothing, so that the file keeps its previous state.
     if (error instanceof TooMuch) documents.length = 0;
-    // The composer recurses: text nested thousands deep ends here and not in the process.
+    // The composer recurses: text that is nested thousands deep ends here as a RangeError and does not end the process.
     return fault(wordsOf(error));
   }
 }
 
-/** Yields the documents as trees of tokens, and undefined between pieces of work. @throws TooMuch when one of them is too large */
+/**
+ * Yields the documents as trees of tokens, and undefined between pieces of work.
+ * @throws TooMuch when a document is too large
+ */
 function* tokensOf(text: string, lines: LineCounter): Generator<CST.Token | undefined> {
   const parser = new Parser(lines.addNewLine);
   lines.addNewLine(0);
@@ -104,12 +117,12 @@ function* tokensOf(text: string, lines: LineCounter): Generator<CST.Token | unde
 
 class TooMuch extends Error {}
 
-/** A composer that gives up where there is more wrong than anybody reads. */
+/** Returns a composer that gives up after MAX_ERRORS errors. */
 function boundedComposer(): Composer {
   const composer = new Composer({
     version: "1.1",
     strict: true,
-    // The library compares each key with all before it; repeatedKeys does the same in linear time.
+    // The library compares each key with all keys before it; `keyFaults` finds duplicates in linear time.
     uniqueKeys: false,
     customTags: kubectlTags,
   });
@@ -132,7 +145,10 @@ function kubectlTags(tags: Tags): Tags {
   });
 }
 
-/** With the first fault of the syntax, since the parser guesses after it, and every key that may not be there. */
+/**
+ * Collects the errors of a document: the first syntax error, since the parser only guesses after it, and every invalid
+ * key.
+ */
 function composed(document: Document.Parsed): ComposedDocument {
   const [first] = document.errors;
   const faults: SyntaxFault[] = [];
@@ -147,10 +163,10 @@ function composed(document: Document.Parsed): ComposedDocument {
   return { document, faults, isReadable };
 }
 
-/** The parser notices a missing end only where something else begins, often at the end of the file. */
+/** The parser notices a missing end only where the next token begins, often at the end of the file. */
 const MISSING_END = /^Missing closing|must end with a|must be sufficiently indented and end with/;
 
-/** What is not closed is wrong where it is opened. */
+/** Moves the error of an unclosed quote or bracket to the position where it was opened. */
 function syntaxFault(document: Document.Parsed, error: YAMLParseError): SyntaxFault {
   const [noticed, end] = error.pos;
   const message = wordsOf(error);
@@ -158,7 +174,7 @@ function syntaxFault(document: Document.Parsed, error: YAMLParseError): SyntaxFa
   return opened === undefined ? { offset: noticed, end, message } : { offset: opened, end: opened + 1, message };
 }
 
-/** The offset of the innermost quoted text or flow collection that reaches up to a place. */
+/** Returns the offset of the innermost quoted text or flow collection that reaches up to a position. */
 function lastOpened(document: Document.Parsed, place: number): number | undefined {
   let found: number | undefined;
   const open: unknown[] = [document.contents];
@@ -180,7 +196,10 @@ interface TreeFault extends SyntaxFault {
   readonly isReadable: boolean;
 }
 
-/** Keys that repeat or are no text, and too many anchors. Iterative, since a document may nest as deep as the composer went. */
+/**
+ * Yields duplicate keys, keys that are not scalars, and too many anchors. The walk is iterative, since a document may
+ * nest as deep as the composer could recurse.
+ */
 function* treeFaults(document: Document.Parsed): Generator<TreeFault> {
   const open: unknown[] = [document.contents];
   let anchors = 0;
@@ -192,7 +211,7 @@ function* treeFaults(document: Document.Parsed): Generator<TreeFault> {
     }
     if (!isCollection(node)) continue;
     if (isMap(node)) yield* keyFaults(node.items);
-    // The first item is looked at first.
+    // Push in reverse, so that the first item is visited first.
     for (let at = node.items.length - 1; at >= 0; at--) {
       const item: unknown = node.items[at];
       const value = isPair(item) ? item.value : item;
@@ -207,7 +226,7 @@ function* keyFaults(items: readonly unknown[]): Generator<TreeFault> {
     if (!isPair(item)) continue;
     const { key } = item;
     if (isCollection(key)) {
-      // The library prints it as text, which takes time that is exponential in its depth.
+      // The library would print such a key as text, which takes exponential time in its depth.
       yield { ...faultAt(key, "a key must be text, not a list or a map"), isReadable: false };
       continue;
     }
@@ -223,7 +242,7 @@ function faultAt(node: unknown, message: string): SyntaxFault {
   return { offset: range?.[0] ?? 0, end: range?.[1] ?? 0, message };
 }
 
-/** A parser that runs out of stack says so in its own error or in the engine's. */
+/** Returns the message of an error. A stack overflow is reported by the library or by V8, each in its own words. */
 export function wordsOf(error: unknown): string {
   const message = messageOf(error);
   return error instanceof RangeError || message.startsWith("Maximum call stack") ? "nested too deeply" : message;

@@ -1,28 +1,28 @@
 /**
- * The line of a fault as it may be shown: secrets are masked, control characters cannot reach a terminal, and a long
- * line is cut to what is around the fault.
+ * Extracts the source line of a problem for display. parse.ts uses it. Secrets are masked, control characters cannot
+ * reach the terminal (they could rewrite its output), and a long line is cut to the part around the problem.
  */
 import { SECRETS } from "../../../generated/secrets.ts";
 import type { Span } from "./source-locations.ts";
 
 export interface Excerpt {
   readonly text: string;
-  /** Where the fault is in `text`, in UTF-16 units from 0, and how much of it; at least 1. */
+  /** Start of the problem in `text`, in UTF-16 code units from 0. `length` is at least 1. */
   readonly from: number;
   readonly length: number;
 }
 
 const MASK = "***";
 const WIDTH = 120;
-/** Of a long line, this much before the fault is shown. */
+/** Number of characters before the problem that a shortened line shows. */
 const BEFORE = 40;
 
-/** Around the fault no more of a line is looked at: a file may be one line of megabytes. */
+/** Number of characters around the problem that are searched for the line: a file may be one line of megabytes. */
 const NEAR = 1_024;
 
-/** @param secrets what may not be shown, in any order */
+/** @param secrets spans that must not be shown, in any order */
 export function excerptOf(text: string, span: Span, secrets: readonly Span[]): Excerpt {
-  // Inside of a secret, the secret as a whole is what is marked: one mask, and nothing told of where in it.
+  // A problem inside of a secret marks the whole secret: one mask, so that the position within the secret stays hidden.
   const { start, end } = secrets.find((secret) => secret.start <= span.start && secret.end >= span.end) ?? span;
   const from = Math.max(0, start - NEAR);
   const lineStart = from + text.slice(from, start).lastIndexOf("\n") + 1;
@@ -36,7 +36,7 @@ export function excerptOf(text: string, span: Span, secrets: readonly Span[]): E
   return cut(plain(prefix), plain(marked), plain(suffix.trimEnd()));
 }
 
-/** Text nobody could take apart shows its lines only when nothing in it looks like a place for secrets. */
+/** Decides whether lines of an unparsable text may be shown: only when the text contains no name of a secret field. */
 export function mayHoldSecrets(text: string): boolean {
   return MAY_HOLD_SECRETS.test(text);
 }
@@ -50,7 +50,10 @@ const SECRET_NAMES = [
 ];
 const MAY_HOLD_SECRETS = new RegExp(`\\bSecret(List)?\\b|(?<![\\w-])(${SECRET_NAMES.join("|")})["']?\\s*:`);
 
-/** What of a part of the text is not secret. A secret that begins or ends in it leaves one mask. */
+/**
+ * Returns a part of the text with each secret replaced by one mask, also when the secret begins or ends outside of the
+ * part.
+ */
 function masked(text: string, part: Span, secrets: readonly Span[]): string {
   const hidden = secrets
     .filter(({ start, end }) => start < part.end && end > part.start)
@@ -65,7 +68,7 @@ function masked(text: string, part: Span, secrets: readonly Span[]): string {
   return shown + (at < part.end ? text.slice(at, part.end) : "");
 }
 
-/** Tabs stay, since a line of marks can hold them too. */
+/** Replaces control and bidirectional characters. Tabs stay, since the line of marks below can repeat them. */
 function plain(text: string): string {
   // oxlint-disable-next-line no-control-regex -- they are what must not get through
   return text.replaceAll(/[\u0000-\u0008\u000A-\u001F\u007F-\u009F\u200E\u200F\u202A-\u202E\u2066-\u2069]/g, "\uFFFD");

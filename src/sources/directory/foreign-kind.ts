@@ -1,4 +1,7 @@
-/** Says of a document whose kind the gateway does not read what it probably is, and what to do. Checks of files use it. */
+/**
+ * Describes a document whose kind the gateway does not read: what it probably is, and what the user can do. check.ts
+ * uses it.
+ */
 import { KINDS } from "../../../generated/kinds.ts";
 import { GATEWAY_GROUP } from "../../api/refs.ts";
 import { isRecord } from "../../lib/is-record.ts";
@@ -9,11 +12,14 @@ export interface ForeignKind {
   readonly path: string;
   readonly message: string;
   readonly suggestion: string;
-  /** The document was probably meant as a kind that is read. */
+  /** True when the document was probably meant as a kind that the gateway reads. */
   readonly isMisspelt: boolean;
 }
 
-/** Returns undefined for kinds that are read, and for documents without apiVersion and kind, which are no objects. */
+/**
+ * Returns undefined for kinds that the gateway reads, and for documents without apiVersion and kind, which are not
+ * objects.
+ */
 export function describeForeignKind(value: Readonly<Record<string, unknown>>): ForeignKind | undefined {
   const { apiVersion, kind } = value;
   if (isChart(value)) return foreign("", "this is a Helm chart, not a Kubernetes object", helmAdvice("."));
@@ -38,7 +44,7 @@ export function describeForeignKind(value: Readonly<Record<string, unknown>>): F
   );
 }
 
-/** What to write instead of kinds that newcomers bring along. */
+/** Advice for kinds that newcomers often bring along. */
 const ADVICE: Readonly<Record<string, string>> = {
   Ingress: "write an HTTPRoute for it: https://gateway-api.sigs.k8s.io/guides/migrating-from-ingress",
   IngressClass: "write a GatewayClass, or use the class gwproxy, which exists in files without an object",
@@ -55,7 +61,7 @@ function misspelt(apiVersion: string, kind: string, meant: NonNullable<ReturnTyp
   const suggestion = isGroupWrong
     ? `did you mean \`${wanted}\`${isKindWrong ? ` and the kind \`${meant.kind}\`` : ""}?`
     : `did you mean \`${meant.kind}\`?`;
-  // In these groups nobody else can mean something by it.
+  // These groups have no other kinds that the document could mean.
   const isCertain = !isGroupWrong && (isOurGroup(apiVersion) || meant.group === GATEWAY_GROUP || meant.group === "");
   return { severity: isCertain ? "error" : "warning", path, message, suggestion, isMisspelt: true };
 }
@@ -64,17 +70,17 @@ function foreign(path: string, message: string, suggestion: string): ForeignKind
   return { severity: "warning", path, message, suggestion, isMisspelt: false };
 }
 
-/** @param path of the chart */
+/** @param path path of the chart */
 function helmAdvice(path: string): string {
   return `validate what it renders: helm template ${path} > rendered.yaml, then gwproxy validate -f rendered.yaml`;
 }
 
-/** Chart.yaml: Helm's own file, whose apiVersion names no group. */
+/** Recognises Chart.yaml, a file of Helm whose apiVersion names no group. */
 function isChart({ apiVersion, kind, name, version }: Readonly<Record<string, unknown>>): boolean {
   return kind === undefined && (apiVersion === "v1" || apiVersion === "v2") && isText(name) && isText(version);
 }
 
-/** kustomization.yaml may leave out apiVersion and kind. */
+/** Recognises kustomization.yaml, which may leave out apiVersion and kind. */
 function isKustomization(value: Readonly<Record<string, unknown>>): boolean {
   const { apiVersion, kind, metadata } = value;
   if (typeof apiVersion === "string" && apiVersion.startsWith("kustomize.config.k8s.io/")) return true;

@@ -1,6 +1,7 @@
 /**
- * Says which object a document may stand for when a typing error hides it: no name, a misspelt kind or API group, text that
- * cannot be read. Checks of files use it, so that such a document neither deletes what served nor opens what was closed.
+ * Guesses which object a document means when a typing error hides it: a missing name, a misspelt kind or API group,
+ * text that cannot be read. check.ts uses it, so that such a document neither deletes an object that served nor opens a
+ * route that was closed.
  */
 import { KINDS } from "../../../generated/kinds.ts";
 import type { ObjectId } from "../../api/object.ts";
@@ -8,7 +9,7 @@ import { GWPROXY_GROUP } from "../../api/refs.ts";
 import { isRecord } from "../../lib/is-record.ts";
 import { closest } from "../../lib/suggest.ts";
 
-/** What is known of an object; a member that is undefined may be anything. */
+/** The known parts of an object's id; an undefined part may have any value. */
 export type Identity = { readonly [Part in keyof ObjectId]?: string | undefined };
 
 export interface KnownKind {
@@ -21,8 +22,8 @@ const GROUPS = [...new Set(KINDS.map(({ group }) => group))];
 const KIND_NAMES = [...new Set(KINDS.map(({ kind }) => kind))];
 
 /**
- * Returns the kind that was probably meant by an `apiVersion` and a `kind` of which at least one is misspelt or missing;
- * undefined for kinds that are known and for those that resemble none.
+ * Returns the kind that was probably meant by an `apiVersion` and a `kind` of which at least one is misspelt or
+ * missing. Returns undefined for kinds that are known and for those that resemble none.
  */
 export function nearestKind(apiVersion: unknown, kind: unknown): KnownKind | undefined {
   if (typeof kind !== "string") return undefined;
@@ -37,7 +38,9 @@ export function nearestKind(apiVersion: unknown, kind: unknown): KnownKind | und
   );
 }
 
-/** Kinds of Kubernetes that are spelt like one of ours and mean something else. */
+/**
+ * Kinds of Kubernetes and of the Gateway API that are spelt like one that the gateway reads but mean something else.
+ */
 const FOREIGN_KINDS = new Set(
   "Role Node Event Ingress IngressClass StorageClass RuntimeClass UDPRoute XListenerSet XMesh XBackendTrafficPolicy".split(
     " ",
@@ -48,12 +51,12 @@ function isForeign(kind: string, meant: string): boolean {
   return kind !== meant && FOREIGN_KINDS.has(kind);
 }
 
-/** The groups whose kinds nobody else defines. */
+/** Whether the group is the gateway's own, in which no other project defines kinds. */
 export function isOurGroup(apiVersion: string): boolean {
   return groupOf(apiVersion) === GWPROXY_GROUP;
 }
 
-/** Whether a document that cannot be taken in was meant as a GwPolicy, which must close its targets and not open them. */
+/** Whether an invalid document was meant as a GwPolicy, which must close its targets instead of leaving them open. */
 export function isMeantAsPolicy(value: Readonly<Record<string, unknown>>): boolean {
   const { apiVersion, kind, spec } = value;
   const meant = nearestKind(apiVersion, kind) ?? knownKind(apiVersion, kind);
@@ -62,7 +65,7 @@ export function isMeantAsPolicy(value: Readonly<Record<string, unknown>>): boole
   return isOurs && isRecord(spec) && ("targetRefs" in spec || "targetSelectors" in spec);
 }
 
-/** Returns what can be read of the object that a document means. */
+/** Returns the parts of the id that can be read from a document. */
 export function readIdentity(value: Readonly<Record<string, unknown>>): Identity {
   const { apiVersion, kind } = value;
   const meant = nearestKind(apiVersion, kind) ?? knownKind(apiVersion, kind);
@@ -75,14 +78,17 @@ export function readIdentity(value: Readonly<Record<string, unknown>>): Identity
   };
 }
 
-/** Whether an object has every part of an identity that is known. A misspelt kind leaves the name, a misspelt name the kind. */
+/**
+ * Whether an object matches every known part of an identity. With a misspelt kind the name still has to match, and vice
+ * versa.
+ */
 export function hasIdentity(id: ObjectId, identity: Identity): boolean {
   return (["group", "kind", "namespace", "name"] as const).every(
     (part) => identity[part] === undefined || identity[part] === id[part],
   );
 }
 
-/** Whether `kind` is known in the group of `apiVersion`, in whatever version. */
+/** Whether `kind` is known in the group of `apiVersion`, in any version. */
 export function isKnownKind(apiVersion: string, kind: string): boolean {
   return knownKind(apiVersion, kind) !== undefined;
 }
@@ -96,11 +102,11 @@ function knownKind(apiVersion: unknown, kind: unknown): KnownKind | undefined {
 function groupOf(apiVersion: string): string {
   const slash = apiVersion.indexOf("/");
   if (slash >= 0) return apiVersion.slice(0, slash);
-  // A group without its version: "gwproxy.dev".
+  // A group without a version, such as "gwproxy.dev".
   return apiVersion.includes(".") ? apiVersion : "";
 }
 
-/** A name that no object can have says nothing of the name that was meant. */
+/** Returns a valid name; an invalid one does not say which name was meant. */
 function textOrUndefined(value: unknown): string | undefined {
   return typeof value === "string" && /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/.test(value) ? value : undefined;
 }

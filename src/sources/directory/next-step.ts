@@ -1,6 +1,6 @@
 /**
- * What to do about a fault whose message only says what is wrong: the value that was probably meant, or what the field takes.
- * Checks of files use it; messages stay in the words of the API server.
+ * Suggests a correction for a problem whose message only says what is wrong: the value that was probably meant, or the
+ * values that the field takes. check.ts uses it; the messages themselves stay in the words of the API server.
  */
 import { SECRETS } from "../../../generated/secrets.ts";
 import { explain } from "../../admission/explain.ts";
@@ -10,11 +10,14 @@ import { closest } from "../../lib/suggest.ts";
 import type { ObjectFault } from "./normalise.ts";
 import { splitPath } from "./source-locations.ts";
 
-/** @param groupKind "gwproxy.dev/GwPolicy" @param object as it is written */
+/**
+ * @param groupKind group and kind such as "gwproxy.dev/GwPolicy"
+ * @param object the object as it is written
+ */
 export function nextStep({ path, reason, message, suggestion }: Violation, groupKind: string, object: unknown): string {
   if (suggestion !== "") return suggestion;
   const steps = splitPath(path);
-  // A step may repeat a value, and a secret must not be repeated.
+  // A suggestion may repeat a value, and a secret must not be repeated.
   const isSecret = (SECRETS[groupKind] ?? []).some((pattern) => reaches(path, pattern));
   const value = isSecret ? undefined : steps.reduce<unknown>((at, step) => memberOf(at, step), object);
   return stepFor(reason, message, { value, name: steps.at(-1) ?? "" }) ?? wordsOf(groupKind, path, message);
@@ -22,7 +25,7 @@ export function nextStep({ path, reason, message, suggestion }: Violation, group
 
 interface Faulty {
   readonly value: unknown;
-  /** The field's own name. */
+  /** Name of the field without its path. */
   readonly name: string;
 }
 
@@ -66,10 +69,10 @@ function supportedStep(message: string, value: unknown): string | undefined {
   return near === undefined ? "use one of the values that the message lists" : `did you mean \`${near}\`?`;
 }
 
-/** Longer texts are not tried: a pattern may take long with them. */
+/** Limit of the text that is matched against patterns, because a pattern may backtrack for long on a longer one. */
 const LONGEST_TEXT = 256;
 
-/** What people write instead of what a pattern takes. */
+/** Repairs of common mistakes; a repaired text is suggested when it matches the pattern of the field. */
 const REPAIRS: readonly ((text: string) => string)[] = [
   (text) => text.trim(),
   (text) => text.replaceAll(/\s+/g, ""),
@@ -90,7 +93,7 @@ const REPAIRS: readonly ((text: string) => string)[] = [
 function valueStep(message: string, value: unknown): string | undefined {
   const [, pattern] = /should match '(.*)'$/s.exec(message) ?? [];
   if (pattern !== undefined && typeof value === "string" && value.length <= LONGEST_TEXT) {
-    // The patterns are those of the schemas, never a user's.
+    // The patterns come from the schemas, never from a user.
     const expression = new RegExp(pattern, "u");
     const meant = REPAIRS.map((repair) => repair(value)).find((text) => text !== value && expression.test(text));
     if (meant !== undefined) return `did you mean \`${meant}\`?`;
@@ -102,7 +105,7 @@ function valueStep(message: string, value: unknown): string | undefined {
   return undefined;
 }
 
-/** What the schema says of the field; of kinds that are not ours, where it is said. */
+/** Returns the description of the field from the schema, or the `kubectl explain` command for kinds without one. */
 function wordsOf(groupKind: string, path: string, message: string): string {
   if (message.includes("does not compile"))
     return "docs/reference/expressions.md lists what an expression can read and call";
@@ -114,7 +117,7 @@ function wordsOf(groupKind: string, path: string, message: string): string {
   );
 }
 
-/** The next step for text that is not YAML, by the words of the parser and the line that it names. */
+/** Suggests a correction for text that is not YAML, from the message of the parser and the line that it names. */
 export function syntaxStep(message: string, line: string): string {
   if (line.includes("{{")) return "render the template first: helm template . > rendered.yaml";
   if (line.includes("\t")) return "indent with spaces: YAML does not take tabs";
@@ -135,7 +138,7 @@ const SYNTAX_STEPS: readonly (readonly [RegExp, string])[] = [
   [/implicit|colon|map key/i, "write a colon and a space behind the name of the field"],
 ];
 
-/** The next step for an object whose apiVersion, kind or metadata is wrong. */
+/** Suggests a correction for an object whose apiVersion, kind or metadata is wrong. */
 export function envelopeStep({ path, message }: ObjectFault, value: Readonly<Record<string, unknown>>): string {
   const [, ...more] = message.split("; ");
   if (more.length > 0) return more.join("; ");

@@ -1,6 +1,7 @@
 /**
- * What an API server would add to an object on its way in: the namespace, a time of creation, the base64 form of a
- * Secret's text, and the defaults of its kind. In: a parsed document. Out: a frozen object, or what is missing.
+ * Adds to a parsed document what an API server would add on creation: namespace, creation timestamp, the base64 form of
+ * a Secret's `stringData`, and the defaults of its kind. check.ts uses it. The result is a frozen object, or the parts
+ * that are missing.
  */
 import type { KubeObject } from "../../api/object.ts";
 import { deepFreeze } from "../../lib/deep-freeze.ts";
@@ -14,7 +15,7 @@ export interface ObjectFault {
   readonly message: string;
 }
 
-/** Files have no time of creation: one for all of them leaves ties to the names. */
+/** Files have no creation time. With one time for all of them, ties between objects are decided by their names. */
 const EPOCH = "1970-01-01T00:00:00Z";
 const DEFAULT_NAMESPACE = "default";
 const NAME = /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/;
@@ -26,7 +27,8 @@ export function normalise(
 ): KubeObject | readonly ObjectFault[] {
   const faults = envelopeFaults(value);
   if (faults.length > 0) return faults;
-  // The envelope was just checked: apiVersion, kind and metadata.name are texts. The copy keeps aliases from sharing.
+  // `envelopeFaults` has checked that apiVersion, kind and metadata.name are texts. The copy separates values that YAML
+  // aliases share.
   const object = structuredClone(value) as unknown as Mutable;
   object.metadata.creationTimestamp ??= EPOCH;
   if (isClusterScoped(object.apiVersion, object.kind)) delete object.metadata.namespace;
@@ -74,7 +76,7 @@ function envelopeFaults(value: Readonly<Record<string, unknown>>): ObjectFault[]
   return faults;
 }
 
-/** `stringData` wins over `data`, as the API server has it. Faults never carry the value. */
+/** Merges `stringData` into `data`; `stringData` wins, as on the API server. The errors never contain a value. */
 function mergeStringData(secret: Mutable): ObjectFault[] {
   const faults: ObjectFault[] = [];
   const data: Record<string, string> = {};

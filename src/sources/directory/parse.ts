@@ -1,6 +1,7 @@
 /**
- * Manifest text → objects with places. YAML 1.1 as kubectl reads it: `on` is true, `010` is eight, and neither dates nor
- * base-sixty numbers exist. A document that cannot be read names its place; the others of the file are still there.
+ * Parses the text of a manifest into objects that know their positions. check.ts uses it. It reads YAML 1.1 as kubectl
+ * does: `on` is true, `010` is eight, and there are neither dates nor base-sixty numbers. An unreadable document is
+ * reported with its position, and the other documents of the file are still returned.
  */
 import type { Document, LineCounter } from "yaml";
 import { SECRETS } from "../../../generated/secrets.ts";
@@ -21,19 +22,21 @@ import {
   valueSpan,
 } from "./source-locations.ts";
 
-/** A place with its line. */
+/** A position with its source line. */
 export interface Mark extends SourceLocation {
   readonly excerpt: Excerpt | undefined;
 }
 
-/** @param offset of the fault in the text that is the value, where only a part of it is wrong */
+/** @param offset position of the problem within the text of the value, when only a part of it is wrong */
 export type MarkFault = (path: string, about: "value" | "name", offset?: number) => Mark;
 
 export interface ParsedObject {
   readonly value: Readonly<Record<string, unknown>>;
-  /** Where a field path such as "spec.rules[0].name" stands, or the nearest ancestor that is written down. */
+  /** Returns the position of a field path such as "spec.rules[0].name", or that of its nearest ancestor in the file. */
   readonly locate: (path: string) => SourceLocation;
-  /** The same for a fault: the value that is wrong, or the name that is; with the line, secrets masked. */
+  /**
+   * Returns the position of a problem, at the value or at the name of a field, and the line with its secrets masked.
+   */
   readonly mark: MarkFault;
 }
 
@@ -43,22 +46,24 @@ interface ParseFault extends Mark {
 
 export interface ParsedFile {
   readonly objects: readonly ParsedObject[];
-  /** Objects inside broken documents, as far as they can be read: never to be served, but known to exist. */
+  /**
+   * Objects inside broken documents, as far as they can be read. They must never serve, but their existence matters.
+   */
   readonly fragments: readonly ParsedObject[];
   readonly faults: readonly ParseFault[];
 }
 
 const MAX_ALIASES = 100;
-/** Objects of one file. */
+/** Limit of objects per file. */
 const MAX_OBJECTS = 10_000;
-/** Faults of the text that are told of one file. */
+/** Limit of reported syntax errors per file. */
 const MAX_FAULTS = 1_000;
 
 export function parseManifest(text: string): ParsedFile {
   return runAtOnce(parseManifestInSteps(text));
 }
 
-/** Yields between pieces of work. */
+/** Parses as a generator that yields between pieces of work. */
 export function* parseManifestInSteps(text: string): Generator<undefined, ParsedFile> {
   const composition = yield* composeDocuments(text);
   const objects: ParsedObject[] = [];
@@ -81,13 +86,14 @@ export function* parseManifestInSteps(text: string): Generator<undefined, Parsed
   }
   if (composition.fault !== undefined) faults.push(marker.mark(composition.fault));
   if (objects.length <= MAX_OBJECTS) return { objects, fragments, faults };
-  // Some of them would be as wrong as all: the file keeps what it said before.
+  // Accepting only some of the objects would delete the others, so the file is refused and keeps its previous state.
   const message = `more than ${MAX_OBJECTS} objects in one file: put them into several files`;
   return { objects: [], fragments: [], faults: [marker.mark({ offset: 0, end: 0, message })] };
 }
 
 function placedObject(syntax: Syntax, at: number, { object, prefix }: Expanded): ParsedObject {
-  // The same for every fault of the object. Offsets only, so that the syntax tree may go.
+  // The spans are equal for every problem of the object, so they are computed once. They are plain offsets, which lets
+  // the syntax tree be garbage-collected.
   let secrets: readonly Span[] | undefined;
   return {
     value: object,
@@ -100,7 +106,7 @@ function placedObject(syntax: Syntax, at: number, { object, prefix }: Expanded):
   };
 }
 
-/** Places of faults in the text. Whether any line may be shown is found out once. */
+/** Computes the positions of syntax errors. Whether lines may be shown is decided once per text. */
 class FaultMarker {
   readonly #text: string;
   readonly #lines: LineCounter;
@@ -119,8 +125,9 @@ class FaultMarker {
 }
 
 /**
- * The documents of a text with their places. They take many times the memory of what they say and are asked for where
- * something is wrong: so they may go, and are parsed again when they are missed.
+ * The documents of a text, parsed again on demand. Syntax trees take many times the memory of their objects and are
+ * only needed for positions of problems. So this class holds them by a weak reference and parses the text again after
+ * they have been garbage-collected.
  */
 class Syntax {
   readonly #text: string;
@@ -131,7 +138,7 @@ class Syntax {
     this.#parsed = new WeakRef(parsed);
   }
 
-  /** @param at place of the document in the text */
+  /** @param at index of the document in the text */
   of(at: number): Text {
     const { documents, lines } = this.#get();
     const document = documents[at]?.document;
@@ -164,7 +171,7 @@ function valueOf(document: Document.Parsed): { plain: Record<string, unknown> } 
     if (shape !== undefined) return fault(shape);
     if (typeof plain !== "object" || Array.isArray(plain))
       return fault("not an object: a manifest starts with apiVersion and kind");
-    // The shape was just checked: a plain object, since YAML mappings become those.
+    // The cast holds: the shape was just checked, and a YAML mapping becomes a plain object.
     return { plain: plain as Record<string, unknown> };
   } catch (error) {
     return fault(wordsOf(error));
@@ -176,7 +183,7 @@ interface Expanded {
   readonly prefix: readonly string[];
 }
 
-/** `kind: List`, and typed lists, whose items may leave out what the list says. */
+/** Expands `kind: List` and typed lists, whose items may leave out the apiVersion and kind that the list implies. */
 function expandList(value: Record<string, unknown>): Expanded[] {
   const { kind, items, apiVersion } = value;
   if (typeof kind !== "string" || !kind.endsWith("List") || !Array.isArray(items))
@@ -207,7 +214,7 @@ interface Marked {
 }
 
 function markOf({ document, text, lines }: Text, known: readonly Span[], { path, about, offset }: Marked): Mark {
-  // Nobody knows what a field is that does not exist: what stands in it may be a secret under a wrong name.
+  // The value of an unknown field may be a secret under a misspelt name, so it is masked too.
   const secrets = about === "name" ? [...known, ...spansAt(document, nodeAt(document, path), [])] : known;
   const inner = offset === undefined ? undefined : spanInScalar(text, nodeAt(document, path), offset);
   const span = inner ?? (about === "name" ? keySpan(document, path) : valueSpan(document, path));
@@ -216,7 +223,7 @@ function markOf({ document, text, lines }: Text, known: readonly Span[], { path,
 
 const LAST_APPLIED = ["metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"];
 
-/** Paths of values that no message may show. Of a Secret that is everything that does not name it. */
+/** Returns the paths of values that no message may show. In a Secret these are all fields that do not identify it. */
 function secretsOf(object: Readonly<Record<string, unknown>>): (readonly string[])[] {
   const { apiVersion, kind } = object;
   if (kind === "Secret") {

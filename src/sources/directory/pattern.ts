@@ -1,13 +1,13 @@
 /**
- * Expands patterns in named paths, such as "manifests/*.yaml" in quotes: the shell has not done it then, and files that
- * are added later match as well. Used when paths are read.
+ * Expands glob patterns in paths, such as "manifests/*.yaml" in quotes. read.ts uses it. The shell does not expand a
+ * quoted pattern, and expanding here also matches files that are added later.
  */
 import { glob } from "node:fs/promises";
 import { join } from "node:path";
 
 export interface Expansion {
   readonly paths: readonly string[];
-  /** Folders in which a new file or folder can match. */
+  /** Folders in which a new file or folder could match the pattern. */
   readonly folders: readonly string[];
 }
 

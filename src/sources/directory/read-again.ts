@@ -1,6 +1,6 @@
 /**
- * Reads only the files that a watch named, so that one changed file of thousands costs one. In: what is known of the
- * folders and the paths that changed. Out: new texts; or nothing, where only a whole reading can tell what a change means.
+ * Reads only the files that the watch reported, so that one changed file among thousands costs one read. The directory
+ * source uses it. It returns undefined when only a full read can tell what a change means.
  */
 import { lstat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
@@ -8,15 +8,15 @@ import { MANIFEST, isMissing, readManifest, type SourceFile } from "./read.ts";
 
 export interface Rereading {
   readonly files: readonly SourceFile[];
-  /** Files that are no more. */
+  /** Files that no longer exist. */
   readonly gone: readonly string[];
 }
 
 /**
- * @param plain as a whole reading returned it
- * @param touched absolute paths of what may have changed
+ * @param plain the folder names that a full read returned
+ * @param touched absolute paths that may have changed
  * @param isKnown whether a file of that name was read before
- * @returns undefined where a folder came or went, a link appeared or a file cannot be read
+ * @returns undefined when a folder was added or removed, a link appeared or a file cannot be read
  */
 export async function readAgain(
   plain: ReadonlyMap<string, string>,

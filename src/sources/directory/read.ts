@@ -1,6 +1,7 @@
 /**
- * Finds and reads manifest files. In: files, folders, patterns and "-", as named on the command line. Out: texts in a stable order, and
- * the folders whose change can change the answer. Hidden names are left out: they are editors' and mounts' own.
+ * Finds and reads manifest files for the directory source and for `gwproxy validate`. It takes files, folders, patterns
+ * and "-" as named on the command line, and returns texts in a stable order and the folders to watch. Hidden names are
+ * skipped: they belong to editors and to ConfigMap mounts.
  */
 import { access, readFile, readdir, realpath, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
@@ -10,12 +11,12 @@ import { expandPattern, isPattern } from "./pattern.ts";
 import { readStdin, STDIN_NAME } from "./stdin.ts";
 
 export interface SourceFile {
-  /** As a reader knows it: the named path, or below it. */
+  /** The path as the user knows it: the named path, or a path below it. */
   readonly path: string;
   readonly text: string;
 }
 
-/** A file or folder that exists by name but not in content. What was read from it before stays in force. */
+/** A file or folder that exists but cannot be read. Its previous content stays in force. */
 export interface ReadFault {
   readonly path: string;
   readonly message: string;
@@ -24,17 +25,18 @@ export interface ReadFault {
 export interface Reading {
   readonly files: readonly SourceFile[];
   readonly faults: readonly ReadFault[];
-  /** Absolute folders to watch. */
+  /** Absolute paths of the folders to watch. */
   readonly folders: ReadonlySet<string>;
   /**
-   * The name of each folder as a reader knows it, by its absolute path, so that a change in it leads to one file.
-   * Undefined where a change may mean more: links, faults, files that were named themselves.
+   * Maps the absolute path of each folder to the name under which the user knows it, so that a change in the folder
+   * leads to one file. Undefined when a change may mean more: with links, read errors, or files that were named
+   * directly.
    */
   readonly plain: ReadonlyMap<string, string> | undefined;
 }
 
 export const MANIFEST: RegExp = /\.(?:ya?ml|json)$/i;
-/** Names standard input on the command line. */
+/** The argument that stands for standard input on the command line. */
 const STDIN = "-";
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
 
@@ -54,7 +56,10 @@ export async function readPaths(paths: readonly string[]): Promise<Reading> {
   return { files, faults: walk.faults, folders: walk.folders, plain };
 }
 
-/** @returns what is wrong with the named paths themselves; nothing is read */
+/**
+ * Checks that the named paths exist, without reading them.
+ * @returns the problems of the named paths
+ */
 export async function findPathFaults(paths: readonly string[]): Promise<readonly ReadFault[]> {
   const faults: ReadFault[] = [];
   for (const path of paths) {
@@ -76,7 +81,7 @@ class Walk {
   readonly faults: ReadFault[] = [];
   readonly folders: Set<string> = new Set();
   readonly names: Map<string, string> = new Map();
-  /** Some file or folder has another name than its place says. */
+  /** True when a file or folder has another name than its location says. */
   isLinked = false;
   readsStdin = false;
   readonly #seen: Set<string> = new Set();
@@ -87,7 +92,7 @@ class Walk {
       this.isLinked = true;
       return;
     }
-    // The parent tells of a named path that is removed and made again.
+    // A watch of the parent reports when the named path is removed and created again.
     this.folders.add(dirname(resolve(path)));
     try {
       const found = await stat(path);
@@ -102,7 +107,7 @@ class Walk {
     }
   }
 
-  /** @returns whether anything matches */
+  /** @returns whether any file matches */
   async #pattern(pattern: string): Promise<boolean> {
     const { paths, folders } = await expandPattern(pattern);
     this.isLinked = true;
@@ -113,7 +118,7 @@ class Walk {
 
   async #folder(path: string): Promise<void> {
     const real = await realpath(path);
-    // Links may lead in a circle.
+    // Links may form a cycle.
     if (this.#seen.has(real)) return;
     this.#seen.add(real);
     this.folders.add(real);
@@ -130,7 +135,7 @@ class Walk {
       if (found.isDirectory()) await this.#folder(path);
       else if (MANIFEST.test(name)) await this.#file(path);
     } catch (error) {
-      // A file that vanished between listing and asking is simply gone; a dangling link is a fault.
+      // A file that vanished between listing and `stat` was deleted; a dangling link to a manifest is an error.
       if (!isMissing(error) || MANIFEST.test(name)) {
         this.faults.push({ path, message: `cannot be read: ${messageOf(error)}` });
       }

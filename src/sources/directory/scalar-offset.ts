@@ -1,13 +1,13 @@
 /**
- * Where a character of a text value stands in the file, whatever the style of the scalar: plain, quoted, or a block of lines.
- * Used for faults inside expressions.
+ * Maps a character of a text value to its position in the file, for plain, quoted and block scalars. parse.ts uses it
+ * for errors inside expressions.
  */
 import { isScalar } from "yaml";
 import type { Span } from "./source-locations.ts";
 
 /**
- * Returns the word that begins at `offset` of the value, as it is written; undefined where the value is written in another way
- * than character by character, as with escapes of numbers.
+ * Returns the span of the word that begins at `offset` of the value. Returns undefined when the value is not written
+ * character by character, as with numeric escapes.
  */
 export function spanInScalar(text: string, node: unknown, offset: number): Span | undefined {
   if (!isScalar(node) || typeof node.value !== "string" || node.range === undefined || node.range === null)
@@ -31,7 +31,10 @@ interface Written {
   readonly type: string | null | undefined;
 }
 
-/** Line breaks and indentation are written in other ways than they are read: all else is compared, one by one. */
+/**
+ * Compares value and source text character by character. Line breaks and indentation differ between the two, so both
+ * sides skip white space.
+ */
 function placeInScalar({ text, from, to, type }: Written, value: string, offset: number): number | undefined {
   let at = from;
   for (let read = 0; read <= value.length; read++) {

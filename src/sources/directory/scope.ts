@@ -1,4 +1,7 @@
-/** Which kinds have no namespace. Files cannot be asked, as an API server can; kinds not named here are namespaced. */
+/**
+ * The kinds that have no namespace; normalise.ts uses the list. An API server could be asked for the scope, a file
+ * cannot; kinds that are not listed count as namespaced.
+ */
 import { KINDS } from "../../../generated/kinds.ts";
 
 const CLUSTER_SCOPED = new Set([

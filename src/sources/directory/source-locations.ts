@@ -1,39 +1,42 @@
 /**
- * Where a field stands in the text of a document. Paths are those of the API server ("spec.rules[0].name"); a path that
- * is not written down leads to its nearest ancestor.
+ * Finds the position of a field in the text of a document; parse.ts uses it. Paths have the form of the API server
+ * ("spec.rules[0].name"). A path that is not in the text leads to its nearest ancestor.
  */
 import { type Document, type LineCounter, type Pair, isAlias, isCollection, isMap, isPair, isScalar } from "yaml";
 
 export interface SourceLocation {
-  /** Both start at 1. */
+  /** Line and column both start at 1. */
   readonly line: number;
   readonly column: number;
 }
 
-/** Offsets into the text of the file; `end` is not part of it. */
+/** Offsets into the text of the file; `end` is exclusive. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** One step into a document: what is there, and the key that it stands behind. */
+/** Result of one step into a document: the node, and the span of the key in front of it. */
 interface Found {
   readonly node: unknown;
   readonly key: Span | undefined;
 }
 
-/** "spec.rules[0].name" → ["spec", "rules", "0", "name"] */
+/** Splits "spec.rules[0].name" into ["spec", "rules", "0", "name"]. */
 export function splitPath(path: string): string[] {
   return path.split(/[.[\]]+/).filter((part) => part !== "");
 }
 
-/** The key of a field, or the item of a list. */
+/** Returns the position of the key of a field, or of the item of a list. */
 export function locationOf(document: Document.Parsed, path: readonly string[], lines: LineCounter): SourceLocation {
   const { found } = follow(document, path);
   return locationAt(lines, found.key?.start ?? rangeOf(found.node)?.start ?? 0);
 }
 
-/** The value itself where it is written on the line of its key; otherwise, and for what is missing, the key. */
+/**
+ * Returns the span of the value when it is written on the line of its key. Otherwise, and for missing fields, returns
+ * the key.
+ */
 export function valueSpan(document: Document.Parsed, path: readonly string[]): Span {
   const { found, isWhole } = follow(document, path);
   const { node, key } = found;
@@ -44,12 +47,16 @@ export function valueSpan(document: Document.Parsed, path: readonly string[]): S
   return key ?? firstKeyOf(node) ?? value ?? { start: 0, end: 0 };
 }
 
-/** The key of a field with nothing of its value. */
+/** Returns the span of the key of a field, without its value. */
 export function keySpan(document: Document.Parsed, path: readonly string[]): Span {
   return follow(document, path).found.key ?? valueSpan(document, path);
 }
 
-/** All of what is written at the paths that a pattern names; "*" is each item or value. What stops short counts whole. */
+/**
+ * Yields the spans of all values at the paths that a pattern names; "*" matches each item or value. When the document
+ * ends before the pattern does, the last value counts as a whole, so that a secret in an unexpected place is covered
+ * too.
+ */
 export function* spansAt(document: Document.Parsed, node: unknown, pattern: readonly string[]): Generator<Span> {
   const [step, ...rest] = pattern;
   if (isAlias(node)) {
@@ -71,7 +78,7 @@ export function* spansAt(document: Document.Parsed, node: unknown, pattern: read
   }
 }
 
-/** The node at a path, whether or not all of the path is written down. */
+/** Returns the node at a path, or the nearest ancestor when the path is not completely in the text. */
 export function nodeAt(document: Document.Parsed, path: readonly string[]): unknown {
   return follow(document, path).found.node;
 }
@@ -99,7 +106,10 @@ function follow(
   return { found, isWhole: true };
 }
 
-/** Keys may hold dots themselves (annotations): the longest run of parts that is a key wins. */
+/**
+ * Finds the member for the next parts of a path. Keys may contain dots themselves (annotations), so the longest run of
+ * parts that is a key wins.
+ */
 function memberOf(
   items: readonly unknown[],
   path: readonly string[],
@@ -114,7 +124,7 @@ function memberOf(
   return undefined;
 }
 
-/** By key, made once for each map that is looked into: a map of thousands may have a hundred faults. */
+/** Index of keys, built once for each map that is searched: a map of thousands of keys may have a hundred errors. */
 const pairsOfItems = new WeakMap<readonly unknown[], ReadonlyMap<string, Pair>>();
 
 function pairsOf(items: readonly unknown[]): ReadonlyMap<string, Pair> {

@@ -1,6 +1,17 @@
 /**
- * Objects from files and folders, followed as they change. In: paths. Out: events and problems. Not here: what objects
- * mean, and what is wrong with them (src/admission says that).
+ * The directory source: reads objects from files and folders and follows changes. `gwproxy up` starts it
+ * through runtime/manifests.ts. src/admission decides what is wrong with an object; this file decides when to read what.
+ *
+ * A change event starts a short debounce, then a scan. A scan reads either all paths or only the touched files, checks
+ * them in time slices, and applies the result in one step:
+ *
+ *   event ──(20 ms quiet, at most 40 ms)──▶ scan ──▶ read all / read touched ──▶ check ──▶ assemble ──▶ sink.apply
+ *     ▲                                      │                                    │
+ *     └────── events during the scan ◀───────┴──── abandoned when files changed ◀─┘   (at most 5 times in a row)
+ *
+ * An abandoned scan merges the paths that it was going to read back into the touched paths; without that, their change
+ * would be lost. `#touched` is undefined whenever the set of changed paths is not known; the next scan then reads
+ * everything.
  */
 import { resolve, sep } from "node:path";
 import type { ObjectId } from "../../api/object.ts";
@@ -17,29 +28,32 @@ import { FolderWatch } from "./watch.ts";
 export interface DirectorySourceOptions extends Checks {
   readonly paths: readonly string[];
   readonly log: Logger;
-  /** How long an emptied file keeps its text, in case it is about to be written. */
+  /** How long an emptied file keeps its previous text, because an editor may be about to write it. */
   readonly emptySettleMs?: number;
 }
 
-/** Long enough for an editor to finish, short enough not to be felt. */
+/** Debounce time: long enough for an editor to finish, too short for a user to notice. */
 const SETTLE_MS = 20;
-/** Where something changes all the time, this is how long the first change waits for the last. */
+/** Upper limit of the debounce, for files that change all the time. */
 const SETTLE_AT_MOST_MS = 40;
-/** The kernel drops what it cannot queue (16,384 events): after so many at once only a whole reading is to be trusted. */
+/**
+ * Limit of events per event-loop turn. The kernel drops events that exceed its queue (16,384 for inotify), so a burst
+ * of this size is followed by a full read.
+ */
 const MAX_EVENTS_AT_ONCE = 8_192;
-/** An emptied file is usually one that is about to be written. */
+/** Default of `emptySettleMs`: an emptied file is usually about to be written. */
 const EMPTY_SETTLE_MS = 150;
-/** Where reading failed altogether, try again: nobody may ever touch the folder again. */
+/** Delay before a failed scan is repeated, since the folder may never change again. */
 const RETRY_MS = 1_000;
-/** Readings that may be left in a row because something changed. */
+/** Limit of consecutive scans that may be abandoned because files changed meanwhile. */
 const MAX_LEFT = 5;
 
 export interface DirectorySource extends Source {
-  /** Every object that the files define, refused ones included. */
+  /** Returns every object that the files define, including refused ones. */
   objects(): readonly CheckedObject[];
-  /** Reads everything again now. Resolves when what changed has been delivered. */
+  /** Reads everything again now. Resolves when the changes have been delivered. */
   reload(): Promise<void>;
-  /** Where a field of an object stands; undefined for an object that no file holds. */
+  /** Returns the position of a field of an object; undefined when no file holds the object. */
   locate(
     id: ObjectId,
     path: string,
@@ -61,7 +75,7 @@ class FollowedPaths implements DirectorySource {
   readonly #known: Map<string, Known> = new Map();
   readonly #assembly = new Assembly();
   #sink: SourceSink | undefined;
-  /** What may have changed since the last reading began; undefined: anything. */
+  /** Paths that may have changed since the last scan began; undefined when anything may have changed. */
   #touched: Set<string> | undefined;
   #eventsAtOnce = 0;
   #plain: Reading["plain"];
@@ -72,9 +86,9 @@ class FollowedPaths implements DirectorySource {
   #firstChangeMs: number | undefined;
   #scanning: Promise<void> | undefined;
   #again = false;
-  /** Readings in a row that were left because something had changed meanwhile. */
+  /** Number of consecutive scans that were abandoned because files changed meanwhile. */
   #left = 0;
-  /** Files that were checked by a reading that was left, by path: the next one need not check them again. */
+  /** Results of checks from abandoned scans, by path, so that the next scan need not repeat them. */
   readonly #checked: Map<string, { readonly text: string; readonly file: CheckedFile }> = new Map();
 
   constructor(options: DirectorySourceOptions) {
@@ -147,7 +161,7 @@ class FollowedPaths implements DirectorySource {
     this.#schedule(SETTLE_MS);
   }
 
-  /** @param atOnce takes what is there now, and speaks even when nothing changed */
+  /** @param atOnce accepts the current state without waiting, and reports even when nothing changed */
   async #scan(atOnce: boolean): Promise<void> {
     const touched = atOnce ? undefined : this.#touched;
     this.#touched = new Set();
@@ -162,7 +176,7 @@ class FollowedPaths implements DirectorySource {
         : await this.#take(this.#withoutEmptied(again.files), again.gone, false);
     if (this.#sink === undefined) return;
     if (!isTaken) {
-      // What was touched before the reading began is as unread as what was touched since.
+      // The scan was abandoned: the paths that it should have read are still unread, as are those that changed since.
       if (this.#touched !== undefined) {
         if (touched === undefined) this.#touched = undefined;
         else for (const path of touched) this.#touched.add(path);
@@ -175,11 +189,14 @@ class FollowedPaths implements DirectorySource {
     this.#report([...this.#assembly.problemsWithEffects(), ...faults].sort(byPlace), atOnce);
   }
 
-  /** @returns false when the reading was left, because something has changed meanwhile */
+  /**
+   * Reads all paths.
+   * @returns false when the scan was abandoned because files changed meanwhile
+   */
   async #takeAll(atOnce: boolean): Promise<boolean> {
     const { files, faults, folders, plain } = await readPaths(this.#options.paths);
     if (this.#sink === undefined) return false;
-    // Watching starts after the listing that named the folder, so what a new folder holds is read once more.
+    // Watching starts after the listing that found the folder, so the content of a new folder is read once more.
     if (this.#watch.follow(folders)) {
       this.#again = true;
       this.#touched = undefined;
@@ -187,14 +204,14 @@ class FollowedPaths implements DirectorySource {
     this.#plain = plain;
     this.#faults = faults;
     const present = new Set(files.map(({ path }) => path));
-    // What exists but cannot be read now keeps what it said: a named path with all below it.
+    // A path that exists but cannot be read now keeps its previous content, and so does everything below it.
     const gone = [...this.#known.keys()].filter(
       (path) => !present.has(path) && !faults.some((fault) => isAtOrBelow(path, fault.path)),
     );
     return await this.#take(atOnce ? files : this.#withoutEmptied(files), gone, atOnce);
   }
 
-  /** A file that just became empty keeps its text for one more round. */
+  /** Leaves out files that just became empty; they keep their previous text for one more scan. */
   #withoutEmptied(files: readonly SourceFile[]): SourceFile[] {
     const asked = new Set(files.map(({ path }) => path));
     const emptied = new Set([...this.#emptied].filter((path) => !asked.has(path)));
@@ -216,8 +233,8 @@ class FollowedPaths implements DirectorySource {
   }
 
   /**
-   * Checks what changed, leaving the event loop free, and then takes all of it in one step.
-   * @returns false when it was left: nothing was taken then
+   * Checks the changed files in time slices that leave the event loop free, and then applies all of them in one step.
+   * @returns false when the scan was abandoned, in which case nothing was applied
    */
   async #take(files: readonly SourceFile[], gone: readonly string[], atOnce: boolean): Promise<boolean> {
     const changed = files.filter(({ path, text }) => this.#known.get(path)?.text !== text);
@@ -247,7 +264,7 @@ class FollowedPaths implements DirectorySource {
     return true;
   }
 
-  /** Whether to begin anew. Not for ever: where something changes all the time, a reading must end as well. */
+  /** Whether to abandon the scan. The limit lets a scan end even when files change all the time. */
   #isStale(atOnce: boolean): boolean {
     return this.#sink === undefined || (!atOnce && this.#again && this.#left < MAX_LEFT);
   }

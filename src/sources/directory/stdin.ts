@@ -1,7 +1,7 @@
-/** Reads manifests from standard input, once: what `-f -` names. Used when paths are read, as often as that happens. */
+/** Reads manifests from standard input once (`-f -`); read.ts uses it and may ask repeatedly. */
 import { text } from "node:stream/consumers";
 
-/** The name under which standard input is reported. */
+/** The file name under which problems of standard input are reported. */
 export const STDIN_NAME = "stdin";
 
 let content: Promise<string> | undefined;

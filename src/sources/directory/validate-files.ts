@@ -1,4 +1,4 @@
-/** Everything that is wrong with some manifests, as `gwproxy validate` prints it. Loads nothing. */
+/** Checks manifests without loading them, for `gwproxy validate`. */
 import { applyDefaults } from "../../../generated/defaults.ts";
 import { validate } from "../../admission/validate.ts";
 import type { KubeObject, ObjectId } from "../../api/object.ts";
@@ -9,17 +9,17 @@ import { type CheckedFile, type CheckedObject, type FileProblem, checkFile } fro
 import { readPaths } from "./read.ts";
 
 export interface ValidatedFiles {
-  /** By file and place. */
+  /** Sorted by file and position. */
   readonly problems: readonly FileProblem[];
-  /** Every object that could be read, with its faults or without. */
+  /** All readable objects, valid or not. */
   readonly objects: readonly CheckedObject[];
-  /** Those that can be put in force: of two of one name the first. */
+  /** Objects that can be put in force; of two with the same name, the first. */
   readonly accepted: readonly KubeObject[];
-  /** Names of objects that documents stand for which cannot be taken in, as far as they can be read. */
+  /** Ids of objects that unreadable documents stand for, as far as they can be read. */
   readonly hidden: readonly ObjectId[];
 }
 
-/** @throws SourceError when a path cannot be read: nothing is known then */
+/** @throws SourceError when a path cannot be read, because the result would be incomplete */
 export async function validateFiles(paths: readonly string[]): Promise<ValidatedFiles> {
   const { files, faults } = await readPaths(paths);
   const [fault] = faults;

@@ -1,6 +1,7 @@
 /**
- * Tells that something in some folders may have changed. Folders and not files are watched: editors write by renaming,
- * and a file that is removed and made again is another one. What changed is for the reader to find out.
+ * Watches folders and reports that something in them may have changed; the directory source uses it. It watches folders
+ * instead of files, because editors write by renaming and because a file that is removed and created again is a new
+ * inode. The reader finds out what changed.
  */
 import { type FSWatcher, statSync, watch } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +10,10 @@ import type { Logger } from "../../lib/log.ts";
 
 interface Watched {
   readonly watcher: FSWatcher;
-  /** Device and inode: a folder that was removed and made again has others, and its watcher is deaf. */
+  /**
+   * Device and inode. A folder that was removed and created again has another identity, and its old watcher reports
+   * nothing.
+   */
   readonly identity: string;
 }
 
@@ -18,13 +22,16 @@ export class FolderWatch {
   readonly #changed: (path: string | undefined) => void;
   readonly #log: Logger;
 
-  /** @param changed hears which path, below a followed folder as it was named; undefined: it may be anything */
+  /**
+   * @param changed called with the path that changed, below a folder as it was named, or with undefined when any path
+   * may have changed
+   */
   constructor(changed: (path: string | undefined) => void, log: Logger) {
     this.#changed = changed;
     this.#log = log;
   }
 
-  /** @returns whether a folder is watched now that was not before: it may have changed in between */
+  /** @returns whether a folder is watched that was not watched before; it may have changed in between */
   follow(folders: ReadonlySet<string>): boolean {
     for (const folder of this.#watched.keys()) if (!folders.has(folder)) this.#drop(folder);
     let added = false;

@@ -1,22 +1,25 @@
-/** What a Kubernetes API server says when it refuses a request: the Status object, as an error that callers can tell apart. */
+/**
+ * The Status object with which a Kubernetes API server refuses a request, as an error. Every client in this folder uses
+ * it.
+ */
 import { SourceError } from "../../lib/errors.ts";
 
-/** One fault of an object, as a Status lists them. */
+/** One cause from the details of a Status: what is wrong with which field. */
 export interface ApiCause {
-  /** "FieldValueInvalid", … */
+  /** Reason such as "FieldValueInvalid". */
   readonly reason: string;
   readonly message: string;
-  /** "spec.rules[0].name" */
+  /** Field path such as "spec.rules[0].name". */
   readonly field: string;
 }
 
 export class ApiError extends SourceError {
   /** HTTP status; 0 when there was no answer. */
   readonly status: number;
-  /** "NotFound", "Conflict", "Expired", "Invalid", …; "" when the answer was no Status object. */
+  /** Reason such as "NotFound", "Conflict", "Expired" or "Invalid"; "" when the answer was not a Status object. */
   readonly reason: string;
   readonly causes: readonly ApiCause[];
-  /** The server's own words; "" when the answer was no Status object. */
+  /** Message of the server; "" when the answer was not a Status object. */
   readonly words: string;
 
   constructor(message: string, options: ApiErrorOptions) {
@@ -70,7 +73,10 @@ export function isStatus(error: unknown, status: number): boolean {
   return error instanceof ApiError && error.status === status;
 }
 
-/** The error of writing a Secret. A refusal may repeat what was sent; a secret value must not end in a log or status. */
+/**
+ * Replaces the error of a refused Secret. The refusal may repeat the values that were sent, which must not reach a log
+ * or status.
+ */
 export function withoutValues(error: unknown): unknown {
   if (!(error instanceof ApiError) || error.status !== 422) return error;
   return new ApiError("the API server refuses the Secret as invalid", { status: error.status, reason: error.reason });

@@ -1,4 +1,7 @@
-/** Keeps the webhook's certificates in a Secret that all replicas share. Fills the store that src/admission declares. */
+/**
+ * Keeps the webhook's certificates in a Secret that all replicas share. It implements the CertificateStore of
+ * src/admission; runtime/webhook.ts connects the two.
+ */
 import type { CertificateStore } from "../../admission/certificates.ts";
 import { SourceError } from "../../lib/errors.ts";
 import type { SecretStore } from "./secret-store.ts";
@@ -19,7 +22,7 @@ export function createCertificateStore(secrets: SecretStore): CertificateStore {
       const stored = await secrets.read();
       read = stored?.resourceVersion;
       if (stored === undefined) return undefined;
-      // An entry that is missing or broken makes a pair that is not good, and is then made anew.
+      // A missing or broken entry makes an invalid pair, which the caller then replaces.
       const text = (name: keyof typeof ENTRIES): string => stored.data[ENTRIES[name]] ?? "";
       return {
         authority: { certificate: text("authorityCertificate"), key: text("authorityKey") },

@@ -1,8 +1,9 @@
 /**
- * Requests to a Kubernetes API server. `@kubernetes/client-node` finds the server and proves who we are (kubeconfig,
- * exec and OIDC plugins, the pod's token); the requests themselves are node:https, because its Watch drops lines that it
- * cannot parse and its typed clients know neither our kinds nor streaming. The library is imported here alone and only
- * when a client is made: loading it takes seconds.
+ * Sends requests to a Kubernetes API server; everything in this folder uses it. `@kubernetes/client-node` finds the
+ * server and authenticates (kubeconfig, exec and OIDC plugins, the pod's token). The requests themselves use
+ * node:https, because the library's Watch drops lines that it cannot parse, and its typed clients know neither our
+ * kinds nor streaming. See docs/adr/0015-client-node-finds-the-cluster.md. The library is imported only here and only
+ * when a client is created, because loading it takes seconds.
  */
 import { once } from "node:events";
 import { Agent, request as httpsRequest, type RequestOptions } from "node:https";
@@ -17,32 +18,38 @@ const KEEP_ALIVE_MS = 30_000;
 
 export interface KubernetesRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** "/api/v1/namespaces/default/secrets/x" */
+  /** Path such as "/api/v1/namespaces/default/secrets/x". */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly accept?: string;
   readonly contentType?: string;
-  /** Sent as JSON. */
+  /** Value that is sent as JSON. */
   readonly body?: unknown;
   readonly signal?: AbortSignal;
-  /** Told what the server warns of beside its answer, be that a refusal or not. */
+  /** Receives each warning (`Warning` header) of the answer, whether or not the server refused the request. */
   readonly onWarning?: (text: string) => void;
 }
 
 export interface KubernetesClient {
-  /** The address of the API server, for messages. */
+  /** Address of the API server, for messages. */
   readonly server: string;
-  /** One request, one JSON answer. @throws ApiError for a refusal or when there is no answer within 30 s */
+  /**
+   * Sends a request and returns its JSON answer.
+   * @throws ApiError when the server refuses or does not answer within 30 s
+   */
   request(request: KubernetesRequest): Promise<unknown>;
-  /** An answer without an end, as it arrives. @throws ApiError for a refusal */
+  /**
+   * Sends a request and returns the body of its answer as it arrives, such as a watch.
+   * @throws ApiError when the server refuses
+   */
   stream(request: KubernetesRequest): Promise<Readable>;
   /** Closes idle connections. */
   close(): void;
 }
 
 /**
- * @param kubeconfigPath a kubeconfig file; without it $KUBECONFIG, ~/.kube/config or the pod's service account is used
- * @param context a context of it; without it the current one
+ * @param kubeconfigPath path of a kubeconfig file; by default $KUBECONFIG, ~/.kube/config or the pod's service account
+ * @param context name of a context of it; by default the current one
  * @throws SourceError when there is no usable configuration
  */
 export async function createKubernetesClient(kubeconfigPath?: string, context?: string): Promise<KubernetesClient> {
@@ -62,7 +69,7 @@ export async function createKubernetesClient(kubeconfigPath?: string, context?: 
     config.setCurrentContext(context);
   }
   const cluster = config.getCurrentCluster();
-  // The library's last resort is an unprotected server on port 8080 that nobody runs any more.
+  // The library falls back to an unprotected server on port 8080, which clusters no longer run.
   if (cluster === null || cluster.server === "http://localhost:8080") {
     throw new SourceError("no Kubernetes cluster is configured: name a kubeconfig, or run in a pod");
   }
@@ -73,22 +80,22 @@ export async function createKubernetesClient(kubeconfigPath?: string, context?: 
     const url = new URL(base);
     url.pathname = base.pathname.replace(/\/$/, "") + request.path;
     for (const [name, value] of Object.entries(request.query ?? {})) url.searchParams.set(name, value);
-    // Asked for anew each time: tokens and certificates in files are rotated under a running process.
+    // Credentials are applied to each request, because token and certificate files are rotated while the process runs.
     const options: RequestOptions = { method: request.method, headers: {} };
     await config.applyToHTTPSOptions(options);
     const body = request.body === undefined ? undefined : JSON.stringify(request.body);
     const headers: Record<string, string> = {
-      ...(options.headers as Record<string, string>), // the library puts plain strings there
+      ...(options.headers as Record<string, string>), // the library stores plain strings there
       accept: request.accept ?? "application/json",
       "user-agent": "gwproxy",
     };
     if (body !== undefined) headers["content-type"] = request.contentType ?? "application/json";
-    // A configured forward proxy needs the library's own agent; otherwise connections are kept and shared.
+    // A configured forward proxy needs the library's own agent; otherwise connections are pooled.
     const agent = cluster.proxyUrl === undefined ? pool : options.agent;
     const open = base.protocol === "https:" ? httpsRequest : httpRequest;
     const outgoing = open(url, { ...options, headers, agent, ...(signal === undefined ? {} : { signal }) });
     outgoing.end(body);
-    // A connection that breaks after the answer began is reported by the answer's own stream.
+    // After the response has begun, its own stream reports errors.
     outgoing.on("error", ignore);
     // `once` rejects with the error when the connection fails first.
     const [response] = (await once(outgoing, "response")) as [IncomingMessage];
@@ -137,7 +144,10 @@ function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
   return statusCode >= 200 && statusCode < 300;
 }
 
-/** `299 - "text"`, one for each header; node:http joins none of them in the distinct form. */
+/**
+ * Parses warnings of the form `299 - "text"` (RFC 7234 §5.5). `headersDistinct` keeps each header as an item of its
+ * own.
+ */
 function warningsOf({ headersDistinct }: IncomingMessage): string[] {
   return (headersDistinct["warning"] ?? []).flatMap((line) => {
     const quoted = /^299 \S+ ("(?:[^"\\]|\\.)*")/.exec(line)?.[1];
@@ -156,7 +166,10 @@ async function readText(response: IncomingMessage): Promise<string> {
   return text;
 }
 
-/** Proxies in between answer in HTML; then the HTTP status is all there is to say. */
+/**
+ * Returns undefined for bodies that are not JSON, such as the HTML of a proxy; the HTTP status is then all that is
+ * known.
+ */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

@@ -1,6 +1,7 @@
 /**
- * Tells when a custom resource definition was made, so that a kind that was missing is watched as soon as it exists.
- * Only the names are watched (PartialObjectMetadata): the definitions themselves are megabytes of schema.
+ * Notices new custom resource definitions, so that a missing kind is watched as soon as it exists. The Kubernetes
+ * source uses it. It watches only names (PartialObjectMetadata), because the definitions themselves contain megabytes
+ * of schema.
  */
 import { objectId, type KubeObject } from "../../api/object.ts";
 import type { WatchedKind } from "./kinds.ts";
@@ -15,11 +16,11 @@ export const DEFINITIONS: WatchedKind = {
 };
 
 export interface Appearances {
-  /** A definition was seen: made, or changed, as when the server starts to serve it. */
+  /** Reports that a definition was created or changed, as when the server starts to serve it. */
   seen(definition: KubeObject): void;
-  /** Resolves at the next sight of the kind's definition (true), or after `atMostMs` (false). */
+  /** Resolves with true when the definition of the kind is reported next, or with false after `atMostMs`. */
   wait(kind: WatchedKind, atMostMs: number): Promise<boolean>;
-  /** Lets everybody go. */
+  /** Resolves all waits. */
   close(): void;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Fetched documents in ConfigMaps of the controller's own namespace, one each, so that a restart needs no fetch. A
- * document that cannot be kept is only fetched again: failures are logged and nothing waits for a write.
+ * Keeps fetched documents in ConfigMaps of the controller's own namespace, one each, so that a restart needs no fetch.
+ * The controller uses it. A document that cannot be kept is only fetched again, so failures are logged and no caller
+ * waits for a write.
  */
 import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
@@ -30,7 +31,7 @@ export function createDocumentStore(
   const collection = `/api/v1/namespaces/${encodeURIComponent(namespace)}/configmaps`;
   let last: Promise<unknown> = Promise.resolve();
 
-  /** One write after the other: the last word on a document must stand. */
+  /** Serialises the writes, so that the last state of a document is the one that stays. */
   function write(key: string, work: () => Promise<unknown>): void {
     last = last.then(work).catch((error: unknown) => {
       if (!isStatus(error, 404)) log.warn("a key set cannot be kept", { key, error: messageOf(error) });
@@ -42,7 +43,7 @@ export function createDocumentStore(
       try {
         const query = { labelSelector: `${LABEL}=${COMPONENT}` };
         const list = (await client.request({ method: "GET", path: collection, query })) as { items?: StoredMap[] };
-        return new Map((list.items ?? []).flatMap(entryOf)); // each member is checked there
+        return new Map((list.items ?? []).flatMap(entryOf)); // entryOf checks each member
       } catch (error) {
         log.warn("kept key sets cannot be read", { namespace, error: messageOf(error) });
         return new Map();
@@ -68,7 +69,7 @@ export function createDocumentStore(
   };
 }
 
-/** What somebody has changed by hand so that it cannot be read counts as absent. */
+/** Returns nothing for a ConfigMap that was edited so that it cannot be read. */
 function entryOf({ metadata, data }: StoredMap): [string, StoredDocument][] {
   const { name = "" } = metadata ?? {};
   const { document, fetchedAt = "" } = data ?? {};

@@ -1,6 +1,7 @@
 /**
- * Asks an API server what it would say to an object, without storing it: a dry run of creating it, or of replacing the
- * one that is there. Schema, rules, admission plugins and webhooks all take part, as they would in earnest.
+ * Asks an API server for its verdict on an object without storing it: a dry run of creating the object, or of replacing
+ * the existing one. `gwproxy validate` uses it. Schema, validation rules, admission plugins and webhooks all take part,
+ * as in a real request (https://kubernetes.io/docs/reference/using-api/api-concepts/#dry-run).
  */
 import type { KubeObject } from "../../api/object.ts";
 import { SourceError } from "../../lib/errors.ts";
@@ -8,7 +9,7 @@ import { ApiError, isStatus } from "./api-error.ts";
 import type { KubernetesClient, KubernetesRequest } from "./client.ts";
 
 export interface ServerFault {
-  /** "spec.rules[0].name"; "" for the object itself. */
+  /** Field path such as "spec.rules[0].name"; "" for the object itself. */
   readonly path: string;
   readonly severity: "error" | "warning";
   readonly reason: string;
@@ -17,7 +18,10 @@ export interface ServerFault {
 }
 
 export interface DryRun {
-  /** @returns everything that the server says against the object @throws SourceError when it cannot be asked */
+  /**
+   * Returns all errors and warnings of the server about the object.
+   * @throws SourceError when the server cannot be asked
+   */
   check(object: KubeObject): Promise<ServerFault[]>;
 }
 
@@ -26,7 +30,7 @@ interface Resource {
   readonly namespaced: boolean;
 }
 
-/** Said beside the fault that it follows from. */
+/** Text of a cause that only follows from another cause and is left out. */
 const CONSEQUENCE = "some validation rules were not checked";
 const STRICT = /strict decoding error: ([\s\S]*)$/;
 
@@ -58,7 +62,7 @@ async function discover(
 ): Promise<ReadonlyMap<string, Resource> | undefined> {
   try {
     const list = await client.request({ method: "GET", path: root(apiVersion) });
-    // An APIResourceList; subresources have a slash in their names.
+    // The answer is an APIResourceList, in which the names of subresources contain a slash.
     const { resources } = list as { resources: { name: string; kind: string; namespaced: boolean }[] };
     const whole = resources.filter(({ name }) => !name.includes("/"));
     return new Map(whole.map(({ name, kind, namespaced }) => [kind, { plural: name, namespaced }]));
@@ -78,7 +82,10 @@ function notServed({ apiVersion, kind }: KubeObject): ServerFault {
   };
 }
 
-/** Unknown fields stop the server before it looks at the rest, so then it is asked again without them. */
+/**
+ * Asks with strict field validation. Unknown fields make the server stop before it checks the rest, so it is then asked
+ * a second time without them.
+ */
 async function judge(client: KubernetesClient, path: string, object: KubeObject): Promise<ServerFault[]> {
   const strict = await ask(client, path, object, "Strict");
   if (!strict.some(({ reason }) => reason === "StrictDecoding")) return strict;
@@ -93,7 +100,7 @@ async function ask(
 ): Promise<ServerFault[]> {
   const warnings: ServerFault[] = [];
   const request = (rest: Pick<KubernetesRequest, "method" | "path" | "body">): Promise<unknown> => {
-    // Each request is answered with all warnings; those of the last one count.
+    // Every response repeats all warnings, so only those of the last one count.
     warnings.length = 0;
     const query = { dryRun: "All", fieldManager: "gwproxy-validate", fieldValidation };
     return client.request({ ...rest, query, onWarning: (text) => void warnings.push(warningOf(text)) });
@@ -108,7 +115,7 @@ async function ask(
   return warnings;
 }
 
-/** The object exists: rules about changes see what it was. */
+/** Replaces the existing object in a dry run, so that transition rules see its old value. */
 async function replace(
   client: KubernetesClient,
   path: string,
@@ -116,7 +123,7 @@ async function replace(
   request: (rest: Pick<KubernetesRequest, "method" | "path" | "body">) => Promise<unknown>,
 ): Promise<ServerFault[]> {
   try {
-    const live = (await client.request({ method: "GET", path })) as KubeObject; // what a server stores is an object
+    const live = (await client.request({ method: "GET", path })) as KubeObject; // the API server stores only objects
     const { resourceVersion = "" } = live.metadata;
     await request({ method: "PUT", path, body: { ...object, metadata: { ...object.metadata, resourceVersion } } });
     return [];
@@ -125,7 +132,10 @@ async function replace(
   }
 }
 
-/** @throws the error itself when it is no verdict on the object */
+/**
+ * Reads the problems from a refusal.
+ * @throws the error itself when it is not a verdict on the object
+ */
 function faultsOf(error: unknown, { metadata }: KubeObject): ServerFault[] {
   if (!(error instanceof ApiError) || error.status === 0 || error.status === 401 || error.status >= 500) throw error;
   const { status, reason, causes, words } = error;
@@ -146,7 +156,7 @@ function faultsOf(error: unknown, { metadata }: KubeObject): ServerFault[] {
   return faults.length > 0 ? faults : [fault("", reason, words === "" ? error.message : words)];
 }
 
-/** `unknown field "spec.a", duplicate field "spec.b"` */
+/** Parses messages such as `unknown field "spec.a", duplicate field "spec.b"`. */
 function strictFaults(text: string): ServerFault[] {
   return [...text.matchAll(/(unknown|duplicate) field "([^"]+)"/g)].map(([words, , path = ""]) =>
     fault(path, "StrictDecoding", words),

@@ -1,6 +1,7 @@
 /**
- * Events: what people read below `kubectl describe`. One that happens again is counted, as Kubernetes itself does. An
- * event that cannot be written is logged and nothing else: it only tells what status and log say too.
+ * Writes Kubernetes Events, which users read in `kubectl describe`. The controller uses it. A repeated event increases
+ * the count of the first one, as Kubernetes itself does. A failed write is only logged, because status and log say the
+ * same.
  */
 import { hash } from "node:crypto";
 import { messageOf } from "../../lib/errors.ts";
@@ -17,17 +18,20 @@ export interface EventRecorder {
 
 export interface EventOptions {
   readonly client: KubernetesClient;
-  /** The name of this program in events. */
+  /** Name of this program in events. */
   readonly component: string;
   readonly log: Logger;
   readonly now?: () => Date;
 }
 
-/** The API takes no longer ones. */
+/** Limit of the API for messages. */
 const MAX_MESSAGE_LENGTH = 1024;
-/** Events that are remembered, so that they are counted and not made again. */
+/** Limit of remembered events; a forgotten one is created again instead of counted. */
 const MAX_REMEMBERED = 1000;
-/** A data plane that refuses without end must not fill the memory: what comes on top is left to status and log. */
+/**
+ * Limit of queued events. A data plane that keeps refusing must not fill the memory, so further events are dropped;
+ * status and log still have them.
+ */
 const MAX_WAITING = 100;
 
 export function createEventRecorder({ client, component, log, now = () => new Date() }: EventOptions): EventRecorder {
@@ -68,7 +72,7 @@ export function createEventRecorder({ client, component, log, now = () => new Da
     try {
       await (count === 1 ? create() : patch());
     } catch (error) {
-      // It is there from before a restart, or has been cleared away since.
+      // The event exists from before a restart, or it was removed in the meantime.
       if (count === 1 && isStatus(error, 409)) await patch();
       else if (count > 1 && isStatus(error, 404)) await create();
       else throw error;
@@ -80,7 +84,7 @@ export function createEventRecorder({ client, component, log, now = () => new Da
       if (waiting >= MAX_WAITING) return log.debug("too many events are waiting to be written", { reason });
       waiting++;
       const text = message.slice(0, MAX_MESSAGE_LENGTH);
-      // One after the other: a data plane that refuses a thousand resources must not open a thousand requests.
+      // Writes are serialised: a data plane that refuses a thousand resources must not start a thousand requests.
       last = last
         .then(() => write(object, reason, text))
         .catch((error: unknown) => log.warn("an event could not be written", { reason, error: messageOf(error) }))

@@ -1,10 +1,16 @@
-/** The objects of one kind as last seen. Turns whole lists and single changes into events; what did not change makes none. */
+/**
+ * Holds the last seen objects of one kind and turns lists and single changes into events. The watch fills it. An object
+ * whose resourceVersion did not change causes no event.
+ */
 import { objectId, type KubeObject } from "../../api/object.ts";
 import type { ObjectEvent } from "../source.ts";
 import { nameKey } from "./kinds.ts";
 
 export interface KindStore {
-  /** The whole state after a list: what is missing in it is gone, also when its deletion was never seen. */
+  /**
+   * Applies the full state of a list. Objects that are missing in it are deleted, even if no watch reported the
+   * deletion.
+   */
   replace(objects: readonly KubeObject[]): void;
   set(object: KubeObject): void;
   remove(object: KubeObject): void;

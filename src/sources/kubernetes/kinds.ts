@@ -1,24 +1,27 @@
-/** The kinds that are watched in a cluster, with what their addresses need: versions in order of preference and plural names. */
+/**
+ * The kinds that are watched in a cluster, and what is needed to address them: versions in order of preference and
+ * plural names.
+ */
 import { MANAGED_BY, MANAGED_BY_LABEL } from "../../api/data-plane.ts";
 import type { KubeObject, ObjectId } from "../../api/object.ts";
 import { KINDS, type KindInfo } from "../../../generated/kinds.ts";
 
 export interface WatchedKind {
-  /** "" for the core group. */
+  /** API group; "" for the core group. */
   readonly group: string;
-  /** The first one that the server serves is used. */
+  /** Versions in order of preference; the first one that the server serves is used. */
   readonly versions: readonly [string, ...string[]];
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
-  /** Leaves out, at the server, what is never read. */
+  /** Selector that makes the server leave out objects that the gateway never reads. */
   readonly fieldSelector?: string;
   readonly labelSelector?: string;
-  /** Only names, labels and annotations are asked for. */
+  /** Requests only names, labels and annotations. */
   readonly metadataOnly?: boolean;
 }
 
-/** The part of a request that asks for objects without their bodies, where a kind wants that. */
+/** Returns the `accept` header for objects without their bodies, when the kind asks for it. */
 export function metadataOnly(
   kind: WatchedKind,
   form: "PartialObjectMetadata" | "PartialObjectMetadataList",
@@ -26,17 +29,17 @@ export function metadataOnly(
   return kind.metadataOnly === true ? { accept: `application/json;as=${form};g=meta.k8s.io;v=v1` } : {};
 }
 
-/** "/apis/GROUP/VERSION", or "/api/VERSION" for the core group. */
+/** Returns "/apis/GROUP/VERSION", or "/api/VERSION" for the core group. */
 function versionPath(group: string, version: string): string {
   return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
 }
 
-/** Where all objects of a kind are listed and watched. */
+/** Returns the path at which all objects of a kind are listed and watched. */
 export function collectionPath(kind: WatchedKind, version: string): string {
   return `${versionPath(kind.group, version)}/${kind.plural}`;
 }
 
-/** Where one object is, or its status. */
+/** Returns the path of one object or of its status. */
 export function objectPath(kind: WatchedKind, version: string, id: ObjectId, subresource?: "status"): string {
   const scope = kind.namespaced ? `/namespaces/${encodeURIComponent(id.namespace)}` : "";
   const name = encodeURIComponent(id.name);
@@ -48,16 +51,17 @@ export function apiVersionOf(group: string, version: string): string {
   return group === "" ? version : `${group}/${version}`;
 }
 
-/** The key of an object within its kind. */
+/** Returns the key of an object within its kind. */
 export function nameKey({ metadata }: KubeObject): string {
   return `${metadata.namespace ?? ""}/${metadata.name}`;
 }
 
-/** What only a watch of the kind knows. */
+/** Settings for watching that the table of kinds does not contain. */
 const DETAILS: Readonly<Record<string, Partial<Pick<WatchedKind, "versions" | "fieldSelector">>>> = {
-  // Helm keeps whole releases in Secrets, and no policy reads a token: neither may fill memory or be held here.
+  // Helm stores whole releases in Secrets, and no policy reads service account tokens. Neither may fill the memory, and
+  // secrets that are not needed must not be held.
   "/Secret": { fieldSelector: "type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token" },
-  // Clusters with an older Gateway API serve grants in this version alone, and their fields are the same.
+  // Clusters with an older Gateway API serve ReferenceGrant only as v1beta1, with the same fields.
   "gateway.networking.k8s.io/ReferenceGrant": { versions: ["v1", "v1beta1"] },
 };
 
@@ -68,19 +72,19 @@ function watched(kinds: readonly KindInfo[]): readonly WatchedKind[] {
   });
 }
 
-/** What every gateway reads besides our own kinds. */
+/** Kinds that every gateway reads besides our own. */
 export const STANDARD_KINDS: readonly WatchedKind[] = watched(KINDS.filter(({ owned }) => !owned));
 
-/** Our own kinds. */
+/** The kinds of the group gwproxy.dev. */
 export const OWN_KINDS: readonly WatchedKind[] = watched(KINDS.filter(({ owned }) => owned));
 
-/** What is made for Gateways and not read otherwise; only objects that this program made are of interest. */
+/** Kinds that the controller creates for Gateways and does not read otherwise; only its own objects are watched. */
 export const DEPLOYED_KINDS: readonly WatchedKind[] = [
   { group: "", versions: ["v1"] as const, kind: "ServiceAccount", plural: "serviceaccounts" },
   { group: "apps", versions: ["v1"] as const, kind: "Deployment", plural: "deployments" },
 ].map((kind): WatchedKind => ({ ...kind, namespaced: true, labelSelector: `${MANAGED_BY_LABEL}=${MANAGED_BY}` }));
 
-/** The part of a list's or watch's query that leaves objects out. */
+/** Returns the query parameters that restrict a list or a watch to the wanted objects. */
 export function selectors({ fieldSelector, labelSelector }: WatchedKind): Record<string, string> {
   return {
     ...(fieldSelector === undefined ? {} : { fieldSelector }),

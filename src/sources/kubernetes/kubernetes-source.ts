@@ -1,6 +1,7 @@
 /**
- * The source that reads a cluster. In: lists and watches of the given kinds. Out: one batch with the full state once
- * every kind has been listed, then batches of what changed. Not here: writing (status-client.ts), what objects mean.
+ * The source that reads a cluster; the controller starts it. It lists and watches the given kinds and delivers one
+ * batch with the full state once every kind has been listed, then batches of changes. status-client.ts and
+ * object-client.ts write.
  */
 import type { KubeObject, ObjectId } from "../../api/object.ts";
 import { objectId, objectKey } from "../../api/object.ts";
@@ -13,11 +14,11 @@ import { createKindStore, type KindStore } from "./kind-store.ts";
 import type { WatchedKind } from "./kinds.ts";
 import { WATCH_TIMES, watchKind, type KindState, type WatchTimes } from "./watch.ts";
 
-/** Changes that arrive together are one step; short enough to stay out of the way of a single change. */
+/** Changes that arrive within this time form one batch; it is short enough not to delay a single change noticeably. */
 const BATCH_MS = 5;
 
 export interface KubernetesSource extends Source {
-  /** An object as last seen, without asking the server. */
+  /** Returns an object as last seen, without asking the server. */
   current(id: ObjectId): KubeObject | undefined;
 }
 
@@ -66,7 +67,7 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Kubern
           });
         });
         const definitions = createKindStore((event) => event.type === "set" && appearances.seen(event.object));
-        // That definitions cannot be read is logged by the watch and costs only speed: missing kinds are polled for.
+        // When definitions cannot be read, the watch logs it and only speed is lost: missing kinds are polled for.
         const watchDefinitions = watch(DEFINITIONS, definitions, () => undefined);
         running = Promise.all([...watches, watchDefinitions]);
       });
@@ -86,7 +87,7 @@ function kindKey({ group, kind }: { readonly group: string; readonly kind: strin
 
 interface Batch {
   add(event: ObjectEvent): void;
-  /** From now on changes are handed over; what was collected goes out at once. */
+  /** Delivers the collected events, and from then on each batch of changes. */
   open(): void;
   close(): void;
 }
@@ -104,7 +105,8 @@ function createBatch(sink: SourceSink): Batch {
   return {
     add(event) {
       const key = objectKey(event.type === "set" ? objectId(event.object) : event.id);
-      // The last word on an object is said in its own place in time, not in that of the first.
+      // Deleting first moves the key to the end, so that the latest event of an object keeps its order among the other
+      // events.
       events.delete(key);
       events.set(key, event);
       if (isOpen) timer ??= setTimeout(flush, BATCH_MS);
@@ -120,7 +122,7 @@ function createBatch(sink: SourceSink): Batch {
   };
 }
 
-/** Keeps the list of kinds that cannot be read and tells the sink when it changes. */
+/** Tracks the kinds that cannot be read and reports the list when it changes. */
 function createProblems(sink: SourceSink): { set(kind: WatchedKind, state: KindState): void } {
   const failing = new Map<WatchedKind, string>();
   return {

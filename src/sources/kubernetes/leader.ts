@@ -1,6 +1,15 @@
 /**
- * Which of several replicas writes: the one that holds a Lease (coordination.k8s.io/v1) and renews it in time. Times are
- * measured on our own clock from when a change of the Lease was seen, because clocks of a cluster differ.
+ * Leader election: of several replicas only the one that holds a Lease (coordination.k8s.io/v1) and renews it in time
+ * writes. The controller uses it through controller/leadership.ts.
+ *
+ * A Lease carries the time of its last renewal, but clocks in a cluster differ. So this replica measures on its own
+ * clock from the moment at which it saw the Lease change (a new resourceVersion), as client-go does. Two margins keep
+ * two replicas from writing at once: a holder that could not renew for 10 s stops, and others take over only after 15 s
+ * without a change.
+ *
+ *   follower ──(Lease free, or unchanged for 15 s, and our write wins)──▶ leader
+ *   leader ──(renewed every 2 s)──▶ leader
+ *   leader ──(another holder, a lost write, or no renewal for 10 s)──▶ follower
  */
 import type { Clock } from "../../lib/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
@@ -12,7 +21,7 @@ export interface LeaderOptions {
   readonly client: KubernetesClient;
   readonly namespace: string;
   readonly name: string;
-  /** Tells replicas apart. */
+  /** Name that tells replicas apart. */
   readonly identity: string;
   readonly clock: Clock;
   readonly log: Logger;
@@ -22,13 +31,13 @@ export interface LeaderOptions {
 
 export interface Leader {
   start(): void;
-  /** Gives the Lease back, so that another replica need not wait for its end. */
+  /** Releases the Lease, so that another replica need not wait until it expires. */
   stop(): Promise<void>;
 }
 
-/** A holder that is silent for so long has lost it. */
+/** Duration of the Lease: without a change for this long, another replica may take it. */
 const LEASE_SECONDS = 15;
-/** A holder that could not renew for so long stops writing, well before another one starts. */
+/** A holder that could not renew for this long stops writing, well before another one may start. */
 const RENEW_WITHIN_MS = 10_000;
 const TURN_MS = 2_000;
 const REQUEST_MS = 4_000;
@@ -68,7 +77,8 @@ export function createLeader(options: LeaderOptions): Leader {
   async function read(): Promise<LeaseObject | undefined> {
     try {
       const signal = AbortSignal.timeout(REQUEST_MS);
-      return (await client.request({ method: "GET", path, signal })) as LeaseObject; // the API server validated its shape
+      // the API server validated its shape
+      return (await client.request({ method: "GET", path, signal })) as LeaseObject;
     } catch (error) {
       if (isStatus(error, 404)) return undefined;
       throw error;
@@ -85,13 +95,16 @@ export function createLeader(options: LeaderOptions): Leader {
       await client.request({ ...target, body, signal: AbortSignal.timeout(REQUEST_MS) });
       return true;
     } catch (error) {
-      // Somebody else was quicker.
+      // Another replica wrote first (optimistic concurrency by resourceVersion).
       if (isStatus(error, 409)) return false;
       throw error;
     }
   }
 
-  /** @returns whether the Lease is ours now */
+  /**
+   * Takes or renews the Lease.
+   * @returns whether this replica holds the Lease now
+   */
   async function hold(): Promise<boolean> {
     const lease = await read();
     const now = clock.now();
@@ -114,7 +127,7 @@ export function createLeader(options: LeaderOptions): Leader {
     );
   }
 
-  /** Once for each new reason: the tries go on every two seconds. */
+  /** Logs each new reason once, because the attempts continue every two seconds. */
   function complain(error: unknown): void {
     const message = messageOf(error);
     if (message === complaint) return;
@@ -160,7 +173,7 @@ export function createLeader(options: LeaderOptions): Leader {
   };
 }
 
-/** As metav1.MicroTime is written. */
+/** Formats a time as metav1.MicroTime. */
 function microTime(ms: number): string {
   return new Date(ms).toISOString().replace("Z", "000Z");
 }

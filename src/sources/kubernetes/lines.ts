@@ -1,11 +1,14 @@
-/** Splits a stream of newline-delimited JSON into lines. A stream that ends inside a line is an error, not an event. */
+/**
+ * Splits a stream of newline-delimited JSON into lines; watch.ts uses it. A stream that ends inside a line is an error,
+ * not an event.
+ */
 import type { Readable } from "node:stream";
 import { SourceError } from "../../lib/errors.ts";
 
-/** Kubernetes objects stay under 2 MiB; what is longer is no event. */
+/** Kubernetes objects stay under 2 MiB, so a longer line is not an event. */
 const MAX_LINE_CHARACTERS = 16 * 1024 * 1024;
 
-/** @throws SourceError when the stream breaks off inside a line or a line never ends */
+/** @throws SourceError when the stream breaks off inside a line or a line exceeds the limit */
 export async function* readLines(stream: Readable): AsyncGenerator<string, void, void> {
   stream.setEncoding("utf8");
   let parts: string[] = [];

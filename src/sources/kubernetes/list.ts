@@ -1,4 +1,7 @@
-/** Reads all objects of a kind, page by page, as one consistent state with the version that a watch can go on from. */
+/**
+ * Lists all objects of a kind page by page, as one consistent state with the resourceVersion from which a watch can
+ * continue. watch.ts uses it.
+ */
 import type { KubeObject } from "../../api/object.ts";
 import { SourceError } from "../../lib/errors.ts";
 import { isStatus } from "./api-error.ts";
@@ -23,7 +26,8 @@ export async function listKind(
   try {
     return await listPages(client, kind, version, { signal, limit: PAGE_SIZE });
   } catch (error) {
-    // Pages of one state are kept for minutes only; a list that takes longer is asked for in one piece.
+    // 410 Gone: the server keeps the state behind a page token only for minutes. A list that takes longer is requested
+    // unpaged.
     if (!isStatus(error, 410)) throw error;
     return listPages(client, kind, version, { signal });
   }

@@ -1,13 +1,13 @@
 /**
- * Leaves out the objects of namespaces that an installation does not look at. In: the events of a whole cluster. Out:
- * those of the namespaces that are chosen by their labels. A namespace that is labelled anew brings its objects, or takes
- * them away, at once. Objects without a namespace always count.
+ * Filters the events of a cluster by the labels of namespaces. The controller puts it between source and translator
+ * when its installation is limited to some namespaces. When a namespace is relabelled, its objects are added or removed
+ * at once. Objects without a namespace always pass.
  */
 import { type LabelSelector, matchesSelector } from "../../api/label-selector.ts";
 import { objectId, objectKey, type KubeObject } from "../../api/object.ts";
 import type { ObjectEvent, SourceSink } from "../source.ts";
 
-/** @param selectors one of them has to match; an empty list chooses every namespace */
+/** @param selectors a namespace must match at least one; an empty list selects every namespace */
 export function filterNamespaces(sink: SourceSink, selectors: readonly LabelSelector[]): SourceSink {
   if (selectors.length === 0) return sink;
   const filter = new NamespaceFilter(selectors);
@@ -20,14 +20,14 @@ export function filterNamespaces(sink: SourceSink, selectors: readonly LabelSele
 class NamespaceFilter {
   readonly #selectors: readonly LabelSelector[];
   readonly #chosen = new Set<string>();
-  /** Everything that has a namespace, by namespace and key. */
+  /** All objects with a namespace, by namespace and key, also of namespaces that are not selected. */
   readonly #objects = new Map<string, Map<string, KubeObject>>();
 
   constructor(selectors: readonly LabelSelector[]) {
     this.#selectors = selectors;
   }
 
-  /** Namespaces come first: what they choose in this batch is chosen for all of it. */
+  /** Filters a batch. Namespaces come first, so that their selection applies to the whole batch. */
   pass(events: readonly ObjectEvent[]): ObjectEvent[] {
     const passed: ObjectEvent[] = [];
     for (const event of events) if (isNamespace(event)) passed.push(event, ...this.#choose(event));
@@ -35,7 +35,10 @@ class NamespaceFilter {
     return passed;
   }
 
-  /** @returns what this brings or takes away */
+  /**
+   * Updates the selection.
+   * @returns the events of the objects that are added or removed with the namespace
+   */
   #choose(event: ObjectEvent): ObjectEvent[] {
     const { name } = event.type === "set" ? event.object.metadata : event.id;
     const isChosen = event.type === "set" && this.#matches(event.object);
@@ -54,7 +57,7 @@ class NamespaceFilter {
     return this.#selectors.some((selector) => matchesSelector(selector, labels));
   }
 
-  /** @returns whether the event counts */
+  /** @returns whether the event passes */
   #remember(event: ObjectEvent): boolean {
     const id = event.type === "set" ? objectId(event.object) : event.id;
     const { namespace } = id;

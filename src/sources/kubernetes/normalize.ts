@@ -1,4 +1,7 @@
-/** Makes of what the API server sends the object that the other rooms see: complete in name, without ballast, frozen. */
+/**
+ * Turns what the API server sends into the object that other modules see: with apiVersion and kind, without
+ * bookkeeping, frozen. list.ts, watch.ts and the clients use it.
+ */
 import type { KubeObject } from "../../api/object.ts";
 import { SourceError } from "../../lib/errors.ts";
 import { deepFreeze } from "../../lib/deep-freeze.ts";
@@ -7,8 +10,8 @@ import { apiVersionOf, type WatchedKind } from "./kinds.ts";
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
 /**
- * Takes over the parsed JSON: it is changed and frozen.
- * @throws SourceError when it is no object with a name
+ * Takes ownership of the parsed JSON, which it changes and freezes.
+ * @throws SourceError when the value is not an object with a name
  */
 export function normalizeObject(raw: unknown, kind: WatchedKind, version: string): KubeObject {
   const object = asRecord(raw);
@@ -16,14 +19,15 @@ export function normalizeObject(raw: unknown, kind: WatchedKind, version: string
   if (object === undefined || typeof metadata?.["name"] !== "string") {
     throw new SourceError(`the API server sent a ${kind.kind} without a name`);
   }
-  // Half of an object's bytes are bookkeeping of who set which field, and a second copy of a Secret is one too many.
+  // Managed fields are about half of an object's bytes. The last-applied annotation is a second copy of a Secret's
+  // values.
   delete metadata["managedFields"];
   const annotations = asRecord(metadata["annotations"]);
   if (annotations !== undefined) delete annotations[LAST_APPLIED];
   // Lists of built-in kinds leave both out of their items.
   object["apiVersion"] = apiVersionOf(kind.group, version);
   object["kind"] = kind.kind;
-  return deepFreeze(object as unknown as KubeObject); // name checked above; the rest is what the API server validated
+  return deepFreeze(object as unknown as KubeObject); // the name is checked above; the API server validated the rest
 }
 
 function asRecord(value: unknown): Record<string, unknown> | undefined {

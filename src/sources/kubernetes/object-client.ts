@@ -1,6 +1,6 @@
 /**
- * Whole objects applied, read and deleted. Fills the ObjectClient that src/deployer declares: the shapes agree, neither
- * room imports the other.
+ * Applies, reads and deletes whole objects. It implements the ObjectClient of src/deployer; their types match
+ * structurally, and neither module imports the other.
  */
 import { objectId, type KubeObject, type ObjectId } from "../../api/object.ts";
 import { SourceError } from "../../lib/errors.ts";
@@ -18,7 +18,7 @@ export interface KubernetesObjectClient {
 export interface KubernetesObjectOptions {
   readonly client: KubernetesClient;
   readonly kinds: readonly WatchedKind[];
-  /** The owner of our fields: the controller name. */
+  /** Owner of the fields in server-side apply: the controller name. */
   readonly fieldManager: string;
 }
 
@@ -61,7 +61,7 @@ export function createKubernetesObjectClient(options: KubernetesObjectOptions): 
       try {
         await client.request({ method: "DELETE", path: pathOf(objectId(object)), body });
       } catch (error) {
-        // 409: another object bears the name now, and nobody asked for its end.
+        // 409: the UID precondition failed. Another object has the name now, and its deletion was not requested.
         if (!isStatus(error, 404) && !isStatus(error, 409)) throw error;
       }
     },

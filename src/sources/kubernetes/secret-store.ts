@@ -1,4 +1,7 @@
-/** One Secret that this program keeps for itself, such as certificates: read whole, written only over what was read. */
+/**
+ * Keeps data of this program in one Secret, such as certificates. runtime/webhook.ts and controller/xds-certificates.ts
+ * use it. Reads return the whole Secret; writes replace only the version that was read (optimistic concurrency).
+ */
 import { isStatus, withoutValues } from "./api-error.ts";
 import { SourceError } from "../../lib/errors.ts";
 import type { KubernetesClient } from "./client.ts";
@@ -10,11 +13,11 @@ interface StoredSecret {
 }
 
 export interface SecretStore {
-  /** @returns undefined when there is none */
+  /** @returns undefined when the Secret does not exist */
   read(): Promise<StoredSecret | undefined>;
   /**
-   * @param replaces the version that was read; undefined when there was no Secret
-   * @returns "conflict" when somebody else wrote in between
+   * @param replaces the resourceVersion that was read; undefined when there was no Secret
+   * @returns "conflict" when another writer was faster
    */
   write(data: Readonly<Record<string, string>>, replaces: string | undefined): Promise<"written" | "conflict">;
 }
@@ -22,7 +25,7 @@ export interface SecretStore {
 export interface SecretStoreOptions {
   readonly namespace: string;
   readonly name: string;
-  /** "Opaque", "kubernetes.io/tls", … */
+  /** Type of the Secret: "Opaque", "kubernetes.io/tls", … */
   readonly type: string;
 }
 
@@ -48,7 +51,8 @@ export function createSecretStore(client: KubernetesClient, options: SecretStore
           : client.request({ method: "PUT", path, body }));
         return "written";
       } catch (error) {
-        // 404 on a replacement: somebody deleted it meanwhile; the next read will say so. A missing namespace is no conflict.
+        // 404 on a replacement means that the Secret was deleted in the meantime; the next read will find that. On
+        // creation it means that the namespace is missing, which is not a conflict.
         const isDeleted = replaces !== undefined && isStatus(error, 404);
         if (isStatus(error, 409) || isDeleted) return "conflict";
         throw withoutValues(error);
@@ -64,7 +68,8 @@ function encode(data: Readonly<Record<string, string>>): Record<string, string> 
 function decode(raw: unknown): StoredSecret {
   const { metadata, data } = raw as { metadata?: { resourceVersion?: unknown }; data?: unknown }; // checked below
   if (typeof metadata?.resourceVersion !== "string") throw new SourceError("a Secret without a version");
-  const entries = Object.entries((data ?? {}) as Record<string, string>); // the API server validated it as base64 texts
+  // the API server validated the values as base64
+  const entries = Object.entries((data ?? {}) as Record<string, string>);
   return {
     resourceVersion: metadata.resourceVersion,
     data: Object.fromEntries(entries.map(([key, text]) => [key, Buffer.from(text, "base64").toString("utf8")])),

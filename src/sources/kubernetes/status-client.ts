@@ -1,6 +1,7 @@
 /**
- * The status subresource, read and written. Fills the StatusClient that src/status declares: the shapes agree, neither
- * room imports the other. Reads come from the watch's cache first, so that a restart does not read every object again.
+ * Reads and writes the status subresource. It implements the StatusClient of src/status; their types match
+ * structurally, and neither module imports the other. Reads use the watch's cache first, so that a restart does not
+ * read every object again.
  */
 import type { KubeObject, ObjectId } from "../../api/object.ts";
 import { SourceError } from "../../lib/errors.ts";
@@ -22,16 +23,16 @@ export interface KubernetesStatusClient {
 export interface KubernetesStatusOptions {
   readonly client: KubernetesClient;
   readonly kinds: readonly WatchedKind[];
-  /** The owner of our fields: the controller name. */
+  /** Owner of the fields in server-side apply: the controller name. */
   readonly fieldManager: string;
-  /** An object as last seen; undefined leads to a read from the server. */
+  /** Returns an object as last seen; undefined leads to a read from the server. */
   current(id: ObjectId): KubeObject | undefined;
 }
 
 export function createKubernetesStatusClient(options: KubernetesStatusOptions): KubernetesStatusClient {
   const { client, kinds, fieldManager, current } = options;
 
-  /** The version that the object was read in, else the preferred one. */
+  /** Returns the version in which the object was read, or the preferred one. */
   const addressOf = (id: ObjectId): { kind: WatchedKind; version: string } => {
     const kind = kinds.find((one) => one.kind === id.kind && one.group === id.group);
     if (kind === undefined) throw new SourceError(`the status of a ${id.kind} in the group "${id.group}" is not ours`);
@@ -77,7 +78,7 @@ export function createKubernetesStatusClient(options: KubernetesStatusOptions): 
     },
     async replace(id, resourceVersion, status) {
       try {
-        // The version in the patch makes the server refuse it when the object has changed since it was read.
+        // With the resourceVersion in the patch, the server refuses it when the object has changed since it was read.
         await patch(id, "application/merge-patch+json", {}, { metadata: { resourceVersion }, status });
         return "written";
       } catch (error) {

@@ -1,15 +1,18 @@
-/** Asks the API server who a bearer token belongs to (TokenReview, authentication.k8s.io/v1). */
+/**
+ * Asks the API server whom a bearer token belongs to (TokenReview, authentication.k8s.io/v1). The controller
+ * authenticates its xDS clients with it.
+ */
 import type { KubernetesClient } from "./client.ts";
 
 export interface ReviewedToken {
-  /** "system:serviceaccount:NAMESPACE:NAME" for a service account. */
+  /** Name of the form "system:serviceaccount:NAMESPACE:NAME" for a service account. */
   readonly username: string;
 }
 
 /**
- * @param audience what the token must have been made for
+ * @param audience the audience for which the token must have been issued
  * @returns undefined when the token is not valid for the audience
- * @throws ApiError when the review itself could not be done: then nothing is known, and nobody is let in
+ * @throws ApiError when the review failed; the caller must then refuse the client
  */
 export async function reviewToken(
   client: KubernetesClient,
@@ -22,7 +25,7 @@ export async function reviewToken(
     body: { apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", spec: { token, audiences: [audience] } },
   })) as Review; // every member is checked below
   const { authenticated, audiences, user } = review.status ?? {};
-  // A server that knows nothing of audiences leaves the list out; its word is then about another audience than ours.
+  // A server without support for audiences leaves the list out; its answer may then be about another audience.
   const isForUs = Array.isArray(audiences) && audiences.includes(audience);
   if (authenticated !== true || !isForUs || typeof user?.username !== "string") return undefined;
   return { username: user.username };

@@ -1,6 +1,14 @@
 /**
- * Keeps one kind up to date: list, then watch from the version of the list, for ever. Bookmarks move the version along,
- * a version that is too old leads to a new list, a broken connection to a new watch from where the old one ended.
+ * Keeps the store of one kind up to date, for the Kubernetes source: the list-watch loop of Kubernetes' Reflector. It
+ * lists the kind, then watches from the resourceVersion of the list, and repeats until it is stopped:
+ *
+ *   list ──▶ store.replace ──▶ watch ──event, bookmark──▶ watch (resourceVersion advances)
+ *    ▲ ▲                        │ │ └─connection ends, silence──▶ backoff ──▶ watch from the last resourceVersion
+ *    │ └── backoff ◀── 410 Gone ┘ │
+ *    └── definition appears or backoff ◀── 404: kind is not served, the store is emptied
+ *
+ * Bookmarks advance the resourceVersion of quiet kinds. Without them the version would grow too old and every reconnect
+ * would need a new list.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createBackoff, type Backoff } from "../../lib/backoff.ts";
@@ -17,9 +25,12 @@ import { normalizeObject } from "./normalize.ts";
 export interface WatchTimes {
   /** First and longest wait after a failure. */
   readonly retryMs: { readonly initial: number; readonly max: number };
-  /** How long the server shall keep one watch open; each is a little different, so that not all end at once. */
+  /**
+   * How long the server should keep a watch open. A random factor from 1 to 2 is applied, so that not all watches end
+   * at once.
+   */
   readonly watchSeconds: number;
-  /** Silence after which a connection counts as dead. Bookmarks come every minute. */
+  /** A connection without any line for this long counts as dead. Bookmarks come every minute. */
   readonly silenceMs: number;
 }
 
@@ -29,7 +40,7 @@ export const WATCH_TIMES: WatchTimes = {
   silenceMs: 180_000,
 };
 
-/** "synced": the store holds the state. "missing": no version of the kind is served; the store is empty. */
+/** "synced": the store holds the state. "missing": the server serves no version of the kind, and the store is empty. */
 export type KindState =
   | { readonly type: "synced" }
   | { readonly type: "missing" }
@@ -44,11 +55,11 @@ export interface KindWatch {
   readonly signal: AbortSignal;
   /** Called at every change of state, and again with each further failure. */
   report(state: KindState): void;
-  /** Resolves at a sign that the kind may have appeared (true), or after `atMostMs` (false). */
+  /** Resolves with true when the kind may have appeared, or with false after `atMostMs`. */
   appeared(kind: WatchedKind, atMostMs: number): Promise<boolean>;
 }
 
-/** Runs until the signal aborts. Never throws: whatever fails is reported, logged and tried again. */
+/** Runs until the signal aborts. It never throws: every failure is reported, logged and retried. */
 export async function watchKind(watch: KindWatch): Promise<void> {
   const { kind, log, times, signal } = watch;
   const backoff = createBackoff({ initialMs: times.retryMs.initial, maxMs: times.retryMs.max });
@@ -60,7 +71,7 @@ export async function watchKind(watch: KindWatch): Promise<void> {
       if (isStatus(error, 404)) {
         watch.store.replace([]);
         watch.report({ type: "missing" });
-        // A definition is announced a moment before its kind is served, so a sign starts quick tries anew.
+        // A definition is announced a moment before its kind is served, so its announcement restarts the quick retries.
         if (await watch.appeared(kind, backoff.next())) backoff.reset();
         continue;
       }
@@ -72,7 +83,10 @@ export async function watchKind(watch: KindWatch): Promise<void> {
   }
 }
 
-/** Lists once and watches until the version is too old. @throws when the list fails, or the kind is gone */
+/**
+ * Lists once and watches until the resourceVersion is too old.
+ * @throws when the list fails, or when the kind is no longer served
+ */
 async function listAndWatch(watch: KindWatch, backoff: Backoff): Promise<void> {
   const { client, kind, store, signal, log } = watch;
   const version = await servedVersion(watch);
@@ -87,13 +101,13 @@ async function listAndWatch(watch: KindWatch, backoff: Backoff): Promise<void> {
         resourceVersion = seen;
         backoff.reset();
       }
-      // A server that closes at once without a word would otherwise be asked in a tight loop.
+      // Pause when the server closed the connection without an event; otherwise this would be a tight loop.
       if (resourceVersion === began) await pause(backoff.next(), signal);
     } catch (error) {
       if (signal.aborted) return;
       if (isStatus(error, 410)) {
         log.debug("the watched version is too old, listing again", { kind: kind.kind });
-        // Waits as well: a server that never remembers enough must not be listed in a tight loop.
+        // Pause here too: a server whose history is always too short must not be listed in a tight loop.
         await pause(backoff.next(), signal);
         return;
       }
@@ -104,7 +118,7 @@ async function listAndWatch(watch: KindWatch, backoff: Backoff): Promise<void> {
   }
 }
 
-/** The first preferred version that the server knows. @throws ApiError 404 when it knows none of them */
+/** Returns the first preferred version that the server serves, or the first one when it serves none of them. */
 async function servedVersion({ client, kind, signal }: KindWatch): Promise<string> {
   const [first, ...others] = kind.versions;
   if (others.length === 0) return first;
@@ -119,7 +133,7 @@ async function servedVersion({ client, kind, signal }: KindWatch): Promise<strin
   return first;
 }
 
-/** One watch connection. Puts each event into the store and yields the version it leads to. */
+/** Opens one watch connection, stores each event and yields the resourceVersion that it leads to. */
 async function* events(watch: KindWatch, version: string, resourceVersion: string): AsyncGenerator<string, void, void> {
   const { client, kind, store, times } = watch;
   const path = collectionPath(kind, version);
@@ -144,7 +158,7 @@ async function* events(watch: KindWatch, version: string, resourceVersion: strin
   try {
     for await (const line of readLines(stream)) {
       timer.refresh();
-      const { type, object } = JSON.parse(line) as WatchEvent; // an unknown type is refused below
+      const { type, object } = JSON.parse(line) as WatchEvent; // unknown types are refused below
       if (type === "ERROR") throw apiErrorOf(object, `WATCH ${path}`, 500);
       if (type !== "BOOKMARK") {
         const change = normalizeObject(object, kind, version);

@@ -1,4 +1,8 @@
-/** Tells the API server which authorities sign the webhook's certificate: the caBundle of a ValidatingWebhookConfiguration. */
+/**
+ * Writes the certificate authorities of the webhook into the `caBundle` of a ValidatingWebhookConfiguration, so that
+ * the API server trusts its certificate. runtime/webhook.ts applies whole configurations instead; only test/cluster uses this
+ * patch.
+ */
 import { isStatus } from "./api-error.ts";
 import type { KubernetesClient } from "./client.ts";
 
@@ -7,7 +11,7 @@ const COLLECTION = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfi
 /**
  * Sets the bundle of every webhook of one configuration; writes only when it differs.
  * @param pem one or more certificates
- * @throws ApiError, also when somebody changed the configuration in between
+ * @throws ApiError, also when the configuration was changed in between
  */
 export async function setCaBundle(
   client: KubernetesClient,
@@ -29,7 +33,7 @@ export async function setCaBundle(
   await client.request({
     method: "PATCH",
     path,
-    // Merges the list of webhooks by name, so that everything else in them stays as the operator wrote it.
+    // A strategic merge patch merges the list of webhooks by name, so all other fields stay as the operator wrote them.
     contentType: "application/strategic-merge-patch+json",
     body: {
       metadata: { resourceVersion },

@@ -1,7 +1,13 @@
 /**
- * Documents of other servers that objects name, such as key sets: each fetched once, kept, fetched again when it is too
- * old. A failure is tried again, longer and longer apart, and what was good before stays. In: what is wanted. Out:
- * documents as they arrive. Not here: what they mean.
+ * Follows documents on other servers that objects name, such as JWKS. runtime/key-sets.ts uses it. Each document is
+ * fetched once, kept, and fetched again when it is older than its cache time. A failed fetch is repeated with
+ * exponential backoff, and the last good document stays in use. It does not interpret the documents.
+ *
+ * Each key has one `Followed`, which has either a fetch in progress or a timer for the next one, never both:
+ *
+ *   start ──▶ fetch ──ok────▶ deliver ──(cacheMs)──▶ fetch
+ *              ▲  └──failed──▶ keep the last text ──(backoff)──▶ fetch, at the next address
+ *              └─────────────── at once, when the addresses change after a failure
  */
 import type { BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { createBackoff, type Backoff } from "../../lib/backoff.ts";
@@ -13,28 +19,34 @@ import type { Logger } from "../../lib/log.ts";
 export interface DocumentAddress {
   readonly host: string;
   readonly port: number;
-  /** Takes the place of host and port when not "". */
+  /** Path of a unix socket that replaces host and port; "" for TCP. */
   readonly unixPath: string;
-  /** An address of loopback or the link is refused, whatever name led there. */
+  /**
+   * Refuses loopback and link-local addresses, whatever name resolves to them. This guards against server-side request
+   * forgery through DNS.
+   */
   readonly isRemote?: boolean;
 }
 
 export interface JwksRequest {
-  /** Equal for the same URL and the same TLS settings. */
+  /** Key that is equal for the same URL and the same TLS settings. */
   readonly key: string;
   readonly url: string;
-  /** undefined: plain HTTP. */
+  /** undefined for plain HTTP. */
   readonly tls: BackendTls | undefined;
-  /** Where the server is now; empty: nowhere. */
+  /** Current addresses of the server; empty when it has no endpoint that is ready. */
   readonly addresses: readonly DocumentAddress[];
-  /** How long it may be used before it is fetched again. */
+  /** How long the document may be used before it is fetched again. */
   readonly cacheMs: number;
-  /** Until the connection can be used, and until the last byte is here; unset: what is usual. */
+  /**
+   * `connectTimeoutMs` limits the time until the connection can be used, `timeoutMs` the time until the last byte;
+   * unset for the defaults of fetch-document.ts.
+   */
   readonly connectTimeoutMs?: number | undefined;
   readonly timeoutMs?: number | undefined;
 }
 
-/** A document that was fetched, or why there is none. */
+/** A document that was fetched, or the reason why it could not be. */
 export type JwksDocument = { readonly text: string } | { readonly problem: string };
 
 export interface StoredDocument {
@@ -42,9 +54,12 @@ export interface StoredDocument {
   readonly fetchedAtMs: number;
 }
 
-/** Keeps documents over restarts. Failures are its own to report: a document that is not kept is only fetched again. */
+/**
+ * Keeps documents over restarts. The store reports its own failures: a document that could not be kept is only fetched
+ * again.
+ */
 export interface DocumentStore {
-  /** What was kept, by key. */
+  /** Returns the kept documents by key. */
   load(): Promise<ReadonlyMap<string, StoredDocument>>;
   save(wanted: JwksRequest, document: StoredDocument): void;
   remove(key: string): void;
@@ -53,11 +68,14 @@ export interface DocumentStore {
 export interface DocumentOptions {
   readonly log: Logger;
   readonly clock: Clock;
-  /** @throws with a message that may be shown in status */
+  /**
+   * Fetches a document.
+   * @throws an error whose message may be shown in a status
+   */
   readonly fetch: (wanted: JwksRequest, address: DocumentAddress, signal: AbortSignal) => Promise<string>;
-  /** @returns what is wrong with a text that was fetched; undefined when it can be used */
+  /** @returns what is wrong with a fetched text; undefined when it can be used */
   readonly faultOf: (text: string) => string | undefined;
-  /** Hears of each document that is new or gone (undefined). */
+  /** Receives each new document, and undefined for a key that is no longer wanted. */
   readonly deliver: (key: string, document: JwksDocument | undefined) => void;
   readonly stored: ReadonlyMap<string, StoredDocument>;
   readonly store?: Pick<DocumentStore, "save" | "remove">;
@@ -65,16 +83,16 @@ export interface DocumentOptions {
 }
 
 export interface Documents {
-  /** Replaces what was wanted before. */
+  /** Replaces the list of wanted documents. */
   want(documents: readonly JwksRequest[]): void;
   stop(): void;
 }
 
 const FIRST_RETRY_MS = 200;
 const LAST_RETRY_MS = 15_000;
-/** Servers that are asked at the same time. */
+/** Limit of concurrent fetches. */
 const MAX_FETCHES = 16;
-/** However short a document may be kept, its server is not asked more often. */
+/** Lower limit of the cache time, to protect the server of a document. */
 const MIN_CACHE_MS = 1_000;
 
 export function createDocuments(options: DocumentOptions): Documents {
@@ -107,7 +125,7 @@ export function createDocuments(options: DocumentOptions): Documents {
   };
 }
 
-/** One document per key, kept as shortly as the most demanding wants it. */
+/** Merges requests for the same key; the shortest cache time wins. */
 function merged(documents: readonly JwksRequest[]): Map<string, JwksRequest> {
   const found = new Map<string, JwksRequest>();
   for (const document of documents) {
@@ -117,7 +135,7 @@ function merged(documents: readonly JwksRequest[]): Map<string, JwksRequest> {
   return found;
 }
 
-/** One document: a fetch under way or a timer for the next one, never both. */
+/** One document with its fetch or its timer; see the diagram above. */
 class Followed {
   #wanted: JwksRequest;
   readonly #options: DocumentOptions;
@@ -156,7 +174,7 @@ class Followed {
     if (deepEqual(before, wanted)) return;
     this.#wanted = wanted;
     if (this.#isFetching) return;
-    // A server that has moved or just appeared is worth asking at once.
+    // A server that has moved or just appeared is worth a try at once.
     if (this.#failures > 0 && !deepEqual(before.addresses, wanted.addresses)) this.#schedule(0);
     else if (this.#failures === 0 && before.cacheMs !== wanted.cacheMs) this.#schedule(this.#untilStale());
   }
@@ -222,7 +240,7 @@ class Followed {
 }
 
 interface Turns {
-  /** Resolves when it is one's turn. */
+  /** Resolves when a slot is free. */
   take(): Promise<void>;
   give(): void;
 }

@@ -1,4 +1,7 @@
-/** One GET of a document, whole or not at all: no redirects, bounded in time and size. */
+/**
+ * Fetches one document with a single GET, completely or not at all: no redirects, with limits of time and size.
+ * runtime/key-sets.ts passes it to documents.ts.
+ */
 import { once } from "node:events";
 import { lookup } from "node:dns";
 import { request as plainRequest, type IncomingMessage } from "node:http";
@@ -12,18 +15,21 @@ import { ignore } from "../../lib/ignore.ts";
 import type { DocumentAddress, JwksRequest } from "./documents.ts";
 
 export interface FetchOptions {
-  /** What the settings mean for a handshake with a host. */
+  /** Translates TLS settings to the options of a handshake with a host. */
   readonly tlsOptions: (tls: BackendTls, host: string) => ConnectionOptions;
   readonly timeoutMs?: number;
-  /** Whether an address, compared after the look-up, is one that nothing may be fetched from. */
+  /**
+   * Decides on the resolved address whether fetching from it is forbidden. Checking the address instead of the name
+   * also covers names that resolve to a forbidden address.
+   */
   readonly refuses?: (address: string, port: number) => boolean;
 }
 
 const TIMEOUT_MS = 10_000;
-/** Half of what a ConfigMap can hold. */
+/** Half of the size that a ConfigMap can hold. */
 const MAX_BYTES = 524_288;
 
-/** @throws SourceError when there is no such answer; the message holds nothing of a body */
+/** @throws SourceError when no complete answer with status 200 arrives; the message contains nothing of a body */
 export async function fetchDocument(
   wanted: JwksRequest,
   address: DocumentAddress,
@@ -37,7 +43,7 @@ export async function fetchDocument(
   const timer = connectTimeoutMs === undefined ? undefined : setTimeout(() => connecting.abort(), connectTimeoutMs);
   const isRefused = (found: string): boolean =>
     refuses(found, address.port) || (address.isRemote === true && isLocalAddress(found));
-  // The look-up is left out for addresses.
+  // Node does not call `lookup` for literal addresses, so check them here.
   if (address.unixPath === "" && isIP(address.host) !== 0 && isRefused(address.host)) throw new SourceError(REFUSED);
   const place = address.unixPath === "" ? { host: address.host, port: address.port } : { socketPath: address.unixPath };
   const options = {
@@ -51,7 +57,7 @@ export async function fetchDocument(
   const secured = (tls: BackendTls): RequestOptions & ConnectionOptions => ({
     ...options,
     ...tlsOptions(tls, url.hostname.replace(/^\[|\]$/g, "")),
-    // Only HTTP/1.1 is spoken here, whatever the backend offers to others.
+    // The request is HTTP/1.1, whatever protocols the backend offers to others.
     ALPNProtocols: ["http/1.1"],
   });
   try {
@@ -60,9 +66,10 @@ export async function fetchDocument(
       socket.once(wanted.tls === undefined ? "connect" : "secureConnect", () => clearTimeout(timer));
     });
     outgoing.end();
-    // Once the answer has begun, a failure is reported by its own stream.
+    // After the response has begun, its own stream reports errors.
     outgoing.on("error", ignore);
-    const [response] = (await once(outgoing, "response")) as [IncomingMessage]; // what this event carries
+    // `response` events carry one IncomingMessage
+    const [response] = (await once(outgoing, "response")) as [IncomingMessage];
     return await readWhole(response);
   } catch (error) {
     if (error instanceof SourceError) throw error;
@@ -77,7 +84,7 @@ export async function fetchDocument(
 
 const REFUSED = "the address is on this machine or its link, where nothing may be fetched";
 
-/** One address that is refused closes its name. */
+/** Refuses a name when any of its addresses is refused. */
 function guardedLookup(isRefused: (address: string) => boolean): LookupFunction {
   return (host, options, callback) => {
     lookup(host, { ...options, all: true }, (error, found) => {
@@ -100,7 +107,7 @@ async function readWhole(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of response) {
-    const bytes = chunk as Buffer; // no encoding is set
+    const bytes = chunk as Buffer; // chunks are Buffers because no encoding is set
     size += bytes.length;
     if (size > MAX_BYTES) {
       response.destroy();
