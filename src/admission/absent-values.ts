@@ -1,6 +1,7 @@
 /**
- * Warns of expressions whose failure decides about a request and that fail where a header, a claim or a parameter is
- * missing: rules of a Deny, and conditions of extAuth and rateLimit. They fail closed, which is rarely what was meant.
+ * Warns about expressions that decide on a request and fail when a header, a claim or a parameter is missing: rules of
+ * a Deny, and conditions of extAuth and rateLimit. semantics.ts uses it. Such an expression fails closed, which is
+ * rarely what the user meant.
  */
 import { findAbsentReads } from "../cel/absent-reads.ts";
 import { CelError } from "../cel/errors.ts";
@@ -10,7 +11,7 @@ import { violation } from "./messages.ts";
 import { memberOf, textsAt, valuesAt } from "./paths.ts";
 import type { Violation } from "./violation.ts";
 
-/** @param places of the kind's expressions */
+/** @param places the places of the kind's expressions */
 export function* absentValueViolations(object: unknown, places: readonly ExpressionPlace[]): Generator<Violation> {
   for (const place of places) {
     const { path } = place;
@@ -24,7 +25,7 @@ function isCondition(path: readonly string[]): boolean {
   return path.at(-1) === "condition" && (path.includes("extAuth") || path.includes("rateLimit"));
 }
 
-/** The rules of an authorization whose action is Deny; none for other expressions. */
+/** Returns the rules of an authorization whose action is Deny; none for other expressions. */
 function denyRules(
   object: unknown,
   path: readonly string[],
@@ -49,7 +50,7 @@ function* warnings(
       yield { ...violation(path, "FieldValueInvalid", message, next), severity: "warning" };
     }
   } catch (error) {
-    // An expression that cannot be parsed is a fault of its own, which says more.
+    // expressions.ts reports an expression that cannot be parsed, with more detail.
     if (!(error instanceof CelError)) throw error;
   }
 }

@@ -1,4 +1,7 @@
-/** The bytes of one AdmissionReview → what is answered. Pure; runs in the threads of the webhook (review-worker.ts). */
+/**
+ * Answers one AdmissionReview from its bytes. It is a pure function that runs in the threads of the webhook
+ * (review-worker.ts).
+ */
 import { messageOf } from "../lib/errors.ts";
 import { MAX_DEPTH, MAX_VALUES } from "./bounds.ts";
 import { type JsonBounds, jsonFault } from "./json-bounds.ts";
@@ -15,26 +18,26 @@ interface Verdict {
   readonly allowed: boolean;
 }
 
-/** There is no verdict: the API server's failure policy refuses the object. */
+/** No verdict is possible: the failure policy of the API server refuses the object. */
 export interface Unanswerable {
   readonly kind: "unanswerable";
   readonly status: number;
   readonly message: string;
-  /** For the log alone; undefined when the message says it all. */
+  /** Detail for the log only; undefined when the message is complete. */
   readonly reason?: string;
 }
 
-/** The object stands two levels below the review. */
+/** The object is nested two levels deep in the review. */
 const BOUNDS: JsonBounds = {
   measuredDepth: 3,
   maxDepth: MAX_DEPTH + 2,
   maxValues: 2 * MAX_VALUES,
   maxBytes: 2 * 1024 * 1024,
 };
-/** How far the uid of a review may stand from its start. */
+/** Number of bytes from the start of a review that are searched for its uid. */
 const HEAD_BYTES = 1024;
 
-/** Never throws: what cannot be checked is unanswerable. */
+/** Never throws; a review that cannot be checked is unanswerable. */
 export function answerReview(bytes: Uint8Array, validate: ValidateObject): ReviewAnswer {
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const fault = jsonFault(body, BOUNDS);
@@ -58,7 +61,7 @@ function verdictOf(answer: AdmissionReview, object: string, operation: string): 
   return { kind: "verdict", text: JSON.stringify(answer), object, operation, allowed: answer.response.allowed };
 }
 
-/** The answer needs the name of the question, which stands at the start; the rest stays unread. */
+/** Refuses a review without parsing it. The answer must repeat the uid, which is near the start of the body. */
 function refusedUnread(body: Buffer, message: string): ReviewAnswer {
   const uid = /"uid":\s*"([\w-]{1,64})"/.exec(body.toString("latin1", 0, HEAD_BYTES))?.[1];
   if (uid === undefined) return unanswerable(413, message);

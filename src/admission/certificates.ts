@@ -1,6 +1,15 @@
 /**
- * The webhook's certificates: made here, kept in a store that replicas share, renewed before they expire. A new authority
- * is announced beside the old one first; a leaf of it is made only when the API server has had time to read of it.
+ * The webhook's certificates: created here, kept in a store that all replicas share, and renewed before they expire.
+ * runtime/webhook.ts uses it.
+ *
+ * A new authority must reach every API server before a leaf of it is used; otherwise handshakes fail and the failure
+ * policy refuses all objects. So the rotation has overlapping steps, and every replica runs it on its own (every 10
+ * minutes):
+ *
+ *   authority A, leaf of A          A expires within 180 days
+ *   authorities B + A, leaf of A    B is in the caBundle; wait ANNOUNCED_MS (5 minutes)
+ *   authorities B + A, leaf of B    A stays trusted until it expires, for replicas that still serve a leaf of A
+ *   authority B, leaf of B
  */
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
@@ -9,18 +18,18 @@ import { messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import { type KeyPair, createAuthority, createLeaf } from "../lib/certificates/x509.ts";
 
-/** All that is stored, as PEM texts. */
+/** Everything that is stored, as PEM texts. */
 export interface Pem {
   readonly authority: KeyPair;
-  /** Of the authority, or of the one before it while the new one is being announced. */
+  /** Leaf that is signed by the authority, or by the previous one while the new authority is being announced. */
   readonly leaf: KeyPair;
-  /** The authority before this one while it is still trusted; "" when there is none. */
+  /** Certificate of the previous authority while it is still trusted; "" when there is none. */
   readonly previousAuthority: string;
 }
 
 export interface CertificateStore {
   read(): Promise<Pem | undefined>;
-  /** @throws when someone else wrote in between: the next turn reads theirs */
+  /** @throws when another replica wrote in between; the next turn reads what it wrote */
   write(pem: Pem): Promise<void>;
 }
 
@@ -28,7 +37,7 @@ export interface CertificateOptions {
   readonly store: CertificateStore;
   /** Host names and IP addresses of the leaf. */
   readonly names: readonly string[];
-  /** Tells the API server which authorities to trust. Called before a leaf is used. */
+  /** Writes the trusted authorities to the API server. Called before a leaf is used. */
   readonly patchCaBundle: (pem: string) => Promise<void>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -37,22 +46,25 @@ export interface CertificateOptions {
 const DAY_MS = 86_400_000;
 const AUTHORITY_MS = 3_650 * DAY_MS;
 const LEAF_MS = 90 * DAY_MS;
-/** An authority is replaced while it can still sign a whole life of a leaf. */
+/** An authority is replaced while it can still sign a leaf for its full lifetime. */
 const AUTHORITY_RENEW_BEFORE_MS = 2 * LEAF_MS;
 const LEAF_RENEW_BEFORE_MS = 30 * DAY_MS;
-/** Also how soon a replica takes up what another one wrote, and a removed bundle is put back. */
+/**
+ * Interval of the check. It is also the delay until a replica uses what another one wrote, and until a removed caBundle
+ * is restored.
+ */
 const TURN_MS = 600_000;
 const RETRY_MS = 5_000;
-/** Every API server of the cluster watches its configuration: after this long each of them has the new authority. */
+/** Time until every API server has read the new authority; each of them watches its configuration. */
 export const ANNOUNCED_MS: number = TURN_MS / 2;
-/** Clocks of a cluster differ a little. */
+/** Backdating of new certificates, because the clocks of a cluster differ a little. */
 const BACKDATE_MS = 300_000;
 
 export class Certificates {
   readonly #options: CertificateOptions;
   #use: ((leaf: KeyPair) => void) | undefined;
   #leaf: KeyPair | undefined;
-  /** The authority that is in force, and since when the API server could read of it. */
+  /** The authority in force, and the time since which API servers could read it. */
   #announced: { readonly authority: string; readonly since: number } | undefined;
   #cancel: () => void = () => {};
   #stopped = false;
@@ -61,14 +73,18 @@ export class Certificates {
     this.#options = options;
   }
 
-  /** Reads or makes the certificates. @returns the leaf to serve with. @throws what the store or the patch throws */
+  /**
+   * Reads or creates the certificates.
+   * @returns the leaf to serve with
+   * @throws the error of the store or the patch
+   */
   async start(): Promise<KeyPair> {
     const leaf = await this.#turn();
     this.#plan(TURN_MS);
     return leaf;
   }
 
-  /** `use` gets each later leaf. */
+  /** Calls `use` with each later leaf. */
   onRenewal(use: (leaf: KeyPair) => void): void {
     this.#use = use;
   }
@@ -114,8 +130,8 @@ export class Certificates {
 }
 
 /**
- * What should be stored at `now`: the same value when it is still good, otherwise with what had to be made anew.
- * @param isAnnounced whether the API server knows the stored authority; until then a leaf of the one before it serves
+ * Computes what should be stored at `now`: the same value when it is still good, otherwise a copy with new parts.
+ * @param isAnnounced whether the API server knows the stored authority; until then a leaf of the previous one serves
  */
 export function renew(stored: Pem | undefined, names: readonly string[], now: number, isAnnounced = false): Pem {
   const keepsAuthority = stored !== undefined && isGood(stored.authority, now, AUTHORITY_RENEW_BEFORE_MS);
@@ -132,7 +148,7 @@ export function renew(stored: Pem | undefined, names: readonly string[], now: nu
   return { authority, leaf, previousAuthority };
 }
 
-/** The replaced authority stays trusted as long as a replica may still serve with a leaf of it. */
+/** Returns the replaced authority until it expires, since a replica may still serve a leaf of it. */
 function previousOf(stored: Pem | undefined, keepsAuthority: boolean, now: number): string {
   if (stored === undefined) return "";
   const candidate = keepsAuthority ? stored.previousAuthority : stored.authority.certificate;
@@ -159,7 +175,7 @@ function parse(pem: string): X509Certificate | undefined {
   try {
     return new X509Certificate(pem);
   } catch {
-    // Whatever stands there is no certificate: it is made anew.
+    // The text is not a certificate; a new one is created.
     return undefined;
   }
 }

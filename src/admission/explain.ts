@@ -1,9 +1,13 @@
-/** What a field is for and what its values look like, in the words of the schema: said beside a fault. */
+/**
+ * Explains a field and its values with the descriptions of the schema. The directory source prints the text beside a
+ * problem.
+ */
 import { ROOTS, WORDS, type Words } from "../../generated/words.ts";
 
 /**
- * @param groupKind "gwproxy.dev/GwPolicy" @param path "spec.targetRefs[0].kind"
- * @returns sentences, most useful first; none for kinds that are not ours and for paths that nothing is known of
+ * @param groupKind group and kind such as "gwproxy.dev/GwPolicy"
+ * @param path field path such as "spec.targetRefs[0].kind"
+ * @returns sentences, most useful first; none for kinds of other projects and for unknown paths
  */
 export function explain(groupKind: string, path: string): string[] {
   let here = WORDS[ROOTS[groupKind] ?? ""];
@@ -19,7 +23,8 @@ export function explain(groupKind: string, path: string): string[] {
     const value = field.of === undefined ? undefined : WORDS[field.of];
     sentences = [
       ...(field.about === "" ? [] : [`${step}: ${field.about}`]),
-      // The component of a value that has fields is described at the field; a scalar says here what it looks like.
+      // A component with fields is described at the field itself. The component of a scalar adds the form of its
+      // values.
       ...(value === undefined || value.fields !== undefined || value.about === ""
         ? []
         : [`${field.of}: ${value.about}`]),

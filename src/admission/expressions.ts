@@ -1,4 +1,7 @@
-/** Expressions that users write into our kinds: each must compile and read only what exists where it stands. */
+/**
+ * Checks the expressions that users write into our kinds: each must compile, and read only variables that exist in its
+ * phase. semantics.ts uses it.
+ */
 import { parseExpression } from "../cel/compile/compile-expression.ts";
 import { REQUEST_ENVIRONMENT } from "../cel/environment.ts";
 import { CelError } from "../cel/errors.ts";
@@ -11,13 +14,15 @@ import { print } from "./print.ts";
 import { ValidatedTextCache } from "./validated-text-cache.ts";
 import type { Violation } from "./violation.ts";
 
-/** Path pattern → where the expression runs. "*" stands for each item of a list or each value of a map. */
+/**
+ * A path pattern and the phase in which its expression runs. "*" stands for each item of a list or each value of a map.
+ */
 export interface ExpressionPlace {
   readonly path: readonly string[];
   readonly environment: CelPhase;
-  /** A text of this other form is no expression. */
+  /** Another form that the text may have; such a text is not an expression. */
   readonly or?: "duration";
-  /** Where it runs instead, when the fields beside it have these values. */
+  /** The phase that it runs in instead when the fields beside it have these values. */
   readonly unless?: { readonly fields: Readonly<Record<string, string>>; readonly environment: CelPhase };
 }
 
@@ -32,7 +37,7 @@ export function* expressionViolations(object: unknown, places: readonly Expressi
   }
 }
 
-/** Every text at a place, each with the phase in which it runs. */
+/** Returns every text at a place, each with the phase in which it runs. */
 function expressionsAt(
   object: unknown,
   { path: pattern, environment, unless }: ExpressionPlace,
@@ -45,10 +50,10 @@ function expressionsAt(
   });
 }
 
-/** What it says decides for all of `traffic` whether there is a route yet. */
+/** Path of the field that decides for all of `traffic` whether the route is known yet. */
 const PHASE = ["spec", "traffic", "phase"];
 
-/** At most five megabytes. */
+/** Cache of valid expressions; about five megabytes at most. */
 const sound = new ValidatedTextCache(16_384);
 
 function faultOf(path: string, text: string, place: CelPhase): readonly Violation[] {
@@ -67,13 +72,13 @@ function compilationFault(path: string, text: string, place: CelPhase): Violatio
   }
 }
 
-/** Variables that exist, but not in this phase of a request, are no typing errors: the phase has to be named. */
+/** Suggests the variables of the phase. A variable that exists only in another phase is not a typing error. */
 function nextStep(error: unknown, text: string, place: CelPhase): string {
   if (!(error instanceof CelError) || error.code !== "unknown_variable") return "";
   try {
     parseExpression(text, REQUEST_ENVIRONMENT);
   } catch {
-    // Wrong everywhere: the message of the first fault says it all.
+    // The expression is invalid in every phase, and the message of the first error is enough.
     return "";
   }
   return `in the ${place} phase there are: ${[...environmentOf(place).variables.keys()].join(", ")}`;

@@ -1,26 +1,30 @@
 /**
- * Looks over the bytes of a review before they are parsed: what is nested too deeply, holds too many values or is too long
- * is refused where the bound is crossed, so that the work is bounded by the bound and not by what was sent.
+ * Scans the bytes of a review before they are parsed, and refuses those that are nested too deeply, hold too many
+ * values or are too long. answer.ts uses it. The scan stops at the first limit that is exceeded, so that its cost
+ * depends on the limits and not on what a client sends.
+ *
+ * The scanner only skips strings and counts brackets and commas; it does not validate. Invalid JSON passes and is left
+ * to JSON.parse.
  */
 
 export interface JsonBounds {
   readonly maxDepth: number;
   readonly maxValues: number;
-  /** Of one value at `measuredDepth`; what stands around it is not counted. */
+  /** Limit of one value at `measuredDepth`; the bytes around that value are not counted. */
   readonly maxBytes: number;
   readonly measuredDepth: number;
 }
 
 export interface JsonFault {
   readonly message: string;
-  /** Where it was seen: nothing behind it was looked at. */
+  /** Position of the error; nothing behind it was read. */
   readonly offset: number;
 }
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** Whether it is JSON is for the parser to say. */
+/** Returns the first limit that is exceeded; does not check whether the bytes are valid JSON. */
 export function jsonFault(bytes: Buffer, bounds: JsonBounds): JsonFault | undefined {
   let depth = 0;
   let values = 1;
@@ -65,7 +69,10 @@ function crossed({ depth, values, length }: Seen, bounds: JsonBounds): string | 
   return length > bounds.maxBytes ? `Too long: may not be more than ${bounds.maxBytes} bytes` : undefined;
 }
 
-/** @param at of the opening quote. @returns the offset of the closing one, or the end */
+/**
+ * @param at offset of the opening quote
+ * @returns the offset of the closing quote, or the end
+ */
 function endOfText(bytes: Buffer, at: number): number {
   for (let end = bytes.indexOf(QUOTE, at + 1); end >= 0; end = bytes.indexOf(QUOTE, end + 1)) {
     let slashes = 0;

@@ -1,11 +1,14 @@
-/** The API server's words for each way in which a value can miss its schema (apimachinery field.Error, kube-openapi). */
+/**
+ * Translates errors of the generated validators into the messages of the API server (field.Error of apimachinery,
+ * kube-openapi), so that `gwproxy validate`, the webhook and a CRD say the same. validator.ts uses it.
+ */
 import { quote } from "../lib/quote.ts";
 import { suggestion } from "../lib/suggest.ts";
 import { childPath, resolvePointer } from "./paths.ts";
 import { isInt64, print, printFloat } from "./print.ts";
 import type { Violation } from "./violation.ts";
 
-/** One error of a generated validator, in ajv's form. */
+/** One error of a generated validator, in the form of ajv. */
 export interface SchemaError {
   readonly keyword: string;
   readonly instancePath: string;
@@ -14,13 +17,13 @@ export interface SchemaError {
   readonly message?: string;
 }
 
-/** What a message may need besides the error. */
+/** Context that a message may need besides the error. */
 export interface MessageContext {
-  /** The object as a whole. */
+  /** The whole object. */
   readonly root: unknown;
-  /** Field names that the schema of an unknown field's parent has. */
+  /** Returns the field names that the schema of an unknown field's parent defines. */
   readonly knownFields: (error: SchemaError) => readonly string[];
-  /** Whether the value at a path must not be repeated in a message. */
+  /** Whether the value at a path is secret, so that no message may repeat it. */
   readonly isSecret: (path: string) => boolean;
 }
 
@@ -99,12 +102,15 @@ export function violationOf(error: SchemaError, context: MessageContext): Violat
   }
 }
 
-/** The members that identify an item of a keyed list are names and may be shown, whatever else the item holds. */
+/**
+ * Returns the key of a duplicate item. The members that identify an item of a keyed list are names and may be shown,
+ * even when the item holds secrets.
+ */
 function duplicated(key: unknown, shown: unknown): unknown {
   return typeof key === "object" && key !== null ? key : shown;
 }
 
-/** The API server names the type that it found, not the value. */
+/** The API server prints the type that it found instead of the value. */
 function typeViolation(path: string, value: unknown, type: unknown): Violation {
   const wanted = Array.isArray(type) ? type.join(",") : String(type);
   const actual = typeName(value);
@@ -112,7 +118,7 @@ function typeViolation(path: string, value: unknown, type: unknown): Violation {
   return violation(path, "FieldValueTypeInvalid", `Invalid value: ${print(actual)}: ${detail}`);
 }
 
-/** Whether the name of the field is at fault, and not its value. */
+/** Whether the name of the field is wrong, and not its value. */
 export function isUnknownField({ message }: Violation): boolean {
   return message.startsWith(UNKNOWN_FIELD);
 }
@@ -144,7 +150,7 @@ const LIMITS: Readonly<Record<string, string>> = {
   exclusiveMaximum: "less than",
 };
 
-/** Beside a fraction the bound is a fraction as well. */
+/** The API server prints a limit as a fraction when the value is a fraction. */
 function limitText(keyword: string, limit: unknown, value: unknown): string {
   const isFloat = typeof value === "number" && typeof limit === "number" && !isInt64(value);
   return `should be ${LIMITS[keyword] ?? "within"} ${isFloat ? printFloat(limit) : String(limit)}`;

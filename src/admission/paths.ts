@@ -1,12 +1,14 @@
-/** Field paths as the API server writes them ("spec.rules[0].name"), and the way from other notations to them. */
+/**
+ * Field paths as the API server writes them ("spec.rules[0].name"), and conversions to them. Checks and sources use it.
+ */
 
-/** Below `path`: a member, or with a number an item. */
+/** Appends a member, or with a number an item, to `path`. */
 export function childPath(path: string, step: string | number): string {
   if (typeof step === "number") return `${path}[${step}]`;
   return path === "" ? step : `${path}.${step}`;
 }
 
-/** A JSON pointer of `root` → its field path and the value there. */
+/** Resolves a JSON pointer (RFC 6901) in `root` to its field path and value. */
 export function resolvePointer(root: unknown, pointer: string): { path: string; value: unknown } {
   let path = "";
   let value = root;
@@ -20,17 +22,17 @@ export function resolvePointer(root: unknown, pointer: string): { path: string; 
 
 export function memberOf(value: unknown, name: string | number): unknown {
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined;
-  // Own members of arrays and plain objects alike.
+  // Arrays and plain objects can both be indexed by their own keys.
   return (value as Record<string | number, unknown>)[name];
 }
 
-/** Whether a field path leads to what a pattern names, or to something that holds it or lies within it. */
+/** Whether a field path overlaps a pattern: it names the same value, an ancestor of it, or a descendant. */
 export function reaches(path: string, pattern: readonly string[]): boolean {
   const parts = path.split(/[.[\]]+/).filter((part) => part !== "");
   return parts.every((part, at) => at >= pattern.length || pattern[at] === "*" || pattern[at] === part);
 }
 
-/** Every text of `value` that a pattern of names reaches; "*" is each item of a list or each value of a map. */
+/** Returns every text of `value` that a pattern matches; "*" is each item of a list or each value of a map. */
 export function textsAt(
   value: unknown,
   pattern: readonly string[],
@@ -46,7 +48,7 @@ interface Found {
   readonly value: unknown;
 }
 
-/** Every value that exists where a pattern of names leads. */
+/** Returns every existing value that a pattern matches. */
 export function valuesAt(value: unknown, pattern: readonly string[], path = ""): Found[] {
   const found: Found[] = [];
   collect({ path, value }, pattern, 0, found);

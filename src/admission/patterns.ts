@@ -1,6 +1,7 @@
 /**
- * Regular expressions of users. The schema takes any text; what runs is RE2, so that no match can stall, within bounds on
- * length and repetition, so that no pattern is large once compiled.
+ * Checks the regular expressions of users in routes and policies; semantics.ts uses it. The schema takes any text. The
+ * gateway runs them as RE2 without backtracking, so that no match can stall (ReDoS), and limits length and repetition,
+ * so that no compiled pattern is large.
  */
 import { patternFault as reasonOf } from "../cel/check/constants.ts";
 import { violation } from "./messages.ts";
@@ -12,7 +13,7 @@ import type { Violation } from "./violation.ts";
 const MATCH = ["spec", "rules", "*", "matches", "*"];
 
 interface PatternPlace {
-  /** To the object that holds `type` and the pattern. */
+  /** Path to the object that holds `type` and the pattern. */
   readonly holder: readonly string[];
   readonly field: string;
 }
@@ -30,7 +31,7 @@ const PLACES: Readonly<Record<string, readonly PatternPlace[]>> = {
   ],
 };
 
-/** @param groupKind "gateway.networking.k8s.io/HTTPRoute" */
+/** @param groupKind group and kind such as "gateway.networking.k8s.io/HTTPRoute" */
 export function* patternViolations(groupKind: string, object: unknown): Generator<Violation> {
   for (const { holder, field } of PLACES[groupKind] ?? []) {
     for (const { path, value } of valuesAt(object, holder)) {

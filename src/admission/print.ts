@@ -1,10 +1,10 @@
-/** Values as the API server, a program in Go, prints them in its messages. */
+/** Prints values as the API server, a Go program, prints them in its messages. */
 import { quote } from "../lib/quote.ts";
 
 const LONGEST = 256;
 const INT64 = 2 ** 63;
 
-/** Cut off where it would fill the screen. */
+/** Prints a value and shortens it before it would fill the screen. */
 export function print(value: unknown): string {
   const text = printWhole(value);
   return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
@@ -15,7 +15,7 @@ export function isInt64(value: number): boolean {
   return Number.isInteger(value) && Math.abs(value) < INT64;
 }
 
-/** From a million on, and below a ten thousandth, with an exponent of two digits. */
+/** Prints with an exponent of two digits from a million on and below a ten thousandth, as Go does. */
 export function printFloat(value: number): string {
   const [digits, exponent = "0"] = value.toExponential().split("e");
   const power = Number(exponent);
@@ -26,13 +26,16 @@ export function printFloat(value: number): string {
 const LARGEST_PLAIN = 6;
 
 function printWhole(value: unknown): string {
-  // What is cut off is not escaped first: a value may be megabytes long.
+  // Cut before quoting, because a value may be megabytes long.
   if (typeof value === "string") return quote(value.length > LONGEST ? value.slice(0, LONGEST + 1) : value);
   if (typeof value === "number") return isInt64(value) ? String(value) : printFloat(value);
   return json(value);
 }
 
-/** Members by name, and what could end a script in HTML escaped. Ends soon after there is more than is shown. */
+/**
+ * Prints JSON as Go does: members sorted by name, and characters that could end a script in HTML escaped. Stops soon
+ * after the limit of what is shown.
+ */
 function json(value: unknown): string {
   const parts: string[] = [];
   const room = { left: LONGEST };
@@ -46,7 +49,10 @@ function json(value: unknown): string {
     .replace(/[<>&\u2028\u2029]/g, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** @param write returns false when there is no room left. @returns the same */
+/**
+ * @param write returns false when there is no room left
+ * @returns false when `write` did
+ */
 function writeJson(value: unknown, write: (part: string) => boolean): boolean {
   if (typeof value !== "object" || value === null) {
     const shown = typeof value === "string" && value.length > LONGEST ? value.slice(0, LONGEST + 1) : value;
@@ -58,7 +64,7 @@ function writeJson(value: unknown, write: (part: string) => boolean): boolean {
   let separator = "";
   for (const key of keys) {
     if (!write(isList ? separator : `${separator}${JSON.stringify(key)}:`)) return false;
-    // Arrays and plain objects alike answer to their own keys.
+    // Arrays and plain objects can both be indexed by their own keys.
     if (!writeJson((value as Record<string | number, unknown>)[key], write)) return false;
     separator = ",";
   }

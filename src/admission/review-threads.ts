@@ -1,7 +1,13 @@
 /**
- * Answers reviews on threads of their own. A new object of 1.5 MB takes a tenth of a second to check, and whoever may write
- * objects decides what they hold: the event loop of the webhook must stay free for health checks and other reviews. A review
- * that takes too long costs its thread, and never more than that.
+ * Answers reviews on worker threads; the webhook server uses it. Checking a new object of 1.5 MB takes a tenth of a
+ * second, and every client that may write objects decides what they contain, so the event loop must stay free for
+ * health checks and other reviews. A review that takes too long costs its thread and nothing else.
+ *
+ *   review(body) ──▶ waiting (at most 64; beyond that 503) ──▶ idle thread, or a second one ──▶ answer
+ *                      └─ 4.5 s: 503                              └─ 4.5 s: 500 and the thread is terminated
+ *
+ * A thread that exits, by timeout, by an error or because its heap is full, settles its job, and the next waiting
+ * review starts a new thread.
  */
 import { Worker } from "node:worker_threads";
 import { messageOf } from "../lib/errors.ts";
@@ -9,20 +15,23 @@ import type { Logger } from "../lib/log.ts";
 import { type ReviewAnswer, unanswerable } from "./answer.ts";
 
 export interface ReviewThreads {
-  /** The bytes are handed over: the caller must not use them any more. */
+  /** Answers a review. The bytes are transferred to a thread, so the caller must not use them any more. */
   review(body: Uint8Array<ArrayBuffer>): Promise<ReviewAnswer>;
   close(): Promise<void>;
 }
 
 export interface ReviewThreadsOptions {
   readonly log: Logger;
-  /** The second thread starts when two reviews wait, so that one heavy object does not hold up all others. */
+  /**
+   * Limit of threads. A second one starts when a review has to wait, so that one heavy object does not delay all
+   * others.
+   */
   readonly maxThreads?: number;
-  /** Reviews that may wait for a thread. */
+  /** Limit of reviews that wait for a thread. */
   readonly maxWaiting?: number;
-  /** From the arrival of the body. The API server waits five seconds (webhook-configuration.ts). */
+  /** Time limit from the arrival of the body. The API server waits five seconds (webhook-configuration.ts). */
   readonly timeoutMs?: number;
-  /** What a thread runs; for tests. */
+  /** Module that a thread runs; replaced in tests. */
   readonly entry?: URL;
   readonly workerData?: unknown;
 }
@@ -40,10 +49,16 @@ interface Thread {
 const MAX_THREADS = 2;
 const MAX_WAITING = 64;
 const TIMEOUT_MS = 4_500;
-/** Of one thread. A review of the largest size takes a fraction; what takes more ends its thread and not the process. */
+/**
+ * Heap limit of one thread. A review of the largest size takes a fraction of it; exceeding it ends the thread, not the
+ * process.
+ */
 const MAX_HEAP_MB = 256;
 
-/** Resolves when the first thread is ready. @throws when it cannot start */
+/**
+ * Resolves when the first thread is ready.
+ * @throws when it cannot start
+ */
 export async function startReviewThreads(options: ReviewThreadsOptions): Promise<ReviewThreads> {
   const threads = new Threads(options);
   await threads.ready();
@@ -105,7 +120,7 @@ class Threads implements ReviewThreads {
 
   #start(): Thread {
     const { log, workerData } = this.#options;
-    // The extension is that of this file: sources run as they are, and the package holds compiled ones.
+    // The worker has the extension of this file: .ts when run from source, .js in the package.
     const entry = this.#options.entry ?? new URL(`./review-worker${import.meta.url.slice(-3)}`, import.meta.url);
     const worker = new Worker(entry, {
       name: "gwproxy-review",
@@ -132,7 +147,7 @@ class Threads implements ReviewThreads {
     this.#assign();
   }
 
-  /** The API server has given up on it, or is about to. */
+  /** Ends a job that took too long; the API server has given up on it or is about to. */
   #giveUp(job: Job): void {
     const reason = `no verdict within ${this.#options.timeoutMs ?? TIMEOUT_MS} ms`;
     const at = this.#waiting.indexOf(job);

@@ -1,4 +1,4 @@
-/** A thread of the webhook: answers one AdmissionReview after the other, away from the event loop of the server. */
+/** Entry of a webhook thread: answers one AdmissionReview after the other. review-threads.ts starts it. */
 import { parentPort } from "node:worker_threads";
 import { answerReview } from "./answer.ts";
 import { validate } from "./validate.ts";

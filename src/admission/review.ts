@@ -1,4 +1,4 @@
-/** AdmissionReview v1 ⇄ violations: what the API server asks before it stores an object, and what it is told. */
+/** Reads an AdmissionReview (admission.k8s.io/v1) and builds its response from violations. answer.ts uses it. */
 import type { Violation } from "./violation.ts";
 import { isRecord } from "../lib/is-record.ts";
 
@@ -29,11 +29,11 @@ export interface AdmissionReview {
   };
 }
 
-/** The API server cuts warnings off at these lengths itself and logs about it. */
+/** Limits at which the API server itself truncates warnings, which it then logs. */
 const MAX_WARNINGS = 16;
 const MAX_WARNING_CHARACTERS = 256;
 
-/** @returns undefined when the body is no AdmissionReview of version v1 */
+/** @returns undefined when the body is not an AdmissionReview of version v1 */
 export function readReview(body: unknown): ReviewRequest | undefined {
   if (!isRecord(body) || body["apiVersion"] !== "admission.k8s.io/v1" || body["kind"] !== "AdmissionReview")
     return undefined;
@@ -46,7 +46,7 @@ export function readReview(body: unknown): ReviewRequest | undefined {
 }
 
 export function review(request: ReviewRequest, validate: ValidateObject): AdmissionReview {
-  // What is being deleted cannot break anything by its content.
+  // The content of an object that is being deleted cannot break anything.
   const violations = request.operation === "DELETE" ? [] : validate(request.object, request.oldObject);
   const errors = violations.filter(({ severity }) => severity === "error");
   const warnings = violations.filter(({ severity }) => severity === "warning").map(lineOf);
@@ -77,7 +77,7 @@ function refusal(title: string, errors: readonly Violation[]): NonNullable<Admis
   };
 }
 
-/** "spec.a: Invalid value: …", with the suggestion behind it. */
+/** Formats a violation as "spec.a: Invalid value: …", followed by the suggestion. */
 function lineOf({ path, message, suggestion }: Violation): string {
   const text = path === "" ? message : `${path}: ${message}`;
   return suggestion === "" ? text : `${text} (${suggestion})`;

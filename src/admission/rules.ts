@@ -1,6 +1,7 @@
 /**
- * Runs the validation rules of a CRD over an object that has the right shape, as the API server does: children that exist
- * are visited, transition rules wait for an old value, and a rule that fails to evaluate refuses.
+ * Evaluates the CEL validation rules of a CRD (x-kubernetes-validations) on an object of the right shape, as the API
+ * server does. validator.ts uses it. It visits the children that exist, skips transition rules without an old value,
+ * and treats a rule that fails to evaluate as violated.
  */
 import { compileExpression } from "../cel/compile/compile-expression.ts";
 import { RULE_ENVIRONMENT } from "../cel/environment.ts";
@@ -15,20 +16,20 @@ interface Rule {
   readonly rule: string;
   readonly message?: string;
   readonly messageExpression?: string;
-  /** ".a.b", relative to the value that the rule is about. */
+  /** Path such as ".a.b", relative to the value that the rule is about. */
   readonly fieldPath?: string;
   readonly reason?: string;
   readonly optionalOldSelf?: boolean;
 }
 
-/** Rules about counts of members, as plain code: fifty times cheaper than their CEL form. */
+/** A rule about the number of members that are set, as plain code: fifty times cheaper than its CEL form. */
 interface OneOf {
   readonly kind: "exactly" | "atMost" | "atLeast";
   readonly fields: readonly string[];
   readonly message: string;
 }
 
-/** The rules of one component, and where components with rules hang below it. */
+/** The rules of one component, and its children that have rules. */
 export interface RuleNode {
   readonly type: string;
   readonly rules?: readonly Rule[];
@@ -39,7 +40,7 @@ export interface RuleNode {
 }
 
 /**
- * Each violation is looked for when it is taken: who has enough stops.
+ * Yields violations lazily, so that a caller with enough of them stops the evaluation.
  * @param old the value before an update; undefined when the object is new
  */
 export function ruleViolations(root: RuleNode, value: unknown, old: unknown): Generator<Violation> {
@@ -68,7 +69,7 @@ function* visit(node: RuleNode, place: RuleContext): Generator<Violation> {
     if (child === undefined || member === undefined) continue;
     yield* visit(child, { path: childPath(path, name), value: member, old: memberOf(old, name) });
   }
-  // Items of an atomic list have no identity, so nothing old belongs to them.
+  // Items of an atomic list have no identity, so they have no old value.
   if (node.items !== undefined && Array.isArray(value)) {
     for (const [at, item] of value.entries())
       yield* visit(node.items, { path: childPath(path, at), value: item, old: undefined });
@@ -111,7 +112,7 @@ interface Compiled {
   readonly isTransition: boolean;
 }
 
-/** Compiled when first needed: most objects touch few of the rules. */
+/** Rules are compiled when first needed, because most objects touch few of them. */
 const compiledRules = new WeakMap<Rule, Compiled>();
 
 function compile(rule: Rule): Compiled {
@@ -132,7 +133,7 @@ function textOf(rule: Rule, { message }: Compiled, scope: Scope): string {
     const text = message.evaluate(scope);
     return typeof text === "string" && text.trim() !== "" && !text.includes("\n") ? text : standard;
   } catch {
-    // The API server falls back to the fixed message as well: the refusal stands either way.
+    // The API server falls back to the fixed message as well; the object is refused in any case.
     return standard;
   }
 }

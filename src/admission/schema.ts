@@ -1,4 +1,4 @@
-/** What the generated modules know of the kinds, in the form that the validator asks for. */
+/** Adapts the generated schema modules to the ApiSchema that the validator needs. */
 import { FIELDS } from "../../generated/fields.ts";
 import { KINDS } from "../../generated/kinds.ts";
 import { RULES } from "../../generated/rules.ts";
@@ -8,7 +8,7 @@ import { meaningViolations } from "./semantics.ts";
 import { reaches } from "./paths.ts";
 import type { ApiSchema } from "./validator.ts";
 
-/** Of `#/definitions/Component/additionalProperties`, the component. */
+/** Captures the component of `#/definitions/Component/additionalProperties`. */
 const COMPONENT = /^#\/definitions\/([^/]+)\//;
 /** The Gateway API serves its older objects under both versions, with one schema. */
 const ALSO_SERVED: Readonly<Record<string, readonly string[]>> = { "gateway.networking.k8s.io": ["v1beta1"] };

@@ -1,6 +1,7 @@
 /**
- * What no rule of a CRD can see: expressions and patterns inside texts, credentials that repeat each other, names that
- * the gateway keeps for itself. The places come from the schema; only what is checked there is written here.
+ * Checks what no rule of a CRD can check: expressions and patterns inside of texts, duplicate credentials, and names
+ * that the gateway reserves. schema.ts hands it to the validator. The paths come from the schema; this file contains
+ * only the checks.
  */
 import { EXPRESSIONS } from "../../generated/expressions.ts";
 import { FORMATS } from "../../generated/formats.ts";
@@ -14,15 +15,16 @@ import type { Violation } from "./violation.ts";
 
 type Check = (object: unknown, pattern: readonly string[]) => Iterable<Violation>;
 
-/** By format of the schema. A format that its pattern describes in full needs no check. */
+/** Checks by format of the schema. A format that its pattern describes completely needs no check. */
 const CHECKS: Readonly<Record<string, Check>> = {
   regex: patternTextViolations,
   htpasswd: credentialViolations,
 };
 
 /**
- * Each violation is looked for when it is taken: who has enough stops.
- * @param groupKind "gwproxy.dev/GwPolicy" @param object of the right shape
+ * Yields violations lazily, so that a caller with enough of them stops the checks.
+ * @param groupKind group and kind such as "gwproxy.dev/GwPolicy"
+ * @param object an object of the right shape
  */
 export function* meaningViolations(groupKind: string, object: unknown): Generator<Violation> {
   const expressions = EXPRESSIONS[groupKind] ?? [];
@@ -37,7 +39,10 @@ function* patternTextViolations(object: unknown, pattern: readonly string[]): Ge
   for (const { path, text } of textsAt(object, pattern)) yield* patternFault(path, text);
 }
 
-/** Of two lines for one user only one could count, and which one is a matter of luck. Lines are never repeated here. */
+/**
+ * Reports duplicate users: only one of two lines for a user could count, and which one would be arbitrary. The messages
+ * never contain a line, since it is a credential.
+ */
 function* credentialViolations(object: unknown, pattern: readonly string[]): Generator<Violation> {
   for (const { path, value } of valuesAt(object, pattern.slice(0, -1))) {
     const seen = new Set<string>();
@@ -55,7 +60,7 @@ function* credentialViolations(object: unknown, pattern: readonly string[]): Gen
   }
 }
 
-/** A warning: translation refuses them, and says so in the status. */
+/** Yields warnings only, because the translator refuses reserved names and reports that in the status. */
 function reservedViolations(object: unknown, pattern: readonly string[], names: readonly string[]): Violation[] {
   return valuesAt(object, pattern).flatMap(({ path, value }) =>
     names

@@ -1,7 +1,8 @@
 /**
- * The webhook's HTTPS server. In: AdmissionReview on /validate. Out: verdicts. /healthz says that it can answer. What it
- * cannot understand it refuses, and the API server's failure policy refuses with it. Anybody in the cluster can connect, so
- * time, connections and memory are bounded; the reviews themselves run on threads (review-threads.ts).
+ * The HTTPS server of the webhook; runtime/webhook.ts starts it. It answers AdmissionReviews on /validate, and /healthz
+ * reports that it can. A request that it cannot understand gets an error, and the failure policy of the API server then
+ * refuses the object. Every pod in the cluster can connect, so time, connections and memory are limited; the reviews
+ * themselves run on threads (review-threads.ts).
  */
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -13,34 +14,37 @@ import type { ReviewAnswer } from "./answer.ts";
 
 export interface WebhookServerOptions {
   readonly host: string;
-  /** 0 takes a free port. */
+  /** Port to listen on; 0 selects a free one. */
   readonly port: number;
   readonly certificate: KeyPair;
-  /** Answers the bytes of a review, which are handed over. */
+  /** Answers the bytes of a review; the bytes are transferred. */
   readonly review: (body: Uint8Array<ArrayBuffer>) => Promise<ReviewAnswer>;
   readonly log: Logger;
-  /** Until a handshake, a head and a whole request have arrived, each; 10,000 by default. */
+  /** Time limit for a handshake, for a request head and for a whole request, each; 10,000 by default. */
   readonly requestTimeoutMs?: number;
   readonly maxConnections?: number;
 }
 
 export interface WebhookServer {
   readonly address: AddressInfo;
-  /** New handshakes use it; open connections and the listening socket stay. */
+  /** Uses the pair for new handshakes; open connections and the listening socket stay. */
   useCertificate(pair: KeyPair): void;
   stop(): Promise<void>;
 }
 
-/** An update carries the object twice, and etcd takes 1.5 MiB of each; what is left is the envelope. */
+/** An update contains the object twice, and etcd takes 1.5 MiB of each; the rest is the envelope. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
-/** Of all bodies that are arriving or waiting. */
+/** Limit of all bodies together that are arriving or waiting. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024;
 const REQUEST_TIMEOUT_MS = 10_000;
-/** Node looks for requests that take too long so many times within the limit. */
+/** Node checks for slow requests this many times within the limit. */
 const CHECKS_PER_TIMEOUT = 10;
-/** Longer than the API server keeps an idle connection: a review must not be sent into one that is being closed. */
+/**
+ * Longer than the API server keeps an idle connection, so that it never sends a review into a connection that is being
+ * closed.
+ */
 const KEEP_ALIVE_MS = 120_000;
-/** An API server needs a few; there are seldom more than five of them. */
+/** An API server needs a few connections, and a cluster seldom has more than five API servers. */
 const MAX_CONNECTIONS = 256;
 
 export async function startWebhookServer(options: WebhookServerOptions): Promise<WebhookServer> {
@@ -52,13 +56,13 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
       handshakeTimeout: requestTimeoutMs,
       headersTimeout: requestTimeoutMs,
       requestTimeout: requestTimeoutMs,
-      // Node looks every 30 s by default, so that a limit of 10 s could last 40 s.
+      // Node checks every 30 s by default, which could extend a limit of 10 s to 40 s.
       connectionsCheckingInterval: Math.ceil(requestTimeoutMs / CHECKS_PER_TIMEOUT),
       keepAliveTimeout: KEEP_ALIVE_MS,
     },
     toNodeHandler(webhookApp(options)),
   );
-  // A client that does not read its answer.
+  // Limits how long a client may take to read its answer.
   server.setTimeout(KEEP_ALIVE_MS);
   server.maxConnections = maxConnections;
   server.on("drop", () => {
@@ -73,7 +77,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
   server.removeAllListeners("error");
   server.on("error", (error) => log.error("webhook server", { reason: error.message }));
   return {
-    // Listening on a TCP port: the address is an object.
+    // The server listens on a TCP port, so the address is an object.
     address: server.address() as AddressInfo,
     useCertificate: (pair) => server.setSecureContext({ ...tlsOptions(pair), minVersion: "TLSv1.2" }),
     stop: () => close(server),
@@ -103,7 +107,7 @@ function webhookApp({ review, log }: WebhookServerOptions): H3 {
   return app;
 }
 
-/** The memory of all bodies together. */
+/** Accounts for the memory of all bodies together. */
 class HeldBytes {
   #bytes = 0;
 
@@ -124,12 +128,12 @@ class HeldBytes {
 }
 
 interface Hold {
-  /** @returns false when there is no room for so many more */
+  /** @returns false when the limit is exceeded */
   add(bytes: number): boolean;
   release(): void;
 }
 
-/** A copy of its own, since it goes to another thread. */
+/** Returns the body as a copy of its own, since it is transferred to another thread. */
 async function boundedBody(request: Request, hold: Hold): Promise<Uint8Array<ArrayBuffer>> {
   const parts: Uint8Array[] = [];
   let size = 0;
@@ -156,7 +160,7 @@ function close(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve());
     server.closeIdleConnections();
-    // A client that keeps a request open must not hold the process.
+    // A client that keeps a request open must not keep the process alive.
     setTimeout(() => server.closeAllConnections(), REQUEST_TIMEOUT_MS).unref();
   });
 }

@@ -1,6 +1,9 @@
-/** The one check of an object, for the webhook, for files that are served, and for files that are only looked at. */
+/** The validation of an object that the webhook, the directory source and `gwproxy validate` share. */
 import { generatedSchema } from "./schema.ts";
 import { type Validator, createValidator } from "./validator.ts";
 
-/** Everything that is wrong with an object that holds its defaults. `old` is what an update replaces. Pure. */
+/**
+ * Returns all violations of an object whose defaults are filled in. `old` is the object that an update replaces. Pure
+ * function.
+ */
 export const validate: Validator = createValidator(generatedSchema);

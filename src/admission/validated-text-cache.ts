@@ -1,23 +1,28 @@
 /**
- * Remembers texts that were found sound: an update repeats most of its object, and an apply may be sent again. They are kept
- * as digests, because they may be long and hold secrets; faults are not kept, because their messages quote the text.
+ * Remembers texts that passed a check. expressions.ts and patterns.ts use it: an update repeats most of its object, and
+ * an apply may be sent again. The cache stores digests, because the texts may be long and hold secrets. It does not
+ * store errors, because their messages quote the text.
  */
 import { hash } from "node:crypto";
 
-/** In two generations: what the younger has no room for pushes out the older one, and a text that is asked for moves up. */
+/**
+ * A two-generation approximation of an LRU cache. When the young generation is full it becomes the old one, and the
+ * previous old one is dropped; a lookup moves a text back to the young generation. This needs no list of uses.
+ */
 export class ValidatedTextCache {
   readonly #most: number;
   #young = new Set<string>();
   #old = new Set<string>();
 
-  /** @param most of one generation; each text takes about 150 bytes */
+  /** @param most size of one generation; each text takes about 150 bytes */
   constructor(most: number) {
     this.#most = most;
   }
 
   /**
-   * @param rules what the text was held against: it may be sound by some and not by others
-   * @param check called for texts that are not known. @returns what it found
+   * @param rules the rules that the text was checked against; it may pass some and fail others
+   * @param check called for unknown texts
+   * @returns what `check` found
    */
   check<T>(rules: string, text: string, check: () => readonly T[]): readonly T[] {
     const key = `${rules} ${hash("sha256", text, "base64")}`;

@@ -1,6 +1,7 @@
 /**
- * One object → everything that is wrong with it. In: plain data and what the schemas know. Out: violations. Pure. In the
- * API server's order: size, shape, then rules when the shape is right; then what no rule of a CRD can see.
+ * Validates one object and returns everything that is wrong with it, as a pure function. validate.ts creates the one
+ * that runs. The checks run in the order of the API server: size, shape, then rules when the shape is right; then the
+ * checks that no rule of a CRD can make (semantics.ts).
  */
 import { suggestion } from "../lib/suggest.ts";
 import { boundsViolation } from "./bounds.ts";
@@ -11,14 +12,14 @@ import { print } from "./print.ts";
 import { MAX_SCHEMA_ERRORS, ViolationList } from "./violation-list.ts";
 import type { Violation } from "./violation.ts";
 
-/** What is known of the kinds, by "group/Kind". */
+/** The schemas of the kinds, by "group/Kind". */
 export interface ApiSchema {
-  /** Served versions of the kind; undefined for a kind that is not known. */
+  /** Returns the served versions of the kind; undefined for an unknown kind. */
   versionsOf(groupKind: string): readonly string[] | undefined;
   kindsOf(group: string): readonly string[];
   shapeErrors(groupKind: string, object: unknown): readonly SchemaError[];
   rulesOf(groupKind: string): RuleNode | undefined;
-  /** What no rule of a CRD can see; asked of objects of the right shape. Each is looked for when it is taken. */
+  /** Yields lazily what no rule of a CRD can check; called for objects of the right shape. */
   meaningViolations(groupKind: string, object: unknown): Iterable<Violation>;
   knownFields(groupKind: string, error: SchemaError): readonly string[];
   isSecret(groupKind: string, path: string): boolean;
@@ -26,7 +27,7 @@ export interface ApiSchema {
 
 export type Validator = (object: unknown, old?: unknown) => Violation[];
 
-/** After one of these the API server runs no rule: what the rules would read may not be there. */
+/** After one of these the API server evaluates no rules, because values that the rules read may be missing. */
 const BLOCKING: ReadonlySet<string> = new Set([
   "FieldValueRequired",
   "FieldValueTypeInvalid",
@@ -44,7 +45,7 @@ export function createValidator(schema: ApiSchema): Validator {
     if (bounds !== undefined) return [bounds];
     const envelope = envelopeViolations(object);
     if (envelope.length > 0) return envelope;
-    // The envelope was just checked.
+    // The cast holds because the envelope was just checked.
     const { apiVersion, kind } = object as { apiVersion: string; kind: string };
     const [group, version] = splitApiVersion(apiVersion);
     const groupKind = `${group}/${kind}`;
@@ -75,12 +76,15 @@ function envelopeViolations(object: unknown): Violation[] {
   });
 }
 
-/** Kinds of the Gateway API that are sound, whether or not they are used here. */
+/** Valid kinds of the Gateway API, whether or not this gateway uses them. */
 const OTHER_KINDS = new Set(
   "GRPCRoute UDPRoute ListenerSet BackendTLSPolicy XListenerSet XBackendTrafficPolicy XMesh".split(" "),
 );
 
-/** In our group nobody else can mean something by it; in the Gateway API it may be a kind that others implement. */
+/**
+ * Reports an unknown kind. In our own group it is always an error; in the Gateway API another implementation may define
+ * it.
+ */
 function unknownKind(schema: ApiSchema, group: string, kind: string): Violation[] {
   if (group !== OWN_GROUP && group !== GATEWAY_API) return [];
   if (group === GATEWAY_API && OTHER_KINDS.has(kind)) {
@@ -115,10 +119,10 @@ function collectShape(found: ViolationList, schema: ApiSchema, groupKind: string
   if (errors.length >= MAX_SCHEMA_ERRORS) found.leaveOut(Math.max(0, errors.length - taken));
 }
 
-/** In the API server's order: a text of a wrong length is not held against the pattern. */
+/** Order of the checks in the API server: a text of a wrong length is not checked against the pattern. */
 const LENGTHS: readonly string[] = ["maxLength", "minLength", "pattern"];
 
-/** Without the errors that the API server leaves out because another one of the same value says enough. */
+/** Leaves out errors that the API server omits because another error of the same value is enough. */
 function firstFaults(errors: readonly SchemaError[]): readonly SchemaError[] {
   if (errors.length < 2) return errors;
   const keywords = new Map<string, Set<string>>();
@@ -134,11 +138,11 @@ function firstFaults(errors: readonly SchemaError[]): readonly SchemaError[] {
   });
 }
 
-/** Before storage an object may have `generateName` alone; the name that the server will give it is a sound one. */
+/** Adds a valid name to an object that has only `generateName`, as it may before it is stored. */
 function withName(object: unknown): unknown {
   const metadata = memberOf(object, "metadata");
   if (typeof memberOf(metadata, "generateName") !== "string" || memberOf(metadata, "name") !== undefined) return object;
-  // Both were just seen to be objects.
+  // The cast holds: both were just seen to be objects.
   return { ...(object as object), metadata: { ...(metadata as object), name: "generated" } };
 }
 

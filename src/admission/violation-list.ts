@@ -1,14 +1,17 @@
 /**
- * The violations of one object, collected up to a bound: what strangers send must not decide how long the answer is. Used
- * by the validator, whose checks stop when the list is full.
+ * Collects the violations of one object up to a limit, so that a client cannot decide how long the answer is. The
+ * validator uses it, and its checks stop when the list is full.
  */
 import type { Violation } from "./violation.ts";
 
-/** At most so many of one object are told, the note about the others included. */
+/** Limit of reported violations per object, including the note about the others. */
 const MAX_VIOLATIONS = 100;
-/** After so many errors a generated validator stops to look for more. An error may repeat another one that is told. */
+/**
+ * Number of errors after which a generated validator stops. It is higher than MAX_VIOLATIONS because an error may
+ * repeat another.
+ */
 export const MAX_SCHEMA_ERRORS = 128;
-/** Characters of one path and of one message. Map keys come from the object and may be long. */
+/** Limits for the characters of one path and of one message. Map keys come from the object and may be long. */
 const MAX_PATH = 1_024;
 const MAX_MESSAGE = 2_048;
 
@@ -18,17 +21,20 @@ export class ViolationList {
   #leftOut = 0;
   #isUnfinished = false;
 
-  /** Whether nothing that is found later is told. Warnings never fill the list: an error behind them must be found. */
+  /**
+   * Whether later violations would not be reported. Warnings never fill the list, because an error behind them must be
+   * found.
+   */
   get isFull(): boolean {
     return this.#errors.length > MAX_VIOLATIONS;
   }
 
-  /** Whether one of those that were found so far has this reason. */
+  /** Whether one of the errors so far has one of these reasons. */
   has(reasons: ReadonlySet<string>): boolean {
     return this.#errors.some(({ reason }) => reasons.has(reason));
   }
 
-  /** Takes violations until the list is full; the check that yields them does no further work then. */
+  /** Takes violations until the list is full; the generator that yields them does no further work then. */
   addAll(violations: Iterable<Violation>): void {
     if (this.isFull) return;
     for (const violation of violations) {
@@ -37,13 +43,13 @@ export class ViolationList {
     }
   }
 
-  /** @param known how many are known to be left out, beside those that nobody looked for */
+  /** @param known how many violations are known to be omitted, besides those that were not searched for */
   leaveOut(known: number): void {
     this.#leftOut += known;
     this.#isUnfinished = true;
   }
 
-  /** Errors in the order in which they were found, then warnings, then a note when there are more. */
+  /** Returns errors in the order in which they were found, then warnings, then a note when there are more. */
   toArray(): Violation[] {
     const all = [...this.#errors, ...this.#warnings];
     if (all.length + this.#leftOut <= MAX_VIOLATIONS && !this.#isUnfinished) return all;

@@ -1,13 +1,18 @@
-/** One fault of one object, in the words of the Kubernetes API server. Collected, never thrown. */
+/**
+ * One thing that is wrong with one object, in the words of the Kubernetes API server. Violations are collected, never
+ * thrown.
+ */
 export interface Violation {
-  /** "spec.traffic.rateLimit.local[0].unit"; "" for the object itself. */
+  /** Field path such as "spec.traffic.rateLimit.local[0].unit"; "" for the object itself. */
   readonly path: string;
   readonly severity: "error" | "warning";
-  /** The API server's cause: "FieldValueInvalid", "FieldValueRequired", "FieldValueNotSupported", … */
+  /** Cause as the API server names it: "FieldValueInvalid", "FieldValueRequired", "FieldValueNotSupported", … */
   readonly reason: string;
   readonly message: string;
-  /** Where in the text at `path` the fault is, in UTF-16 units from 0; undefined when all of it is at fault. */
+  /**
+   * Start of the error within the text at `path`, in UTF-16 code units from 0; undefined when the whole value is wrong.
+   */
   readonly offset?: number;
-  /** "did you mean `timeouts`?", or the next step; "" when there is none. */
+  /** Suggests a correction ("did you mean `timeouts`?") or the next step; "" when there is none. */
   readonly suggestion: string;
 }

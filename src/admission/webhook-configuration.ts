@@ -1,14 +1,20 @@
-/** Renders the ValidatingWebhookConfiguration: our kinds alone, closed on failure, and never asked about status writes. */
+/**
+ * Renders the ValidatingWebhookConfiguration of the webhook: for our kinds only, failing closed, and never for status
+ * writes.
+ */
 const WEBHOOK_NAME = "validate.gwproxy.dev";
 const API_GROUP = "gwproxy.dev";
 
 export interface WebhookTarget {
   readonly service?: { readonly name: string; readonly namespace: string; readonly port?: number };
-  /** For an API server that reaches the webhook without a Service. */
+  /** URL for an API server that reaches the webhook without a Service. */
   readonly url?: string;
 }
 
-/** @param resources plural names of our kinds. @param caBundle PEM text; "" while it is not known yet */
+/**
+ * @param resources plural names of our kinds
+ * @param caBundle PEM text; "" while it is not known yet
+ */
 export function webhookConfiguration(
   name: string,
   target: WebhookTarget,
@@ -26,7 +32,7 @@ export function webhookConfiguration(
           ...clientAddress(target),
           ...(caBundle === "" ? {} : { caBundle: Buffer.from(caBundle, "utf8").toString("base64") }),
         },
-        // Plural names without "/status": writing a status is never a question for admission.
+        // Plural names without "/status", because status writes need no admission.
         rules: [
           {
             apiGroups: [API_GROUP],
