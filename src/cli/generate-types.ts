@@ -1,6 +1,6 @@
 /**
- * `gwproxy generate types`: reads CRDs, runs the generator and writes what it makes. The generator is loaded here and
- * nowhere else, so that no other command pays for it.
+ * Runs `gwproxy generate types`: reads CRDs, calls the generator and writes its files. Only this module loads the
+ * generator, so that no other command pays for it.
  */
 import type { Terminal } from "../lib/terminal.ts";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
@@ -21,7 +21,7 @@ export async function runGenerateTypes(options: GenerateTypesOptions, terminal: 
   const wanted = [...files].filter(([path]) => isWanted(path, options.only));
   for (const [path, text] of wanted) {
     if (options.outputDir !== undefined) await write(join(options.outputDir, path), text, terminal);
-    // One file alone is printed as it is, so that it can be piped into place.
+    // Print a single file without a heading, so that it can be piped into place.
     else terminal.out(wanted.length === 1 ? text : `// file: ${path}\n${text}\n`);
   }
 }
@@ -42,7 +42,7 @@ function generate(
   }
 }
 
-/** @returns the files that a path names: itself, those in a folder, or those that match a pattern */
+/** @returns the files that a path names: the file itself, those in a folder, or those that match a pattern */
 async function filesOf(path: string): Promise<readonly string[]> {
   if (path === "-") return [path];
   const found = await stat(path).catch(() => undefined);

@@ -1,6 +1,6 @@
 /**
- * The command line, and the only place where rooms are wired together. In: arguments. Out: an exit code. Commands are
- * loaded when they are called, so that one does not pay for the libraries of another.
+ * The entry of the command line: parses arguments and returns an exit code. Commands load their modules when they are
+ * called, so that one does not pay for the libraries of another.
  */
 import { Command, CommanderError } from "commander";
 import { FatalError, messageOf } from "../lib/errors.ts";
@@ -26,7 +26,11 @@ Exit code: 0 when all went well, 1 when a check found an error or a command fail
 is unknown, an option is wrong, a file cannot be read. The help of a command says what differs.
 `;
 
-/** @param argv as process.argv @returns the exit code; long-running commands return when they were told to stop */
+/**
+ * Runs one command. Long-running commands return after they were signalled to stop.
+ * @param argv arguments in the form of process.argv
+ * @returns the exit code
+ */
 export async function main(argv: readonly string[]): Promise<number> {
   const terminal = processTerminal;
   const program = new Command("gwproxy")
@@ -62,7 +66,10 @@ export async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** `gwproxy help generate types`: unlike the one of commander it knows commands of commands, and refuses unknown ones. */
+/**
+ * Adds `gwproxy help generate types`. Unlike commander's own help command it accepts nested commands and refuses
+ * unknown ones.
+ */
 function addHelpCommand(program: Command): void {
   program
     .command("help")

@@ -1,4 +1,4 @@
-/** What commands print. Text for people on a terminal, JSON or YAML for programs; errors say the next step. */
+/** Output of commands: text for people on a terminal, JSON or YAML for programs. All commands use it. */
 import type { Terminal } from "../lib/terminal.ts";
 import { stringify } from "yaml";
 
@@ -8,7 +8,7 @@ export const processTerminal: Terminal = {
   err: (text) => void process.stderr.write(text),
 };
 
-/** NO_COLOR counts when it is set to anything but nothing (no-color.org). */
+/** Follows https://no-color.org: NO_COLOR counts when it is set to a text that is not empty. */
 export function wantsColour(
   stream: { readonly isTTY?: boolean | undefined },
   env: Readonly<Record<string, string | undefined>>,
@@ -16,10 +16,13 @@ export function wantsColour(
   return stream.isTTY === true && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
 }
 
-/** Shows what a long command is at, on stderr: one line that is written over in a terminal, else a line for each step. */
+/**
+ * Shows the progress of a long command on stderr: one line that is overwritten on a terminal, otherwise a line for each
+ * step.
+ */
 export interface Progress {
   show(text: string): void;
-  /** Leaves nothing of the line behind. */
+  /** Removes the line. */
   clear(): void;
 }
 
@@ -44,7 +47,7 @@ const CODES: Readonly<Record<Style, readonly [on: number, off: number]>> = {
   bold: [1, 22],
 };
 
-/** @returns the text in a colour where the terminal takes colours */
+/** @returns the text in a colour when the terminal supports colours */
 export function styled({ isColoured }: Pick<Terminal, "isColoured">, style: Style, text: string): string {
   const [on, off] = CODES[style];
   return isColoured && text !== "" ? `\u001B[${on}m${text}\u001B[${off}m` : text;

@@ -1,4 +1,4 @@
-/** `gwproxy completion`: scripts that complete commands and options in a shell. */
+/** `gwproxy completion` prints the scripts that complete commands and options in a shell. main.ts adds it. */
 import type { Terminal } from "../../lib/terminal.ts";
 import { Argument, type Command } from "commander";
 import type { CompletedCommand } from "../completion/table.ts";

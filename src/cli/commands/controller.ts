@@ -1,4 +1,7 @@
-/** `gwproxy controller`: watches a cluster, writes status and serves data planes. */
+/**
+ * `gwproxy controller` watches a cluster, writes status and serves data planes. main.ts adds it; this file holds flags
+ * and help.
+ */
 import type { ControllerOptions } from "../../controller/options.ts";
 import type { Terminal } from "../../lib/terminal.ts";
 import { type Command, Option } from "commander";

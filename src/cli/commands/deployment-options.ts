@@ -1,4 +1,4 @@
-/** Options of the controller that say how the data planes of Gateways are deployed (spec controller 1). */
+/** The controller's options for how it deploys the data planes of Gateways. controller.ts adds them. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 
 export function addDeploymentOptions(command: Command): Command {

@@ -1,4 +1,4 @@
-/** `gwproxy generate types`: TypeScript types and validators for any structural CRD. */
+/** `gwproxy generate types` writes TypeScript types and validators for any structural CRD. main.ts adds it. */
 import type { Terminal } from "../../lib/terminal.ts";
 import { type Command, Option } from "commander";
 import { addManifestPaths, manifestPaths } from "./options.ts";

@@ -1,4 +1,4 @@
-/** Options that several commands share, and the parsers that refuse a bad value with a sentence. */
+/** Options that several commands share, and parsers that refuse a bad value with a full sentence. */
 import type { Address } from "../../runtime/options.ts";
 import { isIP } from "node:net";
 import { availableParallelism, networkInterfaces } from "node:os";
@@ -10,12 +10,12 @@ import { LOG_FORMATS } from "../../telemetry/log-lines.ts";
 import { MAX_THREADS } from "../../lib/shared-table.ts";
 import { workloadAddress } from "../../proxy/spiffe/endpoint.ts";
 
-/** The main thread has a number of its own in the tables of shared memory. */
+/** Limit of `--workers`: the main thread takes one of the thread numbers in the tables of shared memory. */
 const MAX_WORKERS = MAX_THREADS - 1;
 
 /**
- * Manifests of a command: `-f`, which may be repeated, and arguments, so that a pattern which the shell has expanded works
- * as well as one in quotes.
+ * Adds the options for manifests: `-f`, which may be repeated, and arguments, so that both a pattern that the shell has
+ * expanded and one in quotes work.
  */
 export function addManifestPaths(command: Command): Command {
   return command
@@ -27,7 +27,7 @@ export function addManifestPaths(command: Command): Command {
     );
 }
 
-/** @returns all paths in the order of flags, then arguments; without any the command ends with its usage */
+/** @returns all paths in the order of flags, then arguments; without any path the command exits with its usage */
 export function manifestPaths(
   command: Command,
   paths: readonly string[],
@@ -107,13 +107,13 @@ export function addDataPlaneOptions(command: Command): Command {
     );
 }
 
-/** "::" also takes what comes over IPv4, where the system has both. */
+/** Returns "::" when the system has IPv6, because such a socket also accepts IPv4 (dual stack). */
 function everyAddress(): string {
   const hasIPv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ family }) => family === "IPv6"));
   return hasIPv6 ? "::" : "0.0.0.0";
 }
 
-/** "10.0.0.0/8,192.0.2.1" */
+/** Parses addresses and ranges such as "10.0.0.0/8,192.0.2.1". */
 function ranges(text: string): string[] {
   const list = text.split(",").map((each) => each.trim());
   for (const each of list) {
@@ -127,9 +127,9 @@ function ranges(text: string): string[] {
 }
 
 /**
- * A thread for each core that this process may use, in the main thread alone where it is one. Only some systems deal
- * connections of one port out to several threads.
- * @param limit CPU_LIMIT: cores, as Kubernetes writes quantities; for a pod without a limit it says what the node counts
+ * Returns the default of `--workers`: one thread for each core that this process may use. With one core everything runs
+ * in the main thread. Only Linux distributes the connections of one port to several threads, so other systems get one.
+ * @param limit CPU_LIMIT: cores as a Kubernetes quantity; for a pod without a limit, the cores of its node
  */
 export function usualWorkers(limit: string | undefined, cores: number, platform: string): number {
   if (platform !== "linux") return 1;
@@ -137,7 +137,7 @@ export function usualWorkers(limit: string | undefined, cores: number, platform:
   return Math.max(1, Math.min(Math.ceil(allowed ?? cores), cores, MAX_WORKERS));
 }
 
-/** "2", "1500m"; 0 means that there is none. */
+/** Parses "2" or "1500m"; 0 and other texts mean that there is no limit. */
 function parseCpu(text: string): number | undefined {
   const [, digits, milli] = /^(\d{1,6}(?:\.\d{1,9})?)(m?)$/.exec(text) ?? [];
   return Number(digits) > 0 ? Number(digits) / (milli === "m" ? 1000 : 1) : undefined;
@@ -149,7 +149,7 @@ function workers(text: string): number {
   throw new InvalidArgumentError(`give a whole number from 1 to ${MAX_WORKERS}`);
 }
 
-/** Empty is unset, as in a template whose value is missing. */
+/** Treats an empty value as unset, as in a template whose value is missing. */
 function workloadApi(text: string): string | undefined {
   if (text === "") return undefined;
   try {
@@ -164,14 +164,14 @@ function secondsOption(flags: string, description: string): Option {
   return new Option(flags, description).argParser(seconds);
 }
 
-/** "10" or a duration: "10s", "1m30s". */
+/** Parses "10", or a duration such as "10s" or "1m30s". */
 function seconds(text: string): number {
   const ms = parseDuration(/^[0-9]{1,5}$/.test(text) ? `${text}s` : text);
   if (ms === undefined) throw new InvalidArgumentError(`"${text}" is neither seconds nor a duration such as 90s`);
   return ms / 1000;
 }
 
-/** An option that takes "host:port", with its default shown as it would be typed. */
+/** Returns an option that takes "host:port" and shows its default as it would be typed. */
 export function addressOption(flags: string, description: string, standard: string): Option {
   return new Option(flags, description).argParser(address).default(address(standard), standard);
 }
@@ -182,7 +182,7 @@ export function logLevelOption(): Option {
     .default("info");
 }
 
-/** "host:port" or "[v6]:port"; port 0 takes a free one. */
+/** Parses "host:port" or "[v6]:port"; port 0 selects a free one. */
 export function address(text: string): Address {
   const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(text);
   const port = Number(match?.[3]);
@@ -194,7 +194,7 @@ function collect(value: string, before: readonly string[] = []): string[] {
   return [...before, value];
 }
 
-/** The first form is the default. */
+/** Returns the `--output` option; the first form is the default. */
 export function outputOption(description: string, forms: readonly string[]): Option {
   return new Option("-o, --output <form>", description).choices(forms).default(forms[0]);
 }
@@ -205,19 +205,19 @@ function logFilter(text: string): string {
   return text;
 }
 
-/** "true" or "false" */
+/** Parses "true" or "false". */
 export function flag(text: string): boolean {
   if (text === "true" || text === "false") return text === "true";
   throw new InvalidArgumentError(`"${text}" is neither true nor false`);
 }
 
-/** "namespace/name" */
+/** Checks a name of the form "namespace/name". */
 export function namespacedName(text: string): string {
   if (!/^[^/\s]+\/[^/\s]+$/.test(text)) throw new InvalidArgumentError(`"${text}" is not NAMESPACE/NAME`);
   return text;
 }
 
-/** "a.example.com, 10.0.0.1", or nothing */
+/** Parses a list such as "a.example.com, 10.0.0.1"; an empty text is an empty list. */
 export function hostList(text: string): string[] {
   if (text === "") return [];
   const hosts = text.split(",").map((host) => host.trim());

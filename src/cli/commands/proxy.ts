@@ -1,4 +1,4 @@
-/** `gwproxy proxy`: a data plane of one Gateway. */
+/** `gwproxy proxy` runs a data plane of one Gateway. main.ts adds it. */
 import type { Terminal } from "../../lib/terminal.ts";
 import type { ProxyOptions } from "../../runtime/options.ts";
 import { existsSync } from "node:fs";
@@ -8,7 +8,7 @@ import { addDataPlaneOptions, address, namespacedName } from "./options.ts";
 
 const XDS_ADDRESS = "controller: https://HOST:PORT, http://HOST:PORT, or HOST:PORT, which takes TLS with --xds-ca";
 
-/** Where a pod that was made for a Gateway has its token (spec controller). */
+/** Path of the token in a pod that the controller deployed for a Gateway. */
 const MOUNTED_TOKEN = `/var/run/secrets/xds-tokens/${TOKEN_FILE}`;
 
 const EXAMPLES = `

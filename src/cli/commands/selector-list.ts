@@ -1,9 +1,12 @@
-/** Label selectors as JSON, for an option. Strict: one that is misread would choose other namespaces than were meant. */
+/**
+ * Parses label selectors from JSON, for an option of the controller. The parser is strict, because a misread selector
+ * would select other namespaces than the operator meant.
+ */
 import { InvalidArgumentError } from "commander";
 import type { LabelSelector } from "../../api/label-selector.ts";
 import { isRecord } from "../../lib/is-record.ts";
 
-/** Operators, and whether they take values. */
+/** Operators of a label selector, and whether they take values. */
 const OPERATORS: ReadonlyMap<unknown, boolean> = new Map([
   ["In", true],
   ["NotIn", true],

@@ -1,4 +1,4 @@
-/** `gwproxy up`: files to traffic in one process. */
+/** `gwproxy up` serves files in one process. main.ts adds it. */
 import type { Terminal } from "../../lib/terminal.ts";
 import type { UpOptions } from "../../runtime/options.ts";
 import type { Command } from "commander";

@@ -1,4 +1,4 @@
-/** `gwproxy validate`: every fault of some manifests, with its place. */
+/** `gwproxy validate` prints every problem of some manifests with its position. main.ts adds it. */
 import type { Terminal } from "../../lib/terminal.ts";
 import type { Command } from "commander";
 import { addManifestPaths, manifestPaths, outputOption } from "./options.ts";
@@ -7,7 +7,7 @@ export interface ValidateOptions {
   readonly file: readonly string[];
   readonly output: "text" | "json" | "sarif";
   readonly strict: boolean;
-  /** References to other objects are not looked at. */
+  /** Skips the check of references to other objects. */
   readonly schemaOnly: boolean;
   readonly server: boolean;
   readonly kubeconfig: string | undefined;

@@ -1,11 +1,11 @@
-/** `gwproxy version` */
+/** `gwproxy version` prints the versions of gwproxy and of Node.js. main.ts adds it. */
 import type { Terminal } from "../../lib/terminal.ts";
 import type { Command } from "commander";
 import { printStructured } from "../output.ts";
 import { VERSION } from "../../lib/version.ts";
 import { outputOption } from "./options.ts";
 
-/** What --version prints as well. */
+/** The text of `--version` and of `gwproxy version`. */
 export const VERSION_LINE: string = `gwproxy ${VERSION} (Node.js ${process.versions.node})`;
 
 export function addVersionCommand(program: Command, terminal: Terminal): void {

@@ -1,4 +1,4 @@
-/** `gwproxy webhook`: the validating admission webhook of our kinds. */
+/** `gwproxy webhook` runs the validating admission webhook of our kinds. main.ts adds it. */
 import type { Terminal } from "../../lib/terminal.ts";
 import type { WebhookOptions } from "../../runtime/options.ts";
 import { type Command, Option } from "commander";

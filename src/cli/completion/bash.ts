@@ -1,4 +1,7 @@
-/** The completion script of bash, from 3.2 on: without what only the package bash-completion has. */
+/**
+ * Renders the completion script for bash 3.2 and later, without the helpers of the bash-completion package. `gwproxy
+ * completion` uses it.
+ */
 import { childrenOf, type CompletedCommand, type CompletedOption } from "./table.ts";
 
 export function bashScript(table: readonly CompletedCommand[]): string {
@@ -44,7 +47,7 @@ function words(table: readonly CompletedCommand[], { path, options, argument }: 
 `;
 }
 
-/** @returns a statement, or nothing where there is nothing to offer */
+/** @returns a shell statement; "" when there is nothing to complete */
 function reply(value: CompletedOption["value"]): string {
   if (value === "none" || value === "any") return "";
   if (value === "file") return `compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$cur")); `;

@@ -1,4 +1,4 @@
-/** The completion script of fish: a line for each command and option. */
+/** Renders the completion script for fish, a line for each command and option. `gwproxy completion` uses it. */
 import { childrenOf, type CompletedCommand, type CompletedOption } from "./table.ts";
 
 export function fishScript(table: readonly CompletedCommand[]): string {

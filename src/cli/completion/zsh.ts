@@ -1,4 +1,4 @@
-/** The completion script of zsh: names with their descriptions. */
+/** Renders the completion script for zsh, names with their descriptions. `gwproxy completion` uses it. */
 import { childrenOf, type CompletedCommand, type CompletedOption } from "./table.ts";
 
 export function zshScript(table: readonly CompletedCommand[]): string {
@@ -55,7 +55,7 @@ function offer(value: CompletedOption["value"]): string {
   return value === "folder" ? "_files -/; " : `compadd -- ${value.join(" ")}; `;
 }
 
-/** "name:description" in single quotes; a colon in a name would end it. */
+/** Formats "name:description" in single quotes. A colon in the name would end it. */
 function item(name: string, description: string): string {
   return `'${name}:${description.replaceAll("'", "'\\''")}'`;
 }

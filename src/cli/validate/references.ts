@@ -1,6 +1,6 @@
 /**
- * What `gwproxy validate` says of objects that are right by themselves: references that lead nowhere, and what the
- * translator cannot put in force. The translator runs on the objects as `gwproxy up` would run it.
+ * Finds problems of objects that are valid by themselves: references to missing objects, and settings that the
+ * translator cannot put in force. `gwproxy validate` uses it. The translator runs on the objects as in `gwproxy up`.
  */
 import type { KubeObject, ObjectId } from "../../api/object.ts";
 import { objectId, objectKey } from "../../api/object.ts";
@@ -16,7 +16,10 @@ import { FILE_TRANSLATION } from "../../runtime/manifests.ts";
 
 const { controllerName: CONTROLLER_NAME, implicitClass: CLASS_NAME } = FILE_TRANSLATION;
 
-/** Everything is there that a translation can want from other servers: a key set with a key that nobody has. */
+/**
+ * Stands in for every JWKS that a translation needs from another server, so that nothing is fetched. It holds a key
+ * that is not in use anywhere.
+ */
 const KEY_SET = JSON.stringify({ keys: [{ kid: "validate", kty: "OKP", crv: "Ed25519", x: "AAAA" }] });
 
 export function validateReferences({ objects, accepted, hidden }: Omit<ValidatedFiles, "problems">): FileProblem[] {
@@ -61,7 +64,7 @@ type Problem = Pick<FileProblem, "path" | "severity" | "reason" | "message" | "s
 
 interface Context {
   readonly index: ObjectIndex;
-  /** Something is wrong with a Gateway or a route: what a policy is attached to cannot be told. */
+  /** True when a Gateway or a route is invalid, so that the attachment of policies cannot be decided. */
   readonly isRoutingBroken: boolean;
 }
 
@@ -79,7 +82,10 @@ function problemsOf(object: KubeObject, diagnostics: readonly Diagnostic[], cont
   ];
 }
 
-/** A reference that leads nowhere is an error where the object could be known, and a warning where it may be elsewhere. */
+/**
+ * Reports a missing target: an error when files contain other objects of the kind, a warning when the target may exist
+ * elsewhere.
+ */
 function referenceProblem({ fault, ...reference }: Reference, diagnostics: readonly Diagnostic[]): Problem[] {
   if (fault === undefined) return [];
   const { path, message, suggestion, isKindUnknown } = fault;
@@ -91,20 +97,20 @@ function referenceProblem({ fault, ...reference }: Reference, diagnostics: reado
       path,
       severity: isKindUnknown ? "warning" : "error",
       reason: "ReferenceNotFound",
-      // The translator says a permission that is missing first, as a cluster does; here the object is what is missing.
+      // The translator reports a missing permission first, as in a cluster; here the missing object is the cause.
       message: said === undefined || said.message.includes("ReferenceGrant") ? message : said.message,
       suggestion: isKindUnknown ? where : suggestion,
     },
   ];
 }
 
-/** What follows from another problem says nothing that the other one does not say. */
+/** Whether a diagnostic only follows from another problem and adds no information. */
 function isDerived({ code }: Diagnostic, references: readonly Reference[], { isRoutingBroken }: Context): boolean {
   if (code === "no_valid_cacertificate") return references.some(({ fault }) => fault !== undefined);
   return code === "target_unattached" && isRoutingBroken;
 }
 
-/** "NotServed" for "not_served": the reasons of a finding are those of SARIF. */
+/** Converts "not_served" to "NotServed", the form of reasons in SARIF output. */
 function reasonOf(code: string): string {
   return code
     .split("_")
@@ -112,11 +118,11 @@ function reasonOf(code: string): string {
     .join("");
 }
 
-/** A Gateway of another controller is left alone, which surprises when it was not meant. */
+/** Warns about a Gateway of another controller, which gwproxy ignores silently otherwise. */
 function classProblems(object: KubeObject, index: ObjectIndex): Problem[] {
   const { group, kind } = objectId(object);
   if (group !== GATEWAY_GROUP || kind !== "Gateway") return [];
-  // The Gateway is accepted, so it has the shape of its schema.
+  // The cast holds: the Gateway was accepted, so it has the shape of its schema.
   const { gatewayClassName } = (object as KubeObject & { spec: { gatewayClassName: string } }).spec;
   const classId = { group: GATEWAY_GROUP, kind: "GatewayClass", namespace: "", name: gatewayClassName };
   const known = index.get(classId)?.object as { spec?: { controllerName?: string } } | undefined;

@@ -1,10 +1,12 @@
-/** Problems as a log of SARIF 2.1.0 (OASIS), which code review tools show beside the lines. */
+/**
+ * Renders problems as a SARIF 2.1.0 log (OASIS), which code review tools show beside the lines. validate.ts uses it.
+ */
 import { isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
 import { VERSION } from "../../lib/version.ts";
 import type { JudgedProblem } from "./server.ts";
 
-/** The rules are the API server's kinds of fault; the words of each fault are in its result. */
+/** Descriptions of the rules, by reason; the message of each problem is in its result. */
 const RULES: Readonly<Record<string, string>> = {
   FieldValueRequired: "A field that must be set is missing.",
   FieldValueInvalid: "A value breaks a rule of its field, or the field does not exist.",
@@ -76,7 +78,7 @@ function ruleId(reason: string): string {
   return reason === "" ? "Refused" : reason;
 }
 
-/** Relative paths stay relative: review tools read them from the root of the repository. */
+/** Relative paths stay relative, because review tools resolve them against the root of the repository. */
 function uriOf(file: string): string {
   if (isAbsolute(file)) return pathToFileURL(file).href;
   return file.split(/[/\\]/).map(encodeURIComponent).join("/");

@@ -1,4 +1,7 @@
-/** `gwproxy validate --server`: what a cluster's API server says to the same objects, laid beside what we say. */
+/**
+ * Asks a cluster's API server about the same objects and merges its verdicts with ours, for `gwproxy validate
+ * --server`.
+ */
 import { FatalError, messageOf } from "../../lib/errors.ts";
 import { byPlace } from "../../sources/directory/assemble.ts";
 import { type CheckedObject, type FileProblem, titleOf } from "../../sources/directory/check.ts";
@@ -8,7 +11,7 @@ import type { ValidateOptions } from "../commands/validate.ts";
 
 type Judge = "gwproxy" | "server";
 
-/** A problem and who says so. */
+/** A problem, and which of the two reported it. */
 export interface JudgedProblem extends FileProblem {
   readonly saidBy: readonly Judge[];
 }
@@ -16,14 +19,14 @@ export interface JudgedProblem extends FileProblem {
 export interface ServerVerdicts {
   /** Address of the API server that was asked. */
   readonly server: string;
-  /** By object, in the order of the objects. */
+  /** Problems by object, in the order of the objects. */
   readonly faults: readonly (readonly ServerFault[])[];
 }
 
-/** Requests under way at a time: enough to hide the distance to the server, too few to be throttled by it. */
+/** Number of concurrent requests: enough to hide the round-trip time, too few to be throttled by the server. */
 const AT_ONCE = 8;
 
-/** @throws FatalError with exit code 2 when the server cannot be asked: nothing is known then */
+/** @throws FatalError with exit code 2 when the server cannot be asked, because the result would be incomplete */
 export async function askServer(
   objects: readonly CheckedObject[],
   { kubeconfig, context }: Pick<ValidateOptions, "kubeconfig" | "context">,
@@ -46,15 +49,15 @@ function couldNotAsk(error: unknown): never {
   throw new FatalError(`the API server cannot be asked: ${messageOf(error)}`, 2, error);
 }
 
-/** What kubectl would send: the object as it is written, in the namespace that it is taken to be in. */
+/** Returns the object as kubectl would send it: as it is written, in the namespace that it is assumed to be in. */
 function asWritten({ object, written }: CheckedObject): CheckedObject["object"] {
   const { namespace } = object.metadata;
   const metadata = { ...(written["metadata"] as object), ...(namespace === undefined ? {} : { namespace }) };
-  // The envelope was checked when the file was read.
+  // The cast holds: the envelope was checked when the file was read.
   return { ...written, metadata } as CheckedObject["object"];
 }
 
-/** Both lists as one. What both say of the same field in the same words is one problem said by both. */
+/** Merges both lists. The same message about the same field becomes one problem that both reported. */
 export function mergeVerdicts(
   own: readonly FileProblem[],
   objects: readonly CheckedObject[],
@@ -80,7 +83,10 @@ function problemOf(checked: CheckedObject, fault: ServerFault): JudgedProblem {
   return { ...fault, ...mark, ...about, file, saidBy: ["server"] };
 }
 
-/** A webhook's warning has its path in the text, as kubectl prints it; ours then reads the same. */
+/**
+ * Whether two problems are the same. A warning from a webhook carries its path in the text, as kubectl prints it, so it
+ * is compared with the whole line of ours.
+ */
 function isSame(a: JudgedProblem, b: JudgedProblem): boolean {
   if (a.file !== b.file || a.object !== b.object) return false;
   if (a.path === b.path && a.message === b.message) return true;

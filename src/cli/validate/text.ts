@@ -1,6 +1,6 @@
 /**
- * A problem for people: the line that programs can take apart, the line of the file with the fault underlined, and what
- * the schema says of the field.
+ * Formats a problem for people: a line that programs can parse too, the source line with the error underlined, and the
+ * schema's description of the field. validate.ts uses it.
  */
 import type { Terminal } from "../../lib/terminal.ts";
 import { codePointLength } from "../../lib/code-point-length.ts";
@@ -29,7 +29,7 @@ export function problemText(
   const lines = [head];
   if (excerpt !== undefined) {
     const { text, from, length } = excerpt;
-    // A tab stays a tab, so that the mark stands below its text whatever a tab is worth.
+    // Tabs are kept, so that the mark stands below its text for every tab width.
     const indent = text.slice(0, from).replaceAll(/[^\t]/gu, " ");
     const mark = styled(terminal, colour, "^".repeat(codePointLength(text.slice(from, from + length)) || 1));
     lines.push(`  ${styled(terminal, "blue", number)} ${bar} ${text}`, `${margin} ${bar} ${indent}${mark}`);
@@ -38,7 +38,7 @@ export function problemText(
   return `${lines.join("\n")}\n`;
 }
 
-/** What a hostile manifest puts into names must not steer a terminal. */
+/** Replaces control characters: a hostile manifest must not control the terminal through its names. */
 function printable(text: string): string {
   // oxlint-disable-next-line no-control-regex -- they are what must not get through
   return text.replaceAll(/[\u0000-\u001F\u007F-\u009F]/g, "\uFFFD");

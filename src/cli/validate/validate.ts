@@ -1,6 +1,6 @@
 /**
- * `gwproxy validate`: what the directory source, the translator and, when asked for, an API server find wrong, in one of three
- * forms.
+ * Runs `gwproxy validate`: collects the problems that the directory source, the translator and, on request, an API
+ * server find, and prints them in one of three forms.
  */
 import type { Terminal } from "../../lib/terminal.ts";
 import { explain } from "../../admission/explain.ts";
@@ -14,7 +14,10 @@ import { validateReferences } from "./references.ts";
 import { problemText } from "./text.ts";
 import { askServer, type JudgedProblem, mergeVerdicts } from "./server.ts";
 
-/** @returns the exit code @throws FatalError with exit code 2 when files or server cannot be read */
+/**
+ * @returns the exit code
+ * @throws FatalError with exit code 2 when files or server cannot be read
+ */
 export async function runValidate(options: ValidateOptions, terminal: Terminal): Promise<number> {
   const files = await validateFiles(options.file).catch((error: unknown) => {
     throw new FatalError(`cannot read the manifests: ${messageOf(error)}`, 2, error);
@@ -38,7 +41,7 @@ export async function runValidate(options: ValidateOptions, terminal: Terminal):
     case "text":
       for (const problem of problems) {
         const notes = explain(problem.groupKind, problem.path);
-        // What the schema says stands below the line, once.
+        // A description of the schema is printed once, below the line.
         const suggestion = notes.includes(problem.suggestion) ? "" : problem.suggestion;
         const shown = options.server ? [...notes, speakers(problem)] : notes;
         terminal.out(problemText({ ...problem, suggestion }, shown, terminal));
