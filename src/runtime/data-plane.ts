@@ -1,4 +1,7 @@
-/** What every process with a data plane runs beside its listeners: admin, metrics and readiness servers. */
+/**
+ * Starts a data plane and what every process with one runs beside its listeners: admin, metrics and readiness servers.
+ * `gwproxy up` and `gwproxy proxy` use it.
+ */
 import type { DataPlaneOptions } from "./options.ts";
 import { readFile } from "node:fs/promises";
 import { startMetricsServer, startReadinessServer } from "../admin/probe-servers.ts";
@@ -20,20 +23,20 @@ import { createShutdown, drainTimes } from "./shutdown.ts";
 
 export interface DataPlane {
   readonly proxy: Proxy;
-  /** What readiness still waits for; empty means ready. */
+  /** Names of the steps that readiness still waits for; the process is ready when it is empty. */
   readonly pending: Set<string>;
-  /** Ends as proxying.md 14 says: not ready, connections drained, then everything closed. */
+  /** Stops in stages (shutdown.ts): readiness fails, connections are drained, then everything is closed. */
   stop(): Promise<void>;
   readonly metrics: Metrics;
-  /** Listeners that nothing may be fetched from. */
+  /** Addresses of this process that its own fetches must not reach. */
   readonly ownListeners: OwnListeners;
 }
 
-/** What serves, and how to bring it up to date and to an end beside its connections. */
+/** The proxy, with functions that apply a changed log filter and that end everything besides its connections. */
 interface Serving {
   readonly proxy: Proxy;
   filterChanged(): void;
-  /** Ends everything, and logs what there is to say about it. */
+  /** Ends the proxy and writes the remaining log lines. */
   end(): Promise<void>;
 }
 
@@ -92,8 +95,8 @@ export async function startDataPlane(options: DataPlaneOptions, processLog: Proc
 }
 
 /**
- * A mounted token is rotated, so the file is read for each request.
- * @throws FatalError when it cannot be read, or holds nothing: an empty token would protect nothing
+ * Returns a reader of the admin token. A mounted token is rotated, so the file is read for each request.
+ * @throws FatalError when it cannot be read or is not a token: an empty token would protect nothing
  */
 async function tokenFrom(path: string): Promise<() => Promise<string>> {
   const read = async (): Promise<string> => (await readFile(path, "utf8")).trim();
@@ -106,7 +109,7 @@ async function tokenFrom(path: string): Promise<() => Promise<string>> {
 
 const RETIRE_INTERVAL_MS = 60_000;
 
-/** What was counted for routes and Binds that are gone is forgotten some time later. */
+/** Removes the time series of routes and Binds that no longer exist, after a delay. */
 async function retireSeries(metrics: Metrics, proxy: Proxy): Promise<void> {
   const { resources } = await proxy.state();
   const routes = new Set<string>();
@@ -120,8 +123,8 @@ async function retireSeries(metrics: Metrics, proxy: Proxy): Promise<void> {
 }
 
 /**
- * With one thread everything is in this one: another would only cost memory. With several this one serves nothing, and does
- * not load what serves.
+ * Starts the proxy. With one thread everything runs in this one, since another would only cost memory. With several
+ * threads the main thread serves nothing and does not load the proxy.
  */
 async function serve(
   options: DataPlaneOptions,
@@ -179,7 +182,7 @@ async function serve(
   return { proxy, filterChanged: () => undefined, end };
 }
 
-/** Resolves when stderr has room for more. */
+/** Resolves when stderr can take more lines. */
 function writeToStderr(lines: string): Promise<void> {
   return new Promise((resolve) => {
     if (process.stderr.write(lines)) resolve();

@@ -1,6 +1,7 @@
 /**
- * The answer of /config_dump: what a data plane holds, by kind, with secrets masked. Listeners stand below their bind and
- * routes below each listener that they are attached to, because that is how a request finds them.
+ * Builds the answer of /config_dump (docs/reference/admin.md): the resources of a data plane by kind, with secrets
+ * masked. The admin server uses it. Listeners are nested below their Bind and routes below each listener that they are
+ * attached to, which is the order in which a request finds them.
  */
 import { printable } from "../ir/print.ts";
 import type { Resource, ResourceType } from "../ir/resource.ts";
@@ -11,7 +12,7 @@ type Of<T extends ResourceType> = Extract<Resource, { type: T }>;
 
 export function configDump(state: ProxyState, config: object): object {
   const of = <T extends ResourceType>(type: T): Of<T>[] =>
-    // The filter leaves exactly the members of that type.
+    // The cast holds because the filter leaves exactly the members of that type.
     (state.resources.filter((resource) => resource.type === type) as Of<T>[]).sort((a, b) => (a.key < b.key ? -1 : 1));
   const routes = [...of("HttpRoute"), ...of("TcpRoute")];
   const listeners = of("Listener");

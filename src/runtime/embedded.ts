@@ -1,6 +1,6 @@
 /**
- * One process from source to traffic: events go through the translator into the proxy, one step after the other.
- * `gwproxy up` feeds it from files; feature tests feed it from anywhere.
+ * Runs source, translator and proxy in one process: events pass through the translator into the proxy, one step after
+ * the other. `gwproxy up` feeds it from files; feature tests feed it from other sources.
  */
 import type { ApplyResult, ResourceUpdate } from "../ir/resource.ts";
 import type { OwnListeners } from "../lib/own-listeners.ts";
@@ -14,11 +14,11 @@ export interface EmbeddedOptions {
   readonly source: Source;
   readonly translator: Translator;
   readonly proxy: { apply(update: ResourceUpdate): Promise<ApplyResult> };
-  /** Key sets are not fetched from these. */
+  /** Addresses from which no JWKS is fetched. */
   readonly ownListeners?: OwnListeners;
   /** Called after each step has reached traffic. */
   readonly onApplied: (update: ResourceUpdate, result: ApplyResult) => void;
-  /** Called after each step that may have changed what is wrong with an object, also when no resource moved. */
+  /** Called after each step that may have changed the diagnostics of an object, even when no resource changed. */
   readonly onReviewed: () => void;
   readonly onProblems: (problems: readonly SourceProblem[]) => void;
   readonly onFailure: (error: unknown) => void;
@@ -42,11 +42,11 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
   let last: Promise<void> = Promise.resolve();
 
   function apply(events: readonly TranslatorEvent[]): void {
-    // The translator runs at once, so that steps keep the order of events; the proxy takes them one by one.
+    // The translator runs at once, so that steps keep the order of events; the proxy applies them one by one.
     const { update, documents, touched } = translator.apply(events);
     const moved = update.set.length > 0 || update.removed.length > 0;
     if (moved || touched.length > 0) last = last.then(() => finish(moved ? update : undefined)).catch(onFailure);
-    // Last: what is there already comes back as a step of its own, which must follow this one.
+    // Must come last: a document that is already there is delivered as a step of its own, which must follow this one.
     if (documents !== undefined) keySets.want(documents);
   }
 

@@ -1,4 +1,4 @@
-/** The key sets that policies name: fetched here, for every form of deployment, and handed to the translator. */
+/** Fetches the JWKS that policies name and hands them to the translator. `gwproxy up` and the controller use it. */
 import type { ConnectionOptions } from "node:tls";
 import type { BackendTls } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { systemClock } from "../lib/clock.ts";
@@ -15,7 +15,10 @@ import { fetchDocument, type FetchOptions } from "../sources/remote/fetch-docume
 import { parseKeySet } from "../translator/policies/jwks/jwks.ts";
 import type { TranslatorEvent } from "../translator/translator.ts";
 
-/** Keys are fetched where there is no workload API: once for all data planes. */
+/**
+ * Returns TLS options without a workload identity: JWKS are fetched once for all data planes, where there is no SPIFFE
+ * workload API.
+ */
 function tlsWithoutIdentity(tls: BackendTls, host: string): ConnectionOptions {
   if (tls.spiffe)
     throw new SourceError("keys are fetched without a workload identity; certificateSource SPIFFE has none here");
@@ -25,10 +28,10 @@ function tlsWithoutIdentity(tls: BackendTls, host: string): ConnectionOptions {
 export interface KeySetOptions {
   readonly log: Logger;
   readonly apply: (events: readonly TranslatorEvent[]) => void;
-  /** What was kept over a restart, by key. */
+  /** JWKS that were kept over a restart, by key. */
   readonly stored?: ReadonlyMap<string, StoredDocument>;
   readonly store?: DocumentStore;
-  /** Addresses that nothing is fetched from; unset: there are none. */
+  /** Decides which addresses must not be fetched from; without it, all are allowed. */
   readonly refuses?: FetchOptions["refuses"];
 }
 
@@ -44,7 +47,7 @@ export function createRemoteJwks({
     clock: systemClock,
     fetch: (wanted, address, signal) =>
       fetchDocument(wanted, address, signal, { tlsOptions: tlsWithoutIdentity, refuses }),
-    // An answer without a usable key is a failure: the keys that were good before stay.
+    // An answer without a usable key is a failure, so that the last good keys stay in use.
     faultOf(text) {
       const keys = parseKeySet(text);
       return typeof keys === "string" ? keys : undefined;

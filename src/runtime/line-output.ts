@@ -1,25 +1,25 @@
 /**
- * Access-log lines on their way to stdout. A reader that stalls makes their writer wait, and one that has gone costs the
- * lines: neither may end or hold up the process that serves.
+ * Writes access log lines to stdout with backpressure. data-plane.ts uses it. A slow reader makes the writer wait, and
+ * a reader that closed its end costs the lines; neither may end or block the process that serves.
  */
 import type { Writable } from "node:stream";
 import type { Logger } from "../lib/log.ts";
 
 export interface LineOutput {
-  /** @returns false when there is no room for more until `onRoom` */
+  /** @returns false when the stream is full until `onRoom` */
   write(lines: string): boolean;
-  /** Calls back once, when there is room for more. */
+  /** Calls back once, when the stream can take more. */
   onRoom(callback: () => void): void;
-  /** Resolves when there is room for more. */
+  /** Resolves when the stream can take more. */
   written(lines: string): Promise<void>;
-  /** From now on nobody waits for a reader that takes nothing. */
+  /** Exits the process after a while if the reader still does not take the remaining lines. */
   end(): void;
 }
 
-/** After the end, for a reader that is only slow. */
+/** Time after `end` that a slow reader has to take the remaining lines. */
 const PATIENCE_MS = 3_000;
 
-/** @param onDropped called with the number of lines that nobody will read */
+/** @param onDropped called with the number of lines that were dropped */
 export function createLineOutput(stream: Writable, log: Logger, onDropped: (lines: number) => void): LineOutput {
   let isGone = false;
   let waiting: (() => void)[] = [];
@@ -29,7 +29,7 @@ export function createLineOutput(stream: Writable, log: Logger, onDropped: (line
     for (const callback of all) callback();
   };
   stream.on("drain", roomAgain);
-  // Without a listener the error of a reader that has gone would be the end of the process.
+  // Without a listener, the error of a closed pipe (EPIPE) would end the process.
   stream.on("error", (error) => {
     if (!isGone) log.error("nobody reads the access log any more; its lines are dropped", { error: error.message });
     isGone = true;
@@ -45,7 +45,8 @@ export function createLineOutput(stream: Writable, log: Logger, onDropped: (line
     onRoom: (callback) => void waiting.push(callback),
     written: (lines) => (write(lines) ? Promise.resolve() : new Promise((resolve) => void waiting.push(resolve))),
     end() {
-      // Lines that are not taken keep the process alive, and with it this timer, which alone would not.
+      // Pending writes keep the process alive and so let this unreferenced timer fire; without them the process exits
+      // earlier.
       setTimeout(() => {
         if (stream.writableLength > 0) process.exit();
       }, PATIENCE_MS).unref();

@@ -1,4 +1,6 @@
-/** Checks the paths that `gwproxy up` was given before it starts: one that leads nowhere is a typing error. */
+/**
+ * Checks the paths that `gwproxy up` was given before it starts, because a path that does not exist is a typing error.
+ */
 import { FatalError } from "../lib/errors.ts";
 import { findPathFaults } from "../sources/directory/read.ts";
 

@@ -1,10 +1,13 @@
-/** Manifests without a cluster: the source with the validation of the API server and the webhook, and whose Gateways are ours. */
+/**
+ * Manifests without a cluster: the directory source with the validation of API server and webhook, and the class whose
+ * Gateways are served. `gwproxy up` and `gwproxy validate` use it.
+ */
 import { applyDefaults } from "../../generated/defaults.ts";
 import { validate } from "../admission/validate.ts";
 import type { Logger } from "../lib/log.ts";
 import { createDirectorySource, type DirectorySource } from "../sources/directory/source.ts";
 
-/** Files need no GatewayClass object: the class `gwproxy` is there. `up` and `validate` translate with it. */
+/** Options of the translator for files, which need no GatewayClass object: the class `gwproxy` exists implicitly. */
 export const FILE_TRANSLATION: { readonly controllerName: string; readonly implicitClass: string } = {
   controllerName: "gwproxy.dev/gwproxy",
   implicitClass: "gwproxy",

@@ -1,4 +1,4 @@
-/** What the commands hand to the processes that they start: their flags, parsed and checked. */
+/** The options that commands hand to the processes that they start: their flags, parsed and checked. */
 import type { LogFormat } from "../telemetry/log-lines.ts";
 
 export interface Address {
@@ -8,21 +8,21 @@ export interface Address {
 
 export interface DataPlaneOptions {
   readonly bindAddress: string;
-  /** Addresses and ranges. */
+  /** Addresses and CIDR ranges. */
   readonly trustedProxies: readonly string[];
   readonly adminAddress: Address;
-  /** File with what requests to the admin server must show; unset: nothing. */
+  /** File with the token that requests to the admin server must show; unset when they need none. */
   readonly adminTokenFile: string | undefined;
   readonly metricsAddress: Address;
   readonly readinessAddress: Address;
   readonly logLevel: string;
   readonly logFormat: LogFormat;
   readonly workers: number;
-  /** Seconds. */
+  /** Time in seconds. */
   readonly threadTimeout: number;
-  /** "unix:///path" or "tcp://address:port"; unset: there is no workload API. */
+  /** Address of the SPIFFE workload API, "unix:///path" or "tcp://address:port"; unset when there is none. */
   readonly spiffeEndpointSocket: string | undefined;
-  /** Seconds of proxying.md 14. */
+  /** The drain times in seconds (shutdown.ts). */
   readonly drainMin: number | undefined;
   readonly drainMax: number | undefined;
   readonly gracePeriod: number | undefined;
@@ -34,14 +34,14 @@ export interface UpOptions extends DataPlaneOptions {
 }
 
 export interface ProxyOptions extends DataPlaneOptions {
-  /** "host:port", which takes TLS when a CA is named, or the same behind http:// or https://. */
+  /** Address "host:port", which uses TLS when a CA is named, or the same with http:// or https:// in front. */
   readonly xdsAddress: string;
-  /** PEM file of the authorities that may sign the controller's certificate; unset or empty: those of the system. */
+  /** PEM file of the authorities that may sign the controller's certificate; unset or empty for those of the system. */
   readonly xdsCa: string | undefined;
-  /** File with the service account's token, read again for every connection; unset: none is sent. */
+  /** File with the service account token, read again for every connection; unset when no token is sent. */
   readonly xdsToken: string | undefined;
   readonly gateway: string;
-  /** YAML file of settings; unset: none. */
+  /** YAML file of settings; unset when there is none. */
   readonly config: string | undefined;
 }
 

@@ -1,9 +1,12 @@
-/** The ports that a long-running command needs for itself, checked before anything else of it starts. */
+/** Checks the ports that a long-running command needs for itself before it starts anything else. */
 import type { Address, DataPlaneOptions } from "./options.ts";
 import { checkPorts } from "../lib/port-check.ts";
 import { hostAndPort } from "./process.ts";
 
-/** @param ports address by flag @throws FatalError with exit code 1, naming the flag and who holds its port */
+/**
+ * @param ports addresses by flag
+ * @throws FatalError with exit code 1, which names the flag and the process that holds its port
+ */
 export async function checkOwnPorts(ports: Readonly<Record<string, Address>>): Promise<void> {
   await checkPorts(
     Object.entries(ports).map(([flag, { host, port }]) => ({
@@ -15,7 +18,7 @@ export async function checkOwnPorts(ports: Readonly<Record<string, Address>>): P
   );
 }
 
-/** What each process with a data plane listens on beside its listeners. */
+/** Returns the addresses on which a process with a data plane listens besides the listeners of its Gateways. */
 export function dataPlanePorts(options: DataPlaneOptions): Readonly<Record<string, Address>> {
   return {
     "--admin-address": options.adminAddress,

@@ -1,4 +1,4 @@
-/** What every long-running command needs of its process: a log and the word to stop. */
+/** Helpers that every long-running command needs: a log and the signal to stop. */
 import { isIPv6 } from "node:net";
 import { createLogger, type LogFilter, type Logger, parseLogFilter } from "../lib/log.ts";
 
@@ -7,13 +7,13 @@ export interface ProcessLog {
   readonly filter: LogFilter;
 }
 
-/** Log lines go to stderr, so that stdout stays for what a command prints. */
+/** Creates the log of a process. Lines go to stderr, so that stdout stays free for the output of the command. */
 export function createProcessLog(filterText: string): ProcessLog {
   const filter = parseLogFilter(filterText) ?? { level: "info" as const, modules: new Map() };
   return { filter, log: createLogger(filter, (line) => void process.stderr.write(line)) };
 }
 
-/** Resolves when the process is told to stop. A second signal ends it at once. */
+/** Resolves on SIGINT or SIGTERM. A second signal ends the process at once. */
 export function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM"] as const) {
@@ -25,12 +25,12 @@ export function stopSignal(): Promise<void> {
   });
 }
 
-/** "127.0.0.1:80", "[::]:80" */
+/** Formats an address as "127.0.0.1:80" or "[::]:80". */
 export function hostAndPort(host: string, port: number): string {
   return `${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
 
-/** Whether what is sent to the address stays on this machine. */
+/** Whether traffic to the address stays on this machine. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }

@@ -1,15 +1,18 @@
 /**
- * The file of settings that a data plane starts with (`-f`, spec parameters 3). One mapping, `config`; what it holds
- * beside what is known is refused by name, because a setting that has no effect is worse than a start that fails.
+ * Checks the settings file of a data plane (`gwproxy proxy -f`). It has one mapping, `config`. Unknown members are
+ * refused by name, because a setting without effect is worse than a start that fails.
  */
 import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
 import { FatalError, messageOf } from "../lib/errors.ts";
 
-/** Nothing can be set in a file yet: what a Gateway says arrives over discovery, the rest in variables. */
+/**
+ * Known members of `config`. There are none yet: a data plane receives its configuration over xDS and from environment
+ * variables.
+ */
 const KNOWN: readonly string[] = [];
 
-/** @throws FatalError when the file cannot be read, or says something that is not known */
+/** @throws FatalError when the file cannot be read or contains an unknown member */
 export async function checkConfigFile(path: string): Promise<void> {
   let text: string;
   try {

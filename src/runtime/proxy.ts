@@ -1,4 +1,4 @@
-/** `gwproxy proxy`: a controller's resources to traffic. */
+/** Runs `gwproxy proxy`: receives the resources of a controller over delta xDS and serves them. */
 import type { Terminal } from "../lib/terminal.ts";
 import type { ProxyOptions } from "./options.ts";
 import { readFile } from "node:fs/promises";
@@ -10,7 +10,7 @@ import { createProcessLog, hostAndPort, stopSignal } from "./process.ts";
 import { checkConfigFile } from "./proxy-config.ts";
 import { readCaFile } from "./tls-files.ts";
 
-/** A mounted token is rotated, so it is read for each connection. */
+/** Returns a reader of the token. A mounted token is rotated, so it is read for each connection. */
 function tokenFrom(path: string): () => Promise<string> {
   return async () => (await readFile(path, "utf8")).trim();
 }
@@ -19,7 +19,7 @@ export async function runProxy(options: ProxyOptions, terminal: Terminal): Promi
   const process = createProcessLog(options.logLevel);
   if (options.config !== undefined) await checkConfigFile(options.config);
   const ca = options.xdsCa === undefined || options.xdsCa === "" ? undefined : await readCaFile(options.xdsCa);
-  // Made before anything listens: an address that cannot be used must end the process.
+  // Created before anything listens, because an address that cannot be used must end the process.
   const client = createXdsClient({
     address: options.xdsAddress,
     ...(ca === undefined ? {} : { tls: { ca } }),

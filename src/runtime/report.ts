@@ -1,17 +1,23 @@
-/** Lines that `up` and `validate` print: faults with their place, and what a change did. */
+/**
+ * Formats lines that `gwproxy up` and `gwproxy validate` print: problems with their position, and the effect of a
+ * change.
+ */
 import type { ApplyResult, ResourceUpdate } from "../ir/resource.ts";
 import { takenBy } from "../lib/port-check.ts";
 import { findPortHolder } from "../lib/port-holder.ts";
 import type { SourceProblem } from "../sources/source.ts";
 
-/** A problem as programs read it. */
+/** Returns a problem in the form that programs read. */
 export function rowOf(problem: SourceProblem): SourceProblem {
   const { file, line, column, object, path, severity, message, suggestion, effect } = problem;
   const row = { file, line, column, object, path, severity, message, suggestion };
   return effect === undefined ? row : { ...row, effect };
 }
 
-/** file:line:column: error: GwPolicy default/x: spec.traffic: message (suggestion); kept: GwPolicy default/x as accepted before */
+/**
+ * Formats a problem as `file:line:column: error: GwPolicy default/x: spec.traffic: message (suggestion); kept: GwPolicy
+ * default/x as accepted before`.
+ */
 export function problemLine(problem: SourceProblem): string {
   const { file, line, column, object, path, severity, message, suggestion, effect } = problem;
   const place = file === "" ? "" : `${file}:${line}:${column}: `;
@@ -22,7 +28,7 @@ export function problemLine(problem: SourceProblem): string {
   return `${place}${severity}: ${subject}${message}${suggestion === "" ? "" : ` (${suggestion})`}${effect === undefined ? "" : `; ${effect}`}`;
 }
 
-/** The objects behind an update, each once: "HttpRoute httproute/default/hello". */
+/** Names the objects of an update once each, such as "HttpRoute httproute/default/hello". */
 export function changedNames(update: ResourceUpdate): { readonly set: string[]; readonly removed: string[] } {
   return {
     set: [...new Set(update.set.map(({ type, key }) => `${type} ${key}`))],
@@ -30,16 +36,19 @@ export function changedNames(update: ResourceUpdate): { readonly set: string[]; 
   };
 }
 
-/** A port that a Gateway names and that could not be opened. */
+/** A port of a Gateway that could not be opened. */
 export interface ClosedPort {
-  /** "namespace/name" */
+  /** Gateway as "namespace/name". */
   readonly gateway: string;
   readonly port: number;
-  /** The cause, and what to do about it. */
+  /** Cause, and what the user can do about it. */
   readonly reason: string;
 }
 
-/** The refused Binds of a step; their keys are "port/namespace/gateway". @param host what listeners bind */
+/**
+ * Returns the ports of the Binds that the proxy refused in a step; their keys have the form "port/namespace/gateway".
+ * @param host the address that listeners bind
+ */
 export function closedPorts({ refused }: ApplyResult, host: string): ClosedPort[] {
   return refused
     .filter(({ type }) => type === "Bind")

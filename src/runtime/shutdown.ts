@@ -1,25 +1,36 @@
-/** How a data plane ends (proxying.md 14): when it stops to accept, and when it stops to wait for its connections. */
+/**
+ * Shuts a data plane down in stages; data-plane.ts uses it. The times follow the termination of a Kubernetes pod
+ * (https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-termination): endpoints are removed while the
+ * process is already terminating, so it keeps accepting connections for a while.
+ *
+ *   signal            minMs                               maxMs              grace period
+ *     │ not ready,      │ listeners closed,                 │ connections       │ SIGKILL
+ *     │ clients notified│ connections drained               │ cut off           │
+ *     ├── accepts ──────┼── finishes active requests ───────┤                   │
+ */
 import type { Clock } from "../lib/clock.ts";
 import type { Proxy } from "../proxy/proxy.ts";
 
-/** Measured from the word to stop. */
+/** Drain times, measured from the signal to stop. */
 export interface DrainTimes {
-  /** New connections are accepted until then. */
+  /** Time until which new connections are accepted. */
   readonly minMs: number;
-  /** Whatever is still connected then is cut off. */
+  /** Time at which the remaining connections are cut off. */
   readonly maxMs: number;
 }
 
 const USUAL_MAX_SECONDS = 5;
-/** What the system shall not have to end is over so long before. */
+/**
+ * Margin between the end of the drain and the end of the grace period, so that the system need not kill the process.
+ */
 const MARGIN_SECONDS = 5;
 const SHORT_GRACE_SECONDS = 10;
 
-/** @param seconds undefined where nothing is said */
+/** @param seconds the settings; undefined members take their defaults */
 export function drainTimes(seconds: {
   readonly min: number | undefined;
   readonly max: number | undefined;
-  /** Until the system ends the process. */
+  /** Time until the system kills the process (terminationGracePeriodSeconds). */
   readonly grace: number | undefined;
 }): DrainTimes {
   const max = seconds.max ?? (seconds.grace === undefined ? USUAL_MAX_SECONDS : withinGrace(seconds.grace));
@@ -38,11 +49,11 @@ export interface ShutdownOptions {
   readonly begun: () => void;
 }
 
-/** Begins with the first call of either; both may be called any number of times. */
+/** The shutdown starts with the first call of either function; both may be called any number of times. */
 export interface Shutdown {
-  /** Resolves when no connection is accepted any more. */
+  /** Resolves when no more connections are accepted. */
   accepted(): Promise<void>;
-  /** Resolves when every connection has ended, or when there is no more time. */
+  /** Resolves when every connection has ended, or at `maxMs`. */
   over(): Promise<void>;
 }
 

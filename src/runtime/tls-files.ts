@@ -1,11 +1,14 @@
-/** PEM files named on the command line, checked before anything starts. What they hold never reaches a message. */
+/**
+ * Reads PEM files that are named on the command line and checks them before anything starts. Their content never
+ * reaches a message.
+ */
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
 import { FatalError, messageOf } from "../lib/errors.ts";
 import type { ServerCertificate } from "../xds/server/credentials.ts";
 
-/** @throws FatalError when the file cannot be read or holds no certificate */
+/** @throws FatalError when the file cannot be read or contains no certificate */
 export async function readCaFile(path: string): Promise<string> {
   const pem = await readPem(path);
   try {
@@ -16,7 +19,7 @@ export async function readCaFile(path: string): Promise<string> {
   return pem;
 }
 
-/** @throws FatalError when a file cannot be read or the two do not belong together */
+/** @throws FatalError when a file cannot be read, or when key and certificate do not match */
 export async function readServerCertificate(certificatePath: string, keyPath: string): Promise<ServerCertificate> {
   const [certificate, key] = await Promise.all([readPem(certificatePath), readPem(keyPath)]);
   try {

@@ -1,4 +1,7 @@
-/** `gwproxy up`: the directory source, the translator and the data plane in one process, and what they have to say. */
+/**
+ * Runs `gwproxy up`: the directory source, the translator and the data plane in one process, and prints what they
+ * report.
+ */
 import type { Terminal } from "../lib/terminal.ts";
 import type { UpOptions } from "./options.ts";
 import type { ApplyResult, ResourceUpdate } from "../ir/resource.ts";
@@ -52,7 +55,7 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
     onFailure: (error) => log.error("a change could not be applied", { error: messageOf(error) }),
   });
 
-  /** Next steps are looked up once: a finding that stays is the same object after each review. */
+  /** Suggestions are looked up once: a diagnostic that stays is the same object after each review. */
   const nextSteps = new WeakMap<Diagnostic, string>();
 
   function placedDiagnostics(): SourceProblem[] {
@@ -70,7 +73,7 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
     });
   }
 
-  /** Where in the files the cause of a diagnostic stands. */
+  /** Adds the position of the cause in the files to a diagnostic. */
   function place(diagnostic: Diagnostic, suggestion: string): SourceProblem {
     const { object, path, severity, message } = diagnostic;
     const at = source.locate(object, path) ?? { file: "", line: 0, column: 0 };
@@ -100,7 +103,7 @@ interface Reporter {
   changed(update: ResourceUpdate): void;
   refused(result: ApplyResult): void;
   closed(ports: readonly ClosedPort[]): void;
-  /** @param from each origin replaces only what it reported before */
+  /** @param from origin of the problems; each origin replaces only what it reported before */
   problems(from: string, problems: readonly SourceProblem[]): void;
   idle(): void;
 }

@@ -1,6 +1,7 @@
 /**
- * `gwproxy webhook`: the validating webhook with certificates of its own. They live in a Secret that replicas share; the
- * ValidatingWebhookConfiguration is applied with the current authority before any server uses a leaf of it.
+ * Runs `gwproxy webhook`: the validating webhook, which issues its own certificates. They are kept in a Secret that the
+ * replicas share. The ValidatingWebhookConfiguration is applied with the current authority before any server uses a
+ * leaf of it.
  */
 import type { WebhookOptions } from "./options.ts";
 import { KINDS } from "../../generated/kinds.ts";
@@ -49,7 +50,7 @@ export async function runWebhook(options: WebhookOptions): Promise<void> {
   await reviews.close();
 }
 
-/** Where the API server finds us, and the names that our certificate must carry for it. */
+/** Returns the address at which the API server reaches the webhook, and the names that its certificate must contain. */
 function targetOf({ service, url }: WebhookOptions): {
   readonly target: WebhookTarget;
   readonly names: readonly string[];
