@@ -83,6 +83,7 @@ export function createKeyedQueue<Value>(options: QueueOptions<Value>): KeyedQueu
     return wait;
   };
 
+  // Handles one value and then decides what is next for its key: a newer value, a retry after a failure, or nothing.
   const run = async (key: string, item: Item<Value>, value: Value): Promise<void> => {
     running++;
     item.isRunning = true;
@@ -105,6 +106,7 @@ export function createKeyedQueue<Value>(options: QueueOptions<Value>): KeyedQueu
     settle();
   };
 
+  // Starts as many ready keys as `concurrency` allows.
   const pump = (): void => {
     for (const key of ready) {
       if (running >= concurrency) return;

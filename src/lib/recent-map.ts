@@ -10,6 +10,7 @@ export class RecentMap<K, V> {
   }
 
   get(key: K): V | undefined {
+    // A Map iterates in order of insertion: moving an entry to the end on each use keeps the least recent one first.
     const value = this.#entries.get(key);
     if (value === undefined) return undefined;
     this.#entries.delete(key);

@@ -247,6 +247,11 @@ export class SharedTable {
     }
   }
 
+  /**
+   * Looks for the name in its probe window and sets the bit of this thread. "again" means that another thread has
+   * changed the slot, or is inserting the same name; after PATIENCE rounds such an insertion is skipped, because its
+   * thread may have ended.
+   */
   #find(home: number, high: number, low: number, patience: number): number | "again" | undefined {
     for (let offset = 0; offset < WINDOW && offset < this.#capacity; offset++) {
       const index = (home + offset) % this.#capacity;
@@ -282,6 +287,8 @@ export class SharedTable {
     for (let offset = 0; offset < WINDOW && offset < this.#capacity; offset++) {
       const other = (home + offset) % this.#capacity;
       if (other === index || !this.#isNamed(other, high, low)) continue;
+      // Another thread has the same name. Give up for a finished slot, and for a pending one nearer to its home; abort
+      // every other pending one. When the abort fails, its state has changed, so look at it again.
       const control = this.#control(other);
       const yields = (control & PENDING) === 0n || (this.#precedes(home, other, index) && patience > 0);
       if (!yields && (control & ABORTED) === 0n && !this.#swap(other, control, control | ABORTED)) offset--;
@@ -289,6 +296,7 @@ export class SharedTable {
       this.#giveUp(index);
       return "again";
     }
+    // The swap fails when another thread has aborted this insertion.
     if (this.#swap(index, mark, this.#bit)) return index;
     this.#giveUp(index);
     return "again";

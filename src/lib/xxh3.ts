@@ -120,6 +120,10 @@ function hashTo240(bytes: Buffer, seed: Uint64): void {
   avalanche3();
 }
 
+/**
+ * Hashes more than 240 bytes: 64-byte stripes are accumulated into eight lanes, the lanes are scrambled after each
+ * block of 16 stripes, and the last 64 bytes are one more stripe, which may overlap the others.
+ */
 function hashLong(bytes: Buffer, seed: Uint64): void {
   const { length } = bytes;
   const own = seededSecret(seed);

@@ -104,6 +104,9 @@ interface Subject {
   readonly extensions: readonly Buffer[];
 }
 
+/**
+ * Builds the TBSCertificate (RFC 5280 §4.1.2), signs it with SHA-256 and the key of the signer, and prints it as PEM.
+ */
 function issue(subject: Subject, signer: { name: Buffer; key: KeyObject }, privateKey: KeyObject): KeyPair {
   const algorithm = signatureAlgorithm(signer.key);
   const body = sequence(

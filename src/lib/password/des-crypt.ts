@@ -90,6 +90,7 @@ function disturbed(salt: string): Table {
   return places;
 }
 
+/** Encrypts one block: the initial permutation, sixteen Feistel rounds, and the final permutation. */
 function encrypt(block: Uint8Array, keys: readonly Uint8Array[], expansion: Table): Uint8Array<ArrayBuffer> {
   const start = choose(block, INITIAL);
   let left = start.slice(0, 32);
