@@ -58,6 +58,7 @@ export function checkConstants(key: string, { call }: FunctionEntry, args: reado
   if (result instanceof Failure && result.code !== "no_such_overload") refuse(key, node, result.message);
 }
 
+/** Rejects a constant with the name of the function and the beginning of the text. */
 function refuse(key: string, node: Extract<Node, { kind: "constant" }>, fault: string): never {
   const name = key.replace(/^\.|\/.*$/g, "");
   const { value } = node;

@@ -73,6 +73,10 @@ export class Substitution {
     this.#bound.set(name, type);
   }
 
+  /**
+   * Decides whether `from` fits `to`, and binds variables on both sides. dyn fits everything; null fits all types but
+   * those of NOT_NULLABLE; otherwise names and parameters must agree.
+   */
   #assign(from: CelType, to: CelType): boolean {
     if (to.kind === "variable") return this.#assignVariable(from, to.name);
     if (from.kind === "variable") return this.#assignVariable(to, from.name);
@@ -83,6 +87,10 @@ export class Substitution {
     return from.parameters.every((parameter, at) => this.#assign(parameter, to.parameters[at] ?? DYN));
   }
 
+  /**
+   * Binds a variable to a type. A bound variable is widened to the more general of both types: arguments int and dyn for
+   * one variable make it dyn.
+   */
   #assignVariable(type: CelType, name: string): boolean {
     if (type.kind === "variable" && type.name === name) return true;
     const bound = this.#bound.get(name);

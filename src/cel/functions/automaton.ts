@@ -118,6 +118,10 @@ export class Automaton {
       !coversText && this.#closure([start], anywhere).some((pc) => this.#op(pc) === MATCH || this.#op(pc) >= RUNE);
   }
 
+  /**
+   * Runs the automaton over the text, one UTF-16 unit per step for ASCII and one code point otherwise. The budget is
+   * charged per block, so the loop itself stays a table lookup.
+   */
   test(run: Run, text: string): boolean | Failure {
     const classes = this.#classes;
     const width = this.#width;

@@ -12,6 +12,9 @@ import type { Program } from "../compile/operators.ts";
 import { adopt, isMap, mapGet, mapKeys } from "../values.ts";
 import { variableName } from "../variable-name.ts";
 
+/**
+ * Tells whether default() replaces a value: null, a missing key or a missing attribute. Other failures stay failures.
+ */
 function isAbsent(value: unknown): boolean {
   if (value === null) return true;
   return value instanceof Failure && (value.code === "no_such_key" || value.code === "no_such_attribute");
@@ -26,6 +29,10 @@ const orDefault: CompileMacro = (compiler, { args }) => {
   };
 };
 
+/**
+ * Returns the first value that is neither null nor a failure. A spent budget ends the search; when no value is left the
+ * result is null if any argument was null, and the last failure otherwise.
+ */
 const coalesce: CompileMacro = (compiler, { args }) => {
   const programs = args.map((arg) => compiler.compile(arg));
   return (run) => {
