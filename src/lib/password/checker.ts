@@ -3,9 +3,9 @@
  * the event loop must not wait for it. Threads start with the first checks.
  *
  * Any client can cause a check, so the queue is bounded in number and in time, and guessing must not lock out others.
- * Policies take turns, and within a policy the client networks take turns (`TurnQueue`). A network that has just sent a
- * wrong password to a policy waits in a separate queue of that policy, which gets every second turn. A hundred
- * guessers, each with an address of its own, then delay an honest client by two checks and not by a hundred.
+ * Policies take turns, and within a policy the client networks take turns (`TurnQueue`). When a network has just sent a
+ * wrong password to a policy, its further checks for that policy wait in a second queue, which gets every second turn.
+ * A hundred guessers, each with an address of its own, then delay an honest client by two checks and not by a hundred.
  *
  * check ──> known guesser? ──yes──> #guessing ─┐ every second turn
  *                └─no──> #honest ──────────────┴──> idle worker ──> true │ false (the network becomes a guesser)
