@@ -52,6 +52,7 @@ export const Reason = {
   PartiallyValid: "PartiallyValid",
   Attached: "Attached",
   Pending: "Pending",
+  Overridden: "Overridden",
   TargetNotManaged: "TargetNotManaged",
   StatusSummary: "StatusSummary",
 } as const;

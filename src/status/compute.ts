@@ -109,7 +109,7 @@ function computePolicy(facts: PolicyStatusInput, context: StatusContext): Desire
     const [namespace = "", name = ""] = gateway.split("/");
     return {
       ref: { group: GATEWAY_GROUP, kind: "Gateway", namespace, name },
-      conditions: [accepted, attachment(facts, gateway, context, make)],
+      conditions: [accepted, attachment(facts, gateway, context, make), ...overridden(facts, gateway, make)],
     };
   });
   const [first] = problems;
@@ -177,6 +177,14 @@ function attachment(
   if (reason !== undefined) return make(Condition.Attached, false, Reason.Pending, refusedBy(reason));
   if (acknowledged(key)) return make(Condition.Attached, true, Reason.Attached, "the policy is in force");
   return make(Condition.Attached, "Unknown", Reason.Pending, "no data plane has acknowledged the policy yet");
+}
+
+/** Says so only where it is true: a policy of which one unit is in force somewhere is not overridden. */
+function overridden({ produced, overriding }: PolicyStatusInput, gateway: string, make: Make): DesiredCondition[] {
+  const winners = overriding.get(gateway);
+  if (!produced || winners === undefined) return [];
+  const message = `everything that it sets is set by GwPolicy ${winners.join(", ")}`;
+  return [make(Condition.Overridden, true, Reason.Overridden, message)];
 }
 
 /** Cuts the entries to the limit of the API; the last one then says how many are left out. */

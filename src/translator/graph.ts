@@ -44,6 +44,7 @@ import { notServed, parentsOfModel } from "./model.ts";
 import type { ScopedResource } from "./resource-store.ts";
 import { translateContent } from "./policies/content.ts";
 import { readableTargets, refusalContent } from "./policies/refusal.ts";
+import { declareOverridden, NOT_OVERRIDDEN } from "./policies/overridden.ts";
 import { enforces, policyResource } from "./policies/policy-resource.ts";
 import { gatewaysOfTargets, resolveTargets } from "./policies/target.ts";
 import { gatewaysByUse, type ServiceVisibility } from "./references/visibility.ts";
@@ -214,6 +215,7 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
   };
   const { attachments } = http;
   const routeReach = { HTTPRoute: http.reach, GRPCRoute: grpc.reach };
+  const policyRoutes = { HTTPRoute: http, GRPCRoute: grpc };
   return {
     secrets,
     services,
@@ -223,6 +225,7 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
     listenerSets,
     attachments,
     routeReach,
+    policyRoutes,
     routes,
     referable,
     sent,
@@ -345,6 +348,7 @@ function declarePolicies(
   context: Omit<Routing & Contents & Destinations, "sent" | "facts">,
 ) {
   const { contents, routingTargets, secrets, services, serviceReach, backends, backendReach } = context;
+  const { gateways: views, routes, policyRoutes } = context;
   const targetContext = { ...routingTargets, services, serviceReach, backends, backendReach };
   const targets = graph.derive("policy targets", inputs.policies, (_key, { spec, metadata }, read) =>
     resolveTargets(spec, metadata.namespace ?? "", targetContext, read),
@@ -355,6 +359,13 @@ function declarePolicies(
   const sentRefusals = declareScopedResources(graph, "sent refusals", inputs.refused, (_key, { id, object }, read) =>
     policyResource(id, 0, refusalContent(), resolveTargets(readableTargets(object), id.namespace, targetContext, read)),
   );
+  const overridden = declareOverridden(graph, inputs.policies, {
+    contents,
+    targets,
+    gateways: views,
+    routes,
+    policyRoutes,
+  });
   const facts = {
     GwPolicy: graph.derive("policy facts", inputs.policies, (key, policy, read): StatusInput => {
       const id = identify(policy);
@@ -368,6 +379,7 @@ function declarePolicies(
         problems,
         diagnostics: content?.diagnostics ?? [],
         produced: content !== undefined && enforces(content),
+        overriding: read.get(overridden, key) ?? NOT_OVERRIDDEN,
       };
     }),
   };

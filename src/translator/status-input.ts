@@ -74,6 +74,8 @@ export interface PolicyStatusInput extends StatusInputOf<"GwPolicy"> {
   readonly diagnostics: readonly Diagnostic[];
   /** The policy enforces at least one setting. */
   readonly produced: boolean;
+  /** "namespace/name" of the policies that it loses everything to, by the Gateway where that is so. */
+  readonly overriding: ReadonlyMap<string, readonly string[]>;
 }
 
 export interface TlsPolicyStatusInput extends StatusInputOf<"BackendTLSPolicy"> {

@@ -79,6 +79,22 @@ test("policies of all kinds work on a cluster as they do from files", async (t) 
     },
   );
 
+  await t.test("a policy that loses everything to an older one says so while the older one is there", async () => {
+    const overridden = async (): Promise<string> => {
+      const path = `{.status.ancestors[*].conditions[?(@.type=="Overridden")]['status','message']}`;
+      return await server.kubectl(["get", "gwpolicy", "b-young", "-o", `jsonpath=${path}`]);
+    };
+    await apply(routePolicy("a-old", "web", "  traffic: {timeouts: {request: 8s}}"));
+    await apply(routePolicy("b-young", "web", "  traffic: {timeouts: {request: 9s}}"));
+    await attached("b-young");
+    await eventually(async () => {
+      assert.equal(await overridden(), "True everything that it sets is set by GwPolicy default/a-old");
+    });
+    await server.kubectl(["delete", "gwpolicy", "a-old"]);
+    await eventually(async () => assert.equal(await overridden(), ""));
+    await server.kubectl(["delete", "gwpolicy", "b-young"]);
+  });
+
   await t.test(
     "what this version does not enforce is in the status with its path, and closes what it would protect",
     async () => {

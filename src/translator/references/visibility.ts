@@ -13,6 +13,7 @@ export interface RouteVisibility {
   readonly gateways: readonly string[];
   /** Names of its rules, which a policy can name as `sectionName`. */
   readonly rules: readonly string[];
+  readonly isEveryRuleNamed: boolean;
   readonly backends: readonly string[];
   /** The route has parents, and all of them belong to other controllers. */
   readonly foreign: boolean;
@@ -37,6 +38,7 @@ export function routeVisibility(
       ...new Set(parents.filter((parent) => parent.fault === undefined).map((parent) => parent.gateway)),
     ].sort(),
     rules: (route.spec.rules ?? []).flatMap((rule) => rule.name ?? []),
+    isEveryRuleNamed: (route.spec.rules ?? []).every(({ name }) => name !== undefined),
     backends: translated.backends,
     foreign: parents.length === 0 && (route.spec.parentRefs ?? []).length > 0,
   };

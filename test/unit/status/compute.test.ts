@@ -21,6 +21,7 @@ const FACTS: PolicyStatusInput = {
   problems: [],
   diagnostics: [],
   produced: true,
+  overriding: new Map(),
 };
 
 function entriesOf(facts: PolicyStatusInput, acknowledged: (key: string) => boolean) {
@@ -55,6 +56,20 @@ test("a policy of which nothing could be translated is invalid and never attache
   });
   assert.equal(conditionOf(invalid, "Attached", true)?.status, "False");
   assert.equal(conditionOf({ ...FACTS, diagnostics }, "Accepted")?.reason, "PartiallyValid");
+});
+
+test("a policy that loses everything at one Gateway says so there alone, and not when it is invalid", () => {
+  const overriding = new Map([["default/main", ["default/a", "infra/b"]]]);
+  const facts = { ...FACTS, gateways: ["default/main", "default/other"], overriding };
+  const found = (given: PolicyStatusInput) =>
+    entriesOf(given, () => true).map(({ conditions }) => conditions.find(({ type }) => type === "Overridden"));
+  const message = "everything that it sets is set by GwPolicy default/a, infra/b";
+  assert.deepEqual(found(facts), [
+    { type: "Overridden", status: "True", reason: "Overridden", message, observedGeneration: 7 },
+    undefined,
+  ]);
+  assert.equal(conditionOf(facts, "Attached", true)?.status, "True");
+  assert.deepEqual(found({ ...facts, produced: false }), [undefined, undefined]);
 });
 
 test("more than sixteen ancestors end in a summary that counts what is left out", () => {

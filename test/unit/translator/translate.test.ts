@@ -85,6 +85,29 @@ test("a change of one route among a thousand sends one resource and touches one 
   assert.deepEqual(broken.touched.map(objectKey), ["gateway.networking.k8s.io/HTTPRoute/default/r500"]);
 });
 
+test("a policy that is edited touches the status of no other one, and one that wins that of its rivals alone", () => {
+  const live = translator();
+  const routes = Array.from({ length: 100 }, (_, at) => route(`r${at}`, "main", { name: "web", port: 80 }, `/${at}`));
+  const timeouts = (name: string, target: string, request: string) =>
+    policy(name, "HTTPRoute", target, { traffic: { timeouts: { request } } });
+  const policies = routes.map((_, at) => timeouts(`p${at}`, `r${at}`, "1s"));
+  const ofAll = policy("z", "Gateway", "main", { traffic: { timeouts: { request: "1s" } } });
+  set(live, gateway("main", 8080), service("web"), ...routes, ...policies, ofAll);
+  const touched = (...objects: readonly TestObject[]) =>
+    set(live, ...objects)
+      .touched.map(({ kind, name }) => `${kind}/${name}`)
+      .sort();
+  assert.deepEqual(touched(timeouts("p50", "r50", "2s")), []);
+  assert.deepEqual(touched(timeouts("a", "r50", "3s")), ["GwPolicy/a", "GwPolicy/p50"]);
+  const { touched: freed } = remove(live, timeouts("a", "r50", "3s"));
+  assert.deepEqual(
+    freed.map(({ name }) => name),
+    ["p50"],
+  );
+  assert.deepEqual(touched(policy("p50", "HTTPRoute", "r50", { traffic: { csrf: {} } })), ["GwPolicy/z"]);
+  assert.deepEqual(touched(timeouts("p50", "r50", "2s")), ["GwPolicy/z"], "all routes have their own again");
+});
+
 test("an object delivered again unchanged moves nothing", () => {
   const live = translator();
   const objects = [gateway("main", 80), service("web"), route("web", "main", { name: "web", port: 80 })];
