@@ -1,16 +1,19 @@
-/** The answer to bytes that are no HTTP request: nobody else is there to give one. */
+/**
+ * Error responses on a raw socket. The HTTP/1 server uses them for bytes that its parser rejects, and the acceptor for
+ * a refused CONNECT: in both cases no ServerResponse exists that could carry the response.
+ */
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import { ignore } from "../../../lib/ignore.ts";
 import { PROXY_ERRORS, ProxyError } from "../../errors.ts";
 import { printError } from "../../pipeline/error-reply.ts";
 
-/** Answers on a socket that no ServerResponse belongs to, and closes it. */
+/** Writes an error response to the socket and closes it. */
 export function refuseSocket(socket: Socket, error: ProxyError): void {
   const { status, body } = printError(error, false);
   const text = Buffer.isBuffer(body) ? body.toString("latin1") : "";
   const reason = REASONS.get(status) ?? "Error";
-  // Nobody else may be listening any more, and a client may well reset what it is refused on.
+  // Clients often reset a refused connection, and an `error` event without a listener would end the process.
   socket.on("error", ignore);
   socket.write(
     `HTTP/1.1 ${status} ${reason}\r\ncontent-type: text/plain; charset=utf-8\r\nx-request-id: ${randomUUID()}\r\n` +
@@ -21,17 +24,20 @@ export function refuseSocket(socket: Socket, error: ProxyError): void {
   hangUp(socket);
 }
 
-/** For what the other side still has to say; after that it has no say any more, or it would hold the socket for ever. */
+/** Time for the peer to send the rest and close; without a limit it could hold the socket forever. */
 const LINGER_MS = 5_000;
 
-/** Ends our side once everything is written, and the connection soon after. */
+/**
+ * Closes our side once everything is written, and the connection soon after. Closing both at once could reset the
+ * connection and lose the response on its way (RFC 9112 §9.6).
+ */
 export function hangUp(socket: Socket): void {
   socket.end();
   const timer = setTimeout(() => socket.destroy(), LINGER_MS);
   socket.once("close", () => clearTimeout(timer));
 }
 
-/** What a parser's complaint means. */
+/** Maps an error code of node's HTTP parser to the error that the client gets. */
 export function refusalOf({ code }: NodeJS.ErrnoException): ProxyError {
   if (code === "HPE_HEADER_OVERFLOW") return new ProxyError("headers_too_large");
   if (code === "ERR_HTTP_REQUEST_TIMEOUT") return new ProxyError("request_slow");

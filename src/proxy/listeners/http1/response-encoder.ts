@@ -1,9 +1,13 @@
-/** Answers on an HTTP/1 connection (node:http). */
+/**
+ * Writes responses to an HTTP/1 connection through node:http; the HTTP/1 server makes one per request. Small bodies and
+ * chunks are passed as latin1 text, which node joins with the head or the chunk framing into one write; latin1 maps
+ * each byte to one character and back, so no byte changes.
+ */
 import type { ServerResponse } from "node:http";
 import { giveBlock } from "../../../lib/blocks.ts";
 import type { ResponseEncoder } from "../response-encoder.ts";
 
-/** Up to here a copy into the head's own write is cheaper than a second write. */
+/** Up to this size, copying the body into the write of the head is cheaper than a second write. */
 const JOINED_BYTES = 16_384;
 const SMALL_CHUNK_BYTES = 8_192;
 
@@ -55,7 +59,7 @@ export class Http1ResponseEncoder implements ResponseEncoder {
   #writeText(text: string): boolean {
     const response = this.#response;
     if (!response.chunkedEncoding) return response.write(text, "latin1");
-    // node makes four pieces of a chunk, text and bytes in turn, and joins them again at each write.
+    // node splits a chunk into four writes, text and bytes in turn, and joins them again: frame the chunk here instead.
     response.chunkedEncoding = false;
     const more = response.write(`${text.length.toString(16)}\r\n${text}\r\n`, "latin1");
     response.chunkedEncoding = true;
@@ -66,14 +70,17 @@ export class Http1ResponseEncoder implements ResponseEncoder {
     return this.#response.write(chunk, sent.bind(undefined, chunk));
   }
 
-  /** An answer that declares its length has no place for them; node leaves them out. */
+  /** node omits trailers of a response with Content-Length, which has no place for them. */
   trailers(raw: readonly string[]): void {
     const pairs: [string, string][] = [];
     for (let at = 0; at < raw.length; at += 2) pairs.push([raw[at] as string, raw[at + 1] as string]);
     this.#response.addTrailers(pairs);
   }
 
-  /** Without its last chunk, or short of its length; HTTP/1.0 has neither and gets a reset. */
+  /**
+   * Closes the connection before the last chunk, or short of the declared length (RFC 9112 §8). HTTP/1.0 may delimit a
+   * body by the close alone, so there the socket is reset.
+   */
   cut(): void {
     const { socket, req } = this.#response;
     if (socket !== null && req.httpVersion === "1.0") socket.resetAndDestroy();
@@ -90,7 +97,7 @@ export class Http1ResponseEncoder implements ResponseEncoder {
   }
 }
 
-/** What broke off may still be on its way. */
+/** Returns the chunk to the block pool, except after an error: a failed write may still be reading its memory. */
 function sent(chunk: Buffer, error?: Error | null): void {
   if (error === undefined || error === null) giveBlock(chunk);
 }

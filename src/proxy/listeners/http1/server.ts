@@ -1,6 +1,18 @@
 /**
- * HTTP/1.1 on the connections of a Bind: node:http parses (strictly, no lenient option), we decide and answer. In: clients.
- * Out: exchanges for the pipeline, each finished exactly once. Limits for hostile clients are here.
+ * The HTTP/1.1 protocol server of a Bind (RFC 9112). The acceptor hands it plain or TLS sockets; node:http parses them
+ * strictly, with no lenient option, and each request becomes an ActiveRequest that finishes exactly once.
+ *
+ *   ProtocolServer ─► ServerGeneration (one node:http server per set of settings) ─► Connection ─► ActiveRequest
+ *
+ * A Connection serves one request at a time. Pipelined requests (RFC 9112 §9.3.2) wait in `#pending`, with bounds on
+ * their number and bytes, so that a client that sends ahead cannot take more of the gateway than one that waits.
+ *
+ *   idle ──request──► active ──finished──► the next pending request, else idle
+ *    │                   └─ finished while draining, retired or after malformed bytes ─► half-close, then closed
+ *    └─ malformed bytes: error response, then half-close
+ *
+ * An upgrade or CONNECT leaves this state machine: node:http detaches its parser, and Http1UpgradeEncoder owns the
+ * socket. The limits against hostile clients are here: header bytes, pipelining, and the time for a head (slowloris).
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -51,7 +63,10 @@ interface State {
   readonly connections: WeakMap<Socket, Connection>;
 }
 
-/** node:http knows limits of time for a server and not for a connection: each set of settings has a server of its own. */
+/**
+ * One node:http server for one set of frontend settings. node:http has time limits per server and not per connection,
+ * so a settings change starts a new generation; the old one serves its open connections and closes after the last.
+ */
 class ServerGeneration {
   readonly frontend: Frontend;
   readonly #server: Server;
@@ -78,13 +93,13 @@ class ServerGeneration {
     this.#server.emit("connection", socket);
   }
 
-  /** No new connection comes; those that are open keep what they began with. */
+  /** Marks the generation as replaced: it takes no new connection, and the open ones keep their settings. */
   retire(): void {
     this.#isRetired = true;
     this.#leave();
   }
 
-  /** Ends idle connections too. What it says about not listening is true and no error. */
+  /** Closes idle connections too. node reports that the server does not listen, which is expected here. */
   close(): void {
     this.#server.close();
   }
@@ -108,11 +123,11 @@ function createServerFor({ http1 }: Frontend, connections: State["connections"])
     optimizeEmptyRequests: true,
     shouldUpgradeCallback: (request) => connections.get(request.socket)?.mayUpgrade(request) === true,
   });
-  // The limit is on bytes and, in arrival.ts, on fields: node would silently drop those beyond its own.
+  // node would silently drop fields beyond its own limit; received-request.ts counts them and refuses the request.
   server.maxHeadersCount = 0;
   server.on("request", (request, response) => connections.get(request.socket)?.serve(request, response, false));
   server.on("checkContinue", (request, response) => connections.get(request.socket)?.serve(request, response, true));
-  // An expectation that nobody knows binds nobody (RFC 9110 10.1.1); node would answer by itself.
+  // Ignore an unknown expectation, as RFC 9110 §10.1.1 allows; without a listener node would respond with 417.
   server.on("checkExpectation", (request, response) =>
     connections.get(request.socket)?.serve(request, response, false),
   );
@@ -122,24 +137,24 @@ function createServerFor({ http1 }: Frontend, connections: State["connections"])
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => connections.get(socket)?.onError(error));
   server.on("connect", (request, socket: Socket, first) => connections.get(socket)?.connect(request, socket, first));
-  // The server never listens by itself, but its time limits only run once it believes so.
+  // The server never listens on a port, but node starts its time limits only with this event.
   server.emit("listening");
   return server;
 }
 
-/** A request whose turn comes when the answers before it are out. */
+/** A pipelined request that waits for the responses before it. */
 interface Pending {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** The client wants to hear "100 Continue" before it sends the body. */
+  /** True when the client expects "100 Continue" before it sends the body. */
   readonly waits: boolean;
 }
 
-/** Beyond either the connection ends: what a client sends ahead is held in memory. */
+/** The connection is destroyed beyond either limit, because pipelined requests are held in memory. */
 const MAX_PENDING = 100;
 const MAX_PENDING_BYTES = 65_536;
 
-/** Of fields: behind the beginning of a body they are trailers. */
+/** Parser errors about header fields. After the body has begun they can only concern trailers. */
 const TRAILER_FAULTS: ReadonlySet<string> = new Set([
   "HPE_INVALID_CONTENT_LENGTH",
   "HPE_UNEXPECTED_CONTENT_LENGTH",
@@ -155,15 +170,15 @@ class Connection implements Host, ServedConnection {
   readonly #state: { readonly draining: boolean };
   readonly #settings: Http1Settings;
   readonly #canConnect: boolean;
-  /** The answer that is under way is the last one. */
+  /** True when the connection closes after the current response. */
   #isLast = false;
   #activeRequest: ActiveRequest | undefined;
-  /** Of the last request that came: not yet complete, what is malformed is its body. */
+  /** The last request that arrived. While it is incomplete, a parser error concerns its body. */
   #newest: IncomingMessage | undefined;
-  /** Only when a client pipelines. */
+  /** Filled only when a client pipelines. */
   #pending: Pending[] = [];
   #pendingBytes = 0;
-  /** Said when the answers to what came before the malformed bytes are out. */
+  /** Sent after the responses to the requests in front of the malformed bytes. */
   #refusal: ProxyError | undefined;
 
   constructor(
@@ -195,30 +210,36 @@ class Connection implements Host, ServedConnection {
     return this.#isLast || this.#state.draining;
   }
 
-  /** An idle client may be about to ask: it gets its answer, which says that it was the last, if it asks soon. */
+  /**
+   * Closes the connection after the next response, or after five idle seconds. An immediate close would race with a
+   * request that is on its way (RFC 9112 §9.5).
+   */
   retire(): void {
     this.#isLast = true;
     this.#socket.once("close", this.#options.clock.after(RETIRED_IDLE_MS, this.#growOld.bind(this)));
   }
 
-  /** Ends with the answer that is under way, which says so; at once without one. */
+  /** Closes the connection after the current response, which says `connection: close`, or at once when it is idle. */
   #growOld(): void {
     this.#isLast = true;
     if (this.#activeRequest === undefined) hangUp(this.#socket);
   }
 
-  /** What has a body or stands behind another request is answered where it stands, with a refusal. */
+  /**
+   * Reports whether node may detach its parser for this request. An upgrade with a body, or behind another request,
+   * stays an ordinary request, which readHead refuses.
+   */
   mayUpgrade(request: IncomingMessage): boolean {
     const { "content-length": length = "0", "transfer-encoding": coding } = request.headers;
     const busy = this.#activeRequest !== undefined;
     const ignored = isIgnored(request);
-    // Once it has seen an upgrade, node loses what else is in the packet; a refusal ends the connection anyway.
+    // node loses the rest of the packet after an upgrade, so the connection has to close, as after a refused upgrade.
     if (busy && ignored) this.#isLast = true;
     return !busy && (ignored || (length === "0" && coding === undefined));
   }
 
   connect(request: IncomingMessage, socket: Socket, first: Buffer): void {
-    // Nothing can be said in between, and the parser has let go of the connection.
+    // A response here would interleave with the active one, and the parser has detached: the socket is of no more use.
     if (this.#activeRequest !== undefined) socket.destroy();
     else this.upgrade(request, socket, first);
   }
@@ -254,7 +275,9 @@ class Connection implements Host, ServedConnection {
     };
   }
 
-  /** One after the other: a client that sends ahead gets no more of us than one that waits. */
+  /**
+   * Starts the request, or queues it behind the active one: a client that pipelines gets no more than one that waits.
+   */
   serve(request: IncomingMessage, response: ServerResponse, waits: boolean): void {
     this.#newest = request;
     if (this.#activeRequest === undefined) this.#receive(request, response, waits);
@@ -262,7 +285,7 @@ class Connection implements Host, ServedConnection {
       this.#pendingBytes += request.rawHeaders.reduce((sum, text) => sum + text.length, 0);
       if (this.#pending.length < MAX_PENDING && this.#pendingBytes <= MAX_PENDING_BYTES)
         this.#pending.push({ request, response, waits });
-      // Reading no further would also mean not to notice when the client leaves.
+      // Pausing the socket instead would hide the client's disconnect.
       else this.#socket.destroy();
     }
   }
@@ -291,13 +314,13 @@ class Connection implements Host, ServedConnection {
     activeRequest.exchange.finish(outcome);
     this.#options.onFinished(activeRequest.exchange, outcome);
     const socket = this.#socket;
-    // The answer said that it is the last, or the client is gone: what it sent ahead is not for us any more.
+    // The connection is closing or the client left, so drop the requests that it sent ahead.
     if (!socket.writable) this.#pending = [];
-    // An answer that began before the drain promised to keep the connection.
+    // A response that began before the drain did not say `connection: close`: close here.
     else if (this.draining) hangUp(socket);
     else if (this.#pending.length > 0) this.#next();
     else if (this.#refusal !== undefined) refuseSocket(socket, this.#refusal);
-    // An idle connection keeps nothing of what it has carried.
+    // Let an idle connection release the memory of its last request.
     if (this.#pending.length === 0 && this.#activeRequest === undefined) this.#newest = undefined;
   }
 
@@ -307,7 +330,10 @@ class Connection implements Host, ServedConnection {
     this.#receive(request, response, waits);
   }
 
-  /** Bytes that are no HTTP. What is answered before them is whole; a body that breaks off takes its answer with it. */
+  /**
+   * Handles a parser error. Responses to earlier requests complete first, then the error is sent. An error in the body
+   * of the active request ends its response too, because no byte after it can be framed.
+   */
   onError(error: NodeJS.ErrnoException): void {
     const socket = this.#socket;
     const inBody = this.#activeRequest !== undefined && this.#newest?.complete === false;
@@ -315,19 +341,21 @@ class Connection implements Host, ServedConnection {
       this.#isLast = true;
       this.#activeRequest?.refuse(new ProxyError("request_invalid", { detail: "malformed or forbidden trailer" }));
     } else if (inBody || !socket.writable || error.code === "ECONNRESET") socket.destroy();
-    // Not malformed: the client itself has said that nothing would come.
+    // The client sent data after its own `connection: close`: close as after any last response.
     else if (error.code === "HPE_CLOSED_CONNECTION") this.#growOld();
     else if (this.#activeRequest === undefined) refuseSocket(socket, refusalOf(error));
     else this.#refusal ??= refusalOf(error);
   }
 }
 
-/** An offer of HTTP/2, and what HTTP/1.0 knows nothing of, are as if they were not there. */
+/** Reports whether to ignore an upgrade: one that only offers HTTP/2, or one in HTTP/1.0 (RFC 9110 §7.8). */
 function isIgnored({ headers, httpVersion }: IncomingMessage): boolean {
   return httpVersion !== "1.1" || isOffer(headers.upgrade ?? "");
 }
 
-/** The parser has stopped behind the head and does not go on: a new one gets the same request without the offer. */
+/**
+ * Starts a new parser on the same request without its Upgrade field; node's parser stops for good after such a head.
+ */
 function readAgain(
   server: Server,
   { method, url, httpVersion, rawHeaders }: IncomingMessage,

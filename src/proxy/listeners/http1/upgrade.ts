@@ -1,4 +1,7 @@
-/** The answering side of an HTTP/1 request to leave HTTP: an answer after which the connection ends, or the other protocol. */
+/**
+ * Responses to HTTP/1.1 upgrades and CONNECT (RFC 9110 §7.8, §9.3.6), used by the HTTP/1 server: either an ordinary
+ * response that ends the connection, or a tunnel to the upstream.
+ */
 import { ServerResponse, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { ignore } from "../../../lib/ignore.ts";
@@ -12,7 +15,7 @@ export class Http1UpgradeEncoder extends Http1ResponseEncoder {
   readonly #socket: Socket;
   readonly #first: Buffer;
 
-  /** @param first what the client sent behind the head of its request */
+  /** @param first the bytes after the head, which node has read already */
   constructor(request: IncomingMessage, socket: Socket, first: Buffer) {
     const response = new ServerResponse(request);
     super(response);
@@ -20,7 +23,7 @@ export class Http1UpgradeEncoder extends Http1ResponseEncoder {
     this.#socket = socket;
     this.#first = first;
     response.assignSocket(socket);
-    // node:http has let go of the socket.
+    // node:http has detached from the socket, so forward its events to the response.
     socket.on("drain", () => response.emit("drain"));
     socket.on("error", ignore);
     response.on("finish", () => {
@@ -29,7 +32,7 @@ export class Http1UpgradeEncoder extends Http1ResponseEncoder {
     });
   }
 
-  /** A success would be the tunnel that CONNECT asks for. */
+  /** Turns an ordinary 2xx into 502: the client would take it as the start of the CONNECT tunnel. */
   override head(status: number, headers: string[]): void {
     super.head(this.#response.req.method === "CONNECT" && status >= 200 && status < 300 ? 502 : status, headers, true);
   }
