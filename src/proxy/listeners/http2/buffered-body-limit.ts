@@ -1,12 +1,12 @@
 /**
- * What a connection of HTTP/2 holds of bodies that nobody reads at the moment. Windows bound its bytes, but not the number of
- * pieces that they come in: frames of one byte each cost hundreds of times what they hold. Looked at now and then, because
- * the runtime says nothing while a stream waits.
+ * Limits the number of buffered body chunks per HTTP/2 connection; each connection of the HTTP/2 server has one. Flow
+ * control windows bound the bytes of unread bodies but not the number of chunks: a DATA frame with one byte costs
+ * hundreds of times its payload in memory. node emits no event while a stream waits, so a timer counts the chunks.
  */
 import type { Readable } from "node:stream";
 
 const INTERVAL_MS = 250;
-/** Of all bodies together; some 30 MB. An honest client does not come near it while its windows are open. */
+/** All bodies of a connection together, about 30 MB. Ordinary clients stay far below while their windows are open. */
 const MAX_PIECES = 100_000;
 
 export class BufferedBodyLimit {
@@ -18,7 +18,7 @@ export class BufferedBodyLimit {
     this.#onExcess = onExcess;
   }
 
-  /** @param stream of a body, until it is closed or read to its end */
+  /** Counts the stream's chunks until it is closed or read to its end. */
   watch(stream: Readable): void {
     this.#streams.add(stream);
     this.#timer ??= setInterval(this.#look.bind(this), INTERVAL_MS);
@@ -40,7 +40,7 @@ export class BufferedBodyLimit {
   }
 }
 
-/** The runtime counts bytes in public and pieces only for itself; a test notices if it stops. */
+/** node exposes the buffered bytes but not the chunks, hence the private field; a test fails if it disappears. */
 function piecesOf(stream: Readable): number {
   const { _readableState: state } = stream as unknown as { _readableState?: { buffer?: { length: number } } };
   return state?.buffer?.length ?? 0;

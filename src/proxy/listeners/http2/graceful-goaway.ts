@@ -1,9 +1,13 @@
 /**
- * The end of an HTTP/2 connection that loses no request (RFC 9113 6.8): the client first hears that it shall open no more
- * streams, with the largest number that a stream can have, so that what is on its way is still served; a second later it
- * hears the last stream that was. node:http2 ignores new streams once it has sent the first of the two itself, so its bytes
- * are written here, between its own frames. A TLS socket allows nobody to write beside node:http2: there the second one alone
- * is sent, and a client that honours it sends again what came later.
+ * Closes an HTTP/2 connection without losing a request (RFC 9113 §6.8, graceful shutdown). The HTTP/2 server uses it
+ * for drains, retired connections and the maximum age.
+ *
+ *   GOAWAY(2^31 - 1) ──one second──► GOAWAY(last stream) ──last stream ends──► closed
+ *   "open no new streams"            requests on their way have arrived by now
+ *
+ * node:http2 ignores new streams as soon as it has sent a GOAWAY itself, so this class writes the first frame to the
+ * socket directly, between node's own frames. A TLS socket does not allow that. There only the second GOAWAY is sent,
+ * and a client that honours it retries the requests with a later stream id.
  */
 import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
@@ -11,7 +15,7 @@ import { TLSSocket } from "node:tls";
 import type { Clock } from "../../../lib/clock.ts";
 
 const FINAL_AFTER_MS = 1_000;
-/** GOAWAY, eight bytes, no flags, stream 0; the last stream 2^31 - 1, no error. */
+/** GOAWAY frame: length 8, type 7, no flags, stream 0, last stream 2^31 - 1, NO_ERROR. */
 const NOTICE = Buffer.from([0, 0, 8, 7, 0, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
 
 export class GracefulGoaway {
@@ -20,14 +24,14 @@ export class GracefulGoaway {
   readonly #clock: Clock;
   #begun = false;
 
-  /** @param socket what the session reads and writes */
+  /** @param socket the session's own socket */
   constructor(session: ServerHttp2Session, socket: Socket, clock: Clock) {
     this.#session = session;
     this.#socket = socket;
     this.#clock = clock;
   }
 
-  /** May be said more than once. */
+  /** Starts the shutdown; later calls have no effect. */
   begin(): void {
     const session = this.#session;
     if (this.#begun || session.closed) return;
@@ -36,7 +40,7 @@ export class GracefulGoaway {
       session.close();
       return;
     }
-    // Our settings must be the first that the client reads.
+    // The server's first frame has to be SETTINGS (RFC 9113 §3.4), so wait until the client has acknowledged it.
     if (session.pendingSettingsAck) session.once("localSettings", this.#notify.bind(this));
     else this.#notify();
     session.once("close", this.#clock.after(FINAL_AFTER_MS, session.close.bind(session)));

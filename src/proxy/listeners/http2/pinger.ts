@@ -1,4 +1,7 @@
-/** Pings on a connection of HTTP/2, one at a time: a peer that does not answer is gone (RFC 9113 6.7). */
+/**
+ * Keepalive pings of an HTTP/2 session (RFC 9113 §6.7), one at a time; the HTTP/2 server starts one where an interval
+ * is set. A peer that does not acknowledge in time is taken as dead and its session is destroyed.
+ */
 import type { ServerHttp2Session } from "node:http2";
 
 export class Pinger {
@@ -23,7 +26,7 @@ export class Pinger {
     if (this.#deadline !== undefined || session.destroyed) return;
     this.#deadline = setTimeout(() => session.destroy(), this.#timeoutMs);
     session.ping((error) => {
-      // A ping that was cancelled with its session has no say any more.
+      // An error means that the session ended with the ping pending, so there is no acknowledgement.
       if (error === null) this.#answered();
     });
   }

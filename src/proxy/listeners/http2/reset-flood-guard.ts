@@ -1,6 +1,7 @@
 /**
- * How much a client of HTTP/2 may ask for in vain (runtime/proxying.md 1): requests that it resets before they are answered
- * ("rapid reset"), and frames that only make us answer. Counted in windows of ten seconds.
+ * Counts wasted work per HTTP/2 connection, in fixed windows of ten seconds; the HTTP/2 server closes the connection
+ * when a limit is exceeded. Two attacks are covered: rapid reset (CVE-2023-44487), requests that are reset before their
+ * response, and floods of PING or SETTINGS frames (CVE-2019-9512, CVE-2019-9515), which only cause acknowledgements.
  */
 
 const WINDOW_MS = 10_000;
@@ -17,14 +18,14 @@ export class ResetFloodGuard {
     this.#sinceMs = nowMs;
   }
 
-  /** A request ended without its answer. @returns false when the client has gone too far */
+  /** Counts a request that ended without a response. @returns false when the client has exceeded a limit */
   reset(nowMs: number): boolean {
     this.#turn(nowMs);
     this.#resets++;
     return this.#bearable;
   }
 
-  /** A request got all of its answer. */
+  /** Counts a request that got its response. */
   answered(nowMs: number): boolean {
     this.#turn(nowMs);
     this.#answered++;
@@ -37,7 +38,9 @@ export class ResetFloodGuard {
     return this.#bearable;
   }
 
-  /** A client that cancels much but uses more is an honest one: a player that seeks, a page that is left. */
+  /**
+   * Tolerates many resets from a client that completes at least as many requests, such as a video player that seeks.
+   */
   get #bearable(): boolean {
     if (this.#idleFrames > MAX_IDLE_FRAMES) return false;
     return this.#resets <= MAX_RESETS || this.#answered >= this.#resets;

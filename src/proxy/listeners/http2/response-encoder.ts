@@ -1,4 +1,4 @@
-/** Answers on a stream of an HTTP/2 connection (node:http2). */
+/** Writes responses to an HTTP/2 stream through node:http2; the HTTP/2 server makes one per request. */
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { ResponseEncoder } from "../response-encoder.ts";
 
@@ -9,7 +9,7 @@ export class Http2ResponseEncoder implements ResponseEncoder {
   #trailers: readonly string[] = [];
   #isWaiting = false;
   #hasLeft = false;
-  /** The last frame of the answer is still to be made. */
+  /** True until the last frame of the response, the trailers or an empty one, has been queued. */
   #owesTrailers = false;
 
   constructor(stream: ServerHttp2Stream) {
@@ -30,9 +30,9 @@ export class Http2ResponseEncoder implements ResponseEncoder {
     return this.#stream.destroyed;
   }
 
-  /** A stream ends by itself, and the connection lives on: `close` means nothing here. */
+  /** Ignores `close`: a stream ends by itself, and GracefulGoaway ends the connection. */
   head(status: number, headers: string[], _close: boolean, last: boolean): void {
-    // gRPC clients take an answer of trailers alone only where the head itself ends the stream.
+    // gRPC's Trailers-Only form is valid only when the HEADERS frame itself ends the stream.
     this.#owesTrailers = !last;
     const options = last ? { endStream: true } : { waitForTrailers: true, endStream: false };
     this.#stream.respond([":status", String(status), ...headers], options);
@@ -62,9 +62,9 @@ export class Http2ResponseEncoder implements ResponseEncoder {
   }
 
   #sendTrailers(): void {
-    // A reset ends the stream too, and leaves no place for them.
+    // After a reset the stream accepts no trailers.
     if (this.#stream.closed) return;
-    // None at all is an empty last frame.
+    // Without trailers this sends an empty frame that ends the stream.
     const fields: Record<string, string | string[]> = {};
     for (let at = 0; at < this.#trailers.length; at += 2) {
       const name = this.#trailers[at] as string;
@@ -82,7 +82,7 @@ export class Http2ResponseEncoder implements ResponseEncoder {
     this.onDrain?.();
   }
 
-  /** The stream is somebody else's from here on. */
+  /** Stops reporting the end of the stream, because a tunnel takes it over. */
   protected leave(): void {
     this.#hasLeft = true;
   }
@@ -95,8 +95,8 @@ export class Http2ResponseEncoder implements ResponseEncoder {
 }
 
 /**
- * An answer may be over before the request is: the client is told to stop sending (RFC 9113 8.1). A turn later than
- * the last frame was made, or the reset would overtake it.
+ * Asks the client to stop sending when the response is complete before the request (RFC 9113 §8.1, RST_STREAM with
+ * NO_ERROR). It runs one event-loop turn after the last frame is queued, or the reset would overtake that frame.
  */
 function stopRequest(stream: ServerHttp2Stream): void {
   if (!stream.readableEnded && !stream.destroyed) stream.close(constants.NGHTTP2_NO_ERROR);

@@ -1,6 +1,13 @@
 /**
- * HTTP/2 on the connections of a Bind (RFC 9113): node:http2 parses and multiplexes, we decide and answer. In: clients. Out:
- * exchanges for the pipeline, each finished exactly once. Limits for hostile clients are here.
+ * The HTTP/2 protocol server of a Bind (RFC 9113). The acceptor hands it sockets after ALPN or the connection preface;
+ * node:http2 parses and multiplexes, and each stream becomes an ActiveRequest that finishes exactly once.
+ *
+ * node:http2 keeps settings per server, so a settings change creates a new server for new connections. All sessions
+ * share one `State`: it holds the shutdown of each open session, which a drain begins.
+ *
+ * The limits against hostile clients are here and in the neighbouring files: ResetFloodGuard (rapid reset, floods of
+ * PING and SETTINGS), BufferedBodyLimit (tiny DATA frames), and the header list size. A client beyond them loses its
+ * connection with ENHANCE_YOUR_CALM (RFC 9113 §7).
  */
 import {
   constants,
@@ -28,7 +35,7 @@ import { peerOf, type Peer } from "../peer.ts";
 import { Pinger } from "./pinger.ts";
 import { startRequest, type Host, type ActiveRequest } from "../active-request.ts";
 
-/** What a field counts for beside its text (RFC 9113 6.5.2). */
+/** Bytes that each field counts in addition to its text (RFC 9113 §6.5.2). */
 const FIELD_BYTES = 32;
 const MAX_PAIRS = 65_536;
 const MAX_STREAMS = 200;
@@ -45,10 +52,10 @@ export function createHttp2Server(options: ProtocolServerOptions): ProtocolServe
   return {
     accept(socket) {
       const now = options.frontend();
-      // A server holds the settings of its sessions; those that are open keep the server that they began with.
+      // Settings belong to a server: open sessions keep their server, new ones get one with the new settings.
       if (server === undefined || frontend !== now) server = createServerFor((frontend = now), options, state);
       state.arriving = socket;
-      // The session is made in this turn.
+      // node emits `session` synchronously, and its handler reads `arriving`.
       server.emit("connection", socket);
       return { retire: () => state.farewells.get(socket)?.begin() };
     },
@@ -60,7 +67,7 @@ export function createHttp2Server(options: ProtocolServerOptions): ProtocolServe
 interface State {
   draining: boolean;
   readonly farewells: Map<Socket, GracefulGoaway>;
-  /** What the next session reads and writes. */
+  /** Socket of the session that is being created. */
   arriving: Socket | undefined;
 }
 
@@ -75,17 +82,17 @@ function createServerFor(frontend: Frontend, options: ProtocolServerOptions, sta
       enablePush: false,
       enableConnectProtocol: true,
     },
-    // A client may not keep the parser busy with frames that lead to nothing.
+    // Bound the invalid frames and refused streams that a client may send.
     maxSessionInvalidFrames: 100,
     maxSessionRejectedStreams: 100,
-    // The limit is on bytes, of which each field counts for 32 at least.
+    // Derive the number of fields from the byte limit, because each field counts at least 32 bytes.
     maxHeaderListPairs: Math.min(Math.ceil(http2.maxHeaderBytes / FIELD_BYTES), MAX_PAIRS),
-    // calm.ts looks at what was answered too; this is for what comes faster than it is told.
+    // ResetFloodGuard also weighs completed requests; node's own limit stops bursts before they reach JavaScript.
     streamResetBurst: 2_000,
     streamResetRate: 500,
   });
   server.on("session", (session) => {
-    // Only `take` makes sessions.
+    // Only `accept` creates sessions, and it has just set the socket.
     const socket = state.arriving as Socket;
     const goaway = new GracefulGoaway(session, socket, options.clock);
     state.farewells.set(socket, goaway);
@@ -98,7 +105,7 @@ function createServerFor(frontend: Frontend, options: ProtocolServerOptions, sta
     });
     session.setLocalWindowSize(http2.connectionWindowBytes);
     session.setTimeout(IDLE_TIMEOUT_MS, () => session.close());
-    // What is wrong with a connection ends it; its streams hear of that by themselves.
+    // node closes the session after an error, and its streams emit their own events.
     session.on("error", (error) => options.log.debug("connection failed", { reason: error.message }));
     const connection = new Connection(session, options, frontend, state);
     session.on("stream", (stream, headers, flags, fields) => connection.serve(stream, headers, flags, fields));
@@ -123,7 +130,7 @@ class Connection implements Host {
   constructor(session: ServerHttp2Session, options: ProtocolServerOptions, frontend: Frontend, state: State) {
     this.#session = session;
     this.#bodyLimit = new BufferedBodyLimit(this.#keep.bind(this, false));
-    // The socket of a session is a proxy that lets addresses through; it is one of ours.
+    // The session's socket is a Proxy around ours that still exposes the addresses.
     this.#peer = peerOf(session.socket as Socket, options, frontend);
     this.#canConnect = frontend.connect === "route";
     this.#maxHeaderBytes = frontend.http2.maxHeaderBytes;
@@ -140,10 +147,10 @@ class Connection implements Host {
   }
 
   serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, fields: readonly string[]): void {
-    // A broken stream ends by itself; what it was good for hears of it by "close".
+    // A stream error needs no action of its own: `close` follows and ends the request.
     stream.on("error", ignore);
     if (stream.aborted || stream.destroyed) {
-      // The reset came with the request: nobody waits for an answer, and nothing is begun.
+      // The reset arrived together with the request: count it for rapid reset and start no work.
       this.#keep(this.#resetGuard.reset(performance.now()));
       return;
     }
@@ -169,7 +176,7 @@ class Connection implements Host {
       encoder,
       options: this.#options,
     });
-    // A reset shows as "aborted" at once; as "close" only when everything that was sent has been read.
+    // A reset emits "aborted" at once, but "close" only after all received data has been read.
     const lost = (): void => activeRequest.onConnectionLost(faultOf(stream));
     stream.on("aborted", lost);
     stream.on("close", lost);
@@ -190,7 +197,7 @@ class Connection implements Host {
     this.#bodyLimit.stop();
   }
 
-  /** A PING or SETTINGS: it makes us answer, and leads to nothing. */
+  /** Counts a PING or SETTINGS frame, which costs an acknowledgement and carries no request. */
   idleFrame(): void {
     this.#keep(this.#resetGuard.idleFrame(performance.now()));
   }
@@ -203,13 +210,13 @@ class Connection implements Host {
   }
 }
 
-/** The library resets a stream whose trailers or length are malformed by itself, and leaves us this code. */
+/** Detects malformed trailers or length: node resets such a stream itself and leaves PROTOCOL_ERROR as its code. */
 function faultOf({ rstCode }: ServerHttp2Stream): ProxyError | undefined {
   if (rstCode !== constants.NGHTTP2_PROTOCOL_ERROR) return undefined;
   return new ProxyError("request_invalid", { detail: "malformed HTTP/2 request" });
 }
 
-/** Pseudo-fields apart from the others, and the crumbs of a cookie put together again (RFC 9113 8.2.3). */
+/** Separates pseudo-header fields from the others and joins split cookie fields again (RFC 9113 §8.2.3). */
 function headOf(
   raw: readonly string[],
   more: Pick<RequestHead, "isBodyless" | "canConnect" | "maxFieldBytes" | "replica">,

@@ -1,6 +1,6 @@
 /**
- * Extended CONNECT (RFC 8441): a stream of HTTP/2 that goes on as another protocol, most of all WebSocket. Towards policies
- * and upstreams it is the upgrade of HTTP/1.1 that it stands for.
+ * CONNECT and extended CONNECT (RFC 8441) on HTTP/2 streams, used by the HTTP/2 server: a stream that becomes a tunnel,
+ * most often for WebSocket. Policies and upstreams see extended CONNECT as the equivalent HTTP/1.1 upgrade.
  */
 import { randomBytes } from "node:crypto";
 import type { ServerHttp2Stream } from "node:http2";
@@ -10,10 +10,10 @@ import type { RequestHead } from "../received-request.ts";
 import { Http2ResponseEncoder } from "./response-encoder.ts";
 import { TunnelRelay } from "../tcp/tunnel-relay.ts";
 
-/** The request that an upstream without HTTP/2 understands. @param protocol of the pseudo-field */
+/** Rewrites extended CONNECT as an HTTP/1.1 upgrade. @param protocol value of the pseudo-header field `:protocol` */
 export function upgradeHead(head: RequestHead, protocol: string): RequestHead {
   const fields = [...head.fields, "connection", "upgrade", "upgrade", isFieldValue(protocol) ? protocol : ""];
-  // HTTP/2 has no handshake of its own for this, the upstream's needs a key.
+  // RFC 8441 §5 omits the WebSocket key, but the HTTP/1.1 handshake with the upstream requires one (RFC 6455 §4.1).
   if (protocol === "websocket") fields.push("sec-websocket-key", randomBytes(16).toString("base64"));
   return { ...head, method: "GET", fields, isBodyless: true, canUpgrade: true };
 }
@@ -26,7 +26,7 @@ export class Http2UpgradeEncoder extends Http2ResponseEncoder {
     this.#stream = stream;
   }
 
-  /** A success would mean that the other protocol has begun. */
+  /** Turns an ordinary 2xx into 502: the client would take it as the start of the tunnel. */
   override head(status: number, headers: string[], close: boolean, last: boolean): void {
     super.head(status >= 200 && status < 300 ? 502 : status, headers, close, last);
   }
