@@ -1,4 +1,4 @@
-/** A fatal alert in place of an answer to a ClientHello (RFC 8446 6.2): a client hears why there is no handshake. */
+/** Sends a fatal TLS alert in response to a ClientHello (RFC 8446 §6.2), for clients that TlsLayer refuses. */
 import type { Socket } from "node:net";
 import { ignore } from "../../../lib/ignore.ts";
 import { hangUp } from "../http1/refuse-socket.ts";
@@ -8,11 +8,11 @@ export const ALERT = { handshakeFailure: 40, unrecognizedName: 112 } as const;
 const ALERT_RECORD = 21;
 const FATAL = 2;
 
-/** @param socket no byte of a handshake was written to it */
+/** @param socket one to which no byte of a handshake has been written */
 export function refuseHandshake(socket: Socket, alert: (typeof ALERT)[keyof typeof ALERT]): void {
   socket.on("error", ignore);
   socket.write(Buffer.from([ALERT_RECORD, 3, 3, 0, 2, FATAL, alert]));
-  // What else it says is nobody's, and its end would not be heard.
+  // Read and drop the remaining bytes: a paused socket never emits `end`.
   socket.resume();
   hangUp(socket);
 }

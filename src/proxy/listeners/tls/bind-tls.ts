@@ -1,4 +1,6 @@
-/** What all listeners of a Bind together need to shake hands. */
+/**
+ * Combines the TLS settings of all listeners of a Bind into the BindTls that TlsLayer uses; ListenerTable builds it.
+ */
 import type { FrontendTls, Listener } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HANDSHAKE_TIMEOUT_MS, type BindTls, type ClientCertificates, type ServerTls } from "./server-tls.ts";
 import { handshakeOptions } from "./handshake-options.ts";
@@ -30,9 +32,9 @@ export function bindTls(
   };
 }
 
-/** A client is asked before it is known which listener it means. */
+/** The server requests a client certificate before it has chosen the listener, so the strictest mode of all applies. */
 function strictest(listeners: readonly Placed[]): ClientCertificates {
-  // Those that ask by themselves ask nobody else's clients.
+  // A listener with a check of its own (SPIFFE) has a server of its own, so it does not affect the others.
   const modes = new Set(listeners.map(({ tls }) => (tls?.refusal === undefined ? tls?.clients : undefined)));
   return modes.has("required") ? "required" : modes.has("optional") ? "optional" : "ignored";
 }

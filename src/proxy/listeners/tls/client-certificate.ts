@@ -1,21 +1,22 @@
 /**
- * What a client's certificate says about it (runtime/cel.md 3.3), parsed when it is asked for and once per connection.
- * Whoever the certificate names is believed only when an authority of the listener vouches for it; its own text can be
- * compared in any case, because the handshake proved that the client holds the key.
+ * The client certificate as CEL reads it under `source` (docs/reference/expressions.md). Each Peer holds one; names are
+ * parsed on first use, once per connection. Names are exposed only when a CA of the listener has verified the
+ * certificate. The PEM text is exposed in any case: the handshake proved that the client holds the key, so comparing
+ * the whole certificate is safe.
  */
 import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import { type Reader, readers } from "../../pipeline/attributes.ts";
 
 interface Names {
-  /** DNS names, URIs, addresses and mail addresses, as they stand. */
+  /** DNS names, URIs, IP and mail addresses, as the certificate writes them. */
   readonly all: readonly string[];
   readonly spiffeId: string | undefined;
 }
 
 export class ClientCertificate {
   readonly pem: () => string;
-  /** undefined: nobody vouches for it. */
+  /** undefined when no CA of the listener verified the certificate. */
   readonly #verified: X509Certificate | undefined;
   #names: Names | undefined;
 
@@ -43,14 +44,17 @@ export class ClientCertificate {
   }
 }
 
-/** @returns undefined when the client showed none */
+/** @returns undefined when the client presented none */
 export function clientCertificateOf(socket: TLSSocket): ClientCertificate | undefined {
-  // A resumed connection counts as authorized also without a certificate, so that alone says nothing.
+  // node reports a resumed session as authorized even without a certificate, so check the certificate first.
   const certificate = socket.getPeerX509Certificate();
   return certificate === undefined ? undefined : new ClientCertificate(certificate, socket.authorized);
 }
 
-/** `identity` exists for the form of a mesh alone: spiffe://trust-domain/ns/namespace/sa/account. */
+/**
+ * CEL fields of the certificate. `identity` exists only for SPIFFE IDs of the form
+ * spiffe://domain/ns/namespace/sa/account.
+ */
 export const CERTIFICATE_READERS: ReadonlyMap<string, Reader<ClientCertificate>> = readers<ClientCertificate>({
   certificate: ({ pem }) => pem(),
   subjectAltNames: ({ names }) => names?.all,
@@ -68,12 +72,12 @@ function identityOf(spiffeId: string | undefined): Readonly<Record<string, strin
   return { trustDomain, namespace, serviceAccount };
 }
 
-/** One "CN=value" a line in node's form. */
+/** Joins node's form of a distinguished name, one "CN=value" per line, with commas. */
 function oneLine(name: string | undefined): string | undefined {
   return name === undefined || name === "" ? undefined : name.split("\n").join(", ");
 }
 
-/** Node's form: `DNS:a, URI:"b\u002c c"`. A value that could be taken for several stands in quotes, as JSON. */
+/** An item of node's form `DNS:a, URI:"b\u002c c"`, which quotes ambiguous values as JSON (CVE-2021-44532). */
 const ITEM = /(?:"(?:[^"\\]|\\.)*"|[^",]|,(?! ))+/g;
 const KINDS = /^(DNS|URI|IP Address|email):/;
 
@@ -91,6 +95,6 @@ function readNames(text: string): Names {
 }
 
 function unquoted(value: string): string {
-  // What node put in quotes is a JSON text.
+  // node writes a quoted value as a JSON string.
   return value.startsWith('"') ? (JSON.parse(value) as string) : value;
 }

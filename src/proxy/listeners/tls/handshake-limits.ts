@@ -1,6 +1,7 @@
 /**
- * One limit of time for a whole handshake, from the first byte of a connection on: the look at its first message and what comes
- * after it together. By the addresses of the socket, which are the same before and after the handshake.
+ * Limits the time of a whole TLS handshake, from accepting the connection over the peek at the ClientHello to the end;
+ * TlsLayer has one per Bind. The key is the remote address and port, because they stay the same when a TLSSocket wraps
+ * the socket.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../../lib/clock.ts";
@@ -8,7 +9,7 @@ import { socketKey } from "../preamble/connection-preamble.ts";
 
 interface Handshake {
   readonly cancel: () => void;
-  /** performance.now() */
+  /** Time of performance.now(). */
   readonly beganAtMs: number;
 }
 
@@ -20,7 +21,7 @@ export class HandshakeLimits {
     this.#clock = clock;
   }
 
-  /** The socket is cut off when it is late. */
+  /** Destroys the socket unless `end` is called in time. */
   begin(socket: Socket, limitMs: number): void {
     const key = socketKey(socket);
     const cancel = this.#clock.after(limitMs, () => socket.destroy());
@@ -28,12 +29,12 @@ export class HandshakeLimits {
     this.#running.set(key, running);
     socket.on("close", () => {
       cancel();
-      // A client may come again from the same port at once.
+      // A client may reconnect from the same port at once, so delete only the entry of this connection.
       if (this.#running.get(key) === running) this.#running.delete(key);
     });
   }
 
-  /** @param socket that `begin` was told, or the secure one over it @returns how long it took */
+  /** @param socket the one passed to `begin`, or its TLSSocket @returns duration of the handshake in milliseconds */
   end(socket: Socket): number | undefined {
     const key = socketKey(socket);
     const running = this.#running.get(key);

@@ -1,4 +1,4 @@
-/** Versions, cipher suites and groups of a handshake with clients, in the words of the library. */
+/** Translates TLS versions, cipher suites and key exchange groups of listeners and policies to node's options. */
 import { constants } from "node:crypto";
 import type { SecureContextOptions } from "node:tls";
 import type { FrontendTls, TlsChoice } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -10,14 +10,14 @@ export type HandshakeOptions = Pick<
 >;
 
 /**
- * @param own of the listener: each of its members stands in place of the policy's
- * @throws ConfigError when no version is left that a suite belongs to
+ * @param own the listener's own choice; each member that is set replaces the policy's
+ * @throws ConfigError when no protocol version remains that supports a chosen cipher suite
  */
 export function handshakeOptions(own: TlsChoice | undefined, frontend: FrontendTls | undefined): HandshakeOptions {
   const { choice, keyExchangeGroups = [] } = frontend ?? {};
   const suites = own?.cipherSuites.length ? own.cipherSuites : (choice?.cipherSuites ?? []);
   const newer = suites.filter((suite) => suite.startsWith("TLS13_"));
-  // A version without a suite is not spoken, instead of being spoken with those of the library.
+  // Disable a version for which no suite is chosen; OpenSSL would otherwise use its default suites for it.
   const lowest = suites.length > 0 && newer.length === suites.length ? "1.3" : "1.2";
   const highest = suites.length > 0 && newer.length === 0 ? "1.2" : "1.3";
   const minVersion = later(own?.minVersion || choice?.minVersion || "1.2", lowest);
@@ -26,7 +26,8 @@ export function handshakeOptions(own: TlsChoice | undefined, frontend: FrontendT
   return {
     minVersion: minVersion === "1.3" ? "TLSv1.3" : "TLSv1.2",
     maxVersion: maxVersion === "1.3" ? "TLSv1.3" : "TLSv1.2",
-    // A client that shakes hands again costs us far more than itself, and could change who it is in the middle of HTTP.
+    // Renegotiation (TLS 1.2) costs the server far more than the client, and could change the client's identity
+    // mid-request.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ...(suites.length === 0 ? {} : { ciphers: suites.map(suiteName).join(":"), honorCipherOrder: true }),
     ...(keyExchangeGroups.length === 0 ? {} : { ecdhCurve: keyExchangeGroups.map(groupName).join(":") }),
@@ -41,7 +42,11 @@ function earlier(a: string, b: string): string {
   return a < b ? a : b;
 }
 
-/** TLS13_AES_128_GCM_SHA256 → TLS_AES_128_GCM_SHA256; TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 → ECDHE-RSA-AES128-GCM-SHA256 */
+/**
+ * Translates the name of a cipher suite to OpenSSL's:
+ * TLS13_AES_128_GCM_SHA256 → TLS_AES_128_GCM_SHA256,
+ * TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 → ECDHE-RSA-AES128-GCM-SHA256.
+ */
 function suiteName(name: string): string {
   if (name.startsWith("TLS13_")) return `TLS_${name.slice(6)}`;
   return name

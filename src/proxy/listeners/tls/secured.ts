@@ -1,6 +1,7 @@
 /**
- * The TLS connections of a Bind, each with what its handshake agreed on; those too whose handshake is the backend's. Those of a listener whose settings or name have
- * changed end with the answers under way; another certificate is for new handshakes only (proxying.md 14).
+ * Tracks the open TLS connections of a Bind, passthrough included, with the settings that were in force at the
+ * handshake. When settings or hostname of a listener change, its connections end after the responses in flight. A
+ * changed certificate applies to new handshakes only. The acceptor adds connections, Binds starts the review.
  */
 import type { Socket } from "node:net";
 import type { ServedConnection } from "../protocol-server.ts";
@@ -16,13 +17,16 @@ export class SecuredConnections {
   readonly #all = new Map<Socket, Secured>();
   #reviewed: BindTls | undefined;
 
-  /** @param serverName that its listener was chosen by, in lower case; "" for none */
+  /** @param serverName server name that selected the listener, in lower case; "" for none */
   add(socket: Socket, serverName: string, served: ServedConnection, tls: BindTls): void {
     this.#all.set(socket, { served, serverName, settings: tls.settingsOf(serverName) });
     socket.on("close", () => this.#all.delete(socket));
   }
 
-  /** @param tls in force from now on; the same object as before means no change */
+  /**
+   * Retires connections whose settings differ from the new ones.
+   * @param tls the same object as before means no change
+   */
   review(tls: BindTls): void {
     if (this.#reviewed === tls) return;
     this.#reviewed = tls;

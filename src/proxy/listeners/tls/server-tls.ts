@@ -1,6 +1,14 @@
 /**
- * TLS towards clients: the certificates of the listeners of one Bind, chosen by server name (RFC 6066 3), versions 1.2 and
- * 1.3. A name that no listener has, and a listener without a usable certificate, end in a failed handshake.
+ * Terminates TLS 1.2 and 1.3 for the listeners of a Bind; the acceptor has a TlsLayer per HTTPS or TLS Bind. The
+ * listener is chosen by server name (SNI, RFC 6066 §3), and a name that matches no listener, or a listener without a
+ * usable certificate, fails the handshake.
+ *
+ *   socket ─► peek at ClientHello ─► passthrough? the backend's handshake
+ *                                └─► node:tls server for the handshake options ─► onSecure
+ *
+ * node:tls has protocol versions, cipher suites and groups per server, and SNICallback runs too late to change them. So
+ * the layer reads the ClientHello itself and keeps one server per set of options. All servers of a BindTls are dropped
+ * when the configuration replaces it; handshakes in flight finish with the old one.
  */
 import type { Socket } from "node:net";
 import {
@@ -24,34 +32,36 @@ import { ALERT, refuseHandshake } from "./alert.ts";
 import { handshakeOptions, type HandshakeOptions } from "./handshake-options.ts";
 import { WorkloadServerTls } from "./workload-server-tls.ts";
 
-/** Whether clients have to show a certificate that is trusted. */
+/** Says whether clients have to present a trusted certificate. */
 export type ClientCertificates = "ignored" | "optional" | "required";
 
 export interface ServerTls {
-  /** undefined: every handshake fails. */
+  /** undefined when there is no usable certificate, so that every handshake fails. */
   readonly context: SecureContext | undefined;
-  /** What the context was made of. */
+  /** The options that the context was created from. */
   readonly options: SecureContextOptions | undefined;
   readonly clients: ClientCertificates;
-  /** undefined: it does not choose for itself. */
+  /** undefined when the listener has no options of its own and the Bind's apply. */
   readonly choice: HandshakeOptions | undefined;
-  /** The handshake is the backend's. */
+  /** True when the backend terminates TLS. */
   readonly passthrough: boolean;
-  /** Says why a client is not let in, once its handshake is over. A listener that has it asks clients by itself. */
+  /** Returns why the client is refused after its handshake. A listener that defines it uses its own client mode. */
   readonly refusal: ((socket: TLSSocket) => string | undefined) | undefined;
 }
 
-/** What a Bind needs to shake hands. A change is a new object. */
+/** TLS settings of a Bind. Every configuration change creates a new object, which TlsLayer detects by identity. */
 export interface BindTls {
   /** @param name in lower case; "" when the client sent none */
   find(name: string): ServerTls | undefined;
-  /** All that a handshake with the name agrees on, its listener included, but for the certificate. */
+  /**
+   * Returns a text that changes whenever the listener or its TLS settings for this name change, the certificate aside.
+   */
   settingsOf(name: string): string | undefined;
   readonly clients: ClientCertificates;
   readonly handshakeTimeoutMs: number;
-  /** Of listeners that do not choose for themselves. */
+  /** Handshake options of listeners without options of their own. */
   readonly choice: HandshakeOptions;
-  /** The preferred one first; undefined: those of the engines. */
+  /** ALPN protocols in order of preference; undefined when those of the protocol servers apply. */
   readonly protocols: readonly string[] | undefined;
 }
 
@@ -59,12 +69,12 @@ export const HANDSHAKE_TIMEOUT_MS = 15_000;
 
 type Standard = SecureContextOptions | undefined;
 
-/** What a listener with no policy has. */
+/** Cache key for a listener without a policy. */
 const USUAL = {};
 const compiled = new WeakMap<ListenerTls, WeakMap<object, ServerTls>>();
 
 /**
- * Made once per listener and policy, unless it follows an identity.
+ * Compiles the TLS settings of a listener, once per listener and policy; a SPIFFE listener is not cached.
  * @throws ConfigError when certificate and key cannot be used
  */
 export function compileServerTls(message: ListenerTls, identities: IdentitySource, frontend?: FrontendTls): ServerTls {
@@ -88,7 +98,7 @@ function compile(message: ListenerTls, frontend: FrontendTls | undefined): Serve
     cert: certificatePem,
     key: privateKeyPem,
     ...chosen,
-    // An empty list, not an absent one: absent would mean the system roots.
+    // An empty list trusts no CA; an absent one would trust the system's CAs.
     ca: clientValidation === undefined || clientValidation.caPem === "" ? [] : clientValidation.caPem,
   };
   try {
@@ -101,16 +111,16 @@ function compile(message: ListenerTls, frontend: FrontendTls | undefined): Serve
 export interface TlsLayerOptions {
   readonly log: Logger;
   readonly clock: Clock;
-  /** Asked for every connection. */
+  /** Returns the settings in force; called anew for each connection. */
   readonly tls: () => BindTls;
   readonly protocols: readonly string[];
-  /** Whether a client that gets no handshake hears why. Routes of bytes say nothing: the Gateway API wants the end alone. */
+  /** Sends a TLS alert to refused clients. TLS Binds close without one, as the Gateway API requires of TLSRoute. */
   readonly alerts: boolean;
   readonly meter?: Pick<ConnectionMeter, "secured"> | undefined;
   readonly onSecure: (socket: TLSSocket) => void;
 }
 
-/** Unwraps connections. A handshake that is under way when the configuration changes goes on with the old one. */
+/** Performs the TLS handshakes of a Bind. A configuration change does not affect a handshake in flight. */
 export class TlsLayer {
   readonly #options: TlsLayerOptions;
   #tls: BindTls | undefined;
@@ -122,7 +132,9 @@ export class TlsLayer {
     this.#limits = new HandshakeLimits(options.clock);
   }
 
-  /** @param passOn asked with the server name in lower case, "" for none: whether it took the socket, whose handshake is not ours */
+  /**
+   * @param passOn takes the server name in lower case, "" for none; returns whether it took the socket as passthrough
+   */
   accept(socket: Socket, passOn?: (serverName: string) => boolean): void {
     this.#limits.begin(socket, this.#options.tls().handshakeTimeoutMs);
     lookAhead(
@@ -138,8 +150,9 @@ export class TlsLayer {
   }
 
   /**
-   * SNICallback comes too late for versions, suites and groups, and cannot say which alert a client gets.
-   * @param hello that was looked at; the socket is paused and holds its bytes
+   * Chooses the listener before the handshake: SNICallback runs too late for versions, suites and groups, and cannot
+   * select the alert.
+   * @param socket paused, holding the bytes of the ClientHello
    */
   #acceptHello(socket: Socket, hello: Exclude<ClientHello, "incomplete">): void {
     if (hello === "invalid") {
@@ -163,7 +176,7 @@ export class TlsLayer {
     if (this.#tls !== tls) this.#servers.clear();
     this.#tls = tls;
     const choice = listener.choice ?? tls.choice;
-    // What a client without a server name is shown; another identity is another one.
+    // Certificate for clients without a server name. A new SPIFFE identity gives a new object and thus a new server.
     const standard = tls.find("")?.options;
     let kept = this.#servers.get(choice);
     if (kept === undefined || kept.standard !== standard) {
@@ -177,7 +190,7 @@ export class TlsLayer {
   #createServer(tls: BindTls, choice: HandshakeOptions, standard: Standard, clients: ClientCertificates): Server {
     const { log, meter, onSecure } = this.#options;
     const limits = this.#limits;
-    // What is not ours to speak is not ours to agree on.
+    // Offer ALPN only where this Bind speaks the protocol itself; byte routes leave it to the two ends.
     const protocols = this.#options.protocols.length === 0 ? [] : (tls.protocols ?? this.#options.protocols);
     const server = createServer({
       ...standard,

@@ -1,7 +1,7 @@
 /**
- * TLS towards clients with the identity of the workload (gwproxy.dev/tls-certificate-source: SPIFFE): each handshake shows
- * the one in force, and the client has to be a workload that its own trust domain vouches for. Without an identity every
- * handshake fails.
+ * TLS of listeners with the workload's SPIFFE identity (option gwproxy.dev/tls-certificate-source: SPIFFE, see
+ * docs/spiffe.md). Each handshake presents the identity in force, and the client has to be a workload that its own
+ * trust domain has certified. Without an identity every handshake fails. compileServerTls creates one per listener.
  */
 import { constants } from "node:crypto";
 import { createSecureContext, type SecureContext, type SecureContextOptions, type TLSSocket } from "node:tls";
@@ -27,10 +27,10 @@ export class WorkloadServerTls implements ServerTls {
 
   constructor(identities: IdentitySource, choice: HandshakeOptions) {
     this.#identities = identities;
-    // A session that goes on says nothing about who is believed now, and brings no chain to look at.
+    // Disable session resumption: it would bypass the bundle in force, and a resumed session brings no chain to verify.
     this.choice = { ...choice, secureOptions: (choice.secureOptions ?? 0) | constants.SSL_OP_NO_TICKET };
     this.refusal = this.#refusal.bind(this);
-    // Starts the watch, long before a handshake needs it.
+    // The first call opens the stream to the agent, long before a handshake needs the identity.
     identities.current();
   }
 
@@ -42,7 +42,7 @@ export class WorkloadServerTls implements ServerTls {
     return this.#current()?.options;
   }
 
-  /** The same object while the identity is the same. */
+  /** Returns the same object while the identity is the same, so that TlsLayer keeps its server. */
   #current(): Shown | undefined {
     const identity = this.#identities.current();
     if (typeof identity === "string") return undefined;
@@ -52,7 +52,7 @@ export class WorkloadServerTls implements ServerTls {
         cert: identity.certificatePem,
         key: identity.privateKeyPem,
         ca: [...identity.authoritiesPem],
-        // Each certificate of a bundle is an authority, also one that another has signed.
+        // Every certificate of a bundle is a trust anchor, intermediate CAs included.
         allowPartialTrustChain: true,
       };
       this.#shown = { identity, options, context: createSecureContext(options) };
