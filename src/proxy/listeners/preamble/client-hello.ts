@@ -1,6 +1,11 @@
 /**
- * The server name in the first message of a TLS client (RFC 8446 4.1.2, RFC 6066 3), read without answering: a passthrough
- * listener is no party to the handshake. Bounded, because anyone can send anything.
+ * Parses the server name (SNI) of a TLS ClientHello (RFC 8446 §4.1.2, RFC 6066 §3) without answering it. TlsLayer uses
+ * it to choose the listener before a handshake, and for passthrough listeners, which take no part in the handshake.
+ *
+ *   record (RFC 8446 §5.1): type 22 | version | length | fragment …     one message may span several records
+ *   message:                type 1 | length (3) | version, random, session, suites, compression, extensions
+ *
+ * The input is untrusted, so records and message have size limits, and the Reader checks every length.
  */
 
 const HANDSHAKE_RECORD = 22;
@@ -12,13 +17,13 @@ const MAX_HELLO_BYTES = 65_536;
 
 export type ClientHello = { readonly serverName: string } | "incomplete" | "invalid";
 
-/** As a judge of the first bytes. */
+/** Adapts `readClientHello` to `lookAhead`, which takes undefined as "more bytes are needed". */
 export function helloOf(start: Buffer): Exclude<ClientHello, "incomplete"> | undefined {
   const hello = readClientHello(start);
   return hello === "incomplete" ? undefined : hello;
 }
 
-/** @param bytes from the start of the connection @returns serverName "" when the client sent none */
+/** @param bytes all bytes since the start of the connection @returns serverName "" when the client sent none */
 export function readClientHello(bytes: Buffer): ClientHello {
   const message = joinRecords(bytes);
   if (!Buffer.isBuffer(message)) return message;
@@ -30,7 +35,7 @@ export function readClientHello(bytes: Buffer): ClientHello {
   }
 }
 
-/** The handshake message, which may lie in several records. */
+/** Joins the fragments of the handshake message, which may span several records. */
 function joinRecords(bytes: Buffer): Buffer | "incomplete" | "invalid" {
   const parts: Buffer[] = [];
   let have = 0;
@@ -54,7 +59,7 @@ function joinRecords(bytes: Buffer): Buffer | "incomplete" | "invalid" {
 
 function serverNameOf(hello: Reader): string {
   hello.skip(2 + 32); // version and random
-  hello.vector(1); // session
+  hello.vector(1); // session id
   hello.vector(2); // cipher suites
   hello.vector(1); // compression
   if (hello.isAtEnd) return "";
@@ -73,7 +78,7 @@ function serverNameOf(hello: Reader): string {
   return "";
 }
 
-/** Reads what is there and throws RangeError beyond it. */
+/** A cursor over the message that throws RangeError when a length points beyond its end. */
 class Reader {
   readonly #bytes: Buffer;
   #at = 0;
@@ -92,7 +97,7 @@ class Reader {
     return value;
   }
 
-  /** @param lengthSize bytes of the length before the content */
+  /** Reads a variable-length vector (RFC 8446 §3.4). @param lengthSize size in bytes of its length prefix */
   vector(lengthSize: number): Buffer {
     const length = this.uint(lengthSize);
     const start = this.#at;

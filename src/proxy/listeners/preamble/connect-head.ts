@@ -1,6 +1,7 @@
 /**
- * The CONNECT that a connection begins with where the Bind is a tunnel (frontend.md 2). Read by hand and strictly, because
- * what follows its head belongs to somebody else to the last byte.
+ * Parses the CONNECT head (RFC 9110 §9.3.6) at the start of each connection of a Bind with `connect: tunnel`; the
+ * acceptor uses it. It is a strict parser of its own and not node's, because the bytes after the head belong to the
+ * tunnel and none of them may be consumed.
  */
 import { HeaderList } from "../../../lib/header-list.ts";
 import { ProxyError } from "../../errors.ts";
@@ -8,7 +9,7 @@ import { fieldOf, isFieldValue, ROLE } from "../../pipeline/fields.ts";
 import { portOfAuthority } from "./authority-form.ts";
 
 export interface ConnectHead {
-  /** Of the head. */
+  /** Length of the head, its final empty line included. */
   readonly bytes: number;
   readonly port: number;
   readonly headers: HeaderList;
@@ -18,11 +19,11 @@ const START = Buffer.from("CONNECT ", "latin1");
 const END = Buffer.from("\r\n\r\n", "latin1");
 const MAX_BYTES = 65_536;
 const REQUEST_LINE = /^CONNECT ([^ ]+) HTTP\/1\.1$/;
-/** The beginning of a request line of another method. */
+/** Start of a request line with another method. */
 const OTHER_METHOD = /^[A-Z]{1,16} /;
 const BLANKS = /^[\t ]+|[\t ]+$/g;
 
-/** @param start of the connection @returns undefined when more is needed */
+/** @param start all bytes since the start of the connection @returns undefined when more bytes are needed */
 export function readConnect(start: Buffer, maxFields: number): ConnectHead | ProxyError | undefined {
   const compared = Math.min(start.length, START.length);
   if (!start.subarray(0, compared).equals(START.subarray(0, compared))) return refusalOf(start);
@@ -37,7 +38,9 @@ export function readConnect(start: Buffer, maxFields: number): ConnectHead | Pro
   return headers instanceof ProxyError ? headers : { bytes: end + END.length, port, headers };
 }
 
-/** What comes before a blank decides already; a method may also be on its way. */
+/**
+ * Decides between another method and bytes that are not HTTP; undefined while a method name may still be incomplete.
+ */
 function refusalOf(start: Buffer): ProxyError | undefined {
   const text = start.toString("latin1", 0, 17);
   if (OTHER_METHOD.test(text)) return new ProxyError("method_not_allowed");

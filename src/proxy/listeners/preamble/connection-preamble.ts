@@ -1,7 +1,7 @@
 /**
- * What was said in front of a Bind's connections: by load balancers about their clients (PROXY headers), and by the
- * CONNECT that a tunnel came through. By the addresses of the socket, which are the same before and after a handshake and
- * for as long as it is open.
+ * Stores the preambles of a Bind's open connections: the client that a PROXY header named, and the CONNECT of a tunnel.
+ * The acceptor writes them and `peerOf` reads them. The key is the remote address and port of the socket, because they
+ * stay the same when a TLSSocket wraps the socket and for as long as it is open.
  */
 import type { Socket } from "node:net";
 import type { HeaderList } from "../../../lib/header-list.ts";
@@ -14,7 +14,7 @@ interface Client {
 export interface ConnectionPreamble {
   readonly client?: Client | undefined;
   readonly connect?: {
-    /** That the client asked for. */
+    /** Port that the client asked for. */
     readonly port: number;
     readonly headers: HeaderList;
   };
@@ -34,7 +34,7 @@ export class ConnectionPreambles {
   }
 }
 
-/** Of a client among those of one Bind. */
+/** Identifies an open connection of one Bind, before and after its TLS handshake. */
 export function socketKey({ remoteAddress = "", remotePort = 0 }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }

@@ -1,10 +1,12 @@
-/** Looks at the first bytes of a connection before anyone owns it, and gives them back. */
+/**
+ * Peeks at the first bytes of a connection for the preamble parsers and TlsLayer, then puts them back into the socket.
+ */
 import type { Socket } from "node:net";
 
 /**
- * @param judge of everything that has arrived; undefined: more is needed @param take called once, with the verdict; the socket is
- * paused and holds its bytes again
- * @param timeoutMs ends a connection that says too little; undefined: somebody else does
+ * @param judge parses all bytes so far; returns undefined when more are needed
+ * @param take called once with the verdict; the socket is then paused and holds its bytes again
+ * @param timeoutMs destroys a connection that sends too little; undefined when the caller has a limit of its own
  */
 export function lookAhead<V>(
   socket: Socket,
@@ -24,9 +26,9 @@ export function lookAhead<V>(
     socket.unshift(start);
     take(verdict);
   };
-  // A half-closed or broken connection is over before it began.
+  // A client that half-closes or breaks the connection this early gets no service.
   const onEnd = (): void => void socket.destroy();
-  // Somebody may have looked before.
+  // An earlier look leaves the socket paused.
   if (socket.isPaused()) socket.resume();
   socket.on("data", onData).on("end", onEnd).on("error", onEnd);
   if (timer !== undefined) socket.on("close", () => clearTimeout(timer));

@@ -1,4 +1,4 @@
-/** Tells HTTP/2 from HTTP/1 on a plain connection: by the preface that every HTTP/2 client sends first (RFC 9113 3.4). */
+/** Distinguishes HTTP/2 from HTTP/1 on plain-text Binds by the connection preface of HTTP/2 clients (RFC 9113 §3.4). */
 import type { Socket } from "node:net";
 import type { ProtocolServer } from "../protocol-server.ts";
 import { lookAhead } from "./first-bytes.ts";
@@ -15,7 +15,7 @@ export function takeByPreface(
     judge,
     (protocol) => {
       servers[protocol].accept(socket);
-      // node:http2 takes what is buffered by itself; node:http waits for the flow to go on.
+      // node:http2 reads buffered bytes by itself; node:http needs the socket to flow.
       if (protocol === "http1") socket.resume();
     },
     timeoutMs,

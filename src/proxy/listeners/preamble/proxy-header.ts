@@ -1,19 +1,22 @@
 /**
- * The header that a load balancer writes in front of a connection (PROXY protocol, versions 1 and 2): who the client is. Read
- * strictly and within bounds, because whoever reaches the port can write one.
+ * Parses the PROXY protocol header, version 1 (text) and 2 (binary), in which a load balancer names the client; the
+ * acceptor uses it. Every client that reaches the port can write one, so the parser is strict and its input bounded.
+ *
+ *   v1: "PROXY TCP4 source destination sourcePort destinationPort\r\n", at most 107 bytes
+ *   v2: signature (12) | version and command | family and transport | length (2) | addresses, TLVs
  */
 import { isIPv4, isIPv6 } from "node:net";
 
 interface ProxyHeader {
-  /** Of the header. */
+  /** Length of the header. */
   readonly bytes: number;
-  /** undefined: the load balancer speaks for itself. */
+  /** undefined when the load balancer connects for itself (LOCAL, UNKNOWN) or names no IP address. */
   readonly client: { readonly address: string; readonly port: number } | undefined;
 }
 
 export type HeaderVerdict = ProxyHeader | "none" | "invalid";
 
-/** Versions that are taken; bytes of any other are no header. */
+/** Accepted versions. Bytes of a version that is not accepted count as no header. */
 export interface HeaderVersions {
   readonly v1: boolean;
   readonly v2: boolean;
@@ -21,14 +24,14 @@ export interface HeaderVersions {
 
 const SIGNATURE = Buffer.from("\r\n\r\n\0\r\nQUIT\n", "latin1");
 const V2_HEAD_BYTES = 16;
-/** Addresses and the additions that balancers make. */
+/** Bounds the whole version 2 header, with the TLVs that load balancers add. */
 const MAX_V2_BYTES = 4_096;
 const V1_START = Buffer.from("PROXY ", "latin1");
-/** The longest line that version 1 can have, its end included. */
+/** The longest line of version 1, with its line end. */
 const MAX_V1_BYTES = 107;
 const PORT = /^(?:0|[1-9][0-9]{0,4})$/;
 
-/** @param start of the connection @returns undefined when more is needed */
+/** @param start all bytes since the start of the connection @returns undefined when more bytes are needed */
 export function readProxyHeader(start: Buffer, { v1, v2 }: HeaderVersions): HeaderVerdict | undefined {
   if (v2 && begins(start, SIGNATURE)) return readV2(start);
   if (v1 && begins(start, V1_START)) return readV1(start);
