@@ -1,8 +1,10 @@
 /**
- * Bytes both ways between a client and a backend (TCPRoute, TLSRoute). In: a connection that may be taken. Out: what the client
- * says to the backend and back, each side's end passed on (joint.ts), and one record when both have ended. A drain waits
- * for them: they end by themselves, or with the sockets of the Bind at the maximum of the drain. Nobody knows what the bytes
- * mean, so that one which is to end (its listener has other TLS settings) does when nothing has been said for a while.
+ * The protocol server for bytes (TCPRoute, TLSRoute): dials the backend of each connection that the acceptor admitted,
+ * relays bytes both ways (TunnelRelay), and reports one session when both sides have ended.
+ *
+ * A drain waits for sessions: they end by themselves, or with the sockets of the Bind at the maximum drain time. The
+ * gateway does not know the protocol inside, so a session that has to end early (the TLS settings of its listener have
+ * changed) ends in its first pause of five seconds.
  */
 import type { Socket } from "node:net";
 import { messageOf } from "../../../lib/errors.ts";
@@ -23,14 +25,14 @@ export interface TcpOptions {
   readonly clock: Clock;
   readonly bind: string;
   readonly upstream: Pick<Upstream, "open">;
-  /** Where the bytes go; the listener, the route and the backend are noted as they are found. @throws ProxyError */
+  /** Selects the backend and notes listener, route and backend in the session as it finds them. @throws ProxyError */
   readonly choose: (activeRequest: TcpSession) => ByteDestination;
-  /** What is reported about a connection that comes now. */
+  /** Returns the reports settings in force for new connections. */
   readonly reports: () => Reports;
   readonly onFinished: (activeRequest: TcpSession) => void;
 }
 
-/** One connection and what is known about it, for the log. */
+/** One connection with the values that access log and metrics report about it. */
 export class TcpSession {
   readonly peer: Peer;
   readonly reports: Reports;
@@ -39,9 +41,9 @@ export class TcpSession {
   route: RoutedExchange["route"] = undefined;
   backend: RoutedExchange["backend"] = undefined;
   endpoint: string | undefined = undefined;
-  /** Why it was refused, or broke off. */
+  /** Why the session was refused, or why it broke off. */
   error: ProxyError | undefined = undefined;
-  /** The client went away before there was anybody to talk to. */
+  /** True when the client left before the backend was connected. */
   clientGone = false;
   receivedBytes = 0;
   sentBytes = 0;
@@ -52,7 +54,7 @@ export class TcpSession {
     this.listener = { bind, gateway: "", namespace: "", name: "" };
   }
 
-  /** In lower case, "" for none. */
+  /** Server name of the TLS handshake in lower case, "" for none. */
   get serverName(): string {
     return this.peer.serverName?.toLowerCase() ?? "";
   }
@@ -65,7 +67,7 @@ export class TcpServer {
     this.#options = options;
   }
 
-  /** @param socket paused; what was read of it is back in it */
+  /** @param socket paused, holding all bytes that were read ahead */
   take(socket: Socket, peer: Peer): ServedConnection {
     const retirement = new Retirement(this.#options.clock);
     void this.#take(socket, peer, retirement);
@@ -125,7 +127,7 @@ export class TcpServer {
   }
 }
 
-/** Ends a connection in its first pause after the word. */
+/** Ends a session in the first pause after `retire`, when neither side has sent a byte for PAUSE_MS. */
 class Retirement implements ServedConnection {
   readonly #clock: Clock;
   #relay: TunnelRelay | undefined;
@@ -156,12 +158,12 @@ class Retirement implements ServedConnection {
   }
 }
 
-/** Longer than a question to a database waits for its answer as a rule. */
+/** Longer than most database queries take to respond. */
 const PAUSE_MS = 5_000;
 
 class ClientGone extends Error {}
 
-/** A client that leaves while its backend is being called takes the call with it. */
+/** Aborts the dial when the client disconnects while the backend is being connected. */
 class Leaver {
   readonly #socket: Socket;
 

@@ -1,6 +1,11 @@
 /**
- * Two connections that have left HTTP, as one stream of bytes each way (proxying.md 10.1). Each direction ends for itself;
- * when one has, the other has half a minute left. A side that breaks breaks the other.
+ * Relays bytes between a client and an upstream: TCP sessions, upgrades such as WebSocket, and CONNECT tunnels. Each
+ * direction closes on its own, as TCP half-close allows:
+ *
+ *   both open ──one side ends──► half-closed ──the other ends, or 30 seconds──► both closed ──► onOver
+ *       └──────── one side breaks: its unfinished counterpart is destroyed ───────────┘
+ *
+ * The limit on the half-closed state keeps a peer that never ends its side from holding two sockets forever.
  */
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -40,16 +45,16 @@ export class TunnelRelay {
     upstream.on("data", this.#countDown.bind(this));
     client.pipe(upstream);
     upstream.pipe(client);
-    // One that broke before it came here says so only once.
+    // A side that broke before `start` has emitted its events already.
     if (client.destroyed) upstream.destroy();
     if (upstream.destroyed) client.destroy();
   }
 
-  /** Nothing more is passed on; what was is still delivered, and each side hears the end. */
+  /** Stops the relay: bytes that were passed on are still delivered, and both sides are half-closed. */
   end(): void {
     for (const side of [this.#client, this.#upstream]) {
       side.unpipe();
-      // Until it ends as well, whatever it says.
+      // Drop further bytes until this side ends too; a paused stream would never emit `end`.
       side.resume();
       side.end();
     }
@@ -75,7 +80,10 @@ export class TunnelRelay {
     }, HALF_CLOSED_MS);
   }
 
-  /** What was said last may still be on its way to the other side; what that one still says has nobody to hear it. */
+  /**
+   * One side has closed. Destroy the other unless its last bytes are still being delivered; in that case drop what it
+   * still sends, so that it reaches its end.
+   */
   #closed(other: Duplex): void {
     if (!other.writableEnded) other.destroy();
     else other.resume();
