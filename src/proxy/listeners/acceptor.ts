@@ -1,4 +1,13 @@
-/** What happens to a new connection of a Bind, by the Bind's protocol: unwrapping first, then the engine that serves it. */
+/**
+ * Accepts the connections of a Bind: reads the preamble in front of the connection, unwraps TLS, checks
+ * networkAuthorization, and hands the socket to the protocol server. Binds creates one acceptor per Bind.
+ *
+ *   socket ─► CONNECT head or PROXY header ─► TLS handshake ─► networkAuthorization ─► HTTP/1.1, HTTP/2 or bytes
+ *             (where the Bind expects one)    (HTTPS, TLS)
+ *
+ * A TLS passthrough listener leaves the handshake to the backend. A CONNECT tunnel enters at the acceptor of the Bind
+ * whose port it names, behind the preamble stage: the bytes after its head begin a client's connection.
+ */
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
@@ -27,32 +36,34 @@ export interface AcceptorParts {
   readonly clock: Clock;
   readonly env: Env;
   readonly preambles: ConnectionPreambles;
-  /** As of RequestHead. */
+  /** See RequestHead. */
   readonly replica: string;
-  /** Asked for every connection. */
+  /** Returns the settings in force; called anew for each connection. */
   readonly frontend: () => Frontend;
-  /** Asked for every connection. */
+  /** Returns the TLS settings in force; called anew for each connection. */
   readonly tls: () => BindTls;
   readonly secured: SecuredConnections;
   readonly http1: ProtocolServer;
   readonly http2: ProtocolServer;
   readonly tcp: TcpServer;
   readonly meter?: ConnectionMeter | undefined;
-  /** The Bind of the same Gateway that listens on the port. */
+  /**
+   * Returns the acceptor of the Bind with this port on the same Gateway; internal Binds are reachable only this way.
+   */
   readonly bindOf: (port: number) => Acceptor | undefined;
 }
 
 export interface Acceptor {
-  /** A connection fresh from the network. */
+  /** Takes a connection from the network, which begins with the preamble that the Bind expects. */
   accept(socket: Socket): void;
-  /** One that came through a tunnel: what stands in front of connections is behind it. @param socket paused */
+  /** Takes a connection that came through a tunnel, so its preamble has been read already. @param socket paused */
   enter(socket: Socket, said: ConnectionPreamble): void;
 }
 
-/** A load balancer writes its header at once. */
+/** A load balancer writes the PROXY header as soon as it connects, so a short limit is enough. */
 const PROXY_HEADER_TIMEOUT_MS = 5_000;
 
-/** @throws ConfigError for a protocol that this version does not know */
+/** @throws ConfigError when this version does not know the protocol */
 export function acceptorOf(protocol: Protocol, parts: AcceptorParts): Acceptor {
   const serve = unwrapperOf(protocol, parts);
   const acceptor: Acceptor = {
@@ -75,7 +86,7 @@ function takeConnect(socket: Socket, parts: AcceptorParts, own: Acceptor): void 
   const refuse = (error: ProxyError): void => {
     parts.log.debug("tunnel refused", { peer: socket.remoteAddress ?? "", reason: error.detail ?? error.message });
     refuseSocket(socket, error);
-    // What else it says is nobody's, and its end would not be heard.
+    // Read and drop the remaining bytes: a paused socket never emits `end`.
     socket.resume();
   };
   lookAhead(
@@ -90,7 +101,7 @@ function takeConnect(socket: Socket, parts: AcceptorParts, own: Acceptor): void 
       if (bind === undefined) return refuse(new ProxyError("bind_not_found"));
       const said = { connect: { port, headers } };
       if (bind !== own) {
-        // The rules of the other Bind are asked there; those of this one guard its own door.
+        // Each Bind enforces its own networkAuthorization: the target Bind checks later, so check this one here.
         parts.preambles.note(socket, said);
         if (!isAdmitted(socket, parts)) return;
       }
@@ -178,7 +189,7 @@ function takeSecured(socket: Socket, serverName: string, parts: AcceptorParts): 
   if (served !== undefined) parts.secured.add(socket, serverName, served, parts.tls());
 }
 
-/** The server name says whether the handshake is ours or the backend's. @returns whether it is the backend's */
+/** Hands the socket to the backend when the server name selects a passthrough listener. @returns whether it did */
 function passOn(socket: Socket, serverName: string, parts: AcceptorParts): boolean {
   if (parts.tls().find(serverName)?.passthrough !== true) return false;
   takeSecured(socket, serverName, parts);

@@ -1,6 +1,16 @@
 /**
- * One request and its answer, whatever protocol its connection speaks. The exchange is finished exactly once: when the
- * last byte has left, or when the client is lost.
+ * One request and its response, independent of the protocol of the connection. The HTTP/1.1 and HTTP/2 servers start
+ * one per request; it runs the chain, writes the reply, and reports the outcome to its host.
+ *
+ * It is a small state machine. Four events may come in any order and even in the same event-loop turn: the chain's
+ * reply, the deadline, a malformed rest of the request, and the loss of the connection.
+ *
+ *   running ──reply, refusal or deadline──► responding ──last byte written, or cut──► over
+ *      │                                        │  └──tunnel opens──► joined ──both sides closed──► over
+ *      └────────── connection lost ─────────────┴──────────────────────────────────────────────────► over
+ *
+ * `#status` is 0 while running, `#joined` marks a tunnel, and `#over` makes the end happen exactly once. Without that
+ * guard a lost connection after the last byte would finish the exchange twice: two log lines, and metrics that drift.
  */
 import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
@@ -18,10 +28,10 @@ import { ReplyWriter } from "./reply-writer.ts";
 import type { Peer } from "./peer.ts";
 import type { ResponseEncoder } from "./response-encoder.ts";
 
-/** Whoever made the visit and has to hear of its end. */
+/** The connection that owns a request; it learns when the request starts and finishes. */
 export interface Host {
   readonly log: Logger;
-  /** Connections end with the answer that is under way. */
+  /** True when the connection has to close after the current response. */
   readonly draining: boolean;
   entered(activeRequest: ActiveRequest): void;
   finished(activeRequest: ActiveRequest, outcome: Outcome): void;
@@ -36,7 +46,7 @@ interface StartRequestOptions {
   readonly options: ProtocolServerOptions;
 }
 
-/** Looks at the head of a request and sends it on its way, or refuses it. */
+/** Validates the head of a request, then runs the chain or sends the error reply. */
 export function startRequest({ host, head, peer, makeBody, encoder, options }: StartRequestOptions): ActiveRequest {
   const { bind, chain, frontend } = options;
   let activeRequest: ActiveRequest;
@@ -57,24 +67,24 @@ export function startRequest({ host, head, peer, makeBody, encoder, options }: S
   if (reports.reads.requestBody) activeRequest.exchange.watchRequest();
   host.entered(activeRequest);
   if (refusal === undefined) activeRequest.run(chain);
-  // A request that went round is well-formed, and its connection is often that of our own pool.
+  // Keep the connection after a loop: the request is well-formed, and the connection often belongs to our own pool.
   else activeRequest.send(errorReply(activeRequest.exchange, refusal), !isLoop);
   return activeRequest;
 }
 
-/** Whether a policy has left the answer one after which bytes follow. */
+/** Reports whether the status still opens the tunnel; a policy may have replaced the upstream's response. */
 function begins({ protocol }: Tunnel, status: number): boolean {
   return protocol === "" ? status >= 200 && status < 300 : status === 101;
 }
 
-/** Its name is the reason that the log gives. */
+/** Creates the abort error; the log prints its name as the reason. */
 function clientClosed(): Error {
   const error = new Error("client closed the connection");
   error.name = "ClientClosed";
   return error;
 }
 
-/** A body left unread after our answer: up to here it is cheaper to swallow it than to open a connection anew. */
+/** Up to this size, reading and dropping the unread rest of a request body is cheaper than a new connection. */
 const SWALLOW_BYTES = 65_536;
 
 export class ActiveRequest implements DeadlineWatcher {
@@ -84,9 +94,12 @@ export class ActiveRequest implements DeadlineWatcher {
   readonly #body: IncomingBody | null;
   readonly #writer: ReplyWriter;
   #status = 0;
-  /** What the client has sent ended it, and not the client. */
+  /** Set when the request was ended because of malformed input, as opposed to a client that left. */
   #malformed: ProxyError | undefined;
-  /** It made work and led to no answer: the client is gone, or its stream was ended for what it had sent. */
+  /**
+   * True when the request caused work and got no response: the client left, or its stream was ended for malformed
+   * input. HTTP/2 counts these against rapid reset (CVE-2023-44487).
+   */
   isReset = false;
   #over = false;
   #joined = false;
@@ -131,7 +144,7 @@ export class ActiveRequest implements DeadlineWatcher {
     }
   }
 
-  /** The request is over in time when its tunnel begins: a tunnel has no limit. */
+  /** Opens the tunnel. The request met its deadline at this point; the tunnel itself has no time limit. */
   #join(reply: Reply, tunnel: Tunnel): void {
     this.exchange.deadlineAtMs = undefined;
     this.#writer.join(reply, tunnel, (relay) => {
@@ -142,8 +155,8 @@ export class ActiveRequest implements DeadlineWatcher {
   }
 
   /**
-   * The connection is gone. Nothing to do when the answer went out in full.
-   * @param malformed why, where it was ended for what the client had sent
+   * Ends the request when the connection is gone. Does nothing after a complete response or while a tunnel runs.
+   * @param malformed the reason, when the stream was ended for what the client had sent
    */
   onConnectionLost(malformed?: ProxyError): void {
     if (this.#joined || this.#over) return;
@@ -151,12 +164,12 @@ export class ActiveRequest implements DeadlineWatcher {
     this.#end(true);
   }
 
-  /** The rest of the request cannot be read: the answer says so, where none has begun, and what has begun breaks off. */
+  /** Refuses a request whose rest cannot be read: sends the error, or cuts a response that has begun. */
   refuse(error: ProxyError): void {
     if (this.#over || this.#malformed !== undefined) return;
     this.#malformed = error;
     this.exchange.abort(error);
-    // What was aborted answers in this turn, with the response policies.
+    // The aborted chain replies in this turn and still runs its response policies; let that reply go first.
     setImmediate(() => {
       if (this.#over) return;
       if (this.#status === 0) this.#sendError(error);
@@ -172,7 +185,7 @@ export class ActiveRequest implements DeadlineWatcher {
   }
 
   onDeadline(): void {
-    // What was aborted answers in this turn, with the response policies; only what hangs elsewhere is cut short here.
+    // The aborted chain replies in this turn, with its response policies; step in only when it hangs elsewhere.
     setImmediate(() => {
       if (this.#over) return;
       if (this.#status === 0) this.#sendError(new ProxyError("request_timeout"));

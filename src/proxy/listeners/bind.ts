@@ -1,4 +1,7 @@
-/** One socket of a Gateway. In: connections. Out: each in the hands of whoever serves it. A change of configuration never ends one. */
+/**
+ * The listening socket of a Bind: accepts connections, hands each to the acceptor, and drains them. Binds opens and
+ * closes these sockets. A configuration change never ends a connection here.
+ */
 import { createServer, type Server, type Socket } from "node:net";
 import type { ConnectionMeter } from "../../telemetry/metrics.ts";
 import { keepAlive } from "../keepalive.ts";
@@ -9,9 +12,9 @@ import type { Frontend } from "./frontend.ts";
 export interface BindOptions {
   readonly address: string;
   readonly port: number;
-  /** Other threads accept on the port too: the system deals connections out. */
+  /** Several threads listen on the port and the kernel distributes connections among them (SO_REUSEPORT). */
   readonly reusePort: boolean;
-  /** Asked for every connection. */
+  /** Returns the settings in force; called anew for each connection. */
   readonly frontend: () => Frontend;
   readonly accept: (socket: Socket) => void;
   readonly servers: readonly ProtocolServer[];
@@ -21,11 +24,11 @@ export interface BindOptions {
 
 export interface BindSocket {
   readonly boundPort: number;
-  /** Each connection is told to end with the answers under way, new ones too. */
+  /** Asks clients to end each connection, later ones too, after the responses in flight. */
   announce(): void;
-  /** Announces and stops accepting; resolves when the last connection is gone. Requests in flight are answered. */
+  /** Announces and stops accepting; resolves when the last connection is gone. Requests in flight get a response. */
   drain(): Promise<void>;
-  /** Ends everything now. */
+  /** Stops accepting and destroys all connections at once. */
   close(): void;
 }
 
@@ -38,7 +41,7 @@ export async function openBindSocket(options: BindOptions): Promise<BindSocket> 
   const empty = Promise.withResolvers<void>();
   let draining = false;
   const server = createServer({
-    // A client may end its side and still wait for the answer.
+    // A client may close its write side and still wait for the response.
     allowHalfOpen: true,
     noDelay: true,
   });
@@ -57,7 +60,7 @@ export async function openBindSocket(options: BindOptions): Promise<BindSocket> 
     for (const server of servers) server.drain();
   };
   await listen(server, options);
-  // A system without file descriptors or memory recovers; whoever has connections keeps them, and accepting goes on.
+  // Running out of file descriptors or memory is temporary: keep the open connections and go on accepting.
   server.on("error", (error) =>
     options.log.warn("connection not accepted", { port: options.port, reason: error.message }),
   );
@@ -84,7 +87,8 @@ export async function openBindSocket(options: BindOptions): Promise<BindSocket> 
 }
 
 /**
- * An internal Bind: its connections come through the tunnel of another one, which counts them as its own until they end.
+ * Returns a BindSocket for an internal Bind, which does not listen: its connections come through the tunnel of another
+ * Bind, which counts them as its own until they end.
  */
 export function withoutSocket(servers: readonly ProtocolServer[]): BindSocket {
   const drain = (): void => {

@@ -1,6 +1,6 @@
 /**
- * The open sockets of a data plane, one for each Bind. In: the Binds that are wanted. Out: sockets that accept, and those of
- * removed Binds for as long as somebody is connected.
+ * The open sockets of a data plane, one per Bind. createProxy calls `settle` after each configuration change; it opens
+ * sockets for new Binds and drains those of removed Binds until their last connection ends.
  */
 import type { Bind } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { ApplyResult } from "../../ir/resource.ts";
@@ -24,7 +24,7 @@ export interface BindsOptions {
   readonly log: Logger;
   readonly clock: Clock;
   readonly bindAddress: string;
-  /** As of RequestHead. */
+  /** See RequestHead. */
   readonly replica: string;
   readonly podName: string;
   readonly configuration: Configuration;
@@ -32,16 +32,16 @@ export interface BindsOptions {
   readonly onFinished: ProtocolServerOptions["onFinished"];
   readonly onConnectionFinished: TcpOptions["onFinished"];
   readonly meterOf: (bind: Bind) => ConnectionMeter | undefined;
-  /** The port to open for a Bind; 0 lets the system choose. Rejects when it may not be opened. */
+  /** Returns the port to open for a Bind; 0 lets the system choose. Rejects when the port may not be opened. */
   readonly portOf: (bind: Bind) => number | Promise<number>;
-  /** Several threads open the same ports. */
+  /** True when several threads open the same ports. */
   readonly sharesPorts: boolean;
 }
 
 export interface OpenListener {
   readonly bind: string;
   readonly gateway: string;
-  /** Port of the Bind. */
+  /** Port that the Bind declares; `boundPort` is the one that the system opened. */
   readonly port: number;
   readonly boundPort: number;
 }
@@ -65,7 +65,7 @@ export class Binds {
     this.#options = options;
   }
 
-  /** Opens and closes sockets until they are as the Binds of the configuration say. @returns what cannot be opened */
+  /** Opens and drains sockets until they match the configuration's Binds. @returns the Binds that cannot be opened */
   async settle(): Promise<ApplyResult["refused"]> {
     const wanted = this.#options.configuration.binds();
     for (const [key, { socket, message }] of this.#open) {
@@ -147,7 +147,7 @@ export class Binds {
       onFinished: this.#options.onConnectionFinished,
     });
     const tls = (): ReturnType<Configuration["tlsOf"]> => configuration.tlsOf(bind);
-    // Keys are "port/namespace/gateway".
+    // The key of a Bind is "port/namespace/gateway".
     const bindOf = (other: number): Acceptor | undefined =>
       this.#open.get(`${other}${bind.slice(bind.indexOf("/"))}`)?.acceptor;
     const meter = this.#options.meterOf(message);

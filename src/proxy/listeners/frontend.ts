@@ -1,6 +1,6 @@
 /**
- * How a Bind takes connections (frontend.md 1): what was set, with the usual in place of what was not. In: the merged
- * settings. Out: values that are looked at when a connection is accepted, so that a change meets new connections only.
+ * Compiles the merged `frontend` settings of a Bind, with defaults for missing values. The acceptor and the protocol
+ * servers read the result when they accept a connection, so a change applies to new connections only.
  */
 import { BlockList, isIP } from "node:net";
 import { createSecureContext } from "node:tls";
@@ -19,11 +19,11 @@ import type { Reports } from "../observability/observability.ts";
 import { handshakeOptions } from "./tls/handshake-options.ts";
 
 export interface Http1Settings {
-  /** Names of fields leave as they came, where both sides speak HTTP/1. */
+  /** Keeps the spelling of header names where both sides speak HTTP/1. */
   readonly keepsCase: boolean;
   readonly maxFields: number;
   readonly idleTimeoutMs: number;
-  /** For the first bytes of a connection, and for the head of a request. */
+  /** Limits the wait for the first bytes of a connection, and for the head of each request. */
   readonly headTimeoutMs: number;
 }
 
@@ -32,7 +32,7 @@ interface Http2Settings {
   readonly connectionWindowBytes: number;
   readonly frameBytes: number;
   readonly maxHeaderBytes: number;
-  /** undefined: no pings. */
+  /** undefined when the server sends no pings. */
   readonly pingIntervalMs: number | undefined;
   readonly pingTimeoutMs: number;
 }
@@ -40,37 +40,39 @@ interface Http2Settings {
 export interface Frontend {
   readonly keepalive: KeepaliveTimes;
   readonly tls: FrontendTls | undefined;
-  /** The header that connections begin with; undefined: they have none. */
+  /** The PROXY header that connections begin with; undefined when they have none. */
   readonly proxyProtocol: ProxyProtocol | undefined;
   readonly http1: Http1Settings;
-  /** What happens to CONNECT; `tunnel`: every connection begins with one. */
+  /** Decides about CONNECT; with `tunnel` every connection begins with one. */
   readonly connect: "deny" | "route" | "tunnel";
   readonly http2: Http2Settings;
-  /** Of a body, held in memory where nothing more special is said. */
+  /** Limits the bytes of a body held in memory, unless a policy sets another limit. */
   readonly bodyLimitBytes: number;
-  /** What is reported about requests and connections. */
+  /** Access log, tracing and metrics of requests and connections. */
   readonly reports: Reports;
-  /** After that much time a connection of HTTP ends, with what is under way. */
+  /** Age at which an HTTP connection closes, after the responses in flight. */
   readonly maxConnectionMs: number | undefined;
-  /** Whether what a peer says about its own clients is believed. */
+  /** Reports whether the address is a trusted proxy, whose forwarding headers are kept. */
   trusts(address: string): boolean;
-  /** A policy cannot be read or served: HTTP answers so, and bytes are not passed on at all. */
+  /**
+   * True when a policy cannot be read or served (fail closed): HTTP gets an error reply, TCP connections are refused.
+   */
   readonly closed: boolean;
-  /** Why the connection is refused, for the log; undefined: it is taken. */
+  /** Returns why networkAuthorization refuses the connection, for the log; undefined when it is admitted. */
   refusal(connection: Scope): string | undefined;
 }
 
 const IDLE_TIMEOUT_MS = 600_000;
-/** Window sizes are 31 bits (RFC 9113 6.9.1). */
+/** Window sizes are 31 bits (RFC 9113 §6.9.1). */
 const LARGEST_WINDOW = 2_147_483_647;
 
-/** What the policies of a Bind say, merged. */
+/** The merged settings of all policies of a Bind. */
 export interface FrontendParts extends Pick<Frontend, "closed" | "refusal" | "proxyProtocol" | "reports"> {
   readonly keepalive: Keepalive | undefined;
   readonly tls: FrontendTls | undefined;
   readonly http: FrontendHttp | undefined;
   readonly connect: ConnectMode | undefined;
-  /** Where `http` names none. */
+  /** Applies where `http` names no trusted proxies. */
   readonly trustedProxies: readonly string[];
 }
 
@@ -97,7 +99,7 @@ export function compileFrontend(parts: FrontendParts): Frontend {
   };
 }
 
-/** @throws ConfigError for a choice that no handshake can be made with */
+/** @throws ConfigError when no handshake is possible with these settings */
 export function checkTls(tls: FrontendTls | undefined): void {
   if (tls === undefined) return;
   try {

@@ -1,6 +1,7 @@
 /**
- * The `frontend` settings of Binds (policy.md 4.3): per member the policy for the port wins over the one for the Gateway and
- * the older one within a level; the rules of networkAuthorization collect.
+ * Merges the `frontend` settings of the policies of each Bind and caches the compiled result; Configuration owns one.
+ * For each member, the policy for the port wins over the one for the Gateway, and the older policy wins within a level
+ * (GEP-713). The rules of networkAuthorization are collected from all of them.
  */
 import type { FrontendSettings } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Scope } from "../../cel/scope.ts";
@@ -14,10 +15,10 @@ import { compileReports, type ReportDeps } from "../observability/observability.
 
 type Expressions = Pick<PolicySet, "expression">;
 
-/** The most specific policy that has one supplies all of it. */
+/** Members that come whole from the most specific policy that sets them; networkAuthorization is merged instead. */
 type Exclusive = Exclude<Extract<keyof FrontendSettings, string>, `$${string}` | "networkAuthorization">;
 
-/** @throws ConfigError for what no connection can be taken with */
+/** @throws ConfigError when no connection could be accepted with these settings */
 export function checkFrontend(settings: FrontendSettings | undefined, policies: Expressions): void {
   checkTls(settings?.tls);
   checkLabels(settings?.metrics);
@@ -25,9 +26,9 @@ export function checkFrontend(settings: FrontendSettings | undefined, policies: 
 }
 
 interface Made {
-  /** Of the set, when it was last looked at. */
+  /** Version of the set at which this entry was last confirmed. */
   readonly version: number;
-  /** What it was made of. */
+  /** The settings that the frontend was compiled from, compared by identity. */
   readonly from: readonly FrontendSettings[];
   readonly frontend: Frontend;
 }
@@ -40,7 +41,7 @@ export class FrontendSet {
   readonly #made = new Map<string, Made>();
   #version = 0;
 
-  /** @param options `trustedProxies`: where no policy names others */
+  /** @param options `trustedProxies` applies where no policy names others */
   constructor(options: {
     readonly policies: Expressions & Pick<PolicySet, "at">;
     readonly exporters: Exporters;
@@ -54,7 +55,11 @@ export class FrontendSet {
     this.#trustedProxies = options.trustedProxies;
   }
 
-  /** The same object until a policy that speaks about it changes. @param bind "port/namespace/gateway" */
+  /**
+   * Returns the same object until one of the Bind's own policies changes: the protocol servers compare by identity to
+   * decide whether new connections need a server with new settings.
+   * @param bind "port/namespace/gateway"
+   */
   of(bind: string): Frontend {
     const made = this.#made.get(bind);
     if (made?.version === this.#version) return made.frontend;
@@ -71,12 +76,12 @@ export class FrontendSet {
     return frontend;
   }
 
-  /** Some policy has. */
+  /** Marks all entries as unconfirmed after a change of any policy. */
   changed(): void {
     this.#version++;
   }
 
-  /** Forgets Binds that are gone. One that still serves its last connections is remembered once more until the next time. */
+  /** Drops entries of removed Binds. A draining Bind recreates its entry, which goes with a later call. */
   keep(binds: ReadonlyMap<string, unknown>): void {
     if (this.#made.size <= binds.size) return;
     for (const bind of this.#made.keys()) if (!binds.has(bind)) this.#made.delete(bind);
@@ -103,7 +108,7 @@ export class FrontendSet {
   }
 }
 
-/** What is known before any connection. @param bind "port/namespace/gateway" */
+/** The CEL scope that is known before any connection: `env` alone. @param bind "port/namespace/gateway" */
 function processScope(bind: string, podName: string): Scope {
   const [, namespace = "", gateway = ""] = bind.split("/");
   const env: Env = { podName, namespace, gateway };

@@ -1,25 +1,27 @@
-/** A request body as it comes off a connection, as a BodyStream. */
+/** A request body as a BodyStream with backpressure; both HTTP servers make one for each request with a body. */
 import type { Readable } from "node:stream";
 import { ProxyError } from "../errors.ts";
 import type { BodySink, BodyStream } from "../pipeline/body.ts";
 import { ROLE, fieldOf, forwardableTrailers } from "../pipeline/fields.ts";
 
-/** Where a body comes from, whatever protocol its connection speaks. */
+/** The protocol-specific side of a request body. */
 export interface BodySource {
   readonly stream: Readable;
-  /** All of it has arrived. */
+  /** True when the whole body has arrived. */
   readonly isComplete: boolean;
-  /** Alternating names and values, once it is complete. */
+  /** Alternating names and values, filled once the body is complete. */
   readonly trailers: readonly string[];
-  /** Their names stay as they were written. */
+  /** Keeps the spelling of trailer names. */
   readonly keepsCase: boolean;
-  /** Somebody reads it: a client that waits for "100 Continue" is told to go on, and no other. */
+  /** Called when a reader starts: sends "100 Continue" (RFC 9110 §10.1.1) if the client waits for it. */
   wanted(): void;
 }
 
 export class IncomingBody implements BodyStream {
   bytes = 0;
-  /** Told in place of the end when the trailers say what only a head may: whoever reads the body must not take it for whole. */
+  /**
+   * Called in place of the sink's `end` for forbidden trailers, so that the reader never takes the body as complete.
+   */
   onRefused: ((error: ProxyError) => void) | undefined;
   readonly #source: BodySource;
   #sink: BodySink | undefined;
@@ -75,7 +77,10 @@ export class IncomingBody implements BodyStream {
   }
 }
 
-/** What routes or frames a request behind its end (RFC 9110 6.5.1): somebody who merges it into the head reads another request. */
+/**
+ * Returns why trailers are refused: routing or framing fields behind the body (RFC 9110 §6.5.1). A recipient that
+ * merges trailers into the head would read another request (request smuggling).
+ */
 function refusedTrailer(raw: readonly string[]): string | undefined {
   for (let at = 0; at < raw.length; at += 2) {
     const { name, role } = fieldOf(raw[at] as string) ?? {};

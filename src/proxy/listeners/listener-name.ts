@@ -1,4 +1,4 @@
-/** Where a listener stands: how its Gateway is named in keys and in logs. */
+/** Names of a listener and its Gateway, as keys and logs write them. */
 import type { Listener } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { RoutedExchange } from "../pipeline/exchange.ts";
 
@@ -6,7 +6,7 @@ export function listenerNameOf(bind: string, { gateway, name }: Listener): Route
   return { bind, gateway: gateway?.name ?? "", namespace: gateway?.namespace ?? "", name };
 }
 
-/** "namespace/name" */
+/** Returns "namespace/name". */
 export function gatewayNameOf({ gateway }: Listener): string {
   return `${gateway?.namespace ?? ""}/${gateway?.name ?? ""}`;
 }

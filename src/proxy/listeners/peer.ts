@@ -1,6 +1,7 @@
 /**
- * Both ends of a connection, and what expressions see of it before any byte of HTTP (`source`, `destination`, `env`;
- * runtime/cel.md 3.3). Made once per connection and shared by all its requests.
+ * Both ends of a connection, and the CEL scope of it: `source`, `destination` and `env`
+ * (docs/reference/expressions.md). The acceptor and the protocol servers create one per connection, and all its
+ * requests share it.
  */
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
@@ -12,7 +13,7 @@ import type { ConnectionPreambles } from "./preamble/connection-preamble.ts";
 import type { Frontend } from "./frontend.ts";
 import { CERTIFICATE_READERS, type ClientCertificate, clientCertificateOf } from "./tls/client-certificate.ts";
 
-/** Who serves: the same for every connection of a Bind. A value that is not known is left out. */
+/** The serving process, equal for every connection of a Bind. */
 export interface Env {
   readonly podName: string;
   readonly namespace: string;
@@ -20,26 +21,26 @@ export interface Env {
 }
 
 export interface Ends {
-  /** Of the client, as far as it is known behind whatever stands in between. */
+  /** Address of the client; a PROXY header names the one behind a load balancer. */
   readonly address: string;
   readonly port: number;
-  /** Of the socket. */
+  /** Remote address of the socket itself. */
   readonly rawAddress: string;
   readonly rawPort: number;
   readonly localAddress: string;
   readonly localPort: number;
-  /** The name that the client asked for in its TLS handshake, "" for none; undefined: plain text. */
+  /** Server name of the TLS handshake, "" for none; undefined on plain text. */
   readonly serverName: string | undefined;
   readonly certificate: ClientCertificate | undefined;
-  /** Fields of the CONNECT that the connection came through. */
+  /** Headers of the CONNECT that opened the tunnel of this connection. */
   readonly connectHeaders: HeaderList | undefined;
 }
 
 export class Peer implements Scope {
   readonly ends: Ends;
-  /** What it says about its own clients is believed. */
+  /** True for a trusted proxy, whose forwarding headers are kept. */
   readonly trusted: boolean;
-  /** As text, for the headers of every request. */
+  /** Kept as text, because every request writes it into x-forwarded-port. */
   readonly localPort: string;
   readonly #env: Env;
   #source: unknown;
@@ -98,7 +99,7 @@ const DESTINATION = readers<Ends>({
   hostname: ({ serverName }) => (serverName === "" ? undefined : serverName),
 });
 
-/** @param sniffed the server name of a handshake that is not ours; "" for none */
+/** @param sniffed the server name of a passthrough handshake, "" for none */
 export function peerOf(
   socket: Socket,
   { env, preambles }: { readonly env: Env; readonly preambles: ConnectionPreambles },
@@ -107,7 +108,7 @@ export function peerOf(
 ): Peer {
   const { localAddress = UNKNOWN, localPort = 0 } = socket;
   const secure = socket instanceof TLSSocket ? socket : undefined;
-  // A client that has reset its connection already has no address any more.
+  // A socket loses its remote address when the client resets the connection.
   const gone = socket.remoteAddress === undefined || socket.remotePort === undefined;
   const rawAddress = gone ? UNKNOWN : plain(socket.remoteAddress);
   const rawPort = gone ? 0 : socket.remotePort;
@@ -121,7 +122,7 @@ export function peerOf(
     localAddress: plain(localAddress),
     localPort: said?.connect?.port ?? localPort,
     serverName: secure === undefined ? sniffed || undefined : secure.servername || "",
-    // Read now: once the connection is over, and a log line is written, it is not to be had any more.
+    // Read it now: the access log needs the certificate after the socket is destroyed, which drops it.
     certificate: secure === undefined ? undefined : clientCertificateOf(secure),
     connectHeaders: said?.connect?.headers,
   };
@@ -130,7 +131,7 @@ export function peerOf(
 
 const UNKNOWN = "unknown";
 
-/** "::ffff:127.0.0.1" is 127.0.0.1. */
+/** Turns an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2) into the IPv4 one: "::ffff:127.0.0.1" is 127.0.0.1. */
 function plain(address: string): string {
   return address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address;
 }

@@ -1,4 +1,6 @@
-/** What speaks a protocol on connections that are handed to it, and what the engines have in common. */
+/**
+ * The interface of protocol servers (HTTP/1.1, HTTP/2, bytes) to the acceptor and the Bind, and their common options.
+ */
 import type { Socket } from "node:net";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/log.ts";
@@ -9,34 +11,33 @@ import type { ConnectionPreambles } from "./preamble/connection-preamble.ts";
 import type { Frontend } from "./frontend.ts";
 import type { Env } from "./peer.ts";
 
-/** One connection. */
 export interface ServedConnection {
-  /** Tells the client to end it; it ends with the answers under way, and soon without one. */
+  /** Asks the client to end the connection: it closes after the responses in flight, or soon when it is idle. */
   retire(): void;
 }
 
 export interface ProtocolServer {
-  /** @param socket plain, or a TLSSocket whose handshake is over */
+  /** @param socket plain, or a TLSSocket after its handshake */
   accept(socket: Socket): ServedConnection;
-  /** From now on each connection is told to end with the answers that are under way, as are those that are still taken. */
+  /** Asks clients to end each open and each later connection after the responses in flight. */
   announce(): void;
-  /** Announces, and ends those that are idle. */
+  /** Announces, and closes idle connections. */
   drain(): void;
 }
 
 export interface ProtocolServerOptions {
-  /** Key of the Bind that the connections come from. */
+  /** Key of the Bind: "port/namespace/gateway". */
   readonly bind: string;
-  /** What expressions see of this process. */
+  /** The CEL variable `env`. */
   readonly env: Env;
   readonly preambles: ConnectionPreambles;
-  /** As of RequestHead. */
+  /** See RequestHead. */
   readonly replica: string;
   readonly log: Logger;
   readonly clock: Clock;
-  /** Asked for every connection. */
+  /** Returns the settings in force; called anew for each connection. */
   readonly frontend: () => Frontend;
-  /** Where every request enters; asked anew for each. */
+  /** Entry of the pipeline for every request; it selects the listener of the configuration in force. */
   readonly chain: Chain;
   readonly onFinished: (exchange: HttpExchange, outcome: Outcome) => void;
 }

@@ -1,6 +1,12 @@
 /**
- * The head of a request as it arrived, checked and made ready to forward (RFC 9110 7.6.1, RFC 9112 3.2 and 6.3): what
- * belongs to the connection is gone, what the proxy knows better than the client is written anew. In doubt it refuses.
+ * Parses and validates the head of a request for `startRequest`, and prepares the headers that are forwarded.
+ *
+ * Header by header: hop-by-hop fields and those that Connection names go (RFC 9110 §7.6.1); host, x-forwarded-* and
+ * x-request-id are rewritten; framing and target follow RFC 9112 §3.2 and §6.3. The danger is request smuggling: when
+ * the upstream reads the length, the host or the path in another way than we do, it serves a request that no policy has
+ * seen. Anything ambiguous is therefore refused, never repaired (both Content-Length and Transfer-Encoding, two Host
+ * fields, dot segments, Host and :authority that differ). The one-pass reader dispatches on the role of each field name
+ * (pipeline/fields.ts) and collects into `Found`; the checks run after all fields are read.
  */
 import { randomUUID } from "node:crypto";
 import { isIPv6 } from "node:net";
@@ -13,33 +19,36 @@ import type { ReceivedRequest } from "../pipeline/http-exchange.ts";
 import { portOfAuthority } from "./preamble/authority-form.ts";
 import type { Peer } from "./peer.ts";
 
-/** The head of a request before it was looked at, whatever protocol it came by. */
+/** The head of a request before validation, in one form for HTTP/1 and HTTP/2. */
 export interface RequestHead {
   readonly method: string;
-  /** As it was sent: path and query, an absolute form, or something worse. */
+  /** The request target as sent: path and query, absolute form, or malformed. */
   readonly target: string;
-  /** `:authority`; undefined where only a Host field can say it. */
+  /** `:authority`; undefined for HTTP/1, where Host or the absolute form names the host. */
   readonly authority: string | undefined;
   readonly version: string;
   /** Alternating names and values. */
   readonly fields: readonly string[];
-  /** Where the protocol says so itself; undefined where the fields do (RFC 9112 6.3). */
+  /** Set by HTTP/2, which frames bodies itself; undefined for HTTP/1, where the fields decide (RFC 9112 §6.3). */
   readonly isBodyless: boolean | undefined;
-  /** The connection can leave HTTP. */
+  /** True when the connection can switch to another protocol. */
   readonly canUpgrade: boolean;
-  /** CONNECT is matched to a route and not refused. */
+  /** True when CONNECT is matched to a route; otherwise it is refused. */
   readonly canConnect: boolean;
   readonly maxFields: number;
-  /** The names of fields are to leave as they came. */
+  /** Keeps the spelling of header names. */
   readonly keepsCase: boolean;
-  /** As HTTP/2 counts them (RFC 9113 6.5.2); undefined where the parser has counted already. */
+  /** Limit as HTTP/2 counts it (RFC 9113 §6.5.2); undefined for HTTP/1, where the parser enforces one. */
   readonly maxFieldBytes: number | undefined;
-  /** Random name of this data plane, which CDN-Loop carries where clients choose destinations. */
+  /** Random name of this data plane; CDN-Loop (RFC 8586) carries it where clients choose the destination. */
   readonly replica: string;
 }
 
 const LENGTH = /^[0-9]{1,15}$/;
-/** A name as DNS and routes know it, or an address. What else RFC 3986 allows in one only serves to be read differently. */
+/**
+ * A DNS name or an IP literal, with an optional port. RFC 3986 §3.2.2 allows more characters (percent-encoding,
+ * sub-delimiters), but those only let two parsers disagree about the host.
+ */
 const HOST = /^(?:\[([0-9a-fA-F:.]+)\]|[A-Za-z0-9._-]+)(?::([0-9]{0,5}))?$/;
 const SMALL_LETTER = /[a-z]/;
 const LARGEST_PORT = 65_535;
@@ -57,15 +66,16 @@ interface Found {
   trailers: boolean;
   upgrade: string | undefined;
   proxyAuthorization: string[] | undefined;
-  /** Names and values of what a trusted peer says about its client; undefined: it is not trusted. */
+  /** Forwarding headers of a trusted peer, alternating names and values; undefined when the peer is not trusted. */
   forwarding: string[] | undefined;
+  /** Names that Connection lists, which are hop-by-hop. */
   nominated: Set<string> | undefined;
 }
 
 export interface Head {
   readonly arrival: Omit<ReceivedRequest, "body">;
   readonly hasBody: boolean;
-  /** It went through here before, or through too many data planes. */
+  /** True when CDN-Loop shows that the request passed this data plane before, or too many of them. */
   readonly isLoop: boolean;
 }
 
@@ -87,7 +97,7 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
   if (head.maxFieldBytes !== undefined && listSize(head.fields) > head.maxFieldBytes)
     throw new ProxyError("headers_too_large");
   if (!VERSIONS.has(head.version)) throw invalid("unsupported version of HTTP");
-  // Methods are case-sensitive (RFC 9110 9.1), but not for every upstream: "get" would pass a rule about "GET".
+  // Methods are case-sensitive (RFC 9110 §9.1), but some upstreams ignore case: "get" would pass a rule about "GET".
   if (SMALL_LETTER.test(head.method)) throw invalid("method in small letters");
   const connect = head.method === "CONNECT";
   if (connect && !head.canConnect) throw new ProxyError("method_not_allowed");
@@ -102,7 +112,7 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
     throw invalid("host and :authority differ");
   if (found.chunked && head.version === "HTTP/1.0") throw invalid("transfer-encoding in HTTP/1.0");
   const upgrade = connect || head.version === "HTTP/1.0" || !isUpgrade(found) ? undefined : found.upgrade;
-  // The other way round it is an extended CONNECT for what would be HTTP again.
+  // The reverse case is an extended CONNECT (RFC 8441) whose protocol is HTTP again.
   if (upgrade === undefined ? head.canUpgrade && !connect : !head.canUpgrade)
     throw new ProxyError("upgrade_unsupported");
   const requestId = found.requestId ?? randomUUID();
@@ -138,7 +148,10 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
   return { arrival, hasBody, isLoop: found.cdnLoop !== undefined && isLoop(found.cdnLoop, head.replica) };
 }
 
-/** Names of one meaning become one: policies, routes and upstreams compare text (RFC 9110 4.2.3, RFC 1034 3.1). */
+/**
+ * Maps equivalent host names to one spelling, lower case and without the final dot (RFC 9110 §4.2.3, RFC 1034 §3.1),
+ * because policies, routes and upstreams compare text.
+ */
 function normalizeHost(text: string): string {
   const lower = text.toLowerCase();
   return lower.endsWith(".") || lower.includes(".:") ? lower.replace(/\.(?=:|$)/, "") : lower;
@@ -154,7 +167,7 @@ function schemeOf({ serverName }: Peer): "http" | "https" {
   return serverName === undefined ? "http" : "https";
 }
 
-/** What a trusted peer said is kept, and told where it said nothing. */
+/** Keeps the x-forwarded-* headers of a trusted peer and adds the missing ones. */
 function pushForwarding(raw: string[], said: readonly string[] | undefined, peer: Peer, host: string): void {
   const scheme = schemeOf(peer);
   const { localPort: port } = peer;
@@ -173,7 +186,7 @@ export function receivedRequestOf(head: Head, body: Body): ReceivedRequest {
   return { ...head.arrival, body };
 }
 
-/** Never undefined: the answer is to keep its names too. */
+/** Returns a map even when it is empty: its presence makes the response keep its spelling too. */
 function spellingOf(fields: readonly string[]): ReadonlyMap<string, string> {
   const spelling = new Map<string, string>();
   for (let at = 0; at < fields.length; at += 2)
@@ -188,7 +201,7 @@ function listSize(fields: readonly string[]): number {
 }
 
 function readFields(raw: readonly string[], found: Found): string[] {
-  // Host leads, as it does in every request; its value is known when all fields are read.
+  // Host comes first; its value is filled in when all fields are read.
   const out: string[] = ["host", ""];
   for (let at = 0; at < raw.length; at += 2) {
     const field = fieldOf(raw[at] as string);
@@ -253,18 +266,20 @@ function isUpgrade({ upgrade, nominated }: Found): boolean {
   return upgrade !== undefined && nominated?.has("upgrade") === true && !isOffer(upgrade);
 }
 
-/** An upgrade to HTTP/2 is only an offer and may be ignored; any other protocol is for the upstream to speak. */
+/** Reports whether an upgrade only offers HTTP/2 or TLS, which a server may ignore (RFC 9110 §7.8). */
 export function isOffer(upgrade: string): boolean {
   return upgrade.split(",").every((protocol) => /^\s*(?:h2c|HTTP\/2(?:\.0)?|TLS\/.*)\s*$/i.test(protocol));
 }
 
-/** The only thing that CONNECT names is where to (RFC 9110 9.3.6); routes match it at "/". */
+/** Reads the target of CONNECT, which is an authority and nothing else (RFC 9110 §9.3.6); routes match it at "/". */
 function connectTarget({ target, authority = target }: RequestHead): { target: string; authority: string } {
   if (portOfAuthority(authority) === undefined) throw invalid("CONNECT without host and port");
   return { target: "/", authority };
 }
 
-/** Path and query; the authority of an absolute form, which beats Host (RFC 9112 3.2.2). */
+/**
+ * Splits a target into path with query, and the authority of an absolute form, which overrides Host (RFC 9112 §3.2.2).
+ */
 function splitTarget(url: string): { target: string; authority: string | undefined } {
   if (!url.startsWith("/")) {
     const absolute = ABSOLUTE.exec(url);
@@ -277,7 +292,7 @@ function splitTarget(url: string): { target: string; authority: string | undefin
 
 function checked(target: string): string {
   if (target.includes("#")) throw invalid("fragment in the request target");
-  // Matching goes by the path as received, so a path that means another one to the upstream is refused.
+  // Routes match the path as received, so refuse a path that the upstream would resolve to another one.
   if (hasDotSegment(target)) throw invalid("dot segment in the path");
   return target;
 }
@@ -286,7 +301,7 @@ function invalid(detail: string): ProxyError {
   return new ProxyError("request_invalid", { detail });
 }
 
-/** What can be said about a request whose head was refused: its method, and whether it wants its refusal as gRPC. */
+/** Builds the request of a refused head: values for the log, and the content type, which decides about gRPC errors. */
 export function rejectedRequestOf(
   { method, version, fields }: RequestHead,
   source: Peer,
@@ -320,7 +335,7 @@ function contentTypeOf(fields: readonly string[]): string[] {
   return [];
 }
 
-/** What the client calls its request, so that it finds the line of the log although its head was refused. */
+/** Returns the client's request id, so that the client finds the log line of a refused head. */
 function requestIdOf(fields: readonly string[]): string | undefined {
   for (let at = 0; at < fields.length; at += 2) {
     const value = fields[at + 1] as string;

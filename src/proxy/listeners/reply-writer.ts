@@ -1,4 +1,9 @@
-/** Writes a Reply to a client: framing and header hygiene here, streaming with backpressure, and a cut when it breaks. */
+/**
+ * Writes a Reply to the client through a ResponseEncoder; each ActiveRequest has one. It drops hop-by-hop headers,
+ * sets Content-Length, and streams the body with backpressure: `data` returns false when the encoder is full, and
+ * `onDrain` resumes the body. A body that breaks off, or that does not match its declared length, cuts the connection
+ * or stream: the client must never take a truncated response as complete.
+ */
 import { ProxyError } from "../errors.ts";
 import type { BodySink, BodyStream } from "../pipeline/body.ts";
 import type { Reply, Tunnel } from "../pipeline/exchange.ts";
@@ -9,7 +14,7 @@ import type { ResponseEncoder } from "./response-encoder.ts";
 
 export class ReplyWriter implements BodySink {
   bytes = 0;
-  /** The answer was cut on purpose. */
+  /** True when the response was cut on purpose. */
   broken = false;
   readonly givesBlocks: boolean;
   readonly #encoder: ResponseEncoder;
@@ -24,7 +29,7 @@ export class ReplyWriter implements BodySink {
     encoder.onDrain = this.#resume.bind(this);
   }
 
-  /** @param close the connection ends after this answer @throws when the head holds what HTTP cannot carry */
+  /** @param close whether the connection ends after this response @throws when a header cannot be sent over HTTP */
   write(reply: Reply, close: boolean): void {
     const { body, status } = reply;
     const whole = body === null || Buffer.isBuffer(body) ? body : (body.whole?.() ?? body);
@@ -44,7 +49,7 @@ export class ReplyWriter implements BodySink {
     }
   }
 
-  /** Goes over to bytes. @throws as `write` */
+  /** Writes the head and switches to the tunnel. @throws as `write` */
   join(reply: Reply, tunnel: Tunnel, onOver: (relay: TunnelRelay) => void): void {
     this.#encoder.join?.(spelled(this.#headers(reply, null, true), reply), tunnel, onOver);
   }
@@ -78,7 +83,7 @@ export class ReplyWriter implements BodySink {
     this.cut(error instanceof ProxyError ? error.resetCode : undefined);
   }
 
-  /** Ends the connection so that the client can tell: an answer that broke off must not look complete. */
+  /** Ends the response so that the client recognises the truncation (RFC 9112 §8). */
   cut(resetCode?: number): void {
     this.broken = true;
     this.abandon();
@@ -89,7 +94,7 @@ export class ReplyWriter implements BodySink {
     this.#body?.resume();
   }
 
-  /** The client is gone. */
+  /** Destroys the body without writing more, for example after the client left. */
   abandon(): void {
     const body = this.#body;
     this.#body = undefined;
@@ -101,7 +106,7 @@ export class ReplyWriter implements BodySink {
     const out: string[] = [];
     let length: string | undefined;
     let hasId = false;
-    // Any other client would take it for a question of ours, and send us a credential.
+    // Only a client that uses us as a proxy gets the challenge: any other would send its credential to us.
     const isChallenge = reply.status === 407 && this.#exchange.takenForProxy;
     for (let at = 0; at < raw.length; at += 2) {
       const field = fieldOf(raw[at] as string);
@@ -136,7 +141,7 @@ export class ReplyWriter implements BodySink {
   }
 }
 
-/** Names as the upstream wrote them, where that was asked for: only between sides that both speak HTTP/1. */
+/** Restores the upstream's spelling of header names where http1PreserveCase is set and both sides speak HTTP/1. */
 function spelled(raw: string[], { headers: { spelling } }: Reply): string[] {
   if (spelling !== undefined)
     for (let at = 0; at < raw.length; at += 2) raw[at] = spelling.get(raw[at] as string) ?? (raw[at] as string);
@@ -159,7 +164,7 @@ function isEndToEnd(role: number): boolean {
   }
 }
 
-/** Text that a policy computed goes out as UTF-8; a line break in it would forge headers and is refused. */
+/** Encodes text that a policy computed as UTF-8, and refuses line breaks, which would inject headers. */
 function encoded(value: string): string {
   const bytes = Buffer.from(value, "utf8").toString("latin1");
   if (!isFieldValue(bytes)) throw new Error("control character in a header value");

@@ -1,33 +1,36 @@
-/** The answering side of one request, whatever protocol its connection speaks. One head, then a body in pieces or at once. */
+/**
+ * The interface through which ReplyWriter sends one response; HTTP/1.1 and HTTP/2 implement it. The order of calls is
+ * `head`, any number of `write`, at most one `trailers`, then `end`; or `join`; or `cut` at any time.
+ */
 import type { Tunnel } from "../pipeline/exchange.ts";
 import type { TunnelRelay } from "./tcp/tunnel-relay.ts";
 
 export interface ResponseEncoder {
   /**
    * @param headers alternating names and values
-   * @param close the connection ends after this answer
-   * @param last nothing follows but `end`
+   * @param close whether the connection ends after this response
+   * @param last true when only `end` without a body follows
    */
   head(status: number, headers: string[], close: boolean, last: boolean): void;
-  /** The end of the answer, with all of its body where nothing was written. */
+  /** Ends the response. @param body the whole body, when nothing was written before */
   end(body?: Buffer): void;
-  /** As of BodySink, for what is written. */
+  /** See BodySink: the encoder returns written chunks to the block pool. */
   readonly givesBlocks?: boolean;
-  /** @returns false when the next piece should wait for `onDrain` */
+  /** @returns false when the next chunk should wait for `onDrain` */
   write(chunk: Buffer): boolean;
-  /** @param raw alternating names and values; before `end`, after `head` */
+  /** @param raw alternating names and values; called after `head` and before `end` */
   trailers(raw: readonly string[]): void;
-  /** In place of an answer: the head of one, and then the bytes of the tunnel. Only where the request asked for it. */
+  /** Sends the head that opens the tunnel, then relays its bytes. Present only when the request asked for a tunnel. */
   join?(headers: readonly string[], tunnel: Tunnel, onOver: (relay: TunnelRelay) => void): void;
-  /** Ends it in a way that a client can tell from a complete answer. @param resetCode for HTTP/2; CANCEL by default */
+  /** Ends the response so that the client recognises it as truncated. @param resetCode of HTTP/2, CANCEL by default */
   cut(resetCode?: number): void;
-  /** Called when pieces may be written again, once for each `false`. */
+  /** Called once after `write` returned false, when it accepts chunks again. */
   onDrain: (() => void) | undefined;
-  /** Called once, when the last byte of the answer has left. */
+  /** Called once, when the last byte of the response has been handed to the system. */
   onFinish: (() => void) | undefined;
   readonly headSent: boolean;
-  /** `end` was called. */
+  /** True after `end`. */
   readonly ended: boolean;
-  /** Nothing more can be written. */
+  /** True when the connection or stream is destroyed. */
   readonly gone: boolean;
 }
