@@ -1,8 +1,11 @@
-/** Questions and answers between two threads, in both directions over one port. Each side numbers its own questions. */
+/**
+ * Request and response between two threads over one MessagePort, in both directions; WorkerThread and the worker's
+ * entry hold the two ends. Each side numbers its own requests, and a response carries the number of its request.
+ */
 import type { MessagePort, Worker } from "node:worker_threads";
 import { messageOf } from "../../lib/errors.ts";
 
-/** What each side can be asked: names, and the shapes of what goes along and comes back. */
+/** The requests that a side handles, with the types of request and response body by name. */
 type Protocol<P> = { readonly [K in keyof P]: { readonly ask: unknown; readonly answer: unknown } };
 
 export type Handlers<P extends Protocol<P>> = {
@@ -27,18 +30,18 @@ export class Channel<Theirs extends Protocol<Theirs>, Ours extends Protocol<Ours
     port.on("message", (message: Message) => this.#receive(message));
   }
 
-  /** Rejects with the reason that the other side gave, or with that of `end`. */
+  /** Sends a request. Rejects with the reason that the other side gives, or with that of `end`. */
   ask<K extends keyof Theirs & string>(name: K, body: Theirs[K]["ask"]): Promise<Theirs[K]["answer"]> {
     const question = Promise.withResolvers<unknown>();
     if (this.#ended !== undefined) return Promise.reject(new Error(this.#ended));
     const id = ++this.#last;
     this.#open.set(id, question);
     this.#send({ kind: "ask", id, name, body });
-    // The handler of that name has answered.
+    // The handler of the same name produces the response, so it has this type.
     return question.promise as Promise<Theirs[K]["answer"]>;
   }
 
-  /** The other side is gone: nothing will be answered any more. */
+  /** Rejects open and later requests after the other side has ended; without it they would stay pending forever. */
   end(reason: string): void {
     this.#ended = reason;
     for (const question of this.#open.values()) question.reject(new Error(reason));
@@ -47,7 +50,7 @@ export class Channel<Theirs extends Protocol<Theirs>, Ours extends Protocol<Ours
 
   #receive(message: Message): void {
     if (message.kind === "ask") {
-      // The other side is typed by the same protocol.
+      // Both sides are compiled against the same protocol, so the name is one of ours.
       void this.#answer(message.id, message.name as keyof Ours, message.body);
       return;
     }
@@ -59,7 +62,7 @@ export class Channel<Theirs extends Protocol<Theirs>, Ours extends Protocol<Ours
 
   async #answer(id: number, name: keyof Ours, body: unknown): Promise<void> {
     try {
-      // As above.
+      // The same holds for the body.
       this.#send({ kind: "answer", id, body: await this.#handlers[name]?.(body as Ours[keyof Ours]["ask"]) });
     } catch (error) {
       this.#send({ kind: "fault", id, reason: messageOf(error) });

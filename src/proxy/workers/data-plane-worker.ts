@@ -1,6 +1,6 @@
 /**
- * A thread that serves. In: encoded resources from the main thread. Out: connections served on the ports that all workers
- * share; log lines and counts for the main thread.
+ * Entry of a worker thread, started by WorkerThread: runs a complete data plane on the ports that all workers share.
+ * The main thread sends encoded resources; the worker sends log lines and counts back.
  */
 import { parentPort, workerData } from "node:worker_threads";
 import { collectWhenIdle } from "../../lib/collect-when-idle.ts";
@@ -21,14 +21,14 @@ import {
 import { openShared } from "./shared-state.ts";
 import { startBeating } from "./watchdog.ts";
 
-/** What a crash may lose of the counts. */
+/** Interval at which counts go to the main thread, and thus what a crash may lose of them. */
 const COLLECT_INTERVAL_MS = 1_000;
-/** Batches of lines on their way to the main thread. */
+/** Access log batches on their way to the main thread, before the access log waits. */
 const MAX_BATCHES = 8;
 
 if (parentPort === null) throw new Error("this is a thread of gwproxy, not a program");
 
-// Made by WorkerThread.
+// WorkerThread passes these settings.
 const settings = workerData as WorkerSettings;
 const filter = parseLogFilter(settings.logFilter) ?? { level: "info" as const, modules: new Map() };
 startBeating(settings.shared.beats, settings.thread);
@@ -86,7 +86,7 @@ const proxy = createProxy({
   telemetry: { metrics, accessLog },
 });
 
-/** The main thread has written a batch. */
+/** Notes that the main thread has written a batch, and resumes the access log. */
 function taken(): void {
   batches--;
   const call = resume;

@@ -1,14 +1,16 @@
 /**
- * Which port each Bind has, for workers that open it together. Ports that are shared can be opened by anybody, who would
- * then silently get a part of the connections: so each is opened alone once before.
+ * Allocates the port of each Bind for workers that open it together; WorkerPool has one. With SO_REUSEPORT several
+ * sockets share a port, so a port that another process has opened the same way would bind without an error and the two
+ * would silently split the connections. The main thread therefore opens each port once without sharing, which fails
+ * when the port is taken.
  */
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 
 interface Given {
-  /** Of the Bind. */
+  /** Port that the Bind declares. */
   readonly port: number;
-  /** What is opened for it. */
+  /** Resolves with the port that the workers open. */
   readonly bound: Promise<number>;
   opened: number | undefined;
 }
@@ -18,21 +20,21 @@ export class PortAllocator {
   readonly #ports: (bindPort: number) => number;
   readonly #given = new Map<string, Given>();
   #wanted: ReadonlyMap<string, number> = new Map();
-  /** Keep what the system chose from being chosen again before the first worker has it. */
+  /** Hold ports that the system chose, so that it does not choose them again before the first worker opens them. */
   #keepers: Server[] = [];
 
-  /** @param ports the port to open for a Bind's port; 0 lets the system choose */
+  /** @param ports maps a Bind's port to the one to open; 0 lets the system choose */
   constructor(address: string, ports: (bindPort: number) => number) {
     this.#address = address;
     this.#ports = ports;
   }
 
-  /** The workers begin to open and close. @param wanted the Binds that are to be open then, with their ports */
+  /** Called before the workers apply an update. @param wanted port by Bind after the update */
   expect(wanted: ReadonlyMap<string, number>): void {
     this.#wanted = wanted;
   }
 
-  /** The same answer for all workers. @throws the listen error (EADDRINUSE, EACCES) */
+  /** Returns the same port to all workers (singleflight). @throws the listen error (EADDRINUSE, EACCES) */
   portOf(bind: string, port: number): Promise<number> {
     const known = this.#given.get(bind);
     if (known?.port === port) return known.bound;
@@ -45,7 +47,9 @@ export class PortAllocator {
     return given.bound;
   }
 
-  /** They are done; what could not be opened is tried anew the next time. */
+  /**
+   * Called when the workers have applied the update; forgets failed ports, so that the next update tries them again.
+   */
   settled(): void {
     for (const keeper of this.#keepers.splice(0)) keeper.close();
     for (const [bind, { port, opened }] of this.#given)
@@ -56,7 +60,7 @@ export class PortAllocator {
     for (const [other, { opened, port: bindPort }] of this.#given) {
       if (other === bind || port === 0 || opened !== port) continue;
       if (this.#wanted.get(other) === bindPort) throw new Error(`EADDRINUSE: port ${port} is that of ${other}`);
-      // Of a Bind that goes: some worker may still have it.
+      // The port belongs to a Bind that is being removed, and some worker may still listen on it.
       return port;
     }
     const server = createServer((socket) => socket.destroy());

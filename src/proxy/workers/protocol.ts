@@ -1,4 +1,7 @@
-/** What the main thread and its workers say to each other. Resources travel encoded; each worker compiles them for itself. */
+/**
+ * The protocol between the main thread and its workers, for both ends of a Channel. Resources travel encoded, and
+ * each worker compiles them for itself.
+ */
 import { decodeMessage, encodeMessage } from "../../ir/encode.ts";
 import type { ApplyResult, Resource, ResourceType, ResourceUpdate } from "../../ir/resource.ts";
 import type { LogFormat } from "../../telemetry/log-lines.ts";
@@ -10,9 +13,9 @@ import type { OpenListener } from "../listeners/binds.ts";
 import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
 import type { SharedBuffers } from "./shared-state.ts";
 
-/** What a worker is born with. */
+/** Settings that a worker starts with. */
 export interface WorkerSettings {
-  /** Its number in the tables of shared memory. */
+  /** Number of the worker in the tables of shared memory. */
   readonly thread: number;
   readonly shared: SharedBuffers;
   readonly bindAddress: string;
@@ -20,13 +23,13 @@ export interface WorkerSettings {
   readonly trustedProxies: readonly string[];
   readonly whereabouts: ProxyLocality | undefined;
   readonly spiffeEndpoint: string | undefined;
-  /** Memory of OwnListeners. */
+  /** Shared memory of OwnListeners. */
   readonly ownListeners: SharedArrayBuffer | undefined;
   readonly version: string;
   readonly resource: Reporter;
-  /** As printLogFilter prints it. */
+  /** The log filter as `printLogFilter` writes it. */
   readonly logFilter: string;
-  /** Of the access log. */
+  /** Format of the access log. */
   readonly logFormat: LogFormat;
 }
 
@@ -42,39 +45,39 @@ interface EncodedResource {
   readonly bytes: Uint8Array;
 }
 
-/** What a worker can be asked. */
+/** Requests of the main thread to a worker. */
 export interface WorkerProtocol {
   readonly apply: {
     readonly ask: EncodedUpdate;
     readonly answer: ApplyResult & { readonly listeners: readonly OpenListener[] };
   };
-  /** What was counted since the last time. */
+  /** Returns the counts since the last call, and the current values. */
   readonly collect: { readonly ask: undefined; readonly answer: Collected };
   readonly logFilter: { readonly ask: string; readonly answer: undefined };
   readonly announce: { readonly ask: undefined; readonly answer: undefined };
-  /** Stops accepting; answered when the last connection is gone. */
+  /** Stops accepting; responds when the last connection is gone. */
   readonly drain: { readonly ask: undefined; readonly answer: undefined };
-  /** Cuts what is left off; answered when everything about it is handed over. */
+  /** Cuts the remaining connections; responds when all log lines and telemetry about them are handed over. */
   readonly end: { readonly ask: undefined; readonly answer: undefined };
 }
 
 export interface Collected {
   readonly counted: Counted;
-  /** What the thread alone knows. */
+  /** Current values of gauges that exist per thread. */
   readonly readings: Readings;
   readonly endpoints: readonly EndpointDump[];
   readonly workloadIdentity: WorkloadApiDump | null;
 }
 
-/** What the main thread can be asked. */
+/** Requests of a worker to the main thread. */
 export interface MainProtocol {
-  /** A worker is ready to apply. */
+  /** Says that the worker can apply updates. */
   readonly ready: { readonly ask: undefined; readonly answer: undefined };
-  /** The port to open for a Bind, together with the others. */
+  /** Returns the port that all workers open for a Bind. */
   readonly port: { readonly ask: { readonly bind: string; readonly port: number }; readonly answer: number };
-  /** Whole lines for stderr; answered when there is room for more. */
+  /** Writes whole lines to stderr; responds when there is room for more. */
   readonly lines: { readonly ask: string; readonly answer: undefined };
-  /** The same of the access log. */
+  /** Writes whole lines of the access log; responds when there is room for more. */
   readonly accessLines: { readonly ask: string; readonly answer: undefined };
   readonly counted: { readonly ask: Counted; readonly answer: undefined };
 }
@@ -83,7 +86,7 @@ export function encodeUpdate(set: Iterable<Resource>, removed: ResourceUpdate["r
   return { set: Array.from(set, encodeResource), removed };
 }
 
-/** @throws Error when bytes are no such message, which only a fault of this program can make them */
+/** @throws Error when the bytes do not decode, which only a bug in this program can cause */
 export function decodeUpdate({ set, removed }: EncodedUpdate): ResourceUpdate {
   return { set: set.map(decodeResource), removed };
 }
@@ -93,6 +96,6 @@ function encodeResource({ type, key, version, message }: Resource): EncodedResou
 }
 
 function decodeResource({ type, key, version, bytes }: EncodedResource): Resource {
-  // The pair of type and message is that of the resource which was encoded.
+  // Type and message belong together, because they were encoded from one resource.
   return { type, key, version, message: decodeMessage(type, bytes) } as Resource;
 }

@@ -1,20 +1,23 @@
-/** What limits and health must know of the whole replica: memory that the main thread makes and every worker opens. */
+/**
+ * State that counts once per replica rather than per thread: rate limit buckets, endpoint health, connection ids. The
+ * main thread allocates the shared memory, and every worker opens it.
+ */
 import { randomUUID } from "node:crypto";
 import { allocateSlots, SharedTable } from "../../lib/shared-table.ts";
 import { allocateIds, Ids } from "../observability/ids.ts";
 import { allocateBeats } from "./watchdog.ts";
 
-/** Can be handed to another thread. */
+/** Plain data that can be passed to another thread. */
 export interface SharedBuffers {
   readonly endpoints: SharedArrayBuffer;
   readonly buckets: SharedArrayBuffer;
   readonly ids: SharedArrayBuffer;
   readonly beats: SharedArrayBuffer;
-  /** Random name of the replica: all of its threads are one station of a request. */
+  /** Random name of the replica in CDN-Loop (RFC 8586); all of its threads count as one hop. */
   readonly replica: string;
 }
 
-/** Two tables, because clients choose the keys of rate limits and must not crowd out endpoints. */
+/** Holds two tables, because clients choose the keys of rate limits and must not crowd out endpoints. */
 export interface SharedState {
   readonly endpoints: SharedTable;
   readonly buckets: SharedTable;
@@ -22,7 +25,7 @@ export interface SharedState {
   readonly replica: string;
 }
 
-/** Address space; memory is used only for slots that were ever claimed. */
+/** Numbers of slots. They reserve address space; memory is used only for slots that were ever claimed. */
 const ENDPOINTS = 65_536;
 const BUCKETS = 131_072;
 
@@ -36,7 +39,7 @@ export function allocateShared(threads: number): SharedBuffers {
   };
 }
 
-/** @param thread number of this thread, which no other living one has */
+/** @param thread number of this thread, unique among the running ones */
 export function openShared({ endpoints, buckets, ids, replica }: SharedBuffers, thread: number): SharedState {
   return {
     endpoints: new SharedTable(endpoints, thread),

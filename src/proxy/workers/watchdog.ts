@@ -1,16 +1,19 @@
 /**
- * Notices a thread that no longer comes round: each says so with a count in shared memory, and the main thread looks at it. Only
- * its own looks measure the time, so that a process which was suspended, or a machine that is too busy for all of it, kills nobody.
+ * Detects worker threads whose event loop is blocked; WorkerPool replaces them. Each worker increments a heartbeat
+ * counter in shared memory, and the main thread compares it once per interval.
+ *
+ * Time is measured in looks of the main thread, not with a clock. A suspended process, or a machine that is too busy
+ * for every thread, delays the looks as well; with a clock it would seem that all workers were stuck at once.
  */
 
-/** Both between two beats of a thread and between two looks of the main one. */
+/** Interval between two beats of a worker, and between two looks of the main thread. */
 export const BEAT_MS = 1_000;
 
 export function allocateBeats(threads: number): SharedArrayBuffer {
   return new SharedArrayBuffer(threads * Int32Array.BYTES_PER_ELEMENT);
 }
 
-/** Says once and then again and again that this thread comes round. */
+/** Increments this thread's heartbeat now and at each interval. */
 export function startBeating(buffer: SharedArrayBuffer, thread: number): void {
   const beats = new Int32Array(buffer);
   const beat = (): void => void Atomics.add(beats, thread, 1);
@@ -21,10 +24,13 @@ export function startBeating(buffer: SharedArrayBuffer, thread: number): void {
 export class Watchdog {
   readonly #beats: Int32Array;
   readonly #patience: number;
-  /** By thread: the last count, and for how many looks it has not changed. */
+  /** Last count by thread, and the number of looks since it changed. */
   readonly #seen = new Map<number, { count: number; looks: number }>();
 
-  /** @param buffer from allocateBeats @param stuckAfterMs a thread that does not come round for so long is stuck; 0: none ever is */
+  /**
+   * @param buffer from allocateBeats
+   * @param stuckAfterMs time without a beat after which a thread is stuck; 0 disables
+   */
   constructor(buffer: SharedArrayBuffer, stuckAfterMs: number) {
     this.#beats = new Int32Array(buffer);
     this.#patience = stuckAfterMs === 0 ? Infinity : Math.max(1, Math.ceil(stuckAfterMs / BEAT_MS));
@@ -34,13 +40,13 @@ export class Watchdog {
     return this.#patience !== Infinity;
   }
 
-  /** A thread begins with that number. Until its first beat it is being loaded. */
+  /** Resets the counter for a new thread. While the count is 0, the thread is loading and not taken as stuck. */
   born(thread: number): void {
     Atomics.store(this.#beats, thread, 0);
     this.#seen.delete(thread);
   }
 
-  /** Looks once. @returns whether the thread is stuck */
+  /** Looks once; call it once per interval. @returns whether the thread is stuck */
   isStuck(thread: number): boolean {
     const count = Atomics.load(this.#beats, thread);
     const seen = this.#seen.get(thread);

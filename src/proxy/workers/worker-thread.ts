@@ -1,13 +1,13 @@
-/** One worker, as the main thread sees it: a thread with a channel, until it ends. */
+/** The main thread's handle on one worker: starts the thread, opens the channel, and reports its end to WorkerPool. */
 import { Worker } from "node:worker_threads";
 import { Channel, type Handlers } from "./channel.ts";
 import type { MainProtocol, WorkerProtocol, WorkerSettings } from "./protocol.ts";
 
 export class WorkerThread {
   readonly number: number;
-  /** Resolves when the worker takes updates; rejects when it ends before. */
+  /** Resolves when the worker can apply updates; rejects when it ends before. */
   readonly ready: Promise<void>;
-  /** Resolves with the reason when the thread has ended and nothing of it runs any more. */
+  /** Resolves with the reason when the thread has ended completely. */
   readonly ended: Promise<string>;
   readonly channel: Channel<WorkerProtocol, MainProtocol>;
   readonly #worker: Worker;
@@ -15,7 +15,7 @@ export class WorkerThread {
 
   constructor(settings: WorkerSettings, handlers: Omit<Handlers<MainProtocol>, "ready">) {
     this.number = settings.thread;
-    // The extension is that of this file: sources run as they are, and the package holds compiled ones.
+    // Use the extension of this file: .ts from the sources, .js in the compiled package.
     const entry = new URL(`./data-plane-worker${import.meta.url.slice(-3)}`, import.meta.url);
     const worker = new Worker(entry, { workerData: settings, name: `gwproxy-${settings.thread}` });
     const ready = Promise.withResolvers<void>();
@@ -27,9 +27,9 @@ export class WorkerThread {
     });
     this.ready = ready.promise;
     this.ended = ended.promise;
-    // Who waits for it hears of it; nobody has to.
+    // Avoid an unhandled rejection when no caller awaits `ready`.
     ready.promise.catch(() => undefined);
-    // Nobody else will see where it was.
+    // Keep the stack trace: it is lost with the thread.
     worker.on("error", (error) => {
       this.#reason ??= error instanceof Error ? (error.stack ?? error.message) : String(error);
     });
@@ -41,7 +41,7 @@ export class WorkerThread {
     });
   }
 
-  /** Ends the thread as a fault in it would: at once, wherever it is. @param reason that `ended` tells */
+  /** Ends the thread at once, whatever it is doing, as a crash would. @param reason the one that `ended` reports */
   kill(reason?: string): void {
     this.#reason ??= reason;
     void this.#worker.terminate();

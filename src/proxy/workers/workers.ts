@@ -1,7 +1,19 @@
 /**
- * A data plane of several threads. The main thread knows the resources and hands them over; each worker opens the same
- * ports, and the system deals connections out among them. An update is acknowledged when all workers have it; what one of
- * them refuses is refused. A worker that dies takes its own connections with it and is replaced; so is one that is stuck.
+ * A data plane of several threads, with the same interface as one thread (Proxy); a process with more than one thread
+ * creates it. The main thread keeps the resources and sends them to the workers; each worker opens the same ports
+ * (SO_REUSEPORT), and the kernel distributes the connections.
+ *
+ * An update is acknowledged when all workers have applied it, and a resource that one worker refuses counts as refused.
+ * Updates and joining workers share one queue (`#queue`): a worker that joined during an update would miss it.
+ *
+ *   started ──ready──► waits in the queue ──apply all resources──► serving
+ *      │                      │                                       │
+ *      └────────────── crash, stuck or failed to join ────────────────┘
+ *                                     │
+ *                       shared slots freed, backoff ──► started again with the same number
+ *
+ * A worker that dies takes only its own connections with it. The watchdog kills a worker whose event loop is blocked,
+ * and exponential backoff delays the replacement in a crash loop.
  */
 import type { ApplyResult, Resource, ResourceUpdate } from "../../ir/resource.ts";
 import { type Backoff, createBackoff } from "../../lib/backoff.ts";
@@ -29,11 +41,11 @@ export interface WorkersOptions {
   readonly bindAddress: string;
   readonly version: string;
   readonly log: Logger;
-  /** Shared with whoever changes it, who then calls `filterChanged`. */
+  /** Shared and mutable: after a change the owner calls `filterChanged`. */
   readonly filter: LogFilter;
-  /** Takes whole lines of the workers. @returns when there is room for more */
+  /** Writes whole log lines of the workers. @returns when there is room for more */
   readonly write: (lines: string) => Promise<void>;
-  /** The same for lines of the access log. */
+  /** Writes whole lines of the access log. @returns when there is room for more */
   readonly writeAccessLog: (lines: string) => Promise<void>;
   readonly logFormat: LogFormat;
   readonly ports?: (bindPort: number) => number;
@@ -45,23 +57,23 @@ export interface WorkersOptions {
   readonly ownListeners?: OwnListeners;
   readonly metrics?: Metrics;
   readonly clock?: Clock;
-  /** A thread that does not come round for so long is replaced; 0: never. */
+  /** Replaces a thread whose event loop is blocked for this long; 0 disables. */
   readonly stuckAfterMs?: number;
 }
 
 export interface Workers extends Proxy {
   filterChanged(): void;
-  /** Those that serve at the moment. */
+  /** Threads that serve at the moment. */
   readonly threads: ReadonlySet<WorkerThread>;
 }
 
-/** For a thread that is busy; what it has counted is added when it comes. */
+/** Limits the wait for busy threads; their counts are added when they arrive. */
 const REFRESH_MS = 1_000;
-/** Beyond the time in which each of them hands over what it has. */
+/** Longer than the five seconds in which each thread hands over its telemetry. */
 const FLUSH_MS = 6_000;
 const FIRST_WAIT_MS = 50;
 const LONGEST_WAIT_MS = 10_000;
-/** After so long a life a death is no crash loop. */
+/** A thread that ran for this long did not end in a crash loop. */
 const STABLE_MS = 60_000;
 const STUCK_AFTER_MS = 30_000;
 
@@ -78,11 +90,11 @@ class WorkerPool implements Workers {
   readonly #shared: SharedState;
   readonly #watchdog: Watchdog;
   readonly #start: (thread: number) => WorkerThread;
-  /** What is in force, by type and key. */
+  /** Resources in force, by type and key. */
   readonly #resources = new Map<string, Resource>();
-  /** Port by Bind, of those in force: not looked up among thousands of routes with every update. */
+  /** Port by Bind in force, kept apart so that an update does not search thousands of resources. */
   #ports: ReadonlyMap<string, number> = new Map();
-  /** Threads of all kinds, those that do not serve yet too. */
+  /** All running threads, including those that do not serve yet. */
   readonly #all = new Set<WorkerThread>();
   #listeners: readonly OpenListener[] = [];
   #endpoints: readonly EndpointDump[] = [];
@@ -97,7 +109,7 @@ class WorkerPool implements Workers {
     this.#clock = options.clock ?? systemClock;
     this.#log = log;
     this.#desk = new PortAllocator(bindAddress, options.ports ?? ((port) => port));
-    // The main thread has the last number: it serves nothing, and takes back what the dead held.
+    // The main thread has the last number: it serves nothing, and frees the shared slots of dead threads.
     const shared = allocateShared(count + 1);
     this.#shared = openShared(shared, count);
     this.#watchdog = new Watchdog(shared.beats, options.stuckAfterMs ?? STUCK_AFTER_MS);
@@ -128,12 +140,12 @@ class WorkerPool implements Workers {
     const backoffs = Array.from({ length: count }, () =>
       createBackoff({ initialMs: FIRST_WAIT_MS, maxMs: LONGEST_WAIT_MS }),
     );
-    // The first update waits for all of them.
+    // The first update waits until all workers have joined.
     this.#queue = Promise.all(backoffs.map((backoff, thread) => this.#begin(thread, backoff, (join) => join())));
     if (this.#watchdog.isOn) this.#watch();
   }
 
-  /** The next look is due when this one is over: looks that were missed are not made up for. */
+  /** Schedules the next look after this one, so that looks missed during a suspension are not made up for. */
   #watch(): void {
     this.#clock.after(BEAT_MS, () => {
       if (this.#stopped) return;
@@ -176,12 +188,12 @@ class WorkerPool implements Workers {
 
   async #collect(thread: WorkerThread): Promise<void> {
     const { counted, readings, endpoints, workloadIdentity } = await thread.channel.ask("collect", undefined);
-    // Each thread has its own stream to the same agent.
+    // All threads have a stream to the same agent, so any one's answer serves.
     this.#workloadIdentity = workloadIdentity;
     this.#options.metrics?.add(counted);
-    // One that died meanwhile knows nothing any more.
+    // Skip the readings of a thread that died meanwhile: `#buried` has removed its series.
     if (this.threads.has(thread)) this.#options.metrics?.told(String(thread.number), readings);
-    // What is known of endpoints is in shared memory: each worker tells the same.
+    // Endpoint statistics are in shared memory, so each worker returns the same.
     this.#endpoints = endpoints;
   }
 
@@ -221,7 +233,7 @@ class WorkerPool implements Workers {
     for (const thread of this.#all) thread.kill();
   }
 
-  /** Answers of those that live; a question ends with the thread that it was put to. */
+  /** Returns the responses of the threads that survive; a request to a thread that ends is dropped. */
   async #askAll<T>(
     ask: (thread: WorkerThread) => Promise<T>,
     threads: Iterable<WorkerThread> = this.threads,
@@ -231,9 +243,9 @@ class WorkerPool implements Workers {
   }
 
   /**
-   * Starts a thread and everything that follows when it ends.
-   * @param turn when the thread may be given what is in force
-   * @returns when it serves or has ended
+   * Starts a thread, and replaces it when it ends.
+   * @param turn waits until the thread may get the resources in force; by default its turn in the queue
+   * @returns when the thread serves or has failed
    */
   async #begin(
     number: number,
@@ -254,9 +266,9 @@ class WorkerPool implements Workers {
     }
   }
 
-  /** Gives a thread all that is in force, so that it serves. */
+  /** Sends all resources in force to a thread, so that it serves. */
   async #join(thread: WorkerThread): Promise<void> {
-    // Before it opens anything: it may be the successor of one that died while the others end.
+    // Announce before it opens a port: it may replace a thread that died during the shutdown.
     if (this.#announces) await thread.channel.ask("announce", undefined);
     if (this.#stopped) throw new Error("the data plane ends");
     const { refused, listeners } = await thread.channel.ask("apply", encodeUpdate(this.#resources.values(), []));
@@ -297,7 +309,7 @@ class WorkerPool implements Workers {
     this.#ports = ports;
     for (const entry of update.removed) if (!refused.has(nameOf(entry))) this.#resources.delete(nameOf(entry));
     for (const entry of update.set)
-      // A port that cannot be opened is tried again with every update.
+      // Keep a Bind whose port cannot be opened: every update tries again.
       if (entry.type === "Bind" || !refused.has(nameOf(entry))) this.#resources.set(nameOf(entry), entry);
     return { refused: [...refused.values()] };
   }
@@ -311,14 +323,17 @@ class WorkerPool implements Workers {
     return answers;
   }
 
-  /** Compilation does not depend on the thread; memory and ports do. What one refuses, all have as it was before. */
+  /**
+   * Restores the former version of resources that only some threads refused. Compilation gives the same result on every
+   * thread, but memory and ports may not, and all threads have to serve the same configuration.
+   */
   async #restore(names: readonly string[]): Promise<void> {
     const former = names.map((name) => this.#resources.get(name)).filter((resource) => resource !== undefined);
     for (const name of names) this.#log.error("threads disagree about a resource", { name });
     if (former.length > 0) await this.#applyAll(encodeUpdate(former, []));
   }
 
-  /** Once the update is in force. A Bind is never refused for good: its port is tried again. */
+  /** Returns port by Bind after the update. It ignores refusals, because the port of a refused Bind is tried again. */
   #portsAfter({ set, removed }: ResourceUpdate): ReadonlyMap<string, number> {
     const ports = new Map(this.#ports);
     for (const { type, key } of removed) if (type === "Bind") ports.delete(key);
