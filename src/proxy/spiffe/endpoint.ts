@@ -1,14 +1,17 @@
-/** Where the workload API is (standard "SPIFFE Workload Endpoint" 4): SPIFFE_ENDPOINT_SOCKET as an address to dial. */
+/**
+ * Parses SPIFFE_ENDPOINT_SOCKET (SPIFFE Workload Endpoint §4) into a gRPC address, for WorkloadApi. `workloadSocket`
+ * gives the bare path to DestinationGuard.
+ */
 import { isIP } from "node:net";
 
 const SOCKET = /^unix:(?:\/\/)?(\/(?!\/)[^?#]*)$/;
 
-/** Path of the socket; undefined: there is none. @param text as `workloadAddress` takes it */
+/** Returns the path of a Unix socket; undefined for other addresses. @param text in the form of `workloadAddress` */
 export function workloadSocket(text: string | undefined): string | undefined {
   return text === undefined ? undefined : SOCKET.exec(text)?.[1];
 }
 
-/** @returns the address in the words of the gRPC library @throws TypeError that says what is wrong with the text */
+/** @returns the address in the syntax of the gRPC library @throws TypeError when the text is not a valid endpoint */
 export function workloadAddress(text: string): string {
   const socket = workloadSocket(text);
   if (socket !== undefined) return `unix:${socket}`;

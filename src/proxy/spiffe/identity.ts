@@ -1,6 +1,6 @@
 /**
- * What the workload API hands out (SPIFFE_Workload_API 5), checked: who we are, with certificate and key, and whose
- * authorities are believed, by trust domain.
+ * Validates the X.509-SVID response of the Workload API (SPIFFE Workload API §5) for WorkloadApi: our certificate and
+ * key, and the trust bundles by trust domain.
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
@@ -10,7 +10,7 @@ import { ConfigError, messageOf } from "../../lib/errors.ts";
 import { leafIdOf, type Trust } from "./peer.ts";
 import { parseTrustDomain, type SpiffeId } from "./spiffe-id.ts";
 
-/** `bundles` are those of the own trust domain and of those that it is federated with. */
+/** `bundles` holds those of the own trust domain and of federated ones. */
 export interface WorkloadIdentity extends Trust {
   readonly id: SpiffeId;
   readonly expiresAtMs: number;
@@ -18,13 +18,13 @@ export interface WorkloadIdentity extends Trust {
   /** PEM, the leaf first. */
   readonly certificatePem: string;
   readonly privateKeyPem: string;
-  /** PEM of all authorities: what a library can ask for, which knows no trust domains. */
+  /** PEM of the CAs of all trust domains together: OpenSSL has no notion of trust domains. */
   readonly authoritiesPem: readonly string[];
-  /** What was left out, because it cannot be used. */
+  /** Problems with parts of the response that were left out as unusable. */
   readonly faults: readonly string[];
 }
 
-/** The first of several identities is the default one (5.3). @throws ConfigError when it cannot be used */
+/** Uses the first of several identities, the default one (§5.3). @throws ConfigError when it cannot be used */
 export function readIdentity({ svids, federatedBundles, crl }: X509SVIDResponse): WorkloadIdentity {
   const [svid] = svids;
   if (svid === undefined) throw new ConfigError("the answer holds no identity");
@@ -54,7 +54,7 @@ export function readIdentity({ svids, federatedBundles, crl }: X509SVIDResponse)
   return identity;
 }
 
-/** Found out now, and not by the first handshake. */
+/** Builds a TLS context once, so that a problem shows here and not in the first handshake. */
 function checkUsable({ certificatePem: cert, privateKeyPem: key, authoritiesPem }: WorkloadIdentity): void {
   try {
     createSecureContext({ cert, key, ca: [...authoritiesPem] });
@@ -75,7 +75,7 @@ function readFederated(federated: X509SVIDResponse["federatedBundles"]): {
       if (trustDomain === undefined) throw new ConfigError("no trust domain");
       bundles.set(trustDomain, certificatesIn("its bundle", der));
     } catch (error) {
-      // Less is trusted, and the own trust domain goes on.
+      // Skip an unusable federated bundle: that trust domain is not trusted, and the own one keeps working.
       faults.push(`federated_bundles ${name}: ${messageOf(error)}`);
     }
   }
@@ -90,7 +90,7 @@ function certificatesIn(field: string, der: Uint8Array): X509Certificate[] {
   }
 }
 
-/** The reasons of the library are left out: they may quote what they could not read. */
+/** Omits OpenSSL's reasons from the errors, because they may quote bytes of the key. */
 function privateKeyPem(leaf: X509Certificate, der: Uint8Array): string {
   let fits = false;
   try {

@@ -1,8 +1,11 @@
 /**
- * Whether somebody is who the certificate says (X509-SVID 5): a leaf with exactly one URI, which is a SPIFFE ID, signed by
- * an authority of that trust domain. The library has checked the chain already, against the authorities of all trust
- * domains at once; here no domain can speak for another one. Where a chain cannot be seen, which is so for clients whose
- * leaf another certificate has signed (nodejs/node#65579), it is believed only where there is one trust domain.
+ * Validates the certificate of a TLS peer as an X.509-SVID (SPIFFE X509-SVID §5); listeners and upstreams with SPIFFE
+ * use it. The leaf has exactly one URI SAN, a SPIFFE ID, and a CA of that ID's trust domain signed its chain.
+ *
+ * OpenSSL has verified the chain already, but against the CAs of all trust domains together. Without the second check
+ * here, a CA of one federated domain could issue identities of another. node hides the intermediates of a client whose
+ * leaf is signed by one (nodejs/node#65579); such a chain cannot be attributed to a domain, so it is accepted only when
+ * there is a single trust domain.
  */
 import { X509Certificate } from "node:crypto";
 import type { DetailedPeerCertificate } from "node:tls";
@@ -11,28 +14,28 @@ import { messageOf } from "../../lib/errors.ts";
 import { extensionOf } from "../../lib/certificates/x509.ts";
 import { parseSpiffeId, type SpiffeId } from "./spiffe-id.ts";
 
-/** Whom to believe. */
+/** The certificates that a peer is verified against. */
 export interface Trust {
-  /** Authorities by trust domain. */
+  /** CA certificates by trust domain. */
   readonly bundles: ReadonlyMap<string, readonly X509Certificate[]>;
-  /** Signed certificates that peers may be below, and which prove nothing themselves. */
+  /** Intermediate certificates that may complete a chain; they are no trust anchors. */
   readonly intermediates: readonly X509Certificate[];
 }
 
-/** Longer ones are not followed. */
+/** Longest chain that is followed. */
 const MAX_CHAIN = 10;
 const URI_TAG = 0x86;
 const BOOLEAN_TAG = 0x01;
 const INTEGER_TAG = 0x02;
-/** keyCertSign and cRLSign (RFC 5280 4.2.1.3), in the first byte of the bits. */
+/** keyCertSign and cRLSign (RFC 5280 §4.2.1.3), in the first byte of the bits. */
 const SIGNING_BITS = 0x06;
 
-/** What a peer showed, the leaf first, as far as one certificate names the next. */
+/** Returns the chain that the peer presented, leaf first, following `issuerCertificate`. */
 export function chainOf(shown: DetailedPeerCertificate): X509Certificate[] {
   const chain: X509Certificate[] = [];
   const seen = new Set<DetailedPeerCertificate>();
   for (let next: DetailedPeerCertificate | undefined = shown; next !== undefined && chain.length < MAX_CHAIN;) {
-    // A peer that showed nothing has an object without members.
+    // For a peer without a certificate node returns an empty object.
     if (seen.has(next) || next.raw === undefined) break;
     seen.add(next);
     chain.push(new X509Certificate(next.raw));
@@ -42,8 +45,8 @@ export function chainOf(shown: DetailedPeerCertificate): X509Certificate[] {
 }
 
 /**
- * @param chain as far as it can be seen, the leaf first; the library believes it under some authority of `trust`
- * @returns who it is, or why that is not believed
+ * @param chain the visible part of the chain, leaf first; OpenSSL has verified it under some CA of `trust`
+ * @returns the SPIFFE ID, or the reason why the peer is refused
  */
 export function verifyPeer(
   chain: readonly X509Certificate[],
@@ -60,7 +63,7 @@ export function verifyPeer(
   return `no authority of the trust domain ${id.trustDomain} can be seen to vouch for ${id.text}`;
 }
 
-/** Who a leaf says that it is, or why it may not be one. */
+/** Returns the SPIFFE ID of a leaf, or the reason why the certificate may not be one (X509-SVID §4, §5.2). */
 export function leafIdOf(leaf: X509Certificate): SpiffeId | string {
   try {
     if (isAuthority(leaf)) return "an authority is no identity";
@@ -82,7 +85,7 @@ function urisOf(certificate: X509Certificate): string[] {
     .map((name) => contentOf(name).toString("latin1"));
 }
 
-/** By what it says itself: the library also looks at what its key may be used for. */
+/** Reads basicConstraints itself, because node's `ca` also considers the key usage. */
 function isAuthority(certificate: X509Certificate): boolean {
   const constraints = extensionOf(certificate, "basicConstraints");
   if (constraints === undefined) return false;
@@ -93,12 +96,12 @@ function isAuthority(certificate: X509Certificate): boolean {
 function isForSigning(certificate: X509Certificate): boolean {
   const usage = extensionOf(certificate, "keyUsage");
   if (usage === undefined) return false;
-  // A bit string: how many bits of the last byte are unused, then the bits.
+  // A BIT STRING starts with the number of unused bits in its last byte, then come the bits.
   const [, bits = 0] = contentOf(usage);
   return (bits & SIGNING_BITS) !== 0;
 }
 
-/** Follows the chain from the leaf to one of the authorities. */
+/** Builds a path from the leaf over the other certificates to one of the CAs. */
 function isVouchedFor(
   leaf: X509Certificate,
   others: readonly X509Certificate[],
@@ -118,14 +121,14 @@ function isVouchedFor(
   return false;
 }
 
-/** @param below how many authorities stand between the issuer and the leaf */
+/** @param below number of CA certificates between the issuer and the leaf */
 function isIssuer(issuer: X509Certificate, child: X509Certificate, below: number, nowMs: number): boolean {
   if (!issuer.ca || !child.checkIssued(issuer)) return false;
   if (Date.parse(issuer.validFrom) > nowMs || Date.parse(issuer.validTo) < nowMs) return false;
   return below <= pathLimit(issuer) && child.verify(issuer.publicKey);
 }
 
-/** pathLenConstraint (RFC 5280 4.2.1.9). */
+/** Reads pathLenConstraint (RFC 5280 §4.2.1.9). */
 function pathLimit(authority: X509Certificate): number {
   const constraints = extensionOf(authority, "basicConstraints");
   const length = constraints && membersOf(constraints).find(([tag]) => tag === INTEGER_TAG);

@@ -1,7 +1,7 @@
-/** SPIFFE IDs (standard "SPIFFE ID" 2): who a workload is, as a URI. */
+/** Parses SPIFFE IDs (SPIFFE-ID §2), the URIs that name workloads, for certificates and bundles. */
 
 export interface SpiffeId {
-  /** As it stands: the standard allows one spelling alone. */
+  /** The ID as written; the standard allows one spelling only, so texts can be compared. */
   readonly text: string;
   readonly trustDomain: string;
   /** "" for the trust domain itself. */
@@ -11,7 +11,7 @@ export interface SpiffeId {
 const MAX_BYTES = 2048;
 const SHAPE = /^spiffe:\/\/([a-z0-9._-]{1,255})((?:\/[A-Za-z0-9._-]+)*)$/;
 
-/** @returns undefined for a text that is none */
+/** @returns undefined when the text is not a SPIFFE ID */
 export function parseSpiffeId(text: string): SpiffeId | undefined {
   const [, trustDomain, path] = (text.length <= MAX_BYTES && SHAPE.exec(text)) || [];
   if (trustDomain === undefined || path === undefined) return undefined;
@@ -19,7 +19,7 @@ export function parseSpiffeId(text: string): SpiffeId | undefined {
   return isRelative ? undefined : { text, trustDomain, path };
 }
 
-/** A trust domain as maps of bundles name it: by its SPIFFE ID, or bare. */
+/** Parses the name of a trust domain in a map of bundles: its SPIFFE ID, or the bare domain. */
 export function parseTrustDomain(text: string): string | undefined {
   const id = parseSpiffeId(text.startsWith("spiffe://") ? text : `spiffe://${text}`);
   return id?.path === "" ? id.trustDomain : undefined;

@@ -1,7 +1,14 @@
 /**
- * The client of the SPIFFE Workload API: one stream to the agent of the node, from when something needs an identity on. In:
- * the endpoint. Out: the identity in force, or why there is none. While the agent is away the last identity serves until it
- * expires; an agent that refuses takes it away (SPIFFE_Workload_API 5.2.1). Keys never reach a log or a dump.
+ * The client of the SPIFFE Workload API. Listeners and upstreams with SPIFFE read the identity in force from it; the
+ * first one that needs an identity starts the stream to the node's agent.
+ *
+ *   idle ──first need──► waiting ──identity──► in force ◄─────────── a newer identity
+ *                           │                      │
+ *                           └──── PERMISSION_DENIED, or expiry ───► lost ──identity──► in force
+ *
+ * The stream reconnects with exponential backoff, independently of these states. While the agent is away, the last
+ * identity serves until it expires; an agent that refuses revokes it (SPIFFE Workload API §5.2.1). Private keys never
+ * reach a log or a dump.
  */
 import { create } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata, status, type ClientReadableStream, type ServiceError } from "@grpc/grpc-js";
@@ -19,38 +26,40 @@ import { workloadAddress } from "./endpoint.ts";
 import { readIdentity, type WorkloadIdentity } from "./identity.ts";
 
 export interface WorkloadApiOptions {
-  /** "unix:///path" or "tcp://address:port"; undefined: there is none. */
+  /** "unix:///path" or "tcp://address:port"; undefined when no endpoint is configured. */
   readonly endpoint: string | undefined;
   readonly log: Logger;
   readonly clock: Clock;
-  /** There is another identity, or none any more. */
+  /** Called when the identity is replaced or lost. */
   readonly onChange: () => void;
 }
 
-/** Where an identity is asked for. */
 export interface IdentitySource {
-  /** The first call starts the watch. @returns why there is none */
+  /**
+   * Returns the identity in force; the first call starts the stream.
+   * @returns a text with the reason when there is none
+   */
   current(): WorkloadIdentity | string;
 }
 
-/** As dumps show it. */
+/** The state as `/config_dump` shows it. */
 export interface WorkloadApiDump {
   readonly endpoint: string | null;
   readonly spiffeId: string | null;
   readonly serialNumber: string | null;
-  /** RFC 3339. */
+  /** Time in the format of RFC 3339. */
   readonly expiresAt: string | null;
-  /** How many authorities each trust domain has. */
+  /** Number of CA certificates by trust domain. */
   readonly trustDomains: Readonly<Record<string, number>>;
-  /** What went wrong last, while it is not mended. */
+  /** The last problem, until it is resolved. */
   readonly fault: string | null;
 }
 
 const NOWHERE = "no workload API is set: start with --spiffe-endpoint-socket, or with SPIFFE_ENDPOINT_SOCKET";
 const WAITING = "the workload API has sent no identity yet";
-/** The first message of a stream has to come at once (4.3). */
+/** The agent has to send the first message of a stream at once (SPIFFE Workload API §4.3). */
 const ANSWER_MS = 10_000;
-/** So long the first configuration that needs an identity waits for one. */
+/** Time that the first configuration that needs an identity waits for one. */
 const PATIENCE_MS = 1_000;
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 5_000;
@@ -58,7 +67,7 @@ const METHOD = methodDefinition(SpiffeWorkloadAPI.method.fetchX509SVID);
 const CHANNEL_OPTIONS = {
   "grpc.enable_http_proxy": 0,
   "grpc.service_config_disable_resolution": 1,
-  // Each stream has a connection of its own, and none waits for the library to try again.
+  // Give each stream a connection of its own, so that a new stream does not wait for the library's reconnect backoff.
   "grpc.use_local_subchannel_pool": 1,
   "grpc.enable_retries": 0,
 };
@@ -68,18 +77,18 @@ export class WorkloadApi implements IdentitySource {
   readonly #address: string | undefined;
   readonly #backoff: Backoff = createBackoff({ initialMs: FIRST_WAIT_MS, maxMs: LONGEST_WAIT_MS });
   #identity: WorkloadIdentity | undefined;
-  /** Why it was taken away. */
+  /** Why the last identity was lost. */
   #lost: string | undefined;
-  /** What went wrong last, while it is not mended. */
+  /** The last problem, until it is resolved. */
   #fault: string | undefined;
-  /** Resolves with the first word of the agent, or with its silence; undefined: nothing has asked yet. */
+  /** Resolves with the agent's first message, a failure, or after PATIENCE_MS; undefined before the first need. */
   #settled: PromiseWithResolvers<void> | undefined;
   #stream: ClientReadableStream<X509SVIDResponse> | undefined;
   #cancelWait: (() => void) | undefined;
   #cancelExpiry: (() => void) | undefined;
   #closed = false;
 
-  /** @throws TypeError when the endpoint is none */
+  /** @throws TypeError when the endpoint is not a valid address */
   constructor(options: WorkloadApiOptions) {
     this.#options = options;
     this.#address = options.endpoint === undefined ? undefined : workloadAddress(options.endpoint);
@@ -92,7 +101,7 @@ export class WorkloadApi implements IdentitySource {
     return identity.expiresAtMs > this.#options.clock.now() ? identity : expired(identity);
   }
 
-  /** Starts the watch, the first time. */
+  /** Starts the stream on the first call. */
   need(): void {
     if (this.#settled !== undefined || this.#closed) return;
     this.#settled = Promise.withResolvers();
@@ -107,7 +116,7 @@ export class WorkloadApi implements IdentitySource {
     this.#connect(this.#address);
   }
 
-  /** Whoever needs an identity has one, or there is a reason why not. */
+  /** Resolves when a needed identity has arrived, or when there is a reason why it has not. */
   settled(): Promise<void> {
     return this.#settled?.promise ?? Promise.resolve();
   }
@@ -184,7 +193,7 @@ export class WorkloadApi implements IdentitySource {
       const trust_domains = [...bundles.keys()].join(" ");
       log.info("workload identity received", { spiffe_id: id.text, expires_at: timeOf(identity), trust_domains });
     } catch (error) {
-      // What was good before stays (4.5).
+      // Keep the former identity (SPIFFE Workload API §4.5).
       this.#fault = `the workload API sent no usable identity: ${messageOf(error)}`;
       log.error("workload identity refused", { reason: messageOf(error) });
     }
@@ -202,10 +211,10 @@ export class WorkloadApi implements IdentitySource {
     const { clock } = this.#options;
     this.#cancelExpiry?.();
     this.#cancelExpiry = clock.after(Math.max(0, identity.expiresAtMs - clock.now()), () => {
-      // A timer cannot wait for longer than some weeks.
+      // setTimeout cannot wait longer than 2^31 - 1 ms (about 25 days), so the timer may fire early.
       if (identity.expiresAtMs > clock.now()) return this.#awaitExpiry(identity);
       this.#lose(expired(identity));
-      // An agent that is there and has sent no newer one may answer on another stream.
+      // Reconnect: an agent that has sent no newer identity on this stream may send one on another.
       this.#stream?.cancel();
     });
   }
@@ -224,7 +233,7 @@ export class WorkloadApi implements IdentitySource {
     if (this.#closed) return;
     const { clock, log, endpoint } = this.#options;
     const waitMs = Math.round(this.#backoff.next());
-    // Once for each reason: an agent may be away for long.
+    // Warn once per reason: an agent may be away for long.
     const say = this.#fault === reason ? log.debug : log.warn;
     say("the workload API is out of reach", { endpoint, reason, wait_ms: waitMs });
     this.#fault = reason;
@@ -235,10 +244,10 @@ export class WorkloadApi implements IdentitySource {
 
 function openStream(client: Client): ClientReadableStream<X509SVIDResponse> {
   const metadata = new Metadata();
-  // Proof that the call was not tricked out of somebody who passes requests on (SPIFFE_Workload_Endpoint 5).
+  // This header protects the agent against server-side request forgery (SPIFFE Workload Endpoint §5).
   metadata.set("workload.spiffe.io", "true");
   const { path, requestSerialize, responseDeserialize } = METHOD;
-  // The method's own schema decodes what comes.
+  // The method's own schema decodes the messages, so they have this type.
   const decode = responseDeserialize as (bytes: Buffer) => X509SVIDResponse;
   return client.makeServerStreamRequest(path, requestSerialize, decode, create(X509SVIDRequestSchema), metadata);
 }
