@@ -1,6 +1,7 @@
 /**
- * What a policy sees of a service outside: one bounded call at a time, over gRPC or HTTP. In: a message. Out: the answer,
- * or a CalloutError, which the policy's own failure mode turns into "go on" or "refuse". A call ends with its exchange.
+ * The interface of external services (ext_authz, ext_proc, rate limit, …) to the policies that call them, over gRPC or
+ * HTTP. Every call is bounded in time and size and is aborted together with its exchange. A failure is a CalloutError,
+ * which the policy's failure mode turns into "continue" or "refuse". `createCallouts` implements the interface.
  */
 import type { DescMessage, DescMethodBiDiStreaming, DescMethodUnary, MessageShape } from "@bufbuild/protobuf";
 import { GwError } from "../../lib/errors.ts";
@@ -8,32 +9,32 @@ import type { Encoded } from "../../lib/grpc.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { RoutedExchange } from "../pipeline/exchange.ts";
 
-/** The exchange that a call is made for: when it is given up, so is the call, with the same error. */
+/** The exchange that a call is made for: aborting it aborts the call with the same error. */
 export interface Caller extends Pick<RoutedExchange, "onAbort"> {
-  /** Unset for calls that are made for no request: they are not traced. */
+  /** Unset for calls outside of a request, which are not traced. */
   readonly trace?: RoutedExchange["trace"];
-  /** As of RoutedExchange: a service may be behind a Gateway whose policies ask it. */
+  /** See RoutedExchange: a service may be behind a Gateway whose own policies call it, which would loop. */
   readonly cdnLoop?: RoutedExchange["cdnLoop"];
 }
 
 export interface Callout {
   /** Path of the service's URL; "" when it has none. */
   readonly path: string;
-  /** Set when the service could not be resolved: nothing may pass, whatever the failure mode. */
+  /** Set when the service could not be resolved: the policy then refuses, whatever its failure mode (fail closed). */
   readonly invalidReason: string | undefined;
-  /** @throws CalloutError; what the exchange was aborted with */
+  /** @throws CalloutError, or the error that the exchange was aborted with */
   unary<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     message: MessageShape<I> | Encoded,
     caller: Caller,
   ): Promise<MessageShape<O>>;
-  /** Opens a stream; failures arrive at the sink. @throws CalloutError when it cannot even be opened */
+  /** Opens a stream; later failures arrive at the sink. @throws CalloutError when the stream cannot be opened */
   stream<I extends DescMessage, O extends DescMessage>(
     method: DescMethodBiDiStreaming<I, O>,
     sink: CalloutSink<MessageShape<O>>,
     caller: Caller,
   ): CalloutStream<MessageShape<I>>;
-  /** @throws CalloutError; what the exchange was aborted with */
+  /** @throws CalloutError, or the error that the exchange was aborted with */
   http(request: CalloutRequest, caller: Caller): Promise<CalloutAnswer>;
 }
 
@@ -41,50 +42,52 @@ export interface CalloutRequest {
   readonly method: string;
   /** Path and query. */
   readonly path: string;
-  /** Host to ask for; undefined: that of the service. */
+  /** Value of Host; undefined for the service's own. */
   readonly authority: string | undefined;
   readonly headers: HeaderList;
   readonly body: Buffer | null;
 }
 
-/** The body is never longer than what may be held in memory. */
+/** The response of an HTTP callout, its body limited to `bodyLimitBytes`. */
 export interface CalloutAnswer {
   readonly status: number;
-  /** Fields of the connection and of the framing are gone. */
+  /** The headers without hop-by-hop and framing fields. */
   readonly headers: HeaderList;
   readonly body: Buffer;
 }
 
 export interface CalloutSink<Message> {
   message(message: Message): void;
-  /** The last call: the service closed the stream in good order (undefined) or it broke. */
+  /** Called last. @param error undefined when the service closed the stream normally */
   close(error: Error | undefined): void;
-  /** The stream takes more after `send` returned false. */
+  /** Called when the stream accepts messages again after `send` returned false. */
   drain(): void;
 }
 
 export interface CalloutStream<Message> {
-  /** How long the service may owe an answer, from its own settings; undefined: they say nothing. */
+  /** Time to wait for each response, from the service's own settings; undefined when they set none. */
   readonly patienceMs: number | undefined;
-  /** @returns false to wait for `drain` */
+  /** @returns false when the caller should wait for `drain` */
   send(message: Message): boolean;
-  /** Resolves when there is a connection, or when it is clear that there will be none; then the sink hears why. */
+  /** Resolves when connected, or when connecting has failed; in that case the sink gets the error. */
   connected(): Promise<void>;
-  /** Stops and starts the flow of messages to the sink. */
+  /** Stops the flow of messages to the sink until `resume`. */
   pause(): void;
   resume(): void;
-  /** Nothing more will be sent. */
+  /** Closes the sending side. */
   end(): void;
-  /** Ends it at once; the sink hears nothing more. */
+  /** Ends the stream at once; the sink gets no further call. */
   cancel(): void;
 }
 
-/** The service could not be asked, or did not answer sensibly. `detail` is for the log. */
+/** The service could not be called, or its response is unusable. `detail` is for the log. */
 export class CalloutError extends GwError {
   readonly code = "callout_failed";
-  /** The configuration is at fault and not the service: no failure mode lets anything pass. */
+  /**
+   * True when the configuration is at fault and not the service; the policy then refuses, whatever its failure mode.
+   */
   readonly misconfigured: boolean;
-  /** What a call over gRPC ended with. */
+  /** Status code that a gRPC call ended with. */
   readonly grpcStatus: number | undefined;
 
   constructor(

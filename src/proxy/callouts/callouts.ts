@@ -1,6 +1,6 @@
 /**
- * Opens external services for policies: an ExternalService of the configuration becomes a Callout. The place is looked
- * up for each call, so that a backend that changes is followed at once and no policy is compiled again.
+ * Opens external services for policies and exporters: an ExternalService of the configuration becomes a Callout. The
+ * call target is looked up for each call, so that a changed backend takes effect at once and no policy is recompiled.
  */
 import {
   create,
@@ -48,29 +48,32 @@ import { callHttp, failedCall } from "./http-call.ts";
 
 export interface CalloutsOptions {
   readonly upstream: Upstream;
-  /** Where names lead, for connections that are not the upstream's. */
+  /** Resolves names for gRPC, whose connections the upstream client does not make. */
   readonly names: Pick<Resolver, "addresses">;
   readonly guard: DestinationGuard;
-  /** Bytes of an answer, or of a body inside a message, that may be held in memory. */
+  /** Limits the bytes of a response, or of a body inside a message, that are held in memory. */
   readonly bodyLimitBytes: number;
-  /** The endpoint of a Backend to call now. @throws ProxyError backend_invalid, endpoint_unavailable */
+  /** Picks the endpoint of a Backend for the next call. @throws ProxyError backend_invalid, endpoint_unavailable */
   readonly callTarget: (backendKey: string) => CallTarget;
   readonly identities?: IdentitySource;
-  /** Hears how long a call took; undefined: nobody wants to know. */
+  /** Called with the duration of each call; undefined when durations are not recorded. */
   readonly onCalled?: ((subtype: OutboundSubtype, seconds: number) => void) | undefined;
 }
 
 export interface Callouts {
-  /** @param subtype what its calls are for @param timeoutMs for an answer, where the service's own settings say nothing */
+  /**
+   * @param subtype purpose of the calls
+   * @param timeoutMs for a response, where the service's settings set no timeout
+   */
   open(service: ExternalService | undefined, subtype: OutboundSubtype, timeoutMs?: number): Callout;
-  /** As of Upstream. */
+  /** See Upstream. */
   identityChanged(): void;
   close(): void;
 }
 
-/** Where the service's own settings say nothing. A gRPC call that hangs is no better than one over HTTP. */
+/** Default timeout of gRPC and HTTP calls, where the service's own settings set none. */
 const CALL_TIMEOUT_MS = 2_000;
-/** Beyond the body itself: headers, attributes, metadata. */
+/** Allowance for headers, attributes and metadata in addition to the body. */
 const MESSAGE_OVERHEAD_BYTES = 1_048_576;
 
 export function createCallouts(options: CalloutsOptions): Callouts {
@@ -120,7 +123,7 @@ class ServiceCallout implements Callout {
     try {
       const answer = await callUnary(channel, definition, message, call);
       endGrpcSpan(span);
-      // The method's own schema decoded the answer.
+      // The method's own schema decoded the response, so it has this type.
       return answer as MessageShape<O>;
     } catch (error) {
       endGrpcSpan(span, error);
@@ -134,7 +137,7 @@ class ServiceCallout implements Callout {
     caller: Caller,
   ): CalloutStream<MessageShape<I>> {
     const { channel, metadata, http, begin } = this.#reach(caller);
-    // The method's own schema decodes what the sink gets.
+    // The method's own schema decodes the messages for the sink, so they have its type.
     const untyped = sink as CalloutSink<Message>;
     const patienceMs = http?.requestTimeoutMs || undefined;
     const definition = definitionOf(method);
@@ -191,7 +194,7 @@ class ServiceCallout implements Callout {
     }
   }
 
-  /** @returns what is told once, at the end of the call */
+  /** Starts a call for endpoint statistics and metrics. @returns a function to call once, at the end of the call */
   #begin(begin: CallTarget["begin"]): (healthy: boolean | undefined) => void {
     const { onCalled } = this.#options;
     const settle = begin();
@@ -218,7 +221,7 @@ class ServiceCallout implements Callout {
   }
 }
 
-/** A call whose time is counted when it ends. */
+/** Records the duration of a call when it ends. */
 class MeasuredCall {
   readonly #startedAtMs: number = performance.now();
   readonly #settle: (healthy: boolean | undefined) => void;
@@ -235,7 +238,7 @@ class MeasuredCall {
   }
 }
 
-/** @returns what finds the endpoint of the next call. @throws CalloutError from there */
+/** @returns a function that picks the endpoint for the next call, and throws CalloutError when there is none */
 function finderOf(place: ExternalService["place"] | undefined, { callTarget }: CalloutsOptions): () => CallTarget {
   switch (place?.case) {
     case "backend": {
@@ -270,23 +273,23 @@ function finderOf(place: ExternalService["place"] | undefined, { callTarget }: C
   }
 }
 
-/** Without the port that the scheme has anyway. */
+/** Omits the default port of the scheme (RFC 9110 §4.2). */
 function authorityOf(host: string, port: number, tls: boolean): string {
   const name = host.includes(":") ? `[${host}]` : host;
   return port === (tls ? 443 : 80) ? name : `${name}:${port}`;
 }
 
-/** As spans name a service: always with the port. */
+/** Adds the port, which span names always contain. */
 function withPort(authority: string, port: number): string {
   return /:\d+$/.test(authority) ? authority : `${authority}:${port}`;
 }
 
-/** Of a path "/package.Service/Method". */
+/** Returns "package.Service/Method" of the path "/package.Service/Method". */
 function grpcName(path: string): string {
   return path.slice(1);
 }
 
-/** A credential as metadata of a call; one that belongs into a path has no place in gRPC. */
+/** Turns a credential into call metadata; gRPC has no query parameters, so a credential for one is refused. */
 function metadataOf(auth: BackendSettings["auth"]): Metadata {
   const metadata = new Metadata();
   if (auth === undefined) return metadata;

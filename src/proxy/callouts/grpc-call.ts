@@ -1,4 +1,11 @@
-/** One gRPC call on a channel: its deadline, its end with the exchange, and what a failure becomes. */
+/**
+ * One gRPC call on a channel, unary or bidirectional streaming, for ServiceCallout: sets the deadline, aborts the call
+ * with its exchange, and maps failures to CalloutError.
+ *
+ * `#over` in GrpcStream marks the end for the sink: an error, an abort, a cancel and the final status may arrive in any
+ * order, and `close` is called at most once. The channel slot is released and the endpoint settled on `status`, the
+ * last event of every call, also of a cancelled one.
+ */
 import type { Message } from "@bufbuild/protobuf";
 import {
   status,
@@ -20,11 +27,11 @@ const CONNECT_TIMEOUT_MS = 2_000;
 export interface CallOptions {
   readonly metadata: Metadata;
   readonly caller: Caller;
-  /** Told once: whether the service did well; undefined when the exchange was given up. */
+  /** Called once with the result for the endpoint statistics; undefined when the exchange was aborted. */
   readonly settle: (healthy: boolean | undefined) => void;
 }
 
-/** @throws CalloutError; what the exchange was aborted with */
+/** @throws CalloutError, or the error that the exchange was aborted with */
 export function callUnary(
   channel: GrpcChannel,
   method: Method,
@@ -59,7 +66,10 @@ export function callUnary(
   });
 }
 
-/** Who is not called is told so, too. @throws CalloutError when too many calls are in flight */
+/**
+ * Starts a call; settles the endpoint also when the call is refused.
+ * @throws CalloutError when too many are in flight
+ */
 function begin(channel: GrpcChannel, settle: CallOptions["settle"]): Client {
   try {
     return channel.begin();
@@ -83,7 +93,7 @@ export function openStream(
 
 interface StreamOptions extends CallOptions {
   readonly patienceMs: number | undefined;
-  /** Ends with the stream. */
+  /** Span of the call; it ends with the stream. */
   readonly span: OutboundSpan | undefined;
 }
 
@@ -128,7 +138,7 @@ class GrpcStream implements CalloutStream<Message> {
 
   async connected(): Promise<void> {
     const ready = Promise.withResolvers<void>();
-    // Whether it is ready or will not be: the sink hears of the second.
+    // Resolve in both cases: a failure reaches the sink on its own.
     this.#client.waitForReady(Date.now() + CONNECT_TIMEOUT_MS, ready.resolve.bind(undefined, undefined));
     await Promise.race([this.#ended.promise, ready.promise]);
   }
@@ -148,12 +158,12 @@ class GrpcStream implements CalloutStream<Message> {
   cancel(): void {
     this.#over = true;
     this.#ended.resolve();
-    // The service is not to blame for how it ends.
+    // End the span without an error, because the cancel is ours.
     this.#span?.end();
     this.#call.cancel();
   }
 
-  /** The exchange was given up. */
+  /** Aborts the call when its exchange is aborted. */
   abort(error: Error): void {
     if (!this.#over) this.#span?.failed(error);
     this.#close(error);
@@ -179,7 +189,7 @@ class GrpcStream implements CalloutStream<Message> {
     this.#close(failed);
   }
 
-  /** The last of the call, whatever its end. */
+  /** Runs on the final status, the last event of every call. */
   #finished({ code }: { readonly code: status }): void {
     this.#channel.done(outcomeOf(this.#failed));
     this.#settle(this.#healthy);
@@ -196,7 +206,7 @@ class GrpcStream implements CalloutStream<Message> {
   }
 }
 
-/** @param error undefined: all went well */
+/** @param error undefined when the call succeeded */
 export function endGrpcSpan(span: OutboundSpan | undefined, error?: unknown): void {
   if (span === undefined) return;
   const code = error === undefined ? 0 : error instanceof CalloutError ? error.grpcStatus : undefined;

@@ -1,6 +1,10 @@
 /**
- * gRPC connections to external services: one channel per target, reused by every policy, reconnected by the library.
- * Bounded: calls in flight, size of a message, time to notice that a peer is dead.
+ * gRPC connections to external services: one channel per target, shared by all policies and reconnected by the library.
+ * Calls in flight, message sizes and the time to detect a dead peer are bounded.
+ *
+ * Channels are cached by target, proxy and authority, and closed after five minutes without a call. A channel replaces
+ * its client in two cases: three timeouts in a row (dead connection), where the old client stops taking calls at once;
+ * and a changed workload identity, where the old client gets ten seconds of grace for calls that wait for a connection.
  */
 import { Client, type ChannelOptions } from "@grpc/grpc-js";
 import { isIP } from "node:net";
@@ -14,13 +18,13 @@ import { CalloutError } from "./callout.ts";
 import { guardedNames, namedTarget, namesOption } from "./grpc-names.ts";
 import { WayCredentials } from "./grpc-credentials.ts";
 
-/** Calls to one service that may wait for its answer at the same time. */
+/** Calls to one service in flight at the same time. */
 export const MAX_IN_FLIGHT = 4096;
-/** So many calls in a row without an answer: the connection is taken for dead, and a new one is opened. */
+/** After this many timeouts in a row the connection is taken as dead and replaced. */
 const TIMEOUTS_TO_REPLACE = 3;
 const FIRST_RECONNECT_MS = 100;
 const LAST_RECONNECT_MS = 2_000;
-/** Longer than a call waits for a connection. */
+/** Grace for calls on a replaced client; longer than a call waits for a connection. */
 const GRACE_MS = 10_000;
 const UNUSED_MS = 300_000;
 const SWEEP_MS = 60_000;
@@ -44,9 +48,9 @@ export class GrpcChannels {
     this.#sweep.unref();
   }
 
-  /** @param authority what the service is called in the requests */
+  /** @param authority value of the `:authority` of calls */
   channel(target: UpstreamTarget, authority: string): GrpcChannel {
-    // The proxy is chosen anew for each call: its endpoints come and go.
+    // Pick the proxy endpoint anew for each call, because endpoints come and go.
     if (target.proxy !== undefined) return this.#keyed(target, target.proxy.reach(), authority);
     let channel = this.#byTarget.get(target);
     if (channel === undefined || channel.closed)
@@ -69,7 +73,7 @@ export class GrpcChannels {
     return channel;
   }
 
-  /** Connections that were made with a former workload identity take no new call. */
+  /** Replaces connections that presented a former workload identity; they take no new call. */
   identityChanged(): void {
     for (const channel of this.#channels.values()) if (channel.showsIdentity) channel.renew();
   }
@@ -93,7 +97,7 @@ export class GrpcChannels {
 interface Way {
   readonly target: UpstreamTarget;
   readonly proxy: ReachedProxy | undefined;
-  /** What the service is called in the requests. */
+  /** Value of the `:authority` of calls. */
   readonly authority: string;
 }
 
@@ -102,7 +106,7 @@ export class GrpcChannel {
   readonly showsIdentity: boolean;
   readonly #open: () => Client;
   #client: Client;
-  /** With the calls that they had when they were replaced. */
+  /** Replaced clients with their remaining calls, and the timer that closes each. */
   readonly #former = new Map<Client, NodeJS.Timeout>();
   #inFlight = 0;
   #timeouts = 0;
@@ -116,7 +120,7 @@ export class GrpcChannel {
     this.#client = this.#open();
   }
 
-  /** Takes one of the calls that may be in flight; `done` gives it back. @throws CalloutError when there are too many */
+  /** Acquires a slot for a call, which `done` releases. @throws CalloutError when too many calls are in flight */
   begin(): Client {
     if (this.#inFlight >= MAX_IN_FLIGHT) throw new CalloutError(`more than ${MAX_IN_FLIGHT} calls in flight`);
     this.#inFlight++;
@@ -129,12 +133,12 @@ export class GrpcChannel {
     if (outcome === "answered") this.#timeouts = 0;
     if (outcome !== "timeout" || ++this.#timeouts < TIMEOUTS_TO_REPLACE) return;
     this.#timeouts = 0;
-    // Calls that are still under way end by their own limits.
+    // Calls in flight on the old client end by their own deadlines.
     this.#client.close();
     this.#client = this.#open();
   }
 
-  /** New calls are made over a new connection. A call that waits for the former one is not cut off. */
+  /** Opens a new connection for new calls. The former one stays open for calls that wait for it. */
   renew(): void {
     const former = this.#client;
     this.#client = this.#open();
@@ -180,12 +184,12 @@ function optionsOf(
     "grpc.max_send_message_length": maxMessageBytes,
     "grpc.initial_reconnect_backoff_ms": FIRST_RECONNECT_MS,
     "grpc.max_reconnect_backoff_ms": LAST_RECONNECT_MS,
-    // A check that is asked twice could be charged twice.
+    // A retried check could be charged twice against a rate limit.
     "grpc.enable_retries": 0,
-    // An environment variable must not send credentials of clients to a proxy that no policy names.
+    // Ignore http_proxy: an environment variable must not send credentials of clients to a proxy that no policy names.
     "grpc.enable_http_proxy": 0,
     "grpc.service_config_disable_resolution": 1,
-    // Two channels of one address may differ in whom they trust.
+    // Do not share connections between channels: two channels to one address may trust different CAs.
     "grpc.use_local_subchannel_pool": 1,
   };
 }

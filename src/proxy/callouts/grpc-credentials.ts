@@ -1,7 +1,8 @@
 /**
- * The way of a gRPC channel beyond the connection that the library makes: through a proxy, and TLS as a BackendTls message
- * wants it. The library's own credentials send an address as a server name, which RFC 6066 forbids, and check names in
- * their own way; here the handshake is the one of every other client.
+ * Channel credentials for GrpcChannel: once grpc-js has connected a socket, they open a CONNECT tunnel through the
+ * proxy and perform the TLS handshake that a BackendTls message describes. The library's own credentials send an IP
+ * address as server name, which RFC 6066 §3 forbids, and verify names differently; these use the handshake of all other
+ * upstreams.
  */
 import type { Socket } from "node:net";
 import { CallCredentials, ChannelCredentials, type experimental } from "@grpc/grpc-js";
@@ -22,7 +23,7 @@ export class WayCredentials extends ChannelCredentials {
   readonly #proxy: ReachedProxy | undefined;
   readonly #identities: IdentitySource | undefined;
 
-  /** @param proxy that the library connects to in place of the target */
+  /** @param proxy the library connects to it in place of the target */
   constructor(target: UpstreamTarget, proxy: ReachedProxy | undefined, identities: IdentitySource | undefined) {
     super();
     this.#target = target;
@@ -62,7 +63,7 @@ export class WayCredentials extends ChannelCredentials {
       const options = { ...tlsOptions(tls, this.#target.host, [], this.#identities), ALPNProtocols: PROTOCOLS };
       return { socket: await handshake(via, options), secure: true };
     } catch (error) {
-      // The library keeps the message alone, which is for clients.
+      // The library keeps only the message, so put the detail for the log there in place of the text for clients.
       throw error instanceof ProxyError ? new Error(error.detail ?? error.message, { cause: error }) : error;
     } finally {
       clearTimeout(timer);

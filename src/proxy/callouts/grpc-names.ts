@@ -1,6 +1,7 @@
 /**
- * The names of gRPC services, looked up as those of every other upstream (ADR 8): the library would ask the system by itself,
- * past what is known and past the servers that were configured. Channels hand the look-up over in their options.
+ * A grpc-js name resolver that uses the gateway's own DNS resolver, as all other upstreams do
+ * (docs/adr/0008-names-of-upstreams.md). The library would ask the system instead, past the cache and the configured
+ * servers. GrpcChannel passes the lookup function in its channel options.
  */
 import { experimental, Metadata, status, type ChannelOptions } from "@grpc/grpc-js";
 import { messageOf } from "../../lib/errors.ts";
@@ -10,15 +11,15 @@ import type { Resolver } from "../upstream/dial/dns.ts";
 import type { UpstreamTarget } from "../upstream/upstream.ts";
 
 const SCHEME = "gwproxy";
-/** What has this prefix says nothing about a connection. */
+/** An option with this prefix does not distinguish connections. */
 const OPTION = `${experimental.SUBCHANNEL_ARGS_EXCLUDE_KEY_PREFIX}.gwproxy_names`;
 
 export interface Names {
-  /** Where a connection to the port of the host may go. Rejects when there is no such place. */
+  /** Returns the addresses that a connection to the host may use. Rejects when there is none. */
   addresses(host: string, port: number): Promise<readonly string[]>;
 }
 
-/** @param guard of what nothing connects to @param reach of the target that the names are for */
+/** @param guard refuses addresses that no traffic may reach @param reach the reach of the target */
 export function guardedNames(
   resolver: Pick<Resolver, "addresses">,
   guard: DestinationGuard,
@@ -33,7 +34,7 @@ export function guardedNames(
   };
 }
 
-/** @param hostPort a literal of IPv6 in brackets @returns the target of a channel with the options of `namesOption` */
+/** @param hostPort with an IPv6 literal in brackets @returns target for a channel with the options of `namesOption` */
 export function namedTarget(hostPort: string): string {
   return `${SCHEME}:${hostPort}`;
 }
@@ -46,7 +47,7 @@ class NameResolver implements experimental.Resolver {
   readonly #names: Names;
   readonly #place: experimental.HostPort | null;
   readonly #listener: experimental.ResolverListener;
-  /** What the library was told last; undefined: nothing, or that there is none. */
+  /** Addresses reported last; undefined before the first report and after a failure. */
   #told: string | undefined;
   #isAsking = false;
   #isOver = false;
@@ -54,14 +55,14 @@ class NameResolver implements experimental.Resolver {
   constructor(target: experimental.GrpcUri, listener: experimental.ResolverListener, options: ChannelOptions) {
     this.#place = experimental.splitHostPort(target.path);
     this.#listener = listener;
-    this.#names = options[OPTION] as Names; // as namesOption put it there
+    this.#names = options[OPTION] as Names; // `namesOption` put it there
   }
 
   static getDefaultAuthority({ path }: experimental.GrpcUri): string {
     return path;
   }
 
-  /** The library asks when it begins and whenever a connection was lost; it comes again by itself after a failure. */
+  /** Called at the start and after each lost connection; the library calls again by itself after a failure. */
   updateResolution(): void {
     if (this.#isAsking) return;
     this.#isAsking = true;
@@ -78,7 +79,7 @@ class NameResolver implements experimental.Resolver {
     if (!this.#isOver && found !== undefined) this.#listener(found, {}, null, "");
   }
 
-  /** @returns undefined where the library knows: to hear the same again it would connect again, and ask again, without end */
+  /** @returns undefined for unchanged addresses: the library would reconnect and ask again, in an endless loop */
   async #endpoints(): Promise<experimental.StatusOr<experimental.Endpoint[]> | undefined> {
     const { host = "", port = 0 } = this.#place ?? {};
     const before = this.#told;

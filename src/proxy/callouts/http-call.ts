@@ -1,4 +1,4 @@
-/** One HTTP call to an external service through the client of the backends; the answer is read whole, up to a limit. */
+/** One HTTP call through the upstream client, for ServiceCallout; the response body is read whole, up to a limit. */
 import { HeaderList } from "../../lib/header-list.ts";
 import type { BodyStream } from "../pipeline/body.ts";
 import { collect } from "../pipeline/collect.ts";
@@ -7,7 +7,7 @@ import type { Upstream, UpstreamRequest, UpstreamTarget } from "../upstream/upst
 import { ProxyError } from "../errors.ts";
 import { CalloutError, type CalloutAnswer } from "./callout.ts";
 
-/** @throws CalloutError; what the exchange was aborted with */
+/** @throws CalloutError, or the error that the exchange was aborted with */
 export async function callHttp(
   upstream: Upstream,
   target: UpstreamTarget,
@@ -26,7 +26,7 @@ export async function callHttp(
   }
 }
 
-/** A way that is closed on purpose is no failure of the service, and no failure mode opens it. */
+/** Marks a route to the service that is closed on purpose as misconfigured, so that no failure mode opens it. */
 export function failedCall(error: ProxyError): CalloutError {
   const misconfigured = error.code === "backend_invalid" || error.code === "policy_refused";
   return new CalloutError(`${error.message}: ${error.detail ?? error.code}`, { cause: error, misconfigured });
