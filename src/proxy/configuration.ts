@@ -1,7 +1,13 @@
 /**
- * The configuration that serves: compiled resources and how they hang together. In: one update at a time. Out: for each
- * Bind the stage that a request enters. Everything here is synchronous, so a request sees a state before or after an
- * update and never one in between; a request in flight keeps the functions it started with.
+ * The configuration in force: compiled resources and the links between them. createProxy applies one update at a time,
+ * and Binds asks for the chain, frontend settings and certificates of each Bind.
+ *
+ * `apply` is synchronous, so that a request sees the state before or after an update and never one in between. A
+ * request in flight keeps the functions that it started with. An update is incremental: `#set` and `#remove` compile
+ * single resources and collect the listeners and routes that they affect (`Dirty`), which are linked anew at the end.
+ *
+ * A resource that does not compile is refused, and its last good version stays. Without one, a policy fails closed and
+ * a route answers with an error: a typing error must never open what it governs.
  */
 import type { Bind, HttpRoute } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError, isGwError, messageOf } from "../lib/errors.ts";
@@ -31,18 +37,18 @@ export interface ConfigurationOptions {
   readonly policies: PolicySet;
   readonly backends: BackendRegistry;
   readonly exporters: Exporters;
-  /** `env.podName` of expressions. */
+  /** The CEL variable `env.podName`. */
   readonly podName: string;
-  /** In [0, 1). */
+  /** Returns a number in [0, 1), like Math.random. */
   readonly random: () => number;
-  /** Where no policy names others. */
+  /** Applies where no policy names trusted proxies. */
   readonly trustedProxies: readonly string[];
   readonly identities: IdentitySource;
 }
 
 type Refusals = { readonly type: Resource["type"]; readonly key: string; readonly reason: string }[];
 
-/** What is to be placed anew at the end of an update. */
+/** Keys of listeners and routes to link anew at the end of an update. */
 interface Dirty {
   readonly listeners: Set<string>;
   readonly routes: Set<string>;
@@ -67,27 +73,30 @@ export class Configuration {
     this.#secretParameters = new SecretParameters({ policies, listeners: this.#listeners, routes: this.#routes });
   }
 
-  /** How a Bind takes connections; the same object until a policy changes. */
+  /** Returns the frontend settings of a Bind; the same object until one of its policies changes. */
   frontendOf(bind: string): Frontend {
     return this.#frontends.of(bind);
   }
 
-  /** Parameters of the query whose values reports mask. */
+  /** Returns the query parameters whose values are masked in logs and traces. */
   secretParametersOf(bind: string): ReadonlySet<string> {
     return this.#secretParameters.get(bind);
   }
 
-  /** Everything in force, for dumps. */
+  /** Returns all resources in force, for dumps. */
   resources(): IterableIterator<Resource> {
     return this.#resources.values();
   }
 
-  /** By key. */
+  /** Returns the Binds by key. */
   binds(): ReadonlyMap<string, Bind> {
     return this.#binds;
   }
 
-  /** Entry of every request on a Bind. */
+  /**
+   * Returns the chain that every request on a Bind enters: it selects the listener and begins the trace. When the
+   * trace's sampling expression reads the body, the start of the body is buffered first (`holding`).
+   */
   stageOf(bind: string): Chain {
     const decide: ChainTerminal = (exchange, run) => {
       let listener: PlacedListener;
@@ -121,13 +130,13 @@ export class Configuration {
     return listener;
   }
 
-  /** Certificates of a Bind; the same object until one of its listeners changes. */
+  /** Returns the TLS settings of a Bind; the same object until one of its listeners changes. */
   tlsOf(bind: string): BindTls {
     return this.#listeners.tlsOf(bind);
   }
 
   /**
-   * Where a connection goes that is passed on as bytes; what is found on the way is noted.
+   * Selects the backend of a TCP session, and notes listener, route and backend in the session as it finds them.
    * @throws ProxyError listener_not_found, route_not_found, backend_invalid, endpoint_unavailable, policy_refused
    */
   bytesOf({ key: bind, port }: Bind, visit: TcpSession): ByteDestination {
@@ -229,7 +238,7 @@ export class Configuration {
       checkFrontend(message.frontend, policies);
       this.#policyTouched(policies.put(policies.compile(message, version)), dirty);
     } catch (error) {
-      // A typing error in a policy must never open what it governs: closed, unless its last good version still serves.
+      // Fail closed, unless the last good version still serves: a typing error must never open what the policy governs.
       if (!this.#resources.has(`Policy ${message.key}`))
         this.#policyTouched(policies.put(policies.refusing(message, messageOf(error))), dirty);
       throw error;

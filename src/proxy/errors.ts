@@ -1,6 +1,7 @@
 /**
- * Every way in which the data plane itself ends a request. One table maps a code to the status, the gRPC code, the
- * access-log reason and the fixed sentence that a client sees; details of a failure stay in the log.
+ * All errors with which the data plane itself ends a request (docs/reference/errors.md). One table maps a code to the
+ * HTTP status, the gRPC status, the reason in the access log and the fixed text for the client. Details of a failure
+ * stay in the log.
  */
 import { GwError } from "../lib/errors.ts";
 
@@ -112,15 +113,19 @@ export const PROXY_ERRORS = {
 
 export type ProxyErrorCode = keyof typeof PROXY_ERRORS;
 
-/** Ends a request with the table's answer. `text` replaces the fixed sentence only where it holds nothing from upstream. */
+/**
+ * Ends a request with the table's response. `text` may replace the fixed text only when it holds nothing from upstream.
+ */
 export class ProxyError extends GwError {
   readonly code: ProxyErrorCode;
   readonly text: string;
   readonly status: number;
-  /** What an HTTP/2 client is told when its answer breaks off: what the upstream said. */
+  /** Error code of the upstream's RST_STREAM, passed on to an HTTP/2 client when its response breaks off. */
   readonly resetCode: number | undefined;
 
-  /** @param options `status` only for 407, what a 401 is when the credential is one for a proxy (RFC 9110 15.5.8) */
+  /**
+   * @param options `status` is only for 407, which replaces 401 when the client uses us as a proxy (RFC 9110 §15.5.8)
+   */
   constructor(
     code: ProxyErrorCode,
     options: { detail?: string; cause?: unknown; text?: string; status?: 407; resetCode?: number } = {},

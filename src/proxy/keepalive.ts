@@ -1,4 +1,4 @@
-/** Probes on idle connections, with the usual in place of what was not set (proxying.md 1). */
+/** TCP keepalive probes of client and upstream connections (RFC 9293 §3.8.4), with defaults for missing settings. */
 import type { Socket } from "node:net";
 import type { Keepalive } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 

@@ -1,6 +1,8 @@
 /**
- * The data plane. In: updates of resources. Out: sockets that serve. Not here: where resources come from, what objects
- * they were made of. A change never drops a connection or a request in flight.
+ * The data plane of one thread: applies updates of IR resources and serves traffic on the sockets of its Binds. A
+ * process with one thread creates it directly, and each worker thread creates one. It does not know where resources
+ * come from or which Kubernetes objects they were translated from. A configuration change never drops a connection or a
+ * request in flight.
  */
 import { hostname } from "node:os";
 import { compileExpression, failingExpression } from "../cel/compile/compile-expression.ts";
@@ -37,27 +39,29 @@ import { allocateShared, openShared, type SharedState } from "./workers/shared-s
 export interface ProxyOptions {
   readonly bindAddress: string;
   readonly log: Logger;
-  /** The port to open for a Bind's port; 0 lets the system choose. By default the port itself. */
+  /** Maps a Bind's port to the one to open; 0 lets the system choose. By default the port itself. */
   readonly ports?: (bindPort: number) => number;
-  /** `env.podName` of expressions; by default the name of the host, which in Kubernetes is the pod's. */
+  /** The CEL variable `env.podName`; by default the host name, which in Kubernetes is the pod's name. */
   readonly podName?: string;
-  /** Addresses and ranges whose X-Forwarded headers are kept where no policy names others. */
+  /** Addresses and ranges whose X-Forwarded headers are kept, where no policy names others. */
   readonly trustedProxies?: readonly string[];
   readonly nowMs?: () => number;
-  /** For what waits: the end of connections. */
+  /** Schedules timers, such as those that end connections. */
   readonly clock?: Clock;
   readonly connectTimeoutMs?: number;
-  /** What counts once for several threads; without it this one is alone. */
+  /** State shared with other threads; without it this thread counts for itself. */
   readonly shared?: SharedState;
-  /** In place of `ports`, for a thread that opens its ports together with others. */
+  /** Replaces `ports` for a thread that opens its ports together with others. */
   readonly portOf?: (bind: Bind) => Promise<number>;
-  /** Where it runs, for Services that prefer what is near. */
+  /** Zone and node of this process, for Services that prefer close endpoints. */
   readonly whereabouts?: ProxyLocality;
-  /** In [0, 1). */
+  /** Returns a number in [0, 1), like Math.random; tests inject a seeded one. */
   readonly random?: () => number;
-  /** Attributes of this data plane in what it exports; by default its name alone. */
+  /** OpenTelemetry resource attributes of exported telemetry; by default the service name alone. */
   readonly resource?: Reporter;
-  /** Where the SPIFFE workload API is, "unix:///path" or "tcp://address:port"; without it there are no identities. */
+  /**
+   * Endpoint of the SPIFFE Workload API, "unix:///path" or "tcp://address:port"; without it there are no identities.
+   */
   readonly spiffeEndpoint?: string;
   /** Listeners of this process that traffic must not reach. */
   readonly ownListeners?: OwnListeners;
@@ -69,29 +73,29 @@ export interface ProxyState {
   readonly resources: readonly Resource[];
   readonly listeners: readonly OpenListener[];
   readonly endpoints: readonly EndpointDump[];
-  /** null when nothing needs one. */
+  /** null when no listener or backend needs an identity. */
   readonly workloadIdentity: WorkloadApiDump | null;
 }
 
 export interface Proxy {
-  /** Applies what can be applied, atomically for requests; names what cannot. One call at a time, in order. */
+  /** Applies an update, atomically for requests, and returns the refused resources. Calls are queued. */
   apply(update: ResourceUpdate): Promise<ApplyResult>;
   listeners(): readonly OpenListener[];
-  /** For dumps; resources still hold their secrets. */
+  /** Returns the state for dumps; its resources still contain secrets. */
   state(): Promise<ProxyState>;
-  /** Brings the metrics up to date, where they are counted elsewhere. */
+  /** Collects the metrics of worker threads, where there are any. */
   refresh(): Promise<void>;
-  /** Each connection is told to end with the answers under way. New ones are taken, and told the same. */
+  /** Asks clients to end each connection after the responses in flight; new connections are accepted and asked too. */
   announce(): void;
-  /** Announces, stops accepting; resolves when every connection is gone. */
+  /** Announces and stops accepting; resolves when every connection is gone. */
   drain(): Promise<void>;
-  /** Cuts what is left off, hands over what there is to report about it, and ends everything; takes five seconds at most. */
+  /** Cuts the remaining connections, exports the telemetry about them, and stops; takes at most five seconds. */
   end(): Promise<void>;
-  /** Ends everything now. */
+  /** Stops everything at once. */
   close(): void;
 }
 
-/** From the look-up of a name to a usable connection, TLS included. */
+/** Limits connecting to an upstream, from the DNS lookup to the end of the TLS handshake. */
 const CONNECT_TIMEOUT_MS = 11_000;
 
 export function createProxy(options: ProxyOptions): Proxy {
@@ -186,7 +190,7 @@ export function createProxy(options: ProxyOptions): Proxy {
 
   const apply = async (update: ResourceUpdate): Promise<ApplyResult> => {
     const refused = configuration.apply(update);
-    // What needs an identity from now on does not fail only because the agent has had no time to answer.
+    // Wait for a newly needed workload identity, so that requests do not fail just because the agent has had no time.
     await identities.settled();
     return { refused: [...refused, ...(await binds.settle())] };
   };
@@ -221,7 +225,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     async end() {
       binds.close();
       await binds.drain();
-      // What was on the sockets hears of their end a turn later.
+      // Sockets emit `close` one event-loop turn after destroy; wait for it before flushing the exporters.
       await new Promise(setImmediate);
       await exporters.end();
       close();
@@ -230,7 +234,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   };
 }
 
-/** An expression that does not compile fails whenever it runs; the rule that holds it decides what that means. */
+/** Compiles an expression; one that does not compile fails on each evaluation, and its rule decides what that means. */
 function lenientExpression(source: string, place: CelPhase): Expression {
   try {
     return compileExpression(source, environmentOf(place));
