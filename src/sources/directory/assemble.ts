@@ -64,6 +64,11 @@ export function keepHidden(file: CheckedFile, before: FileState | undefined): Fi
   return { ...file, fragments, kept };
 }
 
+/**
+ * Holds the claims of all files and the object that is in force for each key. `put` only records which keys a file
+ * touched; `take` decides those keys again and returns the difference, so several files can change in one consistent
+ * step.
+ */
 export class Assembly {
   readonly #files = new Map<string, FileState>();
   /** Claims by object key; `take` sorts the list of each changed object by file and position. */
@@ -203,6 +208,10 @@ function choose(claims: readonly Claim[], before: Held | undefined): [Claim, Hel
   return undefined;
 }
 
+/**
+ * Decides what a claim puts in force: the object when it is valid; otherwise its last accepted version; otherwise, for
+ * a policy, a refusal that closes its targets. Returns undefined when nothing is in force.
+ */
 function hold({ id, object, refusal }: CheckedObject, last: Held | undefined): Held | undefined {
   if (refusal === undefined) return { type: "set", id, object };
   if (last?.type === "set") return last;

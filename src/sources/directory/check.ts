@@ -136,7 +136,7 @@ interface ObjectCheck {
   readonly unidentified?: Identity;
 }
 
-/** @param room how many more problems may be reported for the file */
+/** @param room number of problems that may still be reported for the file */
 function checkObject(file: string, found: ParsedObject, checks: Checks, room: number): ObjectCheck {
   const foreign = describeForeignKind(found.value);
   if (foreign !== undefined) {
@@ -187,7 +187,8 @@ function checkObject(file: string, found: ParsedObject, checks: Checks, room: nu
 
 function moreProblems(file: string, count: number): FileProblem {
   const message = `Too many: ${count} more problem${count === 1 ? " is" : "s are"} left out`;
-  // When errors are among the omitted problems, the listed ones are errors too, or their objects are refused all the same.
+  // When errors are among the omitted problems, the listed ones are errors too, or their objects are refused all the
+  // same.
   return {
     ...blank(file),
     reason: "FieldValueTooMany",

@@ -138,6 +138,7 @@ function boundedComposer(): Composer {
   return composer;
 }
 
+/** Removes the tags of YAML 1.1 that kubectl does not resolve, such as timestamps and base-sixty numbers. */
 function kubectlTags(tags: Tags): Tags {
   return tags.filter((tag) => {
     if (typeof tag !== "object") return !["timestamp", "set", "omap", "pairs", "intTime", "floatTime"].includes(tag);

@@ -1,6 +1,6 @@
 /**
- * The directory source: reads objects from files and folders and follows changes. `gwproxy up` starts it
- * through runtime/manifests.ts. src/admission decides what is wrong with an object; this file decides when to read what.
+ * The directory source: reads objects from files and folders and follows changes. `gwproxy up` starts it through
+ * runtime/manifests.ts. src/admission decides what is wrong with an object; this file decides when to read what.
  *
  * A change event starts a short debounce, then a scan. A scan reads either all paths or only the touched files, checks
  * them in time slices, and applies the result in one step:
@@ -126,6 +126,7 @@ class FollowedPaths implements DirectorySource {
     return this.#assembly.objects();
   }
 
+  /** Records a change and restarts the debounce. `#eventsAtOnce` counts the events of one turn of the event loop. */
   #changed(path: string | undefined): void {
     if (this.#eventsAtOnce === 0) setImmediate(() => (this.#eventsAtOnce = 0));
     this.#eventsAtOnce += 1;
@@ -136,6 +137,10 @@ class FollowedPaths implements DirectorySource {
     this.#schedule(Math.max(0, Math.min(SETTLE_MS, SETTLE_AT_MOST_MS - waitedMs)));
   }
 
+  /**
+   * Starts a scan after a delay. While one is running it only sets `#again`, so that scans never overlap; `#finished`
+   * then schedules the next one.
+   */
   #schedule(delayMs: number): void {
     if (this.#sink === undefined) return;
     if (this.#scanning !== undefined) {

@@ -1,6 +1,6 @@
 /**
  * The kinds that are watched in a cluster, and what is needed to address them: versions in order of preference and
- * plural names.
+ * plural names. The Kubernetes source and the clients use the tables.
  */
 import { MANAGED_BY, MANAGED_BY_LABEL } from "../../api/data-plane.ts";
 import type { KubeObject, ObjectId } from "../../api/object.ts";

@@ -92,6 +92,10 @@ interface Batch {
   close(): void;
 }
 
+/**
+ * Collects events into batches, with only the latest event of each object. Before `open` everything is held back, so
+ * that the first batch holds the full state of all kinds.
+ */
 function createBatch(sink: SourceSink): Batch {
   let events = new Map<string, ObjectEvent>();
   let timer: NodeJS.Timeout | undefined;

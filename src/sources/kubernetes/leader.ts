@@ -136,6 +136,10 @@ export function createLeader(options: LeaderOptions): Leader {
     log.error("the lease cannot be held, so nothing is written", { namespace, name, error: message, hint });
   }
 
+  /**
+   * One attempt to hold the Lease. The renewal counts from the start of the attempt, which is earlier than the renewal
+   * that other replicas see, so this replica never believes in its Lease for longer than they do.
+   */
   async function turn(): Promise<void> {
     const began = clock.now();
     try {

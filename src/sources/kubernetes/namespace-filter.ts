@@ -17,6 +17,10 @@ export function filterNamespaces(sink: SourceSink, selectors: readonly LabelSele
   };
 }
 
+/**
+ * Remembers the objects of all namespaces, since a namespace that is relabelled later must bring its objects without a
+ * new list.
+ */
 class NamespaceFilter {
   readonly #selectors: readonly LabelSelector[];
   readonly #chosen = new Set<string>();

@@ -1,7 +1,7 @@
 /**
  * Writes the certificate authorities of the webhook into the `caBundle` of a ValidatingWebhookConfiguration, so that
- * the API server trusts its certificate. runtime/webhook.ts applies whole configurations instead; only test/cluster uses
- * this patch.
+ * the API server trusts its certificate. runtime/webhook.ts applies whole configurations instead; only test/cluster
+ * uses this patch.
  */
 import { isStatus } from "./api-error.ts";
 import type { KubernetesClient } from "./client.ts";

@@ -245,6 +245,10 @@ interface Turns {
   give(): void;
 }
 
+/**
+ * Returns a counting semaphore: at most `most` holders, the others wait in order of arrival. `give` passes the slot
+ * directly to the next waiter, so the count stays the same.
+ */
 function createTurns(most: number): Turns {
   const waiting: (() => void)[] = [];
   let taken = 0;
