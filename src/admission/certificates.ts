@@ -107,6 +107,10 @@ export class Certificates {
     });
   }
 
+  /**
+   * Reads, renews and publishes the certificates. The order matters: first the store, so that replicas agree, then the
+   * caBundle, then the leaf, so that no server uses a leaf before its authority is published.
+   */
   async #turn(): Promise<KeyPair> {
     const { store, names, patchCaBundle, clock } = this.#options;
     const now = clock.now();

@@ -1,4 +1,4 @@
-/** Prints values as the API server, a Go program, prints them in its messages. */
+/** Prints values as the API server, a Go program, prints them in its messages. messages.ts and the checks use it. */
 import { quote } from "../lib/quote.ts";
 
 const LONGEST = 256;
@@ -50,7 +50,7 @@ function json(value: unknown): string {
 }
 
 /**
- * @param write returns false when there is no room left
+ * @param write returns false when the limit is reached
  * @returns false when `write` did
  */
 function writeJson(value: unknown, write: (part: string) => boolean): boolean {

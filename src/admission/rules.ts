@@ -53,6 +53,7 @@ interface RuleContext {
   readonly old: unknown;
 }
 
+/** Evaluates the rules of a node on its value, then visits the children that exist. */
 function* visit(node: RuleNode, place: RuleContext): Generator<Violation> {
   const { path, value, old } = place;
   if (value === undefined || value === null) return;

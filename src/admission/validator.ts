@@ -39,6 +39,10 @@ const BLOCKING: ReadonlySet<string> = new Set([
 const OWN_GROUP = "gwproxy.dev";
 const GATEWAY_API = "gateway.networking.k8s.io";
 
+/**
+ * Returns a validator. A violation in one step that makes the next step meaningless ends the validation, as on the API
+ * server.
+ */
 export function createValidator(schema: ApiSchema): Validator {
   return (object, old) => {
     const bounds = boundsViolation(object);
