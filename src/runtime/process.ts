@@ -1,4 +1,4 @@
-/** Helpers that every long-running command needs: a log and the signal to stop. */
+/** Helpers that every long-running command needs: a log, the signal to stop, and the printed form of addresses. */
 import { isIPv6 } from "node:net";
 import { createLogger, type LogFilter, type Logger, parseLogFilter } from "../lib/log.ts";
 
