@@ -1,4 +1,4 @@
-/** The little that tests use of the package, which brings no types. */
+/** Types of the part of oidc-provider that tests use; the package has none. */
 declare module "oidc-provider" {
   import type { RequestListener } from "node:http";
 

@@ -1,4 +1,4 @@
-/** What tests use of `ws`, which ships no types of its own. */
+/** Types of the part of `ws` that tests use; the package has none. */
 declare module "ws" {
   import type { EventEmitter } from "node:events";
 
@@ -9,11 +9,11 @@ declare module "ws" {
     readonly headers?: Readonly<Record<string, string>>;
   }
 
-  /** Events: open, message (data, isBinary), close (code, reason), ping, pong, error. */
+  /** A client. Events: open, message (data, isBinary), close (code, reason), ping, pong, error. */
   export class WebSocket extends EventEmitter {
     constructor(url: string, protocols: readonly string[], options: ConnectOptions);
     readonly protocol: string;
-    /** The extensions that were agreed on. */
+    /** Extensions that were negotiated. */
     readonly extensions: string;
     send(data: string | Buffer, options?: { readonly binary?: boolean; readonly fin?: boolean }): void;
     ping(data: Buffer): void;

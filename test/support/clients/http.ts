@@ -1,4 +1,4 @@
-/** One HTTP request of a test, with nothing added or followed, and the whole answer. */
+/** Sends one HTTP request for a test, without additions or redirects, and returns the whole answer. */
 import assert from "node:assert/strict";
 import { request } from "node:http";
 
@@ -12,11 +12,11 @@ export interface Call {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string | string[]>>;
   readonly body?: string;
-  /** The client's own address: all of 127.0.0.0/8 is loopback. */
+  /** The client's own address; all of 127.0.0.0/8 is loopback. */
   readonly from?: string;
 }
 
-/** The body of an answer as JSON; one that is something else fails the test by an assertion. */
+/** Parses the body of an answer as JSON; another body fails the test by an assertion. */
 export function parseJson(body: string): unknown {
   try {
     return JSON.parse(body);
@@ -25,7 +25,7 @@ export function parseJson(body: string): unknown {
   }
 }
 
-/** @param url http://127.0.0.1:port/path */
+/** @param url URL of the form http://127.0.0.1:port/path */
 export function call(url: string, { method = "GET", headers = {}, body, from }: Call = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const outgoing = request(

@@ -1,4 +1,7 @@
-/** A client of HTTP/2 that sends exactly the frames it is given (RFC 9113 4.1), valid or not, and tells what came back. */
+/**
+ * An HTTP/2 client that sends exactly the given frames (RFC 9113 §4.1), valid or not, and returns the frames that it
+ * receives.
+ */
 import { connect, type Socket } from "node:net";
 
 export const FRAME = {
@@ -18,7 +21,7 @@ export const ACK = 1;
 export const END_HEADERS = 4;
 
 const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/** HEADER_TABLE_SIZE 0: no field of an answer may refer to an earlier one, so each can be read by itself. */
+/** HEADER_TABLE_SIZE 0: fields of an answer cannot refer to earlier ones, so each can be read by itself. */
 const NO_TABLE = Buffer.from([0, 1, 0, 0, 0, 0]);
 
 export interface Frame {
@@ -38,7 +41,10 @@ export function frame(type: number, flags: number, stream: number, payload: Buff
   return Buffer.concat([head, body]);
 }
 
-/** A field block of literals without a table and without Huffman (RFC 7541 6.2.2). @param raw alternating names and values */
+/**
+ * Encodes a field block of literals without indexing and without Huffman coding (RFC 7541 §6.2.2).
+ * @param raw alternating names and values
+ */
 function block(raw: readonly string[]): Buffer {
   const parts: Buffer[] = [];
   for (let at = 0; at < raw.length; at += 2)
@@ -55,7 +61,7 @@ function text(value: string): Buffer {
   return Buffer.concat([Buffer.from([...length, rest]), bytes]);
 }
 
-/** A whole field block, in as many frames as it takes. */
+/** Encodes a whole field block, in as many frames as it needs. */
 export function headers(stream: number, raw: readonly string[], flags: number = END_STREAM): Buffer {
   const bytes = block(raw);
   const parts: Buffer[] = [];
@@ -71,12 +77,14 @@ export interface FrameClient {
   readonly socket: Socket;
   readonly frames: readonly Frame[];
   send(...bytes: readonly Buffer[]): void;
-  /** The first frame that passes, also one that came before; undefined when the connection ends without one. */
+  /**
+   * Resolves with the first frame that passes, including earlier ones; undefined when the connection ends without one.
+   */
   until(passes: (frame: Frame) => boolean): Promise<Frame | undefined>;
   readonly closed: Promise<void>;
 }
 
-/** @param settings payload of the SETTINGS frame behind the preface */
+/** @param settings payload of the SETTINGS frame after the preface */
 export function frameClient(port: number, settings: Buffer = NO_TABLE): FrameClient {
   const socket = connect({ port, host: "127.0.0.1", noDelay: true });
   const frames: Frame[] = [];
@@ -119,9 +127,9 @@ export function frameClient(port: number, settings: Buffer = NO_TABLE): FrameCli
 
 const INDEXED = [200, 204, 206, 304, 400, 404, 500];
 
-/** Of an answer's HEADERS frame: `:status` leads (RFC 9113 8.3). */
+/** Returns the status of a HEADERS frame, whose first field is `:status` (RFC 9113 §8.3). */
 export function statusOf({ payload }: Frame): number {
-  // The update that follows from a table of size 0 comes first.
+  // A table of size 0 makes the encoder send a size update first (RFC 7541 §6.3).
   const at = ((payload[0] ?? 0) & 0xe0) === 0x20 ? 1 : 0;
   const first = payload[at] ?? 0;
   if ((first & 0x80) !== 0) return INDEXED[(first & 0x7f) - 8] ?? 0;
@@ -130,7 +138,7 @@ export function statusOf({ payload }: Frame): number {
   return (length & 0x80) === 0 ? Number(value.toString("latin1")) : huffmanDigits(value);
 }
 
-/** Digits are five bits from 0 to 2 and six bits, from 011001, for the others (RFC 7541 B). */
+/** Decodes digits: five bits from 0 to 2 and six bits, from 011001, for the others (RFC 7541 Appendix B). */
 function huffmanDigits(bytes: Buffer): number {
   const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, "0")).join("");
   let digits = "";
@@ -142,7 +150,7 @@ function huffmanDigits(bytes: Buffer): number {
   return Number(digits);
 }
 
-/** The code of a RST_STREAM or GOAWAY. */
+/** Returns the error code of a RST_STREAM or GOAWAY frame. */
 export function codeOf({ type, payload }: Frame): number {
   return payload.readUInt32BE(type === FRAME.goaway ? 4 : 0);
 }

@@ -1,4 +1,4 @@
-/** HTTP/2 requests of a test on one connection, with nothing added, and what came back. */
+/** Sends HTTP/2 requests of a test on one connection, without additions, and returns the answers. */
 import { once } from "node:events";
 import { connect, type ClientHttp2Session, type ClientHttp2Stream, type OutgoingHttpHeaders } from "node:http2";
 
@@ -9,14 +9,14 @@ export interface Http2Answer {
   readonly body: Buffer;
 }
 
-/** @param options of the TLS connection; unset: prior knowledge on plain text */
+/** @param options options of the TLS connection; without them, plain text with prior knowledge */
 export async function connectHttp2(
   url: string,
   options: Parameters<typeof connect>[1] = {},
 ): Promise<ClientHttp2Session> {
   const session = connect(url, options);
   await once(session, "connect");
-  // What goes wrong shows at the requests.
+  // Errors show at the requests.
   session.on("error", () => undefined);
   return session;
 }
@@ -32,7 +32,7 @@ export function sendHttp2(
   return answerOf(stream);
 }
 
-/** @throws what the stream ended with, when that was not an answer */
+/** @throws the error with which the stream ended without an answer */
 export function answerOf(stream: ClientHttp2Stream): Promise<Http2Answer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

@@ -1,10 +1,10 @@
-/** Headers of the PROXY protocol, version 2, as a load balancer writes them. */
+/** Encodes headers of the PROXY protocol, version 2, as a load balancer sends them. */
 import { isIPv4 } from "node:net";
 import { ipBytes } from "../../../src/lib/ip-bytes.ts";
 
 const SIGNATURE = Buffer.from("\r\n\r\n\0\r\nQUIT\n", "latin1");
 
-/** @param client undefined: the load balancer speaks for itself (LOCAL) */
+/** @param client client of the connection; undefined for a connection of the load balancer itself (LOCAL) */
 export function proxyV2(client: { readonly address: string; readonly port: number } | undefined): Buffer {
   if (client === undefined) return Buffer.concat([SIGNATURE, Buffer.from([0x20, 0, 0, 0])]);
   const ports = Buffer.alloc(4);

@@ -1,12 +1,13 @@
 /**
- * Conversations in frames of WebSocket (RFC 6455), ordered as the well-known suite of cases orders them: framing, pings, reserved
- * bits, opcodes, fragments, UTF-8, closing, limits. A client sends them; what comes back is for a server of another make to say.
+ * Conversations in WebSocket frames (RFC 6455), in the order of the well-known Autobahn test suite: framing, pings,
+ * reserved bits, opcodes, fragments, UTF-8, closing, limits. A client sends them; a WebSocket server of another
+ * implementation decides on the expected answers.
  */
 
 export interface Conversation {
   readonly name: string;
   readonly bytes: Buffer;
-  /** Sent in pieces of that many bytes; at once without. */
+  /** Size of the pieces in which the bytes are sent; without it, all at once. */
   readonly piece?: number;
 }
 
@@ -23,7 +24,7 @@ interface FrameOptions {
   /** The three reserved bits, as a number. */
   readonly reserved?: number;
   readonly masked?: boolean;
-  /** In place of the length of the payload. */
+  /** Length to claim in place of the payload's. */
   readonly claimed?: number;
 }
 
@@ -50,7 +51,7 @@ function close(code?: number, reason = ""): Buffer {
 
 const END = close(1000, "done");
 const more = { fin: false };
-/** Ends with a proper close. */
+/** Returns a conversation that ends with a proper close. */
 const says = (name: string, ...frames: readonly Buffer[]): Conversation => ({
   name,
   bytes: Buffer.concat([...frames, END]),
@@ -59,7 +60,7 @@ const inPieces = (name: string, piece: number, ...frames: readonly Buffer[]): Co
   ...says(name, ...frames),
   piece,
 });
-/** Ends as the frames do. */
+/** Returns a conversation that ends as the frames do. */
 const ends = (name: string, ...frames: readonly Buffer[]): Conversation => ({ name, bytes: Buffer.concat(frames) });
 
 const SIZES = [0, 1, 125, 126, 127, 128, 65_535, 65_536, 70_000];

@@ -1,10 +1,14 @@
-/** Takes one field of an object away or gives it another value; `startGateway` does so for the counter-proofs of prove.ts. */
+/**
+ * Removes one field of an object or gives it another value. `startGateway` uses it for the counter-proofs of prove.ts.
+ */
 import type { KubeObject } from "../../../src/api/object.ts";
 
-/** Returns what takes the place of a value; undefined takes the field away. */
+/** Returns the replacement of a value; undefined removes the field. */
 export type ChangeValue = (value: unknown) => unknown;
 
-/** @param field with every list on its way: "GwPolicy spec.targetRefs[].name"; all its occurrences are altered */
+/**
+ * @param field path with every list on its way, such as "GwPolicy spec.targetRefs[].name"; all occurrences are altered
+ */
 export function alterField(object: KubeObject, field: string, change: ChangeValue): KubeObject {
   const [kind, path] = field.split(" ");
   if (object.kind !== kind || path === undefined) return object;
@@ -17,7 +21,7 @@ function alterAt(value: unknown, path: readonly string[], change: ChangeValue): 
   const [head, ...rest] = path;
   if (head === undefined || value === null || typeof value !== "object") return;
   const name = head.replace(/(\[\])+$/, "");
-  const holder = value as Record<string, unknown>; // any member may be asked for; a list has none of these names
+  const holder = value as Record<string, unknown>; // any member name is allowed; a list has none of these names
   const child = holder[name];
   if (rest.length > 0) {
     for (const each of Array.isArray(child) ? child.flat() : [child]) alterAt(each, rest, change);

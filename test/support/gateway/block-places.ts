@@ -1,13 +1,15 @@
-/** The two objects that hold a backend block: the same proof holds for both. */
+/** The two objects that can hold a block of backend settings, so that one proof covers both. */
 import { documents, routePolicy } from "./gateway.ts";
 
 export interface BlockPlace {
   readonly kind: "GwBackend" | "GwPolicy";
-  /** "GwBackend spec.policies.tcp" for "tcp". */
+  /** Returns "GwBackend spec.policies.tcp" for "tcp". */
   field(name: string): string;
   /**
-   * The GwBackend `name` and the block, in the GwBackend itself or in a GwPolicy on the HTTPRoute of the same name.
-   * @param variant flow YAML such as "static: {…}" @param block flow YAML of the block's members
+   * Returns the GwBackend `name` with the block, in the GwBackend itself or in a GwPolicy on the HTTPRoute of the same
+   * name.
+   * @param variant flow YAML such as "static: {…}"
+   * @param block flow YAML of the block's members
    */
   objects(name: string, variant: string, block: string): string;
 }

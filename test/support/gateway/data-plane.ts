@@ -1,4 +1,4 @@
-/** A data plane alone, fed with hand-made resources, and raw sockets to talk to it. */
+/** Starts a data plane without a translator, configured with handmade resources, and raw sockets to talk to it. */
 import { connect, type Socket } from "node:net";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
@@ -52,7 +52,7 @@ export function prefix(value: string): MessageInitShape<typeof HttpMatchSchema>[
   return [{ path: { case: "prefix", value } }];
 }
 
-/** A rule for everything that goes to the backend. */
+/** Returns a rule that sends every request to the backend. */
 export function to(backend: string, more: Omit<Rule, "$typeName"> = {}): Rule {
   return { matches: prefix("/"), backends: [{ weight: 1, backend: `backend/default/${backend}` }], ...more };
 }
@@ -107,7 +107,7 @@ export interface DataPlane {
   set(...resources: Resource[]): Promise<void>;
 }
 
-/** Opens a data plane with the standard Bind; every resource must be accepted. */
+/** Starts a data plane with the standard Bind; every resource must be accepted. */
 export async function startDataPlane(resources: Resource[], options: Partial<ProxyOptions> = {}): Promise<DataPlane> {
   const proxy = createProxy({ bindAddress: "127.0.0.1", log: recordingLog().log, ports: () => 0, ...options });
   const set = async (...changed: Resource[]): Promise<void> => {
@@ -121,16 +121,15 @@ export async function startDataPlane(resources: Resource[], options: Partial<Pro
 
 export interface RawClient {
   readonly socket: Socket;
-  /** Everything received so far. */
+  /** Returns everything received so far. */
   text(): string;
   /** Resolves when the text matches; rejects when the connection closes before. */
   until(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Resolves with everything when the server closes. */
+  /** Resolves with everything that was received when the server closes. */
   closed(): Promise<string>;
 }
 
-/** A client that sends exactly the bytes it is given. */
-/** A backend of models in the format of chat completions. */
+/** Returns an LLM backend that speaks the chat completions format. */
 export function modelBackend(name: string, port: number, model = ""): Resource {
   const formats = [{ type: "Completions", path: "" }];
   const provider = { key: "custom", identity: "custom", host: "127.0.0.1", port, model, formats };
@@ -144,6 +143,7 @@ export function modelBackend(name: string, port: number, model = ""): Resource {
   );
 }
 
+/** Opens a connection that sends exactly the given bytes. */
 export function rawClient(port: number, bytes = ""): RawClient {
   const socket = connect({ port, host: "127.0.0.1", noDelay: true });
   let text = "";

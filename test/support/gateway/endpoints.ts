@@ -1,4 +1,4 @@
-/** What backends need to choose among members, for tests that own the clock and the draws. */
+/** Dependencies of load balancing for tests that control the clock and the random numbers. */
 import { compileExpression } from "../../../src/cel/compile/compile-expression.ts";
 import { environmentOf } from "../../../src/cel/phases.ts";
 import { SharedTable } from "../../../src/lib/shared-table.ts";
@@ -6,11 +6,11 @@ import { EndpointStats } from "../../../src/proxy/balancing/endpoint-stats.ts";
 import type { EndpointDeps } from "../../../src/proxy/backends/handler.ts";
 
 export interface TestMembers extends EndpointDeps {
-  /** What the clock says, in milliseconds. */
+  /** Time of the test's clock in milliseconds. */
   now: number;
 }
 
-/** Draws come from a sequence that every run repeats. */
+/** Returns dependencies whose random numbers repeat in every run. */
 export function testMembers(seed = 1): TestMembers {
   const slots = SharedTable.alone(1024);
   const members: TestMembers = {
@@ -23,7 +23,7 @@ export function testMembers(seed = 1): TestMembers {
   return members;
 }
 
-/** Mulberry32: the same numbers in [0, 1) for the same seed. */
+/** Mulberry32, a small random generator: the same seed gives the same numbers in [0, 1). */
 function seededRandom(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,4 +1,4 @@
-/** An exchange without sockets, for tests of policies: a plain object whose parts a test sets and reads. */
+/** An exchange without sockets, for unit tests of policies: a plain object whose parts a test sets and reads. */
 import { HeaderView } from "../../../src/cel/header-view.ts";
 import { compileExpression, failingExpression } from "../../../src/cel/compile/compile-expression.ts";
 import { environmentOf } from "../../../src/cel/phases.ts";
@@ -104,7 +104,7 @@ function requestRoot(exchange: RoutedExchange): Record<string, unknown> {
   };
 }
 
-/** Expressions as the data plane compiles them: one that does not compile always fails. */
+/** Returns dependencies whose expressions compile as in the data plane: an invalid one always fails at evaluation. */
 export function makeDeps(overrides: Partial<PolicyDeps> = {}): PolicyDeps {
   const kept = new Map<string, unknown>();
   return {
@@ -128,7 +128,7 @@ export function makeDeps(overrides: Partial<PolicyDeps> = {}): PolicyDeps {
     slots: SharedTable.alone(16_384),
     keep<T>(key: string, create: () => T): T {
       if (!kept.has(key)) kept.set(key, create());
-      return kept.get(key) as T; // what `create` of the same key made
+      return kept.get(key) as T; // created by `create` for the same key
     },
     ...overrides,
   };
@@ -138,7 +138,7 @@ export function makeReply(parts: Partial<Reply> = {}): Reply {
   return { status: 200, headers: new HeaderList(), body: null, upstream: true, ...parts };
 }
 
-/** A body that pushes the given chunks, one more each time it is asked, and says what became of it. */
+/** A body that pushes the given chunks as the reader demands them, and records whether it was destroyed. */
 export class ChunkStream implements BodyStream {
   readonly #chunks: Buffer[];
   readonly #trailers: readonly string[];
@@ -176,7 +176,7 @@ export class ChunkStream implements BodyStream {
   }
 }
 
-/** The whole of a body, however it comes. */
+/** Reads a body of any kind to its end. */
 export function readAll(body: Body): Promise<Buffer> {
   if (body === null) return Promise.resolve(Buffer.alloc(0));
   if (Buffer.isBuffer(body)) return Promise.resolve(body);

@@ -1,14 +1,16 @@
-/** Waiting for what a setting brings about. */
+/** Waits for the effect of a setting; feature tests use it. */
 import assert from "node:assert/strict";
 import { setTimeout } from "node:timers/promises";
 import type { ProofContext } from "./prove.ts";
 
-/** Settings that events depend on stand for 2 s at most, their second values for an hour. */
+/**
+ * Limit for runs with an altered field. Settings that trigger events are 2 s at most, and their second values an hour.
+ */
 const ALTERED_LIMIT_MS = 5_000;
 
 /**
- * Resolves with the event. An ordinary run waits as long as it takes; with a field altered the event may never come,
- * which is then a failed assertion.
+ * Resolves with the event. An ordinary run waits without limit. With an altered field the event may never come, which
+ * then counts as a failed assertion.
  * @param alteredLimitMs longer than the time in the test, shorter than its second value
  */
 export async function expectEvent<T>(

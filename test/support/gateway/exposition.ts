@@ -1,6 +1,6 @@
 /**
- * A strict reader of the Prometheus text format 0.0.4 and of OpenMetrics 1.0: it takes only what both specifications allow
- * a server to send, and throws with the line that breaks them.
+ * A strict parser of the Prometheus text format 0.0.4 and of OpenMetrics 1.0. Tests of metrics use it. It accepts only
+ * what both specifications allow a server to send, and throws with the offending line.
  */
 
 export interface Sample {
@@ -58,7 +58,7 @@ export function parseExposition(text: string, format: "prometheus" | "openmetric
 function belongs(sample: string, { name, type }: Family, format: string): boolean {
   switch (type) {
     case "counter":
-      // OpenMetrics names the family without the ending that its value has.
+      // OpenMetrics names a counter family without the `_total` of its samples.
       return sample.endsWith("_total") && sample === (format === "openmetrics" ? `${name}_total` : name);
     case "gauge":
       return sample === name;
@@ -79,7 +79,7 @@ function parseSample(line: string): Sample {
   return { name, labels, value: number === "+Inf" ? Infinity : number === "-Inf" ? -Infinity : Number(number) };
 }
 
-/** @returns what comes behind the closing brace */
+/** @returns the text after the closing brace */
 function parseLabels(text: string, labels: Record<string, string>, line: string): string {
   let rest = text;
   for (;;) {
@@ -97,7 +97,7 @@ function parseLabels(text: string, labels: Record<string, string>, line: string)
   }
 }
 
-/** Buckets of a histogram ascend and end with all that was counted. */
+/** Checks that the buckets of a histogram ascend and that the last one equals the count. */
 function check({ name, type, samples }: Family): void {
   if (type === "counter" && samples.some(({ value }) => !(value >= 0))) throw new Error(`${name} is less than nothing`);
   if (type !== "histogram") return;

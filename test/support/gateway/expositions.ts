@@ -1,4 +1,4 @@
-/** Metrics as the parser of Prometheus' own libraries reads them. */
+/** Parses metrics with Prometheus' own Go library, in a program of test/testbed. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -9,11 +9,14 @@ export interface ParsedSeries {
   readonly name: string;
   readonly type: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Of a histogram how often it was observed. */
+  /** Value of the series; for a histogram the number of observations. */
   readonly value: number;
 }
 
-/** @throws Error with what the parser says @param exposition in the text format 0.0.4 */
+/**
+ * @param exposition metrics in the text format 0.0.4
+ * @throws Error with the message of the parser
+ */
 export async function parsedByPrometheus(exposition: string): Promise<ParsedSeries[]> {
   const child = spawn(join(await programs("metrics"), "expositions"), { stdio: "pipe" });
   child.stdin.end(exposition);

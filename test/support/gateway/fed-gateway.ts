@@ -1,4 +1,4 @@
-/** A whole gateway in this process whose objects the test hands over one by one, as watches do: no files in between. */
+/** A whole gateway in this process to which a test passes objects one by one, as watches do, without files. */
 import assert from "node:assert/strict";
 import { createEmbedded } from "../../../src/runtime/embedded.ts";
 import { createLogger } from "../../../src/lib/log.ts";
@@ -12,14 +12,17 @@ import type { ProofContext } from "./prove.ts";
 export type Manifest = KubeObject & { readonly spec?: unknown };
 
 export interface FedGateway {
-  /** http://127.0.0.1:port of its only listener. */
+  /** URL http://127.0.0.1:port of its only listener. */
   readonly url: string;
-  /** One step; resolves when it serves. @throws when something of it was refused */
+  /**
+   * Applies one step; resolves when it serves.
+   * @throws when a part of it was refused
+   */
   set(...objects: readonly Manifest[]): Promise<void>;
   remove(...objects: readonly Manifest[]): Promise<void>;
 }
 
-/** @param objects with one Gateway that has one listener */
+/** @param objects objects with exactly one Gateway, which has one listener */
 export async function startFedGateway(
   context: Pick<ProofContext, "after">,
   ...objects: readonly Manifest[]
@@ -71,7 +74,7 @@ export async function startFedGateway(
   };
 }
 
-/** As an API server stores it. */
+/** Completes an object as an API server stores it. */
 function complete(object: Manifest): KubeObject {
   const { apiVersion, kind, metadata } = object;
   const group = apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";

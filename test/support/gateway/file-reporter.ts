@@ -1,4 +1,4 @@
-/** The reporter of file-runner.ts: tells its parent what failed and what each file cost. */
+/** The test reporter of file-runner.ts: reports failures and the cost of each file to the parent process. */
 import { readFileSync } from "node:fs";
 import { relative } from "node:path";
 import type { TestEvent } from "node:test/reporters";
@@ -8,13 +8,13 @@ export interface FileReport {
   readonly file: string;
   readonly tests: number;
   readonly ms: number;
-  /** Of this process and of those that it has waited for. */
+  /** CPU time of this process and of the child processes that it has waited for. */
   readonly cpuMs: number;
 }
 
 export type RunnerMessage =
   | { readonly type: "ready" }
-  /** The file is done. */
+  /** Sent when a file is finished. */
   | { readonly type: "report"; readonly report: FileReport }
   | { readonly type: "failed" | "skipped"; readonly text: string };
 
@@ -55,7 +55,7 @@ export default async function* report(source: AsyncIterable<TestEvent>): AsyncGe
   }
 }
 
-/** A suite fails with its tests, which are reported themselves. */
+/** Whether a suite failed only because of its tests, which are reported themselves. */
 function failedBelow(error: Error): boolean {
   return "failureType" in error && error.failureType === "subtestsFailed";
 }
@@ -64,7 +64,10 @@ function send(message: RunnerMessage): void {
   process.send?.(message);
 }
 
-/** User and system time of the process and its ended children: fields 14 to 17 of proc(5), which counts in ticks. */
+/**
+ * Returns user and system time of the process and its ended children, from fields 14 to 17 of /proc/self/stat
+ * (proc(5)), which count in ticks.
+ */
 function cpuMs(): number {
   const stat = readFileSync("/proc/self/stat", "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

@@ -1,15 +1,15 @@
-/** A process of test/run.ts: takes one test file after the other from its parent and runs each as a suite of that name. */
+/** A child process of test/run.ts: receives one test file after the other and runs each as a suite of that name. */
 import { describe } from "node:test";
 import type { RunnerMessage } from "./file-reporter.ts";
 
-/** A file that takes longer hangs. */
+/** Limit after which a file counts as hanging. */
 const FILE_LIMIT_MS = 900_000;
-/** What a file has opened and not closed keeps the process alive. */
+/** Limit for exiting after the last file; a resource that a file left open keeps the process alive. */
 const END_LIMIT_MS = 30_000;
 
 process.on("message", ({ file }: { readonly file: string | undefined }) => {
   if (file === undefined) finish();
-  // Hooks of the file belong to its suite and run for no other file.
+  // Hooks of the file belong to its suite and do not run for other files.
   else describe(file, { timeout: FILE_LIMIT_MS }, async () => void (await import(file)));
 });
 process.send?.({ type: "ready" } satisfies RunnerMessage);

@@ -1,10 +1,13 @@
-/** Proofs of blocks that have a plain and a conditional form: the same body proves the fields of both. */
+/** Proofs of blocks that have a plain and a conditional form: one test body proves the fields of both. */
 import { prove, type ProofContext } from "./prove.ts";
 
-/** Turns a policy written as YAML flow into what stands in the block. */
+/** Turns a policy in flow YAML into the content of the block. */
 export type Form = (policy: string) => string;
 
-/** @param block "extAuth" @param fields paths below a policy of the block, such as "grpc.contextExtensions" */
+/**
+ * @param block name of the block, such as "extAuth"
+ * @param fields paths below a policy of the block, such as "grpc.contextExtensions"
+ */
 export function proveForms(
   block: string,
   fields: readonly string[],

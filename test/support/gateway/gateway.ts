@@ -1,4 +1,6 @@
-/** A whole gateway in this process for one test: manifests in, real sockets out, as `gwproxy up` wires it. */
+/**
+ * Starts a whole gateway in this process for one test, wired as `gwproxy up` does it: manifests in, real sockets out.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,11 +16,11 @@ import { expectEvent } from "./expect-event.ts";
 import { NotReadyError, type Alteration, type ProofContext } from "./prove.ts";
 
 export interface TestGateway {
-  /** http://127.0.0.1:port of the listener that the manifest gave this port. */
+  /** Returns http://127.0.0.1:port of the listener that has this port in the manifest. */
   url(port?: number): string;
   /** Rewrites the manifest file; resolves when the change serves. */
   change(manifests: string): Promise<void>;
-  /** Resolves when the check holds; it is asked now and after each step that reaches the proxy by itself. */
+  /** Resolves when the check holds. The check runs now and after each step that reaches the proxy. */
   until(check: () => Promise<boolean>): Promise<void>;
   readonly proxy: Proxy;
   readonly translator: Translator;
@@ -30,7 +32,11 @@ export interface TestGateway {
 /** Manifests that most tests start from: one Gateway `gw` with the listener `http` on port 8080. */
 export const GATEWAY: string = gatewayOf(["{name: http, port: 8080, protocol: HTTP}"]);
 
-/** A Gateway `gw`. @param listeners flow YAML of each @param more of its spec, indented by two */
+/**
+ * Returns a Gateway `gw`.
+ * @param listeners flow YAML of each listener
+ * @param more further members of its spec, indented by two
+ */
 export function gatewayOf(listeners: readonly string[], more = ""): string {
   return `
 apiVersion: gateway.networking.k8s.io/v1
@@ -43,7 +49,7 @@ ${listeners.map((listener) => `    - ${listener}`).join("\n")}
 ${more}`;
 }
 
-/** A route \`name\` for everything (or a path prefix) to the GwBackend \`backend\`. */
+/** Returns a route `name` that sends everything (or a path prefix) to the GwBackend `backend`. */
 export function route(name: string, backend: string, prefix = "/"): string {
   return `
 apiVersion: gateway.networking.k8s.io/v1
@@ -68,7 +74,10 @@ spec:
 `;
 }
 
-/** A GwPolicy on the HTTPRoute \`route\`. @param spec YAML of spec without targetRefs, indented by two */
+/**
+ * Returns a GwPolicy on the HTTPRoute `routeName`.
+ * @param spec YAML of spec without targetRefs, indented by two
+ */
 export function routePolicy(name: string, routeName: string, spec: string): string {
   return `
 apiVersion: gwproxy.dev/v1alpha1
@@ -80,7 +89,10 @@ ${spec}
 `;
 }
 
-/** A GwPolicy on the Gateway `gw`. @param spec as for routePolicy */
+/**
+ * Returns a GwPolicy on the Gateway `gw`.
+ * @param spec as for routePolicy
+ */
 export function gatewayPolicy(name: string, spec: string): string {
   return `
 apiVersion: gwproxy.dev/v1alpha1
@@ -92,7 +104,7 @@ ${spec}
 `;
 }
 
-/** A Secret or ConfigMap with PEM texts. */
+/** Returns a Secret or ConfigMap with PEM texts. */
 export function pemObject(
   kind: "ConfigMap" | "Secret",
   name: string,
@@ -103,12 +115,12 @@ export function pemObject(
   return [`apiVersion: v1`, `kind: ${kind}`, `metadata: {name: ${name}}`, `${field}:`, ...data].join("\n");
 }
 
-/** A gateway with one route `web` to 127.0.0.1:port, and these manifests beside it. */
+/** Starts a gateway with one route `web` to 127.0.0.1:port, and further manifests. */
 export function startWeb(context: ProofContext, port: number, ...more: readonly string[]): Promise<TestGateway> {
   return startGateway(context, documents(GATEWAY, staticBackend("web", port), route("web", "web"), ...more));
 }
 
-/** The same with this `spec.traffic` on the route, in flow YAML. */
+/** Starts a gateway like startWeb, with this `spec.traffic` in flow YAML on the route. */
 export function withTraffic(context: ProofContext, port: number, traffic: string): Promise<TestGateway> {
   return startWeb(context, port, routePolicy("policy", "web", `  traffic: ${traffic}`));
 }
@@ -117,7 +129,7 @@ export function documents(...parts: readonly string[]): string {
   return parts.join("\n---\n");
 }
 
-/** @param settings of the data plane that the test owns: its clock, its draws, where it runs */
+/** @param settings dependencies of the data plane that the test controls: its clock, random numbers and locality */
 export async function startGateway(
   context: ProofContext,
   manifests: string,
@@ -128,7 +140,7 @@ export async function startGateway(
   const folder = mkdtempSync(join(tmpdir(), "gwproxy-test-"));
   const file = join(folder, "manifests.yaml");
   writeFileSync(file, manifests);
-  // An altered object may be one that admission refuses; what the proxy says about it helps nobody.
+  // Admission may refuse the altered object; the proxy's log about it would only be noise.
   const print = (line: string): void => void (context.alteration ?? process.stderr.write(line));
   const log = createLogger({ level: "error", modules: new Map() }, print);
   const proxy = createProxy({ bindAddress: "127.0.0.1", log, ports: () => 0, ...settings });
@@ -188,7 +200,7 @@ export async function startGateway(
   };
 }
 
-/** The source with one field altered after admission and before translation; the proof must then fail. */
+/** Wraps a source so that one field is altered after admission and before translation; the proof must then fail. */
 function withAlteration(alteration: Alteration | undefined, source: Source): Source {
   if (alteration === undefined) return source;
   const alter = (event: ObjectEvent): ObjectEvent =>

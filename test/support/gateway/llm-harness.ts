@@ -1,6 +1,6 @@
 /**
- * What the LLM handler needs around it, in memory: bodies, an exchange that records what the handler did with it, an
- * upstream that keeps what it was sent, and configured providers.
+ * In-memory dependencies of the LLM handler for its tests: bodies, an exchange that records what the handler does, an
+ * upstream that records its requests, and configured providers.
  */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
@@ -28,7 +28,7 @@ import { ProxyError } from "../../../src/proxy/errors.ts";
 import type { Body, BodyStream } from "../../../src/proxy/pipeline/body.ts";
 import type { RoutedExchange, Outcome, TokenGate } from "../../../src/proxy/pipeline/exchange.ts";
 
-/** A stream that says the given chunks, then ends or breaks. */
+/** Returns a stream that delivers the given chunks and then ends or breaks. */
 export function streamFrom(chunks: readonly Buffer[], broken?: Error): BodyStream {
   const state = { at: 0, over: false };
   let run = (): void => undefined;
@@ -48,7 +48,7 @@ export function streamFrom(chunks: readonly Buffer[], broken?: Error): BodyStrea
   };
 }
 
-/** Everything that a body says. */
+/** Reads a body to its end or to its error. */
 export async function readBody(body: Body): Promise<{ text: string; error: Error | undefined }> {
   if (body === null || Buffer.isBuffer(body)) return { text: (body ?? "").toString(), error: undefined };
   return new Promise((resolve) => {
@@ -146,7 +146,7 @@ export interface Sent {
   readonly request: UpstreamRequest;
 }
 
-/** An upstream that answers from memory and keeps what it was sent. */
+/** Returns an upstream that answers from memory and records its requests. */
 export function fakeUpstream(answer: (sent: Sent) => UpstreamResponse): Upstream & { readonly sent: Sent[] } {
   const sent: Sent[] = [];
   return {
@@ -182,7 +182,7 @@ export function testDeps(upstream: Upstream): BackendDeps {
 export type ProviderInit = Partial<Omit<Provider, "$typeName" | "formats" | "settings">> & {
   readonly formats?: readonly { type: string; path?: string }[];
   readonly credential?: string;
-  /** Where the credential goes; left to the provider when absent. */
+  /** Location of the credential; by default the one of the provider. */
   readonly location?: MessageInitShape<typeof CredentialLocationSchema>["location"];
 };
 

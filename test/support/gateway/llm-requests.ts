@@ -1,6 +1,6 @@
-/** Requests of LLM clients that are refused: paths of formats that are not served, and bodies of the wrong shape. */
+/** Requests of LLM clients that the gateway refuses: paths of unserved formats, and bodies of the wrong shape. */
 
-/** What the clients of each API call, with the format of its errors. */
+/** Paths that the clients of each API call, with the expected error format. */
 export const UNSERVED: readonly (readonly [
   path: string,
   format: string,
@@ -35,10 +35,10 @@ export const UNSERVED: readonly (readonly [
   ["/v1/audio/speech", "Passthrough", "openai"],
 ];
 
-/** A body that every provider takes. */
+/** A body that every provider accepts. */
 export const GOOD: Readonly<Record<string, unknown>> = { model: "m", messages: [said("a")] };
 
-/** Bodies that are wrong for every provider, with what has to stand in the message. */
+/** Bodies that are invalid for every provider, with the expected part of the error message. */
 export const BAD: readonly (readonly [body: unknown, path: RegExp])[] = [
   ["", /the body is not JSON/],
   ["nonsense", /the body is not JSON/],
@@ -83,7 +83,7 @@ export const BAD: readonly (readonly [body: unknown, path: RegExp])[] = [
   [`{"model":"m","messages":${"[".repeat(400)}${"]".repeat(400)}}`, /nested too deep/],
 ];
 
-/** Bodies that a translation cannot read. */
+/** Bodies that a conversion between formats cannot read. */
 export const UNREADABLE: readonly (readonly [body: unknown, path: RegExp])[] = [
   [{ ...GOOD, messages: [] }, /messages must not be empty/],
   [{ ...GOOD, messages: [{ role: "wizard", content: "x" }] }, /messages\[0\]\.role must be/],

@@ -1,13 +1,13 @@
-/** The access log of a gateway in this process, line by line. */
+/** Captures the access log of a gateway in this process, line by line. */
 import { type AccessLog, createAccessLog, type LineLevel } from "../../../src/telemetry/access-log.ts";
 import type { LogFormat } from "../../../src/telemetry/log-lines.ts";
 import type { ProofContext } from "./prove.ts";
 
 export interface KeptLines {
   readonly accessLog: AccessLog;
-  /** The next line; resolves when it is written. */
+  /** Returns the next line; resolves when it is written. */
   next(): Promise<string>;
-  /** The same of the form json. */
+  /** Returns the next line in the form json, parsed. */
   nextFields(): Promise<Record<string, unknown>>;
 }
 

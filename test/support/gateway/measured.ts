@@ -1,14 +1,16 @@
-/** The metrics of a data plane in this process, as a scraper would read them. */
+/** Reads the metrics of a data plane in this process, as a scraper would. */
 import { setImmediate } from "node:timers/promises";
 import { createMetrics, type Metrics } from "../../../src/telemetry/metrics.ts";
 import { parseExposition, type Family, type Sample } from "./exposition.ts";
 
 export interface Measured {
-  /** For `telemetry` of a data plane. */
+  /** Metrics to pass as `telemetry` of a data plane. */
   readonly metrics: Metrics;
-  /** What is said at the moment about `gwproxy_<name>`, of the series with these labels. */
+  /** Returns the current samples of `gwproxy_<name>` whose series have these labels. */
   read(name: string, labels?: Readonly<Record<string, string>>): readonly Sample[];
-  /** The same, once there is so much: a request is counted a moment after its last byte has come. */
+  /**
+   * Returns the samples once their sum reaches `total`; a request is counted a moment after its last byte has arrived.
+   */
   counted(name: string, total: number, labels?: Readonly<Record<string, string>>): Promise<readonly Sample[]>;
 }
 
@@ -22,7 +24,7 @@ export function createMeasured(): Measured {
     metrics,
     read,
     async counted(name, total, labels) {
-      // All that this name has counted is an upper bound, and quickly found.
+      // The sum over all labels is an upper bound and cheap to compute.
       const mayBe = (): boolean => quickSum(metrics.print("prometheus"), `gwproxy_${name}{`) >= total;
       for (; ; await setImmediate()) {
         const samples = mayBe() ? read(name, labels) : [];
@@ -32,7 +34,7 @@ export function createMeasured(): Measured {
   };
 }
 
-/** Both formats are read strictly. */
+/** Parses both formats strictly. */
 function families(metrics: Metrics): Map<string, Family> {
   parseExposition(metrics.print("openmetrics"), "openmetrics");
   return parseExposition(metrics.print("prometheus"), "prometheus");

@@ -1,15 +1,18 @@
-/** Manifests for tests of where policies hold: two listeners, two routes of two rules each, policies that leave a mark. */
+/**
+ * Manifests for tests of policy attachment: two listeners, two routes of two rules each, and policies that leave a
+ * visible mark.
+ */
 import { echoed, startEcho } from "../servers/echo.ts";
 import { documents, GATEWAY, startGateway, staticBackend, type TestGateway } from "./gateway.ts";
 import { call } from "../clients/http.ts";
 import type { ProofContext } from "./prove.ts";
 
-/** Two listeners: `http` on 8080 and `second` on 8081. */
+/** A Gateway with two listeners: `http` on 8080 and `second` on 8081. */
 export const TWO_LISTENERS: string = `${GATEWAY.trimEnd().replace("{name: gw}", "{name: gw, labels: {tier: edge}}")}
     - {name: second, port: 8081, protocol: HTTP}
 `;
 
-/** A route on every listener with the rules `one` at /prefix/one and `two` at /prefix/two. */
+/** Returns a route on every listener with the rules `one` at /prefix/one and `two` at /prefix/two. */
 export function twoRules(name: string, prefix: string, backend: string, labels = "{}"): string {
   const rule = (section: string) => `
     - name: ${section}
@@ -26,10 +29,10 @@ spec:
 }
 
 export interface PolicyParts {
-  /** YAML flow of the items of spec.targetRefs; without it there are `selectors`. */
+  /** Flow YAML of the items of spec.targetRefs; without it, `selectors` is used. */
   readonly refs?: string;
   readonly selectors?: string;
-  /** The rest of spec as YAML flow members. */
+  /** Rest of spec as members in flow YAML. */
   readonly says: string;
   readonly created?: string;
 }
@@ -50,13 +53,13 @@ export const gatewayRef = (section?: string): string =>
   `{${GROUP}, kind: Gateway, name: gw${section === undefined ? "" : `, sectionName: ${section}`}}`;
 export const routeRef = (name: string, section?: string): string =>
   `{${GROUP}, kind: HTTPRoute, name: ${name}${section === undefined ? "" : `, sectionName: ${section}`}}`;
-/** Says its own name in a response header. */
+/** Returns a policy that sets a response header to its own name. */
 export const marks = (value: string): string =>
   `traffic: {headerModifiers: {response: {set: [{name: x-mark, value: ${value}}]}}}`;
-/** Says its own name in the credential that the upstream sees. */
+/** Returns a policy that sends its own name as the credential to the upstream. */
 export const presents = (key: string): string => `backend: {auth: {key: ${key}}}`;
 
-/** Routes a (label app: a) and b to backends of the same names, and the policies. */
+/** Starts a gateway with the routes a (label app: a) and b, backends of the same names, and the policies. */
 export async function serve(context: ProofContext, ...policies: readonly string[]): Promise<TestGateway> {
   const { port } = await startEcho(context);
   const backends = [
@@ -67,12 +70,12 @@ export async function serve(context: ProofContext, ...policies: readonly string[
   return startGateway(context, documents(TWO_LISTENERS, ...backends, ...routes, ...policies));
 }
 
-/** The mark of each path; "" for none. */
+/** Returns the mark of each path; "" for none. */
 export function marksAt(gateway: TestGateway, paths: readonly string[], port = 8080): Promise<string[]> {
   return Promise.all(paths.map(async (path) => String((await call(gateway.url(port) + path)).headers["x-mark"] ?? "")));
 }
 
-/** The credential that the upstream saw for each path; "" for none. */
+/** Returns the credential that the upstream received for each path; "" for none. */
 export function credentialsAt(gateway: TestGateway, paths: readonly string[]): Promise<string[]> {
   return Promise.all(
     paths.map(async (path) => echoed((await call(gateway.url() + path)).body).headers["authorization"] ?? ""),

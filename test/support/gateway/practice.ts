@@ -1,9 +1,9 @@
-/** A model provider on loopback and the GwBackend `ai` that leads to it. */
+/** Starts a mock LLM provider on loopback, and renders the GwBackend `ai` that leads to it. */
 import { startPracticeProvider, type PracticeProvider } from "../../../examples/practice-provider/practice-provider.ts";
 import type { Answer } from "../clients/http.ts";
 import type { ProofContext } from "./prove.ts";
 
-/** The one key that the provider takes. */
+/** The one key that the provider accepts. */
 export const PROVIDER_KEY = "provider-key";
 
 export async function startPractice(context: Pick<ProofContext, "after">): Promise<PracticeProvider> {
@@ -12,12 +12,15 @@ export async function startPractice(context: Pick<ProofContext, "after">): Promi
   return provider;
 }
 
-/** The message of an error in the format of a client of models. */
+/** Returns the message of an error in the format of an LLM client. */
 export function errorMessageOf({ body }: Pick<Answer, "body">): string {
   return (JSON.parse(body) as { error: { message: string } }).error.message;
 }
 
-/** @param format which vendor's @param key what the gateway presents */
+/**
+ * @param format vendor whose format the provider speaks
+ * @param key credential that the gateway sends
+ */
 export function practiceBackend(port: number, format: "llma" | "llme" = "llma", key: string = PROVIDER_KEY): string {
   return `
 apiVersion: gwproxy.dev/v1alpha1

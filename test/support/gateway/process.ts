@@ -1,4 +1,4 @@
-/** A gwproxy process of its own, as a user starts it, for tests that cross process borders. */
+/** Starts a separate gwproxy process as a user does, for tests across process boundaries. */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -8,11 +8,14 @@ const BIN = join(import.meta.dirname, "../../../bin/gwproxy.mjs");
 
 export interface GwproxyProcess {
   readonly pid: number;
-  /** Paused, it is a reader that has stalled. */
+  /** Standard output; pausing it simulates a stalled reader. */
   readonly stdout: Readable;
-  /** The lines printed so far, those of stdout and stderr in order of arrival. */
+  /** Returns the lines printed so far, those of stdout and stderr in order of arrival. */
   output(): string;
-  /** Resolves when stdout or stderr holds the text; rejects when the process ends before. @param from length of the output that is not looked at */
+  /**
+   * Resolves when stdout or stderr contains the text; rejects when the process ends before.
+   * @param from length of the output that is ignored
+   */
   printed(text: string | RegExp, from?: number): Promise<void>;
   readonly exited: Promise<number | null>;
   kill(signal?: NodeJS.Signals): Promise<void>;
@@ -30,7 +33,8 @@ export function startGwproxy(
   });
   let text = "";
   const waiting = new Set<() => void>();
-  // Only whole lines: a piece of one stream may end anywhere, and the next piece may be of the other stream.
+  // Collect only whole lines: a chunk of one stream may end anywhere, and the next chunk may come from the other
+  // stream.
   for (const stream of [child.stdout, child.stderr]) {
     let unfinished = "";
     const collect = (chunk: string): void => {
@@ -75,7 +79,9 @@ export function startGwproxy(
   };
 }
 
-/** Tries until it holds; the last failure is the test's. For states that another process reaches in its own time. */
+/**
+ * Repeats a check until it holds, for states that another process reaches in its own time. The last failure is thrown.
+ */
 export async function eventually<T>(check: () => Promise<T>, timeoutMs = 60_000): Promise<T> {
   const until = Date.now() + timeoutMs;
   for (;;) {

@@ -1,7 +1,9 @@
 /**
- * A proof is a test through real sockets that names the fields it proves. The same body serves three runs: as an
- * ordinary test; as an entry of the ledger; and with one field altered before translation (taken away, then with its
- * second value), when it has to fail by an assertion about behaviour.
+ * Defines `prove`: a proof is a test through real sockets that names the fields it proves. Every feature test uses it.
+ *
+ * The same body serves three runs: as an ordinary test; as an entry of the ledger; and as a counter-proof with one
+ * field altered before translation (removed, then with its second value). In a counter-proof the body has to fail, and
+ * by an assertion about behaviour; another error would say nothing about the field.
  */
 import assert, { AssertionError } from "node:assert/strict";
 import { test, type TestContext } from "node:test";
@@ -12,7 +14,7 @@ import type { KubeObject } from "../../../src/api/object.ts";
 import { alterField, type ChangeValue } from "./alter-field.ts";
 import { findSecondValue } from "./second-values.ts";
 
-/** What a counter-proof does to the objects of the test before they reach the translator. */
+/** The change that a counter-proof makes to the objects of the test before they reach the translator. */
 export interface Alteration {
   alter(object: KubeObject): KubeObject;
 }
@@ -20,49 +22,52 @@ export interface Alteration {
 export interface ProofContext {
   /** Registers clean-up, as in node:test. */
   after(clean: () => void | Promise<void>): void;
-  /** undefined in an ordinary run */
+  /** The alteration of a counter-proof; undefined in an ordinary run. */
   readonly alteration?: Alteration | undefined;
 }
 
 export interface Proof {
   readonly field: string;
   readonly name: string;
-  /** Runs the body with the field taken away, or with its second value; rejects unless an assertion of it fails. */
+  /** Runs in which the body has to fail: without the field, and with its second value if it has one. */
   readonly counterProofs: readonly CounterProof[];
 }
 
 export interface CounterProof {
-  /** "without GwPolicy spec.traffic.timeouts.request" */
+  /** Title such as "without GwPolicy spec.traffic.timeouts.request". */
   readonly title: string;
   run(context: TestContext): Promise<void>;
 }
 
-/** A gateway or server of a test did not come up: this says nothing about a field, so it is not an AssertionError. */
+/**
+ * Thrown when a gateway or server of a test did not start. It says nothing about a field, so it is not an
+ * AssertionError.
+ */
 export class NotReadyError extends Error {
   override readonly name = "NotReadyError";
 }
 
-/** Filled as feature files are loaded; read by the ledger. */
+/** All proofs; filled as feature files are loaded, and read by the ledger. */
 export const proofs: Proof[] = [];
 
-/** "list": only collect, for the ledger. Otherwise the ordinary tests. */
+/** "list" only collects proofs for the ledger; otherwise the proofs run as tests. */
 const mode = process.env["GWPROXY_FIELDS_MODE"] ?? "test";
 
 type Body = (context: ProofContext) => Promise<void>;
 
-/** @param fields "Kind path", as the ledger prints them: `GwPolicy spec.traffic.timeouts.request` */
+/** @param fields "Kind path" as the ledger prints it, such as `GwPolicy spec.traffic.timeouts.request` */
 export function prove(fields: string | readonly string[], name: string, body: Body): void {
   const list = typeof fields === "string" ? [fields] : fields;
   for (const field of list) proofs.push({ field, name, counterProofs: counterProofsOf(field, body) });
   if (mode === "test") test(name, (t) => body(contextOf(t)));
 }
 
-/** What the servers of `test/support` clean up with. */
+/** Returns the context with which the servers of `test/support` clean up. */
 export function contextOf(t: TestContext, alteration?: Alteration): ProofContext {
   return { after: (clean) => t.after(clean), alteration };
 }
 
-/** The runs in which the body has to fail: without the field, and with its second value where it has one. */
+/** Returns the runs in which the body has to fail: without the field, and with its second value if it has one. */
 export function counterProofsOf(field: string, body: Body): CounterProof[] {
   const second = findSecondValue(field);
   const without: Expectation = {
@@ -82,7 +87,10 @@ interface Expectation {
   readonly title: string;
   readonly field: string;
   readonly change: ChangeValue;
-  /** Nothing is expected where the field is required, or its default is what the test sets: the second value proves it. */
+  /**
+   * True when the run proves nothing if the field is required or its default is the value of the test; the second value
+   * then proves the field.
+   */
   readonly isOptional: boolean;
 }
 
@@ -106,7 +114,7 @@ class FieldAlteration implements Alteration {
   readonly #field: string;
   readonly #change: ChangeValue;
   hasAltered = false;
-  /** Admission would not have let an altered object in. */
+  /** True when admission would have refused an altered object. */
   isRefused = false;
 
   constructor(field: string, change: ChangeValue) {
@@ -123,7 +131,7 @@ class FieldAlteration implements Alteration {
   }
 }
 
-/** As an API server stores it. */
+/** Fills in the defaults as an API server does. */
 function fillDefaults(object: KubeObject): KubeObject {
   const group = object.apiVersion.includes("/") ? object.apiVersion.slice(0, object.apiVersion.indexOf("/")) : "";
   return applyDefaults(`${group}/${object.kind}`, object);

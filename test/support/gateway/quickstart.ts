@@ -1,4 +1,4 @@
-/** The quickstart's manifests on ports of the test's own, and what it promises, checked over HTTP. */
+/** The manifests of examples/quickstart on ports of the test's own, and HTTP checks of what the README promises. */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ export interface QuickstartPorts {
   readonly provider: number;
 }
 
-/** File name → text. */
+/** Returns the texts of the manifests by file name. */
 export function quickstartManifests({ gateway, hello, provider }: QuickstartPorts): ReadonlyMap<string, string> {
   const replaced = (text: string): string =>
     text
@@ -31,7 +31,10 @@ function client(url: string, path: string, apiKey: string): OpenAI {
   return new OpenAI({ baseURL: `${url}${path}`, apiKey, maxRetries: 0 });
 }
 
-/** What the README promises of the quickstart. @param url http://127.0.0.1:port */
+/**
+ * Checks what the README promises about the quickstart.
+ * @param url http://127.0.0.1:port
+ */
 export async function checkQuickstart(url: string): Promise<void> {
   const hello = await call(`${url}/hello`);
   assert.equal(hello.status, 200);
@@ -85,7 +88,7 @@ async function checkChat(openai: OpenAI, model: string): Promise<void> {
   assert.equal(toolCall?.type === "function" ? toolCall.function.name : undefined, "weather");
 }
 
-/** The request that crosses the budget succeeds; the one after it gets 429 with the three headers. */
+/** Checks that the request that crosses the budget succeeds and that the next one gets 429 with the three headers. */
 async function checkBudget(openai: OpenAI): Promise<void> {
   const long = "word ".repeat(1500);
   for (let turn = 0; turn < 10; turn++) {

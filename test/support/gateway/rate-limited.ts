@@ -1,4 +1,4 @@
-/** Routes under a global rate limit: to an echo, and to a model provider. */
+/** Starts gateways with routes under a global rate limit: one to an echo, one to an LLM provider. */
 import assert from "node:assert/strict";
 import type { RateLimitRequest } from "../../../generated/proto/envoy/service/ratelimit/v3/rls_pb.ts";
 import { startEcho } from "../servers/echo.ts";
@@ -22,7 +22,10 @@ export interface Setup extends RateServer {
   readonly url: string;
 }
 
-/** A route `web` to an echo, counted by the GwBackend `limits`. @param rateLimit YAML flow */
+/**
+ * Starts a gateway with a route `web` to an echo, whose limits the GwBackend `limits` counts.
+ * @param rateLimit flow YAML
+ */
 export async function limited(
   context: ProofContext,
   rateLimit: string,
@@ -48,7 +51,7 @@ export async function limited(
 export const LIMITS: string = "backendRef: {group: gwproxy.dev, kind: GwBackend, name: limits}";
 export const BY_PATH: string = "{entries: [{name: path, expression: request.path}]}";
 
-/** Each descriptor as "name=value,… (hits)". */
+/** Formats each descriptor as "name=value,… (hits)". */
 export function asked({ descriptors }: RateLimitRequest): string[] {
   return descriptors.map(({ entries, hitsAddend }) => {
     const names = entries.map(({ key, value }) => `${key}=${value}`).join(",");
@@ -61,7 +64,7 @@ export interface Model {
   readonly served: () => number;
 }
 
-/** A route to a model provider whose answers cost six tokens, under a limit. */
+/** Starts a gateway with a limited route to an LLM provider whose answers cost six tokens. */
 export async function limitedModel(
   context: ProofContext,
   rateLimit: string,

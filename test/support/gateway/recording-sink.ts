@@ -1,10 +1,10 @@
-/** A receiver of source events that a test can wait on: it remembers every batch and resolves when a condition holds. */
+/** A receiver of source events that records every batch and lets a test wait for a condition. */
 import { objectId, objectKey, type KubeObject } from "../../../src/api/object.ts";
 import type { ObjectEvent, SourceProblem, SourceSink } from "../../../src/sources/source.ts";
 
 export class RecordingSink implements SourceSink {
   readonly batches: (readonly ObjectEvent[])[] = [];
-  /** What a reader of all batches would hold now, by "group/kind/namespace/name". */
+  /** The objects after all batches, by "group/kind/namespace/name". */
   readonly objects: Map<string, KubeObject> = new Map();
   problems: readonly SourceProblem[] = [];
   #waiting: (() => void)[] = [];
@@ -23,12 +23,12 @@ export class RecordingSink implements SourceSink {
     this.#wake();
   }
 
-  /** Resolves as soon as the condition holds after a batch or report; at once when it holds already. */
+  /** Resolves when the condition holds, now or after a later batch or report. */
   async until(condition: (sink: this) => boolean): Promise<void> {
     while (!condition(this)) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Everything told about one object, in order. */
+  /** Returns the types of all events of one object, in order. */
   history(key: string): ObjectEvent["type"][] {
     return this.batches
       .flat()

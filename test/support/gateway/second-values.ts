@@ -1,6 +1,7 @@
 /**
- * The value that a counter-proof gives to a field in place of the one in the test, see prove.ts: a field whose proof
- * passes with either value is only known to exist. `make verify` refuses a proven number, duration, unit or enum without one.
+ * The values that counter-proofs (prove.ts) give to fields in place of the ones in the test. Without a second value, a
+ * proof that passes with any value would only show that the field exists. `make verify` refuses a proven number,
+ * duration, unit or enum without one.
  */
 import type { ChangeValue } from "./alter-field.ts";
 
@@ -15,10 +16,10 @@ const to =
 
 /** Longer than any test waits. */
 const HOUR = to("1h");
-/** Nothing listens there. */
+/** A port on which nothing listens. */
 const CLOSED_PORT = to(1);
 
-/** By the end of the path: the longest end that fits counts. */
+/** Second values by the end of a field's path; the longest matching end counts. */
 const SECOND_VALUES: Readonly<Record<string, ChangeValue>> = {
   // References
   port: CLOSED_PORT,
@@ -106,7 +107,7 @@ const SECOND_VALUES: Readonly<Record<string, ChangeValue>> = {
   "cors.allowCredentials": swap(true, false),
   "cors.allowMethods[]": swap("DELETE", "PATCH"),
   "validation.requiredClaims[]": to("aud"),
-  // What is required can only be changed
+  // Required fields can only be changed
   "authorization.policy.matchExpressions[]": to("false"),
   "networkAuthorization.policy.matchExpressions[]": to("false"),
   "cache.key[]": to('"same"'),

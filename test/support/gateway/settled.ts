@@ -1,7 +1,9 @@
-/** Waiting for a flow to stand still, which nothing announces. */
+/** Waits until a flow stands still, for flows whose end has no event. */
 import { setTimeout as pause } from "node:timers/promises";
 
-/** Resolves when the number has moved and then not again for twenty looks, many times what one step of a flow takes. */
+/**
+ * Resolves when the number has changed and then stayed the same for twenty checks, many times the duration of one step.
+ */
 export async function settled(read: () => number): Promise<number> {
   for (let before = read(), quiet = 0; ;) {
     await pause(10);

@@ -1,4 +1,4 @@
-/** A logger for tests: remembers its lines and prints none. */
+/** A logger for tests that records its lines and prints none. */
 import { createLogger, type Logger } from "../../../src/lib/log.ts";
 
 export function recordingLog(): { readonly log: Logger; readonly lines: string[] } {

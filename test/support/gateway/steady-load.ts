@@ -1,8 +1,8 @@
-/** A load that does not pause: each connection asks one path after the other and holds every answer to its promise. */
+/** A continuous load: each connection requests one path after the other and checks every answer. */
 import assert from "node:assert/strict";
 import { Agent, request } from "node:http";
 
-/** What a path must answer with 200: the header `x-upstream` of its upstream. */
+/** A path that must answer 200, and the expected header `x-upstream`. */
 export interface Promised {
   readonly path: string;
   readonly upstream: string;
@@ -11,13 +11,16 @@ export interface Promised {
 export interface SteadyLoad {
   /** Resolves when every connection has finished a request that it began after this call. */
   turned(): Promise<void>;
-  /** Ends the load. @throws the first broken promise or failed request */
+  /**
+   * Ends the load.
+   * @throws the first failed check or request
+   */
   stop(): Promise<LoadSummary>;
 }
 
 interface LoadSummary {
   readonly answers: number;
-  /** TCP connections that were opened in all. */
+  /** Number of TCP connections that were opened. */
   readonly opened: number;
 }
 
@@ -33,6 +36,10 @@ export function startSteadyLoad(url: string, promised: readonly Promised[], conn
   const turns = agents.map((): Turn[] => []);
   const failures: unknown[] = [];
 
+  /**
+   * Sends the requests of one connection. `clock` numbers all requests in order of their start, so that `turned` can
+   * wait for a request of each connection that began after the call.
+   */
   const run = async (agent: Agent, waiting: Turn[], first: number): Promise<void> => {
     for (let index = first; !stopped; index += 1) {
       const { path, upstream } = promised[index % promised.length] as Promised; // the index is within the list
@@ -52,7 +59,7 @@ export function startSteadyLoad(url: string, promised: readonly Promised[], conn
     return run(agent, waiting, number)
       .catch((error: unknown) => void failures.push(error))
       .finally(() => {
-        // A connection that has ended turns no more.
+        // A connection that has ended does no more requests, so its waiters are released.
         for (const turn of waiting.splice(0)) turn.done();
       });
   });

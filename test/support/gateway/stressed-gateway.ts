@@ -1,6 +1,6 @@
 /**
- * A gateway in its published form and a process of its own, to be attacked: what it holds in memory, whether it still serves,
- * and what it has said. Its backend answers here.
+ * Runs the packaged gateway as a separate process for stress tests and attacks. It measures memory and open files,
+ * checks that honest clients are still served, and checks the log. The backend runs in the test's own process.
  */
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
@@ -25,25 +25,28 @@ const HONEST = join(ROOT, "test/slow/honest.ts");
 const run = promisify(execFile);
 
 export interface Besieged {
-  /** Plain text and behind TLS. */
+  /** Port of the plain-text listener; `securePort` is the one with TLS. */
   readonly port: number;
   readonly securePort: number;
-  /** Resident memory of the process in MiB. */
+  /** Returns the resident memory of the process in MiB. */
   residentMb(): number;
-  /** Files and sockets that it holds open. */
+  /** Returns the number of files and sockets that the process holds open. */
   openFiles(): number;
   /**
-   * An honest client asks over and over from before the attack begins until it is over, and gets an answer each time.
-   * @returns how many, in words
+   * Runs an honest client from before the attack begins until it is over; each of its requests must be answered.
+   * @returns the client's summary
    */
   serving(attack: () => Promise<unknown>): Promise<string>;
-  /** It runs, and has not complained about itself. */
+  /** Checks that the process still runs and has logged no internal error. */
   isSound(): void;
 }
 
 let build: Promise<string> | undefined;
 
-/** @returns its folder, which goes with this process */
+/**
+ * Builds the package.
+ * @returns its folder, which is removed when this process exits
+ */
 async function publishedForm(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "gwproxy-published-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
@@ -116,14 +119,15 @@ spec:
     pemObject("Secret", "a", { "tls.crt": certificate, "tls.key": key }),
     staticBackend("web", backend),
     route("web", "web"),
-    // What the honest client asks for, so that it waits for the gateway and not for a backend under attack.
+    // Path of the honest client. The gateway answers it directly, so that the client does not wait for a backend under
+    // attack.
     route("honest", "web", "/honest"),
     routePolicy("honest", "honest", "  traffic: {directResponse: {status: 200, body: served}}"),
     ...(frontend === undefined ? [] : [gatewayPolicy("front", `  frontend: ${frontend}`)]),
   );
 }
 
-/** /big answers with 16 MiB, /hang never; a body is read and thrown away. */
+/** Starts a backend: /big answers with 16 MiB, /hang never; request bodies are discarded. */
 async function startBackend(context: Pick<ProofContext, "after">): Promise<number> {
   const big = Buffer.alloc(BIG_BYTES, 97);
   const server = createServer((request, response) => {
@@ -137,5 +141,5 @@ async function startBackend(context: Pick<ProofContext, "after">): Promise<numbe
     server.closeAllConnections();
     server.close();
   });
-  return (server.address() as AddressInfo).port; // a TCP server's address is one
+  return (server.address() as AddressInfo).port; // a TCP server has such an address
 }

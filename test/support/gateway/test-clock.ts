@@ -1,10 +1,10 @@
-/** A clock that stands still until a test moves it. */
+/** A clock that stands still until a test advances it. */
 import type { Clock } from "../../../src/lib/clock.ts";
 
 export interface TestClock extends Clock {
-  /** Runs what is due on the way, in order; resolves when what it started has come to rest. */
+  /** Runs the timers that become due, in order; resolves when the work that they started has run. */
   advance(ms: number): Promise<void>;
-  /** Milliseconds until each timer. */
+  /** Returns the milliseconds until each timer. */
   waiting(): number[];
 }
 

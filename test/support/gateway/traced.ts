@@ -1,4 +1,4 @@
-/** A gateway whose requests are traced, and the real collector that gets their spans. */
+/** A gateway whose requests are traced, and the real OpenTelemetry collector that receives their spans. */
 import assert from "node:assert/strict";
 import { startCollector, type CollectedSpan, type Collector } from "../../testbed/collector.ts";
 import { documents, GATEWAY, gatewayPolicy, route, startGateway, staticBackend, type TestGateway } from "./gateway.ts";
@@ -8,13 +8,16 @@ export interface Traced {
   readonly gateway: TestGateway;
   readonly collector: Collector;
   readonly url: string;
-  /** What the gateway was started with. */
+  /** Manifests with which the gateway was started. */
   readonly manifests: string;
-  /** Waits for the calls under way and ends the gateway, which sends what it holds. @returns every span of the test, those of servers first */
+  /**
+   * Waits for the requests in progress and ends the gateway, which flushes its spans.
+   * @returns every span of the test, those of servers first
+   */
   spans(): Promise<CollectedSpan[]>;
 }
 
-/** Traces every request, over gRPC. */
+/** Traces every request. */
 export const ALWAYS = 'randomSampling: "true"';
 export const SERVER = 2;
 export const CLIENT = 3;
@@ -28,12 +31,12 @@ export const TRACEPARENT: string = `00-${PARENT.traceId}-${PARENT.spanId}-01`;
 export interface TracedParts {
   /** Port of the backend `web`, to which the route `web` leads. */
   readonly port: number;
-  /** Members of `frontend.tracing` beside its place, as YAML flow. */
+  /** Members of `frontend.tracing` besides its destination, as flow YAML. */
   readonly tracing?: string;
-  /** Where the collector is; by default the GwBackend `collector`. */
+  /** Returns the destination of the spans; by default the GwBackend `collector`. */
   readonly place?: (collector: Collector) => string;
   readonly more?: readonly string[];
-  /** In place of GATEWAY, the route and the backend. */
+  /** Manifests that replace GATEWAY, the route and the backend. */
   readonly base?: readonly string[];
   readonly random?: () => number;
 }
@@ -57,14 +60,14 @@ export async function startTraced(context: ProofContext, parts: TracedParts): Pr
     async spans() {
       await idle(gateway);
       await gateway.proxy.end();
-      // What the collector has taken it also prints; the end of its output is behind all of it.
+      // The collector prints what it received; after it has stopped, its output is complete.
       await collector.stop();
       return collector.spans.toSorted((a, b) => a.kind - b.kind || Number(a.start - b.start));
     },
   };
 }
 
-/** Resolves when no call is under way any more: what began before has left its spans. */
+/** Resolves when no request is in progress, so that all earlier ones have left their spans. */
 async function idle({ proxy }: TestGateway): Promise<void> {
   for (;;) {
     const { endpoints } = await proxy.state();
@@ -73,7 +76,7 @@ async function idle({ proxy }: TestGateway): Promise<void> {
   }
 }
 
-/** The one that fits. */
+/** Returns the only item that fits; fails when there is none or more than one. */
 export function only<T>(all: readonly T[], fits: (one: T) => boolean = () => true): T {
   const found = all.filter(fits);
   assert.equal(found.length, 1, `${found.length} of ${all.length} fit`);

@@ -1,4 +1,4 @@
-/** `gwproxy validate` in this process, on a file that the test writes. */
+/** Runs `gwproxy validate` in this process, on a file that the test writes. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -33,7 +33,7 @@ const DEFAULTS = {
   context: undefined,
 } as const;
 
-/** @param options default: text, without references */
+/** @param options defaults to text output, without references */
 export async function validateText(
   t: TestContext,
   manifest: string | Uint8Array,

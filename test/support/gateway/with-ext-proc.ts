@@ -1,4 +1,4 @@
-/** A route past an external processor to an echo. */
+/** Starts a gateway with a route through an external processor to an echo. */
 import assert from "node:assert/strict";
 import type { HeaderValueOptionSchema } from "../../../generated/proto/envoy/config/core/v3/base_pb.ts";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -14,11 +14,14 @@ export interface Setup extends ProcServer {
 
 interface Extra {
   readonly more?: readonly string[];
-  /** Port of another upstream than the echo. */
+  /** Port of an upstream that replaces the echo. */
   readonly upstream?: number;
 }
 
-/** A route `web` to an echo, past the processor that is the GwBackend `proc`. @param policy YAML flow */
+/**
+ * Starts a gateway with a route `web` to an echo through the processor of the GwBackend `proc`.
+ * @param policy flow YAML
+ */
 export async function processed(
   context: ProofContext,
   policy: string,
@@ -42,7 +45,7 @@ export async function processed(
 }
 
 export const PROC: string = "backendRef: {group: gwproxy.dev, kind: GwBackend, name: proc}";
-/** Bodies are not shown. */
+/** Mode in which the processor does not receive bodies. */
 export const HEADERS_ONLY: string = "processingOptions: {requestBodyMode: None, responseBodyMode: None}";
 export const set = (key: string, value: string): MessageInitShape<typeof HeaderValueOptionSchema> => ({
   header: { key, rawValue: Buffer.from(value) },

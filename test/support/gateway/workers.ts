@@ -1,4 +1,4 @@
-/** A data plane of several threads for one test, as `gwproxy up --workers` makes it. */
+/** Starts a data plane of several threads for one test, as `gwproxy up --workers` does. */
 import type { Resource } from "../../../src/ir/resource.ts";
 import type { WorkerThread } from "../../../src/proxy/workers/worker-thread.ts";
 import { createWorkers, type Workers, type WorkersOptions } from "../../../src/proxy/workers/workers.ts";
@@ -12,12 +12,12 @@ export interface WorkersPlane {
   readonly metrics: Metrics;
   readonly port: number;
   readonly url: string;
-  /** Of the main thread. */
+  /** Log lines of the main thread. */
   readonly log: readonly string[];
-  /** What the workers wrote: whole batches of lines. */
+  /** Output of the workers, in batches of lines. */
   readonly written: readonly string[];
   set(...resources: Resource[]): Promise<void>;
-  /** Resolves with the line of the main thread's log that holds the text. */
+  /** Resolves with the line of the main thread's log that contains the text. */
   logged(text: string): Promise<string>;
 }
 
@@ -40,7 +40,7 @@ export async function startWorkers(
     logFormat: "json",
     ports: () => 0,
     metrics,
-    // A clock of a test's own says nothing about how long threads take.
+    // A test's own clock does not measure how long threads take, so the detection of stuck threads is off.
     ...(options.clock === undefined ? {} : { stuckAfterMs: 0 }),
     ...options,
   });
@@ -61,14 +61,14 @@ export async function startWorkers(
   return { workers, metrics, port, url: `http://127.0.0.1:${port}`, log: lines, written, set, logged };
 }
 
-/** Any of those that serve. */
+/** Returns one of the serving threads. */
 export function oneOf(workers: Workers): WorkerThread {
   const [thread] = workers.threads;
   if (thread === undefined) throw new Error("no thread serves");
   return thread;
 }
 
-/** So many connections that no thread has none of them, each with one answered request. */
+/** Opens enough connections that every thread gets some, each with one answered request. */
 export async function connections(context: Pick<ProofContext, "after">, port: number): Promise<RawClient[]> {
   const clients = Array.from({ length: 40 }, () => rawClient(port, "GET / HTTP/1.1\r\nhost: a.test\r\n\r\n"));
   context.after(() => {

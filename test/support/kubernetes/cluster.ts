@@ -1,4 +1,4 @@
-/** What most tests on a real API server begin with: the kinds, a controller, and a data plane of the Gateway `gw`. */
+/** Sets up what most tests on a real API server need: the kinds, a controller, and a data plane of the Gateway `gw`. */
 import { globSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,14 +11,14 @@ const CRDS = join(import.meta.dirname, "../../../crds");
 
 type Kubectl = Pick<ApiServer, "kubectl">;
 
-/** Resolves when objects of our kinds can be made. */
+/** Resolves when objects of our kinds can be created. */
 export async function defineOurKinds(server: Kubectl): Promise<void> {
   const files = globSync("*.yaml", { cwd: CRDS }).flatMap((file) => ["-f", join(CRDS, file)]);
   await server.kubectl(["apply", ...files]);
   await established(server);
 }
 
-/** Resolves when objects of the Gateway API's kinds can be made. */
+/** Resolves when objects of the Gateway API's kinds can be created. */
 export async function defineGatewayKinds(server: ApiServer): Promise<void> {
   await server.kubectl(["apply", "-f", await gatewayApiCrds()]);
   await established(server);
@@ -28,7 +28,7 @@ async function established(server: Kubectl): Promise<void> {
   await server.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
 }
 
-/** An API server with all kinds and the namespace of the controller; it stops with the test. */
+/** Starts an API server with all kinds and the namespace of the controller; it stops with the test. */
 export async function startCluster(context: Pick<ProofContext, "after">): Promise<ApiServer> {
   const server = await startApiServer();
   context.after(() => server.stop());
@@ -38,7 +38,7 @@ export async function startCluster(context: Pick<ProofContext, "after">): Promis
   return server;
 }
 
-/** @returns a kubeconfig with the rights of the controller's service account, and no others */
+/** @returns the path of a kubeconfig with only the rights of the controller's service account */
 export async function controllerKubeconfig(server: ApiServer): Promise<string> {
   await server.kubectl(["apply", "-f", join(import.meta.dirname, "../../testbed/manifests/gwproxy.yaml")]);
   const token = await server.kubectl(["create", "token", "gwproxy", "-n", "gwproxy-system"]);
@@ -49,7 +49,7 @@ export async function controllerKubeconfig(server: ApiServer): Promise<string> {
   return path;
 }
 
-/** A controller on loopback that serves data planes at the port `xds`. Resolves when it does. */
+/** Starts a controller on loopback that serves data planes at the port `xds`; resolves when it does. */
 export async function startController(
   context: Pick<ProofContext, "after">,
   server: ApiServer,
@@ -72,7 +72,7 @@ export async function startController(
   return controller;
 }
 
-/** A data plane of the Gateway `gw` that follows the controller at the port `xds`. */
+/** Starts a data plane of the Gateway `gw` that follows the controller at the port `xds`. */
 export function startPlane(context: Pick<ProofContext, "after">, xds: number): GwproxyProcess {
   const follow = ["--xds-address", `http://127.0.0.1:${xds}`, "--gateway", "default/gw"];
   const own = ["--admin-address", "--metrics-address", "--readiness-address"];

@@ -1,4 +1,4 @@
-/** An API server with our CRDs and our webhook in front of them, and the way to ask each of them alone. */
+/** Starts an API server with our CRDs and our webhook, and functions that ask each of them separately. */
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { Agent, request } from "node:https";
@@ -17,9 +17,9 @@ import { recordingLog } from "../gateway/silent-log.ts";
 
 export interface ReviewedCluster {
   readonly server: ApiServer;
-  /** The whole way: schema, rules, and the webhook for what they take. */
+  /** Asks the API server: schema, rules, and then the webhook. */
   readonly judge: ServerVerdict;
-  /** What the webhook says of an object that the API server would have given its defaults. */
+  /** Asks the webhook about an object after the defaults of the API server. */
   webhook(kind: Kind, object: object): Promise<Fault[]>;
   stop(): Promise<void>;
 }
@@ -78,7 +78,7 @@ async function review(url: string, agent: Agent, body: object): Promise<Fault[]>
   const asked = request(url, { agent, method: "POST", headers: { "content-type": "application/json" } });
   asked.end(JSON.stringify(body));
   const [answer] = (await once(asked, "response")) as [IncomingMessage];
-  // Our own webhook's answer; its shape is proven by its unit tests.
+  // The response comes from our own webhook, whose unit tests check the shape.
   const { response } = JSON.parse(await text(answer)) as Answer;
   const causes = response.status?.details.causes ?? [];
   if (response.allowed !== (causes.length === 0)) throw new Error("a refusal has causes, and nothing else has");

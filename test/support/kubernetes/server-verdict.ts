@@ -1,4 +1,4 @@
-/** Asks a real API server what it thinks of an object, without storing it: a dry run over one kept connection. */
+/** Asks a real API server for its verdict on an object without storing it: a dry run over one kept connection. */
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { text } from "node:stream/consumers";
@@ -10,12 +10,14 @@ export interface Fault {
 }
 
 export interface ServerVerdict {
-  /** What the server refuses about a new object of one of our kinds, sorted; empty when it takes it. */
+  /**
+   * Returns the errors of the server for a new object of one of our kinds, sorted; empty when it accepts the object.
+   */
   faultsOf(plural: string, object: object): Promise<Fault[]>;
   close(): void;
 }
 
-/** Said beside the fault that it follows from; admission checks in the same order and says nothing. */
+/** Text of a cause that only follows from another one. Admission checks in the same order but does not report it. */
 const FOLLOWS = "some validation rules were not checked";
 
 interface Kubeconfig {
@@ -25,7 +27,7 @@ interface Kubeconfig {
 
 /** @param kubeconfig path of a file that the testbed wrote */
 export function askServer(kubeconfig: string): ServerVerdict {
-  // The testbed wrote it in this form.
+  // The testbed wrote the file in this form.
   const { clusters, users } = parse(readFileSync(kubeconfig, "utf8")) as Kubeconfig;
   const decode = (value: string | undefined): Buffer => Buffer.from(value ?? "", "base64");
   const { cluster } = clusters[0];
@@ -57,7 +59,7 @@ export function askServer(kubeconfig: string): ServerVerdict {
       const path = `/apis/gwproxy.dev/v1alpha1/namespaces/default/${plural}?dryRun=All&fieldValidation=Strict`;
       const { status, body } = await post(path, JSON.stringify(object));
       if (status === 201) return [];
-      // A metav1.Status; another shape fails below.
+      // The body is a metav1.Status; another shape fails below.
       const { details, message } = JSON.parse(body) as {
         readonly message: string;
         readonly details?: { readonly causes?: readonly { readonly field?: string; readonly message: string }[] };
@@ -73,11 +75,11 @@ export function askServer(kubeconfig: string): ServerVerdict {
   };
 }
 
-/** What strict decoding says, as one fault for each field. */
+/** Splits the message of strict decoding into one error per field. */
 function unknownFields(message: string): Fault[] {
   const fields = [...message.matchAll(/unknown field ("(?:[^"\\]|\\.)*")/g)];
   if (!message.includes("strict decoding error") || fields.length === 0) throw new Error(`400: ${message}`);
-  // A quoted field name is JSON.
+  // A quoted field name is valid JSON.
   return fields.map(([text, field = ""]) => ({ path: JSON.parse(field) as string, message: text })).sort(byText);
 }
 

@@ -1,4 +1,4 @@
-/** An external authorization server of the v3 gRPC service, answering as a test tells it. */
+/** An external authorization server (Envoy ext_authz v3 over gRPC) whose verdicts a test decides. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { sendUnaryData, ServerUnaryCall } from "@grpc/grpc-js";
 import {
@@ -12,9 +12,9 @@ import { startGrpc, type GrpcOptions, type GrpcServer } from "./grpc.ts";
 import type { ProofContext } from "../gateway/prove.ts";
 
 export interface AuthServer extends GrpcServer {
-  /** What it was asked, oldest first. */
+  /** Requests that it received, oldest first. */
   readonly seen: readonly CheckRequest[];
-  /** The client's end of each connection that carried a call. */
+  /** Client address of each connection that carried a call. */
   readonly peers: ReadonlySet<string>;
   /** Metadata of each call. */
   readonly metadata: readonly ReadonlyMap<string, unknown>[];
@@ -25,7 +25,7 @@ export type Verdict = MessageInitShape<typeof CheckResponseSchema>;
 export const ALLOW: Verdict = { status: { code: 0 } };
 export const DENY: Verdict = { status: { code: 7 } };
 
-/** @param decide undefined as answer: the call hangs */
+/** @param decide returns the verdict; with undefined the call hangs */
 export async function startAuthServer(
   context: Pick<ProofContext, "after">,
   decide: (request: CheckRequest) => Verdict | undefined = () => ALLOW,
@@ -45,7 +45,7 @@ export async function startAuthServer(
   return { ...server, seen, peers, metadata };
 }
 
-/** What the server saw of the request. */
+/** Returns what the server received about the HTTP request. */
 export function httpOf(request: CheckRequest | undefined): AttributeContext_HttpRequest {
   const http = request?.attributes?.request?.http;
   if (http === undefined) throw new Error("the check says nothing about a request");

@@ -1,10 +1,13 @@
-/** A port that takes no connection and refuses none, as an address does behind which nobody is: its queue is full. */
+/**
+ * A port whose accept queue is full, so that it neither accepts nor refuses connections, like an address without a
+ * host.
+ */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { ProofContext } from "../gateway/prove.ts";
 
-/** node takes every connection at once, so another program has to leave them alone. */
+/** Python program that listens without accepting; Node accepts every connection at once. */
 const LISTEN = `
 import socket, sys
 server = socket.create_server((sys.argv[1], int(sys.argv[2])), backlog=0)
@@ -18,7 +21,7 @@ print("ready", flush=True)
 sys.stdin.read()
 `;
 
-/** @param port that nobody else listens on at this address */
+/** @param port a port that is free at this address */
 export async function startDeafServer(context: Pick<ProofContext, "after">, host: string, port: number): Promise<void> {
   const server = spawn("python3", ["-c", LISTEN, host, String(port)], { stdio: ["pipe", "pipe", "inherit"] });
   const ended = once(server, "exit");

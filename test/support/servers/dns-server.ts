@@ -1,4 +1,4 @@
-/** A small real server of names on loopback (RFC 1035, over UDP), which answers as told and says what it was asked. */
+/** A small DNS server on loopback (RFC 1035, over UDP) with answers from a test, which records its queries. */
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { getServers, setServers } from "node:dns";
@@ -6,16 +6,16 @@ import { isIPv6 } from "node:net";
 import { ipBytes } from "../../../src/lib/ip-bytes.ts";
 import type { ProofContext } from "../gateway/prove.ts";
 
-/** Addresses of both families; "fails": SERVFAIL. A name that is not there does not exist. */
+/** Addresses of both families by name; "fails" answers SERVFAIL, and a missing name NXDOMAIN. */
 type Zone = Map<string, { readonly addresses: readonly string[]; readonly ttl: number } | "fails">;
 
 export interface DnsServer {
-  /** May be changed at any time. */
+  /** The test may change it at any time. */
   readonly zone: Zone;
-  /** Names that were asked for, in lower case, once for each family. */
+  /** Names of the queries in lower case, once for each family. */
   readonly asked: string[];
   readonly address: string;
-  /** Resolves when the name has been asked for so often since the start, both families counted. */
+  /** Resolves when the name has been queried so many times since the start, both families counted. */
   askedTimes(name: string, times: number): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export async function startDnsServer(context: Pick<ProofContext, "after">): Prom
   };
 }
 
-/** For resolvers that are created from now on in this process. */
+/** Makes resolvers that are created from now on in this process use the server. */
 export function useDnsServer(context: Pick<ProofContext, "after">, { address }: DnsServer): void {
   const usual = getServers();
   context.after(() => setServers(usual));
@@ -69,7 +69,7 @@ function answerTo(question: Buffer, type: number, entry: ReturnType<Zone["get"]>
   const response = Buffer.from(question);
   const code = entry === undefined ? 3 : entry === "fails" ? 2 : 0;
   const addresses = entry === undefined || entry === "fails" ? [] : entry.addresses.filter((one) => suits(type, one));
-  // An answer, recursion available; one question, no authority, nothing more.
+  // Flags of a response with recursion available; then the counts: one question, the answers, no other records.
   response.writeUInt16BE(0x8180 + code, 2);
   response.writeUInt16BE(1, 4);
   response.writeUInt16BE(addresses.length, 6);
@@ -84,7 +84,7 @@ function suits(type: number, address: string): boolean {
 
 function record(type: number, ttl: number, address: Buffer): Buffer {
   const head = Buffer.alloc(HEADER_BYTES);
-  head.writeUInt16BE(0xc000 + HEADER_BYTES, 0); // the name of the question
+  head.writeUInt16BE(0xc000 + HEADER_BYTES, 0); // pointer to the name of the question
   head.writeUInt16BE(type, 2);
   head.writeUInt16BE(1, 4);
   head.writeUInt32BE(ttl, 6);

@@ -1,4 +1,7 @@
-/** An upstream that answers with what reached it, as JSON. A path such as /status/503 or /slow/200 asks for more. */
+/**
+ * An upstream that answers with the request that it received, as JSON. A path such as /status/503 or /slow/200 changes
+ * its answer.
+ */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { parseJson } from "../clients/http.ts";
@@ -7,14 +10,14 @@ import type { ProofContext } from "../gateway/prove.ts";
 export interface Echoed {
   readonly method: string;
   readonly url: string;
-  /** Names are lower-case; repeated ones are joined as node:http does. */
+  /** Header names are lower-case; repeated ones are joined as node:http does. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
 export interface Echo {
   readonly port: number;
-  /** What reached it, oldest first. */
+  /** Requests that it received, oldest first. */
   readonly seen: Echoed[];
 }
 
@@ -24,7 +27,7 @@ export async function startEcho(
 ): Promise<Echo> {
   const seen: Echoed[] = [];
   const server = createServer((request, response) => {
-    // A request that breaks off has nobody to answer.
+    // A request that breaks off has no client to answer.
     answer(request, response, seen, options.tag).catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => {

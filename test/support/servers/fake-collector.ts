@@ -1,4 +1,4 @@
-/** Collectors that misbehave, over gRPC and HTTP: each request for logs is answered as the test says next. */
+/** Misbehaving OTLP log collectors, over gRPC and HTTP, whose answer to each request a test decides. */
 import assert from "node:assert/strict";
 import { create, fromBinary, toBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import { Metadata, status, type sendUnaryData, type ServerUnaryCall } from "@grpc/grpc-js";
@@ -20,7 +20,7 @@ import { recordingLog } from "../gateway/silent-log.ts";
 import { testClock } from "../gateway/test-clock.ts";
 
 export interface FakeCollector extends GrpcServer {
-  /** How many records each request held, oldest first. */
+  /** Number of records in each request, oldest first. */
   readonly seen: readonly number[];
   /** Headers of each request. */
   readonly headers: readonly Readonly<Record<string, unknown>>[];
@@ -30,12 +30,12 @@ export interface FakeCollector extends GrpcServer {
 
 type Accepted = MessageInitShape<typeof ExportLogsServiceResponseSchema>;
 
-/** "hang": no answer. A code over gRPC, a status over HTTP, with what else the answer carries. */
+/** "hang" sends no answer. `code` is a gRPC code or an HTTP status, `more` the metadata or headers of the answer. */
 type Answer = Accepted | "hang" | { readonly code: number; readonly more?: Readonly<Record<string, string | Buffer>> };
 
 export type Decide = (request: number) => Answer;
 
-/** @param decide asked with the number of the request, from 0 */
+/** @param decide receives the number of the request, from 0 */
 export async function startGrpcCollector(
   context: Pick<ProofContext, "after">,
   decide: Decide = () => ({}),
@@ -59,7 +59,7 @@ export async function startGrpcCollector(
   return { ...server, ...log.read() };
 }
 
-/** The same over HTTP. */
+/** Starts the same collector over HTTP. */
 export async function startHttpCollector(
   context: Pick<ProofContext, "after">,
   decide: Decide = () => ({}),
@@ -69,7 +69,8 @@ export async function startHttpCollector(
     const message = fromBinary(ExportLogsServiceRequestSchema, await buffer(request));
     const answer = decide(log.add(message, request.headers));
     if (answer === "hang") return;
-    if ("code" in answer) response.writeHead(answer.code, { ...answer.more } as Record<string, string>).end("no"); // fields of HTTP are text
+    // HTTP fields are text
+    if ("code" in answer) response.writeHead(answer.code, { ...answer.more } as Record<string, string>).end("no");
     else response.end(toBinary(ExportLogsServiceResponseSchema, create(ExportLogsServiceResponseSchema, answer)));
   };
   const server = createServer((request, response) => void handle(request, response));
@@ -89,7 +90,7 @@ class Requests {
   readonly #headers: Readonly<Record<string, unknown>>[] = [];
   #next = Promise.withResolvers<void>();
 
-  /** @returns its number */
+  /** @returns the number of the request */
   add(request: ExportLogsServiceRequest, headers: Readonly<Record<string, unknown>>): number {
     const records = request.resourceLogs.flatMap(({ scopeLogs }) => scopeLogs.flatMap(({ logRecords }) => logRecords));
     this.#headers.push(headers);
@@ -109,7 +110,7 @@ class Requests {
   }
 }
 
-/** Where nothing is exported. */
+/** Returns exporters for tests in which nothing is exported. */
 export function noExporters(): Exporters {
   return new Exporters({
     log: recordingLog().log,

@@ -1,14 +1,14 @@
-/** An upstream that fails as it is told: one entry per request that reaches it, then 200 for good. */
+/** An upstream that fails as a test decides, once for each listed mishap, and then always answers 200. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { ProofContext } from "../gateway/prove.ts";
 
-/** A status to answer with; "reset" breaks the connection off instead, "silence" never answers. */
+/** A status to answer with; "reset" resets the connection instead, "silence" never answers. */
 export type Mishap = number | "reset" | "silence";
 
 export interface Flaky {
   readonly port: number;
-  /** Bodies and `x-retry-attempt` of what reached it, oldest first. */
+  /** Bodies and `x-retry-attempt` of the requests that it received, oldest first. */
   readonly seen: { readonly body: string; readonly attempt: string | undefined }[];
 }
 

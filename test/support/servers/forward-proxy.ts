@@ -1,4 +1,7 @@
-/** A small real forward proxy: tunnels (CONNECT) and requests in absolute form. It says what it was asked and answers as told. */
+/**
+ * A small forward proxy for tunnels (CONNECT) and requests in absolute form. It records its requests, and a test can
+ * make it refuse tunnels.
+ */
 import { createServer, request as sendRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import { connect, type AddressInfo, type Socket } from "node:net";
@@ -6,20 +9,20 @@ import type { ProofContext } from "../gateway/prove.ts";
 
 export interface ForwardProxy {
   readonly port: number;
-  /** "CONNECT host:port" and "GET http://host:port/path", oldest first. */
+  /** Requests as "CONNECT host:port" and "GET http://host:port/path", oldest first. */
   readonly asked: string[];
-  /** Values of Proxy-Authorization, one for each of those; "" for none. */
+  /** Value of Proxy-Authorization for each of those requests; "" for none. */
   readonly shown: string[];
-  /** All connections, below TLS where there is any: to it, and from it to upstreams. */
+  /** All connections, below TLS if there is any: those of clients and those to upstreams. */
   readonly sockets: ReadonlySet<Socket>;
-  /** The whole answer to the next CONNECTs, in place of a tunnel. */
+  /** Complete answer to the next CONNECTs, in place of a tunnel. */
   refusal: string | undefined;
 }
 
 export interface ForwardProxyOptions {
-  /** Behind TLS. */
+  /** Certificate of the proxy; with it, the proxy is behind TLS. */
   readonly pair?: { readonly certificate: string; readonly key: string };
-  /** Names that the proxy knows, and where they are: "host:port". */
+  /** Names that the proxy resolves, with their locations as "host:port". */
   readonly places?: Readonly<Record<string, string>>;
 }
 
@@ -77,5 +80,5 @@ export async function startForwardProxy(
     server.close();
     for (const socket of sockets) socket.destroy();
   });
-  return Object.assign(proxy, { port: (server.address() as AddressInfo).port }); // a TCP server's address is one
+  return Object.assign(proxy, { port: (server.address() as AddressInfo).port }); // a TCP server has such an address
 }

@@ -1,4 +1,4 @@
-/** The server of gRPC's interoperability cases on grpc-js. */
+/** The server side of the gRPC interoperability test cases, on grpc-js. */
 import type { Message } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 import {
@@ -24,8 +24,8 @@ import {
 import { documents, gatewayOf } from "../gateway/gateway.ts";
 
 /**
- * A Gateway on plain text (8080) and with the Secret `a` (8443), and a route of it to the GwBackend `interop`.
- * @param matches member of the rule in flow YAML with a comma behind it; "" for every call
+ * Returns a Gateway with plain text (8080) and the Secret `a` (8443), and a route to the GwBackend `interop`.
+ * @param matches member of the rule in flow YAML followed by a comma; "" for every call
  */
 export function interopObjects(matches = ""): string {
   const gateway = gatewayOf([
@@ -45,13 +45,13 @@ spec:
   );
 }
 
-/** Metadata that comes back: the first at once, the second at the end. */
+/** Metadata that the server echoes: the first in the headers, the second in the trailers. */
 export const INITIAL = "x-grpc-test-echo-initial";
 export const TRAILING = "x-grpc-test-echo-trailing-bin";
 
 export interface InteropServer {
   readonly handlers: UntypedServiceImplementation;
-  /** Calls that their clients have cancelled. */
+  /** Returns the number of calls that their clients have cancelled. */
   cancelled(): number;
 }
 
@@ -109,7 +109,7 @@ function answer(call: { write(message: Message): unknown }, request: StreamingOu
     call.write(create(StreamingOutputCallResponseSchema, { payload: { body: new Uint8Array(size) } }));
 }
 
-/** @returns what the trailers are to hold */
+/** @returns the metadata of the trailers */
 function echoMetadata(call: { metadata: Metadata; sendMetadata(metadata: Metadata): void }): Metadata {
   const initial = new Metadata();
   for (const value of call.metadata.get(INITIAL)) initial.add(INITIAL, value);

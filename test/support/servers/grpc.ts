@@ -1,4 +1,4 @@
-/** Small real gRPC servers on loopback, and servers that misbehave. */
+/** Small real gRPC servers on loopback, and TCP servers that misbehave. */
 import { once } from "node:events";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import type { DescService } from "@bufbuild/protobuf";
@@ -13,7 +13,7 @@ export interface GrpcServer {
 }
 
 export interface GrpcOptions {
-  /** 0: any free one. */
+  /** Port to listen on; 0 selects a free one. */
   readonly port?: number;
   readonly credentials?: ServerCredentials;
 }
@@ -35,7 +35,7 @@ export async function startGrpc(
   return { port: bound, stop };
 }
 
-/** A TCP server: `speak` gets each connection. Silent by default, as a host that hangs. */
+/** Starts a TCP server; `speak` handles each connection. By default it stays silent, as a hanging host does. */
 export async function startSocket(
   context: Pick<ProofContext, "after">,
   speak: (socket: Socket) => void = () => undefined,
@@ -57,7 +57,10 @@ export async function startSocket(
   return (server.address() as AddressInfo).port;
 }
 
-/** A port on which nobody listens: unlike one that was free a moment ago, no other test can be given it. */
+/**
+ * Returns a port on which nothing listens. Unlike a port that was free a moment ago, it cannot be assigned to another
+ * test.
+ */
 export function deadPort(): Promise<number> {
   return Promise.resolve(1);
 }

@@ -1,4 +1,4 @@
-/** An upstream that speaks HTTP/2 and nothing else, on plain text or behind TLS. */
+/** An upstream that speaks only HTTP/2, on plain text or behind TLS. */
 import {
   createSecureServer,
   createServer,
@@ -47,6 +47,6 @@ export async function startHttp2Upstream(
     server.close();
     for (const session of sessions) session.destroy();
   });
-  const { port } = server.address() as AddressInfo; // a TCP server's address is one
+  const { port } = server.address() as AddressInfo; // a TCP server has such an address
   return { port, sessions };
 }

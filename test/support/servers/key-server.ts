@@ -1,4 +1,4 @@
-/** A server that publishes key sets, and says how often it was asked. */
+/** A server that publishes a JWKS and records its requests. */
 import { createServer, type RequestListener } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -10,13 +10,13 @@ export interface KeyServer {
   readonly port: number;
   /** PEM of the authority behind its certificate; "" without TLS. */
   readonly authority: string;
-  /** Paths that were asked for, oldest first. */
+  /** Requested paths, oldest first. */
   readonly asked: string[];
-  /** What the path answers; another path answers 404. */
+  /** Answer at its path; other paths answer 404. */
   answer: { readonly path: string; readonly status?: number; readonly body: string };
 }
 
-/** @param names of its certificate; without any it speaks plain HTTP */
+/** @param names names of its certificate; without any it speaks plain HTTP */
 export async function startKeyServer(
   context: ProofContext,
   answer: KeyServer["answer"],
@@ -39,7 +39,7 @@ export async function startKeyServer(
     server.closeAllConnections();
     server.close();
   });
-  const { port } = server.address() as AddressInfo; // a TCP server's address is one
+  const { port } = server.address() as AddressInfo; // a TCP server has such an address
   const state: KeyServer = { port, asked, answer, authority: names.length === 0 ? "" : authority.certificate };
   return state;
 }

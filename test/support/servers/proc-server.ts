@@ -1,4 +1,4 @@
-/** An external processor of the v3 gRPC service, answering each message as a test tells it. */
+/** An external processor (Envoy ext_proc v3 over gRPC) whose answer to each message a test decides. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { ServerDuplexStream } from "@grpc/grpc-js";
 import {
@@ -12,13 +12,13 @@ import type { ProofContext } from "../gateway/prove.ts";
 
 export type ProcAnswer = MessageInitShape<typeof ProcessingResponseSchema>;
 type Stream = ServerDuplexStream<ProcessingRequest, ProcessingResponse>;
-/** What to answer; undefined: nothing (yet). */
+/** Returns the answer to a message; with undefined the processor does not answer yet. */
 export type Decide = (message: ProcessingRequest, stream: Stream) => ProcAnswer | undefined;
 
 export interface ProcServer extends GrpcServer {
   /** Messages of all streams, oldest first. */
   readonly seen: readonly ProcessingRequest[];
-  /** Streams opened so far. */
+  /** Returns the number of streams opened so far. */
   streams(): number;
 }
 
@@ -48,25 +48,29 @@ const KINDS = {
   responseTrailers: "trailers",
 } as const;
 
-/** Goes on without a change, in the way that the mode wants. @param streamed bodies are in full duplex */
+/**
+ * Returns an answer that continues without a change, in the form that the body mode requires.
+ * @param streamed whether bodies are in full-duplex mode
+ */
 export function pass({ request }: ProcessingRequest, streamed = false): ProcAnswer {
   if (request.case === undefined) return {};
   const kind = KINDS[request.case];
   if (kind === "body" && streamed) {
-    const { body, endOfStream } = request.value as { body: Uint8Array; endOfStream: boolean }; // as its case says
+    // the type follows from the case
+    const { body, endOfStream } = request.value as { body: Uint8Array; endOfStream: boolean };
     return answerBody(request.case, body, endOfStream);
   }
   return { response: { case: request.case, value: {} } };
 }
 
-/** A piece of a body in full duplex. */
+/** Returns an answer with a piece of a body in full-duplex mode. */
 export function answerBody(kind: string, body: Uint8Array, endOfStream: boolean): ProcAnswer {
   const mutation = { case: "streamedResponse", value: { body, endOfStream } } as const;
   const value = { response: { bodyMutation: { mutation } } };
   return { response: { case: kind === "requestBody" ? "requestBody" : "responseBody", value } };
 }
 
-/** What each message was about, with the size of bodies. */
+/** Returns the case of each message, with the content of bodies. */
 export function outline(messages: readonly ProcessingRequest[]): string[] {
   return messages.map(({ request }) => {
     if (request.case !== "requestBody" && request.case !== "responseBody") return request.case ?? "nothing";

@@ -1,4 +1,4 @@
-/** A rate limit server of the v3 gRPC service, answering as a test tells it. */
+/** A rate limit server (Envoy rls v3 over gRPC) whose answers a test decides. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { sendUnaryData, ServerUnaryCall } from "@grpc/grpc-js";
 import {
@@ -12,9 +12,9 @@ import { startGrpc, type GrpcServer } from "./grpc.ts";
 import type { ProofContext } from "../gateway/prove.ts";
 
 export interface RateServer extends GrpcServer {
-  /** What it was asked, oldest first. */
+  /** Requests that it received, oldest first. */
   readonly seen: readonly RateLimitRequest[];
-  /** Resolves when it was asked so often. */
+  /** Resolves when it has received so many requests. */
   asked(times: number): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ export type Answer = MessageInitShape<typeof RateLimitResponseSchema>;
 const OK: Answer = { overallCode: Code.OK };
 export const OVER: Answer = { overallCode: Code.OVER_LIMIT };
 
-/** @param decide undefined as answer: the call hangs */
+/** @param decide returns the answer; with undefined the call hangs */
 export async function startRateServer(
   context: Pick<ProofContext, "after">,
   decide: (request: RateLimitRequest) => Answer | undefined = () => OK,

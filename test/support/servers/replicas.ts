@@ -1,4 +1,4 @@
-/** A Service with several endpoints, each a server of its own whose answers a test sets. */
+/** A Service with several endpoints, each a server of its own whose answers a test decides. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { ProofContext } from "../gateway/prove.ts";
@@ -6,9 +6,9 @@ import type { ProofContext } from "../gateway/prove.ts";
 export interface Replica {
   readonly name: string;
   readonly port: number;
-  /** Requests that reached it. */
+  /** Number of requests that it received. */
   hits: number;
-  /** By default status 200 and its name. */
+  /** Answers a request; by default with status 200 and its name. */
   answer: (request: IncomingMessage, response: ServerResponse) => void;
 }
 
@@ -36,7 +36,7 @@ async function startReplica(context: ProofContext, name: string): Promise<Replic
   return replica;
 }
 
-/** The Service `web` on port 80, one EndpointSlice for each replica, and the route `web` to it. */
+/** Returns the Service `web` on port 80, one EndpointSlice for each replica, and the route `web` to it. */
 export function replicaService(replicas: readonly Replica[], spec = ""): string {
   const slices = replicas.map(({ port }, at) => endpointSlice(`web-${at}`, port, "[{addresses: [127.0.0.1]}]"));
   const parts = [
@@ -52,7 +52,11 @@ spec:
   return parts.join("\n---\n");
 }
 
-/** A slice of the Service `web`. @param endpoints flow YAML @param type of addresses */
+/**
+ * Returns an EndpointSlice of the Service `web`.
+ * @param endpoints flow YAML
+ * @param type address type of the slice
+ */
 export function endpointSlice(name: string, port: number, endpoints: string, type = "IPv4"): string {
   return `apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
@@ -62,7 +66,10 @@ ports: [{name: http, port: ${port}}]
 endpoints: ${endpoints}`;
 }
 
-/** A GwPolicy on the Service. @param backend flow YAML of `spec.backend` */
+/**
+ * Returns a GwPolicy on the Service.
+ * @param backend flow YAML of `spec.backend`
+ */
 export function servicePolicy(backend: string): string {
   return `apiVersion: gwproxy.dev/v1alpha1
 kind: GwPolicy

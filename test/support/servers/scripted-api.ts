@@ -1,6 +1,6 @@
 /**
- * A small real HTTP server whose every answer the test gives by hand, request by request. For what a healthy API server
- * never does on demand: broken connections, forgotten versions, silence.
+ * An HTTP server in place of an API server, whose every answer a test scripts by hand. It produces what a healthy API
+ * server never does on demand: broken connections, expired resource versions, silence.
  */
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
@@ -18,25 +18,25 @@ interface PuppetRequest {
   readonly body: string;
   /** Answers with JSON. */
   reply(body: unknown, status?: number, headers?: Readonly<Record<string, string | readonly string[]>>): void;
-  /** Begins an answer without an end and sends lines of it, all in one piece. */
+  /** Begins an endless answer if necessary and sends lines of it in one piece. */
   send(...lines: readonly unknown[]): void;
   /** Sends bytes as they are, for instance half a line. */
   sendText(text: string | Uint8Array): void;
   end(): void;
   /** Cuts the connection. */
   cut(): void;
-  /** Resolves when the client has gone. */
+  /** Resolves when the connection of the request is closed. */
   readonly closed: Promise<unknown>;
 }
 
 export interface PuppetApi {
   readonly client: KubernetesClient;
-  /** The next request that nobody took yet, whether it came already or not. */
+  /** Returns the next request that was not taken yet, whether or not it has arrived already. */
   next(): Promise<PuppetRequest>;
   stop(): Promise<void>;
 }
 
-/** @param skip requests that no test wants to see; they stay unanswered until the end */
+/** @param skip selects requests that the test ignores; they stay unanswered until the end */
 export async function startPuppetApi(skip: (path: string) => boolean = () => false): Promise<PuppetApi> {
   const arrived: PuppetRequest[] = [];
   const waiting: ((request: PuppetRequest) => void)[] = [];
@@ -44,7 +44,8 @@ export async function startPuppetApi(skip: (path: string) => boolean = () => fal
     const url = new URL(incoming.url ?? "/", "http://puppet");
     if (skip(url.pathname)) return;
     let body = "";
-    for await (const chunk of incoming.setEncoding("utf8")) body += chunk as string; // setEncoding makes strings
+    // setEncoding makes every chunk a string
+    for await (const chunk of incoming.setEncoding("utf8")) body += chunk as string;
     const request = puppetRequest(url, { method: incoming.method ?? "", headers: incoming.headers, body }, response);
     const taker = waiting.shift();
     if (taker === undefined) arrived.push(request);
@@ -52,7 +53,7 @@ export async function startPuppetApi(skip: (path: string) => boolean = () => fal
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  const { port } = server.address() as AddressInfo; // a TCP server has a port
+  const { port } = server.address() as AddressInfo; // a TCP server has such an address
   const directory = await mkdtemp(join(tmpdir(), "gwproxy-puppet-"));
   const kubeconfig = join(directory, "kubeconfig");
   await writeFile(kubeconfig, JSON.stringify(configFor(`http://127.0.0.1:${port}`)));

@@ -1,20 +1,21 @@
 /**
- * An upstream that takes nothing but what RFC 9112 says without any leniency, and keeps every byte. What the gateway sends
- * to it has one reading; anything else is a fault. It answers each request with its number and its target.
+ * An upstream that accepts only requests that conform to RFC 9112 without any leniency, and records every byte. The
+ * tests in test/feature/hostile use it, for instance against request smuggling: a request of the gateway must have
+ * exactly one reading, and every other one is an error. It answers each request with its number and its target.
  */
 import { createServer, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 import type { ProofContext } from "../gateway/prove.ts";
 
 interface Recorded {
-  /** Exactly as it came, head and body as framed. */
+  /** The bytes as they arrived, head and body as framed. */
   readonly bytes: string;
   readonly target: string;
 }
 
 export interface StrictUpstream {
   readonly port: number;
-  /** What came since the last call, and what was wrong with it. Requests that broke off are not among them. */
+  /** Returns the requests since the last call, and the errors in them. Requests that broke off are not included. */
   take(): { readonly requests: readonly Recorded[]; readonly faults: readonly string[] };
 }
 
@@ -23,7 +24,7 @@ const REQUEST_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Z]+ ([\x21-\x7e\x80-\xff]+) HTTP\/1
 const FIELD_LINE =
   /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+): ?((?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?)$/;
 const CHUNK_SIZE = /^(?:0|[1-9a-f][0-9a-f]{0,7})$/;
-/** Fields of which there is at most one, and never in trailers. */
+/** Fields that may occur at most once, and never in trailers. */
 const SINGLE = new Set(["host", "content-length", "transfer-encoding", "x-forwarded-for", "x-request-id"]);
 
 export async function startStrictUpstream(context: Pick<ProofContext, "after">): Promise<StrictUpstream> {
@@ -60,7 +61,7 @@ export async function startStrictUpstream(context: Pick<ProofContext, "after">):
     for (const socket of sockets) socket.destroy();
   });
   return {
-    port: (server.address() as AddressInfo).port, // a TCP server's address is one
+    port: (server.address() as AddressInfo).port, // a TCP server has such an address
     take() {
       const taken = { requests, faults };
       requests = [];
@@ -70,7 +71,10 @@ export async function startStrictUpstream(context: Pick<ProofContext, "after">):
   };
 }
 
-/** @returns undefined when there is more to come @throws Error for what has no place in a request */
+/**
+ * @returns undefined when the request is not complete yet
+ * @throws Error for bytes that are not a valid request
+ */
 function readRequest(text: string): Recorded | undefined {
   const end = text.indexOf(HEAD_END);
   if (end < 0) return undefined;

@@ -1,4 +1,4 @@
-/** An upstream behind TLS that answers with what its handshake was like. */
+/** An upstream behind TLS that answers with the properties of its handshake. */
 import { execFileSync } from "node:child_process";
 import { createServer, type ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -6,13 +6,13 @@ import type { TLSSocket } from "node:tls";
 import { createAuthority, createLeaf, type KeyPair, type Validity } from "../../../src/lib/certificates/x509.ts";
 import type { ProofContext } from "../gateway/prove.ts";
 
-/** What an answer of the upstream holds, as JSON. */
+/** Content of an answer, as JSON. */
 export interface Handshake {
-  /** The server name that was sent; false for none. */
+  /** Server name that the client sent (SNI); false for none. */
   readonly serverName: string | false;
-  /** The protocols that the newest connection offered. */
+  /** Protocols that the newest connection offered (ALPN). */
   readonly protocols: readonly string[];
-  /** The common name of the client certificate. */
+  /** Common name of the client certificate. */
   readonly client: string | undefined;
 }
 
@@ -28,7 +28,10 @@ export function validNow(): Validity {
   return { notBefore: new Date(Date.now() - HOUR_MS), notAfter: new Date(Date.now() + HOUR_MS) };
 }
 
-/** @param names of its certificate @param options of the server, over the certificate */
+/**
+ * @param names names of its certificate
+ * @param options options of the server, which override the certificate
+ */
 export async function startTlsUpstream(
   context: ProofContext,
   names: readonly string[],
@@ -47,7 +50,7 @@ export async function startTlsUpstream(
     ...options,
   });
   server.on("request", (request, response) => {
-    const socket = request.socket as TLSSocket; // every socket of an HTTPS server is one
+    const socket = request.socket as TLSSocket; // every socket of an HTTPS server is a TLSSocket
     const handshake: Handshake = {
       serverName: socket.servername ?? false,
       protocols: offered,
@@ -60,11 +63,14 @@ export async function startTlsUpstream(
     server.closeAllConnections();
     server.close();
   });
-  const { port } = server.address() as AddressInfo; // a TCP server's address is one
+  const { port } = server.address() as AddressInfo; // a TCP server has such an address
   return { port, authority: authority.certificate };
 }
 
-/** A self-signed certificate: who is to trust it is given the certificate itself. @param alternative "URI:…", "DNS:…" */
+/**
+ * Creates a self-signed certificate, which its clients must trust directly.
+ * @param alternative a subject alternative name, "URI:…" or "DNS:…"
+ */
 export function createSelfSigned(commonName: string, alternative?: string): KeyPair {
   const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
   const names = alternative === undefined ? [] : ["-addext", `subjectAltName=${alternative}`];

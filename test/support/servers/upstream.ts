@@ -6,7 +6,7 @@ export interface TestUpstream {
   readonly port: number;
   /** Requests that arrived, in order. */
   readonly requests: readonly IncomingMessage[];
-  /** Connections opened so far. */
+  /** Returns the number of connections opened so far. */
   connections(): number;
   close(): Promise<void>;
 }
@@ -37,7 +37,7 @@ export interface RawUpstream {
   close(): Promise<void>;
 }
 
-/** An upstream that speaks bytes: for answers that no HTTP library would send. */
+/** Starts an upstream that sends raw bytes, for answers that no HTTP library would send. */
 export async function startRawUpstream(onConnection: (socket: Socket) => void): Promise<RawUpstream> {
   const sockets = new Set<Socket>();
   const server = createTcpServer((socket) => {

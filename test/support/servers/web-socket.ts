@@ -1,4 +1,4 @@
-/** An upstream that speaks WebSocket (RFC 6455): it repeats every message, and tells what it was asked with. */
+/** An upstream that speaks WebSocket (RFC 6455): it echoes every message and records the upgrade requests. */
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
@@ -6,7 +6,7 @@ import type { ProofContext } from "../gateway/prove.ts";
 
 export interface WebSocketEcho {
   readonly port: number;
-  /** The requests to change the protocol, oldest first. */
+  /** Upgrade requests, oldest first. */
   readonly seen: IncomingMessage[];
   readonly sockets: Socket[];
 }
@@ -58,7 +58,7 @@ interface Frame {
   readonly size: number;
 }
 
-/** Frames of clients are masked. */
+/** Parses a frame of a client, which is always masked. */
 function readFrame(bytes: Buffer): Frame | undefined {
   if (bytes.length < 2) return undefined;
   const short = (bytes[1] ?? 0) & 0x7f;

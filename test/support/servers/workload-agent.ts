@@ -1,6 +1,6 @@
 /**
- * A SPIFFE agent for tests: the Workload API on a Unix socket, as strict as a real one about who asks. It sends what it is
- * told to, can refuse, fall silent, go away and come back.
+ * A SPIFFE agent for tests: the Workload API on a Unix socket, with the security header check of a real one. A test
+ * decides what it sends, and can make it refuse, stay silent, stop and start again.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -22,24 +22,27 @@ type Stream = ServerWritableStream<X509SVIDRequest, X509SVIDResponse>;
 type Answer = MessageInitShape<typeof X509SVIDResponseSchema>;
 
 export interface WorkloadAgent {
-  /** unix:///… */
+  /** Address of the form unix:///…. */
   readonly endpoint: string;
-  /** How many streams were ever opened. */
+  /** Number of streams that were ever opened. */
   readonly opened: number;
-  /** How many are open. */
+  /** Number of open streams. */
   readonly streams: number;
-  /** On every open stream, and first on each new one. */
+  /** Sends an answer on every open stream, and first on each new one. */
   send(answer: Answer): void;
-  /** PERMISSION_DENIED, for those that are open too. */
+  /** Answers PERMISSION_DENIED, on open streams too. */
   refuse(): void;
-  /** New streams hear nothing. */
+  /** Makes new streams receive nothing. */
   silence(): void;
   start(): Promise<void>;
   /** Ends every connection at once. */
   stop(): void;
 }
 
-/** What an agent says of one workload. @param foreign bundles of federated trust domains */
+/**
+ * Returns an agent's answer for one workload.
+ * @param foreign bundles of federated trust domains
+ */
 export function answerOf(svid: Svid, authority: Authority, foreign: readonly Authority[] = []): Answer {
   return {
     svids: [{ spiffeId: svid.id, x509Svid: svid.chain, x509SvidKey: svid.pkcs8, bundle: authority.der }],
@@ -47,7 +50,7 @@ export function answerOf(svid: Svid, authority: Authority, foreign: readonly Aut
   };
 }
 
-/** @param answer undefined: it refuses */
+/** @param answer the first answer; with undefined the agent refuses */
 export async function startAgent(
   context: Pick<ProofContext, "after">,
   answer: Answer | undefined,
@@ -62,7 +65,7 @@ export async function startAgent(
   return agent;
 }
 
-/** Resolves when the data plane shows the identity with this serial number; undefined: none. */
+/** Resolves when the data plane reports the identity with this serial number, or none for undefined. */
 export async function showsIdentity(proxy: Proxy, svid: Svid | undefined): Promise<void> {
   for (;;) {
     const { workloadIdentity } = await proxy.state();

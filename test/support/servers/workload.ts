@@ -1,17 +1,19 @@
-/** A server that is a SPIFFE workload: it wants a client of its trust domain, and answers with who asked. */
+/**
+ * A server that is a SPIFFE workload: it requires a client of its trust domain and answers with the client's identity.
+ */
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { ProofContext } from "../gateway/prove.ts";
 import type { Authority, Svid } from "../fixtures/svid.ts";
 
-/** What an answer holds, as JSON. */
+/** Content of an answer, as JSON. */
 export interface Asked {
-  /** The names of the client's certificate. */
+  /** Subject alternative names of the client's certificate. */
   readonly client: string;
   readonly serialNumber: string;
   readonly serverName: string | false;
-  /** Counts the connections of the server. */
+  /** Number of the connection, counted by the server. */
   readonly connection: number;
 }
 
@@ -32,7 +34,7 @@ export async function startWorkload(
   let connections = 0;
   server.on("secureConnection", (socket) => void numbers.set(socket, ++connections));
   server.on("request", (request, response) => {
-    const socket = request.socket as TLSSocket; // every socket of an HTTPS server is one
+    const socket = request.socket as TLSSocket; // every socket of an HTTPS server is a TLSSocket
     const { subjectaltname = "", serialNumber } = socket.getPeerCertificate();
     const asked: Asked = {
       client: subjectaltname,
@@ -48,5 +50,5 @@ export async function startWorkload(
     server.closeAllConnections();
     server.close();
   });
-  return (server.address() as AddressInfo).port; // a TCP server's address is one
+  return (server.address() as AddressInfo).port; // a TCP server has such an address
 }
