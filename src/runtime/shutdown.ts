@@ -1,7 +1,7 @@
 /**
  * Shuts a data plane down in stages; data-plane.ts uses it. The times follow the termination of a Kubernetes pod
  * (https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-termination): endpoints are removed while the
- * process is already terminating, so it keeps accepting connections for a while.
+ * process is already terminating, so `minMs` lets it accept connections for some time more.
  *
  *   signal            minMs                               maxMs              grace period
  *     │ not ready,      │ listeners closed,                 │ connections       │ SIGKILL
