@@ -1,6 +1,6 @@
 /**
  * The webhook's certificates: created here, kept in a store that all replicas share, and renewed before they expire.
- * runtime/webhook.ts uses it.
+ * runtime/webhook.ts uses them.
  *
  * A new authority must reach every API server before a leaf of it is used; otherwise handshakes fail and the failure
  * policy refuses all objects. So the rotation has overlapping steps, and every replica runs it on its own (every 10
