@@ -8,7 +8,8 @@ import { messageOf } from "../../../lib/errors.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
 import { ProxyError } from "../../errors.ts";
 import type { Http1Call } from "./call.ts";
-import { ResponseParser, type Expected, type ResponseEvents } from "./response.ts";
+import type { Expected, ResponseEvents } from "./response-events.ts";
+import { ResponseParser } from "./response.ts";
 import { shareReadBuffer, type BorrowedReader } from "./shared-read-buffer.ts";
 
 /** The pool's side of a connection. */

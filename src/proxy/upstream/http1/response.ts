@@ -24,17 +24,7 @@ import {
   isTrailer,
   noteSpelling,
 } from "../../pipeline/fields.ts";
-
-export interface ResponseEvents {
-  onHead(status: number, headers: HeaderList, bodyFollows: boolean): void;
-  onData(chunk: Buffer): void;
-  /** @returns memory for the chunk that the next `onData` hands over */
-  room(bytes: number): Buffer;
-  /** The upstream has switched protocols, as requested. @param rest bytes of the new protocol that followed the head */
-  onSwitch(protocol: string, headers: HeaderList, rest: Buffer): void;
-  /** @param reusable the connection may carry another request */
-  onEnd(trailers: readonly string[], reusable: boolean): void;
-}
+import type { Expected, ResponseEvents } from "./response-events.ts";
 
 const MAX_HEAD_BYTES = 65_536;
 const MAX_FIELDS = 200;
@@ -44,16 +34,6 @@ const HEAD_END = Buffer.from("\r\n\r\n");
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const LENGTH = /^[0-9]{1,15}$/;
 const KEEP_ALIVE_TIMEOUT = /(?:^|[ ,])timeout=([0-9]{1,6})/i;
-
-/** Properties of the request that decide how its response is parsed. */
-export interface Expected {
-  /** True for HEAD: no body follows, whatever the header fields announce (RFC 9110 §9.3.2). */
-  readonly headOnly: boolean;
-  /** True when the request asked for another protocol, so that 101 is acceptable. */
-  readonly mayUpgrade: boolean;
-  /** True when the spelling of the field names has to be preserved. */
-  readonly keepsCase: boolean;
-}
 
 const STATE = {
   idle: 0,
