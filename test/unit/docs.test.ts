@@ -1,4 +1,4 @@
-/** The pages that people write: links lead somewhere, and the paths, targets and identifiers that they name exist. */
+/** Pages and code name only what exists: links, paths, targets and identifiers in pages, and documents in comments. */
 import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -6,6 +6,11 @@ import { test } from "node:test";
 
 const ROOT = join(import.meta.dirname, "../..");
 const WIDTH = 120;
+/**
+ * A document in a comment: a path from the root or from the file's folder, with or without an anchor, that is not part of a
+ * URL; or a chapter of a specification that nobody else can open, such as "spec controller 7".
+ */
+const DOCUMENT = /(?<![\w./:-])(?:((?:[\w.-]+\/)*[\w.-]+\.md)\b(?:#([\w-]+))?|spec [a-z-]+ \d[\d.]*)/g;
 
 interface Line {
   /** `docs/files.md:12`, for messages. */
@@ -99,6 +104,18 @@ test(`prose is at most ${WIDTH} columns wide`, () => {
   );
 });
 
+test("every document that a comment names exists", () => {
+  const files = globSync("{src,codegen,tools,test/support}/**/*.{ts,mjs,js,sh}", { cwd: ROOT }).sort();
+  const comments = files.flatMap((file) => findComments(file).map((comment) => ({ ...comment, file })));
+  assert.ok(comments.length > 1000, "the scanner sees the comments");
+  const missing = comments.flatMap(({ place, text, file }) =>
+    [...text.matchAll(DOCUMENT)]
+      .filter(([, path = "", anchor]) => !documentExists(file, path, anchor))
+      .map(([name]) => `${place} ${name}`),
+  );
+  assert.deepEqual(missing, []);
+});
+
 function memoize<T>(compute: (key: string) => T): (key: string) => T {
   const known = new Map<string, T>();
   return (key) => {
@@ -123,6 +140,21 @@ function readPage(path: string): Page {
 interface Found {
   readonly place: string;
   readonly text: string;
+}
+
+/** Returns the comments of a file line by line; one that begins behind code is found where it begins with `//` or `#`. */
+function findComments(path: string): Found[] {
+  const trailing = path.endsWith(".sh") ? /(?:^|\s)#\s(.*)$/ : /(?:^|\s)\/\/\s(.*)$/;
+  let inBlock = false;
+  return readFileSync(join(ROOT, path), "utf8")
+    .split("\n")
+    .flatMap((line, index) => {
+      // A block comment begins its line here; "/*" behind something else is part of a glob pattern.
+      if (line.trimStart().startsWith("/*")) inBlock = true;
+      const text = inBlock ? line : trailing.exec(line)?.[1];
+      if (line.includes("*/")) inBlock = false;
+      return text === undefined ? [] : [{ place: `${path}:${index + 1}`, text }];
+    });
 }
 
 /** Returns what stands between backticks outside of fenced blocks. A span may go on in the next line of a paragraph. */
@@ -190,6 +222,12 @@ function findAnchors(path: string): ReadonlySet<string> {
     anchors.add(unique);
   }
   return anchors;
+}
+
+function documentExists(from: string, path: string, anchor: string | undefined): boolean {
+  if (path === "") return false;
+  const target = [path, join(dirname(from), path)].find((name) => existsSync(join(ROOT, name)));
+  return target !== undefined && (anchor === undefined || getAnchors(target).has(anchor));
 }
 
 function slugOf(heading: string): string {
