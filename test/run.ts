@@ -6,7 +6,7 @@ import { fork, spawnSync, type ChildProcess } from "node:child_process";
 import { globSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import type { FileReport, RunnerMessage } from "./support/gateway/file-reporter.ts";
+import type { FileReport, RunnerMessage } from "./support/runner/file-reporter.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 
@@ -77,9 +77,9 @@ async function runProcess(next: () => string | undefined, first: string): Promis
   const execArgv = [
     "--import",
     "tsx",
-    `--test-reporter=${join(import.meta.dirname, "support/gateway/file-reporter.ts")}`,
+    `--test-reporter=${join(import.meta.dirname, "support/runner/file-reporter.ts")}`,
   ];
-  const child = fork(join(import.meta.dirname, "support/gateway/file-runner.ts"), {
+  const child = fork(join(import.meta.dirname, "support/runner/file-runner.ts"), {
     cwd: ROOT,
     execArgv,
     env: { ...environment, NODE_COMPILE_CACHE: join(ROOT, "node_modules/.cache/compile") },

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { FatalError } from "../../src/lib/errors.ts";
-import { checkPorts } from "../../src/lib/port-check.ts";
+import { checkPorts } from "../../src/lib/network/port-check.ts";
 import { startPracticeProvider } from "../practice-provider/practice-provider.ts";
 import { startHello } from "./hello.ts";
 

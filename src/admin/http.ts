@@ -6,7 +6,7 @@ import { createServer, type Server } from "node:http";
 import { H3 } from "h3";
 import { toNodeHandler } from "h3/node";
 import { FatalError, messageOf } from "../lib/errors.ts";
-import type { BoundAddress } from "../lib/own-listeners.ts";
+import type { BoundAddress } from "../lib/network/own-listeners.ts";
 
 /** Port 0 lets the system choose a port; an empty host listens on every address. */
 export interface ServerAddress {

@@ -13,7 +13,7 @@
  */
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import { type KeyPair, createAuthority, createLeaf } from "../lib/certificates/x509.ts";

@@ -6,7 +6,7 @@ import { parseExpression } from "../cel/compile/compile-expression.ts";
 import { REQUEST_ENVIRONMENT } from "../cel/environment.ts";
 import { CelError } from "../cel/errors.ts";
 import { type CelPhase, environmentOf } from "../cel/phases.ts";
-import { parseDuration } from "../lib/duration.ts";
+import { parseDuration } from "../lib/time/duration.ts";
 import { messageOf } from "../lib/errors.ts";
 import { violation } from "./messages.ts";
 import { memberOf, textsAt, valuesAt } from "./paths.ts";

@@ -4,7 +4,7 @@
  */
 import type { ObjectId } from "../api/object.ts";
 import { GATEWAY_GROUP } from "../api/refs.ts";
-import { createBackoff } from "../lib/backoff.ts";
+import { createBackoff } from "../lib/time/backoff.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import type { KubernetesClient } from "../sources/kubernetes/client.ts";

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { systemClock } from "../lib/clock.ts";
+import { systemClock } from "../lib/time/clock.ts";
 import type { Logger } from "../lib/log.ts";
 import type { KubernetesClient } from "../sources/kubernetes/client.ts";
 import { createLeader, type Leader } from "../sources/kubernetes/leader.ts";

@@ -3,7 +3,7 @@
  * or, in plaintext, not at all. `controller.ts` uses it.
  */
 import type { ControllerOptions } from "./options.ts";
-import { systemClock } from "../lib/clock.ts";
+import { systemClock } from "../lib/time/clock.ts";
 import type { Logger } from "../lib/log.ts";
 import type { KubernetesClient } from "../sources/kubernetes/client.ts";
 import { createSecretStore } from "../sources/kubernetes/secret-store.ts";

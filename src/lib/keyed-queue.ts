@@ -7,7 +7,7 @@
  *          ^                                     │
  *          └── backoff timer <──────────── failed ┘   (at once when a newer value has arrived)
  */
-import { createBackoff, type Backoff } from "./backoff.ts";
+import { createBackoff, type Backoff } from "./time/backoff.ts";
 
 export interface KeyedQueue<Value> {
   /** Queues the value to be handled as soon as a worker is free, and ends a backoff wait after earlier failures. */

@@ -3,7 +3,7 @@
  * the other. `gwproxy up` feeds it from files; feature tests feed it from other sources.
  */
 import type { ApplyResult, ResourceUpdate } from "../ir/resource.ts";
-import type { OwnListeners } from "../lib/own-listeners.ts";
+import type { OwnListeners } from "../lib/network/own-listeners.ts";
 import type { Logger } from "../lib/log.ts";
 import type { Source, SourceProblem } from "../sources/source.ts";
 import type { Translator, TranslatorEvent } from "../translator/translator.ts";

@@ -1,7 +1,7 @@
 /** Fetches the JWKS that policies name and hands them to the translator. `gwproxy up` and the controller use it. */
 import type { ConnectionOptions } from "node:tls";
 import type { BackendTls } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { systemClock } from "../lib/clock.ts";
+import { systemClock } from "../lib/time/clock.ts";
 import { SourceError } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import { tlsOptions } from "../proxy/upstream/dial/tls.ts";

@@ -1,6 +1,6 @@
 /** Checks the ports that a long-running command needs for itself before it starts anything else. */
 import type { Address, DataPlaneOptions } from "./options.ts";
-import { checkPorts } from "../lib/port-check.ts";
+import { checkPorts } from "../lib/network/port-check.ts";
 import { hostAndPort } from "./process.ts";
 
 /**

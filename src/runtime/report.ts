@@ -3,8 +3,8 @@
  * change.
  */
 import type { ApplyResult, ResourceUpdate } from "../ir/resource.ts";
-import { takenBy } from "../lib/port-check.ts";
-import { findPortHolder } from "../lib/port-holder.ts";
+import { takenBy } from "../lib/network/port-check.ts";
+import { findPortHolder } from "../lib/network/port-holder.ts";
 import type { SourceProblem } from "../sources/source.ts";
 
 /** Returns a problem in the form that programs read. */

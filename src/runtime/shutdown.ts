@@ -8,7 +8,7 @@
  *     │ clients notified│ connections drained               │ cut off           │
  *     ├── accepts ──────┼── finishes active requests ───────┤                   │
  */
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import type { Proxy } from "../proxy/proxy.ts";
 
 /** Drain times, measured from the signal to stop. */

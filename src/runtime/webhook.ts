@@ -9,7 +9,7 @@ import { Certificates } from "../admission/certificates.ts";
 import { startReviewThreads } from "../admission/review-threads.ts";
 import { startWebhookServer } from "../admission/server.ts";
 import { type WebhookTarget, webhookConfiguration } from "../admission/webhook-configuration.ts";
-import { systemClock } from "../lib/clock.ts";
+import { systemClock } from "../lib/time/clock.ts";
 import { FatalError } from "../lib/errors.ts";
 import { createCertificateStore } from "../sources/kubernetes/certificate-store.ts";
 import { createKubernetesClient, type KubernetesClient } from "../sources/kubernetes/client.ts";

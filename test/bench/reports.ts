@@ -4,7 +4,7 @@
  */
 import { create, type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
 import { AccessLogSchema, MetricLabelsSchema, TracingSchema } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { systemClock } from "../../src/lib/clock.ts";
+import { systemClock } from "../../src/lib/time/clock.ts";
 import type { Callout } from "../../src/proxy/callouts/callout.ts";
 import { PolicySet } from "../../src/proxy/pipeline/policy-set.ts";
 import { createRecorder } from "../../src/proxy/observability/record.ts";

@@ -12,7 +12,7 @@ import { controllerKubeconfig, startCluster, startController } from "../support/
 import { freePorts } from "../support/fixtures/free-ports.ts";
 import { call } from "../support/clients/http.ts";
 import { eventually, type GwproxyProcess, startGwproxy } from "../support/gateway/process.ts";
-import { contextOf, type ProofContext } from "../support/gateway/prove.ts";
+import { contextOf, type ProofContext } from "../support/proofs/prove.ts";
 import type { ApiServer } from "../testbed/api-server.ts";
 
 interface EnvVar {

@@ -8,7 +8,7 @@ import { call } from "../support/clients/http.ts";
 import { startKeyServer } from "../support/servers/key-server.ts";
 import { freePorts } from "../support/fixtures/free-ports.ts";
 import { eventually } from "../support/gateway/process.ts";
-import { contextOf } from "../support/gateway/prove.ts";
+import { contextOf } from "../support/proofs/prove.ts";
 import { createIssuer, keySet } from "../support/fixtures/tokens.ts";
 
 const NAME = "https://issuer.test";

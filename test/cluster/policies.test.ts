@@ -7,7 +7,7 @@ import { documents, GATEWAY, gatewayPolicy, route, routePolicy, staticBackend } 
 import { call, type Answer, type Call } from "../support/clients/http.ts";
 import { freePorts } from "../support/fixtures/free-ports.ts";
 import { eventually } from "../support/gateway/process.ts";
-import { contextOf } from "../support/gateway/prove.ts";
+import { contextOf } from "../support/proofs/prove.ts";
 
 /** `openssl passwd -apr1 -salt saltsalt secret` */
 const USERS = `

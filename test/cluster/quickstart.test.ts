@@ -10,7 +10,7 @@ import { startCluster } from "../support/kubernetes/cluster.ts";
 import { call } from "../support/clients/http.ts";
 import { freePorts } from "../support/fixtures/free-ports.ts";
 import { eventually, type GwproxyProcess, startGwproxy } from "../support/gateway/process.ts";
-import { contextOf, type ProofContext } from "../support/gateway/prove.ts";
+import { contextOf, type ProofContext } from "../support/proofs/prove.ts";
 import { checkQuickstart, quickstartManifests } from "../support/gateway/quickstart.ts";
 import { tlsFiles } from "../support/fixtures/tls-files.ts";
 import type { ApiServer } from "../testbed/api-server.ts";

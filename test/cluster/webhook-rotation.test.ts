@@ -7,7 +7,7 @@ import { ANNOUNCED_MS, Certificates, type Pem, renew } from "../../src/admission
 import { startWebhookServer } from "../../src/admission/server.ts";
 import { validate } from "../../src/admission/validate.ts";
 import { webhookConfiguration } from "../../src/admission/webhook-configuration.ts";
-import type { Clock } from "../../src/lib/clock.ts";
+import type { Clock } from "../../src/lib/time/clock.ts";
 import { defineOurKinds } from "../support/kubernetes/cluster.ts";
 import { eventually } from "../support/gateway/process.ts";
 import { askServer } from "../support/kubernetes/server-verdict.ts";

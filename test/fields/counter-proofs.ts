@@ -4,7 +4,7 @@
  */
 import { relative } from "node:path";
 import { describe, test } from "node:test";
-import { proofs } from "../support/gateway/prove.ts";
+import { proofs } from "../support/proofs/prove.ts";
 
 /** Most of them wait for something that does not come. */
 const AT_ONCE = 8;

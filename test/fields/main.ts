@@ -13,7 +13,7 @@ import { emitDocs, type Proof } from "../../codegen/emit/docs.ts";
 import { createGraph } from "../../codegen/graph.ts";
 import { loadSchemas } from "../../codegen/load.ts";
 import { collectExamples } from "./examples.ts";
-import { findSecondValue } from "../support/gateway/second-values.ts";
+import { findSecondValue } from "../support/proofs/second-values.ts";
 import { findImplementation, findMentions } from "./implementation.ts";
 import { findUnserved, readServedNames, updateReadme } from "./not-served.ts";
 import { schemaFields } from "./schema-fields.ts";
@@ -88,7 +88,7 @@ async function ledger(): Promise<void> {
   if (missing.length > 0) {
     const list = missing.map(({ field, scale }) => `${field} (${scale})`).join("\n  ");
     fail(
-      `proofs of these fields pass whatever their value; add a second one to test/support/gateway/second-values.ts:\n  ${list}`,
+      `proofs of these fields pass whatever their value; add a second one to test/support/proofs/second-values.ts:\n  ${list}`,
     );
   }
 

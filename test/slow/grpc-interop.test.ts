@@ -12,7 +12,7 @@ import { freePort } from "../support/fixtures/free-ports.ts";
 import { documents, pemObject, startGateway, staticBackend } from "../support/gateway/gateway.ts";
 import { interopObjects } from "../support/servers/grpc-interop.ts";
 import { eventually } from "../support/gateway/process.ts";
-import { contextOf } from "../support/gateway/prove.ts";
+import { contextOf } from "../support/proofs/prove.ts";
 import { validNow } from "../support/servers/tls-upstream.ts";
 import { programs } from "../testbed/programs.ts";
 

@@ -16,7 +16,7 @@ import {
   staticBackend,
   type TestGateway,
 } from "../support/gateway/gateway.ts";
-import { contextOf } from "../support/gateway/prove.ts";
+import { contextOf } from "../support/proofs/prove.ts";
 import { validNow } from "../support/servers/tls-upstream.ts";
 import { programs } from "../testbed/programs.ts";
 

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { startEcho } from "../support/servers/echo.ts";
 import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend } from "../support/gateway/gateway.ts";
 import { call } from "../support/clients/http.ts";
-import { contextOf } from "../support/gateway/prove.ts";
+import { contextOf } from "../support/proofs/prove.ts";
 import { startKeycloak, type Keycloak } from "../testbed/keycloak.ts";
 
 const SECRET = randomBytes(18).toString("base64url");

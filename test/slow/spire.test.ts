@@ -13,7 +13,7 @@ import {
   type TestGateway,
 } from "../support/gateway/gateway.ts";
 import { call } from "../support/clients/http.ts";
-import { contextOf } from "../support/gateway/prove.ts";
+import { contextOf } from "../support/proofs/prove.ts";
 import { recordingLog } from "../support/gateway/silent-log.ts";
 import { startWorkload, type Asked } from "../support/servers/workload.ts";
 import { startSpire, type Fetched } from "../testbed/spire.ts";

@@ -6,8 +6,8 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { freePorts } from "../support/fixtures/free-ports.ts";
-import { expectEvent } from "../support/gateway/expect-event.ts";
-import type { ProofContext } from "../support/gateway/prove.ts";
+import { expectEvent } from "../support/proofs/expect-event.ts";
+import type { ProofContext } from "../support/proofs/prove.ts";
 import { programs } from "./programs.ts";
 
 type Value = string | number | boolean | null | readonly Value[] | { readonly [key: string]: Value };

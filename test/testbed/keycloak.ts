@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { freePort } from "../support/fixtures/free-ports.ts";
 import { call } from "../support/clients/http.ts";
-import type { ProofContext } from "../support/gateway/prove.ts";
+import type { ProofContext } from "../support/proofs/prove.ts";
 
 const VERSION = "26.4.0";
 const ARTIFACT = "org.keycloak:keycloak-quarkus-dist";

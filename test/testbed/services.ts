@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort, freePorts } from "../support/fixtures/free-ports.ts";
-import type { ProofContext } from "../support/gateway/prove.ts";
+import type { ProofContext } from "../support/proofs/prove.ts";
 import { programs } from "./programs.ts";
 
 type Cleaner = Pick<ProofContext, "after">;

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { freePort } from "../support/fixtures/free-ports.ts";
-import type { ProofContext } from "../support/gateway/prove.ts";
+import type { ProofContext } from "../support/proofs/prove.ts";
 import { programs } from "./programs.ts";
 import { startTied } from "./services.ts";
 

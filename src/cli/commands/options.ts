@@ -3,7 +3,7 @@ import type { Address } from "../../runtime/options.ts";
 import { isIP } from "node:net";
 import { availableParallelism, networkInterfaces } from "node:os";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { parseDuration } from "../../lib/duration.ts";
+import { parseDuration } from "../../lib/time/duration.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { parseLogFilter } from "../../lib/log.ts";
 import { LOG_FORMATS } from "../../telemetry/log-lines.ts";

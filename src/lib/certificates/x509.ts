@@ -29,7 +29,7 @@ import {
   time,
   utf8,
 } from "./der.ts";
-import { ipBytes } from "../ip-bytes.ts";
+import { ipBytes } from "../network/ip-bytes.ts";
 
 /** A certificate and its PKCS #8 key, both as PEM. */
 export interface KeyPair {

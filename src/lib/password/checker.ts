@@ -13,7 +13,7 @@
  */
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
-import { type Clock, systemClock } from "../clock.ts";
+import { type Clock, systemClock } from "../time/clock.ts";
 import { RecentMap } from "../recent-map.ts";
 import { TurnQueue, type Asker } from "./turn-queue.ts";
 import type { PasswordQuestion } from "./worker.ts";

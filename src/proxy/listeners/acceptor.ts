@@ -13,7 +13,7 @@ import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { Protocol, type ProxyProtocol } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../lib/errors.ts";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { ConnectionMeter } from "../../telemetry/metrics.ts";
 import { ProxyError } from "../errors.ts";

@@ -4,7 +4,7 @@
  */
 import type { Bind } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { ApplyResult } from "../../ir/resource.ts";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { ConnectionMeter } from "../../telemetry/metrics.ts";

@@ -2,7 +2,7 @@
  * The interface of protocol servers (HTTP/1.1, HTTP/2, bytes) to the acceptor and the Bind, and their common options.
  */
 import type { Socket } from "node:net";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { Outcome } from "../pipeline/exchange.ts";
 import type { HttpExchange } from "../pipeline/http-exchange.ts";

@@ -6,7 +6,7 @@
 import { LogsService } from "../../../generated/proto/opentelemetry/proto/collector/logs/v1/logs_service_pb.ts";
 import { TraceService } from "../../../generated/proto/opentelemetry/proto/collector/trace/v1/trace_service_pb.ts";
 import type { OtlpEndpoint } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { Logger } from "../../lib/log.ts";
 import { Envelope } from "../../telemetry/otlp/encode.ts";
 import { Exporter, type ExporterOptions } from "../../telemetry/otlp/exporter.ts";

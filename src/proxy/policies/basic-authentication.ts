@@ -13,7 +13,7 @@ import { hash, randomBytes } from "node:crypto";
 
 import { AuthenticationMode, type BasicAuthentication } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../lib/errors.ts";
-import { clientNetwork } from "../../lib/ip-bytes.ts";
+import { clientNetwork } from "../../lib/network/ip-bytes.ts";
 import { RecentMap } from "../../lib/recent-map.ts";
 import { ProxyError } from "../errors.ts";
 import type { Exchange, MaybePromise, Next, Reply } from "../pipeline/exchange.ts";

@@ -17,8 +17,8 @@ import {
   X509SVIDRequestSchema,
   type X509SVIDResponse,
 } from "../../../generated/proto/spiffe/workload/workload_pb.ts";
-import { type Backoff, createBackoff } from "../../lib/backoff.ts";
-import type { Clock } from "../../lib/clock.ts";
+import { type Backoff, createBackoff } from "../../lib/time/backoff.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { ConfigError, messageOf } from "../../lib/errors.ts";
 import { methodDefinition } from "../../lib/grpc.ts";
 import type { Logger } from "../../lib/log.ts";

@@ -4,7 +4,7 @@
  */
 import { parentPort, workerData } from "node:worker_threads";
 import { collectWhenIdle } from "../../lib/collect-when-idle.ts";
-import { OwnListeners } from "../../lib/own-listeners.ts";
+import { OwnListeners } from "../../lib/network/own-listeners.ts";
 import { createLogger, parseLogFilter } from "../../lib/log.ts";
 import { createAccessLog, lineLevel } from "../../telemetry/access-log.ts";
 import { createMetrics } from "../../telemetry/metrics.ts";

@@ -16,11 +16,11 @@
  * and exponential backoff delays the replacement in a crash loop.
  */
 import type { ApplyResult, Resource, ResourceUpdate } from "../../ir/resource.ts";
-import { type Backoff, createBackoff } from "../../lib/backoff.ts";
-import { type Clock, systemClock } from "../../lib/clock.ts";
+import { type Backoff, createBackoff } from "../../lib/time/backoff.ts";
+import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { type LogFilter, type Logger, printLogFilter } from "../../lib/log.ts";
-import type { OwnListeners } from "../../lib/own-listeners.ts";
+import type { OwnListeners } from "../../lib/network/own-listeners.ts";
 import type { LogFormat } from "../../telemetry/log-lines.ts";
 import { resourceOf, type Resource as Reporter } from "../../telemetry/otlp/resource.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";

@@ -11,7 +11,7 @@
  *   leader ──(renewed every 2 s)──▶ leader
  *   leader ──(another holder, a lost write, or no renewal for 10 s)──▶ follower
  */
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import { isStatus } from "./api-error.ts";

@@ -11,7 +11,7 @@
  * would need a new list.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { createBackoff, type Backoff } from "../../lib/backoff.ts";
+import { createBackoff, type Backoff } from "../../lib/time/backoff.ts";
 import { messageOf, SourceError } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import { apiErrorOf, isStatus } from "./api-error.ts";

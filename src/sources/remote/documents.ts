@@ -10,8 +10,8 @@
  *              └─────────────── at once, when the addresses change after a failure
  */
 import type { BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { createBackoff, type Backoff } from "../../lib/backoff.ts";
-import type { Clock } from "../../lib/clock.ts";
+import { createBackoff, type Backoff } from "../../lib/time/backoff.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { deepEqual } from "../../lib/deep-equal.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";

@@ -9,7 +9,7 @@ import { request as tlsRequest, type RequestOptions } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import type { ConnectionOptions } from "node:tls";
 import type { BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { isLocalAddress } from "../../lib/local-address.ts";
+import { isLocalAddress } from "../../lib/network/local-address.ts";
 import { messageOf, SourceError } from "../../lib/errors.ts";
 import { ignore } from "../../lib/ignore.ts";
 import type { DocumentAddress, JwksRequest } from "./documents.ts";

@@ -12,8 +12,8 @@
  * busy, the open batch keeps filling instead of closing at its delay. `flush` ends the exporter: it sends what is
  * pending within a limit, counts the rest as lost, and accepts no more.
  */
-import { createBackoff } from "../../lib/backoff.ts";
-import type { Clock } from "../../lib/clock.ts";
+import { createBackoff } from "../../lib/time/backoff.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { AttributeSink, AttributeValue } from "../attributes.ts";
 import type { Span } from "../span.ts";

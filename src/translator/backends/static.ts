@@ -2,7 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { StaticBackend as ApiStatic } from "../../../generated/types/backend.ts";
 import { Reach, StaticBackendSchema, type StaticBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { isLocalHost } from "../../lib/local-address.ts";
+import { isLocalHost } from "../../lib/network/local-address.ts";
 
 export function translateStatic({ host, port, unixPath }: ApiStatic, reach: Reach): StaticBackend {
   return create(StaticBackendSchema, {

@@ -11,7 +11,7 @@ import { objectId, type ObjectId } from "../../api/object.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from "../../api/refs.ts";
 import type { Collection, Readable } from "../../lib/collections/collection.ts";
 import type { Graph, Input } from "../../lib/collections/graph.ts";
-import { isIpAddress } from "../../lib/ip-bytes.ts";
+import { isIpAddress } from "../../lib/network/ip-bytes.ts";
 import type { Fault, GatewayView } from "./gateway.ts";
 
 export interface DeploymentPlan {

@@ -1,7 +1,7 @@
 /** Translates `traffic.delay`: a fixed duration, or an expression that yields one. */
 import { create } from "@bufbuild/protobuf";
 import { DelaySchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { parseDuration } from "../../lib/duration.ts";
+import { parseDuration } from "../../lib/time/duration.ts";
 import { checkExpression, type UnitTranslator } from "./shared/unit.ts";
 
 export const delay: UnitTranslator = {

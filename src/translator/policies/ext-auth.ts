@@ -18,7 +18,7 @@ import {
   type ExtAuthGrpc,
   type ExtAuthHttp,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { parseDuration } from "../../lib/duration.ts";
+import { parseDuration } from "../../lib/time/duration.ts";
 import { parseByteSize } from "../../lib/quantity.ts";
 import { branchesOf, checkExpression, expressionMap, type UnitContext, type UnitTranslator } from "./shared/unit.ts";
 

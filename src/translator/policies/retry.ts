@@ -4,7 +4,7 @@
  */
 import { create } from "@bufbuild/protobuf";
 import { RetrySchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { parseDuration } from "../../lib/duration.ts";
+import { parseDuration } from "../../lib/time/duration.ts";
 import { checkExpression, type UnitTranslator } from "./shared/unit.ts";
 
 /** Maximum number of attempts; a larger value in a policy has the effect of this one. */

@@ -1,7 +1,7 @@
 /** Translates `traffic.timeouts`: the timeout of a request, from its arrival to the last byte of the response. */
 import { create } from "@bufbuild/protobuf";
 import { TimeoutsSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { parseDuration } from "../../lib/duration.ts";
+import { parseDuration } from "../../lib/time/duration.ts";
 import type { UnitTranslator } from "./shared/unit.ts";
 
 export const timeouts: UnitTranslator = {

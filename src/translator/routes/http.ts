@@ -6,7 +6,7 @@ import { create } from "@bufbuild/protobuf";
 import type { HTTPRoute, HTTPRouteRetry, HTTPRouteRule } from "../../../generated/types/gateway-api/httproute.ts";
 import { RetrySchema, type HttpRule, type Retry } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Read } from "../../lib/collections/graph.ts";
-import { parseDuration } from "../../lib/duration.ts";
+import { parseDuration } from "../../lib/time/duration.ts";
 import type { ParentView } from "./attach.ts";
 import { MOST_ATTEMPTS } from "../policies/retry.ts";
 import { translateMatches } from "./matches.ts";

@@ -21,7 +21,7 @@ import {
   type Node,
 } from "../../../generated/proto/envoy/service/discovery/v3/discovery_pb.ts";
 import type { ApplyResult, ResourceUpdate } from "../../ir/resource.ts";
-import { createBackoff, type BackoffOptions } from "../../lib/backoff.ts";
+import { createBackoff, type BackoffOptions } from "../../lib/time/backoff.ts";
 import { FatalError, messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import { methodDefinition } from "../../lib/grpc.ts";

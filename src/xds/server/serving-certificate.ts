@@ -8,7 +8,7 @@
  * change; a creation that another replica won is answered by reading its result.
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { messageOf, SourceError } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import { createAuthority, createLeaf, type KeyPair } from "../../lib/certificates/x509.ts";

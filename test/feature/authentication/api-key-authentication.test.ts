@@ -13,7 +13,7 @@ import {
   type TestGateway,
 } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 const API_KEY = "GwPolicy spec.traffic.apiKeyAuthentication";
 

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { startEcho } from "../../support/servers/echo.ts";
 import { routePolicy, startWeb, type TestGateway } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { gatewayRef, policy, routeRef, serve } from "../../support/gateway/policy-places.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { gatewayRef, policy, routeRef, serve } from "../../support/proofs/policy-places.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 const AUTHORIZATION = "GwPolicy spec.traffic.authorization";
 

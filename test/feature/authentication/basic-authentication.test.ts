@@ -14,7 +14,7 @@ import {
 } from "../../support/gateway/gateway.ts";
 import { HTPASSWD } from "../../support/fixtures/htpasswd.ts";
 import { call } from "../../support/clients/http.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 const BASIC = "GwPolicy spec.traffic.basicAuthentication";
 const ANN = "'ann:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ='";

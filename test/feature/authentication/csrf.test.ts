@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { startEcho } from "../../support/servers/echo.ts";
 import { routePolicy, startWeb } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { prove } from "../../support/gateway/prove.ts";
+import { prove } from "../../support/proofs/prove.ts";
 
 prove(
   "GwPolicy spec.traffic.csrf.additionalOrigins[]",

@@ -4,7 +4,7 @@ import { startAuthServer } from "../../support/servers/auth-server.ts";
 import { startEcho } from "../../support/servers/echo.ts";
 import { routePolicy, startWeb } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { prove } from "../../support/gateway/prove.ts";
+import { prove } from "../../support/proofs/prove.ts";
 import { createIssuer, keySet } from "../../support/fixtures/tokens.ts";
 
 prove(

@@ -13,7 +13,7 @@ import {
   startGateway,
   staticBackend,
 } from "../../support/gateway/gateway.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 import { createSelfSigned, validNow } from "../../support/servers/tls-upstream.ts";
 
 const GATEWAY = `

@@ -10,7 +10,7 @@ import {
   type Verdict,
 } from "../../support/servers/auth-server.ts";
 import { echoed, startEcho } from "../../support/servers/echo.ts";
-import { proveForms, type Form } from "../../support/gateway/forms.ts";
+import { proveForms, type Form } from "../../support/proofs/forms.ts";
 import {
   documents,
   GATEWAY,
@@ -23,7 +23,7 @@ import {
 } from "../../support/gateway/gateway.ts";
 import { deadPort, startSocket } from "../../support/servers/grpc.ts";
 import { call } from "../../support/clients/http.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 interface Setup extends AuthServer {
   readonly gateway: TestGateway;

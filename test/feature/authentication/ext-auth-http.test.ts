@@ -4,11 +4,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { echoed, startEcho } from "../../support/servers/echo.ts";
-import { proveForms } from "../../support/gateway/forms.ts";
+import { proveForms } from "../../support/proofs/forms.ts";
 import { routePolicy, startWeb, staticBackend, type TestGateway } from "../../support/gateway/gateway.ts";
 import { deadPort, startSocket } from "../../support/servers/grpc.ts";
 import { call } from "../../support/clients/http.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 interface Asked {
   readonly method: string;

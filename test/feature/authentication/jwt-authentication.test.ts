@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { echoed, startEcho } from "../../support/servers/echo.ts";
 import { routePolicy, startWeb, type TestGateway } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { createIssuer, keySet, nowSeconds, type Issuer } from "../../support/fixtures/tokens.ts";
 
 const JWT = "GwPolicy spec.traffic.jwtAuthentication";

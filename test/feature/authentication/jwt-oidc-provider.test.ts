@@ -7,7 +7,7 @@ import { Provider } from "oidc-provider";
 import { startEcho } from "../../support/servers/echo.ts";
 import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 const JWT = "GwPolicy spec.traffic.jwtAuthentication.providers[]";
 const API = "https://api.test";

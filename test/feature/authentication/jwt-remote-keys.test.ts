@@ -13,7 +13,7 @@ import {
 } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
 import { startKeyServer } from "../../support/servers/key-server.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { createIssuer, keySet, type Issuer } from "../../support/fixtures/tokens.ts";
 
 const REMOTE = "GwPolicy spec.traffic.jwtAuthentication.providers[].jwks.remote";

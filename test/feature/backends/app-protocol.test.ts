@@ -7,7 +7,7 @@ import { echoed, startEcho } from "../../support/servers/echo.ts";
 import { documents, GATEWAY, startGateway } from "../../support/gateway/gateway.ts";
 import { connectHttp2, sendHttp2 } from "../../support/clients/http2.ts";
 import { startHttp2Upstream } from "../../support/servers/http2-upstream.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 
 function service(name: string, port: number, appProtocol = ""): string {
   const says = appProtocol === "" ? "" : `, appProtocol: ${appProtocol}`;

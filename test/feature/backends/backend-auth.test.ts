@@ -12,7 +12,7 @@ import {
   type TestGateway,
 } from "../../support/gateway/gateway.ts";
 import { call, type Call } from "../../support/clients/http.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 /** The two places where the same block can stand. */
 interface Place {

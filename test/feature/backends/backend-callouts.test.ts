@@ -17,9 +17,9 @@ import {
 } from "../../support/gateway/gateway.ts";
 import { startSocket } from "../../support/servers/grpc.ts";
 import { call } from "../../support/clients/http.ts";
-import { gatewayRef, policy } from "../../support/gateway/policy-places.ts";
+import { gatewayRef, policy } from "../../support/proofs/policy-places.ts";
 import { startProcServer } from "../../support/servers/proc-server.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { validNow } from "../../support/servers/tls-upstream.ts";
 
 const REF = "backendRef: {group: gwproxy.dev, kind: GwBackend, name: called}";

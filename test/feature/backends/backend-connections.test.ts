@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { BLOCK_PLACES, type BlockPlace } from "../../support/gateway/block-places.ts";
+import { BLOCK_PLACES, type BlockPlace } from "../../support/proofs/block-places.ts";
 import { echoed, startEcho } from "../../support/servers/echo.ts";
 import {
   documents,
@@ -16,8 +16,8 @@ import {
 import { call } from "../../support/clients/http.ts";
 import { connectHttp2, sendHttp2 } from "../../support/clients/http2.ts";
 import { startHttp2Upstream } from "../../support/servers/http2-upstream.ts";
-import { gatewayRef, policy } from "../../support/gateway/policy-places.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { gatewayRef, policy } from "../../support/proofs/policy-places.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { keepaliveOptions } from "../../support/servers/socket-options.ts";
 import { startRawUpstream } from "../../support/servers/upstream.ts";
 

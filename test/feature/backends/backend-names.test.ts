@@ -6,7 +6,7 @@ import { startDeafServer } from "../../support/servers/deaf-server.ts";
 import { startDnsServer, useDnsServer, type DnsServer } from "../../support/servers/dns-server.ts";
 import { documents, GATEWAY, route, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 /** Answers at each address, all on one port, with its own address. By default each request opens a connection. */
 async function startUpstreams(

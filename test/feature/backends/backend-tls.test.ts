@@ -15,7 +15,7 @@ import {
 } from "../../support/gateway/gateway.ts";
 import { rawClient } from "../../support/gateway/data-plane.ts";
 import { call } from "../../support/clients/http.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import {
   createSelfSigned,
   startTlsUpstream,

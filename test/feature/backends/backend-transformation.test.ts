@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { BLOCK_PLACES } from "../../support/gateway/block-places.ts";
+import { BLOCK_PLACES } from "../../support/proofs/block-places.ts";
 import { echoed, startEcho, type Echoed } from "../../support/servers/echo.ts";
 import {
   documents,
@@ -13,7 +13,7 @@ import {
   type TestGateway,
 } from "../../support/gateway/gateway.ts";
 import { call, parseJson, type Answer, type Call } from "../../support/clients/http.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 /** Where the block can stand, and how its backend is spoken to. */
 interface Place {

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
-import { BLOCK_PLACES, type BlockPlace } from "../../support/gateway/block-places.ts";
+import { BLOCK_PLACES, type BlockPlace } from "../../support/proofs/block-places.ts";
 import { echoed, startEcho } from "../../support/servers/echo.ts";
 import { startForwardProxy, type ForwardProxy } from "../../support/servers/forward-proxy.ts";
 import {
@@ -20,9 +20,9 @@ import {
 } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
 import { startHttp2Upstream } from "../../support/servers/http2-upstream.ts";
-import { policy } from "../../support/gateway/policy-places.ts";
+import { policy } from "../../support/proofs/policy-places.ts";
 import { rawClient } from "../../support/gateway/data-plane.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { startTlsUpstream, validNow, type Handshake } from "../../support/servers/tls-upstream.ts";
 import { startRawUpstream } from "../../support/servers/upstream.ts";
 import { startWebSocketEcho } from "../../support/servers/web-socket.ts";

@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { documents, GATEWAY, route, startGateway } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { prove } from "../../support/gateway/prove.ts";
+import { prove } from "../../support/proofs/prove.ts";
 
 const backend = (variant: string): string => `
 apiVersion: gwproxy.dev/v1alpha1

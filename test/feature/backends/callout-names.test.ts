@@ -5,7 +5,7 @@ import { startDnsServer, useDnsServer } from "../../support/servers/dns-server.t
 import { startEcho } from "../../support/servers/echo.ts";
 import { routePolicy, startWeb } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { prove } from "../../support/gateway/prove.ts";
+import { prove } from "../../support/proofs/prove.ts";
 
 prove(
   [],

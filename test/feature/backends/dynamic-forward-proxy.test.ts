@@ -22,7 +22,7 @@ import {
   type TestGateway,
 } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { contextOf, prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { contextOf, prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 function anywhere(policies = ""): string {
   return `

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { documents, GATEWAY, startGateway } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 import { endpointSlice, replicaService, startReplicas, type Replica } from "../../support/servers/replicas.ts";
 
 const REQUESTS = 30;

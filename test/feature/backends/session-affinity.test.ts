@@ -10,7 +10,7 @@ import {
   type TestGateway,
 } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { contextOf, prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { contextOf, prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { replicaService, servicePolicy, startReplicas, type Replica } from "../../support/servers/replicas.ts";
 
 const SESSIONS = 24;

@@ -12,8 +12,8 @@ import {
 } from "../../support/gateway/gateway.ts";
 import { startSocket } from "../../support/servers/grpc.ts";
 import { call, type Answer } from "../../support/clients/http.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
-import type { Clock } from "../../../src/lib/clock.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
+import type { Clock } from "../../../src/lib/time/clock.ts";
 import { recordingLog } from "../../support/gateway/silent-log.ts";
 import { testClock } from "../../support/gateway/test-clock.ts";
 import {

@@ -19,7 +19,7 @@ import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend } f
 import { call, type Answer } from "../../support/clients/http.ts";
 import { startHttp2Upstream } from "../../support/servers/http2-upstream.ts";
 import { startGwproxy } from "../../support/gateway/process.ts";
-import { contextOf, prove } from "../../support/gateway/prove.ts";
+import { contextOf, prove } from "../../support/proofs/prove.ts";
 import { recordingLog } from "../../support/gateway/silent-log.ts";
 import { createTrustDomain, issueSvid } from "../../support/fixtures/svid.ts";
 import { answerOf, showsIdentity, startAgent, type WorkloadAgent } from "../../support/servers/workload-agent.ts";

@@ -17,7 +17,7 @@ import {
   staticBackend,
 } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { prove } from "../../support/gateway/prove.ts";
+import { prove } from "../../support/proofs/prove.ts";
 import { createSelfSigned } from "../../support/servers/tls-upstream.ts";
 
 function backend(name: string, address: string): string {

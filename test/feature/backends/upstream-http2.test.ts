@@ -21,7 +21,7 @@ import {
 } from "../../support/gateway/data-plane.ts";
 import { answerOf, connectHttp2, sendHttp2 } from "../../support/clients/http2.ts";
 import { startHttp2Upstream } from "../../support/servers/http2-upstream.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 import { settled } from "../../support/gateway/settled.ts";
 import { startTlsUpstream, validNow } from "../../support/servers/tls-upstream.ts";
 import { startRawUpstream } from "../../support/servers/upstream.ts";

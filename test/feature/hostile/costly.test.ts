@@ -17,7 +17,7 @@ import {
   type TestGateway,
 } from "../../support/gateway/gateway.ts";
 import { call, type Answer } from "../../support/clients/http.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 import { validNow } from "../../support/servers/tls-upstream.ts";
 import { startUpstream } from "../../support/servers/upstream.ts";
 

@@ -17,7 +17,7 @@ import {
   MirrorSchema,
   Phase,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { OwnListeners } from "../../../src/lib/own-listeners.ts";
+import { OwnListeners } from "../../../src/lib/network/own-listeners.ts";
 import type { Resource } from "../../../src/ir/resource.ts";
 import {
   listener,

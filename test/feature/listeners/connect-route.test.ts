@@ -17,8 +17,8 @@ import {
 } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
 import { answerOf, connectHttp2, sendHttp2 } from "../../support/clients/http2.ts";
-import { gatewayRef, policy, routeRef } from "../../support/gateway/policy-places.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { gatewayRef, policy, routeRef } from "../../support/proofs/policy-places.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { validNow } from "../../support/servers/tls-upstream.ts";
 
 const FIELD = "GwPolicy spec.frontend.connect.mode";

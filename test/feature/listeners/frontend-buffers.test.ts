@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { startEcho } from "../../support/servers/echo.ts";
 import { documents, route, startGateway, staticBackend, type TestGateway } from "../../support/gateway/gateway.ts";
 import { call, type Answer } from "../../support/clients/http.ts";
-import { GROUP, gatewayRef, policy, routeRef, TWO_LISTENERS } from "../../support/gateway/policy-places.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { GROUP, gatewayRef, policy, routeRef, TWO_LISTENERS } from "../../support/proofs/policy-places.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 const FIELD = "GwPolicy spec.frontend.http.maxBufferSize";
 const LIMIT = policy("limit", { refs: gatewayRef(), says: "frontend: {http: {maxBufferSize: 1Ki}}" });

@@ -12,8 +12,8 @@ import {
 } from "../../support/gateway/gateway.ts";
 import { startHttp2Upstream } from "../../support/servers/http2-upstream.ts";
 import { connectHttp2 } from "../../support/clients/http2.ts";
-import { gatewayRef, policy, routeRef } from "../../support/gateway/policy-places.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { gatewayRef, policy, routeRef } from "../../support/proofs/policy-places.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { startRawUpstream } from "../../support/servers/upstream.ts";
 
 const FIELD = "GwPolicy spec.frontend.http.http1HeaderCase";

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { connect as connectPlain } from "node:net";
 import { Duplex } from "node:stream";
 import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
-import type { Clock } from "../../../src/lib/clock.ts";
+import type { Clock } from "../../../src/lib/time/clock.ts";
 import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
 import { startEcho } from "../../support/servers/echo.ts";
 import {
@@ -16,9 +16,9 @@ import {
   staticBackend,
   type TestGateway,
 } from "../../support/gateway/gateway.ts";
-import { expectEvent } from "../../support/gateway/expect-event.ts";
-import { gatewayRef, policy } from "../../support/gateway/policy-places.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { expectEvent } from "../../support/proofs/expect-event.ts";
+import { gatewayRef, policy } from "../../support/proofs/policy-places.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { testClock } from "../../support/gateway/test-clock.ts";
 import { validNow } from "../../support/servers/tls-upstream.ts";
 

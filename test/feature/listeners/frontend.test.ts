@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import { connect as connectHttp2Client } from "node:http2";
 import { echoed, startEcho } from "../../support/servers/echo.ts";
-import { expectEvent } from "../../support/gateway/expect-event.ts";
+import { expectEvent } from "../../support/proofs/expect-event.ts";
 import { rawClient, type RawClient } from "../../support/gateway/data-plane.ts";
 import { documents, startGateway, route, staticBackend, type TestGateway } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
 import { connectHttp2, sendHttp2 } from "../../support/clients/http2.ts";
-import { GROUP, gatewayRef, policy, TWO_LISTENERS } from "../../support/gateway/policy-places.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { GROUP, gatewayRef, policy, TWO_LISTENERS } from "../../support/proofs/policy-places.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { keepaliveOptions } from "../../support/servers/socket-options.ts";
 
 interface Served {

@@ -42,7 +42,7 @@ import {
 } from "../../support/servers/grpc-interop.ts";
 import { startGrpc } from "../../support/servers/grpc.ts";
 import { eventually } from "../../support/gateway/process.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 import { validNow } from "../../support/servers/tls-upstream.ts";
 
 const OBJECTS = interopObjects("matches: [{method: {service: grpc.testing.TestService}}], ");

@@ -25,7 +25,7 @@ import {
 import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
 import { connectHttp2, sendHttp2 } from "../../support/clients/http2.ts";
 import { deadPort } from "../../support/servers/grpc.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 
 const text = (message: string): Buffer => Buffer.from(message);
 const parse = (bytes: Buffer): string => bytes.toString();

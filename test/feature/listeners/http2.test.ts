@@ -20,7 +20,7 @@ import {
 } from "../../support/gateway/data-plane.ts";
 import { echoed, startEcho } from "../../support/servers/echo.ts";
 import { answerOf, connectHttp2, sendHttp2 } from "../../support/clients/http2.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 import { startUpstream } from "../../support/servers/upstream.ts";
 
 const HEAD = { ":path": "/", ":authority": "shop.test" };

@@ -16,7 +16,7 @@ import {
 } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
 import { connectHttp2, sendHttp2 } from "../../support/clients/http2.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 import { createSelfSigned, validNow } from "../../support/servers/tls-upstream.ts";
 
 /** How a client words that its connection ended before or instead of an answer. */

@@ -12,8 +12,8 @@ import {
   type TestGateway,
 } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { GROUP, policy } from "../../support/gateway/policy-places.ts";
-import { contextOf, type ProofContext } from "../../support/gateway/prove.ts";
+import { GROUP, policy } from "../../support/proofs/policy-places.ts";
+import { contextOf, type ProofContext } from "../../support/proofs/prove.ts";
 
 const DOOR = policy("door", {
   refs: `{${GROUP}, kind: Gateway, name: gw, port: 3128}`,

@@ -13,7 +13,7 @@ import {
   staticBackend,
   type TestGateway,
 } from "../../support/gateway/gateway.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 import { testClock, type TestClock } from "../../support/gateway/test-clock.ts";
 import { validNow } from "../../support/servers/tls-upstream.ts";
 import { startRawUpstream } from "../../support/servers/upstream.ts";

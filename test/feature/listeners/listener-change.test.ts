@@ -16,7 +16,7 @@ import {
   type TestGateway,
 } from "../../support/gateway/gateway.ts";
 import { connectHttp2, sendHttp2 } from "../../support/clients/http2.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 import { validNow } from "../../support/servers/tls-upstream.ts";
 
 const AUTHORITY = createAuthority("test", validNow());

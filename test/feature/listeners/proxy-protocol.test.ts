@@ -5,8 +5,8 @@ import { connect as connectTls } from "node:tls";
 import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
 import { startEcho } from "../../support/servers/echo.ts";
 import { documents, GATEWAY, pemObject, route, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
-import { gatewayRef, policy, routeRef } from "../../support/gateway/policy-places.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { gatewayRef, policy, routeRef } from "../../support/proofs/policy-places.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { proxyV2 } from "../../support/clients/proxy-header.ts";
 import { validNow } from "../../support/servers/tls-upstream.ts";
 

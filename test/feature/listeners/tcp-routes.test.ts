@@ -11,7 +11,7 @@ import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.
 import { startEcho } from "../../support/servers/echo.ts";
 import { documents, gatewayOf, pemObject, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 import { endpointSlice, servicePolicy, startReplicas } from "../../support/servers/replicas.ts";
 import { startTlsUpstream, validNow } from "../../support/servers/tls-upstream.ts";
 

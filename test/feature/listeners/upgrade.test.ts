@@ -14,8 +14,8 @@ import {
 } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
 import { answerOf, connectHttp2 } from "../../support/clients/http2.ts";
-import { policy, routeRef } from "../../support/gateway/policy-places.ts";
-import type { ProofContext } from "../../support/gateway/prove.ts";
+import { policy, routeRef } from "../../support/proofs/policy-places.ts";
+import type { ProofContext } from "../../support/proofs/prove.ts";
 import { startWebSocketEcho } from "../../support/servers/web-socket.ts";
 
 interface Served {

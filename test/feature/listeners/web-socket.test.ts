@@ -13,7 +13,7 @@ import { WebSocket, WebSocketServer } from "ws";
 import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
 import { documents, pemObject, route, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
 import { connectHttp2 } from "../../support/clients/http2.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 import { validNow } from "../../support/servers/tls-upstream.ts";
 import { CONVERSATIONS, type Conversation } from "../../support/clients/web-socket-cases.ts";
 

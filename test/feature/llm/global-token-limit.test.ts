@@ -1,10 +1,10 @@
 /** traffic.rateLimit.global with tokens, and with envoyproxy/ratelimit as the service, through real sockets. */
 import assert from "node:assert/strict";
 import { RateLimitResponse_Code as Code } from "../../../generated/proto/envoy/service/ratelimit/v3/rls_pb.ts";
-import { proveForms } from "../../support/gateway/forms.ts";
+import { proveForms } from "../../support/proofs/forms.ts";
 import { deadPort } from "../../support/servers/grpc.ts";
 import { call } from "../../support/clients/http.ts";
-import { prove } from "../../support/gateway/prove.ts";
+import { prove } from "../../support/proofs/prove.ts";
 import { asked, BY_PATH, limited, limitedModel } from "../../support/gateway/rate-limited.ts";
 import { startRateServer } from "../../support/servers/rate-server.ts";
 import { startRateLimitService } from "../../testbed/services.ts";

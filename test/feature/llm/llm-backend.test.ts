@@ -11,7 +11,7 @@ import {
   type TestGateway,
 } from "../../support/gateway/gateway.ts";
 import { type Answer, call } from "../../support/clients/http.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 interface Place {
   readonly prefix: string;

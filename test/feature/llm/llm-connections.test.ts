@@ -13,9 +13,9 @@ import {
 import { startSocket } from "../../support/servers/grpc.ts";
 import { call, type Answer } from "../../support/clients/http.ts";
 import { startHttp2Upstream } from "../../support/servers/http2-upstream.ts";
-import { gatewayRef, policy } from "../../support/gateway/policy-places.ts";
+import { gatewayRef, policy } from "../../support/proofs/policy-places.ts";
 import { errorMessageOf } from "../../support/gateway/practice.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { keepaliveOptions } from "../../support/servers/socket-options.ts";
 
 const field = (name: string): string => `GwBackend spec.ai.groups[].providers[].policies.${name}`;

@@ -18,7 +18,7 @@ import {
 } from "../../support/gateway/gateway.ts";
 import { BAD, GOOD, UNREADABLE, UNSERVED } from "../../support/gateway/llm-requests.ts";
 import { type Answer, call } from "../../support/clients/http.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 import { startUpstream, type TestUpstream } from "../../support/servers/upstream.ts";
 
 const TYPES: Readonly<Record<number, string>> = {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import OpenAI from "openai";
 import { documents, GATEWAY, route, startGateway } from "../../support/gateway/gateway.ts";
 import { PROVIDER_KEY, practiceBackend, startPractice } from "../../support/gateway/practice.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 const TOOLS: OpenAI.Chat.ChatCompletionTool[] = [
   {

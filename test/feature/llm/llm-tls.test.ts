@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { FOREIGN, namesForeign } from "../../support/fixtures/foreign-secret.ts";
 import { documents, GATEWAY, pemObject, route, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
 import { type Answer, call } from "../../support/clients/http.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import {
   createSelfSigned,
   startTlsUpstream,

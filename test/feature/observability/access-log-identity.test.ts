@@ -18,7 +18,7 @@ import {
 } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
 import { keepLines } from "../../support/gateway/log-lines.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 import { createSelfSigned, validNow } from "../../support/servers/tls-upstream.ts";
 import { createIssuer, keySet } from "../../support/fixtures/tokens.ts";
 

@@ -4,7 +4,7 @@ import { test, type TestContext } from "node:test";
 import { documents, GATEWAY, gatewayPolicy, route, startGateway } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
 import { keepLines, type KeptLines } from "../../support/gateway/log-lines.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 import { startUpstream } from "../../support/servers/upstream.ts";
 
 const USAGE = { prompt_tokens: 10, completion_tokens: 4, total_tokens: 14 };

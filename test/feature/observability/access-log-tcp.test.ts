@@ -14,7 +14,7 @@ import {
   staticBackend,
 } from "../../support/gateway/gateway.ts";
 import { keepLines, type KeptLines } from "../../support/gateway/log-lines.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { validNow } from "../../support/servers/tls-upstream.ts";
 
 const FIELD = "GwPolicy spec.frontend.accessLog";

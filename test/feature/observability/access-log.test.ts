@@ -15,7 +15,7 @@ import {
 import type { TestGateway } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
 import { keepLines, type KeptLines } from "../../support/gateway/log-lines.ts";
-import { contextOf, prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { contextOf, prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { startUpstream } from "../../support/servers/upstream.ts";
 
 const FIELD = "GwPolicy spec.frontend.accessLog";

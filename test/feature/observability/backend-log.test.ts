@@ -15,7 +15,7 @@ import {
 import { call } from "../../support/clients/http.ts";
 import { startHttp2Upstream } from "../../support/servers/http2-upstream.ts";
 import { connectHttp2, sendHttp2 } from "../../support/clients/http2.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 
 interface Logged {
   readonly gateway: TestGateway;

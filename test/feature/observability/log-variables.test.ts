@@ -26,7 +26,7 @@ import { createHttp1Server } from "../../../src/proxy/listeners/http1/server.ts"
 import { createHttp2Server } from "../../../src/proxy/listeners/http2/server.ts";
 import type { ChainTerminal } from "../../../src/proxy/pipeline/chain-runner.ts";
 import { sendHttp2 } from "../../support/clients/http2.ts";
-import { systemClock } from "../../../src/lib/clock.ts";
+import { systemClock } from "../../../src/lib/time/clock.ts";
 import { PLAIN_REPORTS } from "../../../src/proxy/observability/observability.ts";
 import { recordingLog } from "../../support/gateway/silent-log.ts";
 import { createSelfSigned, validNow } from "../../support/servers/tls-upstream.ts";

@@ -11,8 +11,8 @@ import {
 } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
 import { createMeasured, type Measured } from "../../support/gateway/measured.ts";
-import { gatewayRef, policy } from "../../support/gateway/policy-places.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { gatewayRef, policy } from "../../support/proofs/policy-places.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 const ADD = "GwPolicy spec.frontend.metrics.attributes.add[]";
 

@@ -12,7 +12,7 @@ import { freePorts } from "../../support/fixtures/free-ports.ts";
 import { documents, GATEWAY, gatewayPolicy, route, staticBackend } from "../../support/gateway/gateway.ts";
 import { call, type Answer } from "../../support/clients/http.ts";
 import { startGwproxy } from "../../support/gateway/process.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 
 const LABELS = `  frontend:
     metrics:

@@ -16,7 +16,7 @@ import {
 } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
 import { createMeasured, sumOf, type Measured } from "../../support/gateway/measured.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 import { replicaService, servicePolicy, startReplicas, type Replica } from "../../support/servers/replicas.ts";
 
 interface Served extends Measured {

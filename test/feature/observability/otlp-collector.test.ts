@@ -24,7 +24,7 @@ import {
 import { startSocket } from "../../support/servers/grpc.ts";
 import { call } from "../../support/clients/http.ts";
 import { eventually, startGwproxy } from "../../support/gateway/process.ts";
-import { contextOf, prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { contextOf, prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { tlsFiles } from "../../support/fixtures/tls-files.ts";
 import { startCollector, type Collector } from "../../testbed/collector.ts";
 

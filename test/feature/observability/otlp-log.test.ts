@@ -13,7 +13,7 @@ import {
   type TestGateway,
 } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { startCollector, type CollectedLog, type Collector } from "../../testbed/collector.ts";
 
 const LOG = "GwPolicy spec.frontend.accessLog";

@@ -17,7 +17,7 @@ import { connectHttp2, sendHttp2 } from "../../support/clients/http2.ts";
 import { practiceBackend, startPractice } from "../../support/gateway/practice.ts";
 import { pass, startProcServer } from "../../support/servers/proc-server.ts";
 import { HEADERS_ONLY, PROC } from "../../support/gateway/with-ext-proc.ts";
-import { contextOf, type ProofContext } from "../../support/gateway/prove.ts";
+import { contextOf, type ProofContext } from "../../support/proofs/prove.ts";
 import { startRateServer } from "../../support/servers/rate-server.ts";
 import { replicaService, startReplicas } from "../../support/servers/replicas.ts";
 import { ALWAYS, CLIENT, ERROR, only, PARENT, SERVER, startTraced, TRACEPARENT } from "../../support/gateway/traced.ts";

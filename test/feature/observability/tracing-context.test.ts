@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 import { startEcho } from "../../support/servers/echo.ts";
 import { call } from "../../support/clients/http.ts";
 import { connectHttp2, sendHttp2 } from "../../support/clients/http2.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 import { ALWAYS, CLIENT, ERROR, only, PARENT, SERVER, startTraced, TRACEPARENT } from "../../support/gateway/traced.ts";
 
 const NO_CLIENT = `${ALWAYS}, clientSampling: "false"`;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { listener, policy, route, staticBackend, to } from "../../support/gateway/data-plane.ts";
 import { startEcho } from "../../support/servers/echo.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 import { CLIENT, SERVER } from "../../support/gateway/traced.ts";
 import { connections, startWorkers } from "../../support/gateway/workers.ts";
 import { startCollector } from "../../testbed/collector.ts";

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { startEcho } from "../../support/servers/echo.ts";
 import { documents, GATEWAY, gatewayPolicy, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { contextOf, prove } from "../../support/gateway/prove.ts";
+import { contextOf, prove } from "../../support/proofs/prove.ts";
 import { ALWAYS, CLIENT, ERROR, only, SERVER, startTraced, TRACEPARENT } from "../../support/gateway/traced.ts";
 import type { CollectedSpan } from "../../testbed/collector.ts";
 

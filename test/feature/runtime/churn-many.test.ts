@@ -5,7 +5,7 @@ import { getHeapSnapshot } from "node:v8";
 import { startEcho } from "../../support/servers/echo.ts";
 import { startFedGateway, type FedGateway, type Manifest } from "../../support/gateway/fed-gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 import { startSteadyLoad } from "../../support/gateway/steady-load.ts";
 
 const ROUTES = 300;

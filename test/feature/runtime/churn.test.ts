@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { startEcho } from "../../support/servers/echo.ts";
 import { documents, GATEWAY, route, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { prove } from "../../support/gateway/prove.ts";
+import { prove } from "../../support/proofs/prove.ts";
 import { startSteadyLoad } from "../../support/gateway/steady-load.ts";
 
 const CHANGES = 200;

@@ -9,7 +9,7 @@ import { freePorts } from "../../support/fixtures/free-ports.ts";
 import { documents, GATEWAY, route, staticBackend } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
 import { startGwproxy, type GwproxyProcess } from "../../support/gateway/process.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 
 const LOCAL = [
   "--admin-address",

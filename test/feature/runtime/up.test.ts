@@ -8,7 +8,7 @@ import { startPracticeProvider } from "../../../examples/practice-provider/pract
 import { call } from "../../support/clients/http.ts";
 import { freePorts } from "../../support/fixtures/free-ports.ts";
 import { eventually, type GwproxyProcess, startGwproxy } from "../../support/gateway/process.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { checkQuickstart, quickstartManifests } from "../../support/gateway/quickstart.ts";
 
 interface Up {

@@ -4,7 +4,7 @@ import { echoed, startEcho } from "../../support/servers/echo.ts";
 import { startFlaky } from "../../support/servers/flaky.ts";
 import { documents, GATEWAY, route, routePolicy, startGateway, withTraffic } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { prove } from "../../support/gateway/prove.ts";
+import { prove } from "../../support/proofs/prove.ts";
 
 const TRAFFIC = "GwPolicy spec.traffic";
 

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { startEcho } from "../../support/servers/echo.ts";
 import { withTraffic } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 
 test("an answer is measured before a transformation replaces it", async (t) => {
   const context = contextOf(t);

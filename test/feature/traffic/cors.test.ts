@@ -13,7 +13,7 @@ import {
   type TestGateway,
 } from "../../support/gateway/gateway.ts";
 import { call, type Answer } from "../../support/clients/http.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 const CORS = "GwPolicy spec.traffic.cors";
 const PAGE = "https://app.example";

@@ -21,7 +21,7 @@ import {
 } from "../../support/gateway/gateway.ts";
 import { keepLines } from "../../support/gateway/log-lines.ts";
 import { call } from "../../support/clients/http.ts";
-import { contextOf, type ProofContext } from "../../support/gateway/prove.ts";
+import { contextOf, type ProofContext } from "../../support/proofs/prove.ts";
 import { createSelfSigned, validNow } from "../../support/servers/tls-upstream.ts";
 import { createIssuer, keySet } from "../../support/fixtures/tokens.ts";
 import {

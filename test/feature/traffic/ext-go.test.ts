@@ -11,7 +11,7 @@ import {
   staticBackend,
 } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { prove } from "../../support/gateway/prove.ts";
+import { prove } from "../../support/proofs/prove.ts";
 import { startExtServer } from "../../testbed/services.ts";
 
 prove(

@@ -12,7 +12,7 @@ import { methodDefinition } from "../../../src/lib/grpc.ts";
 import { DENY, startAuthServer } from "../../support/servers/auth-server.ts";
 import { outline, pass, type Decide } from "../../support/servers/proc-server.ts";
 import { PROC, processed, set } from "../../support/gateway/with-ext-proc.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
 
 /** Any gRPC service would do as the upstream; this one is at hand. */

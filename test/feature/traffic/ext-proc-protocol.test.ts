@@ -8,13 +8,13 @@ import {
   ProcessingMode_HeaderSendMode as Send,
 } from "../../../generated/proto/envoy/extensions/filters/http/ext_proc/v3/processing_mode_pb.ts";
 import { echoed, startEcho } from "../../support/servers/echo.ts";
-import { proveForms } from "../../support/gateway/forms.ts";
+import { proveForms } from "../../support/proofs/forms.ts";
 import { documents, GATEWAY, route, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
 import { deadPort, startSocket } from "../../support/servers/grpc.ts";
 import { call } from "../../support/clients/http.ts";
 import { outline, pass, startProcServer, type Decide, type ProcAnswer } from "../../support/servers/proc-server.ts";
 import { HEADERS_ONLY, PROC, processed, set } from "../../support/gateway/with-ext-proc.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 interface Trailed {
   readonly status: number;

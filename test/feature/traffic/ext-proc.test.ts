@@ -4,7 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import { ProcessingMode_BodySendMode as SendBody } from "../../../generated/proto/envoy/extensions/filters/http/ext_proc/v3/processing_mode_pb.ts";
 import { ProcessingResponseSchema } from "../../../generated/proto/envoy/service/ext_proc/v3/external_processor_pb.ts";
 import { echoed } from "../../support/servers/echo.ts";
-import { proveForms } from "../../support/gateway/forms.ts";
+import { proveForms } from "../../support/proofs/forms.ts";
 import { routePolicy } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
 import {
@@ -16,7 +16,7 @@ import {
   type Decide,
 } from "../../support/servers/proc-server.ts";
 import { HEADERS_ONLY, PROC, processed, set } from "../../support/gateway/with-ext-proc.ts";
-import { prove } from "../../support/gateway/prove.ts";
+import { prove } from "../../support/proofs/prove.ts";
 
 proveForms(
   "extProc",

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { RateLimitResponse_Code as Code } from "../../../generated/proto/envoy/service/ratelimit/v3/rls_pb.ts";
 import { RateLimitUnit } from "../../../generated/proto/envoy/type/v3/ratelimit_unit_pb.ts";
 import { echoed } from "../../support/servers/echo.ts";
-import { proveForms } from "../../support/gateway/forms.ts";
+import { proveForms } from "../../support/proofs/forms.ts";
 import { deadPort, startSocket } from "../../support/servers/grpc.ts";
 import { call, type Answer } from "../../support/clients/http.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { asked, BY_PATH, limited, LIMITS } from "../../support/gateway/rate-limited.ts";
 import { OVER, startRateServer, type Answer as Limits } from "../../support/servers/rate-server.ts";
 

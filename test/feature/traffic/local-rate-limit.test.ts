@@ -13,7 +13,7 @@ import {
 } from "../../support/gateway/gateway.ts";
 import { type Answer, call } from "../../support/clients/http.ts";
 import { practiceBackend, startPractice } from "../../support/gateway/practice.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 const LOCAL = "GwPolicy spec.traffic.rateLimit.local[]";
 

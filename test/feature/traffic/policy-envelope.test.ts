@@ -16,9 +16,9 @@ import {
   serve,
   TWO_LISTENERS,
   twoRules,
-} from "../../support/gateway/policy-places.ts";
+} from "../../support/proofs/policy-places.ts";
 import { PROVIDER_KEY, startPractice } from "../../support/gateway/practice.ts";
-import { prove } from "../../support/gateway/prove.ts";
+import { prove } from "../../support/proofs/prove.ts";
 
 const REF = "GwPolicy spec.targetRefs[]";
 const SELECTOR = "GwPolicy spec.targetSelectors[]";

@@ -15,8 +15,8 @@ import {
   serve,
   TWO_LISTENERS,
   twoRules,
-} from "../../support/gateway/policy-places.ts";
-import { prove } from "../../support/gateway/prove.ts";
+} from "../../support/proofs/policy-places.ts";
+import { prove } from "../../support/proofs/prove.ts";
 
 prove([], "of the levels of traffic the most specific one wins: Gateway, listener, route, rule", async (context) => {
   const gateway = await serve(

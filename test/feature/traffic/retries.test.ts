@@ -16,7 +16,7 @@ import {
   type TestGateway,
 } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 import { replicaService, startReplicas, type Replica } from "../../support/servers/replicas.ts";
 
 const REQUESTS = 40;

@@ -4,7 +4,7 @@ import { test, type TestContext } from "node:test";
 import { startEcho } from "../../support/servers/echo.ts";
 import { documents, gatewayOf, startGateway, staticBackend, type TestGateway } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 
 interface RouteParts {
   readonly parents?: string;

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { startFlaky } from "../../support/servers/flaky.ts";
 import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { contextOf } from "../../support/gateway/prove.ts";
+import { contextOf } from "../../support/proofs/prove.ts";
 
 /** A route to the port, its rule with this `retry`, and these manifests beside it. */
 function manifests(port: number, retry: string, ...more: readonly string[]): string {

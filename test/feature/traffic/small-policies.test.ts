@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { echoed, startEcho } from "../../support/servers/echo.ts";
 import { type TestGateway, withTraffic } from "../../support/gateway/gateway.ts";
-import { expectEvent } from "../../support/gateway/expect-event.ts";
+import { expectEvent } from "../../support/proofs/expect-event.ts";
 import { call, parseJson } from "../../support/clients/http.ts";
-import { prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 const TRAFFIC = "GwPolicy spec.traffic";
 

@@ -16,7 +16,7 @@ import {
 import { call, parseJson } from "../../support/clients/http.ts";
 import { startHttp2Upstream } from "../../support/servers/http2-upstream.ts";
 import { connectHttp2, sendHttp2 } from "../../support/clients/http2.ts";
-import { contextOf, prove, type ProofContext } from "../../support/gateway/prove.ts";
+import { contextOf, prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 const TRANSFORMATION = "GwPolicy spec.traffic.transformation";
 

@@ -18,8 +18,8 @@ import {
   type TestGateway,
 } from "../../support/gateway/gateway.ts";
 import { call } from "../../support/clients/http.ts";
-import { ALL, gatewayRef, policy, routeRef, serve } from "../../support/gateway/policy-places.ts";
-import { contextOf, prove } from "../../support/gateway/prove.ts";
+import { ALL, gatewayRef, policy, routeRef, serve } from "../../support/proofs/policy-places.ts";
+import { contextOf, prove } from "../../support/proofs/prove.ts";
 
 const NOWHERE = "url: 'http://127.0.0.1:1'";
 const DESCRIPTORS = "descriptors: [{entries: [{name: a, expression: \"'b'\"}]}]";

@@ -1,6 +1,6 @@
 /** Encodes headers of the PROXY protocol, version 2, as a load balancer sends them. */
 import { isIPv4 } from "node:net";
-import { ipBytes } from "../../../src/lib/ip-bytes.ts";
+import { ipBytes } from "../../../src/lib/network/ip-bytes.ts";
 
 const SIGNATURE = Buffer.from("\r\n\r\n\0\r\nQUIT\n", "latin1");
 

@@ -7,7 +7,7 @@ import { applyDefaults } from "../../../generated/defaults.ts";
 import { objectId, type KubeObject } from "../../../src/api/object.ts";
 import type { SourceSink } from "../../../src/sources/source.ts";
 import { createTranslator } from "../../../src/translator/translate.ts";
-import type { ProofContext } from "./prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 
 export type Manifest = KubeObject & { readonly spec?: unknown };
 

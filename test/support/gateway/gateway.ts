@@ -12,8 +12,8 @@ import { createProxy, type Proxy, type ProxyOptions } from "../../../src/proxy/p
 import type { ObjectEvent, Source, SourceProblem } from "../../../src/sources/source.ts";
 import { createTranslator } from "../../../src/translator/translate.ts";
 import type { Translator } from "../../../src/translator/translator.ts";
-import { expectEvent } from "./expect-event.ts";
-import { NotReadyError, type Alteration, type ProofContext } from "./prove.ts";
+import { expectEvent } from "../proofs/expect-event.ts";
+import { NotReadyError, type Alteration, type ProofContext } from "../proofs/prove.ts";
 
 export interface TestGateway {
   /** Returns http://127.0.0.1:port of the listener that has this port in the manifest. */

@@ -1,7 +1,7 @@
 /** Captures the access log of a gateway in this process, line by line. */
 import { type AccessLog, createAccessLog, type LineLevel } from "../../../src/telemetry/access-log.ts";
 import type { LogFormat } from "../../../src/telemetry/log-lines.ts";
-import type { ProofContext } from "./prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 
 export interface KeptLines {
   readonly accessLog: AccessLog;

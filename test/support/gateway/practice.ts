@@ -1,7 +1,7 @@
 /** Starts a mock LLM provider on loopback, and renders the GwBackend `ai` that leads to it. */
 import { startPracticeProvider, type PracticeProvider } from "../../../examples/practice-provider/practice-provider.ts";
 import type { Answer } from "../clients/http.ts";
-import type { ProofContext } from "./prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 
 /** The one key that the provider accepts. */
 export const PROVIDER_KEY = "provider-key";

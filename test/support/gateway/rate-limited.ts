@@ -14,7 +14,7 @@ import {
 } from "./gateway.ts";
 import { call, type Answer } from "../clients/http.ts";
 import { practiceBackend, startPractice } from "./practice.ts";
-import type { ProofContext } from "./prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 import { startRateServer, type RateServer } from "../servers/rate-server.ts";
 
 export interface Setup extends RateServer {

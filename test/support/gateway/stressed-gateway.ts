@@ -17,7 +17,7 @@ import { freePorts } from "../fixtures/free-ports.ts";
 import { documents, gatewayPolicy, pemObject, route, routePolicy, staticBackend } from "./gateway.ts";
 import { call } from "../clients/http.ts";
 import { eventually, startGwproxy } from "./process.ts";
-import type { ProofContext } from "./prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 import { validNow } from "../servers/tls-upstream.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");

@@ -1,5 +1,5 @@
 /** A clock that stands still until a test advances it. */
-import type { Clock } from "../../../src/lib/clock.ts";
+import type { Clock } from "../../../src/lib/time/clock.ts";
 
 export interface TestClock extends Clock {
   /** Runs the timers that become due, in order; resolves when the work that they started has run. */

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { startCollector, type CollectedSpan, type Collector } from "../../testbed/collector.ts";
 import { documents, GATEWAY, gatewayPolicy, route, startGateway, staticBackend, type TestGateway } from "./gateway.ts";
-import type { ProofContext } from "./prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 
 export interface Traced {
   readonly gateway: TestGateway;

@@ -5,7 +5,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { startEcho } from "../servers/echo.ts";
 import { routePolicy, startWeb, staticBackend, type TestGateway } from "./gateway.ts";
 import { startProcServer, type Decide, type ProcServer } from "../servers/proc-server.ts";
-import type { ProofContext } from "./prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 
 export interface Setup extends ProcServer {
   readonly gateway: TestGateway;

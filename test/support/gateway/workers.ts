@@ -4,7 +4,7 @@ import type { WorkerThread } from "../../../src/proxy/workers/worker-thread.ts";
 import { createWorkers, type Workers, type WorkersOptions } from "../../../src/proxy/workers/workers.ts";
 import { createMetrics, type Metrics } from "../../../src/telemetry/metrics.ts";
 import { bind, rawClient, type RawClient } from "./data-plane.ts";
-import type { ProofContext } from "./prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 import { recordingLog } from "./silent-log.ts";
 
 export interface WorkersPlane {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { startApiServer, type ApiServer } from "../../testbed/api-server.ts";
 import { gatewayApiCrds } from "./gateway-api-crds.ts";
 import { startGwproxy, type GwproxyProcess } from "../gateway/process.ts";
-import type { ProofContext } from "../gateway/prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 
 const CRDS = join(import.meta.dirname, "../../../crds");
 

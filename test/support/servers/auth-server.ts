@@ -9,7 +9,7 @@ import {
   type CheckResponse,
 } from "../../../generated/proto/envoy/service/auth/v3/external_auth_pb.ts";
 import { startGrpc, type GrpcOptions, type GrpcServer } from "./grpc.ts";
-import type { ProofContext } from "../gateway/prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 
 export interface AuthServer extends GrpcServer {
   /** Requests that it received, oldest first. */

@@ -3,8 +3,8 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { getServers, setServers } from "node:dns";
 import { isIPv6 } from "node:net";
-import { ipBytes } from "../../../src/lib/ip-bytes.ts";
-import type { ProofContext } from "../gateway/prove.ts";
+import { ipBytes } from "../../../src/lib/network/ip-bytes.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 
 /** Addresses of both families by name; "fails" answers SERVFAIL, and a missing name NXDOMAIN. */
 type Zone = Map<string, { readonly addresses: readonly string[]; readonly ttl: number } | "fails">;

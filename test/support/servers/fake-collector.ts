@@ -15,7 +15,7 @@ import {
 } from "../../../generated/proto/opentelemetry/proto/collector/logs/v1/logs_service_pb.ts";
 import { Exporters } from "../../../src/proxy/observability/exporters.ts";
 import { startGrpc, type GrpcServer } from "./grpc.ts";
-import type { ProofContext } from "../gateway/prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 import { recordingLog } from "../gateway/silent-log.ts";
 import { testClock } from "../gateway/test-clock.ts";
 

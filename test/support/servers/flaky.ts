@@ -1,7 +1,7 @@
 /** An upstream that fails as a test decides, once for each listed mishap, and then always answers 200. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { ProofContext } from "../gateway/prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 
 /** A status to answer with; "reset" resets the connection instead, "silence" never answers. */
 export type Mishap = number | "reset" | "silence";

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo, type Socket } from "node:net";
 import type { DescService } from "@bufbuild/protobuf";
 import { Server, ServerCredentials, type UntypedServiceImplementation } from "@grpc/grpc-js";
 import { serviceDefinition } from "../../../src/lib/grpc.ts";
-import type { ProofContext } from "../gateway/prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 
 export interface GrpcServer {
   readonly port: number;

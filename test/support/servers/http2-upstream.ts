@@ -10,7 +10,7 @@ import {
   type ServerOptions,
 } from "node:http2";
 import type { AddressInfo } from "node:net";
-import type { ProofContext } from "../gateway/prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 
 export interface Http2Upstream {
   readonly port: number;

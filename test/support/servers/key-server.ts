@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
-import type { ProofContext } from "../gateway/prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 import { validNow } from "./tls-upstream.ts";
 
 export interface KeyServer {

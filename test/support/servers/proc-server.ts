@@ -8,7 +8,7 @@ import {
   type ProcessingResponse,
 } from "../../../generated/proto/envoy/service/ext_proc/v3/external_processor_pb.ts";
 import { startGrpc, type GrpcServer } from "./grpc.ts";
-import type { ProofContext } from "../gateway/prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 
 export type ProcAnswer = MessageInitShape<typeof ProcessingResponseSchema>;
 type Stream = ServerDuplexStream<ProcessingRequest, ProcessingResponse>;

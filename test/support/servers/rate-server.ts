@@ -9,7 +9,7 @@ import {
   type RateLimitResponse,
 } from "../../../generated/proto/envoy/service/ratelimit/v3/rls_pb.ts";
 import { startGrpc, type GrpcServer } from "./grpc.ts";
-import type { ProofContext } from "../gateway/prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 
 export interface RateServer extends GrpcServer {
   /** Requests that it received, oldest first. */

@@ -1,7 +1,7 @@
 /** A Service with several endpoints, each a server of its own whose answers a test decides. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { ProofContext } from "../gateway/prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 
 export interface Replica {
   readonly name: string;

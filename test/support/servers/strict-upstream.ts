@@ -5,7 +5,7 @@
  */
 import { createServer, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
-import type { ProofContext } from "../gateway/prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 
 interface Recorded {
   /** The bytes as they arrived, head and body as framed. */

@@ -4,7 +4,7 @@ import { createServer, type ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { createAuthority, createLeaf, type KeyPair, type Validity } from "../../../src/lib/certificates/x509.ts";
-import type { ProofContext } from "../gateway/prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 
 /** Content of an answer, as JSON. */
 export interface Handshake {

@@ -15,7 +15,7 @@ import {
 } from "../../../generated/proto/spiffe/workload/workload_pb.ts";
 import { serviceDefinition } from "../../../src/lib/grpc.ts";
 import type { Proxy } from "../../../src/proxy/proxy.ts";
-import type { ProofContext } from "../gateway/prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 import type { Authority, Svid } from "../fixtures/svid.ts";
 
 type Stream = ServerWritableStream<X509SVIDRequest, X509SVIDResponse>;

@@ -4,7 +4,7 @@
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
-import type { ProofContext } from "../gateway/prove.ts";
+import type { ProofContext } from "../proofs/prove.ts";
 import type { Authority, Svid } from "../fixtures/svid.ts";
 
 /** Content of an answer, as JSON. */

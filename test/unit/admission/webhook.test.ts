@@ -13,7 +13,7 @@ import {
 } from "../../../src/admission/review-threads.ts";
 import { type WebhookServer, startWebhookServer } from "../../../src/admission/server.ts";
 import type { Violation } from "../../../src/admission/violation.ts";
-import type { Clock } from "../../../src/lib/clock.ts";
+import type { Clock } from "../../../src/lib/time/clock.ts";
 import { createLogger } from "../../../src/lib/log.ts";
 
 const DAY_MS = 86_400_000;

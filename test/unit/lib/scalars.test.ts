@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseDuration } from "../../../src/lib/duration.ts";
-import { clientNetwork } from "../../../src/lib/ip-bytes.ts";
+import { parseDuration } from "../../../src/lib/time/duration.ts";
+import { clientNetwork } from "../../../src/lib/network/ip-bytes.ts";
 import { parseByteSize, parseQuantity } from "../../../src/lib/quantity.ts";
 import { closest, editDistance, suggestion } from "../../../src/lib/suggest.ts";
 

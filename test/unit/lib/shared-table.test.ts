@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
-import { monotonicMs } from "../../../src/lib/monotonic.ts";
+import { monotonicMs } from "../../../src/lib/time/monotonic.ts";
 import { allocateSlots, MAX_THREADS, SharedTable } from "../../../src/lib/shared-table.ts";
 import type { HammerData } from "../../support/fixtures/hammer-slots.ts";
 
@@ -149,7 +149,7 @@ test("more threads than a control word has bits are refused", () => {
 
 test("threads read the same time", async () => {
   const before = monotonicMs();
-  const source = new URL("../../../src/lib/monotonic.ts", import.meta.url).href;
+  const source = new URL("../../../src/lib/time/monotonic.ts", import.meta.url).href;
   const code = `import { parentPort } from "node:worker_threads"; import { monotonicMs } from "${source}"; parentPort.postMessage(monotonicMs());`;
   const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`));
   const [there] = (await once(worker, "message")) as [number];

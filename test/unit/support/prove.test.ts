@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { KubeObject } from "../../../src/api/object.ts";
-import { alterField } from "../../support/gateway/alter-field.ts";
-import { expectEvent } from "../../support/gateway/expect-event.ts";
-import { counterProofsOf, NotReadyError, type ProofContext } from "../../support/gateway/prove.ts";
-import { findSecondValue } from "../../support/gateway/second-values.ts";
+import { alterField } from "../../support/proofs/alter-field.ts";
+import { expectEvent } from "../../support/proofs/expect-event.ts";
+import { counterProofsOf, NotReadyError, type ProofContext } from "../../support/proofs/prove.ts";
+import { findSecondValue } from "../../support/proofs/second-values.ts";
 
 const UNIT = "GwPolicy spec.traffic.rateLimit.local[].unit";
 

@@ -12,7 +12,7 @@
 import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
-import type { Clock } from "../../../lib/clock.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
 
 const FINAL_AFTER_MS = 1_000;
 /** GOAWAY frame: length 8, type 7, no flags, stream 0, last stream 2^31 - 1, NO_ERROR. */

@@ -8,7 +8,7 @@
  */
 import type { Socket } from "node:net";
 import { messageOf } from "../../../lib/errors.ts";
-import type { Clock } from "../../../lib/clock.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
 import { ignore } from "../../../lib/ignore.ts";
 import type { Logger } from "../../../lib/log.ts";
 import type { ByteDestination } from "../../backends/registry.ts";

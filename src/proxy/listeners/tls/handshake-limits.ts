@@ -4,7 +4,7 @@
  * the socket.
  */
 import type { Socket } from "node:net";
-import type { Clock } from "../../../lib/clock.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
 import { socketKey } from "../preamble/connection-preamble.ts";
 
 interface Handshake {

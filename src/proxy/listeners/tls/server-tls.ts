@@ -20,7 +20,7 @@ import {
   type TLSSocket,
 } from "node:tls";
 import type { FrontendTls, ListenerTls } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { Clock } from "../../../lib/clock.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
 import { ConfigError, messageOf } from "../../../lib/errors.ts";
 import type { Logger } from "../../../lib/log.ts";
 import type { IdentitySource } from "../../spiffe/workload-api.ts";

@@ -7,8 +7,8 @@
 import { statSync, type Stats } from "node:fs";
 import { isIP } from "node:net";
 import { Reach } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { isLocalAddress, isLocalHost } from "../../../lib/local-address.ts";
-import type { OwnListeners } from "../../../lib/own-listeners.ts";
+import { isLocalAddress, isLocalHost } from "../../../lib/network/local-address.ts";
+import type { OwnListeners } from "../../../lib/network/own-listeners.ts";
 import { ProxyError } from "../../errors.ts";
 import type { UpstreamTarget } from "../upstream.ts";
 

@@ -13,7 +13,7 @@ import {
   type BackendHealth,
   type Eviction,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { timerMs } from "../../../lib/duration.ts";
+import { timerMs } from "../../../lib/time/duration.ts";
 import { phaseOfBackend } from "../../policies/shared/expression-phase.ts";
 import { checkExpression } from "../../policies/shared/unit.ts";
 import type { Report } from "./settings.ts";

@@ -9,7 +9,7 @@ import {
   HttpVersion,
   type BackendHttp,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { timerMs } from "../../../lib/duration.ts";
+import { timerMs } from "../../../lib/time/duration.ts";
 
 export function translateHttp({ version, requestTimeout }: BackendHTTP): BackendHttp {
   return create(BackendHttpSchema, { version: versionOf(version), requestTimeoutMs: timerMs(requestTimeout) });

@@ -10,7 +10,7 @@ import {
   type BackendTcp,
   type Keepalive,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { timerMs } from "../../../lib/duration.ts";
+import { timerMs } from "../../../lib/time/duration.ts";
 
 export function translateTcp({ connectTimeout, keepalive }: BackendTCP): BackendTcp {
   return create(BackendTcpSchema, {

@@ -23,7 +23,7 @@ import {
   type FrontendTls,
   type ProxyProtocol,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { timerMs } from "../../../lib/duration.ts";
+import { timerMs } from "../../../lib/time/duration.ts";
 import { parseByteSize } from "../../../lib/quantity.ts";
 import { translateKeepalive } from "../../backends/settings/tcp.ts";
 import { translateAuthorization } from "../authorization.ts";

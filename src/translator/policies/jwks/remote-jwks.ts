@@ -21,7 +21,7 @@ import type { Service } from "../../../api/core.ts";
 import { GWPROXY_GROUP, nameKey } from "../../../api/refs.ts";
 import type { Entry, Readable, ReadableIndex } from "../../../lib/collections/collection.ts";
 import type { Read } from "../../../lib/collections/graph.ts";
-import { parseDuration, timerMs } from "../../../lib/duration.ts";
+import { parseDuration, timerMs } from "../../../lib/time/duration.ts";
 import type { JwksDocument, DocumentAddress, JwksRequest } from "../../../sources/remote/documents.ts";
 import { resolveBackend, type BackendCollections } from "../../references/backend-refs.ts";
 import { translateTlsPolicy } from "../../backends/backend-tls/content.ts";

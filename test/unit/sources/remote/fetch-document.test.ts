@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { BackendTlsSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { OwnListeners } from "../../../../src/lib/own-listeners.ts";
+import { OwnListeners } from "../../../../src/lib/network/own-listeners.ts";
 import { createAuthority, createLeaf } from "../../../../src/lib/certificates/x509.ts";
 import { tlsOptions } from "../../../../src/proxy/upstream/dial/tls.ts";
 import type { JwksRequest } from "../../../../src/sources/remote/documents.ts";

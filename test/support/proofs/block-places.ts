@@ -1,5 +1,5 @@
 /** The two objects that can hold a block of backend settings, so that one proof covers both. */
-import { documents, routePolicy } from "./gateway.ts";
+import { documents, routePolicy } from "../gateway/gateway.ts";
 
 export interface BlockPlace {
   readonly kind: "GwBackend" | "GwPolicy";

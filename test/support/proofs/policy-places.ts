@@ -3,7 +3,7 @@
  * visible mark.
  */
 import { echoed, startEcho } from "../servers/echo.ts";
-import { documents, GATEWAY, startGateway, staticBackend, type TestGateway } from "./gateway.ts";
+import { documents, GATEWAY, startGateway, staticBackend, type TestGateway } from "../gateway/gateway.ts";
 import { call } from "../clients/http.ts";
 import type { ProofContext } from "./prove.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createBackoff } from "../../../src/lib/backoff.ts";
+import { createBackoff } from "../../../../src/lib/time/backoff.ts";
 
 test("waits double up to the longest one and start anew after a reset", () => {
   const backoff = createBackoff({ initialMs: 500, maxMs: 10_000, random: () => 0 });

@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
-import { FatalError, messageOf } from "./errors.ts";
+import { FatalError, messageOf } from "../errors.ts";
 import { findPortHolder, THIS_PROCESS } from "./port-holder.ts";
 
 export interface PortClaim {
