@@ -16,7 +16,7 @@ export interface BackendRef {
    */
   readonly kind?: ("Service" | "GwBackend");
   /** Name of the destination. */
-  readonly name: string;
+  readonly name: ObjectName;
   /**
    * Namespace of the destination. Another one than the object's own may need a ReferenceGrant.
    * Default: that of the object that refers to it.
@@ -134,7 +134,7 @@ export interface LocalBackendRef {
    */
   readonly kind?: Kind;
   /** Name of the destination. */
-  readonly name: string;
+  readonly name: ObjectName;
   /** Port of the destination. A Service needs it. */
   readonly port?: PortNumber;
 }
