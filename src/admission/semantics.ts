@@ -7,6 +7,7 @@ import { EXPRESSIONS } from "../../generated/expressions.ts";
 import { FORMATS } from "../../generated/formats.ts";
 import { RESERVED } from "../../generated/reserved.ts";
 import { absentValueViolations } from "./absent-values.ts";
+import { credentialLocationViolations } from "./credential-locations.ts";
 import { expressionViolations } from "./expressions.ts";
 import { violation } from "./messages.ts";
 import { childPath, textsAt, valuesAt } from "./paths.ts";
@@ -32,6 +33,7 @@ export function* meaningViolations(groupKind: string, object: unknown): Generato
   yield* absentValueViolations(object, expressions);
   for (const { path, format } of FORMATS[groupKind] ?? []) yield* CHECKS[format]?.(object, path) ?? [];
   for (const { path, names } of RESERVED[groupKind] ?? []) yield* reservedViolations(object, path, names);
+  yield* credentialLocationViolations(groupKind, object);
   yield* patternViolations(groupKind, object);
 }
 

@@ -49,3 +49,129 @@ for (const [unit, cost, fault] of COSTS) {
     }
   });
 }
+
+const API_KEYS = { secretRef: { name: "keys" } };
+const USERS = { secretRef: { name: "users" } };
+const JWT = { providers: [{ issuer: "https://a.test", jwks: { inline: '{"keys": []}' } }] };
+const header = (name: string, prefix?: string) => ({ location: { header: { name, prefix } } });
+const query = (name: string) => ({ location: { queryParameter: { name } } });
+const cookie = (name: string) => ({ location: { cookie: { name } } });
+const expression = (text: string) => ({ location: { expression: text } });
+
+/** Kinds of authentication in one policy, and the path of the one that reads where another one reads. */
+const READ: readonly (readonly [name: string, traffic: object, at: string | undefined])[] = [
+  ["keys beside tokens", { jwtAuthentication: JWT, apiKeyAuthentication: API_KEYS }, "apiKeyAuthentication"],
+  ["users beside tokens", { jwtAuthentication: JWT, basicAuthentication: USERS }, undefined],
+  [
+    "keys in a header of their own",
+    { jwtAuthentication: JWT, apiKeyAuthentication: { ...API_KEYS, ...header("x-key") } },
+    undefined,
+  ],
+  [
+    "one header in two spellings",
+    { jwtAuthentication: { ...JWT, ...header("X-Key") }, apiKeyAuthentication: { ...API_KEYS, ...header("x-key") } },
+    "apiKeyAuthentication.location",
+  ],
+  [
+    "a header with and without a prefix",
+    { basicAuthentication: USERS, apiKeyAuthentication: { ...API_KEYS, ...header("authorization") } },
+    "apiKeyAuthentication.location",
+  ],
+  [
+    "two schemes of one header",
+    { jwtAuthentication: JWT, apiKeyAuthentication: { ...API_KEYS, ...header("Authorization", "Key ") } },
+    undefined,
+  ],
+  [
+    "one cookie",
+    { jwtAuthentication: { ...JWT, ...cookie("t") }, basicAuthentication: { ...USERS, ...cookie("t") } },
+    "basicAuthentication.location",
+  ],
+  [
+    "cookies of two spellings",
+    { jwtAuthentication: { ...JWT, ...cookie("t") }, basicAuthentication: { ...USERS, ...cookie("T") } },
+    undefined,
+  ],
+  [
+    "a parameter and a cookie of one name",
+    { jwtAuthentication: { ...JWT, ...query("t") }, apiKeyAuthentication: { ...API_KEYS, ...cookie("t") } },
+    undefined,
+  ],
+  [
+    "one expression",
+    {
+      jwtAuthentication: { ...JWT, ...expression("string(request.body)") },
+      apiKeyAuthentication: { ...API_KEYS, ...expression(" string(request.body)") },
+    },
+    "apiKeyAuthentication.location",
+  ],
+  [
+    "tokens that are left to others",
+    { jwtAuthentication: { ...JWT, mode: "Permissive" }, apiKeyAuthentication: API_KEYS },
+    undefined,
+  ],
+];
+
+for (const [name, traffic, at] of READ) {
+  test(`of ${name} ${at === undefined ? "all are taken" : "the later one is refused"}`, () => {
+    const [found, ...more] = lines(policy({ traffic }));
+    assert.deepEqual(more, []);
+    assert.equal(found?.slice(0, found.indexOf(": ")), at === undefined ? undefined : `spec.traffic.${at}`);
+    if (at !== undefined) assert.match(found ?? "", /no request passes both \(in \w+\.location name another header/);
+  });
+}
+
+const secret = { secretRef: { name: "s" } };
+/** `auth` of a backend, and the indices of the credentials that are refused. */
+const WRITTEN: readonly (readonly [name: string, auth: object, at: readonly number[]])[] = [
+  [
+    "one header twice",
+    {
+      credentials: [
+        { ...secret, ...header("X-Key", "a ") },
+        { ...secret, ...header("x-key", "b ") },
+      ],
+    },
+    [1],
+  ],
+  ["one cookie three times", { credentials: [1, 2, 3].map(() => ({ ...secret, ...cookie("c") })) }, [1, 2]],
+  [
+    "three places",
+    { credentials: [header("a"), query("a"), cookie("a")].map((place) => ({ ...secret, ...place })) },
+    [],
+  ],
+  ["the default of a key", { key: "k", credentials: [{ ...secret, ...header("Authorization") }] }, [0]],
+  ["the place of a key", { key: "k", ...query("q"), credentials: [{ ...secret, ...query("q") }] }, [0]],
+  [
+    "another place than the key",
+    { key: "k", ...query("q"), credentials: [{ ...secret, ...header("authorization") }] },
+    [],
+  ],
+  ["that of a signature", { cloudA: {}, credentials: [{ ...secret, ...header("authorization") }] }, [0]],
+  [
+    "the place of a token of ours",
+    { jwtSign: { signingKeyRef: { name: "s" }, ...header("x-t") }, credentials: [{ ...secret, ...header("x-t") }] },
+    [0],
+  ],
+];
+
+for (const [name, auth, at] of WRITTEN) {
+  test(`credentials that are written to ${name}: ${at.length} are refused, wherever the block stands`, () => {
+    const inBackend = applyDefaults("gwproxy.dev/GwBackend", {
+      apiVersion: "gwproxy.dev/v1alpha1",
+      kind: "GwBackend",
+      metadata: { name: "b", namespace: "default" },
+      spec: { static: { host: "a.test", port: 80 }, policies: { auth } },
+    });
+    for (const [object, block] of [
+      [policy({ backend: { auth } }), "spec.backend.auth"],
+      [inBackend, "spec.policies.auth"],
+    ] as const) {
+      const found = validate(object).filter(({ message }) => message.startsWith("Duplicate value: "));
+      assert.deepEqual(
+        found.map(({ path }) => path),
+        at.map((index) => `${block}.credentials[${index}].location`),
+      );
+    }
+  });
+}
