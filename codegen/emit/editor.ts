@@ -49,7 +49,9 @@ export function emitEditor(
     Object.fromEntries(
       graph
         .reachable(component)
-        .map(({ name, schema }) => [name, convert(objects.has(name) ? asObject(schema) : schema)]),
+        .map(({ name, schema }) =>
+          objects.has(name) ? [name, convert(asObject(schema), graph)] : [name, withoutText(convert(schema, graph))],
+        ),
     );
   const withMeta = (component: string): Json => ({ ...definitionsFor("ObjectMeta"), ...definitionsFor(component) });
   const own = kinds.kinds.map(({ kind, component }): [string, Json] => [
@@ -109,43 +111,60 @@ function ownGroup({ group, version, kinds }: KindsFile): Json {
   });
 }
 
-function convert(schema: Schema): Json {
+/**
+ * A language server shows the text of what a field refers to before that of the field itself. So components have none:
+ * their words are written at each use (see `refer`).
+ */
+function withoutText({ description: _description, ...schema }: Json): Json {
+  return schema;
+}
+
+function convert(schema: Schema, graph: SchemaGraph): Json {
   const source = withFormat(schema);
   const result: Json = {};
   if (source.format !== undefined) Object.assign(result, formatBounds(source.format));
   for (const keyword of KEPT) if (source[keyword] !== undefined) result[keyword] = source[keyword];
   const text = describe(source);
   if (text !== "") result["description"] = text;
-  if (source.$ref !== undefined) return refer(source.$ref, result);
+  if (source.$ref !== undefined) return refer(source.$ref, result, graph);
   if (source["x-kubernetes-int-or-string"] === true) result["type"] = ["integer", "string"];
-  if (source.properties !== undefined) result["properties"] = mapValues(source.properties, convert);
-  if (source.items !== undefined) result["items"] = convert(source.items);
+  if (source.properties !== undefined)
+    result["properties"] = mapValues(source.properties, (field) => convert(field, graph));
+  if (source.items !== undefined) result["items"] = convert(source.items, graph);
   if (typeof source.additionalProperties === "object") {
-    result["additionalProperties"] = convert(source.additionalProperties);
+    result["additionalProperties"] = convert(source.additionalProperties, graph);
   } else if (isStruct(source) && source["x-kubernetes-preserve-unknown-fields"] !== true) {
     result["additionalProperties"] = false;
   }
   if (source["x-kubernetes-list-type"] === "set") result["uniqueItems"] = true;
   for (const junctor of ["oneOf", "anyOf"] as const) {
-    if (source[junctor] !== undefined) result[junctor] = source[junctor].map(convert);
+    if (source[junctor] !== undefined)
+      result[junctor] = source[junctor].map((branch) => withoutText(convert(branch, graph)));
   }
-  if (source.not !== undefined) result["not"] = convert(source.not);
-  constrain(result, source);
+  if (source.not !== undefined) result["not"] = withoutText(convert(source.not, graph));
+  constrain(result, source, graph);
   return result;
 }
 
-/** Wraps a reference: draft 7 ignores keywords beside `$ref`, so the description and bounds of a use go around it. */
-function refer(name: string, site: Json): Json {
+/**
+ * Wraps a reference: draft 7 ignores keywords beside `$ref`, so the description and bounds of a use go around it. A use
+ * without a description takes that of the component; the component's rules are described in either case.
+ */
+function refer(name: string, site: Json, graph: SchemaGraph): Json {
   const target = { $ref: `#/definitions/${name}` };
-  return Object.keys(site).length === 0 ? target : { ...site, allOf: [target] };
+  const { schema } = graph.get(name);
+  const own = site["description"];
+  const text = typeof own !== "string" ? describe(schema) : [own, ...rulesOf(schema)].join("\n\n");
+  const words = text === "" ? {} : { description: text };
+  return Object.keys(site).length === 0 && text === "" ? target : { ...site, ...words, allOf: [target] };
 }
 
 /**
  * Expresses how many of some fields may be set. "At least" is `anyOf`. "At most" excludes the other fields by
  * `dependencies`, so that an editor marks the surplus field; with `oneOf` it would mark the whole object.
  */
-function constrain(result: Json, schema: Schema): void {
-  const all: Json[] = (schema.allOf ?? []).map(convert);
+function constrain(result: Json, schema: Schema, graph: SchemaGraph): void {
+  const all: Json[] = (schema.allOf ?? []).map((part) => withoutText(convert(part, graph)));
   const shut = new Map<string, Set<string>>();
   for (const { kind, fields } of oneOfs(schema)) {
     if (kind !== "atMost") all.push({ anyOf: fields.map((field) => ({ required: [field] })) });
@@ -193,12 +212,16 @@ function exclude(fields: OneOf["fields"], shut: Map<string, Set<string>>): void 
 /** Returns the hover text of a field: its description, its default, its rules. */
 function describe(schema: Schema): string {
   const fallback = schema["x-gw-default"];
-  const rules = celRules(schema).flatMap(({ message }) => (message === undefined ? [] : [`- ${message}`]));
   return [
     ...(schema.description === undefined ? [] : [schema.description]),
     ...(fallback === undefined ? [] : [`Default: ${fallback.replace(/\.$/, "")}.`]),
-    ...(rules.length === 0 ? [] : [`Rules:\n${rules.join("\n")}`]),
+    ...rulesOf(schema),
   ].join("\n\n");
+}
+
+function rulesOf(schema: Schema): string[] {
+  const rules = celRules(schema).flatMap(({ message }) => (message === undefined ? [] : [`- ${message}`]));
+  return rules.length === 0 ? [] : [`Rules:\n${rules.join("\n")}`];
 }
 
 function mapValues<In, Out>(record: Readonly<Record<string, In>>, change: (value: In) => Out): Record<string, Out> {

@@ -141,3 +141,55 @@ test("descriptions, defaults and the words of rules are there for whoever hovers
   assert.match(text, /"default": "PostRouting"/);
   assert.match(text, /Rules:\\n- exactly one of the fields in \[targetRefs targetSelectors\] must be set/);
 });
+
+interface EditorSchema {
+  readonly $ref?: string;
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, EditorSchema>>;
+  readonly items?: EditorSchema;
+  readonly additionalProperties?: EditorSchema | boolean;
+  readonly allOf?: readonly EditorSchema[];
+  readonly anyOf?: readonly EditorSchema[];
+  readonly oneOf?: readonly EditorSchema[];
+  readonly definitions?: Readonly<Record<string, EditorSchema>>;
+}
+
+/** As the YAML language server finds the text of a hover: the first of all schemas of the place, inner ones first. */
+function hover(schema: EditorSchema, definitions: Readonly<Record<string, EditorSchema>>): string | undefined {
+  if (schema.$ref !== undefined)
+    return hover(definitions[schema.$ref.slice("#/definitions/".length)] ?? {}, definitions);
+  for (const part of [...(schema.allOf ?? []), ...(schema.anyOf ?? []), ...(schema.oneOf ?? [])]) {
+    const text = hover(part, definitions);
+    if (text !== undefined) return text;
+  }
+  return schema.description;
+}
+
+for (const { kind } of OWN) {
+  test(`whoever hovers over a field of a ${kind} reads the field's own words`, () => {
+    const path = join(ROOT, "generated/editor", `${kind.toLowerCase()}.json`);
+    const { definitions = {} } = JSON.parse(readFileSync(path, "utf8")) as EditorSchema;
+    let fields = 0;
+    for (const [component, { properties = {} }] of Object.entries(definitions)) {
+      // What every object of Kubernetes has is known to who writes it.
+      if (component === "ObjectMeta" || component === kind) continue;
+      for (const [name, field] of Object.entries(properties)) {
+        fields += 1;
+        assert.ok(field.description !== undefined, `${component}.${name} has no words`);
+        assert.equal(hover(field, definitions), field.description, `${component}.${name}`);
+      }
+    }
+    assert.ok(fields > 20);
+  });
+}
+
+test("a field that refers to a component has its own words, and the rules of the component", () => {
+  const { definitions = {} } = JSON.parse(
+    readFileSync(join(ROOT, "generated/editor/gwpolicy.json"), "utf8"),
+  ) as EditorSchema;
+  const hoverOf = (component: string, field: string): string =>
+    hover(definitions[component]?.properties?.[field] ?? {}, definitions) ?? "";
+  assert.equal(hoverOf("TargetRef", "name"), "Name of the target.");
+  assert.match(hoverOf("Traffic", "timeouts"), /^How long a request may take\.(\n\nRules:|$)/);
+  assert.match(hoverOf("GwPolicy", "spec"), /^What the policy says, and about what\.\n\nRules:\n- exactly one of/);
+});
