@@ -2,22 +2,70 @@
  * Warns about expressions that decide on a request and fail when a header, a claim or a parameter is missing: rules of
  * a Deny, and conditions of extAuth and rateLimit. semantics.ts uses it. Such an expression fails closed, which is
  * rarely what the user meant.
+ * Refuses rules of a Deny that read a variable which never has a value.
  */
 import { findAbsentReads } from "../cel/absent-reads.ts";
+import { compileExpression } from "../cel/compile/compile-expression.ts";
 import { CelError } from "../cel/errors.ts";
 import { environmentOf } from "../cel/phases.ts";
 import type { ExpressionPlace } from "./expressions.ts";
 import { violation } from "./messages.ts";
 import { memberOf, textsAt, valuesAt } from "./paths.ts";
+import { print } from "./print.ts";
 import type { Violation } from "./violation.ts";
+
+/**
+ * Variables that the type knows and that nothing sets. A rule of a Deny that reads one denies every request, or none when
+ * it asks for it first. Before routing the authorization runs before all that writes `extproc` and `metadata`; after routing it
+ * may find what an earlier phase wrote there.
+ */
+const NEVER: readonly { readonly read: string; readonly only?: "PreRouting" }[] = [
+  { read: "source.unverifiedWorkload" },
+  { read: "extproc", only: "PreRouting" },
+  { read: "metadata", only: "PreRouting" },
+];
 
 /** @param places the places of the kind's expressions */
 export function* absentValueViolations(object: unknown, places: readonly ExpressionPlace[]): Generator<Violation> {
+  const [phase] = textsAt(object, ["spec", "traffic", "phase"]);
   for (const place of places) {
     const { path } = place;
+    const isEarly = phase?.text === "PreRouting" && path[1] === "traffic";
+    if (!isCondition(path))
+      for (const { path: at, text } of denyRules(object, path)) yield* neverThere(at, text, place, isEarly);
     const consequence = isCondition(path) ? "and its branch is chosen" : "and the request is denied";
     for (const { path: at, text } of isCondition(path) ? textsAt(object, path) : denyRules(object, path))
       yield* warnings(at, text, place, consequence);
+  }
+}
+
+function* neverThere(
+  path: string,
+  text: string,
+  { environment }: ExpressionPlace,
+  isEarly: boolean,
+): Generator<Violation> {
+  const reads = readsOf(text, environment);
+  for (const { read, only } of NEVER) {
+    if (!reads.has(read) || (only !== undefined && !isEarly)) continue;
+    const when = only === undefined ? "" : ` in the phase ${only}`;
+    const message = `Invalid value: ${print(text)}: reads ${read}, which never has a value here${when}: the rule denies every request, or none`;
+    const next =
+      only === undefined
+        ? "decide by another variable"
+        : "leave traffic.phase out, so that the rule runs after routing";
+    yield violation(path, "FieldValueInvalid", message, next);
+  }
+}
+
+/** Variables and their fields that an expression reads; none of one that does not compile, which is a fault of its own. */
+function readsOf(text: string, environment: ExpressionPlace["environment"]): ReadonlySet<string> {
+  try {
+    const { roots, attributes } = compileExpression(text, environmentOf(environment)).reads;
+    return new Set([...roots, ...attributes]);
+  } catch (error) {
+    if (!(error instanceof CelError)) throw error;
+    return new Set();
   }
 }
 

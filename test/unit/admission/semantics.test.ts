@@ -175,3 +175,34 @@ for (const [name, auth, at] of WRITTEN) {
     }
   });
 }
+
+/** Rules of a Deny, and whether the variable can ever have a value where the rule runs. */
+const DENIED: readonly (readonly [phase: string, rule: string, refused: boolean])[] = [
+  ["PostRouting", 'source.unverifiedWorkload.name == "a"', true],
+  ["PostRouting", 'has(source.unverifiedWorkload) && source.unverifiedWorkload.name == "a"', true],
+  ["PreRouting", 'has(extproc.blocked) && string(extproc.blocked) == "yes"', true],
+  ["PostRouting", 'has(extproc.blocked) && string(extproc.blocked) == "yes"', false],
+  ["PreRouting", '"team" in metadata', true],
+  ["PostRouting", '"team" in metadata', false],
+  ["PreRouting", "has(jwt.sub)", false],
+  ["PreRouting", '"team" in extauthz', false],
+  ["PostRouting", 'source.spiffeId == "spiffe://a/b"', false],
+];
+
+for (const [phase, rule, refused] of DENIED) {
+  test(`a Deny on ${rule} in the phase ${phase} is ${refused ? "refused" : "taken"}`, () => {
+    const faultsOf = (action: string): string[] => {
+      const authorization = { action, policy: { matchExpressions: [rule] } };
+      const found = validate(policy({ traffic: { phase, authorization } })).filter(
+        ({ severity }) => severity !== "warning",
+      );
+      return found.map(({ path, message }) => `${path}: ${message}`);
+    };
+    assert.equal(
+      faultsOf("Deny").some((text) => /matchExpressions\[0\]: .* never has a value here/.test(text)),
+      refused,
+    );
+    assert.equal(faultsOf("Deny").length, refused ? 1 : 0);
+    assert.deepEqual(faultsOf("Allow"), []);
+  });
+}
