@@ -24,10 +24,6 @@ export class Subscription {
     for (const key of this.#held.keys()) this.#dirty.add(key);
   }
 
-  get dirty(): boolean {
-    return this.#dirty.size > 0;
-  }
-
   mark(key: string): void {
     this.#dirty.add(key);
   }
