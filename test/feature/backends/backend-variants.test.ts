@@ -1,4 +1,4 @@
-/** A backend that becomes another kind of backend (backend.md 1): connections that were made for the former one end. */
+/** A backend that becomes another kind of backend: connections that were made for the former one end. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";

@@ -1,4 +1,4 @@
-/** What answers of the gateway's own look like, by whatever way a client came (runtime/proxying.md 15). */
+/** What answers of the gateway's own look like, by whatever way a client came. */
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import {

@@ -1,4 +1,4 @@
-/** The limits of a listener without settings (runtime/proxying.md 1) and the forms of requests, as honest clients meet them. */
+/** The limits of a listener without settings and the forms of requests, as honest clients meet them. */
 import assert from "node:assert/strict";
 import type { IncomingMessage, RequestListener } from "node:http";
 import { test, type TestContext } from "node:test";

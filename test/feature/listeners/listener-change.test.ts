@@ -1,4 +1,4 @@
-/** What a change of a listener means for connections that are open (proxying.md 14): none is dropped, some are told to end. */
+/** What a change of a listener means for connections that are open: none is dropped, some are told to end. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { ClientHttp2Session } from "node:http2";

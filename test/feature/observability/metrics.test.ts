@@ -1,4 +1,4 @@
-/** The metrics of a data plane (observability.md 2) through real sockets: what is counted for requests, calls and connections. */
+/** The metrics of a data plane through real sockets: what is counted for requests, calls and connections. */
 import assert from "node:assert/strict";
 import { createServer, type ServerResponse } from "node:http";
 import { once } from "node:events";

@@ -1,4 +1,4 @@
-/** How connections of each protocol end when the data plane or their Bind goes (proxying.md 14). */
+/** How connections of each protocol end when the data plane or their Bind goes. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";

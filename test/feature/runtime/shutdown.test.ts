@@ -1,4 +1,4 @@
-/** The end of a whole process (proxying.md 14): signals, readiness, what is waited for, and the exit code. */
+/** The end of a whole process: signals, readiness, what is waited for, and the exit code. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

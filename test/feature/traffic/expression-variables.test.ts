@@ -1,4 +1,4 @@
-/** Every variable of expressions (runtime/cel.md 3) asked of a gateway through real sockets, in the places that have it. */
+/** Every variable of expressions asked of a gateway through real sockets, in the places that have it. */
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { request, type RequestOptions } from "node:https";

@@ -1,4 +1,4 @@
-/** The rules of retries through real sockets (proxying.md 5): who is asked again, with what body, and what is counted. */
+/** The rules of retries through real sockets: who is asked again, with what body, and what is counted. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, request, type IncomingMessage } from "node:http";

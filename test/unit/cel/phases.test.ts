@@ -4,7 +4,7 @@ import { parseExpression } from "../../../src/cel/compile/compile-expression.ts"
 import { CelError } from "../../../src/cel/errors.ts";
 import { CEL_PHASES, type CelPhase, environmentOf } from "../../../src/cel/phases.ts";
 
-/** Variable → the places that have it; everywhere else it must be refused. runtime/cel.md, section 3. */
+/** Variable → the places that have it; everywhere else it must be refused. */
 const WHERE: readonly (readonly [expression: string, places: readonly CelPhase[]])[] = [
   ["source.address", CEL_PHASES.filter((place) => place !== "process")],
   ["destination.port", CEL_PHASES.filter((place) => place !== "process")],

@@ -4,7 +4,7 @@ import { HeaderList } from "../../../src/lib/header-list.ts";
 import { PROXY_ERRORS, ProxyError, type ProxyErrorCode } from "../../../src/proxy/errors.ts";
 import { printError } from "../../../src/proxy/pipeline/error-reply.ts";
 
-/** By the status of HTTP (proxying.md 10.3). */
+/** By the status of HTTP. */
 const GRPC: Readonly<Record<number, number>> = {
   400: 13,
   401: 16,
@@ -21,7 +21,7 @@ const OWN: Readonly<Partial<Record<ProxyErrorCode, number>>> = {
   backend_invalid: 14,
   grpc_timeout: 4,
 };
-/** proxying.md 15, with what one status can say. */
+/** The errors of the reference page, with what one status can say. */
 const TEXTS: readonly (readonly [number, ...string[]])[] = [
   [400, "invalid request"],
   [401, "authentication failure: no bearer token found", "api key authentication failure: no API Key found"],

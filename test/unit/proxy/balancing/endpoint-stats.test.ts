@@ -1,4 +1,4 @@
-/** The record of one endpoint: the figures of proxying.md 7.2 and 8, to the last digit. */
+/** The record of one endpoint: its figures, to the last digit. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { allocateSlots, SharedTable } from "../../../../src/lib/shared-table.ts";

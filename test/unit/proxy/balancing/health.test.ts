@@ -1,4 +1,4 @@
-/** When a failure takes a member out of rotation, and for how long (proxying.md 8). */
+/** When a failure takes a member out of rotation, and for how long. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";

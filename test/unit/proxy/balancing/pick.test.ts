@@ -1,4 +1,4 @@
-/** The choice among members: two draws, capacities, rotation, affinity, and what failed already (proxying.md 7.3, 7.4). */
+/** The choice among members: two draws, capacities, rotation, affinity, and what failed already. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hashKey, hashEndpoint } from "../../../../src/proxy/balancing/affinity.ts";
