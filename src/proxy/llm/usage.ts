@@ -13,6 +13,13 @@ export interface Usage {
   cachedInputTokens?: number;
   cacheCreationInputTokens?: number;
   reasoningTokens?: number;
+  /** Parts of the input and of the output by kind, where the provider splits them. */
+  inputTextTokens?: number;
+  inputAudioTokens?: number;
+  inputImageTokens?: number;
+  outputTextTokens?: number;
+  outputAudioTokens?: number;
+  outputImageTokens?: number;
   /** Counts as the provider reported them. */
   providerInputTokens?: number;
   providerTotalTokens?: number;
@@ -22,6 +29,7 @@ export interface Usage {
 export interface Facts {
   model?: string;
   usage?: Usage;
+  serviceTier?: string;
 }
 
 /** The request in expressions and telemetry. */
@@ -95,9 +103,10 @@ function addTimes(
   if (tokens > 0) root["timePerOutputToken"] = Duration.ofMilliseconds((performance.now() - firstAtMs) / tokens);
 }
 
-function rootOf(request: LlmRequestFacts, { model, usage }: Facts): Record<string, unknown> {
+function rootOf(request: LlmRequestFacts, { model, usage, serviceTier }: Facts): Record<string, unknown> {
   const root: Record<string, unknown> = { ...request, ...usage };
   if (model !== undefined) root["responseModel"] = model;
+  if (serviceTier !== undefined) root["serviceTier"] = serviceTier;
   if (usage !== undefined) root["totalTokens"] = usage.inputTokens + usage.outputTokens;
   return root;
 }

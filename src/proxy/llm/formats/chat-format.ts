@@ -1,0 +1,122 @@
+/**
+ * The interface of a chat format: how its requests, answers, streams and errors are read and printed. `client` is the
+ * side that applications speak, `provider` the side that providers speak; a format without one of them is not offered
+ * there. formats/index.ts has the table.
+ *
+ * A request between a client and a provider of one format uses only `parse`, `usage` and `stream`.
+ */
+import type { Answer } from "../conversation/answer.ts";
+import type { Conversation, Vendor } from "../conversation/conversation.ts";
+import type { AnswerEvent, VendorError } from "../conversation/events.ts";
+import type { Losses } from "../conversation/losses.ts";
+import type { JsonObject } from "../json.ts";
+import type { Facts } from "../usage.ts";
+
+export type FormatName = "Completions" | "Messages" | "Responses" | "Gemini" | "Converse";
+
+export interface LlmRequest {
+  readonly body: JsonObject;
+  /** undefined when the client named no model. */
+  readonly model: string | undefined;
+  readonly streaming: boolean;
+}
+
+export interface ChatFormat {
+  readonly name: FormatName;
+  readonly vendor: Vendor;
+  /**
+   * Checks what every use of a request relies on; the rest is left to the reader or to the provider.
+   * @throws ProxyError llm_request_invalid
+   */
+  parse(body: JsonObject): LlmRequest;
+  /** Returns model, usage and service tier of a complete answer. */
+  usage(answer: JsonObject): Facts;
+  /**
+   * Merges one event of a stream into `facts`.
+   * @returns true when the event has added something
+   */
+  stream(event: JsonObject, facts: Facts): boolean;
+  readonly client?: ClientSide;
+  readonly provider?: ProviderSide;
+}
+
+export interface ClientSide {
+  /** @throws ProxyError llm_request_invalid, with the path of the field */
+  readRequest(body: JsonObject, context: RequestContext): Conversation;
+  printAnswer(answer: Answer, context: AnswerContext): JsonObject;
+  /** Returns a printer for one stream. */
+  printStream(context: AnswerContext): StreamPrinter;
+  printError(error: VendorError, status: number): JsonObject;
+}
+
+export interface ProviderSide {
+  /**
+   * @returns the body, with the model where the format has one
+   * @throws ProxyError llm_request_invalid for what the format cannot express and the meaning depends on
+   */
+  printRequest(conversation: Conversation, context: PrintContext): PrintedRequest;
+  /** @throws ProxyError response_invalid */
+  readAnswer(body: JsonObject, context: ReadContext): Answer;
+  /** Returns a reader for one stream. */
+  readStream(context: ReadContext): StreamReader;
+  /** Reads an error body of any shape. */
+  readError(body: Buffer, status: number): VendorError;
+}
+
+export interface RequestContext {
+  readonly model: string;
+  readonly streaming: boolean;
+  readonly losses: Losses;
+}
+
+export interface PrintContext {
+  readonly losses: Losses;
+  /** Tags of the model in the catalog (docs/llm.md). */
+  readonly tags: ReadonlySet<string>;
+}
+
+export interface PrintedRequest {
+  readonly body: JsonObject;
+  /** Names of tools that the target does not allow, by the name in their place. */
+  readonly toolNames?: ReadonlyMap<string, string>;
+}
+
+/** What a reader of answers knows of the request. */
+export interface ReadContext {
+  readonly toolNames: ReadonlyMap<string, string> | undefined;
+  /** Name of the model in the request, for formats whose answers carry none. */
+  readonly model: string;
+}
+
+/** What a printer of answers knows of the request. */
+export interface AnswerContext {
+  /** The client's body. */
+  readonly request: JsonObject;
+  /** Unix seconds. */
+  readonly createdAt: number;
+}
+
+export interface StreamReader {
+  /**
+   * Reads one event.
+   * @param type name of the event where the framing carries one, otherwise ""
+   * @throws ProxyError response_invalid
+   */
+  read(event: JsonObject, type: string): readonly AnswerEvent[];
+  /** Returns what is still to be said at the end of the stream, such as parts to close and a stop that was held back. */
+  end(): readonly AnswerEvent[];
+  /**
+   * Returns the text of an event that is read as a single `delta` with that text and changes nothing in the reader;
+   * undefined for every other event (stream/repetition.ts).
+   */
+  textOf(event: JsonObject): string | undefined;
+}
+
+export interface StreamPrinter {
+  /** Returns the event as it goes to the client, with its framing; "" for an event that the format leaves out. */
+  print(event: AnswerEvent): string;
+  /** Returns the end of a complete stream. */
+  end(): string;
+  /** Whether equal deltas are printed equally but for their text, and change nothing in the printer. */
+  readonly isRepeatable: boolean;
+}
