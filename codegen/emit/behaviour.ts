@@ -73,7 +73,7 @@ function clientFormats(): string[][] {
   return CLIENT_FORMATS.map(({ name, path, printError, format }) => [
     name,
     `\`${path.source.replaceAll("\\/", "/").replaceAll("|", "\\|")}\``,
-    `\`${JSON.stringify(printError({ status: 400, message: "…", code: null }))}\``,
+    `\`${JSON.stringify(printError({ message: "…", type: undefined }, 400))}\``,
     format === undefined ? "not served" : "served",
   ]);
 }

@@ -1,6 +1,6 @@
 /**
- * Compiles a configured provider into an endpoint: its target, format, credential and health rule, and how requests to
- * it are addressed. The LLM handler picks among these endpoints.
+ * Compiles a configured provider into an endpoint: its target, credential and health rule, and how requests to it are
+ * addressed. The LLM handler picks among these endpoints.
  */
 import { create } from "@bufbuild/protobuf";
 import {
@@ -27,17 +27,8 @@ import type { UpstreamTarget } from "../upstream/upstream.ts";
 import { ProxyError } from "../errors.ts";
 import { appendPass } from "../pipeline/cdn-loop.ts";
 import type { RoutedExchange } from "../pipeline/exchange.ts";
-import { completionsToMessages } from "./convert/completions-to-messages.ts";
-import type { Converter } from "./convert/converter.ts";
-import { completions } from "./formats/completions.ts";
-import type { Format } from "./formats/format.ts";
-import { messages } from "./formats/messages.ts";
-import { anthropic } from "./providers/anthropic.ts";
-import { custom } from "./providers/custom.ts";
-import { openai } from "./providers/openai.ts";
-import type { Provider } from "./providers/provider.ts";
-
-const PROVIDERS: Readonly<Record<string, Provider>> = { llma: openai, llme: anthropic, custom };
+import { providerOf } from "./providers/index.ts";
+import type { Provider, ProviderCall } from "./providers/provider.ts";
 
 export interface Endpoint extends BalancedEndpoint {
   readonly node: ProviderNode;
@@ -46,25 +37,26 @@ export interface Endpoint extends BalancedEndpoint {
   readonly rule: HealthRule;
   readonly hash: Uint64;
   readonly limits: BackendHttp | undefined;
-  /** Format and converter towards the provider; undefined when it cannot serve a chat completions client. */
-  readonly wire: { readonly format: Format; readonly converter: Converter | undefined } | undefined;
   /** Returns the target of a call. @throws ProxyError backend_invalid, endpoint_unavailable */
   spot(): ResolvedEndpoint;
   /** Changes requests in the client's format, before they are translated. */
   readonly transformation: BackendTransformation | undefined;
   readonly auth: Credential | undefined;
   /**
-   * Returns path and headers of a request.
+   * Returns path and headers of a call.
    * @param out the result of a transformation, which includes the credential; undefined without one
    */
-  address(exchange: RoutedExchange, out: Outgoing | undefined): { path: string; headers: HeaderList };
+  address(
+    call: ProviderCall,
+    exchange: RoutedExchange,
+    out: Outgoing | undefined,
+  ): { path: string; headers: HeaderList };
 }
 
 /** @throws ConfigError for a provider that this version does not know */
 export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint {
-  const provider = Object.hasOwn(PROVIDERS, node.key) ? PROVIDERS[node.key] : undefined;
+  const provider = providerOf(node.key);
   if (provider === undefined) throw new ConfigError(`unknown LLM provider "${node.key}"`);
-  const wire = wireOf(provider, node);
   // Calls to a vendor's own address always use TLS, even when the configuration does not mention it.
   const tls = node.tls || (node.host === "" && node.backend === "");
   const defaults = tls ? create(BackendSettingsSchema, { tls: create(BackendTlsSchema) }) : undefined;
@@ -79,30 +71,24 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
     capacity: 1,
     hash: hashEndpoint(node.name),
     limits: settings.http,
-    wire,
     transformation:
       settings.transformation === undefined ? undefined : new BackendTransformation(settings.transformation, deps),
     auth: settings.auth,
     spot: () => (fixed === undefined ? spotBehind(node, deps, settings) : { target: fixed, record: undefined }),
-    address(exchange, out) {
+    address(call, exchange, out) {
       const headers = forwardedHeaders(out?.headers ?? exchange.requestHeaders);
       headers.raw.unshift("host", authorityOf(node, provider, settings, out ?? exchange));
       headers.raw.push("cdn-loop", appendPass(exchange.cdnLoop));
-      let path = pathOf(node, provider, wire?.format ?? completions, out?.path ?? exchange.target);
+      let path = pathOf(node, provider, call, out?.path ?? exchange.target);
       const { auth } = settings;
       // A configured path drops the query that the transformation saw, so a credential in the query is placed again.
       const isPlaced = out !== undefined && auth?.location?.location.case !== "queryParameter";
       if (auth !== undefined && !isPlaced) path = placeCredential(auth, headers, path);
-      provider.headers(headers, auth?.location === undefined ? undefined : credentialHeader(auth.location));
+      const location = auth?.location === undefined ? undefined : credentialHeader(auth.location);
+      provider.headers?.(headers, { ...call, credentialHeader: location }, node);
       return { path, headers };
     },
   };
-}
-
-function wireOf(provider: Provider, node: ProviderNode): Endpoint["wire"] {
-  const supported = provider.supports(node);
-  if (supported.includes("Completions")) return { format: completions, converter: undefined };
-  return supported.includes("Messages") ? { format: messages, converter: completionsToMessages } : undefined;
 }
 
 function spotBehind(node: ProviderNode, deps: BackendDeps, settings: BackendSettings): ResolvedEndpoint {
@@ -121,7 +107,7 @@ function ownTarget(
   settings: BackendSettings,
   { connection, owner }: BackendDeps,
 ): UpstreamTarget | undefined {
-  const host = node.host === "" ? provider.defaultHost : node.host;
+  const host = node.host === "" ? provider.defaultHost(node) : node.host;
   return host === "" ? undefined : { ...connection(settings), host, port: portOf(node), unixPath: "", owner };
 }
 
@@ -138,16 +124,16 @@ function authorityOf(
   settings: BackendSettings,
   client: Pick<RoutedExchange, "host">,
 ): string {
-  const host = node.host === "" ? provider.defaultHost : node.host;
+  const host = node.host === "" ? provider.defaultHost(node) : node.host;
   if (node.backend !== "" || host === "" || host.includes(":") || /^\d+(?:\.\d+){3}$/.test(host)) return client.host;
   const port = portOf(node);
   return port === (settings.tls === undefined ? 80 : 443) ? host : `${host}:${port}`;
 }
 
 /** A configured path is used as it is, with its query; otherwise the client's query is kept. */
-function pathOf(node: ProviderNode, provider: Provider, format: Format, target: string): string {
+function pathOf(node: ProviderNode, provider: Provider, call: ProviderCall, target: string): string {
   if (node.path !== "") return node.path;
-  const path = provider.url(node, format.name);
+  const path = provider.path(node, call);
   const query = target.indexOf("?");
   if (query === -1 || query === target.length - 1) return path;
   return `${path}${path.includes("?") ? "&" : "?"}${target.slice(query + 1)}`;

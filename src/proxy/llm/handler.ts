@@ -17,16 +17,18 @@ import type { RoutedExchange, Reply } from "../pipeline/exchange.ts";
 import { pathOf } from "../pipeline/roots.ts";
 import type { OutboundSpan } from "../observability/tracing/outbound-span.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
-import { readAnswer, type AnswerContext } from "./answer.ts";
+import { readReply, type ReplyContext } from "./reply.ts";
 import { compileEndpoint, type Endpoint } from "./endpoint.ts";
 import type { ClientFormat } from "./client-formats/client-format.ts";
 import { clientFormatOf } from "./client-formats/index.ts";
-import { completions } from "./formats/completions.ts";
-import type { Format, LlmRequest } from "./formats/format.ts";
-import type { JsonObject } from "./json.ts";
+import type { ChatFormat } from "./formats/chat-format.ts";
+import { providerFormat } from "./formats/index.ts";
+import { printProviderRequest } from "./print-request.ts";
+import type { ProviderCall } from "./providers/provider.ts";
 import { changedSource, readRequest } from "./request.ts";
 import { ProviderGroups } from "./select.ts";
 import { paramsOf } from "./params.ts";
+import { asksForUsage } from "./formats/completions/stream-options.ts";
 import { openLedger } from "./usage.ts";
 
 /** @throws ConfigError when a provider is unknown */
@@ -40,35 +42,55 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
   const session = sessionAffinity === undefined ? undefined : new SessionKey(sessionAffinity, deps.expression);
   return async function llm(exchange) {
     if (exchange.connect) throw new ProxyError("backend_unfit", { detail: "CONNECT to a model" });
-    const format = requireServed(clientFormatOf(pathOf(exchange.target)), exchange);
+    const client = requireServed(clientFormatOf(pathOf(exchange.target)), exchange);
     const { tried } = exchange;
     const affinity = session === undefined ? undefined : await session.of(exchange);
     const endpoint = groups.select(deps, { affinity, tried });
     if (endpoint === undefined) throw new ProxyError("backend_invalid", { detail: "no provider is configured" });
     tried?.push(endpoint);
-    const { node, wire } = endpoint;
+    const { node, transformation } = endpoint;
     exchange.backend = { name: exchange.backend?.name ?? node.name, type: "ai", protocol: "llm" };
-    if (wire === undefined) throw new ProxyError("llm_conversion_unsupported");
-    const { transformation } = endpoint;
     const out = transformation === undefined ? undefined : await transformation.outgoing(exchange, endpoint.auth);
     const source = out === undefined ? exchange : changedSource(exchange, out);
-    const request = format.parse(await readRequest(source));
-    const model = node.model === "" ? request.model : node.model;
-    if (model === undefined || model === "")
-      throw new ProxyError("llm_model_missing", {
-        text: "failed to process LLM request: missing field: model not specified",
-      });
+    const request = client.parse(await readRequest(source));
+    const model = requireModel(node.model === "" ? request.model : node.model);
+    const provider = providerFormat(client.name, endpoint.provider.formats(node, model));
+    if (provider === undefined) throw new ProxyError("llm_conversion_unsupported");
     const { streaming } = request;
-    const body = printRequest(endpoint, request, model, deps);
+    const to: ProviderCall = { wire: provider.name, model, streaming };
+    // Read before printing, which may change the client's object.
     const facts = { requestModel: model, provider: node.identity, streaming, ...paramsOf(request.body) };
+    const hidesUsage = client === provider && streaming && !asksForUsage(client, request);
+    const { body, toolNames, losses } = printProviderRequest(request, { client, provider, endpoint, call: to });
+    if (losses.length > 0)
+      deps.log.debug("fields that the provider cannot express were left out", {
+        provider: node.name,
+        fields: losses.join(" "),
+      });
     const ledger = await openLedger(exchange, facts);
-    const context = { ...wire, ledger, limitBytes: exchange.responseLimitBytes };
-    return send({ endpoint, out, body, context, model }, exchange, deps.upstream);
+    const context = {
+      client,
+      provider,
+      request: request.body,
+      model,
+      toolNames,
+      hidesUsage,
+      ledger,
+      limitBytes: exchange.responseLimitBytes,
+    };
+    return send({ endpoint, to, out, body, context }, exchange, deps.upstream);
   };
 }
 
+function requireModel(model: string | undefined): string {
+  if (model !== undefined && model !== "") return model;
+  throw new ProxyError("llm_model_missing", {
+    text: "failed to process LLM request: missing field: model not specified",
+  });
+}
+
 /** @throws ProxyError llm_upgrade_unsupported, llm_format_unserved */
-function requireServed({ name, format }: ClientFormat, { upgrade }: RoutedExchange): Format {
+function requireServed({ name, format }: ClientFormat, { upgrade }: RoutedExchange): ChatFormat {
   if (format !== undefined) return format;
   // Clients that open Responses over a WebSocket fall back to HTTP at once on 426, and on no other status.
   if (name === "Responses" && upgrade !== undefined) throw new ProxyError("llm_upgrade_unsupported");
@@ -80,42 +102,20 @@ function requireServed({ name, format }: ClientFormat, { upgrade }: RoutedExchan
 /** One call to a provider. */
 interface Call {
   readonly endpoint: Endpoint;
+  readonly to: ProviderCall;
   /** The client's request after a transformation; undefined when there is none. */
   readonly out: Outgoing | undefined;
   readonly body: Buffer;
-  readonly context: AnswerContext;
-  /** Name of the model in the request to the provider. */
-  readonly model: string;
+  readonly context: ReplyContext;
 }
 
 /** Value of gen_ai.operation.name (OpenTelemetry semantic conventions) for all requests of this handler. */
 const OPERATION = "chat";
 const MAX_MODEL = 256;
 
-function printRequest(
-  { provider, wire, node }: Endpoint,
-  request: LlmRequest,
-  model: string,
-  deps: BackendDeps,
-): Buffer {
-  const body: JsonObject = request.body;
-  body["model"] = model;
-  // Without this option a stream reports no usage, and budgets could not be charged.
-  if (request.streaming) body["stream_options"] ??= { include_usage: true };
-  provider.quirks(body);
-  if (wire?.converter === undefined) return completions.print(body);
-  const converted = wire.converter.request(body);
-  if (converted.dropped.length > 0)
-    deps.log.debug("fields that the provider cannot express were left out", {
-      provider: node.name,
-      fields: converted.dropped.join(" "),
-    });
-  return wire.format.print(converted.body);
-}
-
 async function send(call: Call, exchange: RoutedExchange, upstream: Upstream): Promise<Reply> {
-  const { endpoint, out, body, context } = call;
-  const { path, headers } = endpoint.address(exchange, out);
+  const { endpoint, to, out, body, context } = call;
+  const { path, headers } = endpoint.address(to, exchange, out);
   const { target, record } = endpoint.spot();
   exchange.endpoint = nameOfTarget(target);
   const { limits } = endpoint;
@@ -136,7 +136,7 @@ async function send(call: Call, exchange: RoutedExchange, upstream: Upstream): P
     const answer = { ...response };
     if (attempt.readsBody) await attempt.answeredWithBody(answer);
     else attempt.answered(answer);
-    const reply = await readAnswer(answer, context);
+    const reply = await readReply(answer, context);
     if (endpoint.transformation !== undefined) await endpoint.transformation.answered(exchange, reply);
     return reply;
   } catch (error) {
@@ -146,13 +146,13 @@ async function send(call: Call, exchange: RoutedExchange, upstream: Upstream): P
 }
 
 function spanOf(
-  { endpoint, model: asked }: Call,
+  { endpoint, to }: Call,
   trace: RequestTrace,
   exchange: RoutedExchange,
   head: CallHead,
 ): OutboundSpan | undefined {
   // The client may have chosen the name, so its length is limited.
-  const model = asked.slice(0, MAX_MODEL);
+  const model = to.model.slice(0, MAX_MODEL);
   return beginCallSpan(trace, exchange, head, {
     subtype: "Llm",
     name: `${OPERATION} ${model}`,

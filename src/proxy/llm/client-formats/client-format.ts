@@ -2,19 +2,12 @@
  * The interface of a client format: the paths that its clients call, the parser of its requests, and its form of
  * errors.
  */
-import type { Format } from "../formats/format.ts";
+import type { ChatFormat } from "../formats/chat-format.ts";
+import type { VendorError } from "../conversation/events.ts";
 import type { JsonObject } from "../json.ts";
 
-/** An error that a policy or the gateway itself sends. */
-interface ClientError {
-  readonly status: number;
-  readonly message: string;
-  /** Code for programs to compare; null when the status is sufficient. */
-  readonly code: string | null;
-}
-
-/** Prints the body of an error reply. */
-export type ErrorPrinter = (error: ClientError) => JsonObject;
+/** Prints the body of an error reply with this HTTP status. */
+export type ErrorPrinter = (error: VendorError, status: number) => JsonObject;
 
 export interface ClientFormat {
   readonly name: string;
@@ -22,5 +15,5 @@ export interface ClientFormat {
   readonly path: RegExp;
   readonly printError: ErrorPrinter;
   /** Reads requests of this format; undefined for a format whose requests get 501. */
-  readonly format: Format | undefined;
+  readonly format: ChatFormat | undefined;
 }

@@ -22,10 +22,12 @@ export interface ErrorAnswer {
  * @param path of the request, without its query
  * @param limitBytes limit of request bodies, named in a 413 without a text
  */
-export function printClientError(error: ProxyError, path: string, limitBytes: number): ErrorAnswer {
-  const { status, code } = error;
-  const message = error.text === "" ? reasonPhrase(error, limitBytes) : error.text;
-  const body = clientFormatOf(path).printError({ status, message, code: CODES[code] ?? null });
+export function printClientError(cause: ProxyError, path: string, limitBytes: number): ErrorAnswer {
+  const { status, code } = cause;
+  const message = cause.text === "" ? reasonPhrase(cause, limitBytes) : cause.text;
+  const named = CODES[code];
+  const error = { message, type: undefined, ...(named === undefined ? {} : { code: named }) };
+  const body = clientFormatOf(path).printError(error, status);
   return {
     status,
     headers: new HeaderList(["content-type", "application/json"]),

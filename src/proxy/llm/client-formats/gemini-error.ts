@@ -1,7 +1,7 @@
 /** Errors in the form of the Gemini API: a google.rpc.Status whose code is the HTTP status. */
 import type { ErrorPrinter } from "./client-format.ts";
 
-export const printGeminiError: ErrorPrinter = ({ status: code, message }) => ({
+export const printGeminiError: ErrorPrinter = ({ message }, code) => ({
   error: { code, message, status: STATUSES.get(code) ?? (code < 500 ? "FAILED_PRECONDITION" : "INTERNAL") },
 });
 

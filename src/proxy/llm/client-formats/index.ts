@@ -2,11 +2,11 @@
  * THE table of formats that LLM clients speak, identified by the path of the request. The handler and all error replies
  * read it.
  */
-import { completions } from "../formats/completions.ts";
+import { completions } from "../formats/completions/index.ts";
 import type { ClientFormat, ErrorPrinter } from "./client-format.ts";
-import { printCompletionsError } from "./completions-error.ts";
+import { printCompletionsError } from "../formats/completions/errors.ts";
 import { printGeminiError } from "./gemini-error.ts";
-import { printMessagesError } from "./messages-error.ts";
+import { printMessagesError } from "../formats/messages/errors.ts";
 
 const COMPLETIONS: ClientFormat = {
   name: "Completions",

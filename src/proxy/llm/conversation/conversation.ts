@@ -153,6 +153,8 @@ export interface ResultPart extends Marked {
   /** Name of the tool where the format carries it; `toolNames` finds it for others. */
   readonly name?: string;
   readonly parts: readonly (TextPart | ImagePart | FilePart | VendorPart)[];
+  /** Whether the client wrote one text, and no list of parts. */
+  readonly isPlain?: boolean;
   readonly isError?: boolean;
 }
 

@@ -40,6 +40,8 @@ export type OpenedPart =
       readonly name: string;
       readonly isFreeText?: boolean;
       readonly isServerSide?: boolean;
+      /** A signature that is known before the arguments. */
+      readonly signature?: Signature;
     }
   /** Has no deltas. */
   | VendorPart;
@@ -49,4 +51,6 @@ export interface VendorError {
   readonly message: string;
   /** Type in the words of OpenAI and Anthropic, such as `rate_limit_error`; undefined when only the status tells. */
   readonly type: string | undefined;
+  /** Code for programs, such as `context_length_exceeded` or the status of Google. */
+  readonly code?: string;
 }

@@ -24,6 +24,8 @@ export interface LlmRequest {
 export interface ChatFormat {
   readonly name: FormatName;
   readonly vendor: Vendor;
+  /** Whether bodies name the model; otherwise the path does. */
+  readonly namesModel: boolean;
   /**
    * Checks what every use of a request relies on; the rest is left to the reader or to the provider.
    * @throws ProxyError llm_request_invalid
@@ -98,18 +100,14 @@ export interface AnswerContext {
 
 export interface StreamReader {
   /**
-   * Reads one event.
+   * Reads one event. An event that is read as a single `delta` changes nothing in the reader, and how it is read depends
+   * on nothing but the parts that are open, so that stream/repetition.ts can skip equal ones.
    * @param type name of the event where the framing carries one, otherwise ""
    * @throws ProxyError response_invalid
    */
   read(event: JsonObject, type: string): readonly AnswerEvent[];
   /** Returns what is still to be said at the end of the stream, such as parts to close and a stop that was held back. */
   end(): readonly AnswerEvent[];
-  /**
-   * Returns the text of an event that is read as a single `delta` with that text and changes nothing in the reader;
-   * undefined for every other event (stream/repetition.ts).
-   */
-  textOf(event: JsonObject): string | undefined;
 }
 
 export interface StreamPrinter {
@@ -117,6 +115,6 @@ export interface StreamPrinter {
   print(event: AnswerEvent): string;
   /** Returns the end of a complete stream. */
   end(): string;
-  /** Whether equal deltas are printed equally but for their text, and change nothing in the printer. */
-  readonly isRepeatable: boolean;
+  /** Whether a delta that was just printed would be printed again in the same way but for its text. */
+  isRepeatable(event: AnswerEvent): boolean;
 }

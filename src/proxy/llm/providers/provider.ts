@@ -1,33 +1,41 @@
 /**
- * The interface of a provider: its formats, its addresses and the form of its requests. endpoint.ts has the table of
- * them.
+ * The interface of a provider: its addresses, its formats, and what is peculiar to its requests. index.ts has the table
+ * of providers.
  */
 import type { Provider as ProviderNode } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
-import type { FormatName } from "../formats/format.ts";
+import type { FormatName } from "../formats/chat-format.ts";
 import type { JsonObject } from "../json.ts";
 
-export interface Provider {
-  /** Host when the configuration names none; "" when the configuration has to name one. */
-  readonly defaultHost: string;
-  /** Returns the formats that the provider accepts, the preferred one first. */
-  supports(node: ProviderNode): readonly FormatName[];
-  /** Returns the path for a format, without the client's query. */
-  url(node: ProviderNode, format: FormatName): string;
-  /**
-   * Edits the headers last, after the credential was placed.
-   * @param credentialHeader lower-case name of the configured credential header; "" for another configured location;
-   *   undefined when no location is configured
-   */
-  headers(headers: HeaderList, credentialHeader: string | undefined): void;
-  /** Adjusts the body for peculiarities of the model. */
-  quirks(body: JsonObject): void;
+/** What goes to a provider: a chat format, or an operation that is no chat. */
+export type Wire = FormatName;
+
+/** What a provider knows of a call. */
+export interface ProviderCall {
+  readonly wire: Wire;
+  /** Name of the model after aliases; it is safe to stand in a path once it is percent-encoded. */
+  readonly model: string;
+  readonly streaming: boolean;
 }
 
-const OPERATION: Readonly<Record<FormatName, string>> = { Completions: "/chat/completions", Messages: "/messages" };
+/** What a provider knows of a call when it edits the headers. */
+export interface HeaderCall extends ProviderCall {
+  /**
+   * Lower-case name of the configured credential header; "" for another configured location; undefined when no location
+   * is configured.
+   */
+  readonly credentialHeader: string | undefined;
+}
 
-/** Returns the usual path of a format under the configured prefix, such as `/v1/chat/completions`. */
-export function standardPath(node: ProviderNode, format: FormatName): string {
-  const base = node.pathPrefix === "" ? "/v1" : node.pathPrefix.replace(/\/+$/, "");
-  return base + OPERATION[format];
+export interface Provider {
+  /** Returns the host when the configuration names none; "" when it has to name one. */
+  defaultHost(node: ProviderNode): string;
+  /** Returns the chat formats that the provider accepts for a model, in any order. */
+  formats(node: ProviderNode, model: string): readonly FormatName[];
+  /** Returns path and query of a call, without the client's query. */
+  path(node: ProviderNode, call: ProviderCall): string;
+  /** Edits the headers last, after the credential was placed. */
+  headers?(headers: HeaderList, call: HeaderCall, node: ProviderNode): void;
+  /** Adjusts the printed body for peculiarities of the provider and of the model. */
+  adjustBody?(body: JsonObject, call: ProviderCall, node: ProviderNode): void;
 }

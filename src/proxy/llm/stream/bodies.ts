@@ -5,38 +5,56 @@
  */
 import { ProxyError } from "../../errors.ts";
 import type { BodySink, BodyStream } from "../../pipeline/body.ts";
-import type { StreamConverter } from "../convert/converter.ts";
-import { mayCarryUsage, type Format } from "../formats/format.ts";
+import type { AnswerEvent } from "../conversation/events.ts";
+import type { ChatFormat, StreamPrinter, StreamReader } from "../formats/chat-format.ts";
 import { parseObject } from "../json.ts";
 import type { Facts, Ledger } from "../usage.ts";
 import { Repetition } from "./repetition.ts";
 import { SseParser } from "./sse.ts";
+import { UsageEventFilter } from "./usage-events.ts";
+import { mayCarryUsage } from "./usage-hint.ts";
 
-export interface StreamContext {
-  readonly format: Format;
+interface StreamContext {
   readonly ledger: Ledger;
   readonly maxEventBytes: number;
 }
+
+export interface ScanContext extends StreamContext {
+  readonly format: Pick<ChatFormat, "stream">;
+  /** Whether events that only report usage are kept from the client. */
+  readonly hidesUsage: boolean;
+}
+
+/** Reader of the provider's events and printer of the client's. */
+interface Translation {
+  readonly reader: StreamReader;
+  readonly printer: StreamPrinter;
+}
+
+/** Closes a stream of chat completions; it is no JSON. */
+const DONE = "[DONE]";
 
 /**
  * Forwards the original bytes unchanged and parses only events that can carry the model or the usage. Events that
  * cannot be parsed are not counted, but still reach the client.
  */
-export function scanStream(source: BodyStream, context: StreamContext): BodyStream {
+export function scanStream(source: BodyStream, context: ScanContext): BodyStream {
   return new ScannedStream(source, context);
 }
 
 class ScannedStream implements BodyStream, BodySink {
   readonly #source: BodyStream;
-  readonly #context: StreamContext;
+  readonly #context: ScanContext;
   readonly #parser: SseParser;
+  readonly #filter: UsageEventFilter | undefined;
   readonly #facts: Facts = {};
   #sink: BodySink | undefined;
   #reading = true;
 
-  constructor(source: BodyStream, context: StreamContext) {
+  constructor(source: BodyStream, context: ScanContext) {
     this.#source = source;
     this.#context = context;
+    this.#filter = context.hidesUsage ? new UsageEventFilter(context.maxEventBytes) : undefined;
     this.#parser = new SseParser(context.maxEventBytes, (data) => this.#event(data));
   }
 
@@ -56,12 +74,15 @@ class ScannedStream implements BodyStream, BodySink {
 
   data(chunk: Buffer): boolean {
     if (this.#reading) this.#parse(chunk);
-    return this.#sink?.data(chunk) ?? true;
+    const visible = this.#filter === undefined ? chunk : this.#filter.push(chunk);
+    return visible.length === 0 || (this.#sink?.data(visible) ?? true);
   }
 
   end(trailers: readonly string[]): void {
     if (this.#reading) this.#parse(undefined);
     this.#close();
+    const rest = this.#filter?.end();
+    if (rest !== undefined && rest.length > 0) this.#sink?.data(rest);
     this.#sink?.end(trailers);
   }
 
@@ -96,29 +117,33 @@ class ScannedStream implements BodyStream, BodySink {
 }
 
 /**
- * Translates event by event. An error event of the provider reaches the client as an error event, and the stream then
- * ends without the closing event. A stream that stops before the response is complete is a broken body, never a clean
- * end.
+ * Translates event by event. An error of the provider, or of the stream itself, reaches the client as an error event of
+ * its format, and the stream then ends without the closing event. A stream that stops before the answer is complete is a
+ * broken body, never a clean end.
  */
-export function translateStream(source: BodyStream, context: StreamContext, converter: StreamConverter): BodyStream {
-  return new TranslatedStream(source, context, converter);
+export function translateStream(source: BodyStream, context: StreamContext, translation: Translation): BodyStream {
+  return new TranslatedStream(source, context, translation);
 }
 
 class TranslatedStream implements BodyStream, BodySink {
   readonly #source: BodyStream;
   readonly #context: StreamContext;
-  readonly #converter: StreamConverter;
+  readonly #reader: StreamReader;
+  readonly #printer: StreamPrinter;
   readonly #parser: SseParser;
   readonly #facts: Facts = {};
   readonly #repetition = new Repetition();
   #sink: BodySink | undefined;
   #output = "";
+  /** `open` until the answer is complete; `failed` after an error event. */
+  #state: "open" | "complete" | "failed" = "open";
   #over = false;
 
-  constructor(source: BodyStream, context: StreamContext, converter: StreamConverter) {
+  constructor(source: BodyStream, context: StreamContext, { reader, printer }: Translation) {
     this.#source = source;
     this.#context = context;
-    this.#converter = converter;
+    this.#reader = reader;
+    this.#printer = printer;
     this.#parser = new SseParser(context.maxEventBytes, (data) => this.#event(data));
   }
 
@@ -146,48 +171,77 @@ class TranslatedStream implements BodyStream, BodySink {
       this.error(error as Error);
       return false;
     }
-    if (this.#converter.state === "failed") {
-      this.#flush();
-      this.#close();
-      this.#source.destroy();
-      this.#sink?.end([]);
-      return false;
-    }
-    return this.#flush();
+    if (this.#state !== "failed") return this.#flush();
+    this.#flush();
+    this.#close();
+    this.#source.destroy();
+    this.#sink?.end([]);
+    return false;
   }
 
   end(): void {
     if (this.#over) return;
     try {
       this.#parser.end();
+      if (this.#state === "complete") this.#print(this.#reader.end());
     } catch (error) {
       return this.error(error as Error);
     }
-    if (this.#converter.state === "open") {
-      this.#flush();
+    if (this.#state === "open")
       return this.error(new ProxyError("upstream_broken", { detail: "the stream ended before its answer did" }));
-    }
-    if (this.#converter.state === "complete") this.#output += `data: ${this.#converter.farewell}\n\n`;
+    if (this.#state === "complete") this.#output += this.#printer.end();
     this.#flush();
     this.#close();
     this.#sink?.end([]);
   }
 
   #event(data: string): void {
+    if (this.#state === "failed") return;
     this.#context.ledger.flowing();
-    this.#output += this.#repetition.answer(data) ?? this.#convert(data);
+    this.#output += this.#repetition.answer(data) ?? this.#translate(data);
   }
 
-  #convert(data: string): string {
+  #translate(data: string): string {
+    if (data === DONE) {
+      this.#state = "complete";
+      return "";
+    }
     const event = parseObject(Buffer.from(data, "latin1"));
     if (event === undefined)
       throw new ProxyError("response_invalid", { detail: "an event of the stream is not a JSON object" });
-    const learned = this.#context.format.stream(event, this.#facts);
-    if (learned) this.#context.ledger.record(this.#facts);
-    let output = "";
-    for (const item of this.#converter.event(event)) output += `data: ${JSON.stringify(item)}\n\n`;
-    this.#repetition.learn(learned ? undefined : this.#converter.textOf(event), data, output);
+    const events = this.#reader.read(event, "");
+    const output = events.map((each) => this.#printed(each)).join("");
+    const [only] = events;
+    const repeats = events.length === 1 && only?.kind === "delta" && this.#printer.isRepeatable(only);
+    this.#repetition.learn(repeats ? only.text : undefined, data, output);
     return output;
+  }
+
+  #print(events: readonly AnswerEvent[]): void {
+    for (const event of events) this.#output += this.#printed(event);
+  }
+
+  #printed(event: AnswerEvent): string {
+    if (this.#state === "failed") return "";
+    switch (event.kind) {
+      case "start":
+        if (event.model !== "") this.#facts.model = event.model;
+        this.#context.ledger.record(this.#facts);
+        break;
+      case "usage":
+        this.#facts.usage = event.usage;
+        if (event.serviceTier !== undefined) this.#facts.serviceTier = event.serviceTier;
+        this.#context.ledger.record(this.#facts);
+        break;
+      case "stop":
+        this.#state = "complete";
+        break;
+      case "error":
+        this.#state = "failed";
+        break;
+      default:
+    }
+    return this.#printer.print(event);
   }
 
   #flush(): boolean {

@@ -4,8 +4,11 @@
  * text in it; nothing is parsed or printed. `TranslatedStream` uses it.
  */
 
-/** Matches a JSON string without escapes: printable ASCII except quotes and backslashes. */
-const PLAIN = /^"[ !#-[\]-~]*"$/;
+/**
+ * Matches a JSON string without escapes: printable ASCII except quotes and backslashes. An empty text may be printed in
+ * another way.
+ */
+const PLAIN = /^"[ !#-[\]-~]+"$/;
 
 interface Pattern {
   readonly before: string;

@@ -151,7 +151,7 @@ for (const [coding, pack] of [
 ] as const)
   test(`event streams that come packed by ${coding} leave unpacked and are charged`, async () => {
     const packed = ["content-type", "text/event-stream", "content-encoding", coding];
-    const streamed = { stream: true };
+    const streamed = { stream: true, stream_options: { include_usage: true } };
     const passed = await run({ key: "llma" }, answer(pack(COMPLETION_EVENTS), ...packed), {}, streamed);
     assert.equal((await readBody(passed.reply.body)).text, COMPLETION_EVENTS);
     assert.equal(passed.reply.headers.get("content-encoding"), undefined);

@@ -1,12 +1,14 @@
 /** Golden conversions: each file holds what goes in and what has to come out, in both directions. */
 import assert from "node:assert/strict";
-import { readFileSync, readdirSync } from "node:fs";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { completionsToMessages } from "../../../../src/proxy/llm/convert/completions-to-messages.ts";
-import type { JsonObject } from "../../../../src/proxy/llm/json.ts";
+import { CHAT_FORMATS } from "../../../../src/proxy/llm/formats/index.ts";
+import type { ChatFormat, ClientSide, ProviderSide } from "../../../../src/proxy/llm/formats/chat-format.ts";
+import { Losses } from "../../../../src/proxy/llm/conversation/losses.ts";
+import { ProxyError } from "../../../../src/proxy/errors.ts";
+import { stringOf, type JsonObject } from "../../../../src/proxy/llm/json.ts";
 import { readBody, streamFrom } from "../../../support/gateway/llm-harness.ts";
-import { messages } from "../../../../src/proxy/llm/formats/messages.ts";
 import { translateStream } from "../../../../src/proxy/llm/stream/bodies.ts";
 
 interface Case {
@@ -17,52 +19,105 @@ interface Case {
   readonly error?: { readonly status: number; readonly input: unknown; readonly output: JsonObject };
 }
 
-const FOLDER = join(import.meta.dirname, "../../../golden/llm/completions-to-messages");
+const FOLDER = join(import.meta.dirname, "../../../golden/llm");
 const CREATED_AT = 1_700_000_000;
 
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
 
-async function streamed(events: readonly JsonObject[]): Promise<unknown[]> {
-  const text = events
-    .map((event) => `event: ${String(event["type"])}\r\ndata: ${JSON.stringify(event)}\r\n\r\n`)
-    .join("");
-  const ledger = { flowing: () => undefined, record: () => undefined, settle: () => undefined };
-  const context = { format: messages, ledger, maxEventBytes: 65_536 };
-  const source = streamFrom([Buffer.from(text)]);
-  const { text: output, error } = await readBody(
-    translateStream(source, context, completionsToMessages.stream(CREATED_AT)),
-  );
-  assert.equal(error, undefined);
-  return output
-    .split("\n\n")
-    .filter((event) => event !== "")
-    .map((event) => event.replace(/^data: /, ""))
-    .map((data) => (data === "[DONE]" ? data : JSON.parse(data)));
+/** Both sides of a translation, and what a request passes through. */
+class Translation {
+  readonly #client: ClientSide;
+  readonly #provider: ProviderSide;
+
+  /** @param name of a folder, such as "completions-to-messages" */
+  constructor(name: string) {
+    const [client, provider] = name.split("-to-").map(formatOf);
+    assert.ok(client?.client !== undefined && provider?.provider !== undefined, `${name} has both sides`);
+    this.#client = client.client;
+    this.#provider = provider.provider;
+  }
+
+  request(body: JsonObject): { body: JsonObject; dropped: readonly string[] } {
+    const losses = new Losses();
+    const model = stringOf(body["model"]) ?? "m";
+    const conversation = this.#client.readRequest(body, { model, streaming: body["stream"] === true, losses });
+    const printed = this.#provider.printRequest(conversation, { losses, tags: new Set() });
+    return { body: printed.body, dropped: losses.names };
+  }
+
+  response(body: JsonObject): JsonObject {
+    const answer = this.#provider.readAnswer(body, { toolNames: undefined, model: "m" });
+    return this.#client.printAnswer(answer, { request: {}, createdAt: CREATED_AT });
+  }
+
+  error(body: Buffer, status: number): JsonObject {
+    return this.#client.printError(this.#provider.readError(body, status), status);
+  }
+
+  async stream(events: readonly JsonObject[]): Promise<unknown[]> {
+    const text = events
+      .map((event) => `event: ${String(event["type"])}\r\ndata: ${JSON.stringify(event)}\r\n\r\n`)
+      .join("");
+    const ledger = { flowing: () => undefined, record: () => undefined, settle: () => undefined };
+    const reader = this.#provider.readStream({ toolNames: undefined, model: "m" });
+    const printer = this.#client.printStream({ request: {}, createdAt: CREATED_AT });
+    const source = streamFrom([Buffer.from(text)]);
+    const body = translateStream(source, { ledger, maxEventBytes: 65_536 }, { reader, printer });
+    const { text: output, error } = await readBody(body);
+    assert.equal(error, undefined);
+    return output
+      .split("\n\n")
+      .filter((event) => event !== "")
+      .map((event) => event.replace(/^(?:event: .*\n)?data: /, ""))
+      .map((data) => (data === "[DONE]" ? data : JSON.parse(data)));
+  }
 }
 
-for (const file of readdirSync(FOLDER).sort()) {
-  const golden = JSON.parse(readFileSync(join(FOLDER, file), "utf8")) as Case;
-  test(`completions to messages: ${file}`, async () => {
-    const { request, refused, response, stream, error } = golden;
-    assert.ok(request ?? refused ?? response ?? stream ?? error, "the case says something");
-    if (request !== undefined) {
-      const made = completionsToMessages.request(request.input);
-      assert.deepEqual(plain(made.body), request.output);
-      assert.deepEqual(made.dropped, request.dropped ?? []);
-    }
-    if (refused !== undefined)
-      assert.throws(() => completionsToMessages.request(refused.input), {
-        code: "llm_request_invalid",
-        text: refused.text,
-      });
-    if (response !== undefined)
-      assert.deepEqual(plain(completionsToMessages.response(response.input, CREATED_AT)), response.output);
-    if (stream !== undefined) assert.deepEqual(await streamed(stream.input), stream.output);
-    if (error !== undefined) {
-      const body = typeof error.input === "string" ? error.input : JSON.stringify(error.input);
-      assert.deepEqual(plain(completionsToMessages.error(Buffer.from(body), error.status)), error.output);
-    }
-  });
+function formatOf(name: string): ChatFormat | undefined {
+  return Object.values(CHAT_FORMATS).find((format) => format.name.toLowerCase() === name);
 }
+
+/** What a case has to come out as; `make golden` writes it. */
+async function resultOf(translation: Translation, { request, refused, response, stream, error }: Case): Promise<Case> {
+  return {
+    ...(request && { request: withDropped(request.input, translation.request(request.input)) }),
+    ...(refused && { refused: { input: refused.input, text: refusalOf(() => translation.request(refused.input)) } }),
+    ...(response && { response: { input: response.input, output: translation.response(response.input) } }),
+    ...(stream && { stream: { input: stream.input, output: await translation.stream(stream.input) } }),
+    ...(error && {
+      error: { ...error, output: translation.error(Buffer.from(textOf(error.input)), error.status) },
+    }),
+  };
+}
+
+function withDropped(input: JsonObject, { body, dropped }: { body: JsonObject; dropped: readonly string[] }) {
+  return { input, output: body, ...(dropped.length === 0 ? {} : { dropped }) };
+}
+
+function refusalOf(run: () => unknown): string {
+  try {
+    run();
+  } catch (error) {
+    assert.ok(error instanceof ProxyError && error.code === "llm_request_invalid", String(error));
+    return error.text;
+  }
+  return assert.fail("the request is not refused");
+}
+
+function textOf(input: unknown): string {
+  return typeof input === "string" ? input : JSON.stringify(input);
+}
+
+for (const folder of readdirSync(FOLDER).sort())
+  for (const file of readdirSync(join(FOLDER, folder)).sort()) {
+    const path = join(FOLDER, folder, file);
+    test(`${folder}: ${file}`, async () => {
+      const golden = JSON.parse(readFileSync(path, "utf8")) as Case;
+      assert.ok(Object.keys(golden).length > 0, "the case says something");
+      const result = plain(await resultOf(new Translation(folder), golden));
+      if (process.env["UPDATE_GOLDEN"] === "1") writeFileSync(path, `${JSON.stringify(result, undefined, 2)}\n`);
+      else assert.deepEqual(result, golden);
+    });
+  }

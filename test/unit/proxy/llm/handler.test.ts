@@ -100,15 +100,23 @@ test("a configured model replaces the client's, and gpt models get the newer nam
   assert.equal((await run(LLMA, { body: { ...CHAT, max_tokens: 9 } })).sentBody["max_tokens"], 9);
 });
 
-test("streams ask for usage unless the client chose otherwise", async () => {
-  const response = (): UpstreamResponse => answer("data: [DONE]\n\n", "text/event-stream");
-  const added = await run(LLMA, { body: { ...CHAT, stream: true }, response: response() });
-  assert.deepEqual(added.sentBody["stream_options"], { include_usage: true });
-  const kept = await run(LLMA, {
-    body: { ...CHAT, stream: true, stream_options: { include_usage: false } },
-    response: response(),
-  });
-  assert.deepEqual(kept.sentBody["stream_options"], { include_usage: false });
+test("streams always ask for usage, and only clients that asked for it see it", async () => {
+  const usage = 'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}\n\n';
+  const text = 'data: {"choices":[{"index":0,"delta":{"content":"usage"}}]}\n\n';
+  const seen = async (options?: object): Promise<string> => {
+    const response = answer(`${text}${usage}data: [DONE]\n\n`, "text/event-stream");
+    const body = { ...CHAT, stream: true, ...(options && { stream_options: options }) };
+    const { sentBody, reply, charged } = await run(LLMA, { body, response });
+    assert.equal((sentBody["stream_options"] as Record<string, unknown>)["include_usage"], true);
+    const read = await readBody(reply.body);
+    assert.deepEqual(charged, [3]);
+    return read.text;
+  };
+  const hidden = `${text}data: [DONE]\n\n`;
+  assert.equal(await seen(), hidden);
+  assert.equal(await seen({ include_usage: false }), hidden);
+  assert.equal(await seen({ include_obfuscation: false }), hidden);
+  assert.equal(await seen({ include_usage: true }), `${text}${usage}data: [DONE]\n\n`);
 });
 
 test("paths: a prefix replaces /v1, a configured path drops the query, custom formats name their own", async () => {

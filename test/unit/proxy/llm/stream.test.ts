@@ -3,21 +3,29 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { ProxyError } from "../../../../src/proxy/errors.ts";
-import { completionsToMessages } from "../../../../src/proxy/llm/convert/completions-to-messages.ts";
-import { completions } from "../../../../src/proxy/llm/formats/completions.ts";
-import { mayCarryUsage, type Format } from "../../../../src/proxy/llm/formats/format.ts";
-import { messages } from "../../../../src/proxy/llm/formats/messages.ts";
+import type { ChatFormat } from "../../../../src/proxy/llm/formats/chat-format.ts";
+import { completions } from "../../../../src/proxy/llm/formats/completions/index.ts";
+import { printStream } from "../../../../src/proxy/llm/formats/completions/print-stream.ts";
+import { messages } from "../../../../src/proxy/llm/formats/messages/index.ts";
+import { readStream } from "../../../../src/proxy/llm/formats/messages/read-stream.ts";
 import type { JsonObject } from "../../../../src/proxy/llm/json.ts";
 import { scanStream, translateStream } from "../../../../src/proxy/llm/stream/bodies.ts";
+import { mayCarryUsage } from "../../../../src/proxy/llm/stream/usage-hint.ts";
 import { openLedger } from "../../../../src/proxy/llm/usage.ts";
 import { readBody, streamFrom, TestExchange } from "../../../support/gateway/llm-harness.ts";
 
-async function books(format: Format) {
+/** A fresh translation of a messages stream for a chat completions client. */
+function sides() {
+  const reader = readStream({ toolNames: undefined, model: "m" });
+  return { reader, printer: printStream({ request: {}, createdAt: 1 }) };
+}
+
+async function books(format: ChatFormat) {
   const exchange = new TestExchange(Buffer.alloc(0));
   const charged: number[] = [];
   exchange.tokenGates.push({ admit: () => undefined, settle: (total) => void charged.push(total) });
   const ledger = await openLedger(exchange, { requestModel: "m", provider: "p", streaming: true });
-  return { exchange, charged, context: { format, ledger, maxEventBytes: 4096 } };
+  return { exchange, charged, context: { format, ledger, maxEventBytes: 4096, hidesUsage: false } };
 }
 
 const CHUNKS =
@@ -68,9 +76,7 @@ test("a translated stream is the same whatever the chunking", async () => {
   const whole = START + TEXT + FINISH + STOP;
   const translated = async (chunks: Buffer[]): Promise<string> => {
     const { charged, context } = await books(messages);
-    const { text, error } = await readBody(
-      translateStream(streamFrom(chunks), context, completionsToMessages.stream(1)),
-    );
+    const { text, error } = await readBody(translateStream(streamFrom(chunks), context, sides()));
     assert.equal(error, undefined);
     assert.deepEqual(charged, [11]);
     return text;
@@ -124,19 +130,19 @@ function textEvent(delta: object): object {
 test("events that repeat the one before but for its text are answered as if each had been converted", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(someEvent, fc.boolean()), { maxLength: 30 }), async (given) => {
-      const converter = completionsToMessages.stream(1);
+      const { reader, printer } = sides();
       const finish = JSON.parse(FINISH.slice("data: ".length)) as object; // our own text
       const all = [...given, [finish, false] as const];
       // The same object may be written with spaces or without.
       const printed = all.map(([event, wide]) => JSON.stringify(event, undefined, wide ? 1 : 0).replaceAll("\n", ""));
-      const expected = printed.flatMap((event) => converter.event(JSON.parse(event) as JsonObject));
+      const expected = printed
+        .flatMap((event) => reader.read(JSON.parse(event) as JsonObject, ""))
+        .map((event) => printer.print(event))
+        .join("");
       const { context } = await books(messages);
       const source = streamFrom(printed.map((event) => Buffer.from(`data: ${event}\n\n`)));
-      const { text } = await readBody(translateStream(source, context, completionsToMessages.stream(1)));
-      assert.equal(
-        text,
-        [...expected.map((item) => JSON.stringify(item)), "[DONE]"].map((item) => `data: ${item}\n\n`).join(""),
-      );
+      const { text } = await readBody(translateStream(source, context, sides()));
+      assert.equal(text, `${expected}data: [DONE]\n\n`);
     }),
     { numRuns: 1000 },
   );
@@ -146,7 +152,7 @@ test("a stream that stops before its answer is complete is a broken body, and wh
   for (const broken of [undefined, new Error("reset")]) {
     const { charged, context } = await books(messages);
     const source = streamFrom([Buffer.from(START + TEXT)], broken);
-    const { text, error } = await readBody(translateStream(source, context, completionsToMessages.stream(1)));
+    const { text, error } = await readBody(translateStream(source, context, sides()));
     assert.ok(error instanceof Error);
     assert.equal(text.includes("[DONE]"), false);
     assert.deepEqual(charged, [9]);
@@ -156,7 +162,7 @@ test("a stream that stops before its answer is complete is a broken body, and wh
 test("an event that is no JSON breaks a translated stream", async () => {
   const { context } = await books(messages);
   const source = streamFrom([Buffer.from(`${START}data: nonsense\n\n`)]);
-  const { error } = await readBody(translateStream(source, context, completionsToMessages.stream(1)));
+  const { error } = await readBody(translateStream(source, context, sides()));
   assert.ok(error instanceof ProxyError && error.code === "response_invalid");
 });
 
@@ -166,9 +172,7 @@ test("a client that goes away is charged for what was used, and the upstream is 
     const source = streamFrom([Buffer.from(START), Buffer.from(TEXT), Buffer.from(FINISH)]);
     let stopped = false;
     const watched = { ...source, destroy: () => ((stopped = true), source.destroy()) };
-    const body = translate
-      ? translateStream(watched, context, completionsToMessages.stream(1))
-      : scanStream(watched, context);
+    const body = translate ? translateStream(watched, context, sides()) : scanStream(watched, context);
     let chunks = 0;
     body.read({
       data: () => (chunks++, false),

@@ -9,26 +9,39 @@ import type { BodyStream } from "../pipeline/body.ts";
 import { collect } from "../pipeline/collect.ts";
 import type { Reply } from "../pipeline/exchange.ts";
 import { codingOf, unpackStream } from "./content-coding.ts";
-import type { Converter } from "./convert/converter.ts";
-import type { Format } from "./formats/format.ts";
+import type { ChatFormat, ClientSide, ProviderSide } from "./formats/chat-format.ts";
 import { parseObject, type JsonObject } from "./json.ts";
 import { scanStream, translateStream } from "./stream/bodies.ts";
 import type { Ledger } from "./usage.ts";
 
-export interface AnswerContext {
-  readonly format: Format;
-  readonly converter: Converter | undefined;
+export interface ReplyContext {
+  readonly client: ChatFormat;
+  readonly provider: ChatFormat;
+  /** The client's body. */
+  readonly request: JsonObject;
+  /** Name of the model in the request. */
+  readonly model: string;
+  readonly toolNames: ReadonlyMap<string, string> | undefined;
+  /** Whether events that only report usage are kept from the client, who did not ask for them. */
+  readonly hidesUsage: boolean;
   readonly ledger: Ledger;
   readonly limitBytes: number;
 }
 
+/** Both sides of a translation. */
+interface Sides {
+  readonly client: ClientSide;
+  readonly provider: ProviderSide;
+}
+
 /** @throws ProxyError response_invalid, response_too_large, upstream_broken */
-export async function readAnswer(response: UpstreamResponse, context: AnswerContext): Promise<Reply> {
+export async function readReply(response: UpstreamResponse, context: ReplyContext): Promise<Reply> {
   const headers = response.headers.clone();
   const reply = (body: Reply["body"]): Reply => ({ status: response.status, headers, body, upstream: true });
-  const { converter, ledger } = context;
+  const { ledger } = context;
+  const sides = sidesOf(context);
   const coding = codingOf(headers.getAll("content-encoding").join(","));
-  if (response.body === null || (coding === undefined && converter === undefined)) {
+  if (response.body === null || (coding === undefined && sides === undefined)) {
     ledger.settle();
     return reply(response.body);
   }
@@ -37,47 +50,63 @@ export async function readAnswer(response: UpstreamResponse, context: AnswerCont
     throw new ProxyError("response_invalid", { detail: "the answer has an unknown content coding" });
   }
   const body = coding === null ? response.body : unpackStream(response.body, coding);
-  if (coding !== null || converter !== undefined) forgetBody(headers);
+  if (coding !== null || sides !== undefined) forgetBody(headers);
   if (response.status >= 400) return reply(await readError(body, headers, response.status, context));
   const type = (headers.get("content-type") ?? "").toLowerCase();
-  if (type.startsWith("text/event-stream")) return reply(readStream(body, context));
-  if (converter === undefined && !type.includes("json")) {
+  if (type.startsWith("text/event-stream")) {
+    if (context.hidesUsage) forgetBody(headers);
+    return reply(await readStream(body, context));
+  }
+  if (sides === undefined && !type.includes("json")) {
     ledger.settle();
     return reply(body);
   }
   return reply(await readWhole(body, headers, context));
 }
 
-function readStream(body: BodyStream, { format, converter, ledger, limitBytes }: AnswerContext): BodyStream {
-  const stream = { format, ledger, maxEventBytes: limitBytes };
-  return converter === undefined
-    ? scanStream(body, stream)
-    : translateStream(body, stream, converter.stream(nowSeconds()));
+/** @returns undefined when nothing has to be translated */
+function sidesOf({ client, provider }: ReplyContext): Sides | undefined {
+  if (client === provider) return undefined;
+  if (client.client === undefined || provider.provider === undefined)
+    throw new ProxyError("llm_conversion_unsupported");
+  return { client: client.client, provider: provider.provider };
+}
+
+async function readStream(body: BodyStream, context: ReplyContext): Promise<BodyStream> {
+  const sides = sidesOf(context);
+  const { provider, ledger, limitBytes: maxEventBytes, hidesUsage, request } = context;
+  if (sides === undefined) return scanStream(body, { format: provider, ledger, maxEventBytes, hidesUsage });
+  const reader = sides.provider.readStream(context);
+  const printer = sides.client.printStream({ request, createdAt: nowSeconds() });
+  return translateStream(body, { ledger, maxEventBytes }, { reader, printer });
 }
 
 async function readError(
   body: BodyStream,
   headers: HeaderList,
   status: number,
-  { converter, ledger, limitBytes }: AnswerContext,
+  context: ReplyContext,
 ): Promise<Reply["body"]> {
-  ledger.settle();
-  if (converter === undefined) return body;
-  const bytes = await collect(body, limitBytes);
+  const sides = sidesOf(context);
+  context.ledger.settle();
+  if (sides === undefined) return body;
+  const bytes = await collect(body, context.limitBytes);
   if (bytes === undefined) throw new ProxyError("response_too_large");
-  return printed(converter.error(bytes, status), headers);
+  return printed(sides.client.printError(sides.provider.readError(bytes, status), status), headers);
 }
 
-async function readWhole(body: BodyStream, headers: HeaderList, context: AnswerContext): Promise<Buffer> {
-  const { format, converter, ledger, limitBytes } = context;
+async function readWhole(body: BodyStream, headers: HeaderList, context: ReplyContext): Promise<Buffer> {
+  const { provider, ledger, limitBytes, request } = context;
+  const sides = sidesOf(context);
   const bytes = await collect(body, limitBytes);
   if (bytes === undefined) throw new ProxyError("response_too_large");
   const answer = parseObject(bytes);
-  if (answer !== undefined) ledger.record(format.usage(answer));
+  if (answer !== undefined) ledger.record(provider.usage(answer));
   ledger.settle();
-  if (converter === undefined) return bytes;
+  if (sides === undefined) return bytes;
   if (answer === undefined) throw new ProxyError("response_invalid", { detail: "the answer is not a JSON object" });
-  return printed(converter.response(answer, nowSeconds()), headers);
+  const read = sides.provider.readAnswer(answer, context);
+  return printed(sides.client.printAnswer(read, { request, createdAt: nowSeconds() }), headers);
 }
 
 function printed(answer: JsonObject, headers: HeaderList): Buffer {

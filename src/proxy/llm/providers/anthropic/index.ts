@@ -1,18 +1,26 @@
 /** The provider `llme`: the Anthropic messages API. */
-import type { HeaderList } from "../../../lib/header-list.ts";
-import { standardPath, type Provider } from "./provider.ts";
+import type { HeaderList } from "../../../../lib/header-list.ts";
+import type { Provider } from "../provider.ts";
+import { standardPath } from "../shared/standard-path.ts";
+
+/** Version of the API that translated requests speak, and clients that name none. */
+const API_VERSION = "2023-06-01";
 
 export const anthropic: Provider = {
-  defaultHost: "api.anthropic.com",
-  supports: () => ["Messages"],
-  url: standardPath,
-  headers(headers, credentialHeader) {
+  defaultHost: () => "api.anthropic.com",
+  formats: () => ["Messages"],
+  path: standardPath,
+  headers(headers, { credentialHeader }) {
     removeBrowserHeaders(headers);
-    headers.set("anthropic-version", "2023-06-01");
+    setApiVersion(headers);
     placeKey(headers, credentialHeader);
   },
-  quirks: () => undefined,
 };
+
+/** Sets the version when the client brought none. `anthropic-beta` passes unchanged. */
+export function setApiVersion(headers: HeaderList): void {
+  if (headers.get("anthropic-version") === undefined) headers.set("anthropic-version", API_VERSION);
+}
 
 /**
  * API keys travel in x-api-key; OAuth tokens and explicitly placed credentials stay in place. Only one of both is sent.

@@ -1,0 +1,171 @@
+/** Prints a stream of chat completion chunks as server-sent events, closed by `[DONE]`. */
+import type { AnswerEvent, OpenedPart } from "../../conversation/events.ts";
+import { printSignature } from "../../conversation/signature.ts";
+import { objectOf, type JsonObject } from "../../json.ts";
+import type { Usage } from "../../usage.ts";
+import type { AnswerContext, StreamPrinter } from "../chat-format.ts";
+import { printCompletionsError } from "./errors.ts";
+import { finishReason, redactedBlock, thinkingBlock } from "./print-answer.ts";
+import { printUsage } from "./usage.ts";
+
+/** A part that is open in a choice. */
+interface Part {
+  readonly opened: OpenedPart;
+  /** Index among the calls of the choice. */
+  readonly call: number;
+  hasDelta: boolean;
+  /** Thoughts so far; a signed thought is printed once more as a whole. */
+  text: string;
+  signature: string | undefined;
+}
+
+type Emit = (choice: number, delta: JsonObject, finish?: string | null, usage?: JsonObject) => string;
+
+export function printStream(context: AnswerContext): StreamPrinter {
+  return new CompletionsPrinter(context);
+}
+
+class CompletionsPrinter implements StreamPrinter {
+  readonly #createdAt: number;
+  readonly #showsUsage: boolean;
+  readonly #parts = new Map<string, Part>();
+  readonly #calls = new Map<number, number>();
+  readonly #roles = new Set<number>();
+  #id = "";
+  #model = "";
+  #usage: Usage | undefined;
+  #hasShownUsage = false;
+
+  constructor({ createdAt, request }: AnswerContext) {
+    this.#createdAt = createdAt;
+    this.#showsUsage = objectOf(request["stream_options"])?.["include_usage"] === true;
+  }
+
+  isRepeatable(event: AnswerEvent): boolean {
+    return event.kind === "delta" && this.#part(event)?.opened.kind === "text";
+  }
+
+  print(event: AnswerEvent): string {
+    switch (event.kind) {
+      case "start":
+        this.#id = event.id;
+        this.#model = event.model;
+        return this.#role(0);
+      case "open":
+        return this.#role(event.choice) + this.#open(event);
+      case "delta":
+        return this.#delta(event);
+      case "signature": {
+        const part = this.#part(event);
+        if (part !== undefined) part.signature = printSignature(event.signature);
+        return "";
+      }
+      case "close":
+        return this.#close(event);
+      case "usage":
+        this.#usage = event.usage;
+        return "";
+      case "stop":
+        return this.#role(event.choice) + this.#stop(event.choice, finishReason(event.stop.reason));
+      case "error":
+        return data(printCompletionsError(event.error));
+      case "citation":
+        return "";
+    }
+  }
+
+  end(): string {
+    const usage =
+      this.#showsUsage && !this.#hasShownUsage && this.#usage !== undefined
+        ? data({ ...this.#head(), choices: [], usage: printUsage(this.#usage) })
+        : "";
+    return `${usage}data: [DONE]\n\n`;
+  }
+
+  #stop(choice: number, reason: string): string {
+    const usage = this.#usage === undefined ? undefined : printUsage(this.#usage);
+    if (usage !== undefined) this.#hasShownUsage = true;
+    return this.#chunk(choice, {}, reason, usage);
+  }
+
+  /** The first chunk of each choice names the role. */
+  #role(choice: number): string {
+    if (this.#roles.has(choice)) return "";
+    this.#roles.add(choice);
+    return this.#chunk(choice, { role: "assistant", content: "" });
+  }
+
+  #open({ choice, part, opened }: AnswerEvent & { kind: "open" }): string {
+    const call = opened.kind === "call" ? (this.#calls.get(choice) ?? 0) : 0;
+    this.#parts.set(keyOf(choice, part), { opened, call, hasDelta: false, text: "", signature: undefined });
+    if (opened.kind === "redacted")
+      return this.#chunk(choice, { thinking_blocks: [redactedBlock(printSignature(opened.data))] });
+    if (opened.kind !== "call") return "";
+    this.#calls.set(choice, call + 1);
+    const { id, name } = opened;
+    const made =
+      opened.isFreeText === true
+        ? { type: "custom", custom: { name, input: "" } }
+        : { type: "function", function: { name, arguments: "" } };
+    return this.#chunk(choice, { tool_calls: [{ index: call, id, ...made }] });
+  }
+
+  #delta(event: AnswerEvent & { kind: "delta" }): string {
+    const part = this.#part(event);
+    if (part === undefined || event.text === "") return "";
+    part.hasDelta = true;
+    const { choice, text } = event;
+    switch (part.opened.kind) {
+      case "reasoning":
+        part.text += text;
+        return this.#chunk(choice, { reasoning_content: text });
+      case "refusal":
+        return this.#chunk(choice, { refusal: text });
+      case "call":
+        return this.#arguments(choice, part, text);
+      default:
+        return this.#chunk(choice, { content: text });
+    }
+  }
+
+  #arguments(choice: number, { opened, call: index }: Part, text: string): string {
+    const isFreeText = opened.kind === "call" && opened.isFreeText === true;
+    const made = isFreeText ? { custom: { input: text } } : { function: { arguments: text } };
+    return this.#chunk(choice, { tool_calls: [{ index, ...made }] });
+  }
+
+  #close(event: AnswerEvent & { kind: "close" }): string {
+    const part = this.#part(event);
+    if (part === undefined) return "";
+    this.#parts.delete(keyOf(event.choice, event.part));
+    const { opened, hasDelta, text, signature } = part;
+    // Clients parse the arguments of every call, so a call without any gets an empty object.
+    if (opened.kind === "call" && opened.isFreeText !== true && !hasDelta)
+      return this.#arguments(event.choice, part, "{}");
+    if (opened.kind !== "reasoning" || signature === undefined) return "";
+    return this.#chunk(event.choice, { thinking_blocks: [thinkingBlock(text, signature)] });
+  }
+
+  #part({ choice, part }: { choice: number; part: number }): Part | undefined {
+    return this.#parts.get(keyOf(choice, part));
+  }
+
+  readonly #chunk: Emit = (index, delta, finish = null, usage) =>
+    data({
+      ...this.#head(),
+      choices: [{ index, delta, logprobs: null, finish_reason: finish }],
+      ...(usage === undefined ? {} : { usage }),
+    });
+
+  #head(): JsonObject {
+    return { id: this.#id, object: "chat.completion.chunk", created: this.#createdAt, model: this.#model };
+  }
+}
+
+function keyOf(choice: number, part: number): string {
+  return `${choice}/${part}`;
+}
+
+function data(value: JsonObject): string {
+  return `data: ${JSON.stringify(value)}\n\n`;
+}

@@ -1,0 +1,84 @@
+/** Reads a chat completion of a provider into an answer. */
+import { ProxyError } from "../../../errors.ts";
+import type { Answer, Choice, StopReason } from "../../conversation/answer.ts";
+import type { CallPart, Part } from "../../conversation/conversation.ts";
+import { countOf, listOf, objectOf, stringOf, type Json, type JsonObject } from "../../json.ts";
+import type { Facts } from "../../usage.ts";
+import type { ReadContext } from "../chat-format.ts";
+import { learnFacts } from "./usage.ts";
+
+export function readAnswer(body: JsonObject, { model }: ReadContext): Answer {
+  if (!Array.isArray(body["choices"]))
+    throw new ProxyError("response_invalid", { detail: "a chat completion without a list of choices" });
+  const facts: Facts = {};
+  learnFacts(body, facts);
+  const choices = body["choices"].map((item, at) => readChoice(objectOf(item) ?? {}, at));
+  return { id: stringOf(body["id"]) ?? "", model: facts.model ?? model, choices, facts };
+}
+
+function readChoice(choice: JsonObject, at: number): Choice {
+  const message = objectOf(choice["message"]) ?? {};
+  return {
+    index: countOf(choice["index"]) ?? at,
+    parts: readParts(message),
+    stop: { reason: stopReason(choice["finish_reason"]) },
+  };
+}
+
+function readParts(message: JsonObject): Part[] {
+  const parts: Part[] = [];
+  const thought = reasoningText(message);
+  if (thought !== "") parts.push({ kind: "reasoning", text: thought });
+  const text = textOf(message["content"]);
+  if (text !== "") parts.push({ kind: "text", text });
+  const refusal = stringOf(message["refusal"]) ?? "";
+  if (refusal !== "") parts.push({ kind: "refusal", text: refusal });
+  const calls = listOf(message["tool_calls"]).map((item) => objectOf(item) ?? {});
+  const legacy = objectOf(message["function_call"]);
+  if (calls.length === 0 && legacy !== undefined) calls.push({ function: legacy });
+  calls.forEach((call, at) => parts.push(readCall(call, at)));
+  return parts;
+}
+
+/** Returns the thoughts of a message or of a delta, which several servers of this format name differently. */
+export function reasoningText(message: JsonObject): string {
+  return stringOf(message["reasoning_content"]) ?? stringOf(message["reasoning"]) ?? "";
+}
+
+/** Returns the text of a content, which some servers write as a list of parts. */
+export function textOf(content: Json | undefined): string {
+  if (!Array.isArray(content)) return stringOf(content) ?? "";
+  return content.map((item) => stringOf(objectOf(item)?.["text"]) ?? "").join("");
+}
+
+function readCall(call: JsonObject, at: number): CallPart {
+  const custom = objectOf(call["custom"]);
+  const made = custom ?? objectOf(call["function"]) ?? {};
+  return {
+    kind: "call",
+    id: callId(call, at),
+    name: stringOf(made["name"]) ?? "",
+    arguments: stringOf(made[custom === undefined ? "arguments" : "input"]) ?? "",
+    ...(custom === undefined ? {} : { isFreeText: true }),
+  };
+}
+
+/** Some servers give their calls no identifier, but every client needs one to answer them. */
+export function callId(call: JsonObject, at: number): string {
+  const id = stringOf(call["id"]) ?? "";
+  return id === "" ? `tool_call_${at}` : id;
+}
+
+export function stopReason(reason: Json | undefined): StopReason {
+  switch (reason) {
+    case "length":
+      return "length";
+    case "tool_calls":
+    case "function_call":
+      return "calls";
+    case "content_filter":
+      return "refusal";
+    default:
+      return "end";
+  }
+}

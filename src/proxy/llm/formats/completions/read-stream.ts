@@ -1,0 +1,148 @@
+/** Reads the chunks of a streamed chat completion. */
+import type { AnswerEvent, OpenedPart } from "../../conversation/events.ts";
+import { countOf, listOf, objectOf, stringOf, type JsonObject } from "../../json.ts";
+import type { ReadContext, StreamReader } from "../chat-format.ts";
+import { readErrorObject } from "../shared/read-error.ts";
+import { callId, reasoningText, stopReason, textOf } from "./read-answer.ts";
+import { readUsage } from "./usage.ts";
+
+/** A call whose name has not arrived yet is held with its arguments. */
+interface Call {
+  part: number | undefined;
+  id: string;
+  name: string;
+  held: string;
+}
+
+/** More choices than any provider gives, and more calls than any model makes, are ignored. */
+const MAX_CHOICES = 128;
+const MAX_CALLS = 1024;
+
+export function readStream({ model }: ReadContext): StreamReader {
+  const choices = new Map<number, ChoiceReader>();
+  let hasStarted = false;
+  return {
+    read(chunk) {
+      if (chunk["error"] !== undefined && chunk["error"] !== null)
+        return [{ kind: "error", error: readErrorObject(chunk) }];
+      const events: AnswerEvent[] = [];
+      if (!hasStarted) {
+        hasStarted = true;
+        events.push({ kind: "start", id: stringOf(chunk["id"]) ?? "", model: stringOf(chunk["model"]) ?? model });
+      }
+      for (const [at, item] of listOf(chunk["choices"]).entries()) {
+        const choice = objectOf(item) ?? {};
+        const index = countOf(choice["index"]) ?? at;
+        if (index >= MAX_CHOICES) continue;
+        let reader = choices.get(index);
+        if (reader === undefined) choices.set(index, (reader = new ChoiceReader(index)));
+        reader.read(choice, events);
+      }
+      const usage = readUsage(objectOf(chunk["usage"]));
+      const serviceTier = stringOf(chunk["service_tier"]);
+      if (usage !== undefined)
+        events.push({ kind: "usage", usage, ...(serviceTier === undefined ? {} : { serviceTier }) });
+      return events;
+    },
+    end() {
+      const events: AnswerEvent[] = [];
+      for (const reader of choices.values()) reader.end(events);
+      return events;
+    },
+  };
+}
+
+class ChoiceReader {
+  readonly #choice: number;
+  readonly #calls = new Map<number, Call>();
+  /** The text, reasoning or refusal that is open. */
+  #open: { readonly kind: "text" | "reasoning" | "refusal"; readonly part: number } | undefined;
+  #parts = 0;
+  #hasStopped = false;
+
+  constructor(choice: number) {
+    this.#choice = choice;
+  }
+
+  read(choice: JsonObject, events: AnswerEvent[]): void {
+    if (this.#hasStopped) return;
+    const delta = objectOf(choice["delta"]) ?? {};
+    this.#text("reasoning", reasoningText(delta), events);
+    this.#text("text", textOf(delta["content"]), events);
+    this.#text("refusal", stringOf(delta["refusal"]) ?? "", events);
+    listOf(delta["tool_calls"]).forEach((item, at) => this.#call(objectOf(item) ?? {}, at, events));
+    const legacy = objectOf(delta["function_call"]);
+    if (legacy !== undefined) this.#call({ function: legacy }, 0, events);
+    const reason = choice["finish_reason"];
+    if (typeof reason !== "string") return;
+    this.#closeAll(events);
+    this.#hasStopped = true;
+    events.push({ kind: "stop", choice: this.#choice, stop: { reason: stopReason(reason) } });
+  }
+
+  end(events: AnswerEvent[]): void {
+    if (this.#hasStopped) return;
+    this.#hasStopped = true;
+    this.#closeAll(events);
+    events.push({ kind: "stop", choice: this.#choice, stop: { reason: this.#calls.size > 0 ? "calls" : "end" } });
+  }
+
+  #text(kind: "text" | "reasoning" | "refusal", text: string, events: AnswerEvent[]): void {
+    if (text === "") return;
+    if (this.#open?.kind !== kind) {
+      this.#closeAll(events);
+      this.#open = { kind, part: this.#openPart({ kind }, events) };
+    }
+    events.push({ kind: "delta", choice: this.#choice, part: this.#open.part, text });
+  }
+
+  #call(given: JsonObject, at: number, events: AnswerEvent[]): void {
+    const index = countOf(given["index"]) ?? at;
+    const custom = objectOf(given["custom"]);
+    const made = custom ?? objectOf(given["function"]) ?? {};
+    let call = this.#calls.get(index);
+    if (call === undefined) {
+      if (this.#calls.size >= MAX_CALLS) return;
+      call = { part: undefined, id: callId(given, index), name: "", held: "" };
+      this.#calls.set(index, call);
+    }
+    const text = stringOf(made[custom === undefined ? "arguments" : "input"]) ?? "";
+    if (call.part !== undefined) return this.#arguments(call.part, text, events);
+    call.name += stringOf(made["name"]) ?? "";
+    call.held += text;
+    if (call.name !== "") this.#openCall(call, custom !== undefined, events);
+  }
+
+  #openCall(call: Call, isFreeText: boolean, events: AnswerEvent[]): void {
+    this.#closeText(events);
+    const { id, name, held } = call;
+    call.part = this.#openPart({ kind: "call", id, name, ...(isFreeText ? { isFreeText } : {}) }, events);
+    this.#arguments(call.part, held, events);
+  }
+
+  #arguments(part: number, text: string, events: AnswerEvent[]): void {
+    if (text !== "") events.push({ kind: "delta", choice: this.#choice, part, text });
+  }
+
+  #openPart(opened: OpenedPart, events: AnswerEvent[]): number {
+    const part = this.#parts++;
+    events.push({ kind: "open", choice: this.#choice, part, opened });
+    return part;
+  }
+
+  #closeText(events: AnswerEvent[]): void {
+    if (this.#open === undefined) return;
+    events.push({ kind: "close", choice: this.#choice, part: this.#open.part });
+    this.#open = undefined;
+  }
+
+  /** Closes what is open. */
+  #closeAll(events: AnswerEvent[]): void {
+    this.#closeText(events);
+    for (const [index, call] of this.#calls) {
+      if (call.part === undefined) continue;
+      events.push({ kind: "close", choice: this.#choice, part: call.part });
+      this.#calls.delete(index);
+    }
+  }
+}

@@ -1,0 +1,29 @@
+/** The table of chat formats, and the choice of a provider's format for the format of a client. */
+import type { ChatFormat, FormatName } from "./chat-format.ts";
+import { completions } from "./completions/index.ts";
+import { messages } from "./messages/index.ts";
+
+export const CHAT_FORMATS: Readonly<Partial<Record<FormatName, ChatFormat>>> = {
+  Completions: completions,
+  Messages: messages,
+};
+
+/**
+ * Formats of providers by the format of the client, the preferred one first. Its own format needs no translation; where
+ * another one precedes it, the vendor's endpoint for the client's format loses features.
+ */
+const PREFERENCES: Readonly<Partial<Record<FormatName, readonly FormatName[]>>> = {
+  Completions: ["Gemini", "Completions", "Messages", "Converse"],
+  Messages: ["Messages", "Completions", "Responses", "Converse"],
+  Responses: ["Responses", "Completions", "Messages", "Converse"],
+  Gemini: ["Gemini", "Completions", "Messages", "Converse"],
+};
+
+/**
+ * @param accepted formats that the provider accepts for the model
+ * @returns undefined when no request of this client can be expressed for the provider
+ */
+export function providerFormat(client: FormatName, accepted: readonly FormatName[]): ChatFormat | undefined {
+  const name = PREFERENCES[client]?.find((each) => accepted.includes(each) && CHAT_FORMATS[each] !== undefined);
+  return name && CHAT_FORMATS[name];
+}

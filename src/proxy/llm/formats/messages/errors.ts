@@ -1,0 +1,9 @@
+/** Prints errors in the form of the Anthropic API: for Messages and MessagesTokenCount. */
+import type { VendorError } from "../../conversation/events.ts";
+import type { JsonObject } from "../../json.ts";
+import { errorType } from "../completions/errors.ts";
+
+/** @param status HTTP status of the answer; undefined inside a stream */
+export function printMessagesError({ message, type }: VendorError, status = 500): JsonObject {
+  return { type: "error", error: { type: type ?? (status === 503 ? "overloaded_error" : errorType(status)), message } };
+}

@@ -1,0 +1,52 @@
+/**
+ * Prints a client's request for a provider: the same object where both speak one format, otherwise through a neutral
+ * conversation. The LLM handler uses it.
+ */
+import { Losses } from "./conversation/losses.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { ChatFormat, LlmRequest, PrintedRequest } from "./formats/chat-format.ts";
+import { askForUsage } from "./formats/completions/stream-options.ts";
+import { ProxyError } from "../errors.ts";
+import type { ProviderCall } from "./providers/provider.ts";
+
+interface Translation {
+  readonly client: ChatFormat;
+  readonly provider: ChatFormat;
+  readonly endpoint: Pick<Endpoint, "node" | "provider">;
+  readonly call: ProviderCall;
+}
+
+export interface ProviderRequest {
+  readonly body: Buffer;
+  readonly toolNames: ReadonlyMap<string, string> | undefined;
+  /** Names of what the provider cannot express. */
+  readonly losses: readonly string[];
+}
+
+const NO_TAGS: ReadonlySet<string> = new Set();
+
+/** @throws ProxyError llm_request_invalid, llm_conversion_unsupported */
+export function printProviderRequest(request: LlmRequest, translation: Translation): ProviderRequest {
+  const { endpoint, call } = translation;
+  const losses = new Losses();
+  const { body, toolNames } = printBody(request, translation, losses);
+  if (call.streaming && call.wire === "Completions") askForUsage(body);
+  endpoint.provider.adjustBody?.(body, call, endpoint.node);
+  // Always printed from the parsed body: of a repeated key the provider could otherwise read another value than we did.
+  return { body: Buffer.from(JSON.stringify(body)), toolNames, losses: losses.names };
+}
+
+function printBody(
+  { body }: LlmRequest,
+  { client, provider, call: { model, streaming } }: Translation,
+  losses: Losses,
+): PrintedRequest {
+  if (client === provider) {
+    if (provider.namesModel) body["model"] = model;
+    return { body };
+  }
+  if (client.client === undefined || provider.provider === undefined)
+    throw new ProxyError("llm_conversion_unsupported");
+  const conversation = client.client.readRequest(body, { model, streaming, losses });
+  return provider.provider.printRequest(conversation, { losses, tags: NO_TAGS });
+}
