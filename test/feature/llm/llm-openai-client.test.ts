@@ -51,6 +51,7 @@ for (const key of ["llma", "llme"] as const) {
         model: "practice",
         messages: [{ role: "user", content: "one two three" }],
         stream: true,
+        stream_options: { include_usage: true },
       });
       let text = "";
       let total = 0;

@@ -141,7 +141,9 @@ async function startEndless(context: ProofContext): Promise<{ port: number; left
     requests++;
     response.on("close", () => resolve());
     response.writeHead(200, { "content-type": "text/event-stream" });
-    response.write(`data: ${JSON.stringify({ model: "m", choices: [], usage })}\n\n`);
+    response.write(
+      `data: ${JSON.stringify({ model: "m", choices: [{ index: 0, delta: { content: "a" } }], usage })}\n\n`,
+    );
     if (requests > 1) response.end();
   });
   server.listen(0, "127.0.0.1");

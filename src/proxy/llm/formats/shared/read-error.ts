@@ -36,7 +36,8 @@ export function readErrorObject(body: JsonObject): VendorError {
   const message = stringOf(error["message"]) ?? stringOf(body["error"]) ?? stringOf(error["Message"]) ?? "";
   const status = stringOf(error["status"]);
   if (status !== undefined) return { message, type: GOOGLE_TYPES.get(status) ?? "api_error", code: status };
-  const code = stringOf(error["code"]);
+  // Errors of the Messages API have no code.
+  const code = body["type"] === "error" ? undefined : stringOf(error["code"]);
   return {
     message,
     type: error === body ? undefined : stringOf(error["type"]),
