@@ -90,7 +90,7 @@ for (const [name, flood] of Object.entries(FLOODS))
     const served = await gateway.serving(() => Promise.all(clients.map(flood)));
     const grown = gateway.residentMb() - before;
     t.diagnostic(`${name}: ${grown.toFixed(0)} MiB, ${served}`);
-    assert.ok(grown < MAX_GROWTH_MB);
+    assert.ok(grown < MAX_GROWTH_MB, `grew by ${grown.toFixed(0)} MiB`);
     gateway.isSound();
   });
 
@@ -118,7 +118,7 @@ for (const [name, [begin, then]] of Object.entries(HTTP1))
     const served = await gateway.serving(() => Promise.all(sockets.map(attack)));
     const grown = gateway.residentMb() - before;
     t.diagnostic(`${name}: ${grown.toFixed(0)} MiB, ${served}`);
-    assert.ok(grown < MAX_GROWTH_MB);
+    assert.ok(grown < MAX_GROWTH_MB, `grew by ${grown.toFixed(0)} MiB`);
     gateway.isSound();
   });
 
