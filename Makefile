@@ -66,9 +66,10 @@ test-slow: install testbed ## The slow lane, which needs root, Java and Maven to
 		'test/slow/**/*.test.ts' test/cluster/properties.test.ts test/conformance/cel/differential.test.ts
 	$(MAKE) conformance
 
-test-nightly: install testbed ## Random breadth that no change can wait for: 2,000 generated objects of each kind, 40,000 expressions
-	GWPROXY_OBJECTS=2000 GWPROXY_EXPRESSIONS=40000 node --import tsx test/run.ts --at-once 1 \
-		test/cluster/properties.test.ts test/conformance/cel/differential.test.ts
+test-nightly: install testbed ## Random breadth that no change can wait for, with a new GWPROXY_SEED each time: 2,000 generated objects of each kind, 40,000 expressions, fuzzing, properties
+	seed=$${GWPROXY_SEED:-$$(od -An -N3 -tu4 /dev/urandom | tr -d ' ')}; echo "GWPROXY_SEED=$$seed make test-nightly repeats this run"; \
+	GWPROXY_SEED=$$seed GWPROXY_OBJECTS=2000 GWPROXY_EXPRESSIONS=40000 node --import tsx test/run.ts --at-once 1 \
+		test/cluster/properties.test.ts test/conformance/cel/differential.test.ts test/slow/fuzz.test.ts $$(grep -rl assertProperty test/unit)
 
 cel-conformance: install ## List every case of the official expression test data with its verdict
 	@node --import tsx test/conformance/cel/main.ts

@@ -9,10 +9,10 @@ import { after, before, test } from "node:test";
 import { candidatesOf, type Candidate } from "../support/fixtures/objects/candidates.ts";
 import { assertSameFaults, expectedOnServer, plain } from "../support/fixtures/objects/compare.ts";
 import { faultsOf, KINDS, type Kind } from "../support/fixtures/objects/kinds.ts";
+import { SEED } from "../support/fixtures/seed.ts";
 import { startReviewedCluster, type ReviewedCluster } from "../support/kubernetes/reviewed-cluster.ts";
 
 const COUNT = Number(process.env["GWPROXY_OBJECTS"] ?? 300);
-const SEED = Number(process.env["GWPROXY_SEED"] ?? 1);
 /** Asked at a time: enough to keep an API server on two cores busy. */
 const CONCURRENCY = 4;
 
@@ -35,7 +35,7 @@ async function check(kind: Kind, { title, object, isSound }: Candidate): Promise
 }
 
 for (const kind of KINDS) {
-  test(`${COUNT} objects of ${kind.kind} get one verdict from the API server, the webhook and the validator`, async () => {
+  test(`${COUNT} objects of ${kind.kind} get one verdict from the API server, the webhook and the validator (GWPROXY_SEED=${SEED})`, async () => {
     const left = candidatesOf(kind, COUNT, SEED);
     // Workers share one generator: each object is taken once.
     const work = async (): Promise<void> => {

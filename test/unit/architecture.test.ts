@@ -80,3 +80,10 @@ test("the lint rule is made from src/rooms.json", () => {
   const lint = JSON.parse(readFileSync(join(ROOT, ".oxlintrc.json"), "utf8")) as { overrides: unknown };
   assert.deepEqual(lint.overrides, lintOverrides(readRooms()), "run `make generate`");
 });
+
+test("every property is checked with the seed of the run", () => {
+  const offences = globSync("test/**/*.ts", { cwd: ROOT }).filter((file) =>
+    /\bfc\.assert\(/.test(readFileSync(join(ROOT, file), "utf8")),
+  );
+  assert.deepEqual(offences, ["test/support/fixtures/seed.ts"]);
+});

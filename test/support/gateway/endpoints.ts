@@ -4,6 +4,7 @@ import { environmentOf } from "../../../src/cel/phases.ts";
 import { SharedTable } from "../../../src/lib/shared-table.ts";
 import { EndpointStats } from "../../../src/proxy/balancing/endpoint-stats.ts";
 import type { EndpointDeps } from "../../../src/proxy/backends/handler.ts";
+import { seededRandom } from "../fixtures/seed.ts";
 
 export interface TestMembers extends EndpointDeps {
   /** Time of the test's clock in milliseconds. */
@@ -21,15 +22,4 @@ export function testMembers(seed = 1): TestMembers {
     record: (name) => new EndpointStats(slots, name),
   };
   return members;
-}
-
-/** Mulberry32, a small random generator: the same seed gives the same numbers in [0, 1). */
-function seededRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b_79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

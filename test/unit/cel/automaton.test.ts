@@ -6,6 +6,7 @@ import { RULE_STEPS, Run } from "../../../src/cel/budget.ts";
 import { Automaton } from "../../../src/cel/functions/automaton.ts";
 import { COST_LIMIT } from "../../../src/cel/errors.ts";
 import { noise } from "./support.ts";
+import { assertProperty } from "../../support/fixtures/seed.ts";
 
 function runOf(steps: number): Run {
   return new Run({ root: () => undefined }, 0, steps);
@@ -48,7 +49,7 @@ const pattern: fc.Arbitrary<string> = fc.letrec<{ pattern: string }>((tie) => ({
 const text = fc.array(fc.constantFrom(...CHARACTERS), { maxLength: 12 }).map((parts) => parts.join(""));
 
 test("the automaton and the library agree whether a pattern covers a text", () => {
-  fc.assert(
+  assertProperty(
     fc.property(pattern, fc.array(text, { minLength: 3, maxLength: 6 }), (source, texts) => {
       const compiled = RE2JS.compile(source);
       const automaton = new Automaton(compiled, true);
@@ -59,7 +60,7 @@ test("the automaton and the library agree whether a pattern covers a text", () =
 });
 
 test("the automaton and the library agree whether a pattern occurs", () => {
-  fc.assert(
+  assertProperty(
     fc.property(pattern, fc.array(text, { minLength: 3, maxLength: 6 }), (source, texts) => {
       const compiled = RE2JS.compile(source);
       const automaton = new Automaton(compiled);

@@ -7,6 +7,7 @@ import { compileExpression } from "../../../src/cel/compile/compile-expression.t
 import { type Environment, REQUEST_ENVIRONMENT, RULE_ENVIRONMENT } from "../../../src/cel/environment.ts";
 import { CelError } from "../../../src/cel/errors.ts";
 import { evaluate, failureCode, fails, gives, noise, scopeOf } from "./support.ts";
+import { assertProperty } from "../../support/fixtures/seed.ts";
 
 const LONG = "a".repeat(100_000);
 
@@ -148,7 +149,7 @@ test("whatever the text is, nothing but a CelError is thrown", () => {
     fc.string(),
     fc.array(fc.constantFrom(...FRAGMENTS), { maxLength: 20 }).map((parts) => parts.join("")),
   );
-  fc.assert(
+  assertProperty(
     fc.property(text, (source) => {
       throwsOnlyCelErrors(source, REQUEST_ENVIRONMENT);
       throwsOnlyCelErrors(source, RULE_ENVIRONMENT);
@@ -186,7 +187,7 @@ test("whatever the arguments are, every function ends with a value or a CelError
 });
 
 test("JSON that goes through an expression comes back the same", () => {
-  fc.assert(
+  assertProperty(
     fc.property(fc.json({ maxDepth: 4 }), (text) => {
       const value: unknown = JSON.parse(text);
       const printed = evaluate("toJson(json(jwt.text))", { jwt: { text } });

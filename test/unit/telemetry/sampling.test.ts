@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { drawOf, isSampled } from "../../../src/telemetry/sampling.ts";
+import { assertProperty } from "../../support/fixtures/seed.ts";
 
 const never = (): number => {
   throw new Error("nothing had to be drawn");
@@ -45,7 +46,7 @@ test("the draw of a trace id comes from its low 56 bits alone", () => {
 test("a larger share traces all that a smaller one does", () => {
   const share = fc.double({ min: 0, max: 1, noNaN: true });
   const id = fc.array(fc.constantFrom(..."0123456789abcdef"), { minLength: 32, maxLength: 32 });
-  fc.assert(
+  assertProperty(
     fc.property(share, share, id, (a, b, digits) => {
       const draw = (): number => drawOf(digits.join(""));
       const [small, large] = a < b ? [a, b] : [b, a];

@@ -7,6 +7,7 @@ import type { ResourceUpdate } from "../../../src/ir/resource.ts";
 import { computeStatus } from "../../../src/status/compute.ts";
 import { createTranslator } from "../../../src/translator/translate.ts";
 import type { Translator } from "../../../src/translator/translator.ts";
+import { assertProperty } from "../../support/fixtures/seed.ts";
 
 const GATEWAY_API = "gateway.networking.k8s.io/v1";
 const OURS = "gwproxy.dev/v1alpha1";
@@ -239,7 +240,7 @@ const POOL: readonly TestObject[] = [
 
 test("any series of events ends in the state of a fresh translation, and the updates add up to it", () => {
   const event = fc.record({ at: fc.nat(POOL.length - 1), type: fc.constantFrom("set", "set", "delete", "refused") });
-  fc.assert(
+  assertProperty(
     fc.property(fc.array(fc.array(event, { maxLength: 4 }), { maxLength: 12 }), (batches) => {
       const live = translator();
       const last = new Map<string, Parameters<Translator["apply"]>[0][number]>();

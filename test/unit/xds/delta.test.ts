@@ -8,6 +8,7 @@ import { SEND_ORDER, decodeResource, encodeResource } from "../../../src/xds/cod
 import { planPush, type Step } from "../../../src/xds/server/delta.ts";
 import { Subscription } from "../../../src/xds/server/subscriptions.ts";
 import { backend, endpoints, listener, policy, route } from "./resources.ts";
+import { assertProperty } from "../../support/fixtures/seed.ts";
 
 /** A few keys per type with a few versions each, so that changes meet. */
 const resources: fc.Arbitrary<Resource> = fc
@@ -68,7 +69,7 @@ function travel(steps: readonly Step[]): Step[] {
 }
 
 test("whatever was held before, the store holds the wanted versions after one push", () => {
-  fc.assert(
+  assertProperty(
     fc.property(fc.array(fc.array(resources)), (states) => {
       const store = new Store();
       for (const list of states) {
@@ -83,7 +84,7 @@ test("whatever was held before, the store holds the wanted versions after one pu
 });
 
 test("changes on one stream lead to the same store as a fresh start, step by step and merged", () => {
-  fc.assert(
+  assertProperty(
     fc.property(fc.array(resources), fc.array(fc.array(resources)), (first, later) => {
       const [stepwise, merged] = [new Store(), new Store()];
       const subscriptions = subscribe(stepwise, stateOf(first));

@@ -2,13 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { decodeRefusals, encodeRefusals } from "../../../src/xds/nack.ts";
+import { assertProperty } from "../../support/fixtures/seed.ts";
 
 test("refusals survive the wire whatever their texts are", () => {
   const refusals = fc.uniqueArray(fc.record({ key: fc.string({ minLength: 1 }), reason: fc.string() }), {
     minLength: 1,
     selector: ({ key }) => key,
   });
-  fc.assert(
+  assertProperty(
     fc.property(refusals, (entries) => {
       const refused = entries.map(({ key, reason }) => ({ type: "Policy" as const, key, reason }));
       const keys = refused.map(({ key }) => key);

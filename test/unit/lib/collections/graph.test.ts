@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Change } from "../../../../src/lib/collections/collection.ts";
 import { Graph, type Input } from "../../../../src/lib/collections/graph.ts";
+import { assertProperty } from "../../../support/fixtures/seed.ts";
 
 interface Item {
   readonly group: string;
@@ -54,7 +55,7 @@ const event = fc.oneof(
 );
 
 test("after any events in any batches the state equals a computation from scratch", () => {
-  fc.assert(
+  assertProperty(
     fc.property(fc.array(fc.array(event, { maxLength: 4 }), { maxLength: 20 }), (batches) => {
       const live = sampleGraph();
       const items = new Map<string, Item>();

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { ProxyError } from "../../../../src/proxy/errors.ts";
 import { SseParser } from "../../../../src/proxy/llm/stream/sse.ts";
+import { assertProperty } from "../../../support/fixtures/seed.ts";
 
 function parse(chunks: readonly Buffer[], limit = 4096): string[] {
   const events: string[] = [];
@@ -42,7 +43,7 @@ test("an event beyond the limit is refused, in one line or in many", () => {
 test("any chunking of a stream gives the same events", () => {
   const line = fc.constantFrom('data: {"a":1}', "data: zwölf ☂", "event: x", ": note", "", "data", "id: 1", "junk");
   const stream = fc.array(fc.tuple(line, fc.constantFrom("\n", "\r", "\r\n")), { maxLength: 30 });
-  fc.assert(
+  assertProperty(
     fc.property(stream, fc.boolean(), fc.array(fc.nat(400), { maxLength: 12 }), (lines, mark, cuts) => {
       const bytes = Buffer.from((mark ? "\uFEFF" : "") + lines.map(([text, end]) => text + end).join(""));
       const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];

@@ -13,6 +13,7 @@ import { scanStream, translateStream } from "../../../../src/proxy/llm/stream/bo
 import { mayCarryUsage } from "../../../../src/proxy/llm/stream/usage-hint.ts";
 import { openLedger } from "../../../../src/proxy/llm/usage.ts";
 import { readBody, streamFrom, TestExchange } from "../../../support/gateway/llm-harness.ts";
+import { assertProperty } from "../../../support/fixtures/seed.ts";
 
 /** A fresh translation of a messages stream for a chat completions client. */
 function sides() {
@@ -45,7 +46,7 @@ function cut(text: string, places: readonly number[]): Buffer[] {
 }
 
 test("a passed stream keeps every byte and is charged, whatever the chunking", async () => {
-  await fc.assert(
+  await assertProperty(
     fc.asyncProperty(fc.array(fc.nat(1000), { maxLength: 20 }), async (places) => {
       const { charged, context, exchange } = await books(completions);
       const { text } = await readBody(scanStream(streamFrom(cut(CHUNKS, places)), context));
@@ -83,7 +84,7 @@ test("a translated stream is the same whatever the chunking", async () => {
   };
   const expected = await translated([Buffer.from(whole)]);
   assert.ok(expected.endsWith("data: [DONE]\n\n"));
-  await fc.assert(
+  await assertProperty(
     fc.asyncProperty(fc.array(fc.nat(1000), { maxLength: 20 }), async (places) =>
       assert.equal(await translated(cut(whole, places)), expected),
     ),
@@ -128,7 +129,7 @@ function textEvent(delta: object): object {
 }
 
 test("events that repeat the one before but for its text are answered as if each had been converted", async () => {
-  await fc.assert(
+  await assertProperty(
     fc.asyncProperty(fc.array(fc.tuple(someEvent, fc.boolean()), { maxLength: 30 }), async (given) => {
       const { reader, printer } = sides();
       const finish = JSON.parse(FINISH.slice("data: ".length)) as object; // our own text

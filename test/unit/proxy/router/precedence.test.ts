@@ -7,6 +7,7 @@ import { HeaderList } from "../../../../src/lib/header-list.ts";
 import { compileMatch, restMatches, type Routable } from "../../../../src/proxy/router/match.ts";
 import { PathTable } from "../../../../src/proxy/router/path-table.ts";
 import { comparePrecedence, type Candidate } from "../../../../src/proxy/router/precedence.ts";
+import { assertProperty } from "../../../support/fixtures/seed.ts";
 
 const segment = fc.constantFrom("a", "b", "ab", "a.c");
 const pathText = fc.array(segment, { maxLength: 3 }).map((parts) => `/${parts.join("/")}`);
@@ -92,7 +93,7 @@ function tableOf(candidates: readonly Candidate<number>[]): PathTable<number> {
 }
 
 test("the table finds what the rule of the Gateway API leaves of all that match, whatever was in it before", () => {
-  fc.assert(
+  assertProperty(
     fc.property(fc.array(candidate, { maxLength: 12 }), fc.nat({ max: 4 }), request, (given, gone, asked) => {
       const candidates = given.map((each, ruleIndex): Candidate<number> => ({
         match: compileMatch(messageOf(each.match)),
@@ -121,7 +122,7 @@ test("the table finds what the rule of the Gateway API leaves of all that match,
 });
 
 test("precedence is a total order", () => {
-  fc.assert(
+  assertProperty(
     fc.property(fc.array(candidate, { minLength: 3, maxLength: 3 }), (given) => {
       const [a, b, c] = given.map((each, ruleIndex): Candidate<number> => ({
         match: compileMatch(messageOf(each.match)),

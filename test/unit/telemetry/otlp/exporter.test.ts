@@ -9,6 +9,7 @@ import { Envelope } from "../../../../src/telemetry/otlp/encode.ts";
 import { Exporter, type ExporterOptions, type ExportOutcome } from "../../../../src/telemetry/otlp/exporter.ts";
 import type { Span } from "../../../../src/telemetry/span.ts";
 import { testClock, type TestClock } from "../../../support/gateway/test-clock.ts";
+import { assertProperty } from "../../../support/fixtures/seed.ts";
 
 const TAKEN: ExportOutcome = { kind: "taken", rejected: 0, message: "" };
 const LATER: ExportOutcome = { kind: "later", reason: "busy", afterMs: undefined };
@@ -263,7 +264,7 @@ test("whatever a collector does, each record is taken once or counted as lost, a
     fc.constant("slow" as const),
   );
   const step = fc.record({ records: fc.nat(700), pauseMs: fc.nat(3000), answers: fc.array(answer, { maxLength: 6 }) });
-  await fc.assert(
+  await assertProperty(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
       let answers: (ExportOutcome | "slow")[] = [];
       let added = 0;
