@@ -1,0 +1,146 @@
+/**
+ * Incremental parser of `application/vnd.amazon.eventstream`, the binary framing of streamed Bedrock answers, fed with
+ * bytes in any pieces. A frame is
+ *
+ *     total length (4) | length of the headers (4) | CRC-32 of these 8 bytes | headers | payload | CRC-32 of all before
+ *
+ * with big-endian numbers. The first checksum is verified before a length is believed, so a damaged length can neither
+ * make the parser wait nor take memory. A frame that is complete in its piece is read in place; another one is gathered
+ * in a buffer of its own size.
+ */
+import { crc32 } from "node:zlib";
+import { ProxyError } from "../../errors.ts";
+
+/**
+ * @param data payload as latin1, one character per byte
+ * @param type name of the event, or `exception:` and the name of the exception
+ */
+type OnFrame = (data: string, type: string) => void;
+
+/** Begins the type of a frame that reports an error. */
+const EXCEPTION = "exception:";
+
+const PRELUDE_BYTES = 12;
+const CHECKSUM_BYTES = 4;
+const MAX_HEADER_BYTES = 131_072;
+
+/** Bytes of a header's value by its type; the values of the types 6 and 7 have their length in front. */
+const VALUE_BYTES: readonly (number | undefined)[] = [0, 0, 1, 2, 4, 8, undefined, undefined, 8, 16];
+const TYPE_BYTES = 6;
+const TYPE_STRING = 7;
+
+export class EventStreamParser {
+  readonly #maxFrameBytes: number;
+  readonly #onFrame: OnFrame;
+  readonly #prelude = Buffer.alloc(PRELUDE_BYTES);
+  /** The incomplete frame; undefined while its prelude is incomplete. */
+  #frame: Buffer | undefined;
+  /** Bytes of the incomplete frame that have arrived. */
+  #filled = 0;
+
+  constructor(maxFrameBytes: number, onFrame: OnFrame) {
+    this.#maxFrameBytes = maxFrameBytes;
+    this.#onFrame = onFrame;
+  }
+
+  /** @throws ProxyError response_invalid for a frame that is damaged or exceeds the limit */
+  push(chunk: Buffer): void {
+    let at = 0;
+    while (at < chunk.length) {
+      const rest = chunk.length - at;
+      if (this.#filled === 0 && rest >= PRELUDE_BYTES) {
+        const total = this.#totalBytes(chunk, at);
+        if (rest >= total) {
+          this.#read(chunk.subarray(at, at + total));
+          at += total;
+          continue;
+        }
+      }
+      at += this.#gather(chunk, at);
+    }
+  }
+
+  /** @throws ProxyError response_invalid when the stream ends inside a frame */
+  end(): void {
+    if (this.#filled > 0) throw invalid("the stream ends inside a frame");
+  }
+
+  /** Copies bytes of an incomplete frame. @returns how many */
+  #gather(chunk: Buffer, at: number): number {
+    const target = this.#frame ?? this.#prelude;
+    const copied = chunk.copy(target, this.#filled, at);
+    this.#filled += copied;
+    if (this.#filled < target.length) return copied;
+    if (this.#frame === undefined) {
+      this.#frame = Buffer.allocUnsafe(this.#totalBytes(this.#prelude, 0));
+      this.#prelude.copy(this.#frame);
+    } else {
+      this.#frame = undefined;
+      this.#filled = 0;
+      this.#read(target);
+    }
+    return copied;
+  }
+
+  /** Checks the prelude. @returns the length of the frame */
+  #totalBytes(bytes: Buffer, at: number): number {
+    if (crc32(bytes.subarray(at, at + 8)) !== bytes.readUInt32BE(at + 8))
+      throw invalid("a frame has a wrong prelude checksum");
+    const total = bytes.readUInt32BE(at);
+    const headers = bytes.readUInt32BE(at + 4);
+    if (total > this.#maxFrameBytes) throw invalid(`a frame is longer than ${this.#maxFrameBytes} bytes`);
+    if (headers > MAX_HEADER_BYTES || headers + PRELUDE_BYTES + CHECKSUM_BYTES > total)
+      throw invalid("the lengths of a frame contradict each other");
+    return total;
+  }
+
+  #read(frame: Buffer): void {
+    const end = frame.length - CHECKSUM_BYTES;
+    if (crc32(frame.subarray(0, end)) !== frame.readUInt32BE(end)) throw invalid("a frame has a wrong checksum");
+    const payload = PRELUDE_BYTES + frame.readUInt32BE(4);
+    const headers = readHeaders(frame, PRELUDE_BYTES, payload);
+    switch (headers.get(":message-type")) {
+      case "event":
+        return this.#onFrame(frame.toString("latin1", payload, end), headers.get(":event-type") ?? "");
+      case "exception":
+        return this.#onFrame(
+          frame.toString("latin1", payload, end),
+          EXCEPTION + (headers.get(":exception-type") ?? ""),
+        );
+      case "error": {
+        // An error that the service did not model has its message in a header and no payload.
+        const message = JSON.stringify({ message: headers.get(":error-message") ?? "" });
+        return this.#onFrame(Buffer.from(message).toString("latin1"), EXCEPTION + (headers.get(":error-code") ?? ""));
+      }
+      default:
+        throw invalid("a frame has no known message type");
+    }
+  }
+}
+
+/** Returns the headers whose values are text. */
+function readHeaders(frame: Buffer, start: number, end: number): ReadonlyMap<string, string> {
+  const headers = new Map<string, string>();
+  let at = start;
+  while (at < end) {
+    const nameEnd = at + 1 + frame.readUInt8(at);
+    // The type of the value follows the name. Frames end with a checksum, so reading it never leaves the frame.
+    if (nameEnd >= end) throw invalid("a frame has damaged headers");
+    const type = frame.readUInt8(nameEnd);
+    let value = nameEnd + 1;
+    let bytes = VALUE_BYTES[type];
+    if (type === TYPE_BYTES || type === TYPE_STRING) {
+      bytes = frame.readUInt16BE(value);
+      value += 2;
+    }
+    if (bytes === undefined || value + bytes > end) throw invalid("a frame has damaged headers");
+    if (type === TYPE_STRING)
+      headers.set(frame.toString("latin1", at + 1, nameEnd), frame.toString("utf8", value, value + bytes));
+    at = value + bytes;
+  }
+  return headers;
+}
+
+function invalid(detail: string): ProxyError {
+  return new ProxyError("response_invalid", { detail });
+}
