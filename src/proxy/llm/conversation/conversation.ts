@@ -88,7 +88,7 @@ export type Source =
   | { readonly kind: "url"; readonly url: string; readonly mediaType?: string }
   | { readonly kind: "text"; readonly text: string; readonly mediaType: string }
   /** A file that was uploaded to the vendor before. */
-  | { readonly kind: "id"; readonly id: string; readonly vendor: Vendor };
+  | { readonly kind: "id"; readonly id: string; readonly vendor: Vendor; readonly mediaType?: string };
 
 export interface ImagePart extends Marked {
   readonly kind: "image";
