@@ -6,7 +6,7 @@
 import { Ajv } from "ajv";
 import { RE2JS } from "re2js";
 import { parseExpression } from "../src/cel/compile/compile-expression.ts";
-import { RULE_ENVIRONMENT } from "../src/cel/environment.ts";
+import { RULE_ENVIRONMENT } from "../src/cel/environments/index.ts";
 import { schemaError } from "./errors.ts";
 import type { SchemaGraph } from "./graph.ts";
 import { expand } from "./expand.ts";

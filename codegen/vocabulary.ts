@@ -2,7 +2,7 @@
  * The keywords that a schema may use, with a check of each value. An unknown keyword or a wrong value is reported with
  * file and path; otherwise the API server would reject the CRD with a message that names neither.
  */
-import { CEL_PHASES } from "../src/cel/phases.ts";
+import { CEL_PHASES } from "../src/cel/environments/phases.ts";
 import { schemaError } from "./errors.ts";
 import type { Schema } from "./schema.ts";
 

@@ -1,9 +1,10 @@
 /** Writes docs/reference/expressions.md from the tables with which the expression engine itself runs. */
 import { REQUEST_STEPS } from "../../src/cel/budget.ts";
-import { REQUEST_ENVIRONMENT, RULE_ENVIRONMENT, type Environment } from "../../src/cel/environment.ts";
-import { STANDARD_MACROS } from "../../src/cel/compile/macro-table.ts";
+import type { Environment } from "../../src/cel/environment.ts";
+import { RULE_ENVIRONMENT, REQUEST_ENVIRONMENT } from "../../src/cel/environments/index.ts";
+import { STANDARD_MACROS } from "../../src/cel/macros/table.ts";
 import { MAX_DEPTH, MAX_LENGTH } from "../../src/cel/parse.ts";
-import { CEL_PHASES, type CelPhase, environmentOf } from "../../src/cel/phases.ts";
+import { CEL_PHASES, type CelPhase, environmentOf } from "../../src/cel/environments/phases.ts";
 import { HEADERS, type CelType, typeText } from "../../src/cel/types.ts";
 import { cells, table } from "./docs-cells.ts";
 

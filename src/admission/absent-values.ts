@@ -7,7 +7,7 @@
 import { findAbsentReads } from "../cel/absent-reads.ts";
 import { compileExpression } from "../cel/compile/compile-expression.ts";
 import { CelError } from "../cel/errors.ts";
-import { environmentOf } from "../cel/phases.ts";
+import { environmentOf } from "../cel/environments/phases.ts";
 import type { ExpressionPlace } from "./expressions.ts";
 import { violation } from "./messages.ts";
 import { memberOf, textsAt, valuesAt } from "./paths.ts";

@@ -3,9 +3,9 @@
  * phase. semantics.ts uses it.
  */
 import { parseExpression } from "../cel/compile/compile-expression.ts";
-import { REQUEST_ENVIRONMENT } from "../cel/environment.ts";
+import { REQUEST_ENVIRONMENT } from "../cel/environments/index.ts";
 import { CelError } from "../cel/errors.ts";
-import { type CelPhase, environmentOf } from "../cel/phases.ts";
+import { type CelPhase, environmentOf } from "../cel/environments/phases.ts";
 import { parseDuration } from "../lib/time/duration.ts";
 import { messageOf } from "../lib/errors.ts";
 import { violation } from "./messages.ts";

@@ -4,7 +4,7 @@
  * and treats a rule that fails to evaluate as violated.
  */
 import { compileExpression } from "../cel/compile/compile-expression.ts";
-import { RULE_ENVIRONMENT } from "../cel/environment.ts";
+import { RULE_ENVIRONMENT } from "../cel/environments/index.ts";
 import type { Expression } from "../cel/expression.ts";
 import type { Scope } from "../cel/scope.ts";
 import { messageOf } from "../lib/errors.ts";

@@ -45,3 +45,6 @@ export class Run {
 }
 
 const NO_LOCALS: unknown[] = [];
+
+/** A compiled node: it returns its value or a Failure and never throws. */
+export type Program = (run: Run) => unknown;

@@ -3,7 +3,8 @@
  * share it, so that they cannot disagree.
  */
 import { type Node, qualifiedName } from "./ast.ts";
-import type { Environment, FunctionEntry } from "./environment.ts";
+import type { Environment } from "./environment.ts";
+import type { FunctionEntry } from "./function.ts";
 import { TYPES } from "./values.ts";
 
 /** The local variables that the expression itself declares. */

@@ -7,7 +7,7 @@
 import { hostname } from "node:os";
 import { compileExpression, failingExpression } from "../cel/compile/compile-expression.ts";
 import type { Expression } from "../cel/expression.ts";
-import { environmentOf, type CelPhase } from "../cel/phases.ts";
+import { environmentOf, type CelPhase } from "../cel/environments/phases.ts";
 import type { ApplyResult, Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { Bind } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { type Clock, systemClock } from "../lib/time/clock.ts";

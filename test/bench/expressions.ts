@@ -4,7 +4,7 @@
  */
 import { HeaderView } from "../../src/cel/header-view.ts";
 import { compileExpression } from "../../src/cel/compile/compile-expression.ts";
-import { REQUEST_ENVIRONMENT } from "../../src/cel/environment.ts";
+import { REQUEST_ENVIRONMENT } from "../../src/cel/environments/index.ts";
 import { CelError } from "../../src/cel/errors.ts";
 import { AttributeMap } from "../../src/cel/values.ts";
 import { HeaderList } from "../../src/lib/header-list.ts";

@@ -3,9 +3,9 @@
  * does.
  */
 import type { Call, Node } from "../ast.ts";
-import type { FunctionEntry } from "../environment.ts";
+import type { FunctionEntry } from "../function.ts";
 import { CelError } from "../errors.ts";
-import { macroOf } from "../compile/macro-table.ts";
+import { macroOf } from "../macros/table.ts";
 import { unknownFunction } from "../names.ts";
 import { functionOf, namespaceOf } from "../resolve.ts";
 import type { Overload } from "../signature.ts";

@@ -6,7 +6,7 @@ import { RE2JS } from "re2js";
 import { messageOf } from "../../lib/errors.ts";
 import type { Node } from "../ast.ts";
 import { Run } from "../budget.ts";
-import type { FunctionEntry } from "../environment.ts";
+import type { FunctionEntry } from "../function.ts";
 import { CelError, Failure } from "../errors.ts";
 import { templateFailure } from "../functions/format.ts";
 import { parseCidr, parseIp } from "../functions/network.ts";

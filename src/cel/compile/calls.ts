@@ -1,14 +1,13 @@
 /** Compiles calls: macros first, then functions by name and number of arguments. */
 import type { Call, Node } from "../ast.ts";
-import { Run } from "../budget.ts";
+import { Run, type Program } from "../budget.ts";
 import type { Compiler } from "./compile.ts";
-import type { CelFunction } from "../environment.ts";
+import type { CelFunction } from "../function.ts";
 import { COST_LIMIT, Failure, NO_OVERLOAD } from "../errors.ts";
-import { hasFixedType } from "../fixed-type.ts";
+import { hasFixedType } from "./fixed-type.ts";
 import { ROUNDING } from "../functions/math.ts";
 import { literalMatcher } from "../functions/regex.ts";
-import { macroOf } from "./macro-table.ts";
-import type { Program } from "./operators.ts";
+import { macroOf } from "../macros/table.ts";
 import { functionOf, namespaceOf } from "../resolve.ts";
 import { isDouble } from "../values.ts";
 

@@ -5,14 +5,13 @@
  * text ──lex, parse──> tree ──Checker──> types, errors ──Compiler──> closures ──evaluate(scope)──> value or CelError
  */
 import { messageOf } from "../../lib/errors.ts";
-import { REQUEST_STEPS, Run } from "../budget.ts";
+import { REQUEST_STEPS, Run, type Program } from "../budget.ts";
 import { Checker } from "../check/checker.ts";
 import { Compiler } from "./compile.ts";
 import type { Environment } from "../environment.ts";
 import { COST_LIMIT, CelError, Failure } from "../errors.ts";
 import type { Expression, Reads } from "../expression.ts";
 import { jsonText, toHost } from "../json.ts";
-import type { Program } from "./operators.ts";
 import { parse } from "../parse.ts";
 import { READS_NOTHING } from "../reads.ts";
 import type { Scope } from "../scope.ts";

@@ -1,11 +1,10 @@
 /** The operators as closures over compiled operands. A program returns a value or a Failure and never throws. */
 import { type ArithmeticOperator, arithmetic } from "../arithmetic.ts";
-import type { Run } from "../budget.ts";
+import type { Program } from "../budget.ts";
 import { compare, equals, isMapKey } from "../equality.ts";
 import { COST_LIMIT, Failure, NO_OVERLOAD } from "../errors.ts";
+import { putEntry } from "../lookup.ts";
 import { Double, NONE, Optional, adopt, isDouble, isInt, isMap, mapHas, toDouble } from "../values.ts";
-
-export type Program = (run: Run) => unknown;
 
 /**
  * Compiles `&&` and `||` with any number of operands: an operand that decides the result absorbs the failures of the
@@ -173,17 +172,9 @@ export function map(entries: readonly MapEntry[]): Program {
         if (item.value === undefined) continue;
         item = item.value;
       }
-      const failure = put(run, result, name, item);
+      const failure = putEntry(run, result, name, item);
       if (failure !== undefined) return failure;
     }
     return result;
   };
-}
-
-/** Adds an entry to a map and fails when the key exists already. */
-export function put(run: Run, map: Map<unknown, unknown>, key: unknown, value: unknown): Failure | undefined {
-  if (run.spend(2)) return COST_LIMIT;
-  if (mapHas(map, key, run)) return new Failure("repeated_key", "the map has this key twice");
-  map.set(key, value);
-  return undefined;
 }

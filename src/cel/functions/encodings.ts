@@ -2,13 +2,12 @@
 import { createHash } from "node:crypto";
 
 import type { Run } from "../budget.ts";
-import type { CelFunction } from "../environment.ts";
+import type { CelFunction, Declaration } from "../function.ts";
 import { COST_LIMIT, Failure, INVALID_ARGUMENT, NO_OVERLOAD } from "../errors.ts";
 import { jsonText, parseJson } from "../json.ts";
 import { scalarText } from "../text.ts";
 import { adopt, isMap, mapGet, mapKeys } from "../values.ts";
 import { utf8 } from "./standard.ts";
-import type { Declaration } from "./table.ts";
 
 function bytesOf(run: Run, value: unknown): Buffer | Failure {
   if (typeof value !== "string" && !(value instanceof Uint8Array)) return NO_OVERLOAD;

@@ -4,11 +4,10 @@
  * give `user.sub`.
  */
 import type { Run } from "../budget.ts";
-import type { CelFunction } from "../environment.ts";
+import type { CelFunction, Declaration } from "../function.ts";
 import { COST_LIMIT } from "../errors.ts";
 import { scalarText } from "../text.ts";
 import { Flattened, adopt, isMap, mapGet, mapKeys } from "../values.ts";
-import type { Declaration } from "./table.ts";
 
 interface Open {
   readonly path: string;

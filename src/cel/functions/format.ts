@@ -3,7 +3,7 @@ import type { Run } from "../budget.ts";
 import { COST_LIMIT, Failure, INVALID_ARGUMENT, NO_OVERLOAD, OUT_OF_RANGE } from "../errors.ts";
 import { doubleText, scalarText, twoDigitExponent } from "../text.ts";
 import { Double, Uint, adopt, doubleOf, isDouble, isInt, isMap, mapGet, mapKeys, numberOf } from "../values.ts";
-import type { Declaration } from "./table.ts";
+import type { Declaration } from "../function.ts";
 
 const VERB = /%(?:%|(?:\.(\d{1,3}))?([a-zA-Z]))/g;
 const MAX_PRECISION = 100;

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 
 import type { Run } from "../budget.ts";
-import type { CelFunction } from "../environment.ts";
+import type { CelFunction, Declaration } from "../function.ts";
 import { COST_LIMIT, Failure, NO_OVERLOAD } from "../errors.ts";
 import { HeaderView } from "../header-view.ts";
 import { Secret, isMap, mapGet, mapKeys, toDouble } from "../values.ts";
@@ -12,7 +12,6 @@ import { NUMBERS, extreme } from "./math.ts";
 import { NETWORK_FUNCTIONS } from "./network.ts";
 import { regex, spendFind } from "./regex.ts";
 import { join } from "./strings.ts";
-import type { Declaration } from "./table.ts";
 
 /** A fixed price, because the cookies of a request are limited by the size of its header. */
 const COOKIE_STEPS = 200;

@@ -4,7 +4,7 @@
  */
 import type { Run } from "../budget.ts";
 import { arithmetic } from "../arithmetic.ts";
-import type { CelFunction } from "../environment.ts";
+import type { CelFunction, Declaration } from "../function.ts";
 import { compare, equals } from "../equality.ts";
 import { COST_LIMIT, Failure, INVALID_ARGUMENT, NO_OVERLOAD } from "../errors.ts";
 import { adopt } from "../values.ts";
@@ -13,7 +13,6 @@ import { QUANTITY_FUNCTIONS } from "./quantity.ts";
 import { regex, spendFind } from "./regex.ts";
 import { indexOf, lastIndexOf } from "./strings.ts";
 import { URL_FUNCTIONS } from "./url.ts";
-import type { Declaration } from "./table.ts";
 
 function find(run: Run, text: unknown, pattern: unknown): unknown {
   const found = findAll(run, text, pattern, 1);

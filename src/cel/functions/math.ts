@@ -1,11 +1,10 @@
 /** The functions of the CEL math extension. */
 import { checkedInt } from "../arithmetic.ts";
 import type { Run } from "../budget.ts";
-import type { CelFunction } from "../environment.ts";
+import type { CelFunction, Declaration } from "../function.ts";
 import { compare } from "../equality.ts";
 import { COST_LIMIT, INVALID_ARGUMENT, NO_OVERLOAD } from "../errors.ts";
 import { Uint, adopt, doubleOf, isDouble, isInt, numberOf, toDouble, toInt } from "../values.ts";
-import type { Declaration } from "./table.ts";
 
 /** @param wanted sign of compare(candidate, best) with which the candidate replaces the best */
 export function extreme(wanted: 1 | -1): CelFunction {

@@ -2,10 +2,9 @@
 import { isIP } from "node:net";
 
 import type { Run } from "../budget.ts";
-import type { CelFunction } from "../environment.ts";
+import type { CelFunction, Declaration } from "../function.ts";
 import { COST_LIMIT, Failure, NO_OVERLOAD } from "../errors.ts";
 import { Opaque } from "../values.ts";
-import type { Declaration } from "./table.ts";
 
 export class Ip extends Opaque {
   readonly typeName = "net.IP";

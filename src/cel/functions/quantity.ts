@@ -1,9 +1,8 @@
 /** Kubernetes resource quantities as CEL values: "1.5Gi", "250m", "2e3". Amounts are exact, in billionths. */
-import type { CelFunction } from "../environment.ts";
+import type { CelFunction, Declaration } from "../function.ts";
 import { Failure, NO_OVERLOAD, OVERFLOW } from "../errors.ts";
 import { checkedInt } from "../arithmetic.ts";
 import { Opaque, isInt, toDouble } from "../values.ts";
-import type { Declaration } from "./table.ts";
 
 const SCALE = 1_000_000_000n;
 

@@ -1,7 +1,7 @@
 /** The functions of the CEL standard library: sizes, string tests, conversions, optional values. */
 import { checkedDuration, checkedInt, checkedTimestamp, checkedUint } from "../arithmetic.ts";
 import type { Run } from "../budget.ts";
-import type { CelFunction } from "../environment.ts";
+import type { CelFunction, Declaration } from "../function.ts";
 import { COST_LIMIT, Failure, INVALID_ARGUMENT, NO_OVERLOAD, OVERFLOW } from "../errors.ts";
 import { scalarText } from "../text.ts";
 import {
@@ -27,7 +27,6 @@ import { MATH_FUNCTIONS } from "./math.ts";
 import { matches } from "./regex.ts";
 import { STRING_FUNCTIONS, codePointLength } from "./strings.ts";
 import { TIME_FUNCTIONS, parseDuration, parseTimestamp } from "./time.ts";
-import type { Declaration } from "./table.ts";
 
 function size(run: Run, value: unknown): unknown {
   if (typeof value === "string") return run.spendLength(value.length) ? COST_LIMIT : codePointLength(value);

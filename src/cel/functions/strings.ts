@@ -1,8 +1,7 @@
 /** The string functions of the CEL strings extension. Positions and sizes count code points, not UTF-16 units. */
 import type { Run } from "../budget.ts";
-import type { CelFunction } from "../environment.ts";
+import type { CelFunction, Declaration } from "../function.ts";
 import { COST_LIMIT, Failure, NO_OVERLOAD, OUT_OF_RANGE } from "../errors.ts";
-import type { Declaration } from "./table.ts";
 
 /** Substrings that a function creates per step. */
 const PIECES_PER_STEP = 4;
@@ -70,6 +69,7 @@ function search(backwards: boolean): CelFunction {
 }
 
 export const indexOf: CelFunction = search(false);
+
 export const lastIndexOf: CelFunction = search(true);
 
 /**

@@ -3,10 +3,9 @@
  * library.
  */
 import { checkedDuration, checkedTimestamp } from "../arithmetic.ts";
-import type { CelFunction } from "../environment.ts";
+import type { CelFunction, Declaration } from "../function.ts";
 import { COST_LIMIT, Failure, INVALID_ARGUMENT, NO_OVERLOAD } from "../errors.ts";
 import { Duration, Timestamp } from "../values.ts";
-import type { Declaration } from "./table.ts";
 
 const NANOS_PER_UNIT: ReadonlyMap<string, bigint> = new Map([
   ["ns", 1n],

@@ -1,8 +1,7 @@
 /** The URL functions of Kubernetes validation rules, on the parser of url-parts.ts. */
-import type { CelFunction } from "../environment.ts";
+import type { CelFunction, Declaration } from "../function.ts";
 import { Failure, NO_OVERLOAD } from "../errors.ts";
 import { Opaque } from "../values.ts";
-import type { Declaration } from "./table.ts";
 import { type UrlParts, escapedPath, isUrl, queryOf, urlParts } from "./url-parts.ts";
 
 class Url extends Opaque {

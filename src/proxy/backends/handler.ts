@@ -4,7 +4,7 @@
  */
 import type { BackendSettings } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
-import type { CelPhase } from "../../cel/phases.ts";
+import type { CelPhase } from "../../cel/environments/phases.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { RoutedExchange, Reply } from "../pipeline/exchange.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";

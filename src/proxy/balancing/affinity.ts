@@ -6,7 +6,7 @@
 import type { SessionAffinity } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { CelError } from "../../cel/errors.ts";
 import type { Expression } from "../../cel/expression.ts";
-import type { CelPhase } from "../../cel/phases.ts";
+import type { CelPhase } from "../../cel/environments/phases.ts";
 import type { Scope } from "../../cel/scope.ts";
 import type { RoutedExchange, MaybePromise } from "../pipeline/exchange.ts";
 import { high, low, multiply, set, xorShift, type Uint64 } from "../../lib/uint64.ts";

@@ -6,7 +6,7 @@
 import type { BackendHealth, Eviction } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { CelError } from "../../cel/errors.ts";
 import type { Expression } from "../../cel/expression.ts";
-import type { CelPhase } from "../../cel/phases.ts";
+import type { CelPhase } from "../../cel/environments/phases.ts";
 import type { Scope } from "../../cel/scope.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";
 import type { EndpointStats } from "./endpoint-stats.ts";

@@ -5,7 +5,7 @@
  */
 import type { AccessLog, MetricLabels, Tracing } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression, Reads } from "../../cel/expression.ts";
-import type { CelPhase } from "../../cel/phases.ts";
+import type { CelPhase } from "../../cel/environments/phases.ts";
 import { READS_NOTHING, unionOfReads } from "../../cel/reads.ts";
 import type { Scope } from "../../cel/scope.ts";
 import { compileLogReport, EVERYTHING, type LogReport } from "./access-log.ts";

@@ -16,7 +16,7 @@ import {
   type PolicyTarget,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
-import type { CelPhase } from "../../cel/phases.ts";
+import type { CelPhase } from "../../cel/environments/phases.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import type { RoutedExchange } from "./exchange.ts";
 import { POLICIES, type KnownUnit, type PolicyMessages, type PolicyName, type Unit } from "../policies/index.ts";

@@ -4,7 +4,7 @@
  */
 import type { ExternalService } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
-import type { CelPhase } from "../../cel/phases.ts";
+import type { CelPhase } from "../../cel/environments/phases.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { SharedTable } from "../../lib/shared-table.ts";
 import type { PasswordChecker } from "../../lib/password/checker.ts";

@@ -7,7 +7,7 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { create } from "@bufbuild/protobuf";
 import type { Authorization as ApiAuthorization } from "../../../generated/types/traffic.ts";
-import type { CelPhase } from "../../cel/phases.ts";
+import type { CelPhase } from "../../cel/environments/phases.ts";
 import { checkExpression, type ExpressionContext, type UnitTranslator } from "./shared/unit.ts";
 
 const ACTIONS = {

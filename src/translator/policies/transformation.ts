@@ -11,7 +11,7 @@ import {
   type Transform,
   type Transformation,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { CelPhase } from "../../cel/phases.ts";
+import type { CelPhase } from "../../cel/environments/phases.ts";
 import { phaseOfTraffic } from "./shared/expression-phase.ts";
 import {
   branchesOf,

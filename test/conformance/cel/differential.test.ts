@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { RULE_STEPS, Run } from "../../../src/cel/budget.ts";
 import { compileExpression } from "../../../src/cel/compile/compile-expression.ts";
-import { RULE_ENVIRONMENT } from "../../../src/cel/environment.ts";
+import { RULE_ENVIRONMENT } from "../../../src/cel/environments/index.ts";
 import { CelError } from "../../../src/cel/errors.ts";
 import { toHost } from "../../../src/cel/json.ts";
 import { expressions } from "./generate.ts";

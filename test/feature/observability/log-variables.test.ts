@@ -12,7 +12,7 @@ import { test, type TestContext } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { BackendSettingsSchema, StaticBackendSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { compileExpression } from "../../../src/cel/compile/compile-expression.ts";
-import { environmentOf, type CelPhase } from "../../../src/cel/phases.ts";
+import { environmentOf, type CelPhase } from "../../../src/cel/environments/phases.ts";
 import type { Scope } from "../../../src/cel/scope.ts";
 import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
 import { createUpstream } from "../../../src/proxy/upstream/client.ts";

@@ -5,7 +5,7 @@ import { request, type RequestOptions } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { test } from "node:test";
-import { environmentOf, type CelPhase } from "../../../src/cel/phases.ts";
+import { environmentOf, type CelPhase } from "../../../src/cel/environments/phases.ts";
 import type { Telemetry } from "../../../src/proxy/observability/record.ts";
 import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
 import {

@@ -1,6 +1,6 @@
 /** Dependencies of load balancing for tests that control the clock and the random numbers. */
 import { compileExpression } from "../../../src/cel/compile/compile-expression.ts";
-import { environmentOf } from "../../../src/cel/phases.ts";
+import { environmentOf } from "../../../src/cel/environments/phases.ts";
 import { SharedTable } from "../../../src/lib/shared-table.ts";
 import { EndpointStats } from "../../../src/proxy/balancing/endpoint-stats.ts";
 import type { EndpointDeps } from "../../../src/proxy/backends/handler.ts";

@@ -1,7 +1,7 @@
 /** An exchange without sockets, for unit tests of policies: a plain object whose parts a test sets and reads. */
 import { HeaderView } from "../../../src/cel/header-view.ts";
 import { compileExpression, failingExpression } from "../../../src/cel/compile/compile-expression.ts";
-import { environmentOf } from "../../../src/cel/phases.ts";
+import { environmentOf } from "../../../src/cel/environments/phases.ts";
 import { CelError } from "../../../src/cel/errors.ts";
 import { HeaderList } from "../../../src/lib/header-list.ts";
 import type { Logger } from "../../../src/lib/log.ts";

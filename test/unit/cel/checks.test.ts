@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compileExpression, parseExpression } from "../../../src/cel/compile/compile-expression.ts";
-import { type Environment, REQUEST_ENVIRONMENT, RULE_ENVIRONMENT } from "../../../src/cel/environment.ts";
+import type { Environment } from "../../../src/cel/environment.ts";
+import { RULE_ENVIRONMENT, REQUEST_ENVIRONMENT } from "../../../src/cel/environments/index.ts";
 import { CelError } from "../../../src/cel/errors.ts";
-import { environmentOf } from "../../../src/cel/phases.ts";
+import { environmentOf } from "../../../src/cel/environments/phases.ts";
 import { evaluate, scopeOf } from "./support.ts";
 
 /** Expression, position of the fault, and what the message says. */

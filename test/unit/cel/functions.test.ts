@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { RULE_ENVIRONMENT } from "../../../src/cel/environment.ts";
+import { RULE_ENVIRONMENT } from "../../../src/cel/environments/index.ts";
 import { Flattened } from "../../../src/cel/values.ts";
 import { evaluate, fails, gives } from "./support.ts";
 

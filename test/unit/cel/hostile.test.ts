@@ -4,7 +4,8 @@ import { test } from "node:test";
 import fc from "fast-check";
 
 import { compileExpression } from "../../../src/cel/compile/compile-expression.ts";
-import { type Environment, REQUEST_ENVIRONMENT, RULE_ENVIRONMENT } from "../../../src/cel/environment.ts";
+import type { Environment } from "../../../src/cel/environment.ts";
+import { RULE_ENVIRONMENT, REQUEST_ENVIRONMENT } from "../../../src/cel/environments/index.ts";
 import { CelError } from "../../../src/cel/errors.ts";
 import { evaluate, failureCode, fails, gives, noise, scopeOf } from "./support.ts";
 import { assertProperty } from "../../support/fixtures/seed.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { compileExpression, parseExpression } from "../../../src/cel/compile/compile-expression.ts";
-import { REQUEST_ENVIRONMENT } from "../../../src/cel/environment.ts";
+import { REQUEST_ENVIRONMENT } from "../../../src/cel/environments/index.ts";
 import { CelError } from "../../../src/cel/errors.ts";
 import { evaluate, failureCode, fails, gives, scopeOf } from "./support.ts";
 

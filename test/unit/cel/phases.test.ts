@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseExpression } from "../../../src/cel/compile/compile-expression.ts";
 import { CelError } from "../../../src/cel/errors.ts";
-import { CEL_PHASES, type CelPhase, environmentOf } from "../../../src/cel/phases.ts";
+import { CEL_PHASES, type CelPhase, environmentOf } from "../../../src/cel/environments/phases.ts";
 
 /** Variable → the places that have it; everywhere else it must be refused. */
 const WHERE: readonly (readonly [expression: string, places: readonly CelPhase[]])[] = [

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { findAbsentReads } from "../../../src/cel/absent-reads.ts";
 
 import { compileExpression } from "../../../src/cel/compile/compile-expression.ts";
-import { REQUEST_ENVIRONMENT } from "../../../src/cel/environment.ts";
+import { REQUEST_ENVIRONMENT } from "../../../src/cel/environments/index.ts";
 import { unionOfReads } from "../../../src/cel/reads.ts";
 
 function attributes(source: string): string[] {

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { compileExpression } from "../../../src/cel/compile/compile-expression.ts";
-import { type Environment, REQUEST_ENVIRONMENT } from "../../../src/cel/environment.ts";
+import type { Environment } from "../../../src/cel/environment.ts";
+import { REQUEST_ENVIRONMENT } from "../../../src/cel/environments/index.ts";
 import { CelError, type CelErrorCode } from "../../../src/cel/errors.ts";
 import type { Scope } from "../../../src/cel/scope.ts";
 

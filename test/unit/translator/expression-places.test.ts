@@ -11,7 +11,7 @@ import { PolicySchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.t
 import { valuesAt } from "../../../src/admission/paths.ts";
 import { validate } from "../../../src/admission/validate.ts";
 import { compileExpression } from "../../../src/cel/compile/compile-expression.ts";
-import { environmentOf, type CelPhase } from "../../../src/cel/phases.ts";
+import { environmentOf, type CelPhase } from "../../../src/cel/environments/phases.ts";
 import { PolicySet } from "../../../src/proxy/pipeline/policy-set.ts";
 import type { Read } from "../../../src/lib/collections/graph.ts";
 import { translateContent, type ContentCollections } from "../../../src/translator/policies/content.ts";

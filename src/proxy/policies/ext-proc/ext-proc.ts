@@ -16,7 +16,7 @@ import type {
 import { CommonResponse_ResponseStatus as Status } from "../../../../generated/proto/envoy/service/ext_proc/v3/external_processor_pb.ts";
 import { BodyMode, type ExtProc, type ExtProcChoice } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../../cel/expression.ts";
-import type { CelPhase } from "../../../cel/phases.ts";
+import type { CelPhase } from "../../../cel/environments/phases.ts";
 import type { Scope } from "../../../cel/scope.ts";
 import { ConfigError } from "../../../lib/errors.ts";
 import { CalloutError, type Callout } from "../../callouts/callout.ts";

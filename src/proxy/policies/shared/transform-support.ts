@@ -3,7 +3,7 @@ import type { HeaderExpression, Transform } from "../../../../generated/proto/gw
 import { bodyOf } from "../../../cel/compile/compile-expression.ts";
 import { CelError } from "../../../cel/errors.ts";
 import type { Expression } from "../../../cel/expression.ts";
-import type { CelPhase } from "../../../cel/phases.ts";
+import type { CelPhase } from "../../../cel/environments/phases.ts";
 import type { Scope } from "../../../cel/scope.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
 import type { Exchange } from "../../pipeline/exchange.ts";

@@ -3,7 +3,7 @@
  * which variables the expression may read. Unit and backend translators use it to check expressions.
  */
 import { EXPRESSIONS } from "../../../../generated/expressions.ts";
-import type { CelPhase } from "../../../cel/phases.ts";
+import type { CelPhase } from "../../../cel/environments/phases.ts";
 
 interface Pattern {
   readonly path: RegExp;

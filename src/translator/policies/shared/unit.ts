@@ -8,7 +8,7 @@
 import type { Traffic } from "../../../../generated/types/traffic.ts";
 import type { TrafficUnit } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { parseExpression } from "../../../cel/compile/compile-expression.ts";
-import { environmentOf, type CelPhase } from "../../../cel/phases.ts";
+import { environmentOf, type CelPhase } from "../../../cel/environments/phases.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { KeySetReader } from "../jwks/remote-jwks.ts";
 import type { SecretReader } from "../../references/secrets.ts";

@@ -2,8 +2,8 @@
  * Decides which numbers may be an int or a double. JSON does not distinguish 1 from 1.0, so a number from outside may
  * be either, while a number in the source has a fixed type. The compiler uses it for arithmetic and rounding.
  */
-import type { Node } from "./ast.ts";
-import { TIME_PARTS } from "./functions/time.ts";
+import type { Node } from "../ast.ts";
+import { TIME_PARTS } from "../functions/time.ts";
 
 const CONVERSIONS: ReadonlySet<string> = new Set(["int", "uint", "double", "size"]);
 /** Methods that return an int for every receiver. */

@@ -1,9 +1,10 @@
 /**
- * The types of macros: what they iterate over, the types of their variables in the body, and their results.
- * compile/macro-table.ts pairs each check with its compilation.
+ * The types of macros: what they iterate over, the types of their variables in the body, and their results. table.ts
+ * pairs each check with its compilation.
  */
 import type { Call, Node } from "../ast.ts";
 import { CelError } from "../errors.ts";
+import type { CheckMacro, MacroChecker } from "../macro.ts";
 import {
   BOOL,
   type CelType,
@@ -18,12 +19,12 @@ import {
   typeText,
 } from "../types.ts";
 import { variableName, variableNames } from "../variable-name.ts";
-import type { Checker } from "./checker.ts";
-
-export type CheckMacro = (checker: Checker, call: Call) => CelType;
 
 /** Returns the key and value types of a list or map that is iterated over. */
-function elementsOf(checker: Checker, node: Node): { readonly key: CelType; readonly value: CelType; isMap: boolean } {
+function elementsOf(
+  checker: MacroChecker,
+  node: Node,
+): { readonly key: CelType; readonly value: CelType; isMap: boolean } {
   const type = checker.types.resolve(checker.check(node));
   if (type.kind === "variable" || isDyn(type)) return { key: DYN, value: DYN, isMap: false };
   if (type.kind === "object") return { key: STRING, value: DYN, isMap: true };
@@ -36,7 +37,7 @@ function elementsOf(checker: Checker, node: Node): { readonly key: CelType; read
 
 /** Checks the arguments after the variable names, with the variables in scope. */
 function inWalk<T>(
-  checker: Checker,
+  checker: MacroChecker,
   call: Call,
   variables: 1 | 2,
   body: (nodes: readonly Node[], elements: { readonly key: CelType; readonly item: CelType }) => T,
@@ -58,7 +59,7 @@ export function checkQuantifier(variables: 1 | 2): CheckMacro {
 }
 
 /** Checks the last node as the transformation, and a node before it as the filter. */
-function transformed(checker: Checker, call: Call, nodes: readonly Node[]): CelType {
+function transformed(checker: MacroChecker, call: Call, nodes: readonly Node[]): CelType {
   if (nodes.length === 2) checker.wants(BOOL, nodes[0] as Node, `the filter of ${call.name}()`);
   return checker.types.resolve(checker.check(nodes.at(-1) as Node));
 }
@@ -105,7 +106,7 @@ export function checkBinding(initOf: (call: Call) => Node | undefined): CheckMac
 }
 
 /** Returns the type inside an optional. */
-function insideOptional(checker: Checker, { target, name }: Call): CelType {
+function insideOptional(checker: MacroChecker, { target, name }: Call): CelType {
   const node = target as Node;
   const type = checker.types.resolve(checker.check(node));
   if (isDyn(type) || type.kind === "variable") return DYN;
@@ -145,7 +146,7 @@ export const checkCoalesce: CheckMacro = (checker, { args }) => {
 
 export const checkVariables: CheckMacro = () => mapOf(STRING, DYN);
 
-function mapElements(checker: Checker, call: Call): { readonly key: CelType; readonly value: CelType } {
+function mapElements(checker: MacroChecker, call: Call): { readonly key: CelType; readonly value: CelType } {
   const { key, value, isMap } = elementsOf(checker, call.target as Node);
   if (isMap || isDyn(value)) return { key, value };
   throw new CelError("no_such_overload", `${call.name}() needs a map`, call.position);

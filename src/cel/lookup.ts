@@ -1,10 +1,10 @@
 /**
- * Field and index access for the compiled programs. undefined means that the entry does not exist. Only own properties
- * of plain objects are read, so an expression cannot reach a prototype.
+ * Field and index access for compiled programs, and adding an entry to a map. undefined means that the entry does not
+ * exist. Only own properties of plain objects are read, so an expression cannot reach a prototype.
  */
-import type { Run } from "../budget.ts";
-import { Failure, NO_OVERLOAD, OUT_OF_RANGE } from "../errors.ts";
-import { NONE, Optional, adopt, isMap, mapField, mapGet, mapHasField, numberOf } from "../values.ts";
+import type { Run } from "./budget.ts";
+import { COST_LIMIT, Failure, NO_OVERLOAD, OUT_OF_RANGE } from "./errors.ts";
+import { NONE, Optional, adopt, isMap, mapField, mapGet, mapHas, mapHasField, numberOf } from "./values.ts";
 
 export function fieldOf(run: Run, value: unknown, field: string): unknown {
   if (isMap(value)) return mapField(value, field, run);
@@ -43,4 +43,12 @@ export function optionalIndex(run: Run, value: unknown, key: unknown): Optional 
 function wrap(value: unknown): Optional | Failure {
   if (value === undefined) return NONE;
   return value instanceof Failure || value instanceof Optional ? value : new Optional(value);
+}
+
+/** Adds an entry to a map and fails when the key exists already. */
+export function putEntry(run: Run, map: Map<unknown, unknown>, key: unknown, value: unknown): Failure | undefined {
+  if (run.spend(2)) return COST_LIMIT;
+  if (mapHas(map, key, run)) return new Failure("repeated_key", "the map has this key twice");
+  map.set(key, value);
+  return undefined;
 }

@@ -3,8 +3,8 @@
  * the compiler both use it.
  */
 import type { Call } from "../ast.ts";
+import type { Macro, MacroTable } from "../macro.ts";
 import {
-  type CheckMacro,
   checkAlternative,
   checkBinding,
   checkDyn,
@@ -15,9 +15,8 @@ import {
   checkIntoMap,
   checkOptionalMap,
   checkQuantifier,
-} from "../check/macros.ts";
+} from "./check.ts";
 import {
-  type CompileMacro,
   alternative,
   binding,
   collecting,
@@ -30,15 +29,7 @@ import {
   intoMapEntries,
   optionalMap,
   quantifier,
-} from "./macros.ts";
-
-export interface Macro {
-  readonly compile: CompileMacro;
-  readonly check: CheckMacro;
-}
-
-/** Keys are those of a FunctionTable. */
-export type MacroTable = ReadonlyMap<string, Macro>;
+} from "./compile.ts";
 
 /** One row per macro: its compilation and its type check. */
 export const STANDARD_MACROS: MacroTable = new Map<string, Macro>([

@@ -2,8 +2,8 @@
  * The variables of request-time expressions, with the types of their fields. docs/reference/expressions.md is generated
  * from this table.
  */
-import { parseType } from "./signature.ts";
-import { type CelType, DYN, type ObjectType } from "./types.ts";
+import { parseType } from "../signature.ts";
+import { type CelType, DYN, type ObjectType } from "../types.ts";
 
 type Fields = Readonly<Record<string, string | ObjectType>>;
 

@@ -1,25 +1,22 @@
 /**
  * Compiles the standard macros (cel-spec "Macros"): presence tests, comprehensions over one or two variables, bindings,
- * and the macros of optional values. macro-table.ts lists them.
+ * and the macros of optional values. table.ts lists them.
  */
 import type { Call, Node } from "../ast.ts";
-import type { Run } from "../budget.ts";
-import type { Compiler } from "./compile.ts";
+import type { Run, Program } from "../budget.ts";
 import { COST_LIMIT, CelError, Failure, NO_OVERLOAD } from "../errors.ts";
-import { hasField } from "./lookup.ts";
+import { hasField, putEntry } from "../lookup.ts";
+import type { CompileMacro, MacroCompiler } from "../macro.ts";
 import { unescapeField } from "../names.ts";
-import { type Program, put } from "./operators.ts";
 import { NONE, Optional, adopt, isMap, mapGet, mapKeys } from "../values.ts";
 import { variableNames, variableName } from "../variable-name.ts";
-
-export type CompileMacro = (compiler: Compiler, call: Call) => Program;
 
 /** Calls `visit` for each element with the local variables set; a result other than undefined ends the iteration. */
 type Walk = (run: Run, visit: (item: unknown, key: unknown) => unknown) => unknown;
 
 /** @param bodies the arguments after the variable names, compiled with the variables in scope */
 function comprehension(
-  compiler: Compiler,
+  compiler: MacroCompiler,
   call: Call,
   variables: 1 | 2,
   build: (walk: Walk, bodies: readonly Program[]) => Program,
@@ -172,7 +169,7 @@ export function intoMapEntries(): { add(run: Run, value: unknown): Failure | und
     add: (run, value) => {
       if (!isMap(value)) return NO_OVERLOAD;
       for (const key of mapKeys(value, run)) {
-        const failure = put(run, result, key, mapGet(value, key, run));
+        const failure = putEntry(run, result, key, mapGet(value, key, run));
         if (failure !== undefined) return failure;
       }
       return undefined;

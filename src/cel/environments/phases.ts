@@ -3,8 +3,9 @@
  * an expression in the phase of its field (`x-gw-cel` in the schemas), and reject one that reads a variable of a later
  * phase: it would fail on every request. docs/reference/expressions.md lists the phases.
  */
-import { type Environment, REQUEST_ENVIRONMENT } from "./environment.ts";
-import type { CelType } from "./types.ts";
+import type { Environment } from "../environment.ts";
+import { REQUEST_ENVIRONMENT } from "./index.ts";
+import type { CelType } from "../types.ts";
 
 /** The phases in which expressions of users run: once per process, then in the order of a request. */
 export const CEL_PHASES = [

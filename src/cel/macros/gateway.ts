@@ -3,12 +3,11 @@
  * iteration over the keys or values of a map.
  */
 import type { Call, Node } from "../ast.ts";
-import type { Compiler } from "../compile/compile.ts";
 import { COST_LIMIT, Failure, INVALID_ARGUMENT, NO_OVERLOAD } from "../errors.ts";
-import { checkBinding, checkCoalesce, checkFilterKeys, checkMapValues, checkVariables } from "../check/macros.ts";
-import type { Macro, MacroTable } from "../compile/macro-table.ts";
-import { type CompileMacro, binding } from "../compile/macros.ts";
-import type { Program } from "../compile/operators.ts";
+import type { CompileMacro, Macro, MacroCompiler, MacroTable } from "../macro.ts";
+import { checkBinding, checkCoalesce, checkFilterKeys, checkMapValues, checkVariables } from "./check.ts";
+import { binding } from "./compile.ts";
+import type { Program } from "../budget.ts";
 import { adopt, isMap, mapGet, mapKeys } from "../values.ts";
 import { variableName } from "../variable-name.ts";
 
@@ -65,7 +64,7 @@ function overMap(
   variable: "key" | "value",
   keep: (result: Map<unknown, unknown>, key: unknown, value: unknown, computed: unknown) => Failure | undefined,
 ): CompileMacro {
-  return (compiler: Compiler, { target, args }: Call): Program => {
+  return (compiler: MacroCompiler, { target, args }: Call): Program => {
     const operand = compiler.compile(target as Node);
     return compiler.withLocals([variableName(args[0])], ([slot = 0]) => {
       const body = compiler.compile(args[1] as Node);
