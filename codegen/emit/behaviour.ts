@@ -3,7 +3,7 @@
  * runs.
  */
 import { ADMIN_PATHS, methodsOf } from "../../src/admin/paths/index.ts";
-import { PROXY_ERRORS } from "../../src/proxy/errors.ts";
+import { PROXY_ERRORS } from "../../src/proxy/exchange/errors.ts";
 import { POLICIES } from "../../src/proxy/policies/index.ts";
 import { CLIENT_FORMATS } from "../../src/proxy/llm/client-formats/index.ts";
 import { FIELDS } from "../../src/proxy/observability/fields.ts";

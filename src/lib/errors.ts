@@ -42,3 +42,8 @@ export class ConfigError extends GwError {
 export class SourceError extends GwError {
   readonly code = "source_failed";
 }
+
+/** Describes an error for operators, with the detail that clients do not receive. */
+export function describeError({ message, detail }: { message: string; detail: string | undefined }): string {
+  return detail === undefined || detail === "" ? message : `${message}: ${detail}`;
+}

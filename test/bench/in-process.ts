@@ -1,7 +1,7 @@
 /** A request of the data plane without a socket, and what one costs. */
 import { HeaderList } from "../../src/lib/header-list.ts";
 import { Peer } from "../../src/proxy/listeners/peer.ts";
-import type { Reply } from "../../src/proxy/pipeline/exchange.ts";
+import type { Reply } from "../../src/proxy/exchange/exchange.ts";
 import { HttpExchange } from "../../src/proxy/pipeline/http-exchange.ts";
 import { median } from "./report.ts";
 

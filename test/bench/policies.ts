@@ -11,8 +11,8 @@ import {
   TrafficUnitSchema,
 } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { createPasswordChecker } from "../../src/lib/password/checker.ts";
-import type { Reply, RoutedExchange } from "../../src/proxy/pipeline/exchange.ts";
-import { PolicySet } from "../../src/proxy/pipeline/policy-set.ts";
+import type { Reply, RoutedExchange } from "../../src/proxy/exchange/exchange.ts";
+import { PolicySet } from "../../src/proxy/policies/policy-set.ts";
 import type { Middleware } from "../../src/proxy/policies/policy.ts";
 import { makeDeps } from "../support/gateway/exchange.ts";
 import { createIssuer } from "../support/fixtures/tokens.ts";

@@ -6,16 +6,12 @@ import { create, type DescMessage, type MessageInitShape } from "@bufbuild/proto
 import { AccessLogSchema, MetricLabelsSchema, TracingSchema } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { systemClock } from "../../src/lib/time/clock.ts";
 import type { Callout } from "../../src/proxy/callouts/callout.ts";
-import { PolicySet } from "../../src/proxy/pipeline/policy-set.ts";
+import { PolicySet } from "../../src/proxy/policies/policy-set.ts";
 import { createRecorder } from "../../src/proxy/observability/record.ts";
 import { Exporters } from "../../src/proxy/observability/exporters.ts";
 import { allocateIds, Ids } from "../../src/proxy/observability/ids.ts";
-import {
-  compileReports,
-  PLAIN_REPORTS,
-  type ReportDeps,
-  type Reports,
-} from "../../src/proxy/observability/observability.ts";
+import { compileReports, PLAIN_REPORTS, type Reports } from "../../src/proxy/observability/observability.ts";
+import type { ReportDeps } from "../../src/proxy/observability/report-deps.ts";
 import { createAccessLog, type AccessLog } from "../../src/telemetry/access-log.ts";
 import type { LogFormat } from "../../src/telemetry/log-lines.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";

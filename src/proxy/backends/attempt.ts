@@ -12,13 +12,13 @@
  */
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { Scope } from "../../cel/scope.ts";
-import { ProxyError, type ProxyErrorCode } from "../errors.ts";
-import type { Body } from "../pipeline/body.ts";
-import { captureBody, NOT_CAPTURED, type Captured } from "../pipeline/capture.ts";
-import { printError } from "../pipeline/error-reply.ts";
-import type { RoutedExchange, Outcome } from "../pipeline/exchange.ts";
+import { ProxyError, type ProxyErrorCode } from "../exchange/errors.ts";
+import type { Body } from "../exchange/body.ts";
+import { captureBody, NOT_CAPTURED, type Captured } from "../exchange/capture.ts";
+import { printError } from "../exchange/print-error.ts";
+import type { RoutedExchange, Outcome } from "../exchange/exchange.ts";
 import type { OutboundSpan } from "../observability/tracing/outbound-span.ts";
-import { grpcStatusOf, responseRoot, type AnswerFacts } from "../pipeline/roots.ts";
+import { grpcStatusOf, responseRoot, type AnswerFacts } from "../exchange/response-root.ts";
 import type { EndpointStats } from "../balancing/endpoint-stats.ts";
 import type { HealthRule } from "../balancing/health.ts";
 import { rateLimitHintMs } from "../upstream/rate-limit-hint.ts";

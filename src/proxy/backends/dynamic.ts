@@ -5,7 +5,7 @@
  */
 import { HttpVersion, type BackendSettings } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { RecentMap } from "../../lib/recent-map.ts";
-import { ProxyError } from "../errors.ts";
+import { ProxyError } from "../exchange/errors.ts";
 import { EndpointState } from "../balancing/endpoints.ts";
 import type { RequestedAuthority, Destination, DestinationDeps } from "./http-handler.ts";
 

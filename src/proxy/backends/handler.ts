@@ -6,7 +6,7 @@ import type { BackendSettings } from "../../../generated/proto/gwproxy/config/v1
 import type { Expression } from "../../cel/expression.ts";
 import type { CelPhase } from "../../cel/environments/phases.ts";
 import type { Logger } from "../../lib/log.ts";
-import type { RoutedExchange, Reply } from "../pipeline/exchange.ts";
+import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";
 import type { PickDeps } from "../balancing/pick.ts";
 import type { ConnectionSettings } from "../upstream/connection-settings.ts";

@@ -10,10 +10,10 @@ import {
   type StaticBackend,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../lib/header-list.ts";
-import { ProxyError } from "../errors.ts";
-import { appendPass } from "../pipeline/cdn-loop.ts";
-import type { RoutedExchange, Reply } from "../pipeline/exchange.ts";
-import { grpcTimeoutMs, isGrpc } from "../pipeline/grpc.ts";
+import { ProxyError } from "../exchange/errors.ts";
+import { appendPass } from "../exchange/cdn-loop.ts";
+import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
+import { grpcTimeoutMs, isGrpc } from "../exchange/grpc.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
 import { placeCredential } from "./auth.ts";
 import { SessionKey } from "../balancing/affinity.ts";

@@ -9,7 +9,7 @@ import {
   type BackendTls,
   type ClientCertificate,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { CompiledPolicy } from "../pipeline/policy-set.ts";
+import type { CompiledPolicy } from "../policies/policy-set.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
 import { checkTls } from "../upstream/dial/tls.ts";
 

@@ -5,8 +5,8 @@
  */
 import type { Credential, Transformation } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
-import type { Body } from "../pipeline/body.ts";
-import type { RoutedExchange, Reply } from "../pipeline/exchange.ts";
+import type { Body } from "../exchange/body.ts";
+import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
 import { readAway, requestTarget } from "../policies/shared/request-support.ts";
 import { captureResponse, replaceResponseBody, responseTarget } from "../policies/shared/response-support.ts";
 import { compileTransform, type CompiledTransform } from "../policies/shared/transform-support.ts";

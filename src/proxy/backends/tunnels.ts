@@ -10,7 +10,7 @@ import {
   type Credential,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../lib/header-list.ts";
-import { ProxyError } from "../errors.ts";
+import { ProxyError } from "../exchange/errors.ts";
 import { placeCredential } from "./auth.ts";
 import { connectionOf, PLAIN, type ForwardProxy, type ReachedProxy } from "../upstream/connection-settings.ts";
 import type { CallTarget } from "./registry.ts";

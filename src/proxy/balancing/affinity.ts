@@ -8,7 +8,7 @@ import { CelError } from "../../cel/errors.ts";
 import type { Expression } from "../../cel/expression.ts";
 import type { CelPhase } from "../../cel/environments/phases.ts";
 import type { Scope } from "../../cel/scope.ts";
-import type { RoutedExchange, MaybePromise } from "../pipeline/exchange.ts";
+import type { RoutedExchange, MaybePromise } from "../exchange/exchange.ts";
 import { high, low, multiply, set, xorShift, type Uint64 } from "../../lib/uint64.ts";
 import { xxh3 } from "../../lib/xxh3.ts";
 

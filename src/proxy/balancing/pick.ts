@@ -30,7 +30,7 @@ export interface PickOptions {
   /** Hash that all requests of one session share; undefined when there is no affinity. */
   readonly affinity: Uint64 | undefined;
   /** Endpoints that have already failed this request: they are left out while another one is in rotation. */
-  readonly tried: readonly BalancedEndpoint[] | undefined;
+  readonly tried: readonly object[] | undefined;
 }
 
 const NO_OPTIONS: PickOptions = { affinity: undefined, tried: undefined };

@@ -7,7 +7,7 @@ import type { DescMessage, DescMethodBiDiStreaming, DescMethodUnary, MessageShap
 import { GwError } from "../../lib/errors.ts";
 import type { Encoded } from "../../lib/grpc.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
-import type { RoutedExchange } from "../pipeline/exchange.ts";
+import type { RoutedExchange } from "../exchange/exchange.ts";
 
 /** The exchange that a call is made for: aborting it aborts the call with the same error. */
 export interface Caller extends Pick<RoutedExchange, "onAbort"> {

@@ -12,8 +12,8 @@ import { authorityOf } from "../upstream/dial/dial.ts";
 import { handshake } from "../upstream/dial/handshake.ts";
 import { tlsOptions } from "../upstream/dial/tls.ts";
 import type { UpstreamTarget } from "../upstream/upstream.ts";
-import { ProxyError } from "../errors.ts";
-import { keepAlive, keepaliveTimes } from "../keepalive.ts";
+import { ProxyError } from "../exchange/errors.ts";
+import { keepAlive, keepaliveTimes } from "../../lib/network/keepalive.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
 
 const PROTOCOLS = ["h2"];

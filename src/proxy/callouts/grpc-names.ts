@@ -5,7 +5,7 @@
  */
 import { experimental, Metadata, status, type ChannelOptions } from "@grpc/grpc-js";
 import { messageOf } from "../../lib/errors.ts";
-import { ProxyError } from "../errors.ts";
+import { ProxyError } from "../exchange/errors.ts";
 import type { DestinationGuard } from "../upstream/dial/destination-guard.ts";
 import type { Resolver } from "../upstream/dial/dns.ts";
 import type { UpstreamTarget } from "../upstream/upstream.ts";

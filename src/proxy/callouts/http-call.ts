@@ -1,10 +1,10 @@
 /** One HTTP call through the upstream client, for ServiceCallout; the response body is read whole, up to a limit. */
 import { HeaderList } from "../../lib/header-list.ts";
-import type { BodyStream } from "../pipeline/body.ts";
-import { collect } from "../pipeline/collect.ts";
-import { forwardable } from "../pipeline/fields.ts";
+import type { BodyStream } from "../exchange/body.ts";
+import { collect } from "../exchange/collect.ts";
+import { forwardable } from "../exchange/fields.ts";
 import type { Upstream, UpstreamRequest, UpstreamTarget } from "../upstream/upstream.ts";
-import { ProxyError } from "../errors.ts";
+import { ProxyError } from "../exchange/errors.ts";
 import { CalloutError, type CalloutAnswer } from "./callout.ts";
 
 /** @throws CalloutError, or the error that the exchange was aborted with */

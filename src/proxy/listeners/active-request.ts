@@ -14,9 +14,9 @@
  */
 import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
-import { ProxyError } from "../errors.ts";
+import { ProxyError } from "../exchange/errors.ts";
 import { errorReply } from "../pipeline/error-reply.ts";
-import type { Outcome, Reply, Tunnel } from "../pipeline/exchange.ts";
+import type { Outcome, Reply, Tunnel } from "../exchange/exchange.ts";
 import { HttpExchange, type DeadlineWatcher } from "../pipeline/http-exchange.ts";
 import { ChainRunner, type Chain } from "../pipeline/chain-runner.ts";
 import { hasConversation } from "../observability/conversation.ts";

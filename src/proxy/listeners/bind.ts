@@ -4,7 +4,7 @@
  */
 import { createServer, type Server, type Socket } from "node:net";
 import type { ConnectionMeter } from "../../telemetry/metrics.ts";
-import { keepAlive } from "../keepalive.ts";
+import { keepAlive } from "../../lib/network/keepalive.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { ProtocolServer } from "./protocol-server.ts";
 import type { Frontend } from "./frontend.ts";

@@ -13,8 +13,8 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Scope } from "../../cel/scope.ts";
 import { ConfigError, messageOf } from "../../lib/errors.ts";
-import { keepaliveTimes, type KeepaliveTimes } from "../keepalive.ts";
-import { BODY_LIMIT_BYTES } from "../pipeline/body.ts";
+import { keepaliveTimes, type KeepaliveTimes } from "../../lib/network/keepalive.ts";
+import { BODY_LIMIT_BYTES } from "../exchange/body.ts";
 import type { Reports } from "../observability/observability.ts";
 import { handshakeOptions } from "./tls/handshake-options.ts";
 

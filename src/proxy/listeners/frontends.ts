@@ -7,11 +7,12 @@ import type { FrontendSettings } from "../../../generated/proto/gwproxy/config/v
 import type { Scope } from "../../cel/scope.ts";
 import { checkTls, compileFrontend, type Frontend } from "./frontend.ts";
 import type { Env } from "./peer.ts";
-import type { PolicySet } from "../pipeline/policy-set.ts";
+import type { PolicySet } from "../policies/policy-set.ts";
 import { checkLabels } from "../observability/labels.ts";
 import { compileRules } from "../policies/shared/authorization-rules.ts";
 import type { Exporters } from "../observability/exporters.ts";
-import { compileReports, type ReportDeps } from "../observability/observability.ts";
+import { compileReports } from "../observability/observability.ts";
+import type { ReportDeps } from "../observability/report-deps.ts";
 
 type Expressions = Pick<PolicySet, "expression">;
 

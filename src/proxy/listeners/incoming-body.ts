@@ -1,8 +1,8 @@
 /** A request body as a BodyStream with backpressure; both HTTP servers make one for each request with a body. */
 import type { Readable } from "node:stream";
-import { ProxyError } from "../errors.ts";
-import type { BodySink, BodyStream } from "../pipeline/body.ts";
-import { ROLE, fieldOf, forwardableTrailers } from "../pipeline/fields.ts";
+import { ProxyError } from "../exchange/errors.ts";
+import type { BodySink, BodyStream } from "../exchange/body.ts";
+import { ROLE, fieldOf, forwardableTrailers } from "../exchange/fields.ts";
 
 /** The protocol-specific side of a request body. */
 export interface BodySource {

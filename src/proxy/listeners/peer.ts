@@ -8,7 +8,7 @@ import { TLSSocket } from "node:tls";
 import { HeaderView } from "../../cel/header-view.ts";
 import type { Scope } from "../../cel/scope.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
-import { Attributes, readers } from "../pipeline/attributes.ts";
+import { Attributes, readers } from "../exchange/attributes.ts";
 import type { ConnectionPreambles } from "./preamble/connection-preamble.ts";
 import type { Frontend } from "./frontend.ts";
 import { CERTIFICATE_READERS, type ClientCertificate, clientCertificateOf } from "./tls/client-certificate.ts";

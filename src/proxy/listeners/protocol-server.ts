@@ -4,7 +4,7 @@
 import type { Socket } from "node:net";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Logger } from "../../lib/log.ts";
-import type { Outcome } from "../pipeline/exchange.ts";
+import type { Outcome } from "../exchange/exchange.ts";
 import type { HttpExchange } from "../pipeline/http-exchange.ts";
 import type { Chain } from "../pipeline/chain-runner.ts";
 import type { ConnectionPreambles } from "./preamble/connection-preamble.ts";

@@ -11,10 +11,10 @@
 import { randomUUID } from "node:crypto";
 import { isIPv6 } from "node:net";
 import { HeaderList } from "../../lib/header-list.ts";
-import { ProxyError } from "../errors.ts";
-import { ROLE, addNominated, dropNames, fieldOf, hasDotSegment, noteSpelling } from "../pipeline/fields.ts";
-import { isLoop } from "../pipeline/cdn-loop.ts";
-import type { Body } from "../pipeline/body.ts";
+import { ProxyError } from "../exchange/errors.ts";
+import { ROLE, addNominated, dropNames, fieldOf, hasDotSegment, noteSpelling } from "../exchange/fields.ts";
+import { isLoop } from "../exchange/cdn-loop.ts";
+import type { Body } from "../exchange/body.ts";
 import type { ReceivedRequest } from "../pipeline/http-exchange.ts";
 import { portOfAuthority } from "./preamble/authority-form.ts";
 import type { Peer } from "./peer.ts";

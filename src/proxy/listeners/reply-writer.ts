@@ -4,10 +4,10 @@
  * `onDrain` resumes the body. A body that breaks off, or that does not match its declared length, cuts the connection
  * or stream: the client must never take a truncated response as complete.
  */
-import { ProxyError } from "../errors.ts";
-import type { BodySink, BodyStream } from "../pipeline/body.ts";
-import type { Reply, Tunnel } from "../pipeline/exchange.ts";
-import { ROLE, fieldOf, isFieldValue } from "../pipeline/fields.ts";
+import { ProxyError } from "../exchange/errors.ts";
+import type { BodySink, BodyStream } from "../exchange/body.ts";
+import type { Reply, Tunnel } from "../exchange/exchange.ts";
+import { ROLE, fieldOf, isFieldValue } from "../exchange/fields.ts";
 import type { HttpExchange } from "../pipeline/http-exchange.ts";
 import type { TunnelRelay } from "./tcp/tunnel-relay.ts";
 import type { ResponseEncoder } from "./response-encoder.ts";

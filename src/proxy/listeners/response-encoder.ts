@@ -2,7 +2,7 @@
  * The interface through which ReplyWriter sends one response; HTTP/1.1 and HTTP/2 implement it. The order of calls is
  * `head`, any number of `write`, at most one `trailers`, then `end`; or `join`; or `cut` at any time.
  */
-import type { Tunnel } from "../pipeline/exchange.ts";
+import type { Tunnel } from "../exchange/exchange.ts";
 import type { TunnelRelay } from "./tcp/tunnel-relay.ts";
 
 export interface ResponseEncoder {

@@ -4,8 +4,8 @@
  */
 import { promisify } from "node:util";
 import zlib from "node:zlib";
-import { ProxyError } from "../errors.ts";
-import type { BodySink, BodyStream } from "../pipeline/body.ts";
+import { ProxyError } from "../exchange/errors.ts";
+import type { BodySink, BodyStream } from "../exchange/body.ts";
 
 type Decoder = zlib.Gunzip | zlib.Inflate | zlib.BrotliDecompress | zlib.ZstdDecompress;
 

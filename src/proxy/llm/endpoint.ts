@@ -24,9 +24,9 @@ import type { BackendDeps, ResolvedEndpoint } from "../backends/handler.ts";
 import { HealthRule } from "../balancing/health.ts";
 import { BackendTransformation, type Outgoing } from "../backends/transformation.ts";
 import type { UpstreamTarget } from "../upstream/upstream.ts";
-import { ProxyError } from "../errors.ts";
-import { appendPass } from "../pipeline/cdn-loop.ts";
-import type { RoutedExchange } from "../pipeline/exchange.ts";
+import { ProxyError } from "../exchange/errors.ts";
+import { appendPass } from "../exchange/cdn-loop.ts";
+import type { RoutedExchange } from "../exchange/exchange.ts";
 import { providerOf } from "./providers/index.ts";
 import type { Provider, ProviderCall } from "./providers/provider.ts";
 

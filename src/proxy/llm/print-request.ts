@@ -6,7 +6,7 @@ import { Losses } from "./conversation/losses.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { ChatFormat, LlmRequest, PrintedRequest } from "./formats/chat-format.ts";
 import { askForUsage } from "./formats/completions/stream-options.ts";
-import { ProxyError } from "../errors.ts";
+import { ProxyError } from "../exchange/errors.ts";
 import type { ProviderCall } from "./providers/provider.ts";
 
 interface Translation {

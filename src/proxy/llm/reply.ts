@@ -2,12 +2,12 @@
  * Turns the response of a provider into the client's reply: decodes its content coding, reads model and usage into the
  * ledger, and translates it when client and provider speak different formats. The LLM handler uses it.
  */
-import { ProxyError } from "../errors.ts";
+import { ProxyError } from "../exchange/errors.ts";
 import type { UpstreamResponse } from "../upstream/upstream.ts";
 import { HeaderList } from "../../lib/header-list.ts";
-import type { BodyStream } from "../pipeline/body.ts";
-import { collect } from "../pipeline/collect.ts";
-import type { Reply } from "../pipeline/exchange.ts";
+import type { BodyStream } from "../exchange/body.ts";
+import { collect } from "../exchange/collect.ts";
+import type { Reply } from "../exchange/exchange.ts";
 import { codingOf, unpackStream } from "./content-coding.ts";
 import type { ChatFormat, ClientSide, ProviderSide } from "./formats/chat-format.ts";
 import { parseObject, type JsonObject } from "./json.ts";

@@ -3,8 +3,8 @@
  * it.
  */
 import type { Outgoing } from "../backends/transformation.ts";
-import { PROXY_ERRORS, ProxyError } from "../errors.ts";
-import type { RoutedExchange } from "../pipeline/exchange.ts";
+import { PROXY_ERRORS, ProxyError } from "../exchange/errors.ts";
+import type { RoutedExchange } from "../exchange/exchange.ts";
 import { codingOf, unpack } from "./content-coding.ts";
 import { JsonError, objectOf, parseJson, type JsonObject } from "./json.ts";
 import { invalidRequest } from "./request-fields.ts";

@@ -4,7 +4,7 @@
  * however the request ends, because the end of the exchange settles the ledger too.
  */
 import { Duration } from "../../cel/values.ts";
-import type { RoutedExchange } from "../pipeline/exchange.ts";
+import type { RoutedExchange } from "../exchange/exchange.ts";
 
 export interface Usage {
   /** Includes cached tokens. */

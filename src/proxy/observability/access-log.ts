@@ -8,7 +8,7 @@ import { holds } from "../policies/shared/expression-support.ts";
 import { compileAttributes, type CompiledAttributes } from "./attributes.ts";
 import type { Facts } from "./facts.ts";
 import { FIELDS, type Column, type Field } from "./fields.ts";
-import type { ReportDeps } from "./observability.ts";
+import type { ReportDeps } from "./report-deps.ts";
 
 export interface LogReport {
   /** Returns whether a finished request or connection gets a line. */

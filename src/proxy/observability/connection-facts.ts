@@ -1,9 +1,9 @@
 /** The facts of a finished TCP connection, for the access log. */
 import type { Scope } from "../../cel/scope.ts";
-import { PROXY_ERRORS } from "../errors.ts";
+import { PROXY_ERRORS } from "../exchange/errors.ts";
 import type { TcpSession } from "../listeners/tcp/server.ts";
-import type { RoutedExchange } from "../pipeline/exchange.ts";
-import { describe } from "./describe.ts";
+import type { RoutedExchange } from "../exchange/exchange.ts";
+import { describeError } from "../../lib/errors.ts";
 import type { Facts } from "./facts.ts";
 import type { Ids } from "./ids.ts";
 import { spiffeIdOf } from "./request-facts.ts";
@@ -76,7 +76,7 @@ export class ConnectionFacts implements Facts, Scope {
 
   get error(): string | undefined {
     const { error } = this.#visit;
-    return error === undefined ? undefined : describe(error);
+    return error === undefined ? undefined : describeError(error);
   }
 
   get reason(): string | undefined {

@@ -5,10 +5,10 @@
  */
 import type { Reads } from "../../cel/expression.ts";
 import { isRecord } from "../../lib/is-record.ts";
-import { ProxyError } from "../errors.ts";
+import { ProxyError } from "../exchange/errors.ts";
+import type { ReportedExchange, RoutedExchange } from "../exchange/exchange.ts";
 import { listOf, objectOf, parseObject, stringOf, type JsonObject } from "../llm/json.ts";
 import { SseParser } from "../llm/stream/sse.ts";
-import type { HttpExchange } from "../pipeline/http-exchange.ts";
 
 const CONTENT = ["llm.prompt", "llm.completion", "llm.toolCalls", "llm.*"];
 
@@ -17,12 +17,18 @@ export function readsConversation({ attributes }: Reads): boolean {
 }
 
 /** Returns whether the response body has to be kept for it. */
-export function hasConversation({ reports, backend }: Pick<HttpExchange, "reports" | "backend">): boolean {
+export function hasConversation({
+  reports,
+  backend,
+}: {
+  readonly reports: { readonly readsConversation: boolean };
+  readonly backend: RoutedExchange["backend"];
+}): boolean {
   return reports.readsConversation && backend?.type === "ai";
 }
 
 /** Adds the conversation to the root `llm`; parts that cannot be parsed, or were too large to keep, are omitted. */
-export function addConversation(exchange: HttpExchange): void {
+export function addConversation(exchange: ReportedExchange): void {
   const root = exchange.root("llm");
   if (!isRecord(root)) return;
   const said: Record<string, unknown> = {};

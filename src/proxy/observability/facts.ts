@@ -1,6 +1,6 @@
 /** The facts of a finished request or connection: every field of every report is read from them. */
 import type { Scope } from "../../cel/scope.ts";
-import type { RoutedExchange } from "../pipeline/exchange.ts";
+import type { RoutedExchange } from "../exchange/exchange.ts";
 import type { LlmFacts } from "./llm-facts.ts";
 
 export interface Facts {

@@ -6,7 +6,7 @@ import { doubleOf, isDouble } from "../../cel/values.ts";
 import type { AttributeValue } from "../../telemetry/attributes.ts";
 import type { Facts, HttpFacts } from "./facts.ts";
 import { integerOf, type LlmFacts } from "./llm-facts.ts";
-import { pathOf } from "../pipeline/roots.ts";
+import { pathOf } from "../../lib/request-target.ts";
 import { queryOf } from "./query.ts";
 
 export interface Column {

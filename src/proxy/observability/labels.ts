@@ -8,7 +8,7 @@ import { scalarText } from "../../cel/text.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import { takenLabels } from "../../telemetry/metric-table.ts";
 import { labelValue, UNKNOWN } from "../../telemetry/label-value.ts";
-import type { ReportDeps } from "./observability.ts";
+import type { ReportDeps } from "./report-deps.ts";
 
 /** The same rule as in the controller; Prometheus reserves names that begin with two underscores. */
 const LABEL_NAME = /^(?!__)[a-zA-Z_][a-zA-Z0-9_]*$/;

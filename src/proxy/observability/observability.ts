@@ -4,16 +4,14 @@
  * phase "log".
  */
 import type { AccessLog, MetricLabels, Tracing } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { Expression, Reads } from "../../cel/expression.ts";
-import type { CelPhase } from "../../cel/environments/phases.ts";
+import type { Reads } from "../../cel/expression.ts";
 import { READS_NOTHING, unionOfReads } from "../../cel/reads.ts";
-import type { Scope } from "../../cel/scope.ts";
 import { compileLogReport, EVERYTHING, type LogReport } from "./access-log.ts";
 import { readsConversation } from "./conversation.ts";
-import type { Exporters } from "./exporters.ts";
 import { compileLabels, type MetricLabel } from "./labels.ts";
 import { compileOtlpLog, type OtlpLog } from "./otlp-log.ts";
-import { TracingReport } from "./tracing/tracing.ts";
+import { TracingReport } from "./tracing.ts";
+import type { ReportDeps } from "./report-deps.ts";
 
 export interface Reports {
   /** Union of what the expressions of all reports read, so that bodies are kept for them. */
@@ -34,16 +32,6 @@ export interface ReportParts {
   readonly accessLog: AccessLog | undefined;
   readonly tracing: Tracing | undefined;
   readonly metrics: MetricLabels | undefined;
-}
-
-export interface ReportDeps {
-  /** Returns an expression that always fails when the source does not compile. */
-  readonly expression: (source: string, place: CelPhase) => Expression;
-  readonly exporters: Exporters;
-  /** The roots that exist before any request: `env`. */
-  readonly process: Scope;
-  /** Returns a number in [0, 1), like Math.random; tests inject a seeded one. */
-  readonly random: () => number;
 }
 
 /** The reports of a Bind without a policy: every request is logged, without traces or labels. */

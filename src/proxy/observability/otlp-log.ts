@@ -6,7 +6,7 @@ import type { OtlpAccessLog } from "../../../generated/proto/gwproxy/config/v1/i
 import type { LogSink } from "../../telemetry/otlp/sinks.ts";
 import { compileLogReport, type LogReport } from "./access-log.ts";
 import type { Facts } from "./facts.ts";
-import type { ReportDeps } from "./observability.ts";
+import type { ReportDeps } from "./report-deps.ts";
 
 export class OtlpLog {
   readonly #report: LogReport;

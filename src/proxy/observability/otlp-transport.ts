@@ -14,8 +14,8 @@ import { HeaderList } from "../../lib/header-list.ts";
 import type { ExportOutcome } from "../../telemetry/otlp/exporter.ts";
 import { retryAfterMs } from "../upstream/rate-limit-hint.ts";
 import { CalloutError, type Callout, type CalloutAnswer, type Caller } from "../callouts/callout.ts";
-import { ProxyError } from "../errors.ts";
-import type { Abortable } from "../pipeline/exchange.ts";
+import { ProxyError } from "../exchange/errors.ts";
+import type { Abortable } from "../exchange/exchange.ts";
 
 /** One kind of record: the method of its service, and how to read the number of rejected records from the response. */
 export interface Signal<I extends DescMessage, O extends DescMessage> {

@@ -1,11 +1,15 @@
 /** Describes a finished request for the metrics (docs/reference/metrics.md). Labels without a value are "unknown". */
 import type { RequestSample } from "../../telemetry/metrics.ts";
-import type { Outcome } from "../pipeline/exchange.ts";
-import type { HttpExchange } from "../pipeline/http-exchange.ts";
-import { labelsOf } from "./labels.ts";
+import type { Outcome, ReportedExchange } from "../exchange/exchange.ts";
+import { labelsOf, type MetricLabel } from "./labels.ts";
 import type { RequestFacts } from "./request-facts.ts";
 
-export function sampleOf(exchange: HttpExchange, outcome: Outcome, facts: RequestFacts): RequestSample {
+export function sampleOf(
+  exchange: ReportedExchange,
+  labels: readonly MetricLabel[],
+  outcome: Outcome,
+  facts: RequestFacts,
+): RequestSample {
   const { listener, route, backend, startedAtMs, calledAtMs, answeredAtMs } = exchange;
   const durationSeconds = outcome.durationMs / 1000;
   return {
@@ -19,7 +23,7 @@ export function sampleOf(exchange: HttpExchange, outcome: Outcome, facts: Reques
     listener: listener.name === "" ? "unknown" : listener.name,
     route: route === undefined ? "unknown" : `${route.namespace}/${route.name}`,
     routeRule: route?.rule ?? "unknown",
-    extra: labelsOf(exchange.reports.labels, exchange),
+    extra: labelsOf(labels, exchange),
     durationSeconds,
     requestProcessingSeconds: calledAtMs === undefined ? undefined : (calledAtMs - startedAtMs) / 1000,
     responseProcessingSeconds:

@@ -1,11 +1,11 @@
 /** Reports finished requests: metrics, trace, and access log. The proxy calls it when an exchange has finished. */
 import type { AccessLog } from "../../telemetry/access-log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
-import type { Outcome } from "../pipeline/exchange.ts";
-import type { HttpExchange } from "../pipeline/http-exchange.ts";
+import type { Outcome, ReportedExchange } from "../exchange/exchange.ts";
 import { sampleOf } from "./record-metrics.ts";
 import { addConversation } from "./conversation.ts";
 import type { Ids } from "./ids.ts";
+import type { Reports } from "./observability.ts";
 import { RequestFacts } from "./request-facts.ts";
 
 export interface Telemetry {
@@ -18,17 +18,17 @@ export function createRecorder(
   telemetry: Telemetry | undefined,
   ids: Ids,
   secretParametersOf: (bind: string) => ReadonlySet<string>,
-): (exchange: HttpExchange, outcome: Outcome) => void {
+): (exchange: ReportedExchange & { readonly reports: Reports }, outcome: Outcome) => void {
   const { accessLog, metrics } = telemetry ?? {};
   const isHeard = accessLog !== undefined || metrics !== undefined;
   return (exchange, outcome) => {
     const { trace } = exchange;
-    const { accessLog: report, otlpLog, tracing } = exchange.reports;
+    const { accessLog: report, otlpLog, tracing, labels, readsConversation } = exchange.reports;
     if (!isHeard && otlpLog === undefined && trace === undefined) return;
-    if (exchange.reports.readsConversation) addConversation(exchange);
+    if (readsConversation) addConversation(exchange);
     const facts = new RequestFacts(exchange, outcome, ids, secretParametersOf);
     if (trace !== undefined) tracing?.finish(trace, exchange, facts);
-    metrics?.request(sampleOf(exchange, outcome, facts));
+    metrics?.request(sampleOf(exchange, labels, outcome, facts));
     otlpLog?.record(facts);
     if (accessLog !== undefined && accessLog.level !== "off" && report.wants(exchange)) accessLog.write(report, facts);
   };

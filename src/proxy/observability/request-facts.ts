@@ -2,12 +2,11 @@
 import { AttributeMap } from "../../cel/values.ts";
 import type { Scope } from "../../cel/scope.ts";
 import { isRecord } from "../../lib/is-record.ts";
-import { PROXY_ERRORS, type ProxyErrorCode } from "../errors.ts";
-import type { RoutedExchange, Outcome } from "../pipeline/exchange.ts";
-import { isGrpc } from "../pipeline/grpc.ts";
-import type { HttpExchange } from "../pipeline/http-exchange.ts";
-import { grpcStatusOf } from "../pipeline/roots.ts";
-import { describe } from "./describe.ts";
+import { PROXY_ERRORS, type ProxyErrorCode } from "../exchange/errors.ts";
+import type { Outcome, ReportedExchange, RoutedExchange } from "../exchange/exchange.ts";
+import { isGrpc } from "../exchange/grpc.ts";
+import { grpcStatusOf } from "../exchange/response-root.ts";
+import { describeError } from "../../lib/errors.ts";
 import type { Facts, HttpFacts } from "./facts.ts";
 import type { Ids } from "./ids.ts";
 import { LlmFacts } from "./llm-facts.ts";
@@ -20,14 +19,14 @@ export class RequestFacts implements Facts, HttpFacts {
   readonly status: number;
   /** Reason of docs/reference/errors.md, `Upstream`, `DirectResponse` or `ClientClosed`. */
   readonly outcomeReason: string;
-  readonly #exchange: HttpExchange;
+  readonly #exchange: ReportedExchange;
   readonly #outcome: Outcome;
   readonly #ids: Ids;
   readonly #secretParametersOf: (bind: string) => ReadonlySet<string>;
 
   /** @param secretParametersOf returns names in lower case */
   constructor(
-    exchange: HttpExchange,
+    exchange: ReportedExchange,
     outcome: Outcome,
     ids: Ids,
     secretParametersOf: (bind: string) => ReadonlySet<string>,
@@ -91,7 +90,7 @@ export class RequestFacts implements Facts, HttpFacts {
   get error(): string | undefined {
     const { error, errorOrigin } = this.#exchange;
     if (error === undefined) return undefined;
-    return errorOrigin === undefined ? describe(error) : `${describe(error)} (${errorOrigin})`;
+    return errorOrigin === undefined ? describeError(error) : `${describeError(error)} (${errorOrigin})`;
   }
 
   get reason(): string | undefined {
@@ -159,7 +158,7 @@ export function spiffeIdOf(connection: Scope): string | undefined {
   return typeof id === "string" ? id : undefined;
 }
 
-function reasonOf(exchange: HttpExchange, { clientGone, error }: Outcome): string {
+function reasonOf(exchange: ReportedExchange, { clientGone, error }: Outcome): string {
   if (clientGone) return "ClientClosed";
   if (error !== undefined)
     return Object.hasOwn(PROXY_ERRORS, error) ? PROXY_ERRORS[error as ProxyErrorCode].reason : "Internal"; // own key, just checked

@@ -6,12 +6,12 @@
  * body. The policies of the request run once, before the first attempt. A streamed body is recorded while it is sent
  * (recorded-body.ts), so the first attempt never waits for the end of the body.
  */
-import { ProxyError, type ProxyErrorCode } from "../errors.ts";
+import { ProxyError, type ProxyErrorCode } from "../exchange/errors.ts";
 import type { BackendHandler } from "../backends/handler.ts";
-import { discard } from "./discard.ts";
-import type { RoutedExchange, Reply, RetryPlan } from "./exchange.ts";
-import { pause } from "./pause.ts";
-import { RecordedBody } from "./recorded-body.ts";
+import { discard } from "../exchange/discard.ts";
+import type { RoutedExchange, Reply, RetryPlan } from "../exchange/exchange.ts";
+import { pause } from "../exchange/pause.ts";
+import { RecordedBody } from "../exchange/recorded-body.ts";
 
 /** Longest request body that is kept for another attempt. A longer one streams, and its call is made once. */
 const KEPT_BYTES = 64 * 1024;

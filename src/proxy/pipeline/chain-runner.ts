@@ -11,7 +11,7 @@
  */
 import type { Middleware } from "../policies/policy.ts";
 import { errorReply } from "./error-reply.ts";
-import type { MaybePromise, Next, Reply, RoutedExchange } from "./exchange.ts";
+import type { MaybePromise, Next, Reply, RoutedExchange } from "../exchange/exchange.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 
 /** The step after the last middleware of a chain: a router or a backend. */

@@ -17,7 +17,7 @@ import {
   type HeaderChange,
   type Retry,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { RoutedExchange } from "./exchange.ts";
+import type { RoutedExchange } from "../exchange/exchange.ts";
 import { REQUEST_ORDER, type PolicyName } from "../policies/index.ts";
 import type { Middleware } from "../policies/policy.ts";
 import type { Origins } from "./chain-runner.ts";
@@ -27,7 +27,7 @@ import {
   type CompiledPolicy,
   type CompiledUnit,
   type PolicySet,
-} from "./policy-set.ts";
+} from "../policies/policy-set.ts";
 
 /** Filters and fields of the route object itself. They win over every attached policy that did not lock the unit. */
 export interface InlineFilters {

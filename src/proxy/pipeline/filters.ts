@@ -15,11 +15,11 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import { ConfigError } from "../../lib/errors.ts";
-import { ProxyError } from "../errors.ts";
+import { ProxyError } from "../exchange/errors.ts";
 import type { Middleware } from "../policies/policy.ts";
-import { hostOf } from "../router/host.ts";
-import { hasDotSegment } from "./fields.ts";
-import type { RoutedExchange } from "./exchange.ts";
+import { hostOf } from "../../lib/request-target.ts";
+import { hasDotSegment } from "../exchange/fields.ts";
+import type { RoutedExchange } from "../exchange/exchange.ts";
 
 export interface CompiledFilters {
   readonly requestHeaders: HeaderChange | undefined;

@@ -1,5 +1,5 @@
 /**
- * The one implementation of RoutedExchange: the request that arrived on an HTTP listener and the state that the data
+ * The one implementation of ReportedExchange, and with it of Exchange and RoutedExchange: the request that arrived on an HTTP listener and the state that the data
  * plane adds to it. ActiveRequest creates it, and a mirror creates one for each copy.
  *
  * One object lives as long as its request, so parts that most requests do not need are created on first use: queued
@@ -7,17 +7,25 @@
  * progress (client gone, deadline passed); work that registers later is aborted at once. `finish` takes effect once,
  * when the last byte has left or the exchange was given up: it stops the timer and runs the `onDone` callbacks.
  */
-import type { Scope } from "../../cel/scope.ts";
 import { HeaderList } from "../../lib/header-list.ts";
-import { ProxyError } from "../errors.ts";
+import { ProxyError } from "../exchange/errors.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
 import { PLAIN_REPORTS, type Reports } from "../observability/observability.ts";
-import type { PathMatch } from "../router/match.ts";
-import { BODY_LIMIT_BYTES, type Body } from "./body.ts";
-import { holdStart } from "./buffering.ts";
-import type { Abortable, RoutedExchange, Outcome, Reply, TokenGate } from "./exchange.ts";
-import { WatchedBody } from "./watched-body.ts";
-import { proxyRoot, requestRoot, responseRoot } from "./roots.ts";
+import { BODY_LIMIT_BYTES, type Body } from "../exchange/body.ts";
+import { holdStart } from "../exchange/buffering.ts";
+import type {
+  Abortable,
+  Connection,
+  MatchedPath,
+  Outcome,
+  ReportedExchange,
+  Reply,
+  RoutedExchange,
+  TokenGate,
+} from "../exchange/exchange.ts";
+import { WatchedBody } from "../exchange/watched-body.ts";
+import { proxyRoot, requestRoot } from "./roots.ts";
+import { responseRoot } from "../exchange/response-root.ts";
 
 export interface ReceivedRequest {
   readonly method: string;
@@ -49,12 +57,6 @@ export interface ReceivedRequest {
   readonly cdnLoop: string | undefined;
 }
 
-/** The connection that a request came on, with the attributes that expressions see of it. */
-export interface Connection extends Scope {
-  readonly address: string;
-  readonly port: number;
-}
-
 export interface DeadlineWatcher {
   onDeadline(): void;
 }
@@ -68,7 +70,7 @@ export interface RequestDestination {
 type ListenerInfo = RoutedExchange["listener"];
 type RouteInfo = NonNullable<RoutedExchange["route"]>;
 
-export class HttpExchange implements RoutedExchange {
+export class HttpExchange implements ReportedExchange {
   readonly startedAtMs: number = performance.now();
   method: string;
   scheme: "http" | "https";
@@ -104,7 +106,7 @@ export class HttpExchange implements RoutedExchange {
   requestBody: Body;
   backendTimeoutMs: number | undefined = undefined;
   /** Path match of the chosen rule. */
-  matchedPath: PathMatch | undefined = undefined;
+  matchedPath: MatchedPath | undefined = undefined;
   /** The last error that the data plane answered with. */
   error: ProxyError | undefined = undefined;
   /** The policy and field that raised this error; undefined when it came from elsewhere. */

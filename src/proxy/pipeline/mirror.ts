@@ -7,9 +7,9 @@ import type { Mirror as MirrorMessage } from "../../../generated/proto/gwproxy/c
 import type { BackendHandle } from "../backends/registry.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
-import type { Body } from "./body.ts";
+import type { Body } from "../exchange/body.ts";
 import { HttpExchange } from "./http-exchange.ts";
-import { BodyCopy, Tee } from "./tee.ts";
+import { BodyCopy, Tee } from "../exchange/tee.ts";
 
 const LIMIT_MS = 10_000;
 /** Limit of copies in progress per mirror, so that a backend that hangs does not collect requests. */

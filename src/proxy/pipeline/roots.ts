@@ -1,11 +1,12 @@
 /**
- * The roots `request`, `response` and `proxy` of expressions (docs/reference/expressions.md). Attributes are computed
+ * The roots `request` and `proxy` of expressions (docs/reference/expressions.md). Attributes are computed
  * when an expression reads them; attributes that become known later in a request are absent until then.
  */
 import { HeaderView } from "../../cel/header-view.ts";
 import { Duration } from "../../cel/values.ts";
-import { Attributes, readers } from "./attributes.ts";
-import type { Reply } from "./exchange.ts";
+import { pathOf } from "../../lib/request-target.ts";
+import { Attributes, readers } from "../exchange/attributes.ts";
+import type { Reply } from "../exchange/exchange.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 
 const EMPTY = Buffer.alloc(0);
@@ -36,35 +37,6 @@ function wholeOf(body: Reply["body"]): Buffer | null {
   return Buffer.isBuffer(body) ? body : null;
 }
 
-/** A response as expressions see it. */
-export interface AnswerFacts {
-  readonly status: number;
-  readonly headers: Reply["headers"];
-  /** Trailers that followed the body, alternating names and values. */
-  readonly trailers?: readonly string[] | undefined;
-  readonly body: Buffer | null;
-  readonly bodyPrefix: Buffer | null;
-}
-
-const RESPONSE = readers<AnswerFacts>({
-  code: ({ status }) => status,
-  grpcStatus: grpcStatusOf,
-  headers: ({ headers }) => new HeaderView(headers),
-  body: ({ body }) => body,
-  bodyPrefix: ({ bodyPrefix }) => bodyPrefix,
-});
-
-export function responseRoot(answer: AnswerFacts): Attributes<AnswerFacts> {
-  return new Attributes(RESPONSE, answer);
-}
-
-/** Returns undefined when the response has no valid grpc-status. */
-export function grpcStatusOf({ headers, trailers = [] }: AnswerFacts): number | undefined {
-  const at = trailers.findIndex((name, rank) => rank % 2 === 0 && name.toLowerCase() === "grpc-status");
-  const text = at < 0 ? headers.get("grpc-status") : trailers[at + 1];
-  return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
-}
-
 const PROXY = readers<HttpExchange>({
   bind: ({ listener }) => listener.bind,
   gateway: ({ listener }) => ({ namespace: listener.namespace, name: listener.gateway }),
@@ -81,9 +53,4 @@ export function proxyRoot(exchange: HttpExchange): Attributes<HttpExchange> {
 
 function between(startMs: number | undefined, endMs: number | undefined): Duration | undefined {
   return startMs === undefined || endMs === undefined ? undefined : Duration.ofMilliseconds(endMs - startMs);
-}
-
-export function pathOf(target: string): string {
-  const query = target.indexOf("?");
-  return query < 0 ? target : target.slice(0, query);
 }

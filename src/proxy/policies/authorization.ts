@@ -1,6 +1,6 @@
 /** Decides by expressions whether a request continues; the rules are evaluated in `shared/authorization-rules`. */
 import type { Authorization } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { ProxyError } from "../errors.ts";
+import { ProxyError } from "../exchange/errors.ts";
 import { compileRules } from "./shared/authorization-rules.ts";
 import type { Policy } from "./policy.ts";
 

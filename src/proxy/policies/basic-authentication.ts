@@ -15,8 +15,8 @@ import { AuthenticationMode, type BasicAuthentication } from "../../../generated
 import { ConfigError } from "../../lib/errors.ts";
 import { clientNetwork } from "../../lib/network/ip-bytes.ts";
 import { RecentMap } from "../../lib/recent-map.ts";
-import { ProxyError } from "../errors.ts";
-import type { Exchange, MaybePromise, Next, Reply } from "../pipeline/exchange.ts";
+import { ProxyError } from "../exchange/errors.ts";
+import type { Exchange, MaybePromise, Next, Reply } from "../exchange/exchange.ts";
 import { turnAway } from "./shared/challenge.ts";
 import { AMBIGUOUS, compileLocation } from "./shared/credential-location.ts";
 import type { Policy, PolicyDeps } from "./policy.ts";

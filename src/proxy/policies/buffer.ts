@@ -4,7 +4,7 @@
  * handles the other direction.
  */
 import type { BodyBuffers } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { ProxyError } from "../errors.ts";
+import { ProxyError } from "../exchange/errors.ts";
 import type { Policy } from "./policy.ts";
 
 export const buffer: Policy<BodyBuffers> = {

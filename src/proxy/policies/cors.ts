@@ -6,7 +6,7 @@
 import type { Cors } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import { HeaderList } from "../../lib/header-list.ts";
-import type { Exchange, Reply } from "../pipeline/exchange.ts";
+import type { Exchange, Reply } from "../exchange/exchange.ts";
 import { type Origin, originText, parseOrigin } from "./shared/origin.ts";
 import type { Policy } from "./policy.ts";
 

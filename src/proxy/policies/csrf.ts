@@ -5,8 +5,8 @@
  */
 import type { Csrf } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../lib/errors.ts";
-import { ProxyError } from "../errors.ts";
-import type { Exchange } from "../pipeline/exchange.ts";
+import { ProxyError } from "../exchange/errors.ts";
+import type { Exchange } from "../exchange/exchange.ts";
 import { originText, parseOrigin } from "./shared/origin.ts";
 import type { Policy } from "./policy.ts";
 

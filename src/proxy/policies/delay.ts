@@ -4,8 +4,8 @@
 import type { Delay } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
 import { Duration } from "../../cel/values.ts";
-import type { Exchange } from "../pipeline/exchange.ts";
-import { pause } from "../pipeline/pause.ts";
+import type { Exchange } from "../exchange/exchange.ts";
+import { pause } from "../exchange/pause.ts";
 import { valueOf } from "./shared/expression-support.ts";
 import type { Policy } from "./policy.ts";
 

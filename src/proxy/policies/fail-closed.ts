@@ -3,7 +3,7 @@
  * receives a fixed text; the reason appears in the log and in the status of the policy.
  */
 import type { Refusal } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { ProxyError } from "../errors.ts";
+import { ProxyError } from "../exchange/errors.ts";
 import type { Policy } from "./policy.ts";
 
 export const refusal: Policy<Refusal> = {

@@ -1,7 +1,7 @@
 /** Literal edits of request and response headers, in the order set, add, remove of the Gateway API filters. */
 import type { HeaderChange, HeaderModifiers } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
-import type { Exchange, Reply } from "../pipeline/exchange.ts";
+import type { Exchange, Reply } from "../exchange/exchange.ts";
 import type { Policy } from "./policy.ts";
 
 type Edit = (headers: HeaderList) => void;

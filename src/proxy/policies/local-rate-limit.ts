@@ -9,8 +9,8 @@ import {
   type LocalRateLimitRule,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../lib/errors.ts";
-import { ProxyError } from "../errors.ts";
-import type { Exchange, TokenGate } from "../pipeline/exchange.ts";
+import { ProxyError } from "../exchange/errors.ts";
+import type { Exchange, TokenGate } from "../exchange/exchange.ts";
 import { compileChoice } from "./shared/conditional.ts";
 import { textOf } from "./shared/expression-support.ts";
 import type { Policy, PolicyDeps } from "./policy.ts";

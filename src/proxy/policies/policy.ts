@@ -9,8 +9,8 @@ import type { Logger } from "../../lib/log.ts";
 import type { SharedTable } from "../../lib/shared-table.ts";
 import type { PasswordChecker } from "../../lib/password/checker.ts";
 import type { Callout } from "../callouts/callout.ts";
-import type { OutboundSubtype } from "../observability/outbound.ts";
-import type { Exchange, MaybePromise, Next, Reply } from "../pipeline/exchange.ts";
+import type { OutboundSubtype } from "../observability/tracing/outbound.ts";
+import type { Exchange, MaybePromise, Next, Reply } from "../exchange/exchange.ts";
 
 export interface Policy<Spec> {
   /**

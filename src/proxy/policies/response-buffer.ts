@@ -4,8 +4,8 @@
  * the order.
  */
 import type { BodyBuffers } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { ProxyError } from "../errors.ts";
-import { holdStart, type HeldBody } from "../pipeline/buffering.ts";
+import { ProxyError } from "../exchange/errors.ts";
+import { holdStart, type HeldBody } from "../exchange/buffering.ts";
 import type { Policy } from "./policy.ts";
 
 const SWITCHING_PROTOCOLS = 101;

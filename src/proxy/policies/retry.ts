@@ -3,7 +3,7 @@
  * (GEP-1731).
  */
 import type { Retry } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { Exchange, RetryPlan } from "../pipeline/exchange.ts";
+import type { Exchange, RetryPlan } from "../exchange/exchange.ts";
 import { holds } from "./shared/expression-support.ts";
 import type { Policy } from "./policy.ts";
 import { captureResponse } from "./shared/response-support.ts";

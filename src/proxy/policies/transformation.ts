@@ -7,7 +7,7 @@ import type {
   Transformation,
   TransformationChoice,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { Exchange, Reply } from "../pipeline/exchange.ts";
+import type { Exchange, Reply } from "../exchange/exchange.ts";
 import { compileChoice } from "./shared/conditional.ts";
 import type { Policy, PolicyDeps } from "./policy.ts";
 import { compileTransform, type CompiledTransform } from "./shared/transform-support.ts";

@@ -2,15 +2,6 @@
  * A map by host name: the exact name first, then the longest wildcard, then the entry without a host, as the Gateway
  * API orders hostnames. Listeners, routes and TCP routes are looked up in it.
  */
-
-/** Normalises an authority to lower case without port and trailing dot; brackets of IPv6 stay. */
-export function hostOf(authority: string): string {
-  const colon = authority.startsWith("[") ? authority.indexOf(":", authority.indexOf("]")) : authority.indexOf(":");
-  const host = colon < 0 ? authority : authority.slice(0, colon);
-  const plain = host.endsWith(".") ? host.slice(0, -1) : host;
-  return plain.toLowerCase();
-}
-
 export class HostMap<T> {
   readonly #exact = new Map<string, T>();
   /** Keyed by the part behind the star, with its dot. */

@@ -5,18 +5,18 @@
  *     Bind ──host name──▶ PlacedListener ──▶ chain of Gateway and listener policies ──▶ router ──▶ chain of the rule
  */
 import type { Listener } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { ProxyError } from "../errors.ts";
+import { ProxyError } from "../exchange/errors.ts";
 import type { FrontendSet } from "../listeners/frontends.ts";
 import { gatewayNameOf } from "../listeners/listener-name.ts";
 import { bindTls } from "../listeners/tls/bind-tls.ts";
 import { compileServerTls, type BindTls, type ServerTls } from "../listeners/tls/server-tls.ts";
-import type { BoundRule } from "../pipeline/bind-rule.ts";
+import type { BoundRule } from "./bind-rule.ts";
 import { compose } from "../pipeline/compose.ts";
 import type { HttpExchange, RequestDestination } from "../pipeline/http-exchange.ts";
-import type { CompiledPolicy, PolicySet } from "../pipeline/policy-set.ts";
-import { pathOf } from "../pipeline/roots.ts";
+import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
+import { pathOf, hostOf } from "../../lib/request-target.ts";
 import type { Chain } from "../pipeline/chain-runner.ts";
-import { HostMap, hostOf } from "./host.ts";
+import { HostMap } from "./host.ts";
 import { ListenerRouter } from "./listener-router.ts";
 import type { Candidate } from "./precedence.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";

@@ -2,6 +2,7 @@
  * Compiles one match of a rule (HTTPRouteMatch of the Gateway API): path, method, headers and query. `PathTable` finds
  * the path, and `restMatches` tests the rest.
  */
+import type { MatchedPath } from "../exchange/exchange.ts";
 import type { HttpMatch, ValueMatch } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import { ConfigError } from "../../lib/errors.ts";
@@ -15,10 +16,7 @@ export interface Routable {
   readonly requestHeaders: HeaderList;
 }
 
-export interface PathMatch {
-  readonly kind: "exact" | "prefix" | "regex";
-  /** A prefix has no trailing slash; "" matches every path. */
-  readonly text: string;
+interface PathMatch extends MatchedPath {
   readonly test: TextTest;
 }
 

@@ -8,7 +8,7 @@ import { patternFault } from "../../cel/check/constants.ts";
 import { Failure } from "../../cel/errors.ts";
 import { compileWholePattern } from "../../cel/functions/regex.ts";
 import { ConfigError } from "../../lib/errors.ts";
-import { ProxyError } from "../errors.ts";
+import { ProxyError } from "../exchange/errors.ts";
 
 /** @throws ProxyError when the value needs more steps than one match may take */
 export type TextTest = (value: string) => boolean;

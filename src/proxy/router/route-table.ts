@@ -5,8 +5,8 @@
 import type { Listener } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { BackendRegistry } from "../backends/registry.ts";
 import type { ListenerTable } from "./listener-table.ts";
-import { bindRule, type BoundRule } from "../pipeline/bind-rule.ts";
-import type { PolicySet } from "../pipeline/policy-set.ts";
+import { bindRule, type BoundRule } from "./bind-rule.ts";
+import type { PolicySet } from "../policies/policy-set.ts";
 import type { Candidate } from "./precedence.ts";
 import type { CompiledRoute } from "./route.ts";
 

@@ -4,7 +4,7 @@
  */
 import type { TcpRoute } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { createPicker } from "../balancing/select.ts";
-import { ProxyError } from "../errors.ts";
+import { ProxyError } from "../exchange/errors.ts";
 import { HostMap } from "./host.ts";
 import { compare } from "../../lib/compare.ts";
 

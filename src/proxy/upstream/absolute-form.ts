@@ -3,7 +3,7 @@
  * matches, and the proxy's credential on each request. It wraps an HTTP/1.1 pool whose connections end at the proxy.
  */
 import { HeaderList } from "../../lib/header-list.ts";
-import { ProxyError } from "../errors.ts";
+import { ProxyError } from "../exchange/errors.ts";
 import type { ForwardProxy } from "./connection-settings.ts";
 import { authorityOf } from "./dial/dial.ts";
 import { Http1Pool } from "./http1/pool.ts";

@@ -3,7 +3,7 @@
  * connections, one of HTTP/2 connections, or both. Where the connection decides the version (ALPN, RFC 7301, or a probe
  * on plain text), one connection finds out and the other requests wait for the result (`Negotiation`).
  */
-import { ProxyError } from "../errors.ts";
+import { ProxyError } from "../exchange/errors.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
 import { AbsolutePool } from "./absolute-form.ts";
 import type { DestinationGuard } from "./dial/destination-guard.ts";

@@ -1,6 +1,6 @@
 /** The deadline of a request to an upstream: a timer that aborts it in any state. All kinds of calls use it. */
-import { ProxyError } from "../errors.ts";
-import type { Abortable } from "../pipeline/exchange.ts";
+import { ProxyError } from "../exchange/errors.ts";
+import type { Abortable } from "../exchange/exchange.ts";
 import type { UpstreamRequest } from "./upstream.ts";
 
 /** @returns the timer to clear when the request ends earlier; undefined when the request has no deadline */

@@ -3,7 +3,7 @@
  * use it.
  */
 import { HttpVersion } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { RoutedExchange } from "../pipeline/exchange.ts";
+import type { RoutedExchange } from "../exchange/exchange.ts";
 import type { UpstreamVersion } from "./upstream.ts";
 
 /**

@@ -4,8 +4,8 @@
  * that arrive meanwhile wait, each until its own deadline, and are sent when the version is known.
  */
 import type { Socket } from "node:net";
-import { ProxyError } from "../errors.ts";
-import type { Abortable } from "../pipeline/exchange.ts";
+import { ProxyError } from "../exchange/errors.ts";
+import type { Abortable } from "../exchange/exchange.ts";
 import { startDeadline } from "./deadline.ts";
 import { Dial, type DialOwner } from "./dial/dial.ts";
 import type { PoolSettings, Settle } from "./pool.ts";

@@ -4,8 +4,8 @@
  */
 import type { Socket } from "node:net";
 import { ignore } from "../../lib/ignore.ts";
-import type { ProxyError } from "../errors.ts";
-import type { Abortable } from "../pipeline/exchange.ts";
+import type { ProxyError } from "../exchange/errors.ts";
+import type { Abortable } from "../exchange/exchange.ts";
 import { startDeadline } from "./deadline.ts";
 import { Dial, type DialOwner, type DialSettings } from "./dial/dial.ts";
 import type { RawRequest, UpstreamTarget } from "./upstream.ts";

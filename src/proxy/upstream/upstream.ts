@@ -5,8 +5,8 @@
 import type { Socket } from "node:net";
 import type { Reach } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
-import type { Body, BodyStream } from "../pipeline/body.ts";
-import type { Abortable, Tunnel } from "../pipeline/exchange.ts";
+import type { Body, BodyStream } from "../exchange/body.ts";
+import type { Abortable, Tunnel } from "../exchange/exchange.ts";
 import type { ConnectionSettings } from "./connection-settings.ts";
 import type { ConnectionCounts } from "./pool.ts";
 

@@ -7,8 +7,8 @@ import { HeaderList } from "../../../src/lib/header-list.ts";
 import type { Logger } from "../../../src/lib/log.ts";
 import { SharedTable } from "../../../src/lib/shared-table.ts";
 import { verifyPassword } from "../../../src/lib/password/verify.ts";
-import type { Body, BodySink, BodyStream } from "../../../src/proxy/pipeline/body.ts";
-import type { RoutedExchange, Reply } from "../../../src/proxy/pipeline/exchange.ts";
+import type { Body, BodySink, BodyStream } from "../../../src/proxy/exchange/body.ts";
+import type { RoutedExchange, Reply } from "../../../src/proxy/exchange/exchange.ts";
 import type { PolicyDeps } from "../../../src/proxy/policies/policy.ts";
 
 export interface ExchangeParts {

@@ -24,9 +24,9 @@ import type {
   UpstreamResponse,
   UpstreamTarget,
 } from "../../../src/proxy/upstream/upstream.ts";
-import { ProxyError } from "../../../src/proxy/errors.ts";
-import type { Body, BodyStream } from "../../../src/proxy/pipeline/body.ts";
-import type { RoutedExchange, Outcome, TokenGate } from "../../../src/proxy/pipeline/exchange.ts";
+import { ProxyError } from "../../../src/proxy/exchange/errors.ts";
+import type { Body, BodyStream } from "../../../src/proxy/exchange/body.ts";
+import type { RoutedExchange, Outcome, TokenGate } from "../../../src/proxy/exchange/exchange.ts";
 
 /** Returns a stream that delivers the given chunks and then ends or breaks. */
 export function streamFrom(chunks: readonly Buffer[], broken?: Error): BodyStream {

@@ -12,7 +12,7 @@ import { valuesAt } from "../../../src/admission/paths.ts";
 import { validate } from "../../../src/admission/validate.ts";
 import { compileExpression } from "../../../src/cel/compile/compile-expression.ts";
 import { environmentOf, type CelPhase } from "../../../src/cel/environments/phases.ts";
-import { PolicySet } from "../../../src/proxy/pipeline/policy-set.ts";
+import { PolicySet } from "../../../src/proxy/policies/policy-set.ts";
 import type { Read } from "../../../src/lib/collections/graph.ts";
 import { translateContent, type ContentCollections } from "../../../src/translator/policies/content.ts";
 import { makeDeps } from "../../support/gateway/exchange.ts";

@@ -17,8 +17,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Logger } from "../../../lib/log.ts";
-import { ProxyError } from "../../errors.ts";
-import type { Outcome } from "../../pipeline/exchange.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import type { Outcome } from "../../exchange/exchange.ts";
 import { isOffer, type RequestHead } from "../received-request.ts";
 import type { ProtocolServer, ProtocolServerOptions, ServedConnection } from "../protocol-server.ts";
 import type { Frontend, Http1Settings } from "../frontend.ts";

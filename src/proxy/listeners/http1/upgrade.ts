@@ -5,7 +5,7 @@
 import { ServerResponse, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { ignore } from "../../../lib/ignore.ts";
-import type { Tunnel } from "../../pipeline/exchange.ts";
+import type { Tunnel } from "../../exchange/exchange.ts";
 import { Http1ResponseEncoder } from "./response-encoder.ts";
 import { TunnelRelay } from "../tcp/tunnel-relay.ts";
 import { hangUp } from "./refuse-socket.ts";

@@ -20,8 +20,8 @@ import {
 import type { Socket } from "node:net";
 import { ignore } from "../../../lib/ignore.ts";
 import type { Logger } from "../../../lib/log.ts";
-import { ProxyError } from "../../errors.ts";
-import type { Outcome } from "../../pipeline/exchange.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import type { Outcome } from "../../exchange/exchange.ts";
 import type { RequestHead } from "../received-request.ts";
 import { ResetFloodGuard } from "./reset-flood-guard.ts";
 import type { ProtocolServer, ProtocolServerOptions } from "../protocol-server.ts";

@@ -4,8 +4,8 @@
  */
 import { randomBytes } from "node:crypto";
 import type { ServerHttp2Stream } from "node:http2";
-import { isFieldValue } from "../../pipeline/fields.ts";
-import type { Tunnel } from "../../pipeline/exchange.ts";
+import { isFieldValue } from "../../exchange/fields.ts";
+import type { Tunnel } from "../../exchange/exchange.ts";
 import type { RequestHead } from "../received-request.ts";
 import { Http2ResponseEncoder } from "./response-encoder.ts";
 import { TunnelRelay } from "../tcp/tunnel-relay.ts";

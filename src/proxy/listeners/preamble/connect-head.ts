@@ -4,8 +4,8 @@
  * tunnel and none of them may be consumed.
  */
 import { HeaderList } from "../../../lib/header-list.ts";
-import { ProxyError } from "../../errors.ts";
-import { fieldOf, isFieldValue, ROLE } from "../../pipeline/fields.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import { fieldOf, isFieldValue, ROLE } from "../../exchange/fields.ts";
 import { portOfAuthority } from "./authority-form.ts";
 
 export interface ConnectHead {

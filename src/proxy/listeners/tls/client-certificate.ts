@@ -6,7 +6,7 @@
  */
 import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
-import { type Reader, readers } from "../../pipeline/attributes.ts";
+import { type Reader, readers } from "../../exchange/attributes.ts";
 
 interface Names {
   /** DNS names, URIs, IP and mail addresses, as the certificate writes them. */

@@ -1,7 +1,7 @@
 /** Prints errors of the gateway itself on LLM routes, in the format of the client. pipeline/error-reply.ts uses it. */
 import { STATUS_CODES } from "node:http";
 import { HeaderList } from "../../../lib/header-list.ts";
-import type { ProxyError, ProxyErrorCode } from "../../errors.ts";
+import type { ProxyError, ProxyErrorCode } from "../../exchange/errors.ts";
 import { clientFormatOf } from "./index.ts";
 
 /** Codes that programs can compare, by error of the proxy. */

@@ -3,8 +3,8 @@
  * reads usage; `TranslatedStream` converts each event to the client's format. Both write at most once per read of the
  * upstream, pause with their reader, and report to the ledger however the stream ends.
  */
-import { ProxyError } from "../../errors.ts";
-import type { BodySink, BodyStream } from "../../pipeline/body.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import type { BodySink, BodyStream } from "../../exchange/body.ts";
 import type { AnswerEvent } from "../conversation/events.ts";
 import type { ChatFormat, StreamPrinter, StreamReader } from "../formats/chat-format.ts";
 import { parseObject } from "../json.ts";

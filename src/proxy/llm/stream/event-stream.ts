@@ -9,7 +9,7 @@
  * in a buffer of its own size.
  */
 import { crc32 } from "node:zlib";
-import { ProxyError } from "../../errors.ts";
+import { ProxyError } from "../../exchange/errors.ts";
 
 /**
  * @param data payload as latin1, one character per byte

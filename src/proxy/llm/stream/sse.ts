@@ -5,7 +5,7 @@
  * would cost more than the parsing. A CR at the end of a piece may be half of a CRLF, so `#skipLineFeed` drops an LF
  * that follows.
  */
-import { ProxyError } from "../../errors.ts";
+import { ProxyError } from "../../exchange/errors.ts";
 
 /** @param data of one event, as latin1 */
 export type OnEvent = (data: string) => void;

@@ -1,9 +1,8 @@
 /** Begins the span of one call to a backend when its request is traced; the call carries the span as its parent. */
 import type { Attribute } from "../../../telemetry/attributes.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
-import type { OutboundSubtype } from "../outbound.ts";
-import type { RoutedExchange } from "../../pipeline/exchange.ts";
-import { pathOf } from "../../pipeline/roots.ts";
+import type { OutboundKind, OutboundSubtype } from "./outbound.ts";
+import { pathOf } from "../../../lib/request-target.ts";
 import type { OutboundSpan } from "./outbound-span.ts";
 import type { RequestTrace } from "./request-trace.ts";
 
@@ -22,7 +21,7 @@ export interface CallHead {
  */
 export function beginCallSpan(
   trace: RequestTrace,
-  { outboundKind: kind }: Pick<RoutedExchange, "outboundKind">,
+  { outboundKind: kind }: { readonly outboundKind: Exclude<OutboundKind, "Policy"> },
   { method, path, headers }: CallHead,
   about: {
     readonly subtype: OutboundSubtype;

@@ -2,9 +2,8 @@
 import type { Attribute, AttributeValue } from "../../../telemetry/attributes.ts";
 import { unixNs, type Span } from "../../../telemetry/span.ts";
 import { newSpanId } from "../../../telemetry/trace-context.ts";
-import { isGwError, messageOf } from "../../../lib/errors.ts";
-import type { OutboundKind, OutboundSubtype } from "../outbound.ts";
-import { describe } from "../describe.ts";
+import { isGwError, messageOf, describeError } from "../../../lib/errors.ts";
+import type { OutboundKind, OutboundSubtype } from "./outbound.ts";
 
 export interface OutboundCall {
   readonly kind: OutboundKind;
@@ -54,7 +53,7 @@ export class OutboundSpan {
 
   /** Records that the call failed or broke off. The first failure counts. */
   failed(error: unknown): void {
-    if (isGwError(error)) this.broke(error.code, describe(error));
+    if (isGwError(error)) this.broke(error.code, describeError(error));
     else this.broke(error instanceof Error ? error.name : "Error", messageOf(error));
   }
 

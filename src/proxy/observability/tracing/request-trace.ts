@@ -2,6 +2,7 @@
  * The trace of one request: its IDs, which the log line and outgoing calls carry, and the spans of these calls. Spans
  * are exported together when the request has ended; a span that ends later is exported alone.
  */
+import type { HeaderList } from "../../../lib/header-list.ts";
 import type { SpanSink } from "../../../telemetry/otlp/sinks.ts";
 import type { Span } from "../../../telemetry/span.ts";
 import {
@@ -11,7 +12,6 @@ import {
   printTraceparent,
   type TraceParent,
 } from "../../../telemetry/trace-context.ts";
-import type { RoutedExchange } from "../../pipeline/exchange.ts";
 import { OutboundSpan, type OutboundCall, type SpanOwner } from "./outbound-span.ts";
 
 /** Receives trace headers: the header fields of a request, or the metadata of a gRPC call. */
@@ -91,7 +91,10 @@ export class RequestTrace implements SpanOwner {
 export function traceIdsOf({
   trace,
   requestHeaders,
-}: Pick<RoutedExchange, "trace" | "requestHeaders">): { traceId: string; spanId: string | undefined } | undefined {
+}: {
+  readonly trace: RequestTrace | undefined;
+  readonly requestHeaders: HeaderList;
+}): { traceId: string; spanId: string | undefined } | undefined {
   if (trace !== undefined || !requestHeaders.has("traceparent")) return trace;
   const parent = parseTraceparent(requestHeaders.getAll("traceparent"));
   return parent === undefined ? undefined : { traceId: parent.traceId, spanId: undefined };

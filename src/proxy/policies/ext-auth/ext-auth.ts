@@ -5,8 +5,8 @@
 import type { ExtAuth, ExtAuthChoice } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../lib/errors.ts";
 import { CalloutError } from "../../callouts/callout.ts";
-import { ProxyError } from "../../errors.ts";
-import type { Exchange, Next, Reply } from "../../pipeline/exchange.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import type { Exchange, Next, Reply } from "../../exchange/exchange.ts";
 import { compileChoice } from "../shared/conditional.ts";
 import { VerdictCache } from "./cache.ts";
 import { compileGrpcCheck, type Ask } from "./grpc.ts";

@@ -17,7 +17,7 @@ import type { Expression } from "../../../cel/expression.ts";
 import { AttributeMap } from "../../../cel/values.ts";
 import { HeaderList } from "../../../lib/header-list.ts";
 import type { Callout } from "../../callouts/callout.ts";
-import type { Exchange } from "../../pipeline/exchange.ts";
+import type { Exchange } from "../../exchange/exchange.ts";
 import { jsonOf, toJson } from "../shared/expression-support.ts";
 import type { Verdict } from "./verdict.ts";
 import { applyHeaderOptions, removeHeaders } from "../shared/header-options.ts";

@@ -1,7 +1,7 @@
 /** The verdict of an authorization service, in a form that applies to every request it is valid for. */
 import type { HeaderValueOption } from "../../../../generated/proto/envoy/config/core/v3/base_pb.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
-import type { Exchange } from "../../pipeline/exchange.ts";
+import type { Exchange } from "../../exchange/exchange.ts";
 
 export type Verdict = Allowed | Denied;
 

@@ -4,7 +4,7 @@
  */
 import type { ProcessingResponse } from "../../../../generated/proto/envoy/service/ext_proc/v3/external_processor_pb.ts";
 import { CalloutError } from "../../callouts/callout.ts";
-import type { Body, BodySink, BodyStream } from "../../pipeline/body.ts";
+import type { Body, BodySink, BodyStream } from "../../exchange/body.ts";
 import { bodyPart, mutateTrailers, trailersPart } from "./messages.ts";
 import type { Kind } from "./modes.ts";
 import type { ProcSession, Streamer } from "./session.ts";

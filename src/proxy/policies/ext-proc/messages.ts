@@ -9,8 +9,8 @@ import type {
   ImmediateResponse,
 } from "../../../../generated/proto/envoy/service/ext_proc/v3/external_processor_pb.ts";
 import { HeaderList } from "../../../lib/header-list.ts";
-import type { Body } from "../../pipeline/body.ts";
-import type { Exchange, Reply } from "../../pipeline/exchange.ts";
+import type { Body } from "../../exchange/body.ts";
+import type { Exchange, Reply } from "../../exchange/exchange.ts";
 import type { Kind } from "./modes.ts";
 import type { Part } from "./session.ts";
 import { applyHeaderOptions, removeHeaders } from "../shared/header-options.ts";

@@ -19,7 +19,7 @@ import {
   type ProtocolConfiguration,
 } from "../../../../generated/proto/envoy/service/ext_proc/v3/external_processor_pb.ts";
 import { CalloutError, type Callout, type CalloutSink, type CalloutStream } from "../../callouts/callout.ts";
-import type { Exchange } from "../../pipeline/exchange.ts";
+import type { Exchange } from "../../exchange/exchange.ts";
 import { override, wireMode, type Kind, type Modes } from "./modes.ts";
 
 export type Part = NonNullable<MessageInitShape<typeof ProcessingRequestSchema>["request"]>;

@@ -15,7 +15,7 @@ import type { Scope } from "../../../cel/scope.ts";
 import { scalarText } from "../../../cel/text.ts";
 import { Uint } from "../../../cel/values.ts";
 import { ConfigError } from "../../../lib/errors.ts";
-import { ProxyError } from "../../errors.ts";
+import { ProxyError } from "../../exchange/errors.ts";
 import { valueOf } from "../shared/expression-support.ts";
 import type { PolicyDeps } from "../policy.ts";
 

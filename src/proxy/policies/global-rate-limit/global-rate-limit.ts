@@ -16,8 +16,8 @@ import type { GlobalRateLimit, GlobalRateLimitBranch } from "../../../../generat
 import type { Scope } from "../../../cel/scope.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { CalloutError, type Callout, type Caller } from "../../callouts/callout.ts";
-import { ProxyError } from "../../errors.ts";
-import type { Exchange, Next, Reply, TokenGate } from "../../pipeline/exchange.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import type { Exchange, Next, Reply, TokenGate } from "../../exchange/exchange.ts";
 import { compileChoice } from "../shared/conditional.ts";
 import type { Policy, PolicyDeps } from "../policy.ts";
 import { forgetReport, report, reportRetry, scarcest, setHeaders } from "./answer.ts";

@@ -4,7 +4,7 @@
  */
 import { AuthenticationMode, type JwtAuthentication } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Secret } from "../../../cel/values.ts";
-import type { Exchange, MaybePromise, Next, Reply } from "../../pipeline/exchange.ts";
+import type { Exchange, MaybePromise, Next, Reply } from "../../exchange/exchange.ts";
 import { BEARER_INVALID, BEARER_MISSING, turnAway } from "../shared/challenge.ts";
 import { AMBIGUOUS, compileLocation } from "../shared/credential-location.ts";
 import { compileProvider } from "./keys.ts";

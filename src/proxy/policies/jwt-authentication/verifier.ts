@@ -9,7 +9,7 @@ import { jwtVerify, type JWTPayload } from "jose";
 
 import { messageOf } from "../../../lib/errors.ts";
 import { RecentMap } from "../../../lib/recent-map.ts";
-import type { ProxyErrorCode } from "../../errors.ts";
+import type { ProxyErrorCode } from "../../exchange/errors.ts";
 import type { TrustedKey, TrustedProvider } from "./keys.ts";
 
 export type Judgement = { readonly claims: JWTPayload } | { readonly code: ProxyErrorCode; readonly detail: string };

@@ -2,8 +2,8 @@
  * Rejects a request that lacks a valid credential: 401 with WWW-Authenticate, or 407 with Proxy-Authenticate (RFC 9110
  * §11.6, §11.7).
  */
-import { ProxyError, type ProxyErrorCode } from "../../errors.ts";
-import type { Exchange } from "../../pipeline/exchange.ts";
+import { ProxyError, type ProxyErrorCode } from "../../exchange/errors.ts";
+import type { Exchange } from "../../exchange/exchange.ts";
 import type { CompiledLocation } from "./credential-location.ts";
 
 /** @param challenge scheme and parameters; a constant or a quoted string, never input of a client */

@@ -4,8 +4,8 @@
  */
 import { CelError } from "../../../cel/errors.ts";
 import type { Expression } from "../../../cel/expression.ts";
-import { ProxyError } from "../../errors.ts";
-import type { Exchange } from "../../pipeline/exchange.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import type { Exchange } from "../../exchange/exchange.ts";
 import type { PolicyDeps } from "../policy.ts";
 
 /**

@@ -5,7 +5,7 @@
 import type { CredentialLocation } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { isGwError } from "../../../lib/errors.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
-import type { Exchange } from "../../pipeline/exchange.ts";
+import type { Exchange } from "../../exchange/exchange.ts";
 import type { PolicyDeps } from "../policy.ts";
 
 export interface CompiledLocation {

@@ -9,7 +9,7 @@ import {
   type HeaderValueOption,
 } from "../../../../generated/proto/envoy/config/core/v3/base_pb.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
-import { fieldOf, isFieldValue, ROLE } from "../../pipeline/fields.ts";
+import { fieldOf, isFieldValue, ROLE } from "../../exchange/fields.ts";
 import type { TransformTarget } from "./transform-support.ts";
 
 const OURS: ReadonlySet<number> = new Set([

@@ -1,8 +1,8 @@
 /** The request side of transformations and external processing: pseudo-headers and the body. */
-import { ProxyError } from "../../errors.ts";
-import type { BodySink } from "../../pipeline/body.ts";
-import type { Exchange } from "../../pipeline/exchange.ts";
-import { hasDotSegment } from "../../pipeline/fields.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import type { BodySink } from "../../exchange/body.ts";
+import type { Exchange } from "../../exchange/exchange.ts";
+import { hasDotSegment } from "../../exchange/fields.ts";
 import type { TransformTarget } from "./transform-support.ts";
 
 const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;

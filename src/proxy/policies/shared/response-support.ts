@@ -4,8 +4,8 @@
  */
 import { HeaderView } from "../../../cel/header-view.ts";
 import type { Scope } from "../../../cel/scope.ts";
-import { captureBody, NOT_CAPTURED } from "../../pipeline/capture.ts";
-import type { Exchange, Reply } from "../../pipeline/exchange.ts";
+import { captureBody, NOT_CAPTURED } from "../../exchange/capture.ts";
+import type { Exchange, Reply } from "../../exchange/exchange.ts";
 import type { TransformTarget } from "./transform-support.ts";
 
 export function responseTarget(reply: Reply): TransformTarget {

@@ -6,7 +6,7 @@ import type { Expression } from "../../../cel/expression.ts";
 import type { CelPhase } from "../../../cel/environments/phases.ts";
 import type { Scope } from "../../../cel/scope.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
-import type { Exchange } from "../../pipeline/exchange.ts";
+import type { Exchange } from "../../exchange/exchange.ts";
 import { fieldValueOf, valueOf } from "./expression-support.ts";
 import type { PolicyDeps } from "../policy.ts";
 

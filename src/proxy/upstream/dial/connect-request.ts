@@ -4,9 +4,9 @@
  */
 import type { Socket } from "node:net";
 import { messageOf } from "../../../lib/errors.ts";
-import { ProxyError } from "../../errors.ts";
-import { appendPass } from "../../pipeline/cdn-loop.ts";
-import { isFieldValue } from "../../pipeline/fields.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import { appendPass } from "../../exchange/cdn-loop.ts";
+import { isFieldValue } from "../../exchange/fields.ts";
 
 const MAX_HEAD_BYTES = 8_192;
 const STATUS_LINE = /^HTTP\/1\.[01] ([0-9]{3})(?: |\r\n)/;

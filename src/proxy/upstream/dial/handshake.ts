@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
 import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { messageOf } from "../../../lib/errors.ts";
 import { ignore } from "../../../lib/ignore.ts";
-import { ProxyError } from "../../errors.ts";
+import { ProxyError } from "../../exchange/errors.ts";
 
 /** @returns a TLS socket without listeners @throws ProxyError upstream_unreachable */
 export function handshake(socket: Socket, options: ConnectionOptions): Promise<TLSSocket> {

@@ -11,7 +11,7 @@ import {
   type SecureContext,
 } from "node:tls";
 import type { BackendTls } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { ProxyError } from "../../errors.ts";
+import { ProxyError } from "../../exchange/errors.ts";
 import type { WorkloadIdentity } from "../../spiffe/identity.ts";
 import { chainOf, verifyPeer } from "../../spiffe/peer.ts";
 import type { IdentitySource } from "../../spiffe/workload-api.ts";

@@ -4,7 +4,7 @@
  * it.
  */
 import { connect, type Socket, type SocketConnectOpts } from "node:net";
-import { SharedReadBuffer } from "../http1/shared-read-buffer.ts";
+import { SharedReadBuffer } from "./shared-read-buffer.ts";
 
 /** Receives the outcome once, unless the race is cancelled. */
 export interface RaceOwner {

@@ -11,11 +11,11 @@
  * the promise settles once and the connection goes back to the pool at most once.
  */
 import type { Socket } from "node:net";
-import { ProxyError } from "../../errors.ts";
-import type { BodySink, BodyStream } from "../../pipeline/body.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import type { BodySink, BodyStream } from "../../exchange/body.ts";
 import { BLOCK_BYTES, takeBlock } from "../../../lib/blocks.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
-import type { Abortable } from "../../pipeline/exchange.ts";
+import type { Abortable } from "../../exchange/exchange.ts";
 import { startDeadline } from "../deadline.ts";
 import type { Http1Connection } from "./connection.ts";
 import { encodeHead } from "./request.ts";

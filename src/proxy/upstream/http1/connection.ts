@@ -6,11 +6,11 @@
 import type { Socket } from "node:net";
 import { messageOf } from "../../../lib/errors.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
-import { ProxyError } from "../../errors.ts";
+import { ProxyError } from "../../exchange/errors.ts";
 import type { Http1Call } from "./call.ts";
 import type { Expected, ResponseEvents } from "./response-events.ts";
 import { ResponseParser } from "./response.ts";
-import { shareReadBuffer, type BorrowedReader } from "./shared-read-buffer.ts";
+import { shareReadBuffer, type BorrowedReader } from "../dial/shared-read-buffer.ts";
 
 /** The pool's side of a connection. */
 export interface ConnectionOwner {

@@ -3,7 +3,7 @@
  * client.ts creates one pool per target. Choosing an endpoint, a credential or another attempt is the caller's work.
  */
 import type { Socket } from "node:net";
-import { ProxyError } from "../../errors.ts";
+import { ProxyError } from "../../exchange/errors.ts";
 import { Dial, type DialOwner } from "../dial/dial.ts";
 import { Http1Call, type Dialer } from "./call.ts";
 import { Http1Connection, type ConnectionOwner } from "./connection.ts";

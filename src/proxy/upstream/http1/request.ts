@@ -3,8 +3,8 @@
  * it. It replaces the framing fields of the client and refuses characters that would end a line early (request
  * splitting).
  */
-import { ProxyError } from "../../errors.ts";
-import { isFieldValue, isRequestTarget } from "../../pipeline/fields.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import { isFieldValue, isRequestTarget } from "../../exchange/fields.ts";
 import type { UpstreamRequest } from "../upstream.ts";
 
 const LENGTH = /^[0-9]{1,15}$/;

@@ -14,7 +14,7 @@
  * then.
  */
 import { HeaderList } from "../../../lib/header-list.ts";
-import { ProxyError } from "../../errors.ts";
+import { ProxyError } from "../../exchange/errors.ts";
 import {
   ROLE,
   addNominated,
@@ -23,7 +23,7 @@ import {
   isFieldValue,
   isTrailer,
   noteSpelling,
-} from "../../pipeline/fields.ts";
+} from "../../exchange/fields.ts";
 import type { Expected, ResponseEvents } from "./response-events.ts";
 
 const MAX_HEAD_BYTES = 65_536;

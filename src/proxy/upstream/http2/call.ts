@@ -12,10 +12,10 @@
 import { constants, type ClientHttp2Session, type ClientHttp2Stream } from "node:http2";
 import { HeaderList } from "../../../lib/header-list.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import { ProxyError } from "../../errors.ts";
-import type { BodySink, BodyStream } from "../../pipeline/body.ts";
-import type { Abortable } from "../../pipeline/exchange.ts";
-import { forwardableTrailers } from "../../pipeline/fields.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import type { BodySink, BodyStream } from "../../exchange/body.ts";
+import type { Abortable } from "../../exchange/exchange.ts";
+import { forwardableTrailers } from "../../exchange/fields.ts";
 import { startDeadline } from "../deadline.ts";
 import type { Http2Connection } from "./connection.ts";
 import { encodeFields, responseFields, trailerFields } from "./request.ts";

@@ -3,7 +3,7 @@
  * none has one, another connection is opened. `Origin` in client.ts creates one pool per target.
  */
 import type { Socket } from "node:net";
-import { ProxyError } from "../../errors.ts";
+import { ProxyError } from "../../exchange/errors.ts";
 import { Dial, type DialOwner } from "../dial/dial.ts";
 import { Http2Call, type StreamSource } from "./call.ts";
 import { Http2Connection, type SessionOwner } from "./connection.ts";

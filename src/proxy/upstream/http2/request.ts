@@ -1,6 +1,6 @@
 /** Converts the fields of requests, responses and trailers to and from the form of HTTP/2 (RFC 9113 §8.2, §8.3). */
-import { ProxyError } from "../../errors.ts";
-import { ROLE, fieldOf, isFieldValue, isRequestTarget } from "../../pipeline/fields.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import { ROLE, fieldOf, isFieldValue, isRequestTarget } from "../../exchange/fields.ts";
 import type { UpstreamRequest } from "../upstream.ts";
 
 const LENGTH = /^[0-9]{1,15}$/;

@@ -22,7 +22,7 @@ import type { CallTarget } from "../../../../src/proxy/backends/registry.ts";
 import { CalloutError, type Caller } from "../../../../src/proxy/callouts/callout.ts";
 import { createCallouts, type Callouts } from "../../../../src/proxy/callouts/callouts.ts";
 import { MAX_IN_FLIGHT } from "../../../../src/proxy/callouts/grpc-channels.ts";
-import type { Abortable } from "../../../../src/proxy/pipeline/exchange.ts";
+import type { Abortable } from "../../../../src/proxy/exchange/exchange.ts";
 import { ALLOW, startAuthServer } from "../../../support/servers/auth-server.ts";
 import { deadPort, startSocket } from "../../../support/servers/grpc.ts";
 import { validNow } from "../../../support/servers/tls-upstream.ts";

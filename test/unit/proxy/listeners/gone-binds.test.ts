@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { ListenerSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { FrontendSet } from "../../../../src/proxy/listeners/frontends.ts";
 import { ListenerTable } from "../../../../src/proxy/router/listener-table.ts";
-import { PolicySet } from "../../../../src/proxy/pipeline/policy-set.ts";
+import { PolicySet } from "../../../../src/proxy/policies/policy-set.ts";
 import { makeDeps } from "../../../support/gateway/exchange.ts";
 import { noExporters } from "../../../support/servers/fake-collector.ts";
 

@@ -8,7 +8,7 @@ import { HeaderList } from "../../../../src/lib/header-list.ts";
 import { PLAIN } from "../../../../src/proxy/upstream/connection-settings.ts";
 import type { BackendDeps } from "../../../../src/proxy/backends/handler.ts";
 import type { UpstreamResponse } from "../../../../src/proxy/upstream/upstream.ts";
-import { ProxyError } from "../../../../src/proxy/errors.ts";
+import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import { createLlmHandler } from "../../../../src/proxy/llm/handler.ts";
 import {
   aiBackend,

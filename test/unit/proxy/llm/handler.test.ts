@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
 import type { UpstreamResponse } from "../../../../src/proxy/upstream/upstream.ts";
-import { ProxyError } from "../../../../src/proxy/errors.ts";
+import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import { createLlmHandler } from "../../../../src/proxy/llm/handler.ts";
 import {
   aiBackend,

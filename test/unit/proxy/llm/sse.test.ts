@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { ProxyError } from "../../../../src/proxy/errors.ts";
+import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import { SseParser } from "../../../../src/proxy/llm/stream/sse.ts";
 import { assertProperty } from "../../../support/fixtures/seed.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { ProxyError } from "../../../../src/proxy/errors.ts";
+import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import type { ChatFormat } from "../../../../src/proxy/llm/formats/chat-format.ts";
 import { completions } from "../../../../src/proxy/llm/formats/completions/index.ts";
 import { printStream } from "../../../../src/proxy/llm/formats/completions/print-stream.ts";

@@ -6,7 +6,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 
 import { ApiKeyAuthenticationSchema, AuthenticationMode } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../../src/lib/errors.ts";
-import { ProxyError } from "../../../../src/proxy/errors.ts";
+import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import { apiKeyAuthentication } from "../../../../src/proxy/policies/api-key-authentication.ts";
 import {
   type ExchangeParts,

@@ -5,7 +5,7 @@ import { create } from "@bufbuild/protobuf";
 
 import { AuthorizationAction, AuthorizationSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../../src/lib/errors.ts";
-import { ProxyError } from "../../../../src/proxy/errors.ts";
+import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import { authorization } from "../../../../src/proxy/policies/authorization.ts";
 import { makeDeps, makeExchange, makeReply } from "../../../support/gateway/exchange.ts";
 

@@ -5,7 +5,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 
 import { AuthenticationMode, BasicAuthenticationSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../../src/lib/errors.ts";
-import { ProxyError } from "../../../../src/proxy/errors.ts";
+import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import { basicAuthentication } from "../../../../src/proxy/policies/basic-authentication.ts";
 import type { PolicyDeps } from "../../../../src/proxy/policies/policy.ts";
 import { makeDeps, makeExchange, makeReply, type TestExchange } from "../../../support/gateway/exchange.ts";

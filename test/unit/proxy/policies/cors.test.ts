@@ -6,7 +6,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { CorsSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../../src/lib/errors.ts";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
-import type { Reply } from "../../../../src/proxy/pipeline/exchange.ts";
+import type { Reply } from "../../../../src/proxy/exchange/exchange.ts";
 import { cors } from "../../../../src/proxy/policies/cors.ts";
 import { type ExchangeParts, makeDeps, makeExchange, makeReply } from "../../../support/gateway/exchange.ts";
 

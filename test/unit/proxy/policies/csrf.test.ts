@@ -5,7 +5,7 @@ import { create } from "@bufbuild/protobuf";
 
 import { CsrfSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../../src/lib/errors.ts";
-import { ProxyError } from "../../../../src/proxy/errors.ts";
+import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import { csrf } from "../../../../src/proxy/policies/csrf.ts";
 import { makeDeps, makeExchange, makeReply } from "../../../support/gateway/exchange.ts";
 

@@ -5,8 +5,8 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 
 import { DirectResponseChoiceSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../../src/lib/errors.ts";
-import { ProxyError } from "../../../../src/proxy/errors.ts";
-import type { Reply } from "../../../../src/proxy/pipeline/exchange.ts";
+import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
+import type { Reply } from "../../../../src/proxy/exchange/exchange.ts";
 import { directResponse } from "../../../../src/proxy/policies/direct-response.ts";
 import { makeDeps, makeExchange, makeReply, readAll } from "../../../support/gateway/exchange.ts";
 

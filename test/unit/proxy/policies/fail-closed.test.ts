@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 
 import { RefusalSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { ProxyError } from "../../../../src/proxy/errors.ts";
+import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import { refusal } from "../../../../src/proxy/policies/fail-closed.ts";
 import { makeDeps, makeExchange, makeReply } from "../../../support/gateway/exchange.ts";
 

@@ -10,7 +10,7 @@ import {
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../../src/lib/errors.ts";
 import { allocateSlots, SharedTable } from "../../../../src/lib/shared-table.ts";
-import { ProxyError } from "../../../../src/proxy/errors.ts";
+import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import { localRateLimit } from "../../../../src/proxy/policies/local-rate-limit.ts";
 import type { PolicyDeps } from "../../../../src/proxy/policies/policy.ts";
 import { makeDeps, makeExchange, makeReply, type TestExchange } from "../../../support/gateway/exchange.ts";

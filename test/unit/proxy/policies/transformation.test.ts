@@ -5,7 +5,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 
 import { TransformationChoiceSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
-import type { RoutedExchange, Reply } from "../../../../src/proxy/pipeline/exchange.ts";
+import type { RoutedExchange, Reply } from "../../../../src/proxy/exchange/exchange.ts";
 import { transformation } from "../../../../src/proxy/policies/transformation.ts";
 import { ChunkStream, makeDeps, makeExchange, makeReply, readAll } from "../../../support/gateway/exchange.ts";
 

@@ -11,7 +11,7 @@ import { createUpstream } from "../../../../src/proxy/upstream/client.ts";
 import { DestinationGuard } from "../../../../src/proxy/upstream/dial/destination-guard.ts";
 import { createResolver } from "../../../../src/proxy/upstream/dial/dns.ts";
 import { createCallouts } from "../../../../src/proxy/callouts/callouts.ts";
-import { ProxyError } from "../../../../src/proxy/errors.ts";
+import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import { Exporters } from "../../../../src/proxy/observability/exporters.ts";
 import type { LogSink } from "../../../../src/telemetry/otlp/sinks.ts";
 import {

@@ -14,7 +14,7 @@ import { PLAIN } from "../../../../src/proxy/upstream/connection-settings.ts";
 import { DestinationGuard } from "../../../../src/proxy/upstream/dial/destination-guard.ts";
 import { createResolver } from "../../../../src/proxy/upstream/dial/dns.ts";
 import { targetKey } from "../../../../src/proxy/upstream/target-key.ts";
-import type { Body, BodySink, BodyStream } from "../../../../src/proxy/pipeline/body.ts";
+import type { Body, BodySink, BodyStream } from "../../../../src/proxy/exchange/body.ts";
 import type { Upstream, UpstreamTarget } from "../../../../src/proxy/upstream/upstream.ts";
 import { createSelfSigned } from "../../../support/servers/tls-upstream.ts";
 

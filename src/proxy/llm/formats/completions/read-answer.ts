@@ -1,5 +1,5 @@
 /** Reads a chat completion of a provider into an answer. */
-import { ProxyError } from "../../../errors.ts";
+import { ProxyError } from "../../../exchange/errors.ts";
 import type { Answer, Choice, StopReason } from "../../conversation/answer.ts";
 import type { CallPart, Part } from "../../conversation/conversation.ts";
 import { countOf, listOf, objectOf, stringOf, type Json, type JsonObject } from "../../json.ts";

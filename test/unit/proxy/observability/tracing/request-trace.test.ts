@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HeaderList } from "../../../../../src/lib/header-list.ts";
 import { CalloutError } from "../../../../../src/proxy/callouts/callout.ts";
-import { ProxyError } from "../../../../../src/proxy/errors.ts";
+import { ProxyError } from "../../../../../src/proxy/exchange/errors.ts";
 import type { OutboundCall } from "../../../../../src/proxy/observability/tracing/outbound-span.ts";
 import { RequestTrace, traceIdsOf } from "../../../../../src/proxy/observability/tracing/request-trace.ts";
 import type { Span } from "../../../../../src/telemetry/span.ts";

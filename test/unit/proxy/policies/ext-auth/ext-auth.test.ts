@@ -13,8 +13,8 @@ import {
 import { Secret } from "../../../../../src/cel/values.ts";
 import { ConfigError } from "../../../../../src/lib/errors.ts";
 import { CalloutError, type Callout } from "../../../../../src/proxy/callouts/callout.ts";
-import { ProxyError } from "../../../../../src/proxy/errors.ts";
-import type { RoutedExchange } from "../../../../../src/proxy/pipeline/exchange.ts";
+import { ProxyError } from "../../../../../src/proxy/exchange/errors.ts";
+import type { RoutedExchange } from "../../../../../src/proxy/exchange/exchange.ts";
 import { extAuth } from "../../../../../src/proxy/policies/ext-auth/ext-auth.ts";
 import { makeDeps, makeExchange, makeReply } from "../../../../support/gateway/exchange.ts";
 

@@ -14,9 +14,9 @@ import {
 import { ConfigError } from "../../../../../src/lib/errors.ts";
 import type { Callout, CalloutSink } from "../../../../../src/proxy/callouts/callout.ts";
 import { CalloutError } from "../../../../../src/proxy/callouts/callout.ts";
-import { ProxyError } from "../../../../../src/proxy/errors.ts";
-import type { Body } from "../../../../../src/proxy/pipeline/body.ts";
-import type { Reply } from "../../../../../src/proxy/pipeline/exchange.ts";
+import { ProxyError } from "../../../../../src/proxy/exchange/errors.ts";
+import type { Body } from "../../../../../src/proxy/exchange/body.ts";
+import type { Reply } from "../../../../../src/proxy/exchange/exchange.ts";
 import { extProc } from "../../../../../src/proxy/policies/ext-proc/ext-proc.ts";
 import {
   ChunkStream,

@@ -13,8 +13,8 @@ import {
 } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../../../src/lib/errors.ts";
 import { CalloutError, type Callout } from "../../../../../src/proxy/callouts/callout.ts";
-import { ProxyError } from "../../../../../src/proxy/errors.ts";
-import type { RoutedExchange } from "../../../../../src/proxy/pipeline/exchange.ts";
+import { ProxyError } from "../../../../../src/proxy/exchange/errors.ts";
+import type { RoutedExchange } from "../../../../../src/proxy/exchange/exchange.ts";
 import { globalRateLimit } from "../../../../../src/proxy/policies/global-rate-limit/global-rate-limit.ts";
 import { makeDeps, makeExchange, makeReply, type TestExchange } from "../../../../support/gateway/exchange.ts";
 

@@ -11,7 +11,7 @@ import {
   JwtAuthenticationSchema,
   type JwtProviderSchema,
 } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { ProxyError } from "../../../../../src/proxy/errors.ts";
+import { ProxyError } from "../../../../../src/proxy/exchange/errors.ts";
 import { jwtAuthentication } from "../../../../../src/proxy/policies/jwt-authentication/jwt-authentication.ts";
 import type { Middleware } from "../../../../../src/proxy/policies/policy.ts";
 import {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { BodySink, BodyStream } from "../../../../src/proxy/pipeline/body.ts";
-import { holdStart } from "../../../../src/proxy/pipeline/buffering.ts";
+import type { BodySink, BodyStream } from "../../../../src/proxy/exchange/body.ts";
+import { holdStart } from "../../../../src/proxy/exchange/buffering.ts";
 
 /** A body whose other end the test plays. */
 class Source implements BodyStream {

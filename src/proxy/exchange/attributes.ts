@@ -1,6 +1,7 @@
 /**
  * Lazy objects for expressions: an attribute is read from its subject when an expression asks for it. The roots
- * `request`, `response`, `proxy` (roots.ts) and those of connections (listeners/peer.ts) are built from it.
+ * `request` and `proxy` (pipeline/roots.ts), `response` (response-root.ts) and those of connections (listeners/peer.ts)
+ * are built from it.
  */
 import { AttributeMap } from "../../cel/values.ts";
 

@@ -1,6 +1,5 @@
 /** TCP keepalive probes of client and upstream connections (RFC 9293 §3.8.4), with defaults for missing settings. */
 import type { Socket } from "node:net";
-import type { Keepalive } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 
 export interface KeepaliveTimes {
   readonly timeMs: number;
@@ -8,7 +7,8 @@ export interface KeepaliveTimes {
   readonly probes: number;
 }
 
-export function keepaliveTimes(keepalive: Keepalive | undefined): KeepaliveTimes {
+/** @param keepalive zero and missing values take the default */
+export function keepaliveTimes(keepalive: Partial<KeepaliveTimes> | undefined): KeepaliveTimes {
   return {
     timeMs: keepalive?.timeMs || 180_000,
     intervalMs: keepalive?.intervalMs || 180_000,

@@ -1,16 +1,16 @@
 /**
- * The state of one request on its way through the data plane, as three interfaces: `Exchange` for policies,
- * `RoutedExchange` for routing, backends and reports, `Reply` for the response. Policies read and edit the request here
- * and wrap `next()` to edit the response. All configuration is compiled into the chain beforehand; a request looks up
- * none of it.
+ * The state of one request on its way through the data plane, as four interfaces: `Exchange` for policies,
+ * `RoutedExchange` for routing and backends, `ReportedExchange` for logs, metrics and traces, `Reply` for the response.
+ * Policies read and edit the request here and wrap `next()` to edit the response. All configuration is compiled into
+ * the chain beforehand; a request looks up none of it.
  */
 import type { Duplex } from "node:stream";
 import type { Scope } from "../../cel/scope.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
-import type { BalancedEndpoint } from "../balancing/pick.ts";
-import type { OutboundKind } from "../observability/outbound.ts";
+import type { OutboundKind } from "../observability/tracing/outbound.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
 import type { Body } from "./body.ts";
+import type { ProxyError } from "./errors.ts";
 
 /** The part of a request that a policy may read and change. */
 export interface Exchange extends Scope {
@@ -118,14 +118,55 @@ export interface RoutedExchange extends Exchange {
   readonly connect: boolean;
   /** Limit of one call to a backend, from the rule; undefined when there is none. */
   backendTimeoutMs: number | undefined;
-  /** Endpoints that were called already; undefined when the request makes at most one attempt. */
-  tried: BalancedEndpoint[] | undefined;
+  /**
+   * Endpoints that were called already, compared by identity; undefined when the request makes at most one attempt.
+   */
+  tried: object[] | undefined;
   /** The call in progress, or the call whose response was returned. */
   attempt: { discard(): void } | undefined;
   /** Trailers of the response as sent; undefined before they are sent, and when there are none. */
   replyTrailers: readonly string[] | undefined;
   /** The path prefix that the rule matched, which ReplacePrefixMatch replaces; undefined for other matches. */
   readonly matchedPrefix: string | undefined;
+}
+
+/** What reports read of a finished request beyond its routing: how it was answered, and what policies noted. */
+export interface ReportedExchange extends RoutedExchange {
+  readonly source: Connection;
+  readonly requestId: string;
+  /** SNI of the TLS handshake, "" when the client sent none; undefined for plain text. */
+  readonly serverName: string | undefined;
+  /** Path match of the chosen rule. */
+  readonly matchedPath: MatchedPath | undefined;
+  /** The last error that the data plane answered with. */
+  readonly error: ProxyError | undefined;
+  /** The policy and field that raised this error; undefined when it came from elsewhere. */
+  readonly errorOrigin: string | undefined;
+  /** The response as sent, with the edits of all policies. */
+  readonly reply: Reply | undefined;
+  /** The queued headers; undefined when no policy queued one. */
+  readonly queued: HeaderList | undefined;
+  /** The start of the response body, up to the limit; undefined when it was not kept. */
+  readonly keptReply: Buffer | undefined;
+  /** False when the data plane itself made the response. */
+  readonly answeredByUpstream: boolean;
+  /** performance.now() at the end of the exchange. */
+  readonly endedAtMs: number | undefined;
+  readonly logFields: ReadonlyMap<string, string | number | boolean> | undefined;
+  /** Query parameters, in lower case, that policies have read credentials from. */
+  readonly secretParameters: ReadonlySet<string> | undefined;
+}
+
+export interface MatchedPath {
+  readonly kind: "exact" | "prefix" | "regex";
+  /** A prefix has no trailing slash; "" matches every path. */
+  readonly text: string;
+}
+
+/** The connection that a request came on, with the attributes that expressions see of it. */
+export interface Connection extends Scope {
+  readonly address: string;
+  readonly port: number;
 }
 
 /** Decides whether a call to a backend is repeated (GEP-1731). */

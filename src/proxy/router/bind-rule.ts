@@ -3,17 +3,17 @@
  * that picks one by weight. The route tables call this when a route, policy or backend changes, never during a request.
  */
 import type { HttpRule } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { ProxyError } from "../errors.ts";
+import { ProxyError } from "../exchange/errors.ts";
 import type { BackendRegistry, BackendHandle } from "../backends/registry.ts";
 import { createPicker } from "../balancing/select.ts";
-import type { CompiledRule } from "../router/route.ts";
-import { callBackend } from "./attempts.ts";
-import { compose, type InlineFilters } from "./compose.ts";
-import type { CompiledFilters } from "./filters.ts";
-import { Mirror, startMirrors } from "./mirror.ts";
-import type { CompiledPolicy, PolicySet } from "./policy-set.ts";
-import type { RequestDestination } from "./http-exchange.ts";
-import type { Chain, ChainTerminal } from "./chain-runner.ts";
+import type { CompiledRule } from "./route.ts";
+import { callBackend } from "../pipeline/attempts.ts";
+import { compose, type InlineFilters } from "../pipeline/compose.ts";
+import type { CompiledFilters } from "../pipeline/filters.ts";
+import { Mirror, startMirrors } from "../pipeline/mirror.ts";
+import type { CompiledPolicy, PolicySet } from "../policies/policy-set.ts";
+import type { RequestDestination } from "../pipeline/http-exchange.ts";
+import type { Chain, ChainTerminal } from "../pipeline/chain-runner.ts";
 
 export interface BoundRule extends RequestDestination {
   readonly info: CompiledRule["info"];

@@ -1,8 +1,8 @@
 /** A body that several calls can send, each from its first byte. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Body, BodySink, BodyStream } from "../../../../src/proxy/pipeline/body.ts";
-import { RecordedBody } from "../../../../src/proxy/pipeline/recorded-body.ts";
+import type { Body, BodySink, BodyStream } from "../../../../src/proxy/exchange/body.ts";
+import { RecordedBody } from "../../../../src/proxy/exchange/recorded-body.ts";
 
 /** A client whose body a test sends by hand. */
 class Client implements BodyStream {

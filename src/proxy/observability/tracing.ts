@@ -3,24 +3,24 @@
  * Sampling is decided once, when a request arrives (head sampling); the filter applies when the request has ended.
  */
 import { create } from "@bufbuild/protobuf";
-import { OtlpEndpointSchema, type Tracing } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { Expression } from "../../../cel/expression.ts";
-import type { Scope } from "../../../cel/scope.ts";
-import type { Attribute } from "../../../telemetry/attributes.ts";
-import type { SpanSink } from "../../../telemetry/otlp/sinks.ts";
-import { drawOf, isSampled } from "../../../telemetry/sampling.ts";
-import { unixNs } from "../../../telemetry/span.ts";
-import { parseTraceparent, type TraceParent } from "../../../telemetry/trace-context.ts";
-import { isGrpc } from "../../pipeline/grpc.ts";
-import type { HttpExchange } from "../../pipeline/http-exchange.ts";
-import { pathOf } from "../../pipeline/roots.ts";
-import { valueOf } from "../../policies/shared/expression-support.ts";
-import { compileFilter } from "../access-log.ts";
-import { compileAttributes, compileNamed, evaluateNamed, type CompiledAttributes } from "../attributes.ts";
-import { spanColumns, type Column } from "../fields.ts";
-import type { ReportDeps } from "../observability.ts";
-import type { RequestFacts } from "../request-facts.ts";
-import { RequestTrace } from "./request-trace.ts";
+import { OtlpEndpointSchema, type Tracing } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Expression } from "../../cel/expression.ts";
+import type { Scope } from "../../cel/scope.ts";
+import type { Attribute } from "../../telemetry/attributes.ts";
+import type { SpanSink } from "../../telemetry/otlp/sinks.ts";
+import { drawOf, isSampled } from "../../telemetry/sampling.ts";
+import { unixNs } from "../../telemetry/span.ts";
+import { parseTraceparent, type TraceParent } from "../../telemetry/trace-context.ts";
+import type { ReportedExchange } from "../exchange/exchange.ts";
+import { isGrpc } from "../exchange/grpc.ts";
+import { pathOf } from "../../lib/request-target.ts";
+import { valueOf } from "../policies/shared/expression-support.ts";
+import { compileFilter } from "./access-log.ts";
+import { compileAttributes, compileNamed, evaluateNamed, type CompiledAttributes } from "./attributes.ts";
+import { spanColumns, type Column } from "./fields.ts";
+import type { ReportDeps } from "./report-deps.ts";
+import type { RequestFacts } from "./request-facts.ts";
+import { RequestTrace } from "./tracing/request-trace.ts";
 
 /** An added attribute of this name becomes the name of the span. */
 const NAME = "span.name";
@@ -60,21 +60,21 @@ export class TracingReport {
   }
 
   /** @returns undefined for a request that is not traced: trace headers of its client are forwarded unchanged */
-  begin(exchange: HttpExchange): RequestTrace | undefined {
+  begin(exchange: ReportedExchange): RequestTrace | undefined {
     const { requestHeaders } = exchange;
     const parent = parseTraceparent(requestHeaders.getAll("traceparent"));
     if (!this.#samples(parent, exchange)) return undefined;
     return new RequestTrace(parent, requestHeaders.getAll("tracestate").join(","), this.#sink);
   }
 
-  #samples(parent: TraceParent | undefined, exchange: HttpExchange): boolean {
+  #samples(parent: TraceParent | undefined, exchange: ReportedExchange): boolean {
     if (parent === undefined)
       return this.#random !== undefined && isSampled(valueOf(this.#random, exchange), this.#draw);
     return this.#client === undefined || isSampled(valueOf(this.#client, exchange), () => drawOf(parent.traceId));
   }
 
   /** Exports the spans of a finished request, or drops them. */
-  finish(trace: RequestTrace, exchange: HttpExchange, facts: RequestFacts): void {
+  finish(trace: RequestTrace, exchange: ReportedExchange, facts: RequestFacts): void {
     if (!this.#wants(exchange)) {
       trace.finish(undefined);
       return;
@@ -97,7 +97,7 @@ export class TracingReport {
   }
 
   #attributes(
-    { originalScheme }: HttpExchange,
+    { originalScheme }: ReportedExchange,
     facts: RequestFacts,
     added: ReturnType<NonNullable<CompiledAttributes["added"]>> | undefined,
   ): Attribute[] {
@@ -115,7 +115,7 @@ export class TracingReport {
 }
 
 /** Uses the path match instead of the path: clients can send any number of paths. */
-function nameOf({ method, matchedPath, requestHeaders, originalTarget }: HttpExchange): string {
+function nameOf({ method, matchedPath, requestHeaders, originalTarget }: ReportedExchange): string {
   if (isGrpc(requestHeaders)) return pathOf(originalTarget).slice(1);
   if (matchedPath === undefined) return "unknown";
   return `${method} ${matchedPath.kind === "prefix" ? `${matchedPath.text}/*` : matchedPath.text}`;

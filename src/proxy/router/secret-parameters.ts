@@ -3,9 +3,9 @@
  * Gateway, its listeners or their routes. The access log and traces mask them in every request of the Bind, because a
  * request may be refused before the policy runs, or match no route, and then it is unknown which policy was meant.
  */
-import type { ListenerTable } from "../router/listener-table.ts";
-import type { PolicySet } from "../pipeline/policy-set.ts";
-import type { RouteTable } from "../router/route-table.ts";
+import type { ListenerTable } from "./listener-table.ts";
+import type { PolicySet } from "../policies/policy-set.ts";
+import type { RouteTable } from "./route-table.ts";
 
 const NONE: ReadonlySet<string> = new Set();
 

@@ -18,9 +18,9 @@ import {
 import type { Expression } from "../../cel/expression.ts";
 import type { CelPhase } from "../../cel/environments/phases.ts";
 import { ConfigError } from "../../lib/errors.ts";
-import type { RoutedExchange } from "./exchange.ts";
-import { POLICIES, type KnownUnit, type PolicyMessages, type PolicyName, type Unit } from "../policies/index.ts";
-import type { Kept, Middleware, PolicyDeps } from "../policies/policy.ts";
+import type { RoutedExchange } from "../exchange/exchange.ts";
+import { POLICIES, type KnownUnit, type PolicyMessages, type PolicyName, type Unit } from "./index.ts";
+import type { Kept, Middleware, PolicyDeps } from "./policy.ts";
 import { compare } from "../../lib/compare.ts";
 
 export interface CompiledUnit {

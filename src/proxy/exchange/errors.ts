@@ -3,7 +3,7 @@
  * HTTP status, the gRPC status, the reason in the access log and the fixed text for the client. Details of a failure
  * stay in the log.
  */
-import { GwError } from "../lib/errors.ts";
+import { GwError } from "../../lib/errors.ts";
 
 export const PROXY_ERRORS = {
   listener_not_found: { status: 404, grpc: 12, reason: "NotFound", text: "listener not found" },

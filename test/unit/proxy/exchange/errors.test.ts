@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { HeaderList } from "../../../src/lib/header-list.ts";
-import { PROXY_ERRORS, ProxyError, type ProxyErrorCode } from "../../../src/proxy/errors.ts";
-import { printError } from "../../../src/proxy/pipeline/error-reply.ts";
+import { HeaderList } from "../../../../src/lib/header-list.ts";
+import { PROXY_ERRORS, ProxyError, type ProxyErrorCode } from "../../../../src/proxy/exchange/errors.ts";
+import { printError } from "../../../../src/proxy/exchange/print-error.ts";
 
 /** By the status of HTTP. */
 const GRPC: Readonly<Record<number, number>> = {
