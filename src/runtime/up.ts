@@ -9,7 +9,7 @@ import { collectWhenIdle } from "../lib/collect-when-idle.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { SourceProblem } from "../sources/source.ts";
 import { createTranslator } from "../translator/translate.ts";
-import type { Diagnostic } from "../translator/diagnostics.ts";
+import type { Diagnostic } from "../translator/shared/diagnostics.ts";
 import { suggestNextStep } from "../translator/references/explain.ts";
 import { indexObjects, type ObjectIndex } from "../translator/references/find.ts";
 import { startDataPlane } from "./data-plane.ts";

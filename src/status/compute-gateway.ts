@@ -7,8 +7,8 @@
  */
 import { Condition, Reason } from "../api/conditions.ts";
 import { nameKey } from "../api/refs.ts";
-import type { GatewayStatusInput, ListenerSetStatusInput } from "../translator/status-input.ts";
-import type { Fault, ListenerView } from "../translator/gateways/gateway.ts";
+import type { GatewayStatusInput, ListenerSetStatusInput } from "../translator/shared/status-input.ts";
+import type { ListenerView, Fault } from "../translator/shared/views.ts";
 import { conditionsAt, refusedBy, type DeploymentState, type Make, type StatusContext } from "./condition.ts";
 import type { DesiredCondition, DesiredListener, DesiredStatus } from "./desired.ts";
 

@@ -14,7 +14,7 @@
  */
 import { Condition, Reason } from "../api/conditions.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP } from "../api/refs.ts";
-import type { StatusInput } from "../translator/status-input.ts";
+import type { StatusInput } from "../translator/shared/status-input.ts";
 import type {
   BackendStatusInput,
   ClassStatusInput,
@@ -22,7 +22,7 @@ import type {
   TlsPolicyStatusInput,
   PolicyStatusInput,
   RouteStatusInput,
-} from "../translator/status-input.ts";
+} from "../translator/shared/status-input.ts";
 import { SUPPORTED_FEATURES } from "./supported-features.ts";
 import { computeGateway, computeListenerSet } from "./compute-gateway.ts";
 import { conditionsAt, refusedBy, type Make, type StatusContext } from "./condition.ts";

@@ -1,5 +1,5 @@
 /** Holds the helpers and the context that all status computations share. */
-import type { RouteStatusInput } from "../translator/status-input.ts";
+import type { RouteStatusInput } from "../translator/shared/status-input.ts";
 import type { DesiredCondition } from "./desired.ts";
 
 export interface StatusContext {

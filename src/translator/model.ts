@@ -8,17 +8,8 @@ import type { KubeObject, ObjectId } from "../api/object.ts";
 import { GATEWAY_GROUP, nameKey } from "../api/refs.ts";
 import type { Readable } from "../lib/collections/collection.ts";
 import type { Read } from "../lib/collections/graph.ts";
-import type { ParentView } from "./routes/attach.ts";
-import type { Diagnostic } from "./diagnostics.ts";
-import type { GatewayView } from "./gateways/gateway.ts";
-
-/** A parent as the status names it: without section and port. */
-export interface ParentRefView {
-  readonly group: string;
-  readonly kind: string;
-  readonly namespace: string;
-  readonly name: string;
-}
+import type { ParentRefView, ParentView, GatewayView } from "./shared/views.ts";
+import type { Diagnostic } from "./shared/diagnostics.ts";
 
 export interface ModelContext {
   readonly gateways: Readable<GatewayView>;

@@ -5,11 +5,11 @@
 import type { ObjectId } from "../api/object.ts";
 import { GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from "../api/refs.ts";
 import type { Collection } from "../lib/collections/collection.ts";
-import type { Diagnostic } from "./diagnostics.ts";
-import { diagnosticsOf, type ObjectStatusInput } from "./status-input.ts";
+import type { Diagnostic } from "./shared/diagnostics.ts";
+import { diagnosticsOf, type ObjectStatusInput } from "./shared/status-input.ts";
 import { declareGraph } from "./graph.ts";
 import { feed } from "./inputs.ts";
-import { ResourceStore } from "./resource-store.ts";
+import { ResourceStore } from "./shared/resource-store.ts";
 import type { DeploymentPlan } from "./gateways/deployment-plan.ts";
 import type { Translator, TranslatorOptions } from "./translator.ts";
 

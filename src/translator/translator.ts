@@ -4,13 +4,13 @@
  * In: object events. Out: resources, diagnostics, and what changed since the last step. The translator is pure: it has
  * no clock, no socket and no log. A change recomputes only the values that read it (`src/lib/collections`).
  */
-import type { Reach } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { Reach } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { KubeObject, ObjectId } from "../api/object.ts";
 import type { Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { JwksDocument, JwksRequest } from "../sources/remote/documents.ts";
 import type { GrantMode } from "./references/backend-refs.ts";
-import type { Diagnostic } from "./diagnostics.ts";
-import type { StatusInput } from "./status-input.ts";
+import type { Diagnostic } from "./shared/diagnostics.ts";
+import type { StatusInput } from "./shared/status-input.ts";
 import type { DeploymentPlan } from "./gateways/deployment-plan.ts";
 
 export type TranslatorEvent =

@@ -8,7 +8,7 @@ import { GATEWAY_GROUP } from "../../api/refs.ts";
 import { closest } from "../../lib/suggest.ts";
 import { type CheckedObject, type FileProblem, titleOf } from "../../sources/directory/check.ts";
 import type { ValidatedFiles } from "../../sources/directory/validate-files.ts";
-import type { Diagnostic } from "../../translator/diagnostics.ts";
+import type { Diagnostic } from "../../translator/shared/diagnostics.ts";
 import { explainDiagnostic, isAtOrBelow } from "../../translator/references/explain.ts";
 import { findReferences, indexObjects, type ObjectIndex, type Reference } from "../../translator/references/find.ts";
 import { createTranslator } from "../../translator/translate.ts";

@@ -84,3 +84,11 @@ function radixOf(part: string): number {
   if (/^0x/i.test(part)) return 16;
   return part.startsWith("0") ? 8 : 10;
 }
+
+/**
+ * Removes the brackets of an IPv6 address such as "[::1]": they belong to the URL syntax (RFC 3986 §3.2.2) and not to
+ * the address that is dialled.
+ */
+export function withoutBrackets(host: string): string {
+  return host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
+}

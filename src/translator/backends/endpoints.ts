@@ -15,19 +15,7 @@ import {
 import type { EndpointSlice, ServiceSpec, SliceEndpoint } from "../../api/core.ts";
 import { resourceOf } from "../../ir/encode.ts";
 import type { Resource } from "../../ir/resource.ts";
-import type { ServicePortView, ServiceView } from "./service.ts";
-
-/** The settings of a Service that affect the choice among its endpoints. */
-export interface Distribution {
-  /** Localities in order from coarse to fine. When empty, hints in the EndpointSlices decide, if there are any. */
-  readonly preferences: readonly Locality[];
-  /** Only endpoints in the preferred locality may serve; set by `internalTrafficPolicy: Local`. */
-  readonly strict: boolean;
-  /** Treats pods that are not ready as ready. */
-  readonly publishesNotReady: boolean;
-  /** Uses the IPv6 address of a pod that has addresses of both families. */
-  readonly prefersIPv6: boolean;
-}
+import type { ServiceView, ServicePortView, Distribution } from "../shared/views.ts";
 
 export function distributionOf(spec: ServiceSpec): Distribution {
   const isLocal = spec.internalTrafficPolicy === "Local";

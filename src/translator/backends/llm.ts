@@ -15,9 +15,10 @@ import {
 import { nameKey } from "../../api/refs.ts";
 import type { Readable } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
-import type { ServiceView } from "./service.ts";
-import { translateSettings, within, type Report, type SettingsContext } from "./settings/settings.ts";
-import { withoutBrackets } from "./static.ts";
+import type { ServiceView } from "../shared/views.ts";
+import { translateSettings, type SettingsContext } from "./settings/settings.ts";
+import { within, type Report } from "../shared/report.ts";
+import { withoutBrackets } from "../../lib/network/local-address.ts";
 
 export interface LlmContext {
   readonly namespace: string;

@@ -6,27 +6,12 @@
 import { create } from "@bufbuild/protobuf";
 import { BackendSchema, HttpVersion } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { EndpointSlice, Service } from "../../api/core.ts";
-import type { ObjectId } from "../../api/object.ts";
 import { resourceOf } from "../../ir/encode.ts";
 import { servicePortKey } from "../../ir/keys.ts";
 import type { Resource } from "../../ir/resource.ts";
-import { distributionOf, type Distribution } from "./endpoints.ts";
+import { distributionOf } from "./endpoints.ts";
+import type { ServiceView } from "../shared/views.ts";
 import { irRef } from "../references/refs.ts";
-
-export interface ServicePortView {
-  readonly name: string;
-  readonly port: number;
-  readonly key: string;
-  readonly version: HttpVersion;
-}
-
-export interface ServiceView {
-  readonly id: ObjectId;
-  readonly ports: readonly ServicePortView[];
-  /** The name that a Service of type ExternalName points to; undefined for other types. */
-  readonly externalName: string | undefined;
-  readonly distribution: Distribution;
-}
 
 /** HTTP version that an `appProtocol` implies (GEP-1911); other values imply none. */
 const VERSIONS: ReadonlyMap<string, HttpVersion> = new Map([

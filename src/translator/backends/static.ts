@@ -2,7 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { StaticBackend as ApiStatic } from "../../../generated/types/backend.ts";
 import { Reach, StaticBackendSchema, type StaticBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { isLocalHost } from "../../lib/network/local-address.ts";
+import { isLocalHost, withoutBrackets } from "../../lib/network/local-address.ts";
 
 export function translateStatic({ host, port, unixPath }: ApiStatic, reach: Reach): StaticBackend {
   return create(StaticBackendSchema, {
@@ -11,14 +11,6 @@ export function translateStatic({ host, port, unixPath }: ApiStatic, reach: Reac
     unixPath: unixPath ?? "",
     reach,
   });
-}
-
-/**
- * Removes the brackets of an IPv6 address such as "[::1]": they belong to the URL syntax (RFC 3986 §3.2.2) and not to
- * the address that is dialled.
- */
-export function withoutBrackets(host: string): string {
-  return host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
 }
 
 /** Folder in which data plane pods mount the socket of the SPIFFE Workload API. */

@@ -10,7 +10,7 @@ import {
   BackendSchema,
   DynamicBackendSchema,
   type Backend,
-  type Reach,
+  Reach,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { objectId, type ObjectId } from "../../api/object.ts";
 import { resourceOf } from "../../ir/encode.ts";
@@ -20,14 +20,15 @@ import type { Readable } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
 import { trackAccess } from "../../lib/track-access.ts";
 import type { BackendCollections } from "../references/backend-refs.ts";
-import type { Diagnostic } from "../diagnostics.ts";
+import type { Diagnostic } from "../shared/diagnostics.ts";
 import { ServiceReader } from "../policies/shared/external-service.ts";
 import { irRef } from "../references/refs.ts";
 import { SecretReader, type SecretCollections } from "../references/secrets.ts";
-import type { ServiceView } from "./service.ts";
-import { unsupportedFields } from "../unsupported-fields.ts";
+import type { ServiceView } from "../shared/views.ts";
+import { unsupportedFields } from "../shared/unsupported-fields.ts";
 import { backendsOf, translateLlm } from "./llm.ts";
-import { translateSettings, type Report, type SettingsContext } from "./settings/settings.ts";
+import { translateSettings, type SettingsContext } from "./settings/settings.ts";
+import type { Report } from "../shared/report.ts";
 import { outOfReach, translateStatic } from "./static.ts";
 
 export type BackendContext = SecretCollections & BackendCollections;

@@ -12,7 +12,7 @@ import { GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from "../../api/refs.ts";
 import type { Collection, Readable } from "../../lib/collections/collection.ts";
 import type { Graph, Input } from "../../lib/collections/graph.ts";
 import { isIpAddress } from "../../lib/network/ip-bytes.ts";
-import type { Fault, GatewayView } from "./gateway.ts";
+import type { GatewayView, Fault } from "../shared/views.ts";
 
 export interface DeploymentPlan {
   readonly gateway: ObjectId;

@@ -16,7 +16,7 @@ import { objectId } from "../../api/object.ts";
 import { resourceOf } from "../../ir/encode.ts";
 import { gatewayClientKey, gatewayKey } from "../../ir/keys.ts";
 import type { Resource } from "../../ir/resource.ts";
-import type { Fault } from "./gateway.ts";
+import type { Fault } from "../shared/views.ts";
 import { CertificateReader, type TlsContext } from "./listener-tls.ts";
 import { irRef } from "../references/refs.ts";
 

@@ -15,7 +15,6 @@ import {
   type ListenerTls,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Reason } from "../../api/conditions.ts";
-import type { LabelSelector } from "../../api/label-selector.ts";
 import { objectId, type ObjectId } from "../../api/object.ts";
 import { GATEWAY_GROUP, nameKey } from "../../api/refs.ts";
 import { resourceOf } from "../../ir/encode.ts";
@@ -26,41 +25,7 @@ import { internalPorts } from "./internal-ports.ts";
 import type { ReferencingListenerSet } from "./listener-set.ts";
 import { translateListenerTls, type TlsContext, type TlsOwner } from "./listener-tls.ts";
 import { irRef } from "../references/refs.ts";
-
-/** A reason and message for a condition that is false. */
-export interface Fault {
-  readonly reason: Reason;
-  readonly message: string;
-}
-
-interface RouteKind {
-  readonly group: string;
-  readonly kind: string;
-}
-
-/** The part of a listener that routes and status need. */
-export interface ListenerView {
-  readonly name: string;
-  readonly key: string;
-  /** Key of the Bind that it listens on. */
-  readonly bind: string;
-  readonly port: number;
-  /** The port has no socket and is reached only through a tunnel. */
-  readonly internal: boolean;
-  readonly protocol: string;
-  /** Lower case; an empty hostname matches any host. */
-  readonly hostname: string;
-  readonly supportedKinds: readonly RouteKind[];
-  readonly namespaces: { readonly from: string; readonly selector?: LabelSelector };
-  /** Explains why it cannot serve; undefined when it serves. */
-  readonly fault: Fault | undefined;
-  /** Lists the allowed route kinds that are not supported; the listener still serves the others. */
-  readonly kindFault: Fault | undefined;
-  /** Explains why its TLS handshakes fail. */
-  readonly tlsFault: Fault | undefined;
-  /** Explains why no client certificate can be trusted although clients need one. */
-  readonly trustFault: Fault | undefined;
-}
+import type { Fault, GatewayView, ListenerView, RouteGroupKind } from "../shared/views.ts";
 
 interface TranslatedListener {
   readonly view: ListenerView;
@@ -69,40 +34,15 @@ interface TranslatedListener {
   readonly set: ObjectId | undefined;
 }
 
-export interface GatewayView {
-  readonly id: ObjectId;
-  readonly key: string;
-  readonly generation: number;
-  /** Explains why the Gateway as a whole is not accepted. */
-  readonly fault: Fault | undefined;
-  /** Listeners of the Gateway itself; those of a ListenerSet are in its own view. */
-  readonly listeners: readonly ListenerView[];
-  readonly sets: readonly ListenerSetView[];
-  /** Set when the Gateway names a client certificate for backends. */
-  readonly client: { readonly fault: Fault | undefined } | undefined;
-  readonly admitsUnverifiedClients: boolean;
-  readonly resources: readonly Resource[];
-}
-
-export interface ListenerSetView {
-  readonly id: ObjectId;
-  readonly generation: number;
-  /** Key of the Gateway that it attaches to. */
-  readonly gateway: string;
-  /** The Gateway allows the set to add listeners; when false, `listeners` is empty. */
-  readonly allowed: boolean;
-  readonly listeners: readonly ListenerView[];
-}
-
 type Listener = NonNullable<Gateway["spec"]["listeners"]>[number];
 
-const HTTP_ROUTE: RouteKind = { group: GATEWAY_GROUP, kind: "HTTPRoute" };
-const GRPC_ROUTE: RouteKind = { group: GATEWAY_GROUP, kind: "GRPCRoute" };
-const TCP_ROUTE: RouteKind = { group: GATEWAY_GROUP, kind: "TCPRoute" };
-const TLS_ROUTE: RouteKind = { group: GATEWAY_GROUP, kind: "TLSRoute" };
+const HTTP_ROUTE: RouteGroupKind = { group: GATEWAY_GROUP, kind: "HTTPRoute" };
+const GRPC_ROUTE: RouteGroupKind = { group: GATEWAY_GROUP, kind: "GRPCRoute" };
+const TCP_ROUTE: RouteGroupKind = { group: GATEWAY_GROUP, kind: "TCPRoute" };
+const TLS_ROUTE: RouteGroupKind = { group: GATEWAY_GROUP, kind: "TLSRoute" };
 
 /** The supported protocols and the route kinds that each accepts. */
-const PROTOCOLS: Readonly<Record<string, { readonly wire: Protocol; readonly kinds: readonly RouteKind[] }>> = {
+const PROTOCOLS: Readonly<Record<string, { readonly wire: Protocol; readonly kinds: readonly RouteGroupKind[] }>> = {
   HTTP: { wire: Protocol.HTTP, kinds: [HTTP_ROUTE, GRPC_ROUTE] },
   HTTPS: { wire: Protocol.HTTPS, kinds: [HTTP_ROUTE, GRPC_ROUTE] },
   TLS: { wire: Protocol.TLS, kinds: [TLS_ROUTE, TCP_ROUTE] },
@@ -235,7 +175,7 @@ function conflict(one: Taken, port: number, hostname: string, taken: Map<string,
   return { reason: Reason.HostnameConflict, message: `port ${port} with ${host} belongs to listener ${owner.name}` };
 }
 
-function supportedKinds(listener: Listener): { kinds: RouteKind[]; fault: Fault | undefined } {
+function supportedKinds(listener: Listener): { kinds: RouteGroupKind[]; fault: Fault | undefined } {
   const served = servedKinds(listener);
   const asked = listener.allowedRoutes?.kinds ?? [];
   if (asked.length === 0 || served.length === 0) return { kinds: [...served], fault: undefined };
@@ -252,12 +192,12 @@ function supportedKinds(listener: Listener): { kinds: RouteKind[]; fault: Fault 
  * Returns the route kinds that a listener supports. With TLS passthrough only the server name is left to route by,
  * which a TCPRoute cannot match.
  */
-function servedKinds({ protocol, tls }: Listener): readonly RouteKind[] {
+function servedKinds({ protocol, tls }: Listener): readonly RouteGroupKind[] {
   const kinds = PROTOCOLS[protocol]?.kinds ?? [];
   return tls?.mode === "Passthrough" ? kinds.filter((kind) => kind !== TCP_ROUTE) : kinds;
 }
 
-function isSame(asked: { readonly group?: string; readonly kind: string }, { group, kind }: RouteKind): boolean {
+function isSame(asked: { readonly group?: string; readonly kind: string }, { group, kind }: RouteGroupKind): boolean {
   return (asked.group ?? GATEWAY_GROUP) === group && asked.kind === kind;
 }
 

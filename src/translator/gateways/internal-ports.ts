@@ -7,7 +7,7 @@
  */
 import type { Gateway } from "../../../generated/types/gateway-api/gateway.ts";
 import { Reason } from "../../api/conditions.ts";
-import type { Fault } from "./gateway.ts";
+import type { Fault } from "../shared/views.ts";
 
 export interface InternalPorts {
   readonly ports: ReadonlySet<number>;

@@ -9,7 +9,7 @@ import type { KubeObject } from "../../api/object.ts";
 import { createdAtMs, GATEWAY_GROUP, nameKey } from "../../api/refs.ts";
 import type { Readable, ReadableIndex } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
-import { allowsNamespace } from "../routes/attach.ts";
+import { allowsNamespace } from "./allowed-namespaces.ts";
 
 export interface ReferencingListenerSet {
   readonly set: ListenerSet;

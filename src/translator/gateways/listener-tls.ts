@@ -25,7 +25,7 @@ import { objectId, type ObjectId } from "../../api/object.ts";
 import { describeRef, GATEWAY_GROUP } from "../../api/refs.ts";
 import type { ReadableIndex } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
-import type { Fault } from "./gateway.ts";
+import type { Fault } from "../shared/views.ts";
 import { isGranted } from "../references/grants.ts";
 import { CERTIFICATE_SOURCE, certificateSourceOf, tlsChoiceOf } from "./listener-options.ts";
 import { certificatesIn, isPrivateKey } from "../references/pem.ts";

@@ -14,12 +14,13 @@ import {
 import { objectId } from "../../api/object.ts";
 import type { Read } from "../../lib/collections/graph.ts";
 import { trackAccess } from "../../lib/track-access.ts";
-import { translateSettings, within, type Report } from "../backends/settings/settings.ts";
-import type { Diagnostic } from "../diagnostics.ts";
+import { translateSettings } from "../backends/settings/settings.ts";
+import { within, type Report } from "../shared/report.ts";
+import type { Diagnostic } from "../shared/diagnostics.ts";
 import type { BackendCollections } from "../references/backend-refs.ts";
 import { SecretReader, type SecretCollections } from "../references/secrets.ts";
 import { KeySetReader, type KeySetCollections, type KeySetRequest } from "./jwks/remote-jwks.ts";
-import { unsupportedFields } from "../unsupported-fields.ts";
+import { unsupportedFields } from "../shared/unsupported-fields.ts";
 import { ServiceReader } from "./shared/external-service.ts";
 import { translateFrontend } from "./frontend/frontend.ts";
 import { UNIT_TRANSLATORS } from "./index.ts";

@@ -3,9 +3,13 @@
  * decided separately.
  */
 import { create } from "@bufbuild/protobuf";
-import { HeaderModifiersSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { translateHeaderChange } from "../routes/filters.ts";
+import {
+  HeaderChangeSchema,
+  HeaderModifiersSchema,
+  type HeaderChange,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { UnitTranslator } from "./shared/unit.ts";
+import type { HTTPHeaderFilter } from "../../../generated/types/gateway-api/httproute.ts";
 
 export const headerModifiers: UnitTranslator = {
   translate({ headerModifiers: block }) {
@@ -18,3 +22,12 @@ export const headerModifiers: UnitTranslator = {
     return { case: "headerModifiers", value };
   },
 };
+
+export function translateHeaderChange(change: HTTPHeaderFilter | undefined): HeaderChange {
+  const { set = [], add = [], remove = [] } = change ?? {};
+  return create(HeaderChangeSchema, {
+    set: set.map(({ name, value }) => ({ name, value })),
+    add: add.map(({ name, value }) => ({ name, value })),
+    remove: remove.map((name) => name.toLowerCase()),
+  });
+}

@@ -20,10 +20,8 @@ import type { Collection, Readable, ReadableIndex } from "../../lib/collections/
 import type { Graph, Read } from "../../lib/collections/graph.ts";
 import type { ReadableGroups } from "../../lib/collections/groups.ts";
 import { compare } from "../../lib/compare.ts";
-import type { GatewayView } from "../gateways/gateway.ts";
+import type { GatewayView, ParentView } from "../shared/views.ts";
 import type { RouteVisibility } from "../references/visibility.ts";
-import type { ParentView } from "../routes/attach.ts";
-import type { RouteKind } from "../routes/route-kind.ts";
 import type { PolicyContent } from "./content.ts";
 import type { TargetResolution } from "./target.ts";
 
@@ -59,14 +57,22 @@ interface RouteUnitsOfKind {
   readonly byListener: ReadableGroups;
 }
 
+/** The collections of one kind of route that are read here. */
+interface AttachedRoutes {
+  readonly attachments: Collection<readonly ParentView[]>;
+  /** Routes, grouped by listener. */
+  readonly byListener: ReadableGroups;
+  readonly reach: Readable<RouteVisibility>;
+}
+
 export interface OverriddenContext {
   readonly contents: Readable<PolicyContent>;
   readonly targets: Readable<TargetResolution>;
   readonly gateways: Readable<GatewayView>;
   /** Every kind of route that can be attached to a listener. */
-  readonly routes: readonly RouteKind[];
+  readonly routes: readonly AttachedRoutes[];
   /** Those of them that policies can be attached to. */
-  readonly policyRoutes: Readonly<Record<string, RouteKind>>;
+  readonly policyRoutes: Readonly<Record<string, AttachedRoutes>>;
 }
 
 interface Lookup {
@@ -249,7 +255,7 @@ function listenersOfRoute(name: string, listeners: readonly string[], lookup: Lo
 function locateRoute(
   name: string,
   { context }: Lookup,
-): { readonly kind: RouteKind | undefined; readonly key: string } {
+): { readonly kind: AttachedRoutes | undefined; readonly key: string } {
   const [prefix = "", namespace = "", rest = ""] = name.split("/");
   const [route = ""] = rest.split("#");
   const found = Object.entries(context.policyRoutes).find(

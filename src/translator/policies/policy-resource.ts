@@ -4,9 +4,9 @@ import { PolicySchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.t
 import type { ObjectId } from "../../api/object.ts";
 import { resourceOf } from "../../ir/encode.ts";
 import { policyKey } from "../../ir/keys.ts";
-import type { ScopedResource } from "../resource-store.ts";
+import type { ScopedResource } from "../shared/resource-store.ts";
 import { irRef } from "../references/refs.ts";
-import { scopeTo } from "../scoped-resources.ts";
+import { scopeTo } from "../shared/scoped-resources.ts";
 import type { PolicyContent } from "./content.ts";
 import type { TargetResolution } from "./target.ts";
 

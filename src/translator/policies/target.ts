@@ -11,22 +11,12 @@ import { GATEWAY_GROUP, GWPROXY_GROUP } from "../../api/refs.ts";
 import type { Readable, ReadableIndex } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
 import type { TranslatedBackend } from "../backends/translate.ts";
-import type { HttpRouteKind } from "../status-input.ts";
-import type { GatewayView, ListenerSetView } from "../gateways/gateway.ts";
+import type { HttpRouteKind } from "../shared/status-input.ts";
+import type { ListenerSetView, TargetProblem, GatewayView, ServiceView } from "../shared/views.ts";
 import { selectByLabels } from "../references/label-index.ts";
 import type { BackendVisibility, RouteVisibility, ServiceVisibility } from "../references/visibility.ts";
-import type { ServiceView } from "../backends/service.ts";
 
 export type TargetSpec = Pick<GwPolicySpec, "targetRefs" | "targetSelectors">;
-
-export interface TargetProblem {
-  readonly path: string;
-  readonly message: string;
-  /** The target exists, but no Gateway leads to it; the policy itself is correct. */
-  readonly isUnattached: boolean;
-  /** The target belongs to another controller. */
-  readonly foreign: boolean;
-}
 
 export interface TargetResolution {
   readonly targets: readonly PolicyTarget[];

@@ -1,25 +1,12 @@
-/**
- * Translates `traffic.transformation`: headers, body and metadata set by expressions. Backend blocks use it as well.
- */
+/** Translates `traffic.transformation`: headers, body and metadata set by expressions, under conditions. */
 import { create } from "@bufbuild/protobuf";
-import type { Transform as ApiTransform, TransformationPolicy } from "../../../generated/types/traffic.ts";
+import type { TransformationPolicy } from "../../../generated/types/traffic.ts";
 import {
   TransformationBranchSchema,
   TransformationChoiceSchema,
-  TransformationSchema,
-  TransformSchema,
-  type Transform,
-  type Transformation,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { CelPhase } from "../../cel/environments/phases.ts";
-import { phaseOfTraffic } from "./shared/expression-phase.ts";
-import {
-  branchesOf,
-  checkExpression,
-  expressionMap,
-  type ExpressionContext,
-  type UnitTranslator,
-} from "./shared/unit.ts";
+import { branchesOf, checkExpression, type UnitTranslator } from "./shared/unit.ts";
+import { translateTransformation } from "./shared/transformation.ts";
 
 export const transformation: UnitTranslator = {
   translate({ transformation: block }, context) {
@@ -35,43 +22,3 @@ export const transformation: UnitTranslator = {
     return { case: "transformation", value: create(TransformationChoiceSchema, { branches }) };
   },
 };
-
-/**
- * @param path path of the block, in the form that `placeOf` and diagnostics expect
- * @param placeOf returns the CEL phase of the expression at a path
- */
-export function translateTransformation(
-  { request, response }: TransformationPolicy,
-  path: string,
-  context: ExpressionContext,
-  placeOf: (path: string) => CelPhase = phaseOfTraffic,
-): Transformation {
-  const translate = (transform: ApiTransform, member: string): Transform =>
-    translateTransform(transform, path === "" ? member : `${path}.${member}`, context, placeOf);
-  return create(TransformationSchema, {
-    ...(request === undefined ? {} : { request: translate(request, "request") }),
-    ...(response === undefined ? {} : { response: translate(response, "response") }),
-  });
-}
-
-function translateTransform(
-  transform: ApiTransform,
-  path: string,
-  context: ExpressionContext,
-  placeOf: (path: string) => CelPhase,
-): Transform {
-  const checked = (text: string | undefined, member: string): string =>
-    checkExpression(text, `${path}.${member}`, context, placeOf(`${path}.${member}`));
-  const headers = (field: "set" | "add") =>
-    (transform[field] ?? []).map(({ name, value }, at) => ({
-      name,
-      expression: checked(value, `${field}[${at}].value`),
-    }));
-  return create(TransformSchema, {
-    set: headers("set"),
-    add: headers("add"),
-    remove: [...(transform.remove ?? [])],
-    body: checked(transform.body, "body"),
-    metadata: expressionMap(transform.metadata, `${path}.metadata`, context, placeOf),
-  });
-}

@@ -2,16 +2,15 @@
  * Resolves a reference to a destination into the key of a Backend, or the reason why there is none. Routes, policies
  * and backends use it. Every look-up is a recorded read of the graph.
  */
-import type { Reach } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { Reach } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { ReferenceGrant } from "../../../generated/types/gateway-api/referencegrant.ts";
 import { Reason } from "../../api/conditions.ts";
 import { describeRef, GWPROXY_GROUP, nameKey } from "../../api/refs.ts";
 import { backendKey } from "../../ir/keys.ts";
 import type { Readable, ReadableIndex } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
-import type { Fault } from "../gateways/gateway.ts";
+import type { Fault, ServiceView } from "../shared/views.ts";
 import { isGranted } from "./grants.ts";
-import type { ServiceView } from "../backends/service.ts";
 
 export interface BackendCollections {
   readonly services: Readable<ServiceView>;

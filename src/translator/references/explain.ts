@@ -1,10 +1,9 @@
 /**
  * Suggests a remedy for a diagnostic of the translator. `gwproxy up` and `gwproxy validate` print it after the message.
  */
-import type { KubeObject } from "../../api/object.ts";
-import { objectId } from "../../api/object.ts";
+import { type KubeObject, objectId } from "../../api/object.ts";
 import { describeRef } from "../../api/refs.ts";
-import type { Diagnostic } from "../diagnostics.ts";
+import type { Diagnostic } from "../shared/diagnostics.ts";
 import { findReferences, type ObjectIndex, type Reference } from "./find.ts";
 import { entryNames } from "./parts.ts";
 import { valuesAt } from "./places.ts";

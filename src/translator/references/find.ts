@@ -3,8 +3,7 @@
  * missing. `gwproxy validate` shows the results beside the translator's diagnostics, and `gwproxy up` takes its
  * suggestions from them.
  */
-import type { KubeObject, ObjectId } from "../../api/object.ts";
-import { objectId } from "../../api/object.ts";
+import { type KubeObject, type ObjectId, objectId } from "../../api/object.ts";
 import { describeRef } from "../../api/refs.ts";
 import { isRecord } from "../../lib/is-record.ts";
 import { referencePlaces, type ReferencePlace, valuesAt } from "./places.ts";

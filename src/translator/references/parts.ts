@@ -2,8 +2,7 @@
  * Checks the part of an object that a reference names: a listener, a rule, a port, a provider or an entry. `find.ts`
  * uses it.
  */
-import type { KubeObject } from "../../api/object.ts";
-import { objectId } from "../../api/object.ts";
+import { type KubeObject, objectId } from "../../api/object.ts";
 import { describeRef } from "../../api/refs.ts";
 import { suggestName } from "./suggest.ts";
 import { valuesAt } from "./places.ts";

@@ -2,8 +2,7 @@
  * Suggests a remedy for a reference that does not resolve: the nearest name, the namespace that has the object, or what
  * to write. `find.ts` and `explain.ts` use it.
  */
-import type { KubeObject, ObjectId } from "../../api/object.ts";
-import { objectId } from "../../api/object.ts";
+import { type KubeObject, type ObjectId, objectId } from "../../api/object.ts";
 import { describeRef, GATEWAY_GROUP } from "../../api/refs.ts";
 import { closest } from "../../lib/suggest.ts";
 import type { ObjectIndex } from "./find.ts";

@@ -4,8 +4,6 @@
  * so that they stay equal, and nothing is recomputed, when a route is edited without moving.
  */
 import type { Membership } from "../../lib/collections/groups.ts";
-import type { AttachableRoute, ParentView } from "../routes/attach.ts";
-import type { TranslatedRoute } from "../routes/route.ts";
 
 export interface RouteVisibility {
   readonly key: string;
@@ -26,23 +24,6 @@ export interface BackendVisibility {
 
 /** Gateways, by the key of a Service port. */
 export type ServiceVisibility = ReadonlyMap<string, readonly string[]>;
-
-export function routeVisibility(
-  route: AttachableRoute,
-  parents: readonly ParentView[],
-  translated: TranslatedRoute,
-): RouteVisibility {
-  return {
-    key: translated.resource.key,
-    gateways: [
-      ...new Set(parents.filter((parent) => parent.fault === undefined).map((parent) => parent.gateway)),
-    ].sort(),
-    rules: (route.spec.rules ?? []).flatMap((rule) => rule.name ?? []),
-    isEveryRuleNamed: (route.spec.rules ?? []).every(({ name }) => name !== undefined),
-    backends: translated.backends,
-    foreign: parents.length === 0 && (route.spec.parentRefs ?? []).length > 0,
-  };
-}
 
 /** Returns group memberships: each used resource is a group, and the Gateways that need it are its members. */
 export function gatewaysByUse(uses: readonly string[], gateways: readonly string[]): Membership[] {

@@ -4,33 +4,14 @@
  *
  * Each parent object gets one result; several references to one Gateway are merged.
  */
-import { matchesSelector } from "../../api/label-selector.ts";
 import { Reason } from "../../api/conditions.ts";
 import type { KubeObject } from "../../api/object.ts";
 import { describeRef, GATEWAY_GROUP, nameKey } from "../../api/refs.ts";
 import type { Readable } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
-import type { Fault, GatewayView, ListenerSetView, ListenerView } from "../gateways/gateway.ts";
+import type { AttachedListener, ListenerSetView, ParentView, GatewayView, ListenerView } from "../shared/views.ts";
 import { intersectHostnames } from "./hostname.ts";
-
-export interface ParentView {
-  /** Key ("namespace/name") of the Gateway. */
-  readonly gateway: string;
-  /** The parent as the status names it: without section and port. */
-  readonly ref: { readonly group: string; readonly kind: string; readonly namespace: string; readonly name: string };
-  readonly listeners: readonly AttachedListener[];
-  /** Explains why the route is attached to no listener; undefined when it is attached to one. */
-  readonly fault: Fault | undefined;
-  /** Index in `parentRefs` of the first reference to this parent, which the fault is about. */
-  readonly at: number;
-}
-
-export interface AttachedListener {
-  readonly key: string;
-  readonly name: string;
-  /** Hostnames that both the listener and the route accept; empty means every host of the listener. */
-  readonly hostnames: readonly string[];
-}
+import { allowsNamespace } from "../gateways/allowed-namespaces.ts";
 
 export interface AttachContext {
   readonly gateways: Readable<GatewayView>;
@@ -163,25 +144,6 @@ function attachTo(
   });
   if (listeners.length > 0) return { listeners, fault: undefined };
   return refuse(Reason.NoMatchingListenerHostname, `no listener of ${owner.text} serves a hostname of the route`);
-}
-
-/**
- * Decides whether a listener or Gateway allows objects of a namespace.
- * @param own namespace of the object that sets the rule
- */
-export function allowsNamespace(
-  { from, selector }: ListenerView["namespaces"],
-  own: string,
-  namespace: string,
-  { namespaces, read }: { namespaces: Readable<KubeObject>; read: Read },
-): boolean {
-  if (from === "All") return true;
-  if (from === "Same") return namespace === own;
-  if (from !== "Selector") return false;
-  const labels = read.get(namespaces, namespace)?.metadata.labels ?? {};
-  // Kubernetes sets this label on every namespace. It is added here because files usually hold no Namespace objects,
-  // and it overrides a stored value because a Namespace object must not forge it.
-  return matchesSelector(selector, { ...labels, "kubernetes.io/metadata.name": namespace });
 }
 
 function describeSection({ sectionName, port }: ParentRef): string {

@@ -4,7 +4,6 @@
  */
 import { create } from "@bufbuild/protobuf";
 import type {
-  HTTPHeaderFilter,
   HTTPMirrorBackendRef,
   HTTPRequestRedirectFilter,
   HTTPRouteFilter,
@@ -12,17 +11,16 @@ import type {
   HTTPPathModifier,
 } from "../../../generated/types/gateway-api/httproute.ts";
 import {
-  HeaderChangeSchema,
   HttpFilterSchema,
   MirrorSchema,
   PathChangeSchema,
-  type HeaderChange,
   type HttpFilter,
   type PathChange,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Reason } from "../../api/conditions.ts";
-import type { Fault } from "../gateways/gateway.ts";
+import type { Fault } from "../shared/views.ts";
 import { translateCors } from "../policies/cors.ts";
+import { translateHeaderChange } from "../policies/header-modifiers.ts";
 
 export interface TranslatedFilters {
   readonly filters: HttpFilter[];
@@ -145,13 +143,4 @@ function pathChange(path: HTTPPathModifier | undefined): { path?: PathChange } {
       ? ({ case: "full", value: path.replaceFullPath ?? "/" } as const)
       : ({ case: "prefix", value: path.replacePrefixMatch ?? "/" } as const);
   return { path: create(PathChangeSchema, { change }) };
-}
-
-export function translateHeaderChange(change: HTTPHeaderFilter | undefined): HeaderChange {
-  const { set = [], add = [], remove = [] } = change ?? {};
-  return create(HeaderChangeSchema, {
-    set: set.map(({ name, value }) => ({ name, value })),
-    add: add.map(({ name, value }) => ({ name, value })),
-    remove: remove.map((name) => name.toLowerCase()),
-  });
 }

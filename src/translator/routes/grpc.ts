@@ -11,7 +11,7 @@ import type {
 } from "../../../generated/types/gateway-api/grpcroute.ts";
 import { HttpMatchSchema, type HttpMatch, type HttpRule } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Read } from "../../lib/collections/graph.ts";
-import type { ParentView } from "./attach.ts";
+import type { ParentView } from "../shared/views.ts";
 import { isRegex, translateHeaders, type Report } from "./matches.ts";
 import { translateRoute, translateRule, type RouteContext, type RuleContext } from "./http-rules.ts";
 import type { TranslatedRoute } from "./route.ts";

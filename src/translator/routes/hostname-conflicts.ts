@@ -12,14 +12,8 @@ import type { KubeObject } from "../../api/object.ts";
 import type { Collection, Readable } from "../../lib/collections/collection.ts";
 import type { Graph, Input, Read } from "../../lib/collections/graph.ts";
 import type { ReadableGroups } from "../../lib/collections/groups.ts";
-import {
-  attachRoute,
-  type AttachableRoute,
-  type AttachContext,
-  type AttachedListener,
-  type ParentView,
-} from "./attach.ts";
-import type { GatewayView } from "../gateways/gateway.ts";
+import { attachRoute, type AttachableRoute, type AttachContext } from "./attach.ts";
+import type { AttachedListener, ParentView, GatewayView } from "../shared/views.ts";
 import { intersectHostname } from "./hostname.ts";
 import { compare } from "../../lib/compare.ts";
 

@@ -21,13 +21,12 @@ import { createdAtMs, GATEWAY_GROUP } from "../../api/refs.ts";
 import { resourceOf } from "../../ir/encode.ts";
 import { routeKey } from "../../ir/keys.ts";
 import type { Read } from "../../lib/collections/graph.ts";
-import type { ParentView } from "./attach.ts";
+import type { ParentView, Fault, RouteFault } from "../shared/views.ts";
 import { resolveBackend, type BackendCollections, type BackendReference } from "../references/backend-refs.ts";
-import type { Fault } from "../gateways/gateway.ts";
 import { irRef } from "../references/refs.ts";
 import { translateFilters, type FilterPlace } from "./filters.ts";
 import type { Report } from "./matches.ts";
-import { irParents, type RouteFault, type TranslatedRoute } from "./route.ts";
+import { irParents, type TranslatedRoute } from "./route.ts";
 
 export type RouteContext = BackendCollections;
 

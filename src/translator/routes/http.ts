@@ -7,7 +7,7 @@ import type { HTTPRoute, HTTPRouteRetry, HTTPRouteRule } from "../../../generate
 import { RetrySchema, type HttpRule, type Retry } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Read } from "../../lib/collections/graph.ts";
 import { parseDuration } from "../../lib/time/duration.ts";
-import type { ParentView } from "./attach.ts";
+import type { ParentView } from "../shared/views.ts";
 import { MOST_ATTEMPTS } from "../policies/retry.ts";
 import { translateMatches } from "./matches.ts";
 import { translateRoute, translateRule, type RouteContext, type RuleContext } from "./http-rules.ts";

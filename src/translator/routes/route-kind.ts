@@ -2,18 +2,18 @@
  * Declares the collections of one kind of route: attachments, resources, visibility and status input. `../graph.ts`
  * calls it for each kind.
  */
-import type { KubeObject } from "../../api/object.ts";
-import { objectId } from "../../api/object.ts";
+import { type KubeObject, objectId } from "../../api/object.ts";
 import type { Collection } from "../../lib/collections/collection.ts";
 import type { ReadableGroups } from "../../lib/collections/groups.ts";
 import type { Graph, Input, Read } from "../../lib/collections/graph.ts";
-import type { AttachableRoute, ParentView } from "./attach.ts";
+import type { AttachableRoute } from "./attach.ts";
+import type { ParentView } from "../shared/views.ts";
 import type { BackendCollections } from "../references/backend-refs.ts";
-import type { RouteStatusInput, StatusInput } from "../status-input.ts";
-import { gatewaysByUse, routeVisibility, type RouteVisibility } from "../references/visibility.ts";
+import type { RouteStatusInput, StatusInput } from "../shared/status-input.ts";
+import { gatewaysByUse, type RouteVisibility } from "../references/visibility.ts";
 import type { TranslatedRoute } from "./route.ts";
-import { declareScopedResources, scopeTo } from "../scoped-resources.ts";
-import type { ScopedResource } from "../resource-store.ts";
+import { declareScopedResources, scopeTo } from "../shared/scoped-resources.ts";
+import type { ScopedResource } from "../shared/resource-store.ts";
 import { groupByListener } from "./hostname-conflicts.ts";
 
 export interface RouteKindOptions<R extends object> {
@@ -69,5 +69,22 @@ export function declareRouteKind<R extends AttachableRoute & KubeObject>(
         }
       );
     }),
+  };
+}
+
+function routeVisibility(
+  route: AttachableRoute,
+  parents: readonly ParentView[],
+  translated: TranslatedRoute,
+): RouteVisibility {
+  return {
+    key: translated.resource.key,
+    gateways: [
+      ...new Set(parents.filter((parent) => parent.fault === undefined).map((parent) => parent.gateway)),
+    ].sort(),
+    rules: (route.spec.rules ?? []).flatMap((rule) => rule.name ?? []),
+    isEveryRuleNamed: (route.spec.rules ?? []).every(({ name }) => name !== undefined),
+    backends: translated.backends,
+    foreign: parents.length === 0 && (route.spec.parentRefs ?? []).length > 0,
   };
 }

@@ -2,10 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import { RouteParentSchema, type RouteParent } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Resource } from "../../ir/resource.ts";
-import type { ParentView } from "./attach.ts";
-import type { Fault } from "../gateways/gateway.ts";
-
-export type RouteFault = Fault & { readonly path: string };
+import type { ParentView, RouteFault } from "../shared/views.ts";
 
 export interface TranslatedRoute {
   readonly resource: Resource;

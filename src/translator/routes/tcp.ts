@@ -16,10 +16,10 @@ import { createdAtMs, GATEWAY_GROUP } from "../../api/refs.ts";
 import { resourceOf } from "../../ir/encode.ts";
 import { routeKey } from "../../ir/keys.ts";
 import type { Read } from "../../lib/collections/graph.ts";
-import type { ParentView } from "./attach.ts";
+import type { ParentView, RouteFault } from "../shared/views.ts";
 import { resolveBackend, type BackendCollections } from "../references/backend-refs.ts";
 import { irRef } from "../references/refs.ts";
-import { irParents, type RouteFault, type TranslatedRoute } from "./route.ts";
+import { irParents, type TranslatedRoute } from "./route.ts";
 
 export function translateTcpRoute(
   route: TCPRoute | TLSRoute,

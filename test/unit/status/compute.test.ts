@@ -10,7 +10,7 @@ import type {
   ListenerSetStatusInput,
   PolicyStatusInput,
   RouteStatusInput,
-} from "../../../src/translator/status-input.ts";
+} from "../../../src/translator/shared/status-input.ts";
 
 const FACTS: PolicyStatusInput = {
   kind: "GwPolicy",

@@ -9,7 +9,7 @@ import { objectId, type KubeObject } from "../../../src/api/object.ts";
 import { createTranslator } from "../../../src/translator/translate.ts";
 import { findUnserved } from "../../fields/not-served.ts";
 import type { Step } from "../../../src/lib/track-access.ts";
-import { unsupportedFields } from "../../../src/translator/unsupported-fields.ts";
+import { unsupportedFields } from "../../../src/translator/shared/unsupported-fields.ts";
 
 const POLICY = "gwproxy.dev/GwPolicy";
 const at = (...path: Step[]) => ({ path, value: true });

@@ -10,7 +10,7 @@ import type { BackendTLSPolicy } from "../../../../generated/types/gateway-api/b
 import { BackendTlsSchema, type BackendTls } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Reason } from "../../../api/conditions.ts";
 import type { Read } from "../../../lib/collections/graph.ts";
-import type { Fault } from "../../gateways/gateway.ts";
+import type { Fault } from "../../shared/views.ts";
 import { certificatesIn } from "../../references/pem.ts";
 import { SecretReader, type SecretCollections } from "../../references/secrets.ts";
 

@@ -10,11 +10,11 @@ import { resourceOf } from "../../../ir/encode.ts";
 import { tlsPolicyKey } from "../../../ir/keys.ts";
 import type { Collection } from "../../../lib/collections/collection.ts";
 import type { Graph, Input } from "../../../lib/collections/graph.ts";
-import type { StatusInput } from "../../status-input.ts";
-import type { ScopedResource } from "../../resource-store.ts";
+import type { StatusInput } from "../../shared/status-input.ts";
+import type { ScopedResource } from "../../shared/resource-store.ts";
 import { irRef } from "../../references/refs.ts";
 import type { SecretCollections } from "../../references/secrets.ts";
-import { declareScopedResources, scopeTo } from "../../scoped-resources.ts";
+import { declareScopedResources, scopeTo } from "../../shared/scoped-resources.ts";
 import { translateTlsPolicy, type TlsPolicyContent } from "./content.ts";
 import { resolveTlsTargets, targetNames, type TlsTargetContext, type TlsTargets } from "./targets.ts";
 

@@ -13,7 +13,7 @@ import type { Entry, Readable, ReadableIndex } from "../../../lib/collections/co
 import type { Read } from "../../../lib/collections/graph.ts";
 import type { TranslatedBackend } from "../translate.ts";
 import type { BackendVisibility, ServiceVisibility } from "../../references/visibility.ts";
-import type { ServiceView } from "../service.ts";
+import type { ServiceView } from "../../shared/views.ts";
 
 export interface TlsTargetContext {
   readonly policiesByTarget: ReadableIndex<BackendTLSPolicy>;

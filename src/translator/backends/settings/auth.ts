@@ -4,15 +4,10 @@
  */
 import { create } from "@bufbuild/protobuf";
 import type { BackendAuth } from "../../../../generated/types/backend-auth.ts";
-import type { CredentialLocation as ApiLocation } from "../../../../generated/types/common.ts";
-import {
-  CredentialLocationSchema,
-  CredentialSchema,
-  type Credential,
-  type CredentialLocation,
-} from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { CredentialSchema, type Credential } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { SecretReader } from "../../references/secrets.ts";
-import type { Report } from "./settings.ts";
+import type { Report } from "../../shared/report.ts";
+import { translateLocation } from "../../policies/shared/authentication.ts";
 
 const DEFAULT_ENTRY = "Authorization";
 
@@ -32,24 +27,4 @@ export function translateAuth(auth: BackendAuth, secrets: SecretReader, report: 
   const value = key === undefined ? found.value.replace(/^Bearer /, "").trim() : found.value;
   if (value === "") report("secretRef", `Secret ${ref.name} has no credential in entry ${DEFAULT_ENTRY}`);
   return create(CredentialSchema, { value, ...location });
-}
-
-/**
- * Translates the place of a credential in a request. Admission guarantees that exactly one member is set; with none
- * set, the result is an empty expression, which writes nothing and matches nothing.
- */
-export function translateLocation(location: ApiLocation): CredentialLocation {
-  const { header, queryParameter, cookie, expression } = location;
-  if (header !== undefined)
-    return create(CredentialLocationSchema, {
-      location: {
-        case: "header",
-        value: { $typeName: "gwproxy.config.v1.HeaderLocation", name: header.name, prefix: header.prefix ?? "" },
-      },
-    });
-  if (queryParameter !== undefined)
-    return create(CredentialLocationSchema, { location: { case: "queryParameter", value: queryParameter.name } });
-  if (cookie !== undefined)
-    return create(CredentialLocationSchema, { location: { case: "cookie", value: cookie.name } });
-  return create(CredentialLocationSchema, { location: { case: "expression", value: expression ?? "" } });
 }

@@ -6,7 +6,6 @@
 import { create } from "@bufbuild/protobuf";
 import type { BackendFull } from "../../../../generated/types/backend-policies.ts";
 import { BackendSettingsSchema, type BackendSettings } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { Diagnostic } from "../../diagnostics.ts";
 import type { ServiceReader } from "../../policies/shared/external-service.ts";
 import type { SecretReader } from "../../references/secrets.ts";
 import { translateAuth } from "./auth.ts";
@@ -17,9 +16,7 @@ import { translateTcp } from "./tcp.ts";
 import { translateTls } from "./tls.ts";
 import { translateBackendTransformation } from "./transformation.ts";
 import { translateTunnel } from "./tunnel.ts";
-
-/** Records a diagnostic about one field. @param severity defaults to the usual severity of the caller's field */
-export type Report = (path: string, message: string, severity?: Diagnostic["severity"]) => void;
+import { within, type Report } from "../../shared/report.ts";
 
 /** The members that are supported here; every kind of backend block has them. */
 export type ServedBlock = Pick<
@@ -57,9 +54,4 @@ export function translateSettings(
       : { sessionAffinity: translateSessionAffinity(sessionAffinity, within(report, "sessionAffinity")) }),
   };
   return Object.keys(members).length === 0 ? undefined : create(BackendSettingsSchema, members);
-}
-
-/** Returns a reporter that puts `prefix` before each path. */
-export function within(report: Report, prefix: string): Report {
-  return (path, message, severity) => report(path === "" ? prefix : `${prefix}.${path}`, message, severity);
 }

@@ -26,7 +26,7 @@ import {
 import { timerMs } from "../../../lib/time/duration.ts";
 import { parseByteSize } from "../../../lib/quantity.ts";
 import { translateKeepalive } from "../../backends/settings/tcp.ts";
-import { translateAuthorization } from "../authorization.ts";
+import { translateAuthorization } from "../shared/authorization.ts";
 import { translateAccessLog, translateMetrics, translateTracing, type ReportsContext } from "./reports.ts";
 
 const CONNECT_MODES: Readonly<Record<FrontendConnect["mode"], ConnectMode>> = {

@@ -27,9 +27,10 @@ import { resolveBackend, type BackendCollections } from "../../references/backen
 import { translateTlsPolicy } from "../../backends/backend-tls/content.ts";
 import { tlsPolicyOn } from "../../backends/backend-tls/targets.ts";
 import { translateTls } from "../../backends/settings/tls.ts";
-import { outOfReach, withoutBrackets } from "../../backends/static.ts";
+import { outOfReach } from "../../backends/static.ts";
+import { withoutBrackets } from "../../../lib/network/local-address.ts";
 import { parseKeySet } from "./jwks.ts";
-import { policiesOn, type GovernedBackend } from "../policies-on-backends.ts";
+import { policiesOn, type GovernedBackend } from "../../references/policies-on-backends.ts";
 import { SecretReader, type SecretCollections } from "../../references/secrets.ts";
 
 /**

@@ -2,9 +2,13 @@
  * Shares the parts that all kinds of authentication have: whether a credential is required, and where it is looked up.
  */
 import type { CredentialLocation as ApiLocation } from "../../../../generated/types/common.ts";
-import { AuthenticationMode, type CredentialLocation } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { translateLocation } from "../../backends/settings/auth.ts";
+import {
+  AuthenticationMode,
+  CredentialLocationSchema,
+  type CredentialLocation,
+} from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { checkExpression, type UnitContext } from "./unit.ts";
+import { create } from "@bufbuild/protobuf";
 
 export const AUTHENTICATION_MODES: Readonly<Record<"Strict" | "Optional" | "Permissive", AuthenticationMode>> = {
   Strict: AuthenticationMode.STRICT,
@@ -26,4 +30,24 @@ export function credentialLocation(
   const place = location ?? { header: { name: "Authorization", prefix: `${scheme} ` } };
   checkExpression(place.expression, `${path}.expression`, context);
   return translateLocation(place);
+}
+
+/**
+ * Translates the place of a credential in a request. Admission guarantees that exactly one member is set; with none
+ * set, the result is an empty expression, which writes nothing and matches nothing.
+ */
+export function translateLocation(location: ApiLocation): CredentialLocation {
+  const { header, queryParameter, cookie, expression } = location;
+  if (header !== undefined)
+    return create(CredentialLocationSchema, {
+      location: {
+        case: "header",
+        value: { $typeName: "gwproxy.config.v1.HeaderLocation", name: header.name, prefix: header.prefix ?? "" },
+      },
+    });
+  if (queryParameter !== undefined)
+    return create(CredentialLocationSchema, { location: { case: "queryParameter", value: queryParameter.name } });
+  if (cookie !== undefined)
+    return create(CredentialLocationSchema, { location: { case: "cookie", value: cookie.name } });
+  return create(CredentialLocationSchema, { location: { case: "expression", value: expression ?? "" } });
 }

@@ -13,8 +13,8 @@ import {
 import { GWPROXY_GROUP } from "../../../api/refs.ts";
 import type { Read } from "../../../lib/collections/graph.ts";
 import { resolveBackend, type BackendCollections } from "../../references/backend-refs.ts";
-import { withoutBrackets } from "../../backends/static.ts";
-import type { UnitContext } from "./unit.ts";
+import { withoutBrackets } from "../../../lib/network/local-address.ts";
+import type { Report } from "../../shared/report.ts";
 
 const URL_PARTS = /^(https?):\/\/(\[[0-9A-Fa-f:.]+\]|[^/?#@:[\]]+)(?::([0-9]{1,5}))?(\/[^?#]*)?$/;
 const MAX_PORT = 65_535;
@@ -39,7 +39,7 @@ export class ServiceReader {
   }
 
   /** @param path path of the block that holds the reference, in the form that `report` expects */
-  resolve({ backendRef, url }: PolicyEndpoint, path: string, report: UnitContext["report"]): ExternalService {
+  resolve({ backendRef, url }: PolicyEndpoint, path: string, report: Report): ExternalService {
     if (backendRef === undefined) return this.#origin(url ?? "", member(path, "url"), report);
     const from = { group: GWPROXY_GROUP, kind: "GwPolicy", namespace: this.#namespace };
     const found = resolveBackend(backendRef, from, this.#collections, this.#read);
@@ -48,7 +48,7 @@ export class ServiceReader {
     return create(ExternalServiceSchema, { place: { case: "backend", value: found } });
   }
 
-  #origin(url: string, path: string, report: UnitContext["report"]): ExternalService {
+  #origin(url: string, path: string, report: Report): ExternalService {
     const value = parseOrigin(url);
     if (value === undefined) return unresolved(`"${url}" is not an http or https URL`, path, report);
     return create(ExternalServiceSchema, { place: { case: "origin", value } });
@@ -59,7 +59,7 @@ function member(path: string, name: string): string {
   return path === "" ? name : `${path}.${name}`;
 }
 
-function unresolved(reason: string, path: string, report: UnitContext["report"]): ExternalService {
+function unresolved(reason: string, path: string, report: Report): ExternalService {
   report(path, reason);
   return create(ExternalServiceSchema, { invalidReason: reason });
 }

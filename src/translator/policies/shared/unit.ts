@@ -6,11 +6,11 @@
  * with a problem is still sent when the data plane can fail it closed.
  */
 import type { Traffic } from "../../../../generated/types/traffic.ts";
-import type { TrafficUnit } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { RemoteJwks } from "../../../../generated/types/traffic-authentication.ts";
+import type { JwtKey, TrafficUnit } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { parseExpression } from "../../../cel/compile/compile-expression.ts";
 import { environmentOf, type CelPhase } from "../../../cel/environments/phases.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import type { KeySetReader } from "../jwks/remote-jwks.ts";
 import type { SecretReader } from "../../references/secrets.ts";
 import { phaseOfTraffic } from "./expression-phase.ts";
 import type { ServiceReader } from "./external-service.ts";
@@ -18,7 +18,11 @@ import type { ServiceReader } from "./external-service.ts";
 export interface UnitContext {
   readonly secrets: SecretReader;
   readonly services: ServiceReader;
-  readonly keySets: KeySetReader;
+  /** Reads remote JWKS. */
+  readonly keySets: {
+    /** @returns the keys, or why there are none */
+    keys(remote: RemoteJwks): readonly JwtKey[] | string;
+  };
   /** True when the unit runs before a route is chosen. */
   readonly preRouting: boolean;
   /** Reports a problem at a path relative to `spec.traffic`. */

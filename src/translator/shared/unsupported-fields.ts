@@ -5,8 +5,8 @@
  * read is unsupported by construction, so none is ever ignored silently. When such a field protects something
  * (`x-gw-protects` in the schemas), the caller fails closed for whatever the object governs.
  */
-import { PROTECTIONS } from "../../generated/protections.ts";
-import type { Step, UnreadMember } from "../lib/track-access.ts";
+import { PROTECTIONS } from "../../../generated/protections.ts";
+import type { Step, UnreadMember } from "../../lib/track-access.ts";
 
 export interface UnsupportedField {
   /** Field path such as "spec.traffic.retry". */

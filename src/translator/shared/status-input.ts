@@ -3,15 +3,11 @@
  * validate` and `gwproxy up` print. The input holds no resources: when it is equal, the status is equal, and nothing is
  * written.
  */
-import { Reason } from "../api/conditions.ts";
-import type { ObjectId } from "../api/object.ts";
-import type { ParentView } from "./routes/attach.ts";
-import type { Resource } from "../ir/resource.ts";
+import { Reason } from "../../api/conditions.ts";
+import type { ObjectId } from "../../api/object.ts";
+import type { ParentView, ListenerView, Fault, ParentRefView, TargetProblem, RouteFault } from "./views.ts";
+import type { Resource } from "../../ir/resource.ts";
 import type { Diagnostic } from "./diagnostics.ts";
-import type { Fault, ListenerView } from "./gateways/gateway.ts";
-import type { ParentRefView } from "./model.ts";
-import type { TargetProblem } from "./policies/target.ts";
-import type { RouteFault } from "./routes/route.ts";
 
 interface StatusInputOf<K extends string> {
   readonly kind: K;

@@ -2,7 +2,7 @@
  * Describes a finding about one object. Diagnostics are collected and never thrown; each becomes a status condition or
  * a line of `gwproxy validate`.
  */
-import type { ObjectId } from "../api/object.ts";
+import type { ObjectId } from "../../api/object.ts";
 
 export interface Diagnostic {
   readonly code: string;

@@ -14,10 +14,10 @@ import type { Collection, Readable, ReadableIndex } from "../../lib/collections/
 import type { Graph, Read } from "../../lib/collections/graph.ts";
 import type { ReadableGroups } from "../../lib/collections/groups.ts";
 import type { TranslatedBackend } from "../backends/translate.ts";
-import type { PolicyContent } from "../policies/content.ts";
-import { policiesOn, type GovernedBackend } from "../policies/policies-on-backends.ts";
-import { gatewaysByUse, union, type BackendVisibility, type ServiceVisibility } from "./visibility.ts";
-import type { ServiceView } from "../backends/service.ts";
+import type { PolicyContent } from "./content.ts";
+import { policiesOn, type GovernedBackend } from "../references/policies-on-backends.ts";
+import { gatewaysByUse, union, type BackendVisibility, type ServiceVisibility } from "../references/visibility.ts";
+import type { ServiceView } from "../shared/views.ts";
 
 export interface DestinationVisibilityOptions {
   readonly backends: Collection<TranslatedBackend>;

@@ -1,7 +1,7 @@
 /** Declares collections of resources together with the Gateways that get them. */
-import type { Resource } from "../ir/resource.ts";
-import type { Collection } from "../lib/collections/collection.ts";
-import type { Derive, Graph } from "../lib/collections/graph.ts";
+import type { Resource } from "../../ir/resource.ts";
+import type { Collection } from "../../lib/collections/collection.ts";
+import type { Derive, Graph } from "../../lib/collections/graph.ts";
 import { equalScopedResources, type ScopedResource } from "./resource-store.ts";
 
 export function declareScopedResources<I>(

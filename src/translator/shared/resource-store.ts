@@ -6,8 +6,8 @@
  * for each Gateway that is affected. `collect` only records the last state of each key; `take` compares it with what is
  * held, so a resource that changed back within a step causes no update.
  */
-import type { Resource, ResourceUpdate } from "../ir/resource.ts";
-import type { Change } from "../lib/collections/collection.ts";
+import type { Resource, ResourceUpdate } from "../../ir/resource.ts";
+import type { Change } from "../../lib/collections/collection.ts";
 
 export interface ScopedResource {
   readonly resource: Resource;
