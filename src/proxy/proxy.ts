@@ -17,7 +17,7 @@ import type { OwnListeners } from "../lib/network/own-listeners.ts";
 import { monotonicMs } from "../lib/time/monotonic.ts";
 import { createPasswordChecker } from "../lib/password/checker.ts";
 import { resourceOf, type Resource as Reporter } from "../telemetry/otlp/resource.ts";
-import { createUpstream } from "./upstream/client.ts";
+import { createUpstream } from "./upstream/client/client.ts";
 import { DestinationGuard } from "./upstream/dial/destination-guard.ts";
 import { createResolver } from "./upstream/dial/dns.ts";
 import type { ProxyLocality } from "./balancing/endpoints.ts";

@@ -9,9 +9,9 @@ import type { Logger } from "../../lib/log.ts";
 import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";
 import type { PickDeps } from "../balancing/pick.ts";
-import type { ConnectionSettings } from "../upstream/connection-settings.ts";
+import type { ConnectionSettings, UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 import type { EndpointStats } from "../balancing/endpoint-stats.ts";
-import type { Upstream, UpstreamTarget } from "../upstream/upstream.ts";
+import type { Upstream } from "../upstream/upstream.ts";
 
 export type BackendHandler = (exchange: RoutedExchange) => Promise<Reply>;
 

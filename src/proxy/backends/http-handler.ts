@@ -26,7 +26,8 @@ import { HealthRule } from "../balancing/health.ts";
 import { isIP } from "node:net";
 import { BackendTransformation, type Outgoing } from "./transformation.ts";
 import { versionFor } from "../upstream/http-version.ts";
-import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "../upstream/upstream.ts";
+import type { Upstream, UpstreamRequest, UpstreamResponse } from "../upstream/upstream.ts";
+import type { UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 
 /** The authority that a request asks for; it has a port unless that is the default of the scheme. */
 export type RequestedAuthority = Pick<RoutedExchange, "host" | "scheme">;

@@ -29,7 +29,7 @@ import { replicaEntry } from "../exchange/cdn-loop.ts";
 import { SessionKey } from "../balancing/affinity.ts";
 import { backendName } from "./backend-name.ts";
 import type { PickDeps } from "../balancing/pick.ts";
-import { connectionOf } from "../upstream/connection-settings.ts";
+import { connectionOf, type UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 import { dumpOf, type EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { EndpointStats } from "../balancing/endpoint-stats.ts";
 import { EndpointSet, type EndpointState, type ProxyLocality } from "../balancing/endpoints.ts";
@@ -46,7 +46,7 @@ import { checkSettings, mergeSettings, settingsOfLevel, withClientCertificate } 
 import type { IdentitySource } from "../spiffe/workload-api.ts";
 import { EndpointStatsStore } from "../balancing/endpoint-stats-store.ts";
 import { Tunnels } from "./tunnels.ts";
-import type { Upstream, UpstreamTarget } from "../upstream/upstream.ts";
+import type { Upstream } from "../upstream/upstream.ts";
 
 /** One endpoint of a backend, for calls that the gateway makes on its own, such as callouts. */
 export interface CallTarget {

@@ -12,7 +12,7 @@ import {
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import { placeCredential } from "./auth.ts";
-import { connectionOf, PLAIN, type ForwardProxy, type ReachedProxy } from "../upstream/connection-settings.ts";
+import { connectionOf, PLAIN, type ForwardProxy, type ReachedProxy } from "../upstream/dial/connection-settings.ts";
 import type { CallTarget } from "./registry.ts";
 
 type FindCallee = (backendKey: string) => CallTarget;

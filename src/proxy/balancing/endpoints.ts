@@ -7,9 +7,8 @@ import { Locality, type Endpoint, type Endpoints } from "../../../generated/prot
 import type { Uint64 } from "../../lib/uint64.ts";
 import { hashEndpoint } from "./affinity.ts";
 import { PriorityLevel, pickEndpoint, type PickDeps, type BalancedEndpoint, type PickOptions } from "./pick.ts";
-import type { ConnectionSettings } from "../upstream/connection-settings.ts";
+import type { ConnectionSettings, UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 import type { EndpointStats } from "./endpoint-stats.ts";
-import type { UpstreamTarget } from "../upstream/upstream.ts";
 
 /** Location of the data plane; "" where it is unknown. */
 export interface ProxyLocality {

@@ -20,7 +20,7 @@ import {
 import { methodDefinition, type Encoded } from "../../lib/grpc.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import { placeCredential } from "../backends/auth.ts";
-import { connectionOf, PLAIN } from "../upstream/connection-settings.ts";
+import { connectionOf, PLAIN } from "../upstream/dial/connection-settings.ts";
 import type { DestinationGuard } from "../upstream/dial/destination-guard.ts";
 import type { Resolver } from "../upstream/dial/dns.ts";
 import type { CallTarget } from "../backends/registry.ts";

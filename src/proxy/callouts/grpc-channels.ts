@@ -8,11 +8,10 @@
  */
 import { Client, type ChannelOptions } from "@grpc/grpc-js";
 import { isIP } from "node:net";
-import type { ReachedProxy } from "../upstream/connection-settings.ts";
+import type { ReachedProxy, UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 import type { DestinationGuard } from "../upstream/dial/destination-guard.ts";
 import type { Resolver } from "../upstream/dial/dns.ts";
 import { targetKey } from "../upstream/target-key.ts";
-import type { UpstreamTarget } from "../upstream/upstream.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
 import { CalloutError } from "./callout.ts";
 import { guardedNames, namedTarget, namesOption } from "./grpc-names.ts";

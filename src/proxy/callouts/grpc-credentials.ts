@@ -7,11 +7,10 @@
 import type { Socket } from "node:net";
 import { CallCredentials, ChannelCredentials, type experimental } from "@grpc/grpc-js";
 import { requestTunnel } from "../upstream/dial/connect-request.ts";
-import type { ReachedProxy } from "../upstream/connection-settings.ts";
+import type { ReachedProxy, UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 import { authorityOf } from "../upstream/dial/dial.ts";
 import { handshake } from "../upstream/dial/handshake.ts";
 import { tlsOptions } from "../upstream/dial/tls.ts";
-import type { UpstreamTarget } from "../upstream/upstream.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import { keepAlive, keepaliveTimes } from "../../lib/network/keepalive.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";

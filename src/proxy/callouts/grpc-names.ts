@@ -8,7 +8,7 @@ import { messageOf } from "../../lib/errors.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import type { DestinationGuard } from "../upstream/dial/destination-guard.ts";
 import type { Resolver } from "../upstream/dial/dns.ts";
-import type { UpstreamTarget } from "../upstream/upstream.ts";
+import type { UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 
 const SCHEME = "gwproxy";
 /** An option with this prefix does not distinguish connections. */

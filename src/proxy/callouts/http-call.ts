@@ -3,7 +3,8 @@ import { HeaderList } from "../../lib/header-list.ts";
 import type { BodyStream } from "../exchange/body.ts";
 import { collect } from "../exchange/collect.ts";
 import { forwardable } from "../exchange/fields.ts";
-import type { Upstream, UpstreamRequest, UpstreamTarget } from "../upstream/upstream.ts";
+import type { Upstream, UpstreamRequest } from "../upstream/upstream.ts";
+import type { UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import { CalloutError, type CalloutAnswer } from "./callout.ts";
 

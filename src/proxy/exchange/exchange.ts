@@ -157,6 +157,18 @@ export interface ReportedExchange extends RoutedExchange {
   readonly secretParameters: ReadonlySet<string> | undefined;
 }
 
+/** What reports read of a finished TCP connection. */
+export interface ReportedConnection extends Pick<RoutedExchange, "listener" | "route" | "backend" | "endpoint"> {
+  readonly peer: Connection;
+  readonly startedAtMs: number;
+  /** Server name of the TLS handshake in lower case, "" for none. */
+  readonly serverName: string;
+  /** Why the session was refused, or why it broke off. */
+  readonly error: ProxyError | undefined;
+  /** True when the client left before the backend was connected. */
+  readonly clientGone: boolean;
+}
+
 export interface MatchedPath {
   readonly kind: "exact" | "prefix" | "regex";
   /** A prefix has no trailing slash; "" matches every path. */

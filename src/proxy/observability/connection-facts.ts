@@ -1,8 +1,7 @@
 /** The facts of a finished TCP connection, for the access log. */
 import type { Scope } from "../../cel/scope.ts";
 import { PROXY_ERRORS } from "../exchange/errors.ts";
-import type { TcpSession } from "../listeners/tcp/server.ts";
-import type { RoutedExchange } from "../exchange/exchange.ts";
+import type { ReportedConnection, RoutedExchange } from "../exchange/exchange.ts";
 import { describeError } from "../../lib/errors.ts";
 import type { Facts } from "./facts.ts";
 import type { Ids } from "./ids.ts";
@@ -11,10 +10,10 @@ import { spiffeIdOf } from "./request-facts.ts";
 export class ConnectionFacts implements Facts, Scope {
   readonly http = undefined;
   readonly durationMs: number;
-  readonly #visit: TcpSession;
+  readonly #visit: ReportedConnection;
   readonly #ids: Ids;
 
-  constructor(visit: TcpSession, ids: Ids) {
+  constructor(visit: ReportedConnection, ids: Ids) {
     this.#visit = visit;
     this.#ids = ids;
     this.durationMs = performance.now() - visit.startedAtMs;

@@ -4,12 +4,16 @@
  */
 import { Protocol, type Bind } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { ConnectionMeter } from "../../telemetry/metrics.ts";
-import type { TcpSession } from "../listeners/tcp/server.ts";
+import type { ReportedConnection } from "../exchange/exchange.ts";
+import type { Reports } from "./observability.ts";
 import type { Telemetry } from "./record.ts";
 import { ConnectionFacts } from "./connection-facts.ts";
 import type { Ids } from "./ids.ts";
 
-export function createConnectionRecorder(telemetry: Telemetry | undefined, ids: Ids): (visit: TcpSession) => void {
+export function createConnectionRecorder(
+  telemetry: Telemetry | undefined,
+  ids: Ids,
+): (visit: ReportedConnection & { readonly reports: Reports }) => void {
   const { accessLog } = telemetry ?? {};
   return (visit) => {
     const { accessLog: report, otlpLog } = visit.reports;

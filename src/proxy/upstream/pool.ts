@@ -1,7 +1,8 @@
 /** The interface of a connection pool for one target, and parts that the HTTP/1.1 and HTTP/2 pools share. */
 import { isIP, type Socket } from "node:net";
 import type { DialSettings } from "./dial/dial.ts";
-import type { UpstreamRequest, UpstreamResponse, UpstreamTarget } from "./upstream.ts";
+import type { ConnectionCounts, UpstreamRequest, UpstreamResponse } from "./upstream.ts";
+import type { UpstreamTarget } from "./dial/connection-settings.ts";
 
 export interface PoolSettings extends DialSettings {
   readonly idleTimeoutMs: number;
@@ -25,12 +26,6 @@ export function nameOf({ host, unixPath, proxy }: UpstreamTarget): string | unde
 export interface Settle {
   resolve(response: UpstreamResponse): void;
   reject(error: Error): void;
-}
-
-/** Number of open connections: active ones serve a request, idle ones wait for one. */
-export interface ConnectionCounts {
-  readonly active: number;
-  readonly idle: number;
 }
 
 export interface Pool {

@@ -2,7 +2,7 @@
 import { toJsonString } from "@bufbuild/protobuf";
 import { BackendTcpSchema, Reach } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { tlsKey } from "./dial/tls.ts";
-import type { UpstreamTarget } from "./upstream.ts";
+import type { UpstreamTarget } from "./dial/connection-settings.ts";
 
 const known = new WeakMap<UpstreamTarget, string>();
 

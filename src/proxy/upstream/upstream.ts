@@ -3,33 +3,10 @@
  * own retries and the meaning of requests.
  */
 import type { Socket } from "node:net";
-import type { Reach } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../lib/header-list.ts";
 import type { Body, BodyStream } from "../exchange/body.ts";
 import type { Abortable, Tunnel } from "../exchange/exchange.ts";
-import type { ConnectionSettings } from "./connection-settings.ts";
-import type { ConnectionCounts } from "./pool.ts";
-
-/** An address with the settings of its connections. Each distinct target has a pool of its own. */
-export interface UpstreamTarget extends ConnectionSettings {
-  readonly host: string;
-  readonly port: number;
-  /** Replaces host and port unless it is "". */
-  readonly unixPath: string;
-  /** Addresses that a static backend may reach; undefined when all are allowed. */
-  readonly reach?: Reach | undefined;
-  /**
-   * Key of the backend that the connections are made for, as `Upstream.retire` names it; undefined when the connections
-   * outlive changes of the backend. It is not part of the key of the pool.
-   */
-  readonly owner?: string | undefined;
-}
-
-/** Returns the name for logs: "host:port", or the path of a Unix socket. */
-export function nameOfTarget({ host, port, unixPath }: Pick<UpstreamTarget, "host" | "port" | "unixPath">): string {
-  if (unixPath !== "") return unixPath;
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
-}
+import type { UpstreamTarget } from "./dial/connection-settings.ts";
 
 /**
  * `negotiated`: by ALPN, and HTTP/1.1 on plain text. `http2_if_spoken`: probed on plain text, falls back to HTTP/1.1.
@@ -94,4 +71,10 @@ export interface Upstream {
    */
   connections(): ReadonlyMap<string, ConnectionCounts>;
   close(): void;
+}
+
+/** Number of open connections: active ones serve a request, idle ones wait for one. */
+export interface ConnectionCounts {
+  readonly active: number;
+  readonly idle: number;
 }

@@ -15,8 +15,8 @@ import { compileExpression } from "../../../src/cel/compile/compile-expression.t
 import { environmentOf, type CelPhase } from "../../../src/cel/environments/phases.ts";
 import type { Scope } from "../../../src/cel/scope.ts";
 import { createAuthority, createLeaf } from "../../../src/lib/certificates/x509.ts";
-import { createUpstream } from "../../../src/proxy/upstream/client.ts";
-import { PLAIN } from "../../../src/proxy/upstream/connection-settings.ts";
+import { createUpstream } from "../../../src/proxy/upstream/client/client.ts";
+import { PLAIN } from "../../../src/proxy/upstream/dial/connection-settings.ts";
 import { DestinationGuard } from "../../../src/proxy/upstream/dial/destination-guard.ts";
 import { createResolver } from "../../../src/proxy/upstream/dial/dns.ts";
 import { createHttpHandler, staticDestination } from "../../../src/proxy/backends/http-handler.ts";

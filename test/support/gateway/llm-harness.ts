@@ -7,7 +7,7 @@ import {
   AiBackendSchema,
   BackendSettingsSchema,
   CredentialSchema,
-  type CredentialLocationSchema,
+  CredentialLocationSchema,
   ProviderSchema,
   type AiBackend,
   type BackendSettings,
@@ -17,13 +17,8 @@ import { HeaderList } from "../../../src/lib/header-list.ts";
 import { createLogger } from "../../../src/lib/log.ts";
 import { testMembers } from "./endpoints.ts";
 import type { BackendDeps } from "../../../src/proxy/backends/handler.ts";
-import { connectionOf } from "../../../src/proxy/upstream/connection-settings.ts";
-import type {
-  Upstream,
-  UpstreamRequest,
-  UpstreamResponse,
-  UpstreamTarget,
-} from "../../../src/proxy/upstream/upstream.ts";
+import { connectionOf, type UpstreamTarget } from "../../../src/proxy/upstream/dial/connection-settings.ts";
+import type { Upstream, UpstreamRequest, UpstreamResponse } from "../../../src/proxy/upstream/upstream.ts";
 import { ProxyError } from "../../../src/proxy/exchange/errors.ts";
 import type { Body, BodyStream } from "../../../src/proxy/exchange/body.ts";
 import type { RoutedExchange, Outcome, TokenGate } from "../../../src/proxy/exchange/exchange.ts";

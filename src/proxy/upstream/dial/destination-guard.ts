@@ -10,7 +10,7 @@ import { Reach } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { isLocalAddress, isLocalHost } from "../../../lib/network/local-address.ts";
 import type { OwnListeners } from "../../../lib/network/own-listeners.ts";
 import { ProxyError } from "../../exchange/errors.ts";
-import type { UpstreamTarget } from "../upstream.ts";
+import type { UpstreamTarget } from "./connection-settings.ts";
 
 const LOOPBACK = ["127.0.0.1", "::1"];
 

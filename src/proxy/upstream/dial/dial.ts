@@ -16,14 +16,13 @@ import { messageOf } from "../../../lib/errors.ts";
 import { ProxyError } from "../../exchange/errors.ts";
 import { keepAlive, keepaliveTimes } from "../../../lib/network/keepalive.ts";
 import { requestTunnel } from "./connect-request.ts";
-import type { ForwardProxy } from "../connection-settings.ts";
+import type { ForwardProxy, UpstreamTarget } from "./connection-settings.ts";
 import type { IdentitySource } from "../../spiffe/workload-api.ts";
 import type { DestinationGuard } from "./destination-guard.ts";
 import type { Resolver } from "./dns.ts";
 import { handshake, unreachable } from "./handshake.ts";
 import { Race } from "./race.ts";
 import { tlsOptions } from "./tls.ts";
-import type { UpstreamTarget } from "../upstream.ts";
 
 export interface DialSettings {
   readonly resolver: Resolver;

@@ -7,15 +7,9 @@ import { ProxyError } from "../../exchange/errors.ts";
 import { Dial, type DialOwner } from "../dial/dial.ts";
 import { Http1Call, type Dialer } from "./call.ts";
 import { Http1Connection, type ConnectionOwner } from "./connection.ts";
-import {
-  nameOf,
-  type ConnectionCounts,
-  type Pool,
-  type PoolSettings,
-  type Settle,
-  type WaitingPlace,
-} from "../pool.ts";
-import type { UpstreamRequest, UpstreamTarget } from "../upstream.ts";
+import { nameOf, type Pool, type PoolSettings, type Settle, type WaitingPlace } from "../pool.ts";
+import type { ConnectionCounts, UpstreamRequest } from "../upstream.ts";
+import type { UpstreamTarget } from "../dial/connection-settings.ts";
 
 const PROTOCOLS = ["http/1.1"];
 const CLOSING = "the data plane is closing";

@@ -7,15 +7,9 @@ import { ProxyError } from "../../exchange/errors.ts";
 import { Dial, type DialOwner } from "../dial/dial.ts";
 import { Http2Call, type StreamSource } from "./call.ts";
 import { Http2Connection, type SessionOwner } from "./connection.ts";
-import {
-  nameOf,
-  type ConnectionCounts,
-  type Pool,
-  type PoolSettings,
-  type Settle,
-  type WaitingPlace,
-} from "../pool.ts";
-import type { UpstreamRequest, UpstreamTarget } from "../upstream.ts";
+import { nameOf, type Pool, type PoolSettings, type Settle, type WaitingPlace } from "../pool.ts";
+import type { ConnectionCounts, UpstreamRequest } from "../upstream.ts";
+import type { UpstreamTarget } from "../dial/connection-settings.ts";
 
 const PROTOCOLS = ["h2"];
 const CLOSING = "the data plane is closing";

@@ -14,10 +14,10 @@ import {
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
 import { createAuthority, createLeaf } from "../../../../src/lib/certificates/x509.ts";
-import { connectionOf } from "../../../../src/proxy/upstream/connection-settings.ts";
+import { connectionOf } from "../../../../src/proxy/upstream/dial/connection-settings.ts";
 import { DestinationGuard } from "../../../../src/proxy/upstream/dial/destination-guard.ts";
 import { createResolver } from "../../../../src/proxy/upstream/dial/dns.ts";
-import { createUpstream } from "../../../../src/proxy/upstream/client.ts";
+import { createUpstream } from "../../../../src/proxy/upstream/client/client.ts";
 import type { CallTarget } from "../../../../src/proxy/backends/registry.ts";
 import { CalloutError, type Caller } from "../../../../src/proxy/callouts/callout.ts";
 import { createCallouts, type Callouts } from "../../../../src/proxy/callouts/callouts.ts";

@@ -5,7 +5,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { create } from "@bufbuild/protobuf";
 import { BackendTlsSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
-import { PLAIN } from "../../../../src/proxy/upstream/connection-settings.ts";
+import { PLAIN } from "../../../../src/proxy/upstream/dial/connection-settings.ts";
 import type { BackendDeps } from "../../../../src/proxy/backends/handler.ts";
 import type { UpstreamResponse } from "../../../../src/proxy/upstream/upstream.ts";
 import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";

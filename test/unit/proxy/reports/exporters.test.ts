@@ -7,7 +7,7 @@ import { status } from "@grpc/grpc-js";
 import { RetryInfoSchema } from "../../../../generated/proto/google/rpc/error_details_pb.ts";
 import { StatusSchema } from "../../../../generated/proto/google/rpc/status_pb.ts";
 import { OtlpEndpointSchema, type OtlpEndpoint } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { createUpstream } from "../../../../src/proxy/upstream/client.ts";
+import { createUpstream } from "../../../../src/proxy/upstream/client/client.ts";
 import { DestinationGuard } from "../../../../src/proxy/upstream/dial/destination-guard.ts";
 import { createResolver } from "../../../../src/proxy/upstream/dial/dns.ts";
 import { createCallouts } from "../../../../src/proxy/callouts/callouts.ts";

@@ -9,13 +9,13 @@ import { text } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
 import { BackendTcpSchema, BackendTlsSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
-import { createUpstream } from "../../../../src/proxy/upstream/client.ts";
-import { PLAIN } from "../../../../src/proxy/upstream/connection-settings.ts";
+import { createUpstream } from "../../../../src/proxy/upstream/client/client.ts";
+import { PLAIN, type UpstreamTarget } from "../../../../src/proxy/upstream/dial/connection-settings.ts";
 import { DestinationGuard } from "../../../../src/proxy/upstream/dial/destination-guard.ts";
 import { createResolver } from "../../../../src/proxy/upstream/dial/dns.ts";
 import { targetKey } from "../../../../src/proxy/upstream/target-key.ts";
 import type { Body, BodySink, BodyStream } from "../../../../src/proxy/exchange/body.ts";
-import type { Upstream, UpstreamTarget } from "../../../../src/proxy/upstream/upstream.ts";
+import type { Upstream } from "../../../../src/proxy/upstream/upstream.ts";
 import { createSelfSigned } from "../../../support/servers/tls-upstream.ts";
 
 interface Setup {

@@ -3,12 +3,13 @@
  * and is never pooled. `createUpstream` exposes it as `open`.
  */
 import type { Socket } from "node:net";
-import { ignore } from "../../lib/ignore.ts";
-import type { ProxyError } from "../exchange/errors.ts";
-import type { Abortable } from "../exchange/exchange.ts";
-import { startDeadline } from "./deadline.ts";
-import { Dial, type DialOwner, type DialSettings } from "./dial/dial.ts";
-import type { RawRequest, UpstreamTarget } from "./upstream.ts";
+import { ignore } from "../../../lib/ignore.ts";
+import type { ProxyError } from "../../exchange/errors.ts";
+import type { Abortable } from "../../exchange/exchange.ts";
+import { startDeadline } from "../deadline.ts";
+import { Dial, type DialOwner, type DialSettings } from "../dial/dial.ts";
+import type { RawRequest } from "../upstream.ts";
+import type { UpstreamTarget } from "../dial/connection-settings.ts";
 
 /**
  * @returns a paused, connected socket

@@ -1,10 +1,9 @@
 /**
- * Settings that decide how connections are made: TLS, TCP and a forward proxy. `connectionOf` interns them: equal
- * blocks give the same object, so that targets and pools are found by identity in a WeakMap. Backends build targets
- * from them.
+ * A target, and the settings that decide how connections to it are made: TLS, TCP and a forward proxy. `connectionOf`
+ * interns the settings: equal blocks give the same object, so that targets and pools are found by identity in a WeakMap.
+ * Backends build targets from them.
  */
-import type { BackendTcp, BackendTls } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { UpstreamTarget } from "./upstream.ts";
+import type { BackendTcp, BackendTls, Reach } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 
 export interface ConnectionSettings {
   readonly tls: BackendTls | undefined;
@@ -58,4 +57,25 @@ function below<V extends WeakMap<object, unknown>>(map: WeakMap<object, V>, key:
   // Each level of `known` is a WeakMap, and an empty one fits every level.
   if (value === undefined) map.set(key, (value = new WeakMap() as unknown as V));
   return value;
+}
+
+/** An address with the settings of its connections. Each distinct target has a pool of its own. */
+export interface UpstreamTarget extends ConnectionSettings {
+  readonly host: string;
+  readonly port: number;
+  /** Replaces host and port unless it is "". */
+  readonly unixPath: string;
+  /** Addresses that a static backend may reach; undefined when all are allowed. */
+  readonly reach?: Reach | undefined;
+  /**
+   * Key of the backend that the connections are made for, as `Upstream.retire` names it; undefined when the connections
+   * outlive changes of the backend. It is not part of the key of the pool.
+   */
+  readonly owner?: string | undefined;
+}
+
+/** Returns the name for logs: "host:port", or the path of a Unix socket. */
+export function nameOfTarget({ host, port, unixPath }: Pick<UpstreamTarget, "host" | "port" | "unixPath">): string {
+  if (unixPath !== "") return unixPath;
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -2,13 +2,13 @@
  * Sends plain HTTP through a forward proxy: request targets in absolute form (RFC 9112 §3.2.2), a Host field that
  * matches, and the proxy's credential on each request. It wraps an HTTP/1.1 pool whose connections end at the proxy.
  */
-import { HeaderList } from "../../lib/header-list.ts";
-import { ProxyError } from "../exchange/errors.ts";
-import type { ForwardProxy } from "./connection-settings.ts";
-import { authorityOf } from "./dial/dial.ts";
-import { Http1Pool } from "./http1/pool.ts";
-import type { ConnectionCounts, Pool, PoolSettings, Settle } from "./pool.ts";
-import type { UpstreamRequest, UpstreamResponse, UpstreamTarget } from "./upstream.ts";
+import { HeaderList } from "../../../lib/header-list.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import type { ForwardProxy, UpstreamTarget } from "../dial/connection-settings.ts";
+import { authorityOf } from "../dial/dial.ts";
+import { Http1Pool } from "../http1/pool.ts";
+import type { Pool, PoolSettings, Settle } from "../pool.ts";
+import type { ConnectionCounts, UpstreamRequest, UpstreamResponse } from "../upstream.ts";
 
 const HTTP_PORT = 80;
 

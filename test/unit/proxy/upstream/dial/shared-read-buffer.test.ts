@@ -5,8 +5,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 import { HeaderList } from "../../../../../src/lib/header-list.ts";
-import { createUpstream } from "../../../../../src/proxy/upstream/client.ts";
-import { PLAIN } from "../../../../../src/proxy/upstream/connection-settings.ts";
+import { createUpstream } from "../../../../../src/proxy/upstream/client/client.ts";
+import { PLAIN } from "../../../../../src/proxy/upstream/dial/connection-settings.ts";
 import { DestinationGuard } from "../../../../../src/proxy/upstream/dial/destination-guard.ts";
 import { createResolver } from "../../../../../src/proxy/upstream/dial/dns.ts";
 

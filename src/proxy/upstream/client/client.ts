@@ -3,18 +3,19 @@
  * connections, one of HTTP/2 connections, or both. Where the connection decides the version (ALPN, RFC 7301, or a probe
  * on plain text), one connection finds out and the other requests wait for the result (`Negotiation`).
  */
-import { ProxyError } from "../exchange/errors.ts";
-import type { IdentitySource } from "../spiffe/workload-api.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import type { IdentitySource } from "../../spiffe/workload-api.ts";
 import { AbsolutePool } from "./absolute-form.ts";
-import type { DestinationGuard } from "./dial/destination-guard.ts";
-import type { Resolver } from "./dial/dns.ts";
-import { Http1Pool } from "./http1/pool.ts";
-import { Http2Pool } from "./http2/pool.ts";
+import type { DestinationGuard } from "../dial/destination-guard.ts";
+import type { Resolver } from "../dial/dns.ts";
+import { Http1Pool } from "../http1/pool.ts";
+import { Http2Pool } from "../http2/pool.ts";
 import { Negotiation } from "./negotiation.ts";
-import type { ConnectionCounts, Pool, PoolSettings, Settle } from "./pool.ts";
+import type { Pool, PoolSettings, Settle } from "../pool.ts";
+import type { ConnectionCounts, Upstream, UpstreamRequest, UpstreamResponse } from "../upstream.ts";
 import { openRaw } from "./raw-call.ts";
-import { targetKey } from "./target-key.ts";
-import type { Upstream, UpstreamRequest, UpstreamResponse, UpstreamTarget } from "./upstream.ts";
+import { targetKey } from "../target-key.ts";
+import type { UpstreamTarget } from "../dial/connection-settings.ts";
 
 export interface UpstreamOptions {
   readonly resolver: Resolver;

@@ -4,13 +4,14 @@
  * that arrive meanwhile wait, each until its own deadline, and are sent when the version is known.
  */
 import type { Socket } from "node:net";
-import { ProxyError } from "../exchange/errors.ts";
-import type { Abortable } from "../exchange/exchange.ts";
-import { startDeadline } from "./deadline.ts";
-import { Dial, type DialOwner } from "./dial/dial.ts";
-import type { PoolSettings, Settle } from "./pool.ts";
-import { PrefaceProbe } from "./http2/preface-probe.ts";
-import type { UpstreamRequest, UpstreamTarget } from "./upstream.ts";
+import { ProxyError } from "../../exchange/errors.ts";
+import type { Abortable } from "../../exchange/exchange.ts";
+import { startDeadline } from "../deadline.ts";
+import { Dial, type DialOwner } from "../dial/dial.ts";
+import type { PoolSettings, Settle } from "../pool.ts";
+import { PrefaceProbe } from "../http2/preface-probe.ts";
+import type { UpstreamRequest } from "../upstream.ts";
+import type { UpstreamTarget } from "../dial/connection-settings.ts";
 
 const PROTOCOLS = ["h2", "http/1.1"];
 
