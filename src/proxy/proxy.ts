@@ -23,7 +23,7 @@ import { createResolver } from "./upstream/dial/dns.ts";
 import type { ProxyLocality } from "./balancing/endpoints.ts";
 import type { EndpointDump } from "./balancing/endpoint-dump.ts";
 import { BackendRegistry } from "./backends/registry.ts";
-import { Binds, type OpenListener } from "./listeners/binds.ts";
+import { Binds, type OpenListener } from "./listeners/binds/binds.ts";
 import { createCallouts } from "./callouts/callouts.ts";
 import { Configuration } from "./configuration.ts";
 import { BODY_LIMIT_BYTES } from "./exchange/body.ts";

@@ -23,7 +23,7 @@ import { hasConversation } from "../observability/conversation.ts";
 import { receivedRequestOf, readHead, rejectedRequestOf, type RequestHead } from "./received-request.ts";
 import type { ProtocolServerOptions } from "./protocol-server.ts";
 import type { IncomingBody } from "./incoming-body.ts";
-import type { TunnelRelay } from "./tcp/tunnel-relay.ts";
+import type { TunnelRelay } from "./tunnel-relay.ts";
 import { ReplyWriter } from "./reply-writer.ts";
 import type { Peer } from "./peer.ts";
 import type { ResponseEncoder } from "./response-encoder.ts";

@@ -9,7 +9,7 @@ import type { BodySink, BodyStream } from "../exchange/body.ts";
 import type { Reply, Tunnel } from "../exchange/exchange.ts";
 import { ROLE, fieldOf, isFieldValue } from "../exchange/fields.ts";
 import type { HttpExchange } from "../pipeline/http-exchange.ts";
-import type { TunnelRelay } from "./tcp/tunnel-relay.ts";
+import type { TunnelRelay } from "./tunnel-relay.ts";
 import type { ResponseEncoder } from "./response-encoder.ts";
 
 export class ReplyWriter implements BodySink {

@@ -3,7 +3,7 @@
  * `head`, any number of `write`, at most one `trailers`, then `end`; or `join`; or `cut` at any time.
  */
 import type { Tunnel } from "../exchange/exchange.ts";
-import type { TunnelRelay } from "./tcp/tunnel-relay.ts";
+import type { TunnelRelay } from "./tunnel-relay.ts";
 
 export interface ResponseEncoder {
   /**

@@ -9,7 +9,7 @@ import type { Counted, Readings } from "../../telemetry/registry.ts";
 import type { Resource as Reporter } from "../../telemetry/otlp/resource.ts";
 import type { ProxyLocality } from "../balancing/endpoints.ts";
 import type { EndpointDump } from "../balancing/endpoint-dump.ts";
-import type { OpenListener } from "../listeners/binds.ts";
+import type { OpenListener } from "../listeners/binds/binds.ts";
 import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
 import type { SharedBuffers } from "./shared-state.ts";
 

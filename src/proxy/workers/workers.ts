@@ -26,7 +26,7 @@ import { resourceOf, type Resource as Reporter } from "../../telemetry/otlp/reso
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { ProxyLocality } from "../balancing/endpoints.ts";
 import type { EndpointDump } from "../balancing/endpoint-dump.ts";
-import type { OpenListener } from "../listeners/binds.ts";
+import type { OpenListener } from "../listeners/binds/binds.ts";
 import type { Proxy, ProxyState } from "../proxy.ts";
 import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
 import { healthReadings } from "../observability/gauge-callbacks.ts";

@@ -7,8 +7,8 @@ import type { Socket } from "node:net";
 import { ignore } from "../../../lib/ignore.ts";
 import type { Tunnel } from "../../exchange/exchange.ts";
 import { Http1ResponseEncoder } from "./response-encoder.ts";
-import { TunnelRelay } from "../tcp/tunnel-relay.ts";
-import { hangUp } from "./refuse-socket.ts";
+import { TunnelRelay } from "../tunnel-relay.ts";
+import { hangUp } from "../refuse-socket.ts";
 
 export class Http1UpgradeEncoder extends Http1ResponseEncoder {
   readonly #response: ServerResponse;

@@ -8,7 +8,7 @@ import { isFieldValue } from "../../exchange/fields.ts";
 import type { Tunnel } from "../../exchange/exchange.ts";
 import type { RequestHead } from "../received-request.ts";
 import { Http2ResponseEncoder } from "./response-encoder.ts";
-import { TunnelRelay } from "../tcp/tunnel-relay.ts";
+import { TunnelRelay } from "../tunnel-relay.ts";
 
 /** Rewrites extended CONNECT as an HTTP/1.1 upgrade. @param protocol value of the pseudo-header field `:protocol` */
 export function upgradeHead(head: RequestHead, protocol: string): RequestHead {

@@ -17,7 +17,7 @@ import { ProxyError } from "../../exchange/errors.ts";
 import type { Abortable, RoutedExchange } from "../../exchange/exchange.ts";
 import type { Reports } from "../../observability/observability.ts";
 import type { ServedConnection } from "../protocol-server.ts";
-import { TunnelRelay } from "./tunnel-relay.ts";
+import { TunnelRelay } from "../tunnel-relay.ts";
 import type { Peer } from "../peer.ts";
 
 export interface TcpOptions {

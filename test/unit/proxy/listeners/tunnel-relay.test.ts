@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
-import { TunnelRelay } from "../../../../../src/proxy/listeners/tcp/tunnel-relay.ts";
+import { TunnelRelay } from "../../../../src/proxy/listeners/tunnel-relay.ts";
 
 const HALF_CLOSED_MS = 30_000;
 

@@ -2,23 +2,38 @@
  * The open sockets of a data plane, one per Bind. createProxy calls `settle` after each configuration change; it opens
  * sockets for new Binds and drains those of removed Binds until their last connection ends.
  */
-import type { Bind } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { ApplyResult } from "../../ir/resource.ts";
-import type { Clock } from "../../lib/time/clock.ts";
-import { messageOf } from "../../lib/errors.ts";
-import type { Logger } from "../../lib/log.ts";
-import type { ConnectionMeter } from "../../telemetry/metrics.ts";
-import type { ByteDestination } from "../backends/registry.ts";
-import type { Configuration } from "../configuration.ts";
+import type { Bind } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { ApplyResult } from "../../../ir/resource.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
+import { messageOf } from "../../../lib/errors.ts";
+import type { Logger } from "../../../lib/log.ts";
+import type { ConnectionMeter } from "../../../telemetry/metrics.ts";
+import type { ByteDestination } from "../../backends/registry.ts";
+import type { Chain } from "../../pipeline/chain-runner.ts";
 import { acceptorOf, type Acceptor } from "./acceptor.ts";
-import { ConnectionPreambles } from "./preamble/connection-preamble.ts";
+import { ConnectionPreambles } from "../preamble/connection-preamble.ts";
 import { openBindSocket, withoutSocket, type BindSocket } from "./bind.ts";
-import type { ProtocolServerOptions } from "./protocol-server.ts";
-import type { Frontend } from "./frontend.ts";
-import { createHttp1Server } from "./http1/server.ts";
-import { createHttp2Server } from "./http2/server.ts";
-import { SecuredConnections } from "./tls/secured.ts";
-import { TcpServer, type TcpOptions, type TcpSession } from "./tcp/server.ts";
+import type { ProtocolServerOptions } from "../protocol-server.ts";
+import type { Frontend } from "../frontend.ts";
+import { createHttp1Server } from "../http1/server.ts";
+import { createHttp2Server } from "../http2/server.ts";
+import { SecuredConnections } from "./secured.ts";
+import type { BindTls } from "../tls/server-tls.ts";
+import { TcpServer, type TcpOptions, type TcpSession } from "../tcp/server.ts";
+
+/** The configuration in force, as far as sockets and connections need it. */
+interface BindConfiguration {
+  /** Returns the Binds by key. */
+  binds(): ReadonlyMap<string, Bind>;
+  /** Returns the frontend settings of a Bind; the same object until one of its policies changes. */
+  frontendOf(bind: string): Frontend;
+  /** Returns the chain that every request on a Bind enters. */
+  stageOf(bind: string): Chain;
+  /** Returns the TLS settings of a Bind; the same object until one of its listeners changes. */
+  tlsOf(bind: string): BindTls;
+  /** Selects the backend of a TCP session. @throws ProxyError */
+  bytesOf(bind: Bind, session: TcpSession): ByteDestination;
+}
 
 export interface BindsOptions {
   readonly log: Logger;
@@ -27,7 +42,7 @@ export interface BindsOptions {
   /** See RequestHead. */
   readonly replica: string;
   readonly podName: string;
-  readonly configuration: Configuration;
+  readonly configuration: BindConfiguration;
   readonly upstream: TcpOptions["upstream"];
   readonly onFinished: ProtocolServerOptions["onFinished"];
   readonly onConnectionFinished: TcpOptions["onFinished"];
@@ -146,7 +161,7 @@ export class Binds {
       reports,
       onFinished: this.#options.onConnectionFinished,
     });
-    const tls = (): ReturnType<Configuration["tlsOf"]> => configuration.tlsOf(bind);
+    const tls = (): BindTls => configuration.tlsOf(bind);
     // The key of a Bind is "port/namespace/gateway".
     const bindOf = (other: number): Acceptor | undefined =>
       this.#open.get(`${other}${bind.slice(bind.indexOf("/"))}`)?.acceptor;

@@ -1,7 +1,7 @@
 /** Distinguishes HTTP/2 from HTTP/1 on plain-text Binds by the connection preface of HTTP/2 clients (RFC 9113 §3.4). */
 import type { Socket } from "node:net";
 import type { ProtocolServer } from "../protocol-server.ts";
-import { lookAhead } from "./first-bytes.ts";
+import { lookAhead } from "../preamble/first-bytes.ts";
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 

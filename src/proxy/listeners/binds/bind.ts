@@ -3,11 +3,11 @@
  * closes these sockets. A configuration change never ends a connection here.
  */
 import { createServer, type Server, type Socket } from "node:net";
-import type { ConnectionMeter } from "../../telemetry/metrics.ts";
-import { keepAlive } from "../../lib/network/keepalive.ts";
-import type { Logger } from "../../lib/log.ts";
-import type { ProtocolServer } from "./protocol-server.ts";
-import type { Frontend } from "./frontend.ts";
+import type { ConnectionMeter } from "../../../telemetry/metrics.ts";
+import { keepAlive } from "../../../lib/network/keepalive.ts";
+import type { Logger } from "../../../lib/log.ts";
+import type { ProtocolServer } from "../protocol-server.ts";
+import type { Frontend } from "../frontend.ts";
 
 export interface BindOptions {
   readonly address: string;

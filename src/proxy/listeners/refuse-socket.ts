@@ -4,9 +4,9 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
-import { ignore } from "../../../lib/ignore.ts";
-import { PROXY_ERRORS, ProxyError } from "../../exchange/errors.ts";
-import { printError } from "../../exchange/print-error.ts";
+import { ignore } from "../../lib/ignore.ts";
+import { PROXY_ERRORS, ProxyError } from "../exchange/errors.ts";
+import { printError } from "../exchange/print-error.ts";
 
 /** Writes an error response to the socket and closes it. */
 export function refuseSocket(socket: Socket, error: ProxyError): void {

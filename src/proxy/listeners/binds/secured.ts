@@ -5,7 +5,7 @@
  */
 import type { Socket } from "node:net";
 import type { ServedConnection } from "../protocol-server.ts";
-import type { BindTls } from "./server-tls.ts";
+import type { BindTls } from "../tls/server-tls.ts";
 
 interface Secured {
   readonly served: ServedConnection;

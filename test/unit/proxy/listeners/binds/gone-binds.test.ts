@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { test } from "node:test";
-import { ListenerSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { FrontendSet } from "../../../../src/proxy/listeners/frontends.ts";
-import { ListenerTable } from "../../../../src/proxy/router/listener-table.ts";
-import { PolicySet } from "../../../../src/proxy/policies/policy-set.ts";
-import { makeDeps } from "../../../support/gateway/exchange.ts";
-import { noExporters } from "../../../support/servers/fake-collector.ts";
+import { ListenerSchema } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { FrontendSet } from "../../../../../src/proxy/listeners/frontends.ts";
+import { ListenerTable } from "../../../../../src/proxy/router/listener-table.ts";
+import { PolicySet } from "../../../../../src/proxy/policies/policy-set.ts";
+import { makeDeps } from "../../../../support/gateway/exchange.ts";
+import { noExporters } from "../../../../support/servers/fake-collector.ts";
 
 const policies = new PolicySet(makeDeps());
 

@@ -9,7 +9,7 @@
  */
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { ignore } from "../../../lib/ignore.ts";
+import { ignore } from "../../lib/ignore.ts";
 
 const HALF_CLOSED_MS = 30_000;
 
