@@ -9,8 +9,14 @@ import { text as readAll } from "node:stream/consumers";
 import type { ForeignFile, ForeignOutput, generateForeign as GenerateForeign } from "../../codegen/foreign/generate.ts";
 import { FatalError, messageOf } from "../lib/errors.ts";
 import { expandPattern, isPattern } from "../sources/directory/pattern.ts";
-import type { GenerateTypesOptions } from "./commands/generate.ts";
 import { createProgress, type Progress } from "./output.ts";
+
+export interface GenerateTypesOptions {
+  readonly file: readonly string[];
+  readonly outputDir: string | undefined;
+  readonly stdout: boolean;
+  readonly only: "types" | "validators" | undefined;
+}
 
 /** @throws FatalError with exit code 1 for a CRD that cannot be used, 2 for files that cannot be read or written */
 export async function runGenerateTypes(options: GenerateTypesOptions, terminal: Terminal): Promise<void> {

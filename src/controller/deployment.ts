@@ -3,7 +3,7 @@
  * they reach the controller. `controller-core.ts` uses it.
  */
 import type { ControllerOptions } from "./options.ts";
-import type { DeployerSettings } from "../deployer/context.ts";
+import type { DeployerSettings } from "../deployer/objects/context.ts";
 import { VERSION } from "../lib/version.ts";
 
 /**

@@ -5,7 +5,7 @@
 import { objectId, objectKey, type KubeObject } from "../api/object.ts";
 import type { Comparison } from "./compare.ts";
 import type { ObjectClient } from "./client.ts";
-import type { Manifest } from "./context.ts";
+import type { Manifest } from "./objects/context.ts";
 import { superfluous } from "./prune.ts";
 
 export interface Plan {

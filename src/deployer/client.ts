@@ -1,6 +1,6 @@
 /** The Kubernetes operations that the deployer needs. Failures are thrown, and the deployer retries. */
 import type { KubeObject, ObjectId } from "../api/object.ts";
-import type { Manifest } from "./context.ts";
+import type { Manifest } from "./objects/context.ts";
 
 export interface ObjectClient {
   /**

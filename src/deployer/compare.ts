@@ -7,7 +7,7 @@
  */
 import { objectId, objectKey, type KubeObject } from "../api/object.ts";
 import { deepEqual } from "../lib/deep-equal.ts";
-import type { Manifest } from "./context.ts";
+import type { Manifest } from "./objects/context.ts";
 import { DIGEST_ANNOTATION } from "./render.ts";
 import { isRecord } from "../lib/is-record.ts";
 

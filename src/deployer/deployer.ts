@@ -24,7 +24,7 @@ import { carryOut, planChanges, type Plan } from "./apply.ts";
 import { createChildren, type Children } from "./children.ts";
 import type { ObjectClient } from "./client.ts";
 import { createComparison, type Comparison } from "./compare.ts";
-import { servicePorts, type DeployerSettings } from "./context.ts";
+import { servicePorts, type DeployerSettings } from "./objects/context.ts";
 import { sessionSecretName } from "./objects/session-key.ts";
 import { ownerOf } from "./prune.ts";
 import { render } from "./render.ts";

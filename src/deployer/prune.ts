@@ -5,7 +5,7 @@
 import { MANAGED_BY, MANAGED_BY_LABEL } from "../api/data-plane.ts";
 import { objectId, objectKey, type KubeObject, type ObjectMeta } from "../api/object.ts";
 import { GATEWAY_GROUP, nameKey } from "../api/refs.ts";
-import type { Manifest } from "./context.ts";
+import type { Manifest } from "./objects/context.ts";
 
 interface Owned extends ObjectMeta {
   readonly ownerReferences?: readonly {

@@ -4,7 +4,7 @@
  * objects.
  */
 import { hash } from "node:crypto";
-import type { Manifest, RenderContext } from "./context.ts";
+import type { Manifest, RenderContext } from "./objects/context.ts";
 import { renderAccount } from "./objects/account.ts";
 import { renderConfig, renderXdsCa } from "./objects/config.ts";
 import { renderDeployment } from "./objects/deployment.ts";

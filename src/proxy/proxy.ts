@@ -34,7 +34,7 @@ import { createRecorder, type Telemetry } from "./observability/record.ts";
 import { Exporters } from "./observability/exporters.ts";
 import { workloadSocket } from "./spiffe/endpoint.ts";
 import { WorkloadApi, type WorkloadApiDump } from "./spiffe/workload-api.ts";
-import { allocateShared, openShared, type SharedState } from "./workers/shared-state.ts";
+import { allocateShared, openShared, type SharedState } from "./shared-state.ts";
 
 export interface ProxyOptions {
   readonly bindAddress: string;

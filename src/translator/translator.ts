@@ -4,7 +4,7 @@
  * In: object events. Out: resources, diagnostics, and what changed since the last step. The translator is pure: it has
  * no clock, no socket and no log. A change recomputes only the values that read it (`src/lib/collections`).
  */
-import { Reach } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Reach } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { KubeObject, ObjectId } from "../api/object.ts";
 import type { Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { JwksDocument, JwksRequest } from "../sources/remote/documents.ts";

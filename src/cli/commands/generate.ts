@@ -2,13 +2,7 @@
 import type { Terminal } from "../../lib/terminal.ts";
 import { type Command, Option } from "commander";
 import { addManifestPaths, manifestPaths } from "./options.ts";
-
-export interface GenerateTypesOptions {
-  readonly file: readonly string[];
-  readonly outputDir: string | undefined;
-  readonly stdout: boolean;
-  readonly only: "types" | "validators" | undefined;
-}
+import type { GenerateTypesOptions } from "../generate-types.ts";
 
 const EXAMPLES = `
 Examples:

@@ -2,17 +2,7 @@
 import type { Terminal } from "../../lib/terminal.ts";
 import type { Command } from "commander";
 import { addManifestPaths, manifestPaths, outputOption } from "./options.ts";
-
-export interface ValidateOptions {
-  readonly file: readonly string[];
-  readonly output: "text" | "json" | "sarif";
-  readonly strict: boolean;
-  /** Skips the check of references to other objects. */
-  readonly schemaOnly: boolean;
-  readonly server: boolean;
-  readonly kubeconfig: string | undefined;
-  readonly context: string | undefined;
-}
+import type { ValidateOptions } from "../validate/validate.ts";
 
 const EXAMPLES = `
 Examples:

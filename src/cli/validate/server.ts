@@ -7,7 +7,7 @@ import { byPlace } from "../../sources/directory/assemble.ts";
 import { type CheckedObject, type FileProblem, titleOf } from "../../sources/directory/check.ts";
 import { createKubernetesClient } from "../../sources/kubernetes/client.ts";
 import { createDryRun, type ServerFault } from "../../sources/kubernetes/dry-run.ts";
-import type { ValidateOptions } from "../commands/validate.ts";
+import type { ValidateOptions } from "./validate.ts";
 
 type Judge = "gwproxy" | "server";
 

@@ -7,12 +7,22 @@ import { explain } from "../../admission/explain.ts";
 import { FatalError, messageOf } from "../../lib/errors.ts";
 import { byPlace } from "../../sources/directory/assemble.ts";
 import { validateFiles } from "../../sources/directory/validate-files.ts";
-import type { ValidateOptions } from "../commands/validate.ts";
 import { rowOf } from "../../runtime/report.ts";
 import { sarifLog } from "./sarif.ts";
 import { validateReferences } from "./references.ts";
 import { problemText } from "./text.ts";
 import { askServer, type JudgedProblem, mergeVerdicts } from "./server.ts";
+
+export interface ValidateOptions {
+  readonly file: readonly string[];
+  readonly output: "text" | "json" | "sarif";
+  readonly strict: boolean;
+  /** Skips the check of references to other objects. */
+  readonly schemaOnly: boolean;
+  readonly server: boolean;
+  readonly kubeconfig: string | undefined;
+  readonly context: string | undefined;
+}
 
 /**
  * @returns the exit code

@@ -1,7 +1,7 @@
 /**
  * Renders the ConfigMaps of a data plane: its own settings, and the CA certificates that it trusts for the controller.
  */
-import { objectMeta, type Manifest, type RenderContext } from "../context.ts";
+import { objectMeta, type Manifest, type RenderContext } from "./context.ts";
 
 /** Content of config.yaml. It sets nothing, because all configuration of a Gateway arrives over xDS. */
 export const CONFIG_TEXT = "config: {}\n";

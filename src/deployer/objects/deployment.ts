@@ -5,7 +5,7 @@
  */
 import { hash } from "node:crypto";
 import { dataPlaneName, TOKEN_AUDIENCE, TOKEN_FILE } from "../../api/data-plane.ts";
-import { objectMeta, podLabels, selectorLabels, type Manifest, type RenderContext } from "../context.ts";
+import { objectMeta, podLabels, selectorLabels, type Manifest, type RenderContext } from "./context.ts";
 import { CONFIG_TEXT } from "./config.ts";
 import { SESSION_KEY_ENTRY, sessionSecretName } from "./session-key.ts";
 

@@ -1,5 +1,5 @@
 /** Renders the Service of a data plane, with one TCP port for each listener port. */
-import { objectMeta, selectorLabels, type Manifest, type RenderContext } from "../context.ts";
+import { objectMeta, selectorLabels, type Manifest, type RenderContext } from "./context.ts";
 
 export function renderService(context: RenderContext): Manifest {
   const { placement, ports } = context;

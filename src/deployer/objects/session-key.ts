@@ -3,7 +3,7 @@
  * forever: a new key would end every session.
  */
 import { dataPlaneName } from "../../api/data-plane.ts";
-import { objectMeta, type Manifest, type RenderContext } from "../context.ts";
+import { objectMeta, type Manifest, type RenderContext } from "./context.ts";
 
 const ENTRY = "key";
 

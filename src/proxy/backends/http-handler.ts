@@ -15,7 +15,7 @@ import { appendPass } from "../exchange/cdn-loop.ts";
 import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
 import { grpcTimeoutMs, isGrpc } from "../exchange/grpc.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
-import { placeCredential } from "./auth.ts";
+import { placeCredential } from "../upstream/auth.ts";
 import { SessionKey } from "../balancing/affinity.ts";
 import { Attempt } from "./attempt.ts";
 import { beginCallSpan, type CallHead } from "../observability/tracing/call-span.ts";

@@ -46,18 +46,7 @@ import { checkSettings, mergeSettings, settingsOfLevel, withClientCertificate } 
 import type { IdentitySource } from "../spiffe/workload-api.ts";
 import { EndpointStatsStore } from "../balancing/endpoint-stats-store.ts";
 import { Tunnels } from "./tunnels.ts";
-import type { Upstream } from "../upstream/upstream.ts";
-
-/** One endpoint of a backend, for calls that the gateway makes on its own, such as callouts. */
-export interface CallTarget {
-  readonly target: UpstreamTarget;
-  /** Host and port of the service for the Host header. */
-  readonly authority: string;
-  readonly auth: BackendSettings["auth"];
-  readonly http: BackendSettings["http"];
-  /** Counts the start of a call. @returns a callback for its end; `healthy` is undefined when the outcome is unknown */
-  begin(): (healthy: boolean | undefined) => void;
-}
+import type { CallTarget, Upstream } from "../upstream/upstream.ts";
 
 /** One endpoint of a backend, for a connection of raw bytes. */
 export interface ByteDestination {

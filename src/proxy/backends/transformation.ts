@@ -10,7 +10,7 @@ import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
 import { readAway, requestTarget } from "../policies/shared/request-support.ts";
 import { captureResponse, replaceResponseBody, responseTarget } from "../policies/shared/response-support.ts";
 import { compileTransform, type CompiledTransform } from "../policies/shared/transform-support.ts";
-import { placeCredential } from "./auth.ts";
+import { placeCredential } from "../upstream/auth.ts";
 import type { EndpointDeps } from "./handler.ts";
 
 /** A request that is ready to leave, still in the format of the client. */

@@ -11,9 +11,9 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../exchange/errors.ts";
-import { placeCredential } from "./auth.ts";
+import { placeCredential } from "../upstream/auth.ts";
 import { connectionOf, PLAIN, type ForwardProxy, type ReachedProxy } from "../upstream/dial/connection-settings.ts";
-import type { CallTarget } from "./registry.ts";
+import type { CallTarget } from "../upstream/upstream.ts";
 
 type FindCallee = (backendKey: string) => CallTarget;
 

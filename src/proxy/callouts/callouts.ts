@@ -19,12 +19,11 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { methodDefinition, type Encoded } from "../../lib/grpc.ts";
 import { HeaderList } from "../../lib/header-list.ts";
-import { placeCredential } from "../backends/auth.ts";
+import { placeCredential } from "../upstream/auth.ts";
 import { connectionOf, PLAIN } from "../upstream/dial/connection-settings.ts";
 import type { DestinationGuard } from "../upstream/dial/destination-guard.ts";
 import type { Resolver } from "../upstream/dial/dns.ts";
-import type { CallTarget } from "../backends/registry.ts";
-import type { Upstream, UpstreamVersion } from "../upstream/upstream.ts";
+import type { CallTarget, Upstream, UpstreamVersion } from "../upstream/upstream.ts";
 import { fixedVersion } from "../upstream/http-version.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import { appendPass } from "../exchange/cdn-loop.ts";

@@ -7,6 +7,7 @@ import type { Socket } from "node:net";
 import { ignore } from "../../lib/ignore.ts";
 import { PROXY_ERRORS, ProxyError } from "../exchange/errors.ts";
 import { printError } from "../exchange/print-error.ts";
+import { hangUp } from "../../lib/network/hang-up.ts";
 
 /** Writes an error response to the socket and closes it. */
 export function refuseSocket(socket: Socket, error: ProxyError): void {
@@ -22,19 +23,6 @@ export function refuseSocket(socket: Socket, error: ProxyError): void {
     "latin1",
   );
   hangUp(socket);
-}
-
-/** Time for the peer to send the rest and close; without a limit it could hold the socket forever. */
-const LINGER_MS = 5_000;
-
-/**
- * Closes our side once everything is written, and the connection soon after. Closing both at once could reset the
- * connection and lose the response on its way (RFC 9112 §9.6).
- */
-export function hangUp(socket: Socket): void {
-  socket.end();
-  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
-  socket.once("close", () => clearTimeout(timer));
 }
 
 /** Maps an error code of node's HTTP parser to the error that the client gets. */

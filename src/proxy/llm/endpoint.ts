@@ -16,7 +16,7 @@ import { ConfigError } from "../../lib/errors.ts";
 import { HeaderList } from "../../lib/header-list.ts";
 import type { Uint64 } from "../../lib/uint64.ts";
 import { hashEndpoint } from "../balancing/affinity.ts";
-import { placeCredential } from "../backends/auth.ts";
+import { placeCredential } from "../upstream/auth.ts";
 import type { BalancedEndpoint } from "../balancing/pick.ts";
 import { connectionOf, type UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 import type { EndpointStats } from "../balancing/endpoint-stats.ts";

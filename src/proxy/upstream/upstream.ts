@@ -7,6 +7,7 @@ import type { HeaderList } from "../../lib/header-list.ts";
 import type { Body, BodyStream } from "../exchange/body.ts";
 import type { Abortable, Tunnel } from "../exchange/exchange.ts";
 import type { UpstreamTarget } from "./dial/connection-settings.ts";
+import type { BackendSettings } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 
 /**
  * `negotiated`: by ALPN, and HTTP/1.1 on plain text. `http2_if_spoken`: probed on plain text, falls back to HTTP/1.1.
@@ -77,4 +78,15 @@ export interface Upstream {
 export interface ConnectionCounts {
   readonly active: number;
   readonly idle: number;
+}
+
+/** One endpoint of a backend, for calls that the gateway makes on its own, such as callouts. */
+export interface CallTarget {
+  readonly target: UpstreamTarget;
+  /** Host and port of the service for the Host header. */
+  readonly authority: string;
+  readonly auth: BackendSettings["auth"];
+  readonly http: BackendSettings["http"];
+  /** Counts the start of a call. @returns a callback for its end; `healthy` is undefined when the outcome is unknown */
+  begin(): (healthy: boolean | undefined) => void;
 }

@@ -18,7 +18,7 @@ import {
   type WorkerProtocol,
   type WorkerSettings,
 } from "./protocol.ts";
-import { openShared } from "./shared-state.ts";
+import { openShared } from "../shared-state.ts";
 import { startBeating } from "./watchdog.ts";
 
 /** Interval at which counts go to the main thread, and thus what a crash may lose of them. */

@@ -11,7 +11,7 @@ import type { ProxyLocality } from "../balancing/endpoints.ts";
 import type { EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { OpenListener } from "../listeners/binds/binds.ts";
 import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
-import type { SharedBuffers } from "./shared-state.ts";
+import type { SharedBuffers } from "../shared-state.ts";
 
 /** Settings that a worker starts with. */
 export interface WorkerSettings {

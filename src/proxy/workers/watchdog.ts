@@ -9,10 +9,6 @@
 /** Interval between two beats of a worker, and between two looks of the main thread. */
 export const BEAT_MS = 1_000;
 
-export function allocateBeats(threads: number): SharedArrayBuffer {
-  return new SharedArrayBuffer(threads * Int32Array.BYTES_PER_ELEMENT);
-}
-
 /** Increments this thread's heartbeat now and at each interval. */
 export function startBeating(buffer: SharedArrayBuffer, thread: number): void {
   const beats = new Int32Array(buffer);

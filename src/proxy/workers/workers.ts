@@ -32,7 +32,7 @@ import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
 import { healthReadings } from "../observability/gauge-callbacks.ts";
 import { PortAllocator } from "./port-allocator.ts";
 import { encodeUpdate, type EncodedUpdate } from "./protocol.ts";
-import { allocateShared, openShared, type SharedState } from "./shared-state.ts";
+import { allocateShared, openShared, type SharedState } from "../shared-state.ts";
 import { BEAT_MS, Watchdog } from "./watchdog.ts";
 import { WorkerThread } from "./worker-thread.ts";
 

@@ -10,7 +10,7 @@ import {
   BackendSchema,
   DynamicBackendSchema,
   type Backend,
-  Reach,
+  type Reach,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { objectId, type ObjectId } from "../../api/object.ts";
 import { resourceOf } from "../../ir/encode.ts";

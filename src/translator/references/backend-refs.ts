@@ -2,7 +2,7 @@
  * Resolves a reference to a destination into the key of a Backend, or the reason why there is none. Routes, policies
  * and backends use it. Every look-up is a recorded read of the graph.
  */
-import { Reach } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Reach } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { ReferenceGrant } from "../../../generated/types/gateway-api/referencegrant.ts";
 import { Reason } from "../../api/conditions.ts";
 import { describeRef, GWPROXY_GROUP, nameKey } from "../../api/refs.ts";

@@ -7,7 +7,7 @@ import {
   AiBackendSchema,
   BackendSettingsSchema,
   CredentialSchema,
-  CredentialLocationSchema,
+  type CredentialLocationSchema,
   ProviderSchema,
   type AiBackend,
   type BackendSettings,

@@ -3,8 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import type { ValidateOptions } from "../../../src/cli/commands/validate.ts";
-import { runValidate } from "../../../src/cli/validate/validate.ts";
+import { type ValidateOptions, runValidate } from "../../../src/cli/validate/validate.ts";
 
 export interface Validated {
   readonly code: number;

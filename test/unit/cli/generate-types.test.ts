@@ -5,9 +5,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import type { GenerateTypesOptions } from "../../../src/cli/commands/generate.ts";
+import { type GenerateTypesOptions, runGenerateTypes } from "../../../src/cli/generate-types.ts";
 import { createProgress } from "../../../src/cli/output.ts";
-import { runGenerateTypes } from "../../../src/cli/generate-types.ts";
 import { meshCrds } from "../../support/fixtures/mesh-crds.ts";
 
 const CRD = join(import.meta.dirname, "../../../crds/gwproxy.dev_gwpolicies.yaml");

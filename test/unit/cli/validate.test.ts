@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import type { ValidateOptions } from "../../../src/cli/commands/validate.ts";
+import type { ValidateOptions } from "../../../src/cli/validate/validate.ts";
 import { wantsColour } from "../../../src/cli/output.ts";
 import { validateText, type Validated } from "../../support/gateway/validated.ts";
 

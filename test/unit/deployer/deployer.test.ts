@@ -5,7 +5,7 @@ import { MANAGED_BY_LABEL } from "../../../src/api/data-plane.ts";
 import { objectId, objectKey, type KubeObject, type ObjectId } from "../../../src/api/object.ts";
 import type { ObjectClient } from "../../../src/deployer/client.ts";
 import { createComparison } from "../../../src/deployer/compare.ts";
-import type { DeployerSettings, Manifest, OwnerReference } from "../../../src/deployer/context.ts";
+import type { DeployerSettings, Manifest, OwnerReference } from "../../../src/deployer/objects/context.ts";
 import { Deployer } from "../../../src/deployer/deployer.ts";
 import type { DeploymentPlan } from "../../../src/translator/gateways/deployment-plan.ts";
 import type { TranslatorEvent } from "../../../src/translator/translator.ts";

@@ -10,7 +10,7 @@ import { join, relative } from "node:path";
 import { test } from "node:test";
 import { parseAllDocuments, stringify } from "yaml";
 import type { KubeObject } from "../../../src/api/object.ts";
-import { servicePorts, type DeployerSettings, type Manifest } from "../../../src/deployer/context.ts";
+import { servicePorts, type DeployerSettings, type Manifest } from "../../../src/deployer/objects/context.ts";
 import { render } from "../../../src/deployer/render.ts";
 import type { DeploymentPlan } from "../../../src/translator/gateways/deployment-plan.ts";
 import { createTranslator } from "../../../src/translator/translate.ts";

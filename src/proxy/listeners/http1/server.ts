@@ -26,7 +26,8 @@ import { Http1UpgradeEncoder } from "./upgrade.ts";
 import { Http1ResponseEncoder } from "./response-encoder.ts";
 import { IncomingBody, type BodySource } from "../incoming-body.ts";
 import { peerOf, type Peer } from "../peer.ts";
-import { hangUp, refusalOf, refuseSocket } from "../refuse-socket.ts";
+import { refusalOf, refuseSocket } from "../refuse-socket.ts";
+import { hangUp } from "../../../lib/network/hang-up.ts";
 import { startRequest, type Host, type ActiveRequest } from "../active-request.ts";
 
 const MAX_HEADER_BYTES = 65_536;

@@ -8,7 +8,7 @@ import { ignore } from "../../../lib/ignore.ts";
 import type { Tunnel } from "../../exchange/exchange.ts";
 import { Http1ResponseEncoder } from "./response-encoder.ts";
 import { TunnelRelay } from "../tunnel-relay.ts";
-import { hangUp } from "../refuse-socket.ts";
+import { hangUp } from "../../../lib/network/hang-up.ts";
 
 export class Http1UpgradeEncoder extends Http1ResponseEncoder {
   readonly #response: ServerResponse;

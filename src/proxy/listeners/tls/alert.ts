@@ -1,7 +1,7 @@
 /** Sends a fatal TLS alert in response to a ClientHello (RFC 8446 §6.2), for clients that TlsLayer refuses. */
 import type { Socket } from "node:net";
 import { ignore } from "../../../lib/ignore.ts";
-import { hangUp } from "../refuse-socket.ts";
+import { hangUp } from "../../../lib/network/hang-up.ts";
 
 export const ALERT = { handshakeFailure: 40, unrecognizedName: 112 } as const;
 

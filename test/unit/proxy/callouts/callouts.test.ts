@@ -18,7 +18,7 @@ import { connectionOf } from "../../../../src/proxy/upstream/dial/connection-set
 import { DestinationGuard } from "../../../../src/proxy/upstream/dial/destination-guard.ts";
 import { createResolver } from "../../../../src/proxy/upstream/dial/dns.ts";
 import { createUpstream } from "../../../../src/proxy/upstream/client/client.ts";
-import type { CallTarget } from "../../../../src/proxy/backends/registry.ts";
+import type { CallTarget } from "../../../../src/proxy/upstream/upstream.ts";
 import { CalloutError, type Caller } from "../../../../src/proxy/callouts/callout.ts";
 import { createCallouts, type Callouts } from "../../../../src/proxy/callouts/callouts.ts";
 import { MAX_IN_FLIGHT } from "../../../../src/proxy/callouts/grpc-channels.ts";

@@ -5,10 +5,10 @@ import {
   GATEWAY_NAME_LABEL,
   MANAGED_BY,
   MANAGED_BY_LABEL,
-} from "../api/data-plane.ts";
-import type { KubeObject, ObjectMeta } from "../api/object.ts";
-import { GATEWAY_GROUP } from "../api/refs.ts";
-import type { DeploymentPlan } from "../translator/gateways/deployment-plan.ts";
+} from "../../api/data-plane.ts";
+import type { KubeObject, ObjectMeta } from "../../api/object.ts";
+import { GATEWAY_GROUP } from "../../api/refs.ts";
+import type { DeploymentPlan } from "../../translator/gateways/deployment-plan.ts";
 
 /**
  * A complete object as it is applied. The fields it sets belong to the controller; all others are left to other

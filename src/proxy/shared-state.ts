@@ -3,9 +3,8 @@
  * main thread allocates the shared memory, and every worker opens it.
  */
 import { randomUUID } from "node:crypto";
-import { allocateSlots, SharedTable } from "../../lib/shared-table.ts";
-import { allocateIds, Ids } from "../observability/ids.ts";
-import { allocateBeats } from "./watchdog.ts";
+import { allocateSlots, SharedTable } from "../lib/shared-table.ts";
+import { allocateIds, Ids } from "./observability/ids.ts";
 
 /** Plain data that can be passed to another thread. */
 export interface SharedBuffers {
@@ -47,4 +46,9 @@ export function openShared({ endpoints, buckets, ids, replica }: SharedBuffers, 
     ids: new Ids(ids),
     replica,
   };
+}
+
+/** Allocates the heartbeats that Watchdog compares, one per thread. */
+export function allocateBeats(threads: number): SharedArrayBuffer {
+  return new SharedArrayBuffer(threads * Int32Array.BYTES_PER_ELEMENT);
 }
