@@ -1,8 +1,10 @@
 /**
  * Turns src/rooms.json, the table of the modules and their allowed imports, into the lint rule that enforces it. Run as
- * a program it rewrites the overrides in .oxlintrc.json; the architecture test proves that they are up to date.
+ * a program it rewrites the overrides in .oxlintrc.json; the architecture test proves that they are up to date. The test
+ * also reads the imports of src with it, and finds rings among them.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { globSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export interface Room {
@@ -53,6 +55,54 @@ function forbidden(name: string, room: Room, all: readonly string[]): { group: s
     message: `${name} is pure: what it needs of Node beside node:crypto is passed in`,
   };
   return WITHOUT_NODE.includes(name) ? [...patterns, node] : patterns;
+}
+
+export interface ImportEdge {
+  readonly file: string;
+  readonly target: string;
+  readonly typeOnly: boolean;
+}
+
+const IMPORT = /(?:^|\n)\s*(?:import|export)\s+(type\s)?(?:[^"';]*?\sfrom\s+)?"(\.[^"]+)"|import\(\s*"(\.[^"]+)"\s*\)/g;
+
+/** Reads every relative import and re-export in src, with paths from the root of the repository. */
+export function readImports(): ImportEdge[] {
+  return globSync("src/**/*.ts", { cwd: ROOT }).flatMap((file) => {
+    const text = readFileSync(join(ROOT, file), "utf8");
+    return [...text.matchAll(IMPORT)].map((match) => ({
+      file,
+      target: relative(ROOT, join(ROOT, dirname(file), match[2] ?? match[3] ?? "")),
+      typeOnly: match[1] !== undefined,
+    }));
+  });
+}
+
+/**
+ * Finds the rings of imports, types included: the strongly connected components with more than one file (Tarjan's
+ * algorithm).
+ */
+export function findRings(edges: readonly ImportEdge[]): string[][] {
+  const targets = Map.groupBy(edges, ({ file }) => file);
+  const order = new Map<string, number>();
+  const open: string[] = [];
+  const rings: string[][] = [];
+  const visit = (file: string): number => {
+    const rank = order.size;
+    order.set(file, rank);
+    open.push(file);
+    let low = rank;
+    for (const { target } of targets.get(file) ?? []) {
+      if (!order.has(target)) low = Math.min(low, visit(target));
+      else if (open.includes(target)) low = Math.min(low, order.get(target) ?? low);
+    }
+    if (low === rank) {
+      const ring = open.splice(open.indexOf(file));
+      if (ring.length > 1) rings.push(ring.sort());
+    }
+    return low;
+  };
+  for (const file of targets.keys()) if (!order.has(file)) visit(file);
+  return rings;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -1,30 +1,14 @@
-/** The rooms rule: every import in src is one that src/rooms.json allows, and the lint rule says the same. */
+/**
+ * Walls between modules and folders: every import in src is one that src/rooms.json allows, the lint rule says the same,
+ * and no ring of imports crosses a folder.
+ */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { lintOverrides, readRooms } from "../../tools/modules.ts";
+import { findRings, lintOverrides, readImports, readRooms } from "../../tools/modules.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-const IMPORT = /(?:^|\n)\s*(?:import|export)\s+(type\s)?(?:[^"';]*?\sfrom\s+)?"(\.[^"]+)"|import\(\s*"(\.[^"]+)"\s*\)/g;
-
-interface Edge {
-  readonly file: string;
-  readonly target: string;
-  readonly typeOnly: boolean;
-}
-
-function edges(): Edge[] {
-  return globSync("src/**/*.ts", { cwd: ROOT }).flatMap((file) => {
-    const text = readFileSync(join(ROOT, file), "utf8");
-    return [...text.matchAll(IMPORT)].map((match) => ({
-      file,
-      target: relative(ROOT, join(ROOT, dirname(file), match[2] ?? match[3] ?? "")),
-      typeOnly: match[1] !== undefined,
-    }));
-  });
-}
-
 function roomOf(path: string): string {
   const [top, second] = path.split("/");
   if (top === "src") return second ?? "";
@@ -34,7 +18,7 @@ function roomOf(path: string): string {
 
 test("every import between rooms is one that src/rooms.json allows", () => {
   const rooms = readRooms();
-  const found = edges();
+  const found = readImports();
   assert.ok(found.length > 50, "the scanner sees the imports");
   const offences = found.filter(({ file, target, typeOnly }) => {
     const from = roomOf(file);
@@ -51,8 +35,34 @@ test("every import between rooms is one that src/rooms.json allows", () => {
   );
 });
 
+/** Rings of this many files within one folder are parts that call each other, such as a parser's; more are a tangle. */
+const LARGEST_RING = 4;
+
+test("no ring of imports crosses a folder or has more than four files, types included", () => {
+  const rings = findRings(readImports());
+  assert.ok(rings.length > 0, "the scanner sees the rings within folders");
+  assert.deepEqual(
+    rings.filter((ring) => ring.length > LARGEST_RING || new Set(ring.map((file) => dirname(file))).size > 1),
+    [],
+    "move the type that closes the ring to the lower file, or to a file that both import",
+  );
+});
+
+/** Pairs that remain: a registry that creates a handler of each kind. */
+const KNOWN_PAIRS = ["src/proxy/backends and src/proxy/llm"];
+
+test("two folders never import each other, unless one is inside the other", () => {
+  const imports = new Set(readImports().map(({ file, target }) => `${dirname(file)} ${dirname(target)}`));
+  const pairs = [...imports].flatMap((pair) => {
+    const [from = "", to = ""] = pair.split(" ");
+    if (from >= to || `${to}/`.startsWith(`${from}/`) || !imports.has(`${to} ${from}`)) return [];
+    return [`${from} and ${to}`];
+  });
+  assert.deepEqual(pairs, KNOWN_PAIRS);
+});
+
 test("no policy imports another policy, the router, the backends or the LLM room", () => {
-  const all = edges();
+  const all = readImports();
   const policies = new Set(
     all.filter(({ file, typeOnly }) => file === "src/proxy/policies/index.ts" && !typeOnly).map(({ target }) => target),
   );
