@@ -15,16 +15,17 @@ import { messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import type { OwnListeners } from "../lib/network/own-listeners.ts";
 import { monotonicMs } from "../lib/time/monotonic.ts";
-import { createPasswordChecker } from "../lib/password/checker.ts";
+import { createPasswordChecker, type PasswordChecker } from "../lib/password/checker.ts";
 import { resourceOf, type Resource as Reporter } from "../telemetry/otlp/resource.ts";
 import { createUpstream } from "./upstream/client/client.ts";
+import type { CallTarget, Upstream } from "./upstream/upstream.ts";
 import { DestinationGuard } from "./upstream/dial/destination-guard.ts";
-import { createResolver } from "./upstream/dial/dns.ts";
+import { createResolver, type Resolver } from "./upstream/dial/dns.ts";
 import type { ProxyLocality } from "./balancing/endpoints.ts";
 import type { EndpointDump } from "./balancing/endpoint-dump.ts";
 import { BackendRegistry } from "./backends/registry.ts";
 import { Binds, type OpenListener } from "./listeners/binds/binds.ts";
-import { createCallouts } from "./callouts/callouts.ts";
+import { createCallouts, type Callouts } from "./callouts/callouts.ts";
 import { Configuration } from "./configuration.ts";
 import { BODY_LIMIT_BYTES } from "./exchange/body.ts";
 import { PolicySet } from "./policies/policy-set.ts";
@@ -99,13 +100,54 @@ export interface Proxy {
 const CONNECT_TIMEOUT_MS = 11_000;
 
 export function createProxy(options: ProxyOptions): Proxy {
-  const { log } = options;
-  const nowMs = options.nowMs ?? monotonicMs;
-  const shared = options.shared ?? openShared(allocateShared(1), 0);
-  const { podName = hostname(), random = Math.random } = options;
+  const thread = fillDefaults(options);
+  const outbound = createOutbound(thread, (backendKey) => configured.backends.callee(backendKey));
+  const configured = createConfiguration(thread, outbound);
+  const { metrics } = thread;
+  metrics?.reading("endpoint_health", () => healthReadings(configured.backends.dump()));
+  metrics?.reading("upstream_pool_connections", () => poolReadings(outbound.upstream));
+  return proxyOf(outbound, configured, createBinds(thread, outbound, configured));
+}
+
+/** The options with their defaults, from which every part of the thread is created. */
+interface ThreadContext {
+  readonly options: ProxyOptions;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly nowMs: () => number;
+  readonly random: () => number;
+  readonly podName: string;
+  readonly shared: SharedState;
+  readonly metrics: Telemetry["metrics"];
+}
+
+function fillDefaults(options: ProxyOptions): ThreadContext {
+  return {
+    options,
+    log: options.log,
+    clock: options.clock ?? systemClock,
+    nowMs: options.nowMs ?? monotonicMs,
+    random: options.random ?? Math.random,
+    podName: options.podName ?? hostname(),
+    shared: options.shared ?? openShared(allocateShared(1), 0),
+    metrics: options.telemetry?.metrics,
+  };
+}
+
+/** What leaves the thread: name lookups, workload identities, connections to upstreams, calls of policies. */
+interface Outbound {
+  readonly resolver: Resolver;
+  readonly identities: WorkloadApi;
+  readonly upstream: Upstream;
+  readonly callouts: Callouts;
+}
+
+/** @param callTarget chooses an endpoint of a backend, by the key of the backend */
+function createOutbound(
+  { options, log, clock, metrics }: ThreadContext,
+  callTarget: (backendKey: string) => CallTarget,
+): Outbound {
   const resolver = createResolver();
-  const connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
-  const clock = options.clock ?? systemClock;
   const identities: WorkloadApi = new WorkloadApi({
     endpoint: options.spiffeEndpoint,
     log,
@@ -115,22 +157,35 @@ export function createProxy(options: ProxyOptions): Proxy {
       callouts.identityChanged();
     },
   });
-  const { metrics } = options.telemetry ?? {};
   const guard = new DestinationGuard({
     ownListeners: options.ownListeners,
     workloadSocket: workloadSocket(options.spiffeEndpoint),
   });
+  const connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
   const upstream = createUpstream({ resolver, guard, connectTimeoutMs, identities, onConnected: metrics?.connected });
-  const passwords = createPasswordChecker();
   const callouts = createCallouts({
     upstream,
     names: resolver,
     guard,
     bodyLimitBytes: BODY_LIMIT_BYTES,
-    callTarget: (key) => backends.callee(key),
+    callTarget,
     identities,
     onCalled: metrics?.called,
   });
+  return { resolver, identities, upstream, callouts };
+}
+
+/** What the resources of the thread are compiled into. */
+interface ConfigurationParts {
+  readonly configuration: Configuration;
+  readonly backends: BackendRegistry;
+  readonly exporters: Exporters;
+  readonly passwords: PasswordChecker;
+}
+
+function createConfiguration(thread: ThreadContext, { upstream, callouts, identities }: Outbound): ConfigurationParts {
+  const { options, log, clock, nowMs, random, podName, shared, metrics } = thread;
+  const passwords = createPasswordChecker();
   const policies = new PolicySet({
     log,
     nowMs,
@@ -160,19 +215,14 @@ export function createProxy(options: ProxyOptions): Proxy {
     onDropped: (signal, records) => metrics?.dropped("otlp", signal, records),
   });
   const { trustedProxies = [] } = options;
-  const configuration = new Configuration({
-    log,
-    policies,
-    backends,
-    exporters,
-    trustedProxies,
-    identities,
-    podName,
-    random,
-  });
-  metrics?.reading("endpoint_health", () => healthReadings(backends.dump()));
-  metrics?.reading("upstream_pool_connections", () => poolReadings(upstream));
-  const binds = new Binds({
+  const parts = { log, policies, backends, exporters, trustedProxies, identities, podName, random };
+  return { configuration: new Configuration(parts), backends, exporters, passwords };
+}
+
+function createBinds(thread: ThreadContext, { upstream }: Outbound, { configuration }: ConfigurationParts): Binds {
+  const { options, log, clock, podName, shared } = thread;
+  const { telemetry, portOf } = options;
+  return new Binds({
     log,
     clock,
     bindAddress: options.bindAddress,
@@ -180,14 +230,21 @@ export function createProxy(options: ProxyOptions): Proxy {
     podName,
     configuration,
     upstream,
-    onFinished: createRecorder(options.telemetry, shared.ids, (bind) => configuration.secretParametersOf(bind)),
-    onConnectionFinished: createConnectionRecorder(options.telemetry, shared.ids),
-    meterOf: (bind) => meterOf(options.telemetry, bind),
-    portOf: options.portOf ?? ((bind) => options.ports?.(bind.port) ?? bind.port),
-    sharesPorts: options.portOf !== undefined,
+    onFinished: createRecorder(telemetry, shared.ids, (bind) => configuration.secretParametersOf(bind)),
+    onConnectionFinished: createConnectionRecorder(telemetry, shared.ids),
+    meterOf: (bind) => meterOf(telemetry, bind),
+    portOf: portOf ?? ((bind) => options.ports?.(bind.port) ?? bind.port),
+    sharesPorts: portOf !== undefined,
   });
-  let queue: Promise<unknown> = Promise.resolve();
+}
 
+function proxyOf(
+  outbound: Outbound,
+  { configuration, backends, exporters, passwords }: ConfigurationParts,
+  binds: Binds,
+): Proxy {
+  const { resolver, identities, upstream, callouts } = outbound;
+  let queue: Promise<unknown> = Promise.resolve();
   const apply = async (update: ResourceUpdate): Promise<ApplyResult> => {
     const refused = configuration.apply(update);
     // Wait for a newly needed workload identity, so that requests do not fail just because the agent has had no time.
@@ -195,12 +252,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     return { refused: [...refused, ...(await binds.settle())] };
   };
   const close = (): void => {
-    binds.close();
-    identities.close();
-    callouts.close();
-    upstream.close();
-    resolver.close();
-    passwords.close();
+    for (const part of [binds, identities, callouts, upstream, resolver, passwords]) part.close();
   };
 
   return {
