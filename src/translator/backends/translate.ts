@@ -24,12 +24,12 @@ import type { Diagnostic } from "../shared/diagnostics.ts";
 import { ServiceReader } from "../policies/shared/external-service.ts";
 import { irRef } from "../references/refs.ts";
 import { SecretReader, type SecretCollections } from "../references/secrets.ts";
-import type { ServiceView } from "../shared/views.ts";
 import { unsupportedFields } from "../shared/unsupported-fields.ts";
-import { backendsOf, translateLlm } from "./llm.ts";
+import { backendsOf, translateLlm } from "./llm/llm.ts";
 import { translateSettings, type SettingsContext } from "./settings/settings.ts";
-import type { Report } from "../shared/report.ts";
 import { outOfReach, translateStatic } from "./static.ts";
+import type { ServiceView } from "../shared/views.ts";
+import type { Report } from "../routes/matches.ts";
 
 export type BackendContext = SecretCollections & BackendCollections;
 

@@ -1,0 +1,38 @@
+/** Translates `custom`, a service that is no well-known provider. `index.ts` uses it. */
+import type { CustomSettings } from "../../../../generated/types/llm.ts";
+import { nameKey } from "../../../api/refs.ts";
+import type { ProviderContext, ProviderPart } from "./provider.ts";
+
+export function translateCustom(
+  { model, providerOverride, formats, backendRef }: CustomSettings,
+  context: ProviderContext,
+): ProviderPart | undefined {
+  const backend = backendRef === undefined ? "" : resolveConnection(backendRef, context);
+  if (backend === undefined) return undefined;
+  return {
+    identity: providerOverride ?? "custom",
+    model: model ?? "",
+    formats: formats.map(({ type, path }) => ({ type, path: path ?? "" })),
+    backend,
+  };
+}
+
+type ConnectionRef = NonNullable<CustomSettings["backendRef"]>;
+
+/** @returns the key of the Service port, or undefined after an error was reported */
+function resolveConnection(
+  ref: ConnectionRef,
+  { namespace, services, read, error }: ProviderContext,
+): string | undefined {
+  const path = "custom.backendRef";
+  if ((ref.group ?? "") !== "" || (ref.kind ?? "Service") !== "Service") {
+    error(path, `backendRef of kind ${ref.kind} is not served yet`);
+    return undefined;
+  }
+  const key = nameKey({ namespace, name: ref.name });
+  const service = read.get(services, key);
+  const port = service?.ports.find((candidate) => candidate.port === ref.port);
+  if (port !== undefined) return port.key;
+  error(path, service === undefined ? `Service ${key} not found` : `Service ${key} has no TCP port ${ref.port}`);
+  return undefined;
+}
