@@ -12,7 +12,9 @@ import {
   type AiBackend,
   type Provider,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { translateSettings, type SettingsContext } from "../settings/settings.ts";
+import { within, type Report } from "../../report.ts";
+import type { SettingsContext } from "../settings/context.ts";
+import { translateSettings } from "../settings/settings.ts";
 import { translateProviderKey } from "./index.ts";
 import type { ProviderContext } from "./provider.ts";
 import { within } from "../../shared/report.ts";

@@ -6,9 +6,11 @@
 import { create } from "@bufbuild/protobuf";
 import type { BackendFull } from "../../../../generated/types/backend-policies.ts";
 import { BackendSettingsSchema, type BackendSettings } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { within, type Report } from "../../report.ts";
 import type { ServiceReader } from "../../policies/shared/external-service.ts";
 import type { SecretReader } from "../../references/secrets.ts";
 import { translateAuth } from "./auth.ts";
+import type { SettingsContext } from "./context.ts";
 import { translateHealth } from "./health.ts";
 import { translateHttp } from "./http.ts";
 import { translateSessionAffinity } from "./session-affinity.ts";
@@ -23,12 +25,6 @@ export type ServedBlock = Pick<
   BackendFull,
   "tcp" | "tls" | "http" | "tunnel" | "auth" | "transformation" | "health" | "sessionAffinity"
 >;
-
-export interface SettingsContext {
-  readonly secrets: SecretReader;
-  /** Collects the Backends that the block references. */
-  readonly services: ServiceReader;
-}
 
 /** @returns undefined when the block sets no supported member */
 export function translateSettings(

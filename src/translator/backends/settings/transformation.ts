@@ -5,8 +5,8 @@
 import type { TransformationPolicy } from "../../../../generated/types/traffic.ts";
 import type { Transformation } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { phaseOfBackend } from "../../policies/shared/expression-phase.ts";
+import type { Report } from "../../report.ts";
 import { translateTransformation } from "../../policies/shared/transformation.ts";
-import type { Report } from "../../shared/report.ts";
 
 export function translateBackendTransformation(block: TransformationPolicy, report: Report): Transformation {
   // An expression that does not compile removes its header or empties the body, so that the client's value never passes

@@ -1,0 +1,13 @@
+/**
+ * Reports what is wrong with one field of an object. Translators get a reporter from whoever knows the object, and put
+ * the path of each block before it.
+ */
+import type { Diagnostic } from "./shared/diagnostics.ts";
+
+/** Records a diagnostic about one field. @param severity defaults to the usual severity of the caller's field */
+export type Report = (path: string, message: string, severity?: Diagnostic["severity"]) => void;
+
+/** Returns a reporter that puts `prefix` before each path. */
+export function within(report: Report, prefix: string): Report {
+  return (path, message, severity) => report(path === "" ? prefix : `${prefix}.${path}`, message, severity);
+}
