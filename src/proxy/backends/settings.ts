@@ -1,10 +1,13 @@
 /**
  * Merges the settings for calls to a backend: for each block (tls, tcp, http, …) the most specific level that sets it
- * supplies all of it. The registry calls it for each backend and each place where one is used.
+ * supplies all of it. The block `ai` is merged one level deeper, by its fields. The registry calls it for each backend
+ * and each place where one is used.
  */
 import { create } from "@bufbuild/protobuf";
 import {
+  AiPolicySchema,
   BackendSettingsSchema,
+  type AiPolicy,
   type BackendSettings,
   type BackendTls,
   type ClientCertificate,
@@ -18,14 +21,33 @@ const BLOCKS = BackendSettingsSchema.fields.map(
   ({ localName }) => localName as Exclude<keyof BackendSettings, `$${string}`>,
 );
 
+const AI_FIELDS = AiPolicySchema.fields.map(({ localName }) => localName as Exclude<keyof AiPolicy, `$${string}`>);
+
 /** @param levels from the least to the most specific; the last one that sets a block supplies all of it */
 export function mergeSettings(levels: Iterable<BackendSettings | undefined>): BackendSettings {
   const merged = create(BackendSettingsSchema);
   for (const level of levels) {
     if (level === undefined) continue;
+    const ai = mergeAi(merged.ai, level.ai);
     for (const name of BLOCKS) if (level[name] !== undefined) Object.assign(merged, { [name]: level[name] });
+    if (ai !== undefined) merged.ai = ai;
   }
   return merged;
+}
+
+/** Merges two `ai` blocks: each field is that of the more specific block, unless it is unset or empty there. */
+function mergeAi(general: AiPolicy | undefined, specific: AiPolicy | undefined): AiPolicy | undefined {
+  if (general === undefined || specific === undefined) return specific ?? general;
+  const merged = { ...general };
+  for (const name of AI_FIELDS) if (!isEmpty(specific[name])) Object.assign(merged, { [name]: specific[name] });
+  return merged;
+}
+
+/** Decides whether a field is unset: no message, an empty list or an empty map. */
+function isEmpty(value: AiPolicy[(typeof AI_FIELDS)[number]]): boolean {
+  if (value === undefined) return true;
+  // Messages have a type name; maps are plain objects.
+  return Array.isArray(value) ? value.length === 0 : !("$typeName" in value) && Object.keys(value).length === 0;
 }
 
 const certified = new WeakMap<BackendTls, WeakMap<ClientCertificate, BackendTls>>();
