@@ -7,7 +7,11 @@ import type { Diagnostic } from "./shared/diagnostics.ts";
 /** Records a diagnostic about one field. @param severity defaults to the usual severity of the caller's field */
 export type Report = (path: string, message: string, severity?: Diagnostic["severity"]) => void;
 
-/** Returns a reporter that puts `prefix` before each path. */
+/** Returns a reporter that puts `prefix` before each path, which may begin with the index of a list, "[0]". */
 export function within(report: Report, prefix: string): Report {
-  return (path, message, severity) => report(path === "" ? prefix : `${prefix}.${path}`, message, severity);
+  return (path, message, severity) => report(joinPath(prefix, path), message, severity);
+}
+
+function joinPath(prefix: string, path: string): string {
+  return path === "" || path.startsWith("[") ? prefix + path : `${prefix}.${path}`;
 }

@@ -7,15 +7,13 @@ import { create } from "@bufbuild/protobuf";
 import type { BackendFull } from "../../../../generated/types/backend-policies.ts";
 import { BackendSettingsSchema, type BackendSettings } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { within, type Report } from "../../report.ts";
+import { translateConnection } from "./connection.ts";
 import type { ServiceReader } from "../../policies/shared/external-service.ts";
 import type { SecretReader } from "../../references/secrets.ts";
 import { translateAuth } from "./auth.ts";
 import type { SettingsContext } from "./context.ts";
 import { translateHealth } from "./health.ts";
-import { translateHttp } from "./http.ts";
 import { translateSessionAffinity } from "./session-affinity.ts";
-import { translateTcp } from "./tcp.ts";
-import { translateTls } from "./tls.ts";
 import { translateBackendTransformation } from "./transformation.ts";
 import { translateTunnel } from "./tunnel.ts";
 import { within, type Report } from "../../shared/report.ts";
@@ -29,18 +27,13 @@ export type ServedBlock = Pick<
 /** @returns undefined when the block sets no supported member */
 export function translateSettings(
   block: ServedBlock | undefined,
-  { secrets, services }: SettingsContext,
+  context: SettingsContext,
   report: Report,
 ): BackendSettings | undefined {
   if (block === undefined) return undefined;
-  const { tcp, tls, http, tunnel, auth, transformation, health, sessionAffinity } = block;
-  const credential = auth === undefined ? undefined : translateAuth(auth, secrets, within(report, "auth"));
+  const { transformation, health, sessionAffinity } = block;
   const members = {
-    ...(tcp === undefined ? {} : { tcp: translateTcp(tcp) }),
-    ...(tls === undefined ? {} : { tls: translateTls(tls, secrets, within(report, "tls")) }),
-    ...(http === undefined ? {} : { http: translateHttp(http) }),
-    ...(tunnel === undefined ? {} : { tunnel: translateTunnel(tunnel, services, within(report, "tunnel")) }),
-    ...(credential === undefined ? {} : { auth: credential }),
+    ...translateConnection(block, context, report),
     ...(transformation === undefined
       ? {}
       : { transformation: translateBackendTransformation(transformation, within(report, "transformation")) }),
