@@ -23,7 +23,7 @@ import type { BackendCollections } from "../references/backend-refs.ts";
 import type { Diagnostic } from "../shared/diagnostics.ts";
 import { ServiceReader } from "../policies/shared/external-service.ts";
 import { irRef } from "../references/refs.ts";
-import type { Report } from "../report.ts";
+import type { Report } from "../shared/report.ts";
 import { SecretReader, type SecretCollections } from "../references/secrets.ts";
 import { unsupportedFields } from "../shared/unsupported-fields.ts";
 import { backendsOf, translateLlm } from "./llm/llm.ts";
@@ -31,7 +31,6 @@ import type { SettingsContext } from "./settings/context.ts";
 import { translateSettings } from "./settings/settings.ts";
 import { outOfReach, translateStatic } from "./static.ts";
 import type { ServiceView } from "../shared/views.ts";
-import type { Report } from "../routes/matches.ts";
 
 export type BackendContext = SecretCollections & BackendCollections;
 

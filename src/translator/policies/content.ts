@@ -16,7 +16,7 @@ import type { Read } from "../../lib/collections/graph.ts";
 import { trackAccess } from "../../lib/track-access.ts";
 import { translateSettings } from "../backends/settings/settings.ts";
 import type { Diagnostic } from "../shared/diagnostics.ts";
-import { within, type Report } from "../report.ts";
+import { within, type Report } from "../shared/report.ts";
 import type { BackendCollections } from "../references/backend-refs.ts";
 import { SecretReader, type SecretCollections } from "../references/secrets.ts";
 import { KeySetReader, type KeySetCollections, type KeySetRequest } from "./jwks/remote-jwks.ts";

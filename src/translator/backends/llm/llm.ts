@@ -12,13 +12,11 @@ import {
   type AiBackend,
   type Provider,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { within, type Report } from "../../report.ts";
+import { within, type Report } from "../../shared/report.ts";
 import type { SettingsContext } from "../settings/context.ts";
 import { translateSettings } from "../settings/settings.ts";
 import { translateProviderKey } from "./index.ts";
 import type { ProviderContext } from "./provider.ts";
-import { within } from "../../shared/report.ts";
-import type { Report } from "../../routes/matches.ts";
 import { withoutBrackets } from "../../../lib/network/local-address.ts";
 
 export interface LlmContext extends ProviderContext {

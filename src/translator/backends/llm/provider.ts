@@ -7,7 +7,7 @@ import type { LLMProvider } from "../../../../generated/types/llm.ts";
 import type { ProviderSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Readable } from "../../../lib/collections/collection.ts";
 import type { Read } from "../../../lib/collections/graph.ts";
-import type { Report } from "../../report.ts";
+import type { Report } from "../../shared/report.ts";
 import type { ServiceView } from "../../shared/views.ts";
 
 export type ProviderKey = Exclude<keyof LLMProvider, "host" | "port" | "path" | "pathPrefix">;

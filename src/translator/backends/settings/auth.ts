@@ -6,7 +6,7 @@ import { create } from "@bufbuild/protobuf";
 import type { BackendAuth } from "../../../../generated/types/backend-auth.ts";
 import { CredentialSchema, type Credential } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { SecretReader } from "../../references/secrets.ts";
-import type { Report } from "../../report.ts";
+import type { Report } from "../../shared/report.ts";
 import { translateLocation } from "../../policies/shared/authentication.ts";
 
 const DEFAULT_ENTRY = "Authorization";

@@ -5,7 +5,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { BackendSimple } from "../../../../generated/types/backend-policies.ts";
 import type { BackendSettingsSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { within, type Report } from "../../report.ts";
+import { within, type Report } from "../../shared/report.ts";
 import { translateAuth } from "./auth.ts";
 import type { SettingsContext } from "./context.ts";
 import { translateHttp } from "./http.ts";

@@ -16,7 +16,7 @@ import {
 import { timerMs } from "../../../lib/time/duration.ts";
 import { phaseOfBackend } from "../../policies/shared/expression-phase.ts";
 import { checkExpression } from "../../policies/shared/unit.ts";
-import type { Report } from "../../report.ts";
+import type { Report } from "../../shared/report.ts";
 
 export function translateHealth({ unhealthyCondition, eviction }: ApiHealth, report: Report): BackendHealth {
   const place = phaseOfBackend("health.unhealthyCondition");

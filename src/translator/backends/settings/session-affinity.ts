@@ -7,7 +7,7 @@ import type { SessionAffinity as ApiAffinity } from "../../../../generated/types
 import { SessionAffinitySchema, type SessionAffinity } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { phaseOfBackend } from "../../policies/shared/expression-phase.ts";
 import { checkExpression } from "../../policies/shared/unit.ts";
-import type { Report } from "../../report.ts";
+import type { Report } from "../../shared/report.ts";
 
 export function translateSessionAffinity({ source }: ApiAffinity, report: Report): SessionAffinity {
   const place = phaseOfBackend("sessionAffinity.source");

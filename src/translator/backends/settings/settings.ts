@@ -6,7 +6,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { BackendFull } from "../../../../generated/types/backend-policies.ts";
 import { BackendSettingsSchema, type BackendSettings } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { within, type Report } from "../../report.ts";
+import { within, type Report } from "../../shared/report.ts";
 import { translateConnection } from "./connection.ts";
 import type { ServiceReader } from "../../policies/shared/external-service.ts";
 import type { SecretReader } from "../../references/secrets.ts";
@@ -16,7 +16,6 @@ import { translateHealth } from "./health.ts";
 import { translateSessionAffinity } from "./session-affinity.ts";
 import { translateBackendTransformation } from "./transformation.ts";
 import { translateTunnel } from "./tunnel.ts";
-import { within, type Report } from "../../shared/report.ts";
 
 /** The members that are supported here; every kind of backend block has them. */
 export type ServedBlock = Pick<

@@ -7,7 +7,7 @@ import type { BackendTLS } from "../../../../generated/types/backend-policies.ts
 import { BackendTlsSchema, VerifyMode, type BackendTls } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { certificatesIn, isPrivateKey } from "../../references/pem.ts";
 import type { SecretReader } from "../../references/secrets.ts";
-import type { Report } from "../../report.ts";
+import type { Report } from "../../shared/report.ts";
 
 export function translateTls(tls: BackendTLS, secrets: SecretReader, report: Report): BackendTls {
   const client = clientCertificate(tls, secrets, report);

@@ -5,7 +5,7 @@
 import type { TransformationPolicy } from "../../../../generated/types/traffic.ts";
 import type { Transformation } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { phaseOfBackend } from "../../policies/shared/expression-phase.ts";
-import type { Report } from "../../report.ts";
+import type { Report } from "../../shared/report.ts";
 import { translateTransformation } from "../../policies/shared/transformation.ts";
 
 export function translateBackendTransformation(block: TransformationPolicy, report: Report): Transformation {

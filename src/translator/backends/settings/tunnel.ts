@@ -6,7 +6,7 @@ import { create } from "@bufbuild/protobuf";
 import type { BackendTunnel as ApiTunnel } from "../../../../generated/types/backend-policies.ts";
 import { BackendTunnelSchema, type BackendTunnel } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { ServiceReader } from "../../policies/shared/external-service.ts";
-import type { Report } from "../../report.ts";
+import type { Report } from "../../shared/report.ts";
 
 /** @param report takes paths relative to the block */
 export function translateTunnel(

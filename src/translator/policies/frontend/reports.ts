@@ -27,7 +27,7 @@ import {
   type ReportAttributes,
   type Tracing,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { Report } from "../../report.ts";
+import type { Report } from "../../shared/report.ts";
 import { phaseOfFrontend } from "../shared/expression-phase.ts";
 import type { ServiceReader } from "../shared/external-service.ts";
 import { LabelNames } from "./metric-labels.ts";

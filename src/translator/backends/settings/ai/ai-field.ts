@@ -2,7 +2,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { BackendAI } from "../../../../../generated/types/ai.ts";
 import type { AiPolicySchema } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { Report } from "../../../report.ts";
+import type { Report } from "../../../shared/report.ts";
 import type { SettingsContext } from "../context.ts";
 
 /** Fields of an AiPolicy. A field that says nothing is left out, so that a less specific level supplies it. */

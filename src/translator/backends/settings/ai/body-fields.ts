@@ -4,7 +4,7 @@
 import type { FieldDefault, FieldTransformation } from "../../../../../generated/types/ai.ts";
 import { phaseOfBackend } from "../../../policies/shared/expression-phase.ts";
 import { checkExpression } from "../../../policies/shared/unit.ts";
-import type { Report } from "../../../report.ts";
+import type { Report } from "../../../shared/report.ts";
 import type { SettingsContext } from "../context.ts";
 import type { AiFields } from "./ai-field.ts";
 

@@ -5,7 +5,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { BackendAI } from "../../../../../generated/types/ai.ts";
 import { AiPolicySchema, type AiPolicy } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { within, type Report } from "../../../report.ts";
+import { within, type Report } from "../../../shared/report.ts";
 import type { SettingsContext } from "../context.ts";
 import type { AiFields, AiFieldTranslator } from "./ai-field.ts";
 import { translateDefaults, translateOverrides, translateTransformations } from "./body-fields.ts";

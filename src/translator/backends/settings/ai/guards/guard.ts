@@ -5,7 +5,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { RequestGuard } from "../../../../../../generated/types/guardrails.ts";
 import type { GuardSchema } from "../../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { Report } from "../../../../report.ts";
+import type { Report } from "../../../../shared/report.ts";
 import type { SettingsContext } from "../../context.ts";
 
 /** Request guards may be of all kinds; response guards of all but `moderation`. */

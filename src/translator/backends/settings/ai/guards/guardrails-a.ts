@@ -2,7 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { GuardrailsA } from "../../../../../../generated/types/guardrails.ts";
 import { BedrockGuardrailsGuardSchema } from "../../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import type { Report } from "../../../../report.ts";
+import type { Report } from "../../../../shared/report.ts";
 import type { SettingsContext } from "../../context.ts";
 import type { GuardPart } from "./guard.ts";
 import { translateServiceSettings, translateVerdict } from "./service.ts";

@@ -1,6 +1,6 @@
 /** The table of guard kinds, with one translator each. `prompt-guard.ts` uses it. */
 import type { RequestGuard } from "../../../../../../generated/types/guardrails.ts";
-import { within, type Report } from "../../../../report.ts";
+import { within, type Report } from "../../../../shared/report.ts";
 import type { SettingsContext } from "../../context.ts";
 import type { GuardKind, GuardPart, GuardTranslator } from "./guard.ts";
 import { translateBedrockGuardrails } from "./guardrails-a.ts";

@@ -13,7 +13,7 @@ import {
   type Guard,
   type GuardResponse,
 } from "../../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { within, type Report } from "../../../../report.ts";
+import { within, type Report } from "../../../../shared/report.ts";
 import type { SettingsContext } from "../../context.ts";
 import type { AiFields } from "../ai-field.ts";
 import { translateKind } from "./index.ts";

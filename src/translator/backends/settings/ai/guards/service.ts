@@ -8,7 +8,7 @@ import {
   GuardAction,
   type BackendSettings,
 } from "../../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { within, type Report } from "../../../../report.ts";
+import { within, type Report } from "../../../../shared/report.ts";
 import { translateConnection } from "../../connection.ts";
 import type { SettingsContext } from "../../context.ts";
 import type { GuardPart } from "./guard.ts";

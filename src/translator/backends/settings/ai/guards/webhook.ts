@@ -8,7 +8,7 @@ import {
 } from "../../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { phaseOfBackend } from "../../../../policies/shared/expression-phase.ts";
 import { expressionMap } from "../../../../policies/shared/unit.ts";
-import type { Report } from "../../../../report.ts";
+import type { Report } from "../../../../shared/report.ts";
 import type { SettingsContext } from "../../context.ts";
 import type { GuardPart } from "./guard.ts";
 import { translateVerdict } from "./service.ts";
