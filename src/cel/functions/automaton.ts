@@ -18,37 +18,26 @@ import type { RE2JS } from "re2js";
 
 import type { Run } from "../budget.ts";
 import { COST_LIMIT, type Failure } from "../errors.ts";
+import {
+  ALT,
+  ALT_MATCH,
+  ANYWHERE,
+  assertions,
+  beforeOf,
+  CAPTURE,
+  consumes,
+  EMPTY_WIDTH,
+  END,
+  FOLD_CASE,
+  MATCH,
+  NEWLINE,
+  NOP,
+  programOf,
+  RUNE,
+  type Before,
+  type Instruction,
+} from "./instructions.ts";
 
-/** One NFA instruction, as re2js compiles it; the operation codes are those of Go's regexp/syntax. */
-interface Instruction {
-  readonly op: number;
-  readonly out: number;
-  readonly arg: number;
-  readonly runes: Int32Array;
-  matchRune(rune: number): boolean;
-}
-
-const ALT = 1;
-const ALT_MATCH = 2;
-const CAPTURE = 3;
-const EMPTY_WIDTH = 4;
-const MATCH = 6;
-const NOP = 7;
-const RUNE = 8;
-const RUNE_ANY = 10;
-const RUNE_ANY_NOT_NEWLINE = 11;
-
-const BEGIN_LINE = 1;
-const END_LINE = 2;
-const BEGIN_TEXT = 4;
-const END_TEXT = 8;
-const WORD_BOUNDARY = 16;
-const NO_WORD_BOUNDARY = 32;
-const FOLD_CASE = 1;
-
-const NEWLINE = 10;
-/** Pseudo character for the end of the text. */
-const END = -1;
 const ASCII = 128;
 /**
  * Limits of the cached states and of the cached transitions beyond ASCII, per pattern; a full state table is cleared.
@@ -62,11 +51,11 @@ const BLOCK = 512;
 const CHARACTERS_PER_STEP = 64;
 const INSTRUCTIONS_PER_STEP = 2;
 
-type Before = "start" | "newline" | "word" | "other";
-
 interface State {
   readonly instructions: readonly number[];
   readonly before: Before;
+  /** True when no match that began earlier can still end: every match begins at the current position or later. */
+  readonly idle: boolean;
   /** Transitions on characters beyond ASCII. */
   readonly wide: Map<number, number>;
 }
@@ -79,6 +68,8 @@ const UNKNOWN = 0;
 const MATCHED = 1;
 const DEAD = 2;
 const FIRST_STATE = 3;
+/** The position of a match that does not exist. */
+export const NOWHERE = -1;
 
 export class Automaton {
   readonly #program: readonly Instruction[];
@@ -105,31 +96,37 @@ export class Automaton {
    * @param coversText whether a match must begin and end with the text, as in routes; otherwise it may occur anywhere
    */
   constructor(pattern: RE2JS, coversText = false) {
-    // re2js declares the members of its compiled program as any.
-    const { inst, start } = pattern.re2().prog as { readonly inst: readonly Instruction[]; readonly start: number };
+    const { inst, start } = programOf(pattern);
     this.#program = inst;
     this.#start = start;
     this.#classes = classesOf(inst);
     this.#width = (this.#classes[ASCII - 1] as number) + 1;
     this.#visited = new Uint32Array(inst.length);
-    const anywhere = BEGIN_LINE | END_LINE | END_TEXT | WORD_BOUNDARY | NO_WORD_BOUNDARY;
     this.#coversText = coversText;
     this.#restarts =
-      !coversText && this.#closure([start], anywhere).some((pc) => this.#op(pc) === MATCH || this.#op(pc) >= RUNE);
+      !coversText && this.#closure([start], ANYWHERE).some((pc) => this.#op(pc) === MATCH || this.#op(pc) >= RUNE);
+  }
+
+  test(run: Run, text: string): boolean | Failure {
+    const found = this.locate(run, text, 0);
+    return typeof found === "number" ? found !== NOWHERE : found;
   }
 
   /**
    * Runs the automaton over the text, one UTF-16 unit per step for ASCII and one code point otherwise. The budget is
    * charged per block, so the loop itself stays a table lookup.
+   * @returns NOWHERE, or a position near the first match at or before which no match begins
    */
-  test(run: Run, text: string): boolean | Failure {
+  locate(run: Run, text: string, from: number): number | Failure {
     const classes = this.#classes;
     const width = this.#width;
-    let state = this.#number([this.#start], "start");
+    let state = this.#number([this.#start], from === 0 ? "start" : beforeOf(text.charCodeAt(from - 1)), true);
     let table = this.#table;
-    for (let at = 0; at < text.length;) {
+    let idleAt = from;
+    for (let at = from; at < text.length;) {
       const end = Math.min(text.length, at + BLOCK);
       if (run.spend(1 + (end - at) / CHARACTERS_PER_STEP)) return COST_LIMIT;
+      if (this.#states[state]?.idle === true) idleAt = at;
       for (; at < end; at++) {
         let rune = text.charCodeAt(at);
         let next: number;
@@ -143,13 +140,13 @@ export class Automaton {
           next = this.#step(run, state, rune);
           table = this.#table;
         }
-        if (next === MATCHED) return true;
-        if (next === DEAD) return run.steps < 0 ? COST_LIMIT : false;
+        if (next === MATCHED) return idleAt;
+        if (next === DEAD) return run.steps < 0 ? COST_LIMIT : NOWHERE;
         state = next;
       }
     }
     const last = this.#step(run, state, END);
-    return run.steps < 0 ? COST_LIMIT : last === MATCHED;
+    return run.steps < 0 ? COST_LIMIT : last === MATCHED ? idleAt : NOWHERE;
   }
 
   #op(pc: number): number {
@@ -183,26 +180,27 @@ export class Automaton {
       }
       if (rune !== END && consumes(instruction, rune)) following.add(instruction.out);
     }
+    const idle = following.size === 0;
     if (this.#restarts) following.add(this.#start);
     if (following.size === 0) return DEAD;
-    const before = rune === NEWLINE ? "newline" : isWord(rune) ? "word" : "other";
     return this.#number(
       [...following].sort((a, b) => a - b),
-      before,
+      beforeOf(rune),
+      idle,
     );
   }
 
   /**
    * Returns the number of the state with these instructions, and adds it when it is new. A full table is cleared first.
    */
-  #number(instructions: readonly number[], before: Before): number {
-    const key = `${before} ${instructions.join(" ")}`;
+  #number(instructions: readonly number[], before: Before, idle: boolean): number {
+    const key = `${before} ${idle ? "idle " : ""}${instructions.join(" ")}`;
     const known = this.#numbers.get(key);
     if (known !== undefined) return known;
     if (this.#numbers.size >= MAX_STATES) this.#clear();
     const number = this.#numbers.size + FIRST_STATE;
     this.#numbers.set(key, number);
-    this.#states[number] = { instructions, before, wide: new Map() };
+    this.#states[number] = { instructions, before, idle, wide: new Map() };
     const needed = (number + 1) * this.#width;
     if (needed > this.#table.length) {
       const larger = new Int32Array(needed * 2);
@@ -236,27 +234,6 @@ export class Automaton {
     }
     return reached;
   }
-}
-
-function consumes(instruction: Instruction, rune: number): boolean {
-  if (instruction.op === RUNE_ANY) return true;
-  return instruction.op === RUNE_ANY_NOT_NEWLINE ? rune !== NEWLINE : instruction.matchRune(rune);
-}
-
-/** The zero-width assertions that hold between the previous character and `rune`. */
-function assertions(before: Before, rune: number): number {
-  let holds = (before === "word") === isWord(rune) ? NO_WORD_BOUNDARY : WORD_BOUNDARY;
-  if (before === "start") holds |= BEGIN_TEXT | BEGIN_LINE;
-  if (before === "newline") holds |= BEGIN_LINE;
-  if (rune === END) holds |= END_TEXT | END_LINE;
-  if (rune === NEWLINE) holds |= END_LINE;
-  return holds;
-}
-
-function isWord(rune: number): boolean {
-  return (
-    (rune >= 0x61 && rune <= 0x7a) || (rune >= 0x41 && rune <= 0x5a) || (rune >= 0x30 && rune <= 0x39) || rune === 0x5f
-  );
 }
 
 /**

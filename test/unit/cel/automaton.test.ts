@@ -5,6 +5,8 @@ import { RE2JS } from "re2js";
 import { RULE_STEPS, Run } from "../../../src/cel/budget.ts";
 import { Automaton } from "../../../src/cel/functions/automaton.ts";
 import { COST_LIMIT } from "../../../src/cel/errors.ts";
+import { findMatches } from "../../../src/cel/functions/match-finder.ts";
+import { compilePattern } from "../../../src/cel/functions/regex.ts";
 import { noise } from "./support.ts";
 import { assertProperty } from "../../support/fixtures/seed.ts";
 
@@ -85,4 +87,35 @@ test("an automaton that was emptied goes on with the right answer", () => {
   for (const given of [letters, `${letters}a${"b".repeat(9)}c`]) {
     assert.equal(automaton.test(runOf(RULE_STEPS), given), compiled.test(given));
   }
+});
+
+/** Returns the matches of the library that are not empty. */
+function libraryMatches(source: string, given: string): { start: number; end: number }[] {
+  const matcher = RE2JS.compile(source).matcher(given);
+  const found: { start: number; end: number }[] = [];
+  while (matcher.find())
+    if (matcher.end() > matcher.start()) found.push({ start: matcher.start(), end: matcher.end() });
+  return found;
+}
+
+function finderMatches(source: string, given: string, steps: number): unknown {
+  const compiled = compilePattern(source);
+  assert.ok("automaton" in compiled);
+  return findMatches(runOf(steps), given, compiled);
+}
+
+test("the finder and the library find the same matches", () => {
+  const longer = fc.tuple(text, fc.nat(3), text).map(([a, count, b]) => a + "- ".repeat(count * 300) + b);
+  fc.assert(
+    fc.property(pattern, fc.array(fc.oneof(text, longer), { minLength: 3, maxLength: 6 }), (source, texts) => {
+      for (const given of texts)
+        assert.deepEqual(finderMatches(source, given, RULE_STEPS), libraryMatches(source, given), given);
+    }),
+    { numRuns: 800 },
+  );
+});
+
+test("a search that becomes quadratic ends when its budget is spent", () => {
+  assert.equal(finderMatches("(?s)a(.*z)?", "a".repeat(20_000), 40_000), COST_LIMIT);
+  assert.equal((finderMatches("a+", "a".repeat(20_000), 40_000) as unknown[]).length, 1);
 });
