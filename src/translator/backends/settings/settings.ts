@@ -8,14 +8,10 @@ import type { BackendFull } from "../../../../generated/types/backend-policies.t
 import { BackendSettingsSchema, type BackendSettings } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { within, type Report } from "../../shared/report.ts";
 import { translateConnection } from "./connection.ts";
-import type { ServiceReader } from "../../policies/shared/external-service.ts";
-import type { SecretReader } from "../../references/secrets.ts";
-import { translateAuth } from "./auth.ts";
 import type { SettingsContext } from "./context.ts";
 import { translateHealth } from "./health.ts";
 import { translateSessionAffinity } from "./session-affinity.ts";
 import { translateBackendTransformation } from "./transformation.ts";
-import { translateTunnel } from "./tunnel.ts";
 
 /** The members that are supported here; every kind of backend block has them. */
 export type ServedBlock = Pick<
