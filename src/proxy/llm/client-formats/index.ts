@@ -5,7 +5,7 @@
 import { completions } from "../formats/completions/index.ts";
 import type { ClientFormat, ErrorPrinter } from "./client-format.ts";
 import { printCompletionsError } from "../formats/completions/errors.ts";
-import { printGeminiError } from "./gemini-error.ts";
+import { printGeminiError } from "../formats/gemini/errors.ts";
 import { printMessagesError } from "../formats/messages/errors.ts";
 
 const COMPLETIONS: ClientFormat = {

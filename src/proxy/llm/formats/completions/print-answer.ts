@@ -1,6 +1,7 @@
 /** Prints an answer as a chat completion. */
 import type { Answer, Choice, StopReason } from "../../conversation/answer.ts";
 import type { CallPart, Part } from "../../conversation/conversation.ts";
+import { printCallId } from "../../conversation/call-id.ts";
 import { printSignature } from "../../conversation/signature.ts";
 import type { JsonObject } from "../../json.ts";
 import type { AnswerContext } from "../chat-format.ts";
@@ -65,7 +66,9 @@ export function redactedBlock(data: string): JsonObject {
   return { type: "redacted_thinking", data };
 }
 
-function printCall({ id, name, arguments: text, isFreeText }: CallPart): JsonObject {
+function printCall(call: CallPart): JsonObject {
+  const { name, arguments: text, isFreeText } = call;
+  const id = printCallId(call);
   if (isFreeText === true) return { id, type: "custom", custom: { name, input: text } };
   // Clients parse the arguments of every call.
   return { id, type: "function", function: { name, arguments: text === "" ? "{}" : text } };

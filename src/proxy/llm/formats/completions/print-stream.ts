@@ -1,4 +1,5 @@
 /** Prints a stream of chat completion chunks as server-sent events, closed by `[DONE]`. */
+import { printCallId } from "../../conversation/call-id.ts";
 import type { AnswerEvent, OpenedPart } from "../../conversation/events.ts";
 import { printSignature } from "../../conversation/signature.ts";
 import { objectOf, type JsonObject } from "../../json.ts";
@@ -102,7 +103,8 @@ class CompletionsPrinter implements StreamPrinter {
       return this.#chunk(choice, { thinking_blocks: [redactedBlock(printSignature(opened.data))] });
     if (opened.kind !== "call") return "";
     this.#calls.set(choice, call + 1);
-    const { id, name } = opened;
+    const { name } = opened;
+    const id = printCallId(opened);
     const made =
       opened.isFreeText === true
         ? { type: "custom", custom: { name, input: "" } }

@@ -9,6 +9,7 @@ import type {
   TextPart,
   Turn,
 } from "../../conversation/conversation.ts";
+import { readCallId } from "../../conversation/call-id.ts";
 import { readSignature } from "../../conversation/signature.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import { invalidRequest, readObject, readObjects, readText, requireObject, requireText } from "../../request-fields.ts";
@@ -193,12 +194,12 @@ function readThought(block: JsonObject, path: string): Part[] {
 }
 
 function readCall(call: JsonObject, path: string): Part {
-  const id = requireText(call["id"], `${path}.id`);
+  const identity = readCallId(requireText(call["id"], `${path}.id`));
   const custom = call["type"] === "custom" ? readObject(call["custom"], `${path}.custom`) : undefined;
   if (custom !== undefined)
     return {
       kind: "call",
-      id,
+      ...identity,
       name: requireText(custom["name"], `${path}.custom.name`),
       arguments: readText(custom["input"], `${path}.custom.input`) ?? "",
       isFreeText: true,
@@ -207,7 +208,7 @@ function readCall(call: JsonObject, path: string): Part {
   const made = requireObject(call["function"], `${path}.function`);
   return {
     kind: "call",
-    id,
+    ...identity,
     name: requireText(made["name"], `${path}.function.name`),
     arguments: readText(made["arguments"], `${path}.function.arguments`) ?? "",
     path: `${path}.function.arguments`,
@@ -215,7 +216,7 @@ function readCall(call: JsonObject, path: string): Part {
 }
 
 function toolResult(message: JsonObject, path: string): ResultPart {
-  const id = requireText(message["tool_call_id"], `${path}.tool_call_id`);
+  const { id } = readCallId(requireText(message["tool_call_id"], `${path}.tool_call_id`));
   const name = readText(message["name"], `${path}.name`);
   const named = name === undefined ? {} : { name };
   const content = readContent(message["content"], path);

@@ -2,6 +2,7 @@
 import { argumentsObject } from "../../conversation/arguments.ts";
 import type { Answer, StopReason } from "../../conversation/answer.ts";
 import type { Part, Signature } from "../../conversation/conversation.ts";
+import { printCallId } from "../../conversation/call-id.ts";
 import { printSignature } from "../../conversation/signature.ts";
 import type { JsonObject } from "../../json.ts";
 import { printUsage } from "./usage.ts";
@@ -39,7 +40,7 @@ function printPart(part: Part): JsonObject[] {
       return [{ type: "redacted_thinking", data: printSignature(part.data) }];
     case "call": {
       const input = part.isFreeText === true ? { input: part.arguments } : (argumentsObject(part.arguments) ?? {});
-      return [...printSigned(part.signature), { type: "tool_use", id: part.id, name: part.name, input }];
+      return [...printSigned(part.signature), { type: "tool_use", id: printCallId(part), name: part.name, input }];
     }
     case "vendor":
       return part.vendor === "anthropic" ? [part.value] : [];

@@ -2,6 +2,7 @@
 import type { Stop } from "../../conversation/answer.ts";
 import type { AnswerEvent, OpenedPart } from "../../conversation/events.ts";
 import type { Signature } from "../../conversation/conversation.ts";
+import { printCallId } from "../../conversation/call-id.ts";
 import { printSignature } from "../../conversation/signature.ts";
 import type { JsonObject } from "../../json.ts";
 import type { Usage } from "../../usage.ts";
@@ -168,7 +169,7 @@ function blockOf(opened: OpenedPart): JsonObject | undefined {
     case "redacted":
       return { type: "redacted_thinking", data: printSignature(opened.data) };
     case "call":
-      return { type: "tool_use", id: opened.id, name: opened.name, input: {} };
+      return { type: "tool_use", id: printCallId(opened), name: opened.name, input: {} };
     case "vendor":
       return opened.vendor === "anthropic" ? opened.value : undefined;
   }

@@ -1,5 +1,6 @@
 /** Reads the content blocks of a Messages request. `read-request.ts` uses it. */
 import type { CacheMark, FilePart, Part, ResultPart, Signature, Source } from "../../conversation/conversation.ts";
+import { readCallId } from "../../conversation/call-id.ts";
 import { readSignature } from "../../conversation/signature.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import {
@@ -118,7 +119,7 @@ function readCall(block: JsonObject, path: string): Part & { kind: "call" } {
   const input = readObject(block["input"], `${path}.input`) ?? {};
   return {
     kind: "call",
-    id: requireText(block["id"], `${path}.id`),
+    ...readCallId(requireText(block["id"], `${path}.id`)),
     name: requireText(block["name"], `${path}.name`),
     arguments: JSON.stringify(input),
     path: `${path}.input`,
@@ -135,7 +136,7 @@ function readResult(block: JsonObject, path: string): ResultPart {
     : readBlocks(content, `${path}.content`);
   return {
     kind: "result",
-    id: requireText(block["tool_use_id"], `${path}.tool_use_id`),
+    id: readCallId(requireText(block["tool_use_id"], `${path}.tool_use_id`)).id,
     parts: parts.filter(
       (part) => part.kind === "text" || part.kind === "image" || part.kind === "file" || part.kind === "vendor",
     ),
