@@ -1,6 +1,7 @@
 /** The table of chat formats, and the choice of a provider's format for the format of a client. */
 import type { ChatFormat, FormatName } from "./chat-format.ts";
 import { completions } from "./completions/index.ts";
+import { converse } from "./converse/index.ts";
 import { gemini } from "./gemini/index.ts";
 import { messages } from "./messages/index.ts";
 
@@ -8,6 +9,7 @@ export const CHAT_FORMATS: Readonly<Partial<Record<FormatName, ChatFormat>>> = {
   Completions: completions,
   Messages: messages,
   Gemini: gemini,
+  Converse: converse,
 };
 
 /**

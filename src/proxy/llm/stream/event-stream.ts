@@ -18,7 +18,7 @@ import { ProxyError } from "../../exchange/errors.ts";
 type OnFrame = (data: string, type: string) => void;
 
 /** Begins the type of a frame that reports an error. */
-const EXCEPTION = "exception:";
+export const EXCEPTION = "exception:";
 
 const PRELUDE_BYTES = 12;
 const CHECKSUM_BYTES = 4;

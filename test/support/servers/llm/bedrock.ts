@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import type { ProofContext } from "../../proofs/prove.ts";
 import { findSignatureFault, type ExpectedKeys } from "./aws-signature.ts";
 import { findConverseFault } from "./bedrock-checks.ts";
-import { encodeEvent, encodeException } from "./event-stream-frames.ts";
+import { streamOf, USAGE, type BedrockAnswer } from "./bedrock-stream.ts";
 import { findInvokeFault, printEmbedding } from "./bedrock-embeddings.ts";
 
 export const AWS_KEYS: ExpectedKeys = {
@@ -17,19 +17,6 @@ export const AWS_KEYS: ExpectedKeys = {
   service: "bedrock",
 };
 const BEDROCK_API_KEY = "bedrock-api-key-of-the-test";
-
-interface BedrockAnswer {
-  /** Blocks of the message. */
-  readonly content?: readonly object[];
-  readonly stopReason?: string;
-  readonly usage?: object;
-  /** Answers with an error instead. */
-  readonly error?: { readonly status: number; readonly type: string; readonly message: string };
-  /** Ends a stream after the content, instead of a clean end. */
-  readonly exception?: { readonly type: string; readonly message: string };
-  /** Flips a bit of the last frame of a stream. */
-  readonly isDamaged?: boolean;
-}
 
 interface SeenRequest {
   readonly method: string;
@@ -45,8 +32,6 @@ export interface BedrockServer {
   /** Sets the answer to the next requests. */
   answer: BedrockAnswer;
 }
-
-const USAGE = { inputTokens: 11, outputTokens: 7, totalTokens: 18 };
 
 /** @param keys of the accepted signatures */
 export async function startBedrock(
@@ -146,51 +131,9 @@ function replyMessage(response: ServerResponse, { content, stopReason, usage }: 
 }
 
 function replyStream(response: ServerResponse, answer: BedrockAnswer): void {
-  const { content = [{ text: "Hello." }], stopReason = "end_turn", usage = USAGE, exception } = answer;
-  const frames = [encodeEvent("messageStart", { p: "abcd", role: "assistant" })];
-  content.forEach((block, index) => frames.push(...framesOf(block as Block, index)));
-  if (exception !== undefined) frames.push(encodeException(exception.type, exception.message));
-  else {
-    frames.push(encodeEvent("messageStop", { p: "abc", stopReason }));
-    frames.push(encodeEvent("metadata", { metrics: { latencyMs: 12 }, p: "ab", usage }));
-  }
-  const last = frames.at(-1);
-  if (answer.isDamaged === true && last !== undefined) last[20] = (last[20] ?? 0) ^ 1;
   response.writeHead(200, { "content-type": "application/vnd.amazon.eventstream", "x-amzn-requestid": "r-1" });
-  for (const frame of frames) response.write(frame);
+  for (const frame of streamOf(answer)) response.write(frame);
   response.end();
-}
-
-interface Block {
-  readonly text?: string;
-  readonly toolUse?: { readonly toolUseId: string; readonly name: string; readonly input: object };
-  readonly reasoningContent?: {
-    readonly reasoningText?: { readonly text: string; readonly signature: string };
-    readonly redactedContent?: string;
-  };
-}
-
-/** Splits a block into events as the service does: pieces of text, and arguments in pieces after an empty one. */
-function framesOf({ text, toolUse, reasoningContent }: Block, contentBlockIndex: number): Buffer[] {
-  const delta = (each: object): Buffer =>
-    encodeEvent("contentBlockDelta", { contentBlockIndex, delta: each, p: "abcdef" });
-  const frames: Buffer[] = [];
-  if (toolUse !== undefined) {
-    const { toolUseId, name, input } = toolUse;
-    frames.push(encodeEvent("contentBlockStart", { contentBlockIndex, start: { toolUse: { name, toolUseId } } }));
-    for (const piece of ["", ...pieces(JSON.stringify(input))]) frames.push(delta({ toolUse: { input: piece } }));
-  }
-  for (const piece of pieces(text ?? "")) frames.push(delta({ text: piece }));
-  const { reasoningText, redactedContent } = reasoningContent ?? {};
-  for (const piece of pieces(reasoningText?.text ?? "")) frames.push(delta({ reasoningContent: { text: piece } }));
-  if (reasoningText !== undefined) frames.push(delta({ reasoningContent: { signature: reasoningText.signature } }));
-  if (redactedContent !== undefined) frames.push(delta({ reasoningContent: { redactedContent } }));
-  frames.push(encodeEvent("contentBlockStop", { contentBlockIndex, p: "ab" }));
-  return frames;
-}
-
-function pieces(text: string): string[] {
-  return text.match(/.{1,5}/gsu) ?? [];
 }
 
 function findCountFault({ input }: Record<string, unknown>): string | undefined {
