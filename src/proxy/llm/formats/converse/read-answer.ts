@@ -1,5 +1,5 @@
 /** Reads an answer of Converse. */
-import { ProxyError } from "../../../errors.ts";
+import { ProxyError } from "../../../exchange/errors.ts";
 import type { Answer, Stop, StopReason } from "../../conversation/answer.ts";
 import type { Part } from "../../conversation/conversation.ts";
 import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../../json.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { ProxyError } from "../../../../../src/proxy/errors.ts";
+import { ProxyError } from "../../../../../src/proxy/exchange/errors.ts";
 import type { AnswerEvent } from "../../../../../src/proxy/llm/conversation/events.ts";
 import type { ProviderSide } from "../../../../../src/proxy/llm/formats/chat-format.ts";
 import { converse } from "../../../../../src/proxy/llm/formats/converse/index.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Losses } from "../../../../../src/proxy/llm/conversation/losses.ts";
-import { ProxyError } from "../../../../../src/proxy/errors.ts";
+import { ProxyError } from "../../../../../src/proxy/exchange/errors.ts";
 import type { ClientSide, PrintedRequest, ProviderSide } from "../../../../../src/proxy/llm/formats/chat-format.ts";
 import { completions } from "../../../../../src/proxy/llm/formats/completions/index.ts";
 import { converse } from "../../../../../src/proxy/llm/formats/converse/index.ts";
