@@ -12,6 +12,7 @@ import { codingOf, unpackStream } from "./content-coding.ts";
 import type { ChatFormat, ClientSide, ProviderSide } from "./formats/chat-format.ts";
 import { parseObject, type JsonObject } from "./json.ts";
 import { scanStream, translateStream } from "./stream/bodies.ts";
+import { framingOf, serverSentEvents, type Framing } from "./stream/framing.ts";
 import type { Ledger } from "./usage.ts";
 
 export interface ReplyContext {
@@ -34,6 +35,9 @@ interface Sides {
   readonly provider: ProviderSide;
 }
 
+/** Media type of streams that are translated from another framing. */
+const SSE = "text/event-stream";
+
 /** @throws ProxyError response_invalid, response_too_large, upstream_broken */
 export async function readReply(response: UpstreamResponse, context: ReplyContext): Promise<Reply> {
   const headers = response.headers.clone();
@@ -52,12 +56,14 @@ export async function readReply(response: UpstreamResponse, context: ReplyContex
   const body = coding === null ? response.body : unpackStream(response.body, coding);
   if (coding !== null || sides !== undefined) forgetBody(headers);
   if (response.status >= 400) return reply(await readError(body, headers, response.status, context));
-  const type = (headers.get("content-type") ?? "").toLowerCase();
-  if (type.startsWith("text/event-stream")) {
+  const type = headers.get("content-type") ?? "";
+  const framing = framingOf(type);
+  if (framing !== undefined) {
     if (context.hidesUsage) forgetBody(headers);
-    return reply(await readStream(body, context));
+    if (sides !== undefined && framing !== serverSentEvents) headers.set("content-type", SSE);
+    return reply(readStream(body, framing, context));
   }
-  if (sides === undefined && !type.includes("json")) {
+  if (sides === undefined && !type.toLowerCase().includes("json")) {
     ledger.settle();
     return reply(body);
   }
@@ -72,13 +78,13 @@ function sidesOf({ client, provider }: ReplyContext): Sides | undefined {
   return { client: client.client, provider: provider.provider };
 }
 
-async function readStream(body: BodyStream, context: ReplyContext): Promise<BodyStream> {
+function readStream(body: BodyStream, framing: Framing, context: ReplyContext): BodyStream {
   const sides = sidesOf(context);
   const { provider, ledger, limitBytes: maxEventBytes, hidesUsage, request } = context;
-  if (sides === undefined) return scanStream(body, { format: provider, ledger, maxEventBytes, hidesUsage });
+  if (sides === undefined) return scanStream(body, { format: provider, ledger, maxEventBytes, framing, hidesUsage });
   const reader = sides.provider.readStream(context);
   const printer = sides.client.printStream({ request, createdAt: nowSeconds() });
-  return translateStream(body, { ledger, maxEventBytes }, { reader, printer });
+  return translateStream(body, { ledger, maxEventBytes, framing }, { reader, printer });
 }
 
 async function readError(

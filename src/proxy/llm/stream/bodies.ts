@@ -1,5 +1,5 @@
 /**
- * Body streams for streamed responses of providers (server-sent events). `ScannedStream` forwards the bytes and only
+ * Body streams for streamed responses of providers, in any framing. `ScannedStream` forwards the bytes and only
  * reads usage; `TranslatedStream` converts each event to the client's format. Both write at most once per read of the
  * upstream, pause with their reader, and report to the ledger however the stream ends.
  */
@@ -10,19 +10,25 @@ import type { ChatFormat, StreamPrinter, StreamReader } from "../formats/chat-fo
 import { parseObject } from "../json.ts";
 import type { Facts, Ledger } from "../usage.ts";
 import { Repetition } from "./repetition.ts";
-import { SseParser } from "./sse.ts";
+import { serverSentEvents, type Framing, type OnEvent, type StreamParser } from "./framing.ts";
 import { UsageEventFilter } from "./usage-events.ts";
 import { mayCarryUsage } from "./usage-hint.ts";
 
 interface StreamContext {
   readonly ledger: Ledger;
   readonly maxEventBytes: number;
+  /** Framing of the provider's events; server-sent events when absent. */
+  readonly framing?: Framing;
 }
 
 export interface ScanContext extends StreamContext {
   readonly format: Pick<ChatFormat, "stream">;
   /** Whether events that only report usage are kept from the client. */
   readonly hidesUsage: boolean;
+}
+
+function parserOf({ framing = serverSentEvents, maxEventBytes }: StreamContext, onEvent: OnEvent): StreamParser {
+  return framing(maxEventBytes, onEvent);
 }
 
 /** Reader of the provider's events and printer of the client's. */
@@ -45,7 +51,7 @@ export function scanStream(source: BodyStream, context: ScanContext): BodyStream
 class ScannedStream implements BodyStream, BodySink {
   readonly #source: BodyStream;
   readonly #context: ScanContext;
-  readonly #parser: SseParser;
+  readonly #parser: StreamParser;
   readonly #filter: UsageEventFilter | undefined;
   readonly #facts: Facts = {};
   #sink: BodySink | undefined;
@@ -55,7 +61,7 @@ class ScannedStream implements BodyStream, BodySink {
     this.#source = source;
     this.#context = context;
     this.#filter = context.hidesUsage ? new UsageEventFilter(context.maxEventBytes) : undefined;
-    this.#parser = new SseParser(context.maxEventBytes, (data) => this.#event(data));
+    this.#parser = parserOf(context, (data) => this.#event(data));
   }
 
   read(sink: BodySink): void {
@@ -130,7 +136,7 @@ class TranslatedStream implements BodyStream, BodySink {
   readonly #context: StreamContext;
   readonly #reader: StreamReader;
   readonly #printer: StreamPrinter;
-  readonly #parser: SseParser;
+  readonly #parser: StreamParser;
   readonly #facts: Facts = {};
   readonly #repetition = new Repetition();
   #sink: BodySink | undefined;
@@ -144,7 +150,7 @@ class TranslatedStream implements BodyStream, BodySink {
     this.#context = context;
     this.#reader = reader;
     this.#printer = printer;
-    this.#parser = new SseParser(context.maxEventBytes, (data) => this.#event(data));
+    this.#parser = parserOf(context, (data, type) => this.#event(data, type));
   }
 
   read(sink: BodySink): void {
@@ -195,13 +201,15 @@ class TranslatedStream implements BodyStream, BodySink {
     this.#sink?.end([]);
   }
 
-  #event(data: string): void {
+  #event(data: string, type: string): void {
     if (this.#state === "failed") return;
     this.#context.ledger.flowing();
-    this.#output += this.#repetition.answer(data) ?? this.#translate(data);
+    // Equal data mean the same only in events of one type.
+    const key = type === "" ? data : `${type}\n${data}`;
+    this.#output += this.#repetition.answer(key) ?? this.#translate(data, type, key);
   }
 
-  #translate(data: string): string {
+  #translate(data: string, type: string, key: string): string {
     if (data === DONE) {
       this.#state = "complete";
       return "";
@@ -209,11 +217,11 @@ class TranslatedStream implements BodyStream, BodySink {
     const event = parseObject(Buffer.from(data, "latin1"));
     if (event === undefined)
       throw new ProxyError("response_invalid", { detail: "an event of the stream is not a JSON object" });
-    const events = this.#reader.read(event, "");
+    const events = this.#reader.read(event, type);
     const output = events.map((each) => this.#printed(each)).join("");
     const [only] = events;
     const repeats = events.length === 1 && only?.kind === "delta" && this.#printer.isRepeatable(only);
-    this.#repetition.learn(repeats ? only.text : undefined, data, output);
+    this.#repetition.learn(repeats ? only.text : undefined, key, output);
     return output;
   }
 

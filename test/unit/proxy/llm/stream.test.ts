@@ -7,13 +7,16 @@ import type { ChatFormat } from "../../../../src/proxy/llm/formats/chat-format.t
 import { completions } from "../../../../src/proxy/llm/formats/completions/index.ts";
 import { printStream } from "../../../../src/proxy/llm/formats/completions/print-stream.ts";
 import { messages } from "../../../../src/proxy/llm/formats/messages/index.ts";
+import { readStream as readConverse } from "../../../../src/proxy/llm/formats/converse/read-stream.ts";
 import { readStream } from "../../../../src/proxy/llm/formats/messages/read-stream.ts";
 import type { JsonObject } from "../../../../src/proxy/llm/json.ts";
 import { scanStream, translateStream } from "../../../../src/proxy/llm/stream/bodies.ts";
+import { framingOf } from "../../../../src/proxy/llm/stream/framing.ts";
 import { mayCarryUsage } from "../../../../src/proxy/llm/stream/usage-hint.ts";
 import { openLedger } from "../../../../src/proxy/llm/usage.ts";
 import { readBody, streamFrom, TestExchange } from "../../../support/gateway/llm-harness.ts";
 import { assertProperty } from "../../../support/fixtures/seed.ts";
+import { streamOf } from "../../../support/servers/llm/bedrock-stream.ts";
 
 /** A fresh translation of a messages stream for a chat completions client. */
 function sides() {
@@ -71,6 +74,32 @@ test("a passed stream whose events are too long is still the client's", async ()
   assert.equal(text, long);
   assert.equal(error, undefined);
   assert.deepEqual(charged, [0]);
+});
+
+test("a translated event stream of Bedrock is the same whatever the chunking, and a damaged one breaks off", async () => {
+  const content = [
+    { text: "some words, and some more" },
+    { toolUse: { toolUseId: "t", name: "get", input: { city: "Rome" } } },
+  ];
+  const framing = framingOf("application/vnd.amazon.eventstream");
+  assert.ok(framing);
+  const translated = async (chunks: Buffer[]): Promise<{ text: string; error: Error | undefined }> => {
+    const { charged, context } = await books(messages);
+    const reader = readConverse({ toolNames: undefined, model: "m" });
+    const printer = printStream({ request: {}, createdAt: 1 });
+    const read = await readBody(translateStream(streamFrom(chunks), { ...context, framing }, { reader, printer }));
+    assert.deepEqual(charged, [read.error === undefined ? 18 : 0]);
+    return { ...read, text: read.text.replaceAll(/msg_[0-9a-f]+/g, "msg") };
+  };
+  const whole = Buffer.concat(streamOf({ content, stopReason: "tool_use" }));
+  const { text, error } = await translated([whole]);
+  assert.equal(error, undefined);
+  assert.match(text, /"finish_reason":"tool_calls"[^]*data: \[DONE\]\n\n$/);
+  assert.deepEqual(await translated(Array.from(whole, (byte) => Buffer.of(byte))), { text, error });
+  const damaged = Buffer.concat(streamOf({ content, isDamaged: true }));
+  const broken = await translated([damaged]);
+  assert.ok(broken.error instanceof ProxyError);
+  assert.equal(broken.error.code, "response_invalid");
 });
 
 test("a translated stream is the same whatever the chunking", async () => {

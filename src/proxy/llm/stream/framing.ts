@@ -1,0 +1,35 @@
+/**
+ * Framings of streamed answers by their media type. `bodies.ts` reads streams of each of them. A translated stream always
+ * leaves as server-sent events.
+ */
+import { EventStreamParser } from "./event-stream.ts";
+import { SseParser } from "./sse.ts";
+
+export interface StreamParser {
+  /** @throws ProxyError response_invalid */
+  push(chunk: Buffer): void;
+  /** @throws ProxyError response_invalid */
+  end(): void;
+}
+
+/**
+ * @param data of one event, as latin1
+ * @param type name of the event where the framing carries one, otherwise ""
+ */
+export type OnEvent = (data: string, type: string) => void;
+
+/** Returns a parser for one stream. */
+export type Framing = (maxEventBytes: number, onEvent: OnEvent) => StreamParser;
+
+export const serverSentEvents: Framing = (maxEventBytes, onEvent) =>
+  new SseParser(maxEventBytes, (data) => onEvent(data, ""));
+
+const FRAMINGS: ReadonlyMap<string, Framing> = new Map<string, Framing>([
+  ["text/event-stream", serverSentEvents],
+  ["application/vnd.amazon.eventstream", (maxEventBytes, onEvent) => new EventStreamParser(maxEventBytes, onEvent)],
+]);
+
+/** @param contentType value of Content-Type @returns undefined for a body that is not a stream of events */
+export function framingOf(contentType: string): Framing | undefined {
+  return FRAMINGS.get((contentType.split(";", 1)[0] ?? "").trim().toLowerCase());
+}
