@@ -28,8 +28,6 @@ import { computeGateway, computeListenerSet } from "./compute-gateway.ts";
 import { conditionsAt, refusedBy, type Make, type StatusContext } from "./condition.ts";
 import type { DesiredCondition, DesiredEntry, DesiredStatus } from "./desired.ts";
 
-/** Limit of `status.ancestors` in the Gateway API (PolicyStatus). */
-const MAX_ANCESTORS = 16;
 /** Limit of `status.parents` of a GwModel, which is lower than that of a route. */
 const MAX_MODEL_PARENTS = 16;
 
@@ -125,7 +123,7 @@ function computePolicy(facts: PolicyStatusInput, context: StatusContext): Desire
     });
   }
   const { controllerName } = context;
-  return { id, form: "listed", list: "ancestors", controllerName, entries: atMost(entries, make) };
+  return { id, form: "listed", list: "ancestors", controllerName, entries };
 }
 
 function computeTlsPolicy(facts: TlsPolicyStatusInput, { controllerName, refusal }: StatusContext): DesiredStatus {
@@ -148,7 +146,7 @@ function computeTlsPolicy(facts: TlsPolicyStatusInput, { controllerName, refusal
     const ref = { group: GATEWAY_GROUP, kind: "Gateway", namespace, name };
     return { ref, conditions: [accepted(gateway), resolved] };
   });
-  return { id, form: "listed", list: "ancestors", controllerName, entries: atMost(entries, make) };
+  return { id, form: "listed", list: "ancestors", controllerName, entries };
 }
 
 function computeModel(
@@ -185,17 +183,6 @@ function overridden({ produced, overriding }: PolicyStatusInput, gateway: string
   if (!produced || winners === undefined) return [];
   const message = `everything that it sets is set by GwPolicy ${winners.join(", ")}`;
   return [make(Condition.Overridden, true, Reason.Overridden, message)];
-}
-
-/** Cuts the entries to the limit of the API; the last one then says how many are left out. */
-function atMost(entries: readonly DesiredEntry[], make: Make): DesiredEntry[] {
-  if (entries.length <= MAX_ANCESTORS) return [...entries];
-  const left = entries.length - (MAX_ANCESTORS - 1);
-  const summary: DesiredEntry = {
-    ref: { group: GWPROXY_GROUP, name: "StatusSummary" },
-    conditions: [make(Condition.StatusSummarized, true, Reason.StatusSummary, `${left} more entries are left out`)],
-  };
-  return [...entries.slice(0, MAX_ANCESTORS - 1), summary];
 }
 
 function joined(problems: readonly { readonly path: string; readonly message: string }[]): string {

@@ -3,6 +3,7 @@
  * changes status (metav1.Condition); entries and condition types of other controllers stay unchanged. The functions are
  * pure. The limits of the lists are those of the Gateway API (PolicyStatus: at most 16 ancestors).
  */
+import { Condition as ConditionType, Reason } from "../api/conditions.ts";
 import type { DesiredCondition, DesiredEntry } from "./desired.ts";
 import { compare } from "../lib/compare.ts";
 
@@ -88,9 +89,9 @@ function fit(entries: readonly DesiredEntry[], room: number): readonly DesiredEn
   const kept = others.slice(0, room - 1);
   const leftOut = others.length - kept.length;
   const summarized: DesiredCondition = {
-    type: "StatusSummarized",
+    type: ConditionType.StatusSummarized,
     status: "True",
-    reason: "StatusSummary",
+    reason: Reason.StatusSummary,
     message: `${leftOut} more ${leftOut === 1 ? "entry is" : "entries are"} left out, the list is full`,
     observedGeneration: Math.max(
       0,

@@ -24,7 +24,6 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "Programmed",
   "ResolvedRefs",
   "InsecureFrontendValidationMode",
-  "SupportedVersion",
 ]);
 
 type Keyed = Extract<DesiredStatus, { form: "keyed" }>;

@@ -4,6 +4,7 @@ import { computeStatus } from "../../../src/status/compute.ts";
 import type { DeploymentState, StatusContext } from "../../../src/status/condition.ts";
 import { Reason } from "../../../src/api/conditions.ts";
 import type { DesiredCondition, DesiredStatus } from "../../../src/status/desired.ts";
+import { mergeEntries } from "../../../src/status/merge.ts";
 import type {
   BackendStatusInput,
   GatewayStatusInput,
@@ -72,12 +73,28 @@ test("a policy that loses everything at one Gateway says so there alone, and not
   assert.deepEqual(found({ ...facts, produced: false }), [undefined, undefined]);
 });
 
-test("more than sixteen ancestors end in a summary that counts what is left out", () => {
+test("beyond sixteen ancestors the summary still says what else is wrong, and how many entries are left out", () => {
   const gateways = Array.from({ length: 20 }, (_, at) => `default/g${at}`);
-  const entries = entriesOf({ ...FACTS, gateways }, () => true);
-  assert.equal(entries.length, 16);
-  assert.deepEqual(entries.at(-1)?.ref, { group: "gwproxy.dev", name: "StatusSummary" });
-  assert.equal(entries.at(-1)?.conditions[0]?.message, "5 more entries are left out");
+  const problems = [
+    {
+      path: "spec.targetRefs[0]",
+      message: "HTTPRoute default/none does not exist",
+      foreign: false,
+      isUnattached: false,
+    },
+  ];
+  const entries = entriesOf({ ...FACTS, gateways, problems }, () => true);
+  const foreign = ["a", "b"].map((name) => ({ ref: { name }, controllerName: "theirs", conditions: [] }));
+  const written = mergeEntries(entries, foreign, { controllerName: "c", limit: 16, now: "2026-01-01T00:00:00Z" });
+  assert.equal(written.length, 16);
+  assert.deepEqual(
+    written.at(-1)?.conditions.map(({ type, message }) => `${type}: ${message}`),
+    [
+      "Accepted: the policy is valid",
+      "Attached: HTTPRoute default/none does not exist",
+      "StatusSummarized: 7 more entries are left out, the list is full",
+    ],
+  );
 });
 
 const REASON = "units[0]: does not compile";
