@@ -5,6 +5,7 @@
 import type { ObjectId } from "../api/object.ts";
 import { GATEWAY_GROUP } from "../api/refs.ts";
 import { createBackoff } from "../lib/time/backoff.ts";
+import { systemClock, type Clock } from "../lib/time/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Logger } from "../lib/log.ts";
 import type { KubernetesClient } from "../sources/kubernetes/client.ts";
@@ -20,21 +21,30 @@ export interface OwnClassOptions {
   readonly name: string;
   readonly controllerName: string;
   readonly log: Logger;
+  /** Schedules the next try; tests inject one. */
+  readonly clock?: Clock;
 }
 
 const RETRY_MS = { initialMs: 500, maxMs: 10_000 } as const;
 
-export function createOwnClass(client: KubernetesClient, { name, controllerName, log }: OwnClassOptions): OwnClass {
+export function createOwnClass(
+  client: KubernetesClient,
+  { name, controllerName, log, clock = systemClock }: OwnClassOptions,
+): OwnClass {
   const backoff = createBackoff(RETRY_MS);
   let isLeading = false;
+  /** At most one try is scheduled, however often the class is deleted and the lead changes meanwhile. */
+  let cancelRetry = (): void => undefined;
 
   const ensure = (): void => {
+    cancelRetry();
     if (!isLeading) return;
     applyClass(client, name, controllerName).then(
       () => backoff.reset(),
       (error: unknown) => {
         log.warn("the GatewayClass cannot be applied", { name, error: messageOf(error) });
-        setTimeout(ensure, backoff.next()).unref();
+        cancelRetry();
+        cancelRetry = clock.after(backoff.next(), ensure);
       },
     );
   };
