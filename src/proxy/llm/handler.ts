@@ -92,9 +92,9 @@ function requireModel(model: string | undefined): string {
 
 /** @throws ProxyError llm_upgrade_unsupported, llm_format_unserved */
 function requireServed({ name, format }: ClientFormat, { upgrade }: RoutedExchange): ChatFormat {
-  if (format !== undefined) return format;
   // Clients that open Responses over a WebSocket fall back to HTTP at once on 426, and on no other status.
   if (name === "Responses" && upgrade !== undefined) throw new ProxyError("llm_upgrade_unsupported");
+  if (format !== undefined) return format;
   throw new ProxyError("llm_format_unserved", {
     text: `failed to process LLM request: ${name} requests are not served yet`,
   });

@@ -3,6 +3,7 @@
  * read it.
  */
 import { completions } from "../formats/completions/index.ts";
+import { responses } from "../formats/responses/index.ts";
 import type { ClientFormat, ErrorPrinter } from "./client-format.ts";
 import { printCompletionsError } from "../formats/completions/errors.ts";
 import { printGeminiError } from "../formats/gemini/errors.ts";
@@ -25,7 +26,7 @@ export const CLIENT_FORMATS: readonly ClientFormat[] = [
   COMPLETIONS,
   unserved("MessagesTokenCount", /\/v1\/messages\/count_tokens\/*$/, printMessagesError),
   unserved("Messages", /\/v1\/messages(?:\/.*)?$|:(?:stream)?rawPredict$/i, printMessagesError),
-  unserved("Responses", /\/responses\/*$|\/v1\/responses\/.*$/, printCompletionsError),
+  { name: "Responses", path: /\/responses\/*$/, printError: printCompletionsError, format: responses },
   unserved("Embeddings", /\/embeddings\/*$/, printCompletionsError),
   unserved("Rerank", /\/rerank\/*$/, printCompletionsError),
   unserved("Realtime", /\/realtime\/*$|\/v1\/realtime\/.*$/, printCompletionsError),
@@ -35,7 +36,7 @@ export const CLIENT_FORMATS: readonly ClientFormat[] = [
   unserved("Models", /\/models\/*$|\/v1\/models\/.*$/, printCompletionsError),
   unserved(
     "Passthrough",
-    /\/v1\/(?:completions|moderations|images|audio|videos|files|uploads|batches|fine_tuning|evals|assistants|threads|vector_stores|conversations|containers)(?:\/.*)?$/,
+    /\/v1\/(?:completions|responses|moderations|images|audio|videos|files|uploads|batches|fine_tuning|evals|assistants|threads|vector_stores|conversations|containers)(?:\/.*)?$/,
     printCompletionsError,
   ),
 ];

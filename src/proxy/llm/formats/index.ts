@@ -4,12 +4,14 @@ import { completions } from "./completions/index.ts";
 import { converse } from "./converse/index.ts";
 import { gemini } from "./gemini/index.ts";
 import { messages } from "./messages/index.ts";
+import { responses } from "./responses/index.ts";
 
 export const CHAT_FORMATS: Readonly<Partial<Record<FormatName, ChatFormat>>> = {
   Completions: completions,
   Messages: messages,
   Gemini: gemini,
   Converse: converse,
+  Responses: responses,
 };
 
 /**

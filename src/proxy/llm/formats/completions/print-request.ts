@@ -19,7 +19,7 @@ import { printExtra } from "../shared/extra.ts";
 
 /** Fields of the Responses format that chat completions know under the same name and with the same meaning. */
 const SHARED_FIELDS: ReadonlySet<string> = new Set(
-  "metadata service_tier safety_identifier prompt_cache_key prompt_cache_retention logit_bias".split(" "),
+  "metadata service_tier safety_identifier prompt_cache_key prompt_cache_retention logit_bias verbosity".split(" "),
 );
 
 export function printRequest(conversation: Conversation, { losses }: PrintContext): PrintedRequest {
