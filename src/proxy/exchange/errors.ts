@@ -99,6 +99,7 @@ export const PROXY_ERRORS = {
   llm_model_invalid: { status: 400, grpc: 13, reason: "InvalidRequest", text: "invalid model" },
   llm_model_missing: { status: 400, grpc: 13, reason: "InvalidRequest", text: "model not specified" },
   llm_conversion_unsupported: { status: 400, grpc: 13, reason: "InvalidRequest", text: "unsupported conversion" },
+  credential_unavailable: { status: 500, grpc: 2, reason: "Internal", text: "no credential for the provider" },
   loop_detected: { status: 508, grpc: 2, reason: "Internal", text: "loop detected" },
   llm_upgrade_unsupported: { status: 426, grpc: 2, reason: "InvalidRequest", text: "protocol upgrade not supported" },
   llm_format_unserved: {

@@ -56,10 +56,12 @@ export interface Endpoint extends BalancedEndpoint {
 export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint {
   const provider = providerOf(node.key);
   if (provider === undefined) throw new ConfigError(`unknown LLM provider "${node.key}"`);
+  const isOwnAddress = node.host === "" && node.backend === "";
   // Calls to a vendor's own address always use TLS, even when the configuration does not mention it.
-  const tls = node.tls || (node.host === "" && node.backend === "");
+  const tls = node.tls || isOwnAddress;
   const defaults = tls ? create(BackendSettingsSchema, { tls: create(BackendTlsSchema) }) : undefined;
   const settings = deps.settings(node.name, node.settings, defaults);
+  const usesDefaultCredential = isOwnAddress && settings.auth === undefined;
   // One target object for all requests, so that the client finds its pool by identity.
   const fixed = node.backend === "" ? ownTarget(node, provider, settings, deps) : undefined;
   return {
@@ -84,7 +86,7 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
       const isPlaced = out !== undefined && auth?.location?.location.case !== "queryParameter";
       if (auth !== undefined && !isPlaced) path = placeCredential(auth, headers, path);
       const location = auth?.location === undefined ? undefined : credentialHeader(auth.location);
-      provider.headers?.(headers, { ...call, credentialHeader: location }, node);
+      provider.headers?.(headers, { ...call, credentialHeader: location, usesDefaultCredential }, node);
       return { path, headers };
     },
   };

@@ -25,6 +25,8 @@ export interface HeaderCall extends ProviderCall {
    * is configured.
    */
   readonly credentialHeader: string | undefined;
+  /** Whether the provider is called at its own address without a configured credential, so that its default applies. */
+  readonly usesDefaultCredential: boolean;
 }
 
 export interface Provider {
@@ -34,7 +36,10 @@ export interface Provider {
   formats(node: ProviderNode, model: string): readonly FormatName[];
   /** Returns path and query of a call, without the client's query. */
   path(node: ProviderNode, call: ProviderCall): string;
-  /** Edits the headers last, after the credential was placed. */
+  /**
+   * Edits the headers last, after the credential was placed.
+   * @throws ProxyError credential_unavailable
+   */
   headers?(headers: HeaderList, call: HeaderCall, node: ProviderNode): void;
   /** Adjusts the printed body for peculiarities of the provider and of the model. */
   adjustBody?(body: JsonObject, call: ProviderCall, node: ProviderNode): void;

@@ -12,7 +12,7 @@
  *     response.output_item.done
  *     response.completed                  or response.incomplete, or error and response.failed
  */
-import { ProxyError } from "../../../errors.ts";
+import { ProxyError } from "../../../exchange/errors.ts";
 import type { Stop } from "../../conversation/answer.ts";
 import type { AnswerEvent, VendorError } from "../../conversation/events.ts";
 import type { Signature } from "../../conversation/conversation.ts";

@@ -1,5 +1,5 @@
 /** Reads a response object of a provider into an answer. */
-import { ProxyError } from "../../../errors.ts";
+import { ProxyError } from "../../../exchange/errors.ts";
 import type { Answer, Stop } from "../../conversation/answer.ts";
 import type { CallPart, Citation, Part } from "../../conversation/conversation.ts";
 import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../../json.ts";

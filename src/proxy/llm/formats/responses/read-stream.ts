@@ -5,7 +5,7 @@
  * Servers that speak this format leave events out: a part is also opened by its first text, and what the closing event
  * of a part repeats is used when no delta came before.
  */
-import { ProxyError } from "../../../errors.ts";
+import { ProxyError } from "../../../exchange/errors.ts";
 import type { AnswerEvent, OpenedPart } from "../../conversation/events.ts";
 import { countOf, objectOf, stringOf, type JsonObject } from "../../json.ts";
 import type { ReadContext, StreamReader } from "../chat-format.ts";

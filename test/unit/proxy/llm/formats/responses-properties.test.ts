@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { ProxyError, type ProxyErrorCode } from "../../../../../src/proxy/errors.ts";
+import { ProxyError, type ProxyErrorCode } from "../../../../../src/proxy/exchange/errors.ts";
 import { Losses } from "../../../../../src/proxy/llm/conversation/losses.ts";
 import { responses } from "../../../../../src/proxy/llm/formats/responses/index.ts";
 import type { JsonObject } from "../../../../../src/proxy/llm/json.ts";

@@ -1,0 +1,140 @@
+/** Where each provider is called: host, port, TLS, path, query, credential and fields, by format, model and version. */
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import type { Provider as ProviderNode } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { HeaderList } from "../../../../src/lib/header-list.ts";
+import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
+import { compileEndpoint } from "../../../../src/proxy/llm/endpoint.ts";
+import type { FormatName } from "../../../../src/proxy/llm/formats/chat-format.ts";
+import {
+  aiBackend,
+  fakeUpstream,
+  testDeps,
+  TestExchange,
+  type ProviderInit,
+} from "../../../support/gateway/llm-harness.ts";
+
+interface Call {
+  readonly wire?: FormatName;
+  readonly model?: string;
+  /** Path and query of the client. */
+  readonly target?: string;
+  readonly headers?: readonly string[];
+}
+
+/** Returns where a call goes, as `scheme://host:port/path`, and its headers. */
+function locate(
+  provider: ProviderInit,
+  { wire = "Completions", model = "m", target = "/v1/x", headers = [] }: Call = {},
+) {
+  const node = aiBackend(provider).groups[0]?.providers[0] as ProviderNode; // aiBackend makes one provider
+  const deps = testDeps(fakeUpstream(() => assert.fail("nothing is sent")));
+  const endpoint = compileEndpoint(node, deps);
+  const exchange = new TestExchange(Buffer.alloc(0), new HeaderList([...headers]));
+  exchange.target = target;
+  const { path, headers: sent } = endpoint.address({ wire, model, streaming: false }, exchange, undefined);
+  const { target: to } = endpoint.spot();
+  assert.ok("host" in to);
+  const scheme = to.tls === undefined ? "http" : "https";
+  return { url: `${scheme}://${to.host}:${to.port}${path}`, host: sent.get("host"), sent, node, endpoint };
+}
+
+const OPENAI: ProviderInit = { key: "llma", identity: "openai", credential: "sk" };
+const COPILOT: ProviderInit = { key: "llmb", identity: "copilot", credential: "gho" };
+
+test("OpenAI: the vendor's address, a prefix in place of /v1, a path with its own query", () => {
+  const at = (more: ProviderInit, call?: Call): string => locate({ ...OPENAI, ...more }, call).url;
+  assert.equal(at({}), "https://api.openai.com:443/v1/chat/completions");
+  assert.equal(at({}, { wire: "Responses" }), "https://api.openai.com:443/v1/responses");
+  assert.equal(
+    at({}, { wire: "Responses", target: "/v1/responses?a=b" }),
+    "https://api.openai.com:443/v1/responses?a=b",
+  );
+  const own = { host: "models.test", port: 8080, pathPrefix: "/llm/" };
+  assert.equal(at(own, { wire: "Responses", target: "/x?a=b" }), "http://models.test:8080/llm/responses?a=b");
+  assert.equal(
+    at({ ...own, pathPrefix: "", path: "/one?k=v" }, { target: "/x?a=b" }),
+    "http://models.test:8080/one?k=v",
+  );
+  assert.equal(locate(OPENAI).sent.get("authorization"), "Bearer sk");
+  assert.equal(locate(OPENAI).host, "api.openai.com");
+});
+
+test("Copilot: a path for each format and no base", () => {
+  for (const [wire, path] of [
+    ["Completions", "/chat/completions"],
+    ["Responses", "/responses"],
+    ["Messages", "/v1/messages"],
+  ] as const)
+    assert.equal(locate(COPILOT, { wire }).url, `https://api.githubcopilot.com:443${path}`);
+  const { sent } = locate(COPILOT, { headers: ["x-initiator", "user", "anthropic-beta", "a,b"] });
+  const fields = ["authorization", "content-type", "x-github-api-version", "x-initiator", "x-interaction-type"];
+  assert.deepEqual(
+    fields.map((name) => sent.getAll(name)),
+    [["Bearer gho"], ["application/json"], ["2025-10-01"], ["agent"], ["conversation-agent"]],
+  );
+  assert.match(sent.get("editor-version") ?? "", /^gwproxy\/\d/);
+  assert.deepEqual([sent.get("openai-intent"), sent.get("anthropic-beta")], ["conversation-agent", "a,b"]);
+});
+
+test("Copilot: the family of the model tells the formats", () => {
+  const { endpoint, node } = locate(COPILOT);
+  for (const [models, formats] of [
+    ["claude-sonnet-4.5 Claude-Opus-4", ["Messages", "Completions"]],
+    ["grok-code-fast-1 mai-1", ["Responses"]],
+    ["gpt-5.4 gpt-5-mini gpt-5.4-nano", ["Completions", "Responses"]],
+    ["gpt-4o gpt-4.1 gpt-3.5-turbo gemini-3-pro o3 unknown", ["Completions"]],
+    ["gpt-5 gpt-5.1-codex GPT-6", ["Responses"]],
+  ] as const)
+    for (const model of models.split(" ")) assert.deepEqual(endpoint.provider.formats(node, model), formats, model);
+});
+
+/** Gives the process an environment and a home folder for one test. */
+function withConfiguration(context: TestContext, files: Readonly<Record<string, string>>): void {
+  const folder = mkdtempSync(join(tmpdir(), "gwproxy-"));
+  const before = { ...process.env };
+  context.after(() => {
+    process.env = before;
+    rmSync(folder, { recursive: true });
+  });
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(folder, path, ".."), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+  process.env["XDG_CONFIG_HOME"] = folder;
+  delete process.env["GH_COPILOT_TOKEN"];
+  delete process.env["COPILOT_GITHUB_TOKEN"];
+}
+
+test("Copilot: without a credential the token of the user is used, wherever it lies", (context) => {
+  const { credential: _, ...open } = COPILOT;
+  const token = (): string | undefined =>
+    locate(open, { headers: ["authorization", "Bearer client"] }).sent.get("authorization");
+  withConfiguration(context, {});
+  assert.throws(token, (error) => error instanceof ProxyError && error.code === "credential_unavailable");
+  // Another host is not sent the token, and gets what the client presents.
+  const elsewhere = locate({ ...open, host: "models.test", port: 80 }, { headers: ["authorization", "Bearer client"] });
+  assert.equal(elsewhere.sent.get("authorization"), "Bearer client");
+  withConfiguration(context, {
+    "gh/hosts.yml":
+      "other.test:\n    oauth_token: no\ngithub.com:\n    user: a\n    oauth_token: gho_command\n    git_protocol: https\n",
+  });
+  assert.equal(token(), "Bearer gho_command");
+  withConfiguration(context, {
+    "gh/hosts.yml": "github.com:\n    oauth_token: gho_command\n",
+    "github-copilot/apps.json": JSON.stringify({ "github.com:Iv1.b5": { oauth_token: "gho_app" } }),
+    "github-copilot/hosts.json": "nonsense",
+  });
+  assert.equal(token(), "Bearer gho_app");
+  withConfiguration(context, {
+    "github-copilot/hosts.json": JSON.stringify({ "github.com": { oauth_token: "gho_editor" } }),
+  });
+  assert.equal(token(), "Bearer gho_editor");
+  process.env["COPILOT_GITHUB_TOKEN"] = "gho_second";
+  assert.equal(token(), "Bearer gho_second");
+  process.env["GH_COPILOT_TOKEN"] = "gho_first";
+  assert.equal(token(), "Bearer gho_first");
+});
