@@ -106,7 +106,7 @@ function finderMatches(source: string, given: string, steps: number): unknown {
 
 test("the finder and the library find the same matches", () => {
   const longer = fc.tuple(text, fc.nat(3), text).map(([a, count, b]) => a + "- ".repeat(count * 300) + b);
-  fc.assert(
+  assertProperty(
     fc.property(pattern, fc.array(fc.oneof(text, longer), { minLength: 3, maxLength: 6 }), (source, texts) => {
       for (const given of texts)
         assert.deepEqual(finderMatches(source, given, RULE_STEPS), libraryMatches(source, given), given);

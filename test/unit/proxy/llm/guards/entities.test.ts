@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { assertProperty } from "../../../../support/fixtures/seed.ts";
 import { digitRuns, passesLuhn } from "../../../../../src/proxy/llm/guards/regex/entity.ts";
 import { ENTITIES } from "../../../../../src/proxy/llm/guards/regex/entities.ts";
 
@@ -219,7 +220,7 @@ for (const [name, { match, pass }] of Object.entries(CASES)) {
       fc.string({ maxLength: 6 }),
       fc.constantFrom(" ", "-", "."),
     );
-    fc.assert(
+    assertProperty(
       fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
         const text = pieces.join("");
         let at = 0;
