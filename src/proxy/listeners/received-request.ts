@@ -5,8 +5,8 @@
  * x-request-id are rewritten; framing and target follow RFC 9112 §3.2 and §6.3. The danger is request smuggling: when
  * the upstream reads the length, the host or the path in another way than we do, it serves a request that no policy has
  * seen. Anything ambiguous is therefore refused, never repaired (both Content-Length and Transfer-Encoding, two Host
- * fields, dot segments, Host and :authority that differ). The one-pass reader dispatches on the role of each field name
- * (pipeline/fields.ts) and collects into `Found`; the checks run after all fields are read.
+ * fields, dot segments, Host and :authority that differ). One pass reads each field by the role of its name
+ * (exchange/fields.ts, `READERS`) and collects into `Found`; the checks run after all fields are read.
  */
 import { randomUUID } from "node:crypto";
 import { isIPv6 } from "node:net";
@@ -208,59 +208,59 @@ function readFields(raw: readonly string[], found: Found): string[] {
     if (field === undefined) throw invalid("malformed header name");
     const value = raw[at + 1] as string;
     if (field.role === ROLE.plain) out.push(field.name, value);
-    else readSpecial(field, value, found, out);
+    else READERS[field.role]?.(value, field.name, found, out);
   }
   if (found.nominated !== undefined) dropNames(out, found.nominated);
   return out;
 }
 
-function readSpecial(field: { name: string; role: number }, value: string, found: Found, out: string[]): void {
-  switch (field.role) {
-    case ROLE.connection:
-      addNominated(value, (found.nominated ??= new Set()));
-      return;
-    case ROLE.contentLength:
-      if (found.contentLength !== undefined || !LENGTH.test(value)) throw invalid("malformed content-length");
-      found.contentLength = value;
-      out.push(field.name, value);
-      return;
-    case ROLE.transferEncoding:
-      if (found.chunked || value.toLowerCase() !== "chunked") throw invalid("unsupported transfer-encoding");
-      found.chunked = true;
-      return;
-    case ROLE.host:
-      if (found.host !== undefined) throw invalid("more than one host");
-      found.host = value;
-      return;
-    case ROLE.te:
-      found.trailers ||= value
-        .toLowerCase()
-        .split(/[,;]/)
-        .some((part) => part.trim() === "trailers");
-      return;
-    case ROLE.upgrade:
-      found.upgrade = value;
-      return;
-    case ROLE.proxyAuthorization:
-      (found.proxyAuthorization ??= []).push(value);
-      return;
-    case ROLE.forwardedFor:
-      found.forwardedFor = found.forwardedFor === undefined ? value : `${found.forwardedFor}, ${value}`;
-      return;
-    case ROLE.forwarding:
-      found.forwarding?.push(field.name, value);
-      return;
-    case ROLE.requestId:
-      if (found.requestId === undefined && REQUEST_ID.test(value)) found.requestId = value;
-      return;
-    case ROLE.cdnLoop:
-      found.cdnLoop = found.cdnLoop === undefined ? value : `${found.cdnLoop}, ${value}`;
-      out.push(field.name, value);
-      return;
-    default:
-      return;
-  }
-}
+/** Reads one field into `found`, and adds it to `out` when it is forwarded as it is. */
+type FieldReader = (value: string, name: string, found: Found, out: string[]) => void;
+
+/** What each role of a field name means here; a field whose role is not listed is dropped. */
+const READERS: Readonly<Partial<Record<number, FieldReader>>> = {
+  [ROLE.connection](value, _name, found) {
+    addNominated(value, (found.nominated ??= new Set()));
+  },
+  [ROLE.contentLength](value, name, found, out) {
+    if (found.contentLength !== undefined || !LENGTH.test(value)) throw invalid("malformed content-length");
+    found.contentLength = value;
+    out.push(name, value);
+  },
+  [ROLE.transferEncoding](value, _name, found) {
+    if (found.chunked || value.toLowerCase() !== "chunked") throw invalid("unsupported transfer-encoding");
+    found.chunked = true;
+  },
+  [ROLE.host](value, _name, found) {
+    if (found.host !== undefined) throw invalid("more than one host");
+    found.host = value;
+  },
+  [ROLE.te](value, _name, found) {
+    found.trailers ||= value
+      .toLowerCase()
+      .split(/[,;]/)
+      .some((part) => part.trim() === "trailers");
+  },
+  [ROLE.upgrade](value, _name, found) {
+    found.upgrade = value;
+  },
+  [ROLE.proxyAuthorization](value, _name, found) {
+    (found.proxyAuthorization ??= []).push(value);
+  },
+  [ROLE.forwardedFor](value, _name, found) {
+    found.forwardedFor = found.forwardedFor === undefined ? value : `${found.forwardedFor}, ${value}`;
+  },
+  [ROLE.forwarding](value, name, found) {
+    found.forwarding?.push(name, value);
+  },
+  [ROLE.requestId](value, _name, found) {
+    if (found.requestId === undefined && REQUEST_ID.test(value)) found.requestId = value;
+  },
+  [ROLE.cdnLoop](value, name, found, out) {
+    found.cdnLoop = found.cdnLoop === undefined ? value : `${found.cdnLoop}, ${value}`;
+    out.push(name, value);
+  },
+};
 
 function isUpgrade({ upgrade, nominated }: Found): boolean {
   return upgrade !== undefined && nominated?.has("upgrade") === true && !isOffer(upgrade);
