@@ -4,10 +4,10 @@
  */
 import type { ExtAuth, ExtAuthChoice } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ConfigError } from "../../../lib/errors.ts";
-import { CalloutError } from "../../callouts/callout.ts";
 import { ProxyError } from "../../exchange/errors.ts";
 import type { Exchange, Next, Reply } from "../../exchange/exchange.ts";
 import { compileChoice } from "../shared/conditional.ts";
+import { failOpen } from "../shared/failure-mode.ts";
 import { VerdictCache } from "./cache.ts";
 import { compileGrpcCheck, type Ask } from "./grpc.ts";
 import { compileHttpCheck } from "./http.ts";
@@ -90,17 +90,15 @@ async function decide(check: Compiled, exchange: Exchange): Promise<Verdict> {
   return verdict;
 }
 
-async function askService({ ask, failOpen, forwardBodyBytes }: Compiled, exchange: Exchange): Promise<Verdict> {
+async function askService(check: Compiled, exchange: Exchange): Promise<Verdict> {
+  const { ask, forwardBodyBytes } = check;
   const body = forwardBodyBytes === undefined ? undefined : await exchange.bufferRequestBody(forwardBodyBytes);
   if (forwardBodyBytes !== undefined && body === undefined)
     throw new ProxyError("body_too_large", { detail: `longer than the ${forwardBodyBytes} bytes that are forwarded` });
   try {
     return await ask(exchange, body);
   } catch (error) {
-    if (!(error instanceof CalloutError)) throw error;
-    if (!failOpen || error.misconfigured)
-      throw new ProxyError("ext_auth_failed", { detail: error.detail ?? error.message, cause: error });
-    exchange.addLogField("extAuth", "failed open");
+    failOpen("extAuth", check.failOpen, error, exchange);
     return UNASKED;
   }
 }

@@ -24,6 +24,7 @@ import { ProxyError } from "../../exchange/errors.ts";
 import { holdStart, type HeldBody } from "../../exchange/buffering.ts";
 import type { Exchange, Next, Reply } from "../../exchange/exchange.ts";
 import { compileChoice } from "../shared/conditional.ts";
+import { failOpen } from "../shared/failure-mode.ts";
 import { jsonOf } from "../shared/expression-support.ts";
 import { DuplexBody, SplicedBody, TrailedBody } from "./bodies.ts";
 import { bodyPart, headersPart, immediateReply, mutate, requestSide, responseSide, type Side } from "./messages.ts";
@@ -107,7 +108,7 @@ function open(processor: Compiled, exchange: Exchange): ProcSession | undefined 
   try {
     return new ProcSession(service, exchange, { modes, allowOverride });
   } catch (error) {
-    failed(error, processor, exchange, false);
+    failOpen("extProc", processor.failOpen, error, exchange);
     return undefined;
   }
 }
@@ -143,17 +144,10 @@ async function look(
   try {
     return await new Look(processor, session, side, exchange).run();
   } catch (error) {
-    failed(error, processor, exchange, session.handed);
+    // Without the part that was handed over the original message is no longer complete.
+    failOpen("extProc", processor.failOpen && !session.handed, error, exchange);
     return undefined;
   }
-}
-
-/** Returns when the policy fails open and the original message is still complete; throws otherwise. */
-function failed(error: unknown, { failOpen }: Compiled, exchange: Exchange, handed: boolean): void {
-  if (!(error instanceof CalloutError)) throw error;
-  if (!failOpen || handed || error.misconfigured)
-    throw new ProxyError("ext_proc_failed", { detail: error.detail ?? error.message, cause: error });
-  exchange.addLogField("extProc", "failed open");
 }
 
 class Look {

@@ -19,6 +19,7 @@ import { CalloutError, type Callout, type Caller } from "../../callouts/callout.
 import { ProxyError } from "../../exchange/errors.ts";
 import type { Exchange, Next, Reply, TokenGate } from "../../exchange/exchange.ts";
 import { compileChoice } from "../shared/conditional.ts";
+import { failOpen } from "../shared/failure-mode.ts";
 import type { Policy, PolicyDeps } from "../policy.ts";
 import { forgetReport, report, reportRetry, scarcest, setHeaders } from "./answer.ts";
 import { compileDescriptor, type CompiledDescriptor } from "./descriptors.ts";
@@ -97,10 +98,7 @@ async function ask(
   try {
     return await call(limit, descriptors, exchange);
   } catch (error) {
-    if (!(error instanceof CalloutError)) throw error;
-    if (!limit.failOpen || error.misconfigured)
-      throw new ProxyError("rate_limit_failed", { detail: error.detail ?? error.message, cause: error });
-    exchange.addLogField("rateLimit", "failed open");
+    failOpen("rateLimit", limit.failOpen, error, exchange);
     return undefined;
   }
 }
