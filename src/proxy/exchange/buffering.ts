@@ -42,13 +42,16 @@ interface Settle {
  *       └───────error or abort─────────▶ over ◀──destroy()──┘
  *
  * Between `held` and `forwarding` the source may still deliver chunks, its end or an error. They are kept and replayed
- * to the new reader in order; without that, bytes would be lost between the decision and the call of `read`.
+ * to the new reader in order; without that, bytes would be lost between the decision and the call of `read`. The reader
+ * may pause in the middle of the replay, so what the source delivers meanwhile is kept as well.
  */
 class Collector implements BodySink, BodyStream, Abortable {
   readonly #source: BodyStream;
   readonly #limit: number;
   readonly #settle: Settle;
   #chunks: Buffer[] = [];
+  /** Index of the first chunk that is not replayed yet. */
+  #next = 0;
   #size = 0;
   #state: "collecting" | "held" | "forwarding" | "over" = "collecting";
   #sink: BodySink | undefined;
@@ -67,8 +70,8 @@ class Collector implements BodySink, BodyStream, Abortable {
   }
 
   data(chunk: Buffer): boolean {
-    if (this.#state === "forwarding") return this.#sink?.data(chunk) ?? false;
     if (this.#state === "over") return false;
+    if (this.#state === "forwarding" && this.#isReplayed) return this.#sink?.data(chunk) ?? false;
     this.#chunks.push(chunk);
     this.#size += chunk.length;
     if (this.#state === "collecting" && this.#size > this.#limit) this.#decide(false, this);
@@ -76,15 +79,23 @@ class Collector implements BodySink, BodyStream, Abortable {
   }
 
   end(trailers: readonly string[]): void {
-    if (this.#state === "forwarding") return this.#sink?.end(trailers);
+    if (this.#state === "forwarding" && this.#isReplayed) return this.#sink?.end(trailers);
     this.#ended = trailers;
     if (this.#state === "collecting") this.#decide(true, trailers.length === 0 ? undefined : this);
   }
 
   error(error: Error): void {
-    if (this.#state === "forwarding") this.#sink?.error(error);
+    if (this.#state === "forwarding") this.#fail(error);
     else if (this.#state === "held") this.#failure = error;
     else this.abort(error);
+  }
+
+  /** Tells the reader at once, whatever it has not taken yet. */
+  #fail(error: Error): void {
+    this.#state = "over";
+    this.#chunks = [];
+    this.#next = 0;
+    this.#sink?.error(error);
   }
 
   abort(error: Error): void {
@@ -101,24 +112,41 @@ class Collector implements BodySink, BodyStream, Abortable {
     this.#settle.resolve({ complete, start, body: body ?? start });
   }
 
+  get #isReplayed(): boolean {
+    return this.#next === this.#chunks.length;
+  }
+
   read(sink: BodySink): void {
     this.#sink = sink;
     this.#state = "forwarding";
-    let more = true;
-    for (const chunk of this.#chunks) more = sink.data(chunk);
-    this.#chunks = [];
-    if (this.#failure !== undefined) sink.error(this.#failure);
-    else if (this.#ended !== undefined) sink.end(this.#ended);
-    else if (more) this.#source.resume();
+    this.#replay(sink);
   }
 
   resume(): void {
-    if (this.#ended === undefined) this.#source.resume();
+    if (this.#sink !== undefined && !this.#isReplayed) this.#replay(this.#sink);
+    else if (this.#ended === undefined) this.#source.resume();
+  }
+
+  /** Hands over the kept chunks until the sink pauses, then what came after them. */
+  #replay(sink: BodySink): void {
+    let hasRoom = true;
+    while (hasRoom && !this.#isReplayed) {
+      const chunk = this.#chunks[this.#next++];
+      hasRoom = chunk === undefined || sink.data(chunk);
+    }
+    // The sink may have destroyed the body, which also drops the chunks.
+    if (this.#state !== "forwarding" || !this.#isReplayed) return;
+    this.#chunks = [];
+    this.#next = 0;
+    if (this.#failure !== undefined) sink.error(this.#failure);
+    else if (this.#ended !== undefined) sink.end(this.#ended);
+    else if (hasRoom) this.#source.resume();
   }
 
   destroy(error?: Error): void {
     this.#state = "over";
     this.#chunks = [];
+    this.#next = 0;
     this.#source.destroy(error);
   }
 }

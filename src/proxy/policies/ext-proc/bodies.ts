@@ -15,6 +15,7 @@ export class SplicedBody implements BodyStream, BodySink {
   readonly #start: Buffer;
   #skip: number;
   #sink: BodySink | undefined;
+  #isReading = false;
 
   constructor(source: BodyStream, skip: number, start: Buffer) {
     this.#source = source;
@@ -24,8 +25,8 @@ export class SplicedBody implements BodyStream, BodySink {
 
   read(sink: BodySink): void {
     this.#sink = sink;
-    const more = this.#start.length === 0 || sink.data(this.#start);
-    if (more || this.#skip > 0) this.#source.read(this);
+    // A sink without room asks for the rest with `resume`.
+    if (this.#start.length === 0 || sink.data(this.#start)) this.resume();
   }
 
   data(chunk: Buffer): boolean {
@@ -43,7 +44,9 @@ export class SplicedBody implements BodyStream, BodySink {
   }
 
   resume(): void {
-    this.#source.resume();
+    if (this.#isReading) return this.#source.resume();
+    this.#isReading = true;
+    this.#source.read(this);
   }
 
   destroy(error?: Error): void {

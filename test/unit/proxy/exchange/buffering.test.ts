@@ -26,11 +26,11 @@ class Source implements BodyStream {
   }
 }
 
-/** What a reader hears, as text. */
-function listen(body: BodyStream): string[] {
+/** What a reader hears, as text. @param room number of chunks that it takes at once */
+function listen(body: BodyStream, room = Infinity): string[] {
   const heard: string[] = [];
   body.read({
-    data: (chunk) => heard.push(chunk.toString()) > 0,
+    data: (chunk) => heard.push(chunk.toString()) % room !== 0,
     end: (trailers) => void heard.push(`end ${trailers.join(" ")}`.trim()),
     error: ({ message }) => void heard.push(`error ${message}`),
   });
@@ -76,6 +76,36 @@ test("a longer body pauses its source and goes on from its first byte", async ()
   assert.deepEqual(heard, ["abc", "def", "ghi", "end"]);
 });
 
+test("a reader without room is not given the next chunk before it asks", async () => {
+  const source = new Source();
+  const held = holdStart(source, 4);
+  for (const text of ["ab", "cd", "ef"]) source.send(text);
+  const body = asStream((await held).body);
+  const heard = listen(body, 2);
+  assert.deepEqual([heard, source.resumed], [["ab", "cd"], 0]);
+  // A source may have been about to send when it was paused.
+  assert.equal(source.send("gh"), false);
+  source.sink?.end([]);
+  body.resume();
+  assert.deepEqual(heard, ["ab", "cd", "ef", "gh", "end"]);
+});
+
+test("a reader that destroys the body in the middle of it hears no more", async () => {
+  const source = new Source();
+  const held = holdStart(source, 3);
+  source.send("ab");
+  source.send("cd");
+  const body = asStream((await held).body);
+  const heard: string[] = [];
+  const data = (chunk: Buffer): boolean => {
+    heard.push(String(chunk));
+    body.destroy();
+    return true;
+  };
+  body.read({ data, end: () => void heard.push("end"), error: () => void heard.push("error") });
+  assert.deepEqual([heard, source.destroyed, source.resumed], [["ab"], true, 0]);
+});
+
 test("a source that breaks off rejects while it is held, and later breaks its reader off", async () => {
   const early = new Source();
   const held = holdStart(early, 4);
@@ -87,6 +117,15 @@ test("a source that breaks off rejects while it is held, and later breaks its re
   const { body } = await start;
   late.sink?.error(new Error("cut"));
   assert.deepEqual(listen(asStream(body)), ["abc", "error cut"]);
+  const paused = new Source();
+  const two = holdStart(paused, 3);
+  paused.send("ab");
+  paused.send("cd");
+  const rest = asStream((await two).body);
+  const heard = listen(rest, 1);
+  paused.sink?.error(new Error("cut"));
+  rest.resume();
+  assert.deepEqual(heard, ["ab", "error cut"]);
 });
 
 test("an exchange that ends gives up the waiting and its source", async () => {
