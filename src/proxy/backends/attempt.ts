@@ -31,6 +31,7 @@ const COUNTED: ReadonlySet<ProxyErrorCode> = new Set<ProxyErrorCode>([
   "upstream_unreachable",
   "upstream_broken",
   "response_invalid",
+  "llm_response_invalid",
   "upgrade_failed",
 ]);
 

@@ -86,6 +86,12 @@ export const PROXY_ERRORS = {
   tunnel_unauthorized: { status: 503, grpc: 14, reason: "UpstreamFailure", text: "upstream call failed" },
   upstream_broken: { status: 503, grpc: 14, reason: "UpstreamFailure", text: "upstream call failed" },
   response_invalid: { status: 503, grpc: 14, reason: "UpstreamFailure", text: "upstream call failed" },
+  llm_response_invalid: {
+    status: 502,
+    grpc: 14,
+    reason: "UpstreamFailure",
+    text: "failed to process LLM response: the provider's answer is not usable",
+  },
   response_too_large: { status: 502, grpc: 14, reason: "UpstreamFailure", text: "response body too large" },
   method_not_allowed: { status: 405, grpc: 2, reason: "InvalidRequest", text: "method not allowed" },
   upgrade_failed: { status: 502, grpc: 14, reason: "UpstreamFailure", text: "request upgrade failed" },

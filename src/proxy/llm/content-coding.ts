@@ -141,6 +141,6 @@ class UnpackedStream implements BodyStream, BodySink {
 
   #broken(cause: Error): void {
     this.#source.destroy(cause);
-    this.error(new ProxyError("response_invalid", { detail: "broken content coding", cause }));
+    this.error(new ProxyError("llm_response_invalid", { detail: "broken content coding", cause }));
   }
 }

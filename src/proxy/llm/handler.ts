@@ -18,7 +18,7 @@ import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
 import { pathOf } from "../../lib/request-target.ts";
 import type { OutboundSpan } from "../observability/tracing/outbound-span.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
-import { readReply, type ReplyContext } from "./reply.ts";
+import { readReply, textBytes, type ReplyContext } from "./reply.ts";
 import { compileEndpoint, type Endpoint } from "./endpoint.ts";
 import type { ClientFormat } from "./client-formats/client-format.ts";
 import { clientFormatOf } from "./client-formats/index.ts";
@@ -30,7 +30,7 @@ import { changedSource, readRequest } from "./request.ts";
 import { ProviderGroups } from "./select.ts";
 import { paramsOf } from "./params.ts";
 import { asksForUsage } from "./formats/completions/stream-options.ts";
-import { openLedger } from "./usage.ts";
+import { openLedger } from "./ledger.ts";
 
 /** @throws ConfigError when a provider is unknown */
 export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandler {
@@ -68,7 +68,8 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
         provider: node.name,
         fields: losses.join(" "),
       });
-    const ledger = await openLedger(exchange, facts);
+    const inputBytes = (): number => textBytes(client.client?.texts.requestTexts(request.body));
+    const ledger = await openLedger(exchange, facts, inputBytes);
     const context = {
       client,
       provider,
@@ -124,6 +125,7 @@ async function send(call: Call, exchange: RoutedExchange, upstream: Upstream): P
   if (record !== undefined) attempt.alsoTell(record);
   if (exchange.trace !== undefined)
     attempt.span = spanOf(call, exchange.trace, exchange, { method: "POST", path, headers });
+  context.ledger.sent();
   try {
     const response = await upstream.send(target, {
       version: fixedVersion(limits?.version) ?? "negotiated",
@@ -142,6 +144,7 @@ async function send(call: Call, exchange: RoutedExchange, upstream: Upstream): P
     return reply;
   } catch (error) {
     attempt.failed(error);
+    context.ledger.settle("failed");
     throw error;
   }
 }

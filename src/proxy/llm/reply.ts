@@ -12,8 +12,9 @@ import { codingOf, unpackStream } from "./content-coding.ts";
 import type { ChatFormat, ClientSide, ProviderSide } from "./formats/chat-format.ts";
 import { parseObject, type JsonObject } from "./json.ts";
 import { scanStream, translateStream } from "./stream/bodies.ts";
+import { awaitFirstBytes } from "./stream/first-bytes.ts";
 import { framingOf, serverSentEvents, type Framing } from "./stream/framing.ts";
-import type { Ledger } from "./usage.ts";
+import type { Ledger } from "./ledger.ts";
 
 export interface ReplyContext {
   readonly client: ChatFormat;
@@ -38,7 +39,7 @@ interface Sides {
 /** Media type of streams that are translated from another framing. */
 const SSE = "text/event-stream";
 
-/** @throws ProxyError response_invalid, response_too_large, upstream_broken */
+/** @throws ProxyError llm_response_invalid, response_too_large, upstream_broken */
 export async function readReply(response: UpstreamResponse, context: ReplyContext): Promise<Reply> {
   const headers = response.headers.clone();
   const reply = (body: Reply["body"]): Reply => ({ status: response.status, headers, body, upstream: true });
@@ -46,12 +47,12 @@ export async function readReply(response: UpstreamResponse, context: ReplyContex
   const sides = sidesOf(context);
   const coding = codingOf(headers.getAll("content-encoding").join(","));
   if (response.body === null || (coding === undefined && sides === undefined)) {
-    ledger.settle();
+    ledger.settle("complete");
     return reply(response.body);
   }
   if (coding === undefined) {
     response.body.destroy();
-    throw new ProxyError("response_invalid", { detail: "the answer has an unknown content coding" });
+    throw new ProxyError("llm_response_invalid", { detail: "the answer has an unknown content coding" });
   }
   const body = coding === null ? response.body : unpackStream(response.body, coding);
   if (coding !== null || sides !== undefined) forgetBody(headers);
@@ -61,10 +62,10 @@ export async function readReply(response: UpstreamResponse, context: ReplyContex
   if (framing !== undefined) {
     if (context.hidesUsage) forgetBody(headers);
     if (sides !== undefined && framing !== serverSentEvents) headers.set("content-type", SSE);
-    return reply(readStream(body, framing, context));
+    return reply(await awaitFirstBytes(readStream(body, framing, context)));
   }
   if (sides === undefined && !type.toLowerCase().includes("json")) {
-    ledger.settle();
+    ledger.settle("complete");
     return reply(body);
   }
   return reply(await readWhole(body, headers, context));
@@ -94,7 +95,7 @@ async function readError(
   context: ReplyContext,
 ): Promise<Reply["body"]> {
   const sides = sidesOf(context);
-  context.ledger.settle();
+  context.ledger.settle("failed");
   if (sides === undefined) return body;
   const bytes = await collect(body, context.limitBytes);
   if (bytes === undefined) throw new ProxyError("response_too_large");
@@ -102,17 +103,27 @@ async function readError(
 }
 
 async function readWhole(body: BodyStream, headers: HeaderList, context: ReplyContext): Promise<Buffer> {
-  const { provider, ledger, limitBytes, request } = context;
+  const { client, provider, ledger, limitBytes, request } = context;
   const sides = sidesOf(context);
   const bytes = await collect(body, limitBytes);
   if (bytes === undefined) throw new ProxyError("response_too_large");
   const answer = parseObject(bytes);
-  if (answer !== undefined) ledger.record(provider.usage(answer));
-  ledger.settle();
-  if (sides === undefined) return bytes;
-  if (answer === undefined) throw new ProxyError("response_invalid", { detail: "the answer is not a JSON object" });
-  const read = sides.provider.readAnswer(answer, context);
-  return printed(sides.client.printAnswer(read, { request, createdAt: nowSeconds() }), headers);
+  if (answer === undefined) {
+    ledger.settle("partial");
+    if (sides === undefined) return bytes;
+    throw new ProxyError("llm_response_invalid", { detail: "the answer is not a JSON object" });
+  }
+  ledger.record(provider.usage(answer));
+  const read = sides?.provider.readAnswer(answer, context);
+  const own = read && sides?.client.printAnswer(read, { request, createdAt: nowSeconds() });
+  if (ledger.countsText) ledger.addText(textBytes(client.client?.texts.answerTexts(own ?? answer)));
+  ledger.settle("complete");
+  return own === undefined ? bytes : printed(own, headers);
+}
+
+/** Returns the length of texts in UTF-8. */
+export function textBytes(texts: readonly { readonly text: string }[] = []): number {
+  return texts.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
 }
 
 function printed(answer: JsonObject, headers: HeaderList): Buffer {

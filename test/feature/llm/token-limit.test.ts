@@ -132,11 +132,36 @@ prove(
   },
 );
 
+prove(
+  `${LOCAL}.tokens`,
+  "a client that leaves before the usage comes is charged for the text that came",
+  async (context) => {
+    const provider = await startEndless(context, { prompt_tokens: null });
+    const gateway = await limited(context, "llma", provider.port, "{local: [{tokens: 3, unit: Hours}]}");
+    const outgoing = request(`${gateway.url()}/v1/chat/completions`, {
+      method: "POST",
+      headers: JSON_TYPE,
+      agent: false,
+    });
+    outgoing.on("error", () => undefined);
+    outgoing.end(JSON.stringify({ ...CHAT, stream: true, stream_options: { include_usage: false } }));
+    const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+    response.on("error", () => undefined);
+    await once(response, "data");
+    response.destroy();
+    await provider.left;
+    assert.equal((await chat(gateway)).status, 429);
+    assert.equal(provider.requests(), 1);
+  },
+);
+
 /** A provider whose first stream tells the usage at once and then never ends; `left` resolves when it was cut. */
-async function startEndless(context: ProofContext): Promise<{ port: number; left: Promise<void>; requests(): number }> {
+async function startEndless(
+  context: ProofContext,
+  usage: object | undefined = { prompt_tokens: 4, completion_tokens: 6, total_tokens: 10 },
+): Promise<{ port: number; left: Promise<void>; requests(): number }> {
   let requests = 0;
   const { promise: left, resolve } = Promise.withResolvers<void>();
-  const usage = { prompt_tokens: 4, completion_tokens: 6, total_tokens: 10 };
   const server = createServer((_request, response) => {
     requests++;
     response.on("close", () => resolve());

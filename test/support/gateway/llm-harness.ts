@@ -20,8 +20,19 @@ import type { BackendDeps } from "../../../src/proxy/backends/handler.ts";
 import { connectionOf, type UpstreamTarget } from "../../../src/proxy/upstream/dial/connection-settings.ts";
 import type { Upstream, UpstreamRequest, UpstreamResponse } from "../../../src/proxy/upstream/upstream.ts";
 import { ProxyError } from "../../../src/proxy/exchange/errors.ts";
+import type { Ledger } from "../../../src/proxy/llm/ledger.ts";
 import type { Body, BodyStream } from "../../../src/proxy/exchange/body.ts";
 import type { RoutedExchange, Outcome, TokenGate } from "../../../src/proxy/exchange/exchange.ts";
+
+/** A ledger that charges nothing. */
+export const NO_LEDGER: Ledger = {
+  countsText: false,
+  sent: () => undefined,
+  flowing: () => undefined,
+  addText: () => undefined,
+  record: () => undefined,
+  settle: () => undefined,
+};
 
 /** Returns a stream that delivers the given chunks and then ends or breaks. */
 export function streamFrom(chunks: readonly Buffer[], broken?: Error): BodyStream {

@@ -11,6 +11,7 @@ import type { AnswerEvent, VendorError } from "../conversation/events.ts";
 import type { Losses } from "../conversation/losses.ts";
 import type { JsonObject } from "../json.ts";
 import type { Facts } from "../usage.ts";
+import type { FormatTexts } from "./guarded-text.ts";
 
 export type FormatName = "Completions" | "Messages" | "Responses" | "Gemini" | "Converse";
 
@@ -49,6 +50,8 @@ export interface ClientSide {
   /** Returns a printer for one stream. */
   printStream(context: AnswerContext): StreamPrinter;
   printError(error: VendorError, status: number): JsonObject;
+  /** The texts of its bodies, for guards and estimates. */
+  readonly texts: FormatTexts;
 }
 
 export interface ProviderSide {
@@ -57,7 +60,7 @@ export interface ProviderSide {
    * @throws ProxyError llm_request_invalid for what the format cannot express and the meaning depends on
    */
   printRequest(conversation: Conversation, context: PrintContext): PrintedRequest;
-  /** @throws ProxyError response_invalid */
+  /** @throws ProxyError llm_response_invalid */
   readAnswer(body: JsonObject, context: ReadContext): Answer;
   /** Returns a reader for one stream. */
   readStream(context: ReadContext): StreamReader;
@@ -103,7 +106,7 @@ export interface StreamReader {
    * Reads one event. An event that is read as a single `delta` changes nothing in the reader, and how it is read depends
    * on nothing but the parts that are open, so that stream/repetition.ts can skip equal ones.
    * @param type name of the event where the framing carries one, otherwise ""
-   * @throws ProxyError response_invalid
+   * @throws ProxyError llm_response_invalid
    */
   read(event: JsonObject, type: string): readonly AnswerEvent[];
   /** Returns what is still to be said at the end of the stream, such as parts to close and a stop that was held back. */

@@ -3,14 +3,16 @@
  * reads usage; `TranslatedStream` converts each event to the client's format. Both write at most once per read of the
  * upstream, pause with their reader, and report to the ledger however the stream ends.
  */
-import { ProxyError } from "../../exchange/errors.ts";
+import { PROXY_ERRORS, ProxyError } from "../../exchange/errors.ts";
 import type { BodySink, BodyStream } from "../../exchange/body.ts";
 import type { AnswerEvent } from "../conversation/events.ts";
 import type { ChatFormat, StreamPrinter, StreamReader } from "../formats/chat-format.ts";
 import { parseObject } from "../json.ts";
-import type { Facts, Ledger } from "../usage.ts";
+import type { Ending, Ledger } from "../ledger.ts";
+import type { Facts } from "../usage.ts";
 import { Repetition } from "./repetition.ts";
 import { serverSentEvents, type Framing, type OnEvent, type StreamParser } from "./framing.ts";
+import { TextMeter } from "./text-meter.ts";
 import { UsageEventFilter } from "./usage-events.ts";
 import { mayCarryUsage } from "./usage-hint.ts";
 
@@ -22,7 +24,7 @@ interface StreamContext {
 }
 
 export interface ScanContext extends StreamContext {
-  readonly format: Pick<ChatFormat, "stream">;
+  readonly format: Pick<ChatFormat, "stream" | "client">;
   /** Whether events that only report usage are kept from the client. */
   readonly hidesUsage: boolean;
 }
@@ -53,6 +55,7 @@ class ScannedStream implements BodyStream, BodySink {
   readonly #context: ScanContext;
   readonly #parser: StreamParser;
   readonly #filter: UsageEventFilter | undefined;
+  readonly #meter: TextMeter | undefined;
   readonly #facts: Facts = {};
   #sink: BodySink | undefined;
   #reading = true;
@@ -60,6 +63,8 @@ class ScannedStream implements BodyStream, BodySink {
   constructor(source: BodyStream, context: ScanContext) {
     this.#source = source;
     this.#context = context;
+    const texts = context.ledger.countsText ? context.format.client?.texts : undefined;
+    this.#meter = texts && new TextMeter((event) => texts.streamedTexts(event));
     this.#filter = context.hidesUsage ? new UsageEventFilter(context.maxEventBytes) : undefined;
     this.#parser = parserOf(context, (data) => this.#event(data));
   }
@@ -74,7 +79,7 @@ class ScannedStream implements BodyStream, BodySink {
   }
 
   destroy(error?: Error): void {
-    this.#close();
+    this.#close("partial");
     this.#source.destroy(error);
   }
 
@@ -86,14 +91,14 @@ class ScannedStream implements BodyStream, BodySink {
 
   end(trailers: readonly string[]): void {
     if (this.#reading) this.#parse(undefined);
-    this.#close();
+    this.#close("complete");
     const rest = this.#filter?.end();
     if (rest !== undefined && rest.length > 0) this.#sink?.data(rest);
     this.#sink?.end(trailers);
   }
 
   error(error: Error): void {
-    this.#close();
+    this.#close("partial");
     this.#sink?.error(error);
   }
 
@@ -111,14 +116,15 @@ class ScannedStream implements BodyStream, BodySink {
   /** @param data as latin1, as in all methods below */
   #event(data: string): void {
     this.#context.ledger.flowing();
+    if (this.#meter !== undefined) this.#context.ledger.addText(this.#meter.measure(data));
     if (this.#facts.model !== undefined && !mayCarryUsage(data)) return;
     const event = parseObject(Buffer.from(data, "latin1"));
     if (event !== undefined) this.#context.format.stream(event, this.#facts);
   }
 
-  #close(): void {
+  #close(ending: Ending): void {
     this.#context.ledger.record(this.#facts);
-    this.#context.ledger.settle();
+    this.#context.ledger.settle(ending);
   }
 }
 
@@ -141,6 +147,7 @@ class TranslatedStream implements BodyStream, BodySink {
   readonly #repetition = new Repetition();
   #sink: BodySink | undefined;
   #output = "";
+  #hasOutput = false;
   /** `open` until the answer is complete; `failed` after an error event. */
   #state: "open" | "complete" | "failed" = "open";
   #over = false;
@@ -164,7 +171,7 @@ class TranslatedStream implements BodyStream, BodySink {
 
   destroy(error?: Error): void {
     if (this.#over) return;
-    this.#close();
+    this.#close("partial");
     this.#source.destroy(error);
   }
 
@@ -179,7 +186,7 @@ class TranslatedStream implements BodyStream, BodySink {
     }
     if (this.#state !== "failed") return this.#flush();
     this.#flush();
-    this.#close();
+    this.#close("partial");
     this.#source.destroy();
     this.#sink?.end([]);
     return false;
@@ -194,10 +201,10 @@ class TranslatedStream implements BodyStream, BodySink {
       return this.error(error as Error);
     }
     if (this.#state === "open")
-      return this.error(new ProxyError("upstream_broken", { detail: "the stream ended before its answer did" }));
+      return this.error(new ProxyError("llm_response_invalid", { detail: "the stream ended before its answer did" }));
     if (this.#state === "complete") this.#output += this.#printer.end();
     this.#flush();
-    this.#close();
+    this.#close(this.#state === "complete" ? "complete" : "partial");
     this.#sink?.end([]);
   }
 
@@ -206,7 +213,9 @@ class TranslatedStream implements BodyStream, BodySink {
     this.#context.ledger.flowing();
     // Equal data mean the same only in events of one type.
     const key = type === "" ? data : `${type}\n${data}`;
-    this.#output += this.#repetition.answer(key) ?? this.#translate(data, type, key);
+    const repeated = this.#repetition.answer(key);
+    if (repeated !== undefined) this.#context.ledger.addText(this.#repetition.textBytes);
+    this.#output += repeated ?? this.#translate(data, type, key);
   }
 
   #translate(data: string, type: string, key: string): string {
@@ -216,7 +225,7 @@ class TranslatedStream implements BodyStream, BodySink {
     }
     const event = parseObject(Buffer.from(data, "latin1"));
     if (event === undefined)
-      throw new ProxyError("response_invalid", { detail: "an event of the stream is not a JSON object" });
+      throw new ProxyError("llm_response_invalid", { detail: "an event of the stream is not a JSON object" });
     const events = this.#reader.read(event, type);
     const output = events.map((each) => this.#printed(each)).join("");
     const [only] = events;
@@ -247,6 +256,9 @@ class TranslatedStream implements BodyStream, BodySink {
       case "error":
         this.#state = "failed";
         break;
+      case "delta":
+        if (this.#context.ledger.countsText) this.#context.ledger.addText(Buffer.byteLength(event.text));
+        break;
       default:
     }
     return this.#printer.print(event);
@@ -256,18 +268,25 @@ class TranslatedStream implements BodyStream, BodySink {
     if (this.#output === "") return true;
     const output = Buffer.from(this.#output);
     this.#output = "";
+    this.#hasOutput = true;
     return this.#sink?.data(output) ?? true;
   }
 
+  /** Once the client has some of the answer, it also gets the error in its own format, and no clean end. */
   error(error: Error): void {
     if (this.#over) return;
-    this.#close();
+    if (this.#hasOutput) {
+      const message = error instanceof ProxyError ? error.text : PROXY_ERRORS.upstream_broken.text;
+      this.#output += this.#printer.print({ kind: "error", error: { message, type: "api_error" } });
+      this.#flush();
+    }
+    this.#close("partial");
     this.#sink?.error(error);
   }
 
-  #close(): void {
+  #close(ending: Ending): void {
     this.#over = true;
     this.#context.ledger.record(this.#facts);
-    this.#context.ledger.settle();
+    this.#context.ledger.settle(ending);
   }
 }

@@ -43,7 +43,7 @@ export class EventStreamParser {
     this.#onFrame = onFrame;
   }
 
-  /** @throws ProxyError response_invalid for a frame that is damaged or exceeds the limit */
+  /** @throws ProxyError llm_response_invalid for a frame that is damaged or exceeds the limit */
   push(chunk: Buffer): void {
     let at = 0;
     while (at < chunk.length) {
@@ -60,7 +60,7 @@ export class EventStreamParser {
     }
   }
 
-  /** @throws ProxyError response_invalid when the stream ends inside a frame */
+  /** @throws ProxyError llm_response_invalid when the stream ends inside a frame */
   end(): void {
     if (this.#filled > 0) throw invalid("the stream ends inside a frame");
   }
@@ -142,5 +142,5 @@ function readHeaders(frame: Buffer, start: number, end: number): ReadonlyMap<str
 }
 
 function invalid(detail: string): ProxyError {
-  return new ProxyError("response_invalid", { detail });
+  return new ProxyError("llm_response_invalid", { detail });
 }

@@ -6,9 +6,9 @@ import { EventStreamParser } from "./event-stream.ts";
 import { SseParser } from "./sse.ts";
 
 export interface StreamParser {
-  /** @throws ProxyError response_invalid */
+  /** @throws ProxyError llm_response_invalid */
   push(chunk: Buffer): void;
-  /** @throws ProxyError response_invalid */
+  /** @throws ProxyError llm_response_invalid */
   end(): void;
 }
 

@@ -8,9 +8,9 @@
  * Matches a JSON string without escapes: printable ASCII except quotes and backslashes. An empty text may be printed in
  * another way.
  */
-const PLAIN = /^"[ !#-[\]-~]+"$/;
+export const PLAIN: RegExp = /^"[ !#-[\]-~]+"$/;
 
-interface Pattern {
+export interface Pattern {
   readonly before: string;
   readonly after: string;
 }
@@ -18,6 +18,12 @@ interface Pattern {
 export class Repetition {
   #event: Pattern | undefined;
   #answer: Pattern | undefined;
+  #textBytes = 0;
+
+  /** Bytes of the text in the event that `answer` translated last; it is ASCII. */
+  get textBytes(): number {
+    return this.#textBytes;
+  }
 
   /**
    * Remembers how an event was translated and forgets the event before, because the translation may depend on the
@@ -42,12 +48,14 @@ export class Repetition {
     // long.
     if (event.lastIndexOf(from.before, 0) !== 0 || !event.endsWith(from.after)) return undefined;
     const literal = event.slice(from.before.length, event.length - from.after.length);
-    return PLAIN.test(literal) ? to.before + literal + to.after : undefined;
+    if (!PLAIN.test(literal)) return undefined;
+    this.#textBytes = literal.length - 2;
+    return to.before + literal + to.after;
   }
 }
 
 /** @returns undefined when the literal occurs more than once, since it is then unknown which occurrence is the text */
-function around(whole: string, literal: string): Pattern | undefined {
+export function around(whole: string, literal: string): Pattern | undefined {
   const at = whole.indexOf(literal);
   if (at < 0 || at !== whole.lastIndexOf(literal)) return undefined;
   return { before: whole.slice(0, at), after: whole.slice(at + literal.length) };

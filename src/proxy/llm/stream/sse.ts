@@ -30,7 +30,7 @@ export class SseParser {
     this.#onEvent = onEvent;
   }
 
-  /** @throws ProxyError response_invalid when an event exceeds the limit */
+  /** @throws ProxyError llm_response_invalid when an event exceeds the limit */
   push(chunk: Buffer): void {
     if (chunk.length === 0) return;
     const text = chunk.toString("latin1");
@@ -93,6 +93,6 @@ export class SseParser {
     const dataBytes = this.#data === undefined ? 0 : this.#data.length + 1;
     if (this.#open.length + dataBytes + moreBytes <= this.#maxEventBytes) return;
     const detail = `an event of a stream is longer than ${this.#maxEventBytes} bytes`;
-    throw new ProxyError("response_invalid", { detail });
+    throw new ProxyError("llm_response_invalid", { detail });
   }
 }

@@ -170,5 +170,5 @@ test("a packed event stream that is cut off is a broken answer, never a clean en
   const cut = answer(bytes.subarray(0, bytes.length - 9), ...packed);
   const { reply } = await run({ key: "llma" }, cut, {}, { stream: true });
   const { error } = await readBody(reply.body);
-  assert.ok(error instanceof ProxyError && error.code === "response_invalid");
+  assert.ok(error instanceof ProxyError && error.code === "llm_response_invalid");
 });

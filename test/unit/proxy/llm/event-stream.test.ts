@@ -34,7 +34,7 @@ function refusal(chunks: readonly Buffer[], limit?: number): string {
     parse(chunks, limit);
   } catch (error) {
     assert.ok(error instanceof ProxyError);
-    assert.equal(error.code, "response_invalid");
+    assert.equal(error.code, "llm_response_invalid");
     return String(error.detail);
   }
   return "";

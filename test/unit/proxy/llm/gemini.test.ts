@@ -12,7 +12,7 @@ import { gemini } from "../../../../src/proxy/llm/formats/gemini/index.ts";
 import { readGeminiPath } from "../../../../src/proxy/llm/formats/gemini/path.ts";
 import { printSchema } from "../../../../src/proxy/llm/formats/gemini/print-schema.ts";
 import { parseObject, type JsonObject } from "../../../../src/proxy/llm/json.ts";
-import { readBody, streamFrom } from "../../../support/gateway/llm-harness.ts";
+import { NO_LEDGER, readBody, streamFrom } from "../../../support/gateway/llm-harness.ts";
 import { translateStream } from "../../../../src/proxy/llm/stream/bodies.ts";
 
 const SEED = { seed: 13, numRuns: 300 };
@@ -86,10 +86,10 @@ test("a client's body of any shape is read or refused with 400, and so is its pr
 test("an answer or an event of any shape is read, or the provider is blamed", () => {
   fc.assert(
     fc.property(hostileBody("candidates"), fc.array(hostileBody("candidates"), { maxLength: 4 }), (body, events) => {
-      throwsOnly("response_invalid", () =>
+      throwsOnly("llm_response_invalid", () =>
         client.printAnswer(provider.readAnswer(body, READ), { request: {}, createdAt: 0 }),
       );
-      throwsOnly("response_invalid", () => {
+      throwsOnly("llm_response_invalid", () => {
         const reader = provider.readStream(READ);
         const printer = client.printStream({ request: {}, createdAt: 0 });
         for (const event of [...events.flatMap((each) => reader.read(each, "")), ...reader.end()]) printer.print(event);
@@ -225,10 +225,14 @@ function textOf(events: readonly JsonObject[]): string {
 }
 
 async function translated(chunks: readonly Buffer[]): Promise<string> {
-  const ledger = { flowing: () => undefined, record: () => undefined, settle: () => undefined };
+  const ledger = NO_LEDGER;
   const reader = provider.readStream(READ);
   const printer = (completions.client as ClientSide).printStream({ request: {}, createdAt: 0 }); // it has both sides
-  const body = translateStream(streamFrom(chunks), { ledger, maxEventBytes: 1_000_000 }, { reader, printer });
+  const body = translateStream(
+    streamFrom(chunks),
+    { ledger: NO_LEDGER, maxEventBytes: 1_000_000 },
+    { reader, printer },
+  );
   const { text, error } = await readBody(body);
   assert.equal(error, undefined);
   return text;

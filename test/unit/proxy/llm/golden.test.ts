@@ -8,7 +8,7 @@ import type { ChatFormat, ClientSide, ProviderSide } from "../../../../src/proxy
 import { Losses } from "../../../../src/proxy/llm/conversation/losses.ts";
 import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import { stringOf, type JsonObject } from "../../../../src/proxy/llm/json.ts";
-import { readBody, streamFrom } from "../../../support/gateway/llm-harness.ts";
+import { NO_LEDGER, readBody, streamFrom } from "../../../support/gateway/llm-harness.ts";
 import { translateStream } from "../../../../src/proxy/llm/stream/bodies.ts";
 
 interface Case {
@@ -60,11 +60,10 @@ class Translation {
     const text = events
       .map((event) => `event: ${String(event["type"])}\r\ndata: ${JSON.stringify(event)}\r\n\r\n`)
       .join("");
-    const ledger = { flowing: () => undefined, record: () => undefined, settle: () => undefined };
     const reader = this.#provider.readStream({ toolNames: undefined, model: "m" });
     const printer = this.#client.printStream({ request: {}, createdAt: CREATED_AT });
     const source = streamFrom([Buffer.from(text)]);
-    const body = translateStream(source, { ledger, maxEventBytes: 65_536 }, { reader, printer });
+    const body = translateStream(source, { ledger: NO_LEDGER, maxEventBytes: 65_536 }, { reader, printer });
     const { text: output, error } = await readBody(body);
     assert.equal(error, undefined);
     return output

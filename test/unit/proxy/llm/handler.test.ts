@@ -234,8 +234,10 @@ test("packed answers are unpacked and their old length is gone", async () => {
 });
 
 test("an answer that cannot be used is refused, never passed as one", async () => {
-  assert.equal((await refusal(LLME, { response: answer("<html>", "text/html") })).status, 503);
-  assert.equal((await refusal(LLME, { response: answer("[]") })).status, 503);
+  assert.equal((await refusal(LLME, { response: answer("<html>", "text/html") })).status, 502);
+  assert.equal((await refusal(LLME, { response: answer("[]") })).status, 502);
+  for (const provider of [LLMA, LLME])
+    assert.equal((await refusal(provider, { response: answer("", "text/event-stream") })).status, 502);
   assert.equal((await refusal(LLMA, { response: answer({ x: "x".repeat(70_000) }) })).status, 502);
 });
 

@@ -34,7 +34,7 @@ test("an event without its closing blank line still counts", () => {
 });
 
 test("an event beyond the limit is refused, in one line or in many", () => {
-  const refused = (error: unknown): boolean => error instanceof ProxyError && error.code === "response_invalid";
+  const refused = (error: unknown): boolean => error instanceof ProxyError && error.code === "llm_response_invalid";
   assert.throws(() => parse([Buffer.from(`data: ${"x".repeat(300)}`)], 200), refused);
   assert.throws(() => parse([Buffer.from("data: 123456789\n".repeat(40))], 200), refused);
   assert.equal(parse([Buffer.from("data: 123456789\n\n".repeat(40))], 200).length, 40);

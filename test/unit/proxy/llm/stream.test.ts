@@ -13,10 +13,10 @@ import type { JsonObject } from "../../../../src/proxy/llm/json.ts";
 import { scanStream, translateStream } from "../../../../src/proxy/llm/stream/bodies.ts";
 import { framingOf } from "../../../../src/proxy/llm/stream/framing.ts";
 import { mayCarryUsage } from "../../../../src/proxy/llm/stream/usage-hint.ts";
-import { openLedger } from "../../../../src/proxy/llm/usage.ts";
 import { readBody, streamFrom, TestExchange } from "../../../support/gateway/llm-harness.ts";
 import { assertProperty } from "../../../support/fixtures/seed.ts";
 import { streamOf } from "../../../support/servers/llm/bedrock-stream.ts";
+import { openLedger } from "../../../../src/proxy/llm/ledger.ts";
 
 /** A fresh translation of a messages stream for a chat completions client. */
 function sides() {
@@ -28,7 +28,7 @@ async function books(format: ChatFormat) {
   const exchange = new TestExchange(Buffer.alloc(0));
   const charged: number[] = [];
   exchange.tokenGates.push({ admit: () => undefined, settle: (total) => void charged.push(total) });
-  const ledger = await openLedger(exchange, { requestModel: "m", provider: "p", streaming: true });
+  const ledger = await openLedger(exchange, { requestModel: "m", provider: "p", streaming: true }, () => 40);
   return { exchange, charged, context: { format, ledger, maxEventBytes: 4096, hidesUsage: false } };
 }
 
@@ -73,7 +73,7 @@ test("a passed stream whose events are too long is still the client's", async ()
   const { text, error } = await readBody(scanStream(streamFrom([Buffer.from(long)]), context));
   assert.equal(text, long);
   assert.equal(error, undefined);
-  assert.deepEqual(charged, [0]);
+  assert.deepEqual(charged, [10], "what cannot be read is charged by the request alone");
 });
 
 test("a translated event stream of Bedrock is the same whatever the chunking, and a damaged one breaks off", async () => {
@@ -88,7 +88,7 @@ test("a translated event stream of Bedrock is the same whatever the chunking, an
     const reader = readConverse({ toolNames: undefined, model: "m" });
     const printer = printStream({ request: {}, createdAt: 1 });
     const read = await readBody(translateStream(streamFrom(chunks), { ...context, framing }, { reader, printer }));
-    assert.deepEqual(charged, [read.error === undefined ? 18 : 0]);
+    assert.deepEqual(charged, [read.error === undefined ? 18 : 20]);
     return { ...read, text: read.text.replaceAll(/msg_[0-9a-f]+/g, "msg") };
   };
   const whole = Buffer.concat(streamOf({ content, stopReason: "tool_use" }));
@@ -99,7 +99,7 @@ test("a translated event stream of Bedrock is the same whatever the chunking, an
   const damaged = Buffer.concat(streamOf({ content, isDamaged: true }));
   const broken = await translated([damaged]);
   assert.ok(broken.error instanceof ProxyError);
-  assert.equal(broken.error.code, "response_invalid");
+  assert.equal(broken.error.code, "llm_response_invalid");
 });
 
 test("a translated stream is the same whatever the chunking", async () => {
@@ -193,7 +193,7 @@ test("an event that is no JSON breaks a translated stream", async () => {
   const { context } = await books(messages);
   const source = streamFrom([Buffer.from(`${START}data: nonsense\n\n`)]);
   const { error } = await readBody(translateStream(source, context, sides()));
-  assert.ok(error instanceof ProxyError && error.code === "response_invalid");
+  assert.ok(error instanceof ProxyError && error.code === "llm_response_invalid");
 });
 
 test("a client that goes away is charged for what was used, and the upstream is stopped", async () => {
@@ -216,4 +216,38 @@ test("a client that goes away is charged for what was used, and the upstream is 
     assert.equal(stopped, true);
     assert.deepEqual(charged, [9]);
   }
+});
+
+/** A piece of a chat completion, as one event. */
+const piece = (content: string): string =>
+  `data: ${JSON.stringify({ model: "m", choices: [{ index: 0, delta: { content } }] })}\n\n`;
+
+test("a stream without usage is charged by an estimate: its text and that of the request, four bytes a token", async () => {
+  const pieces = ["abcd", "efgh", "é", 'a "quoted" piece', "i"];
+  const text = Buffer.byteLength(pieces.join(""));
+  for (const isCut of [false, true]) {
+    const { charged, context, exchange } = await books(completions);
+    const broken = isCut ? new Error("reset") : undefined;
+    await readBody(scanStream(streamFrom([Buffer.from(pieces.map(piece).join(""))], broken), context));
+    assert.deepEqual(charged, [40 / 4 + Math.ceil(text / 4)]);
+    assert.equal(exchange.llm["usageEstimated"], true);
+  }
+  const { charged, context } = await books(messages);
+  const source = streamFrom(
+    [Buffer.from(START + TEXT + TEXT.replace('"a"', JSON.stringify("b".repeat(40))))],
+    new Error("reset"),
+  );
+  await readBody(translateStream(source, context, sides()));
+  assert.deepEqual(charged, [8 + Math.ceil(41 / 4)], "the input is known, the output is more than was reported");
+});
+
+test("a translated stream that breaks off tells the client in its own format, and does not end cleanly", async () => {
+  const { context } = await books(messages);
+  const source = streamFrom([Buffer.from(START + TEXT), Buffer.from("data: nonsense\n\n")]);
+  const { text, error } = await readBody(translateStream(source, context, sides()));
+  assert.ok(error instanceof ProxyError && error.code === "llm_response_invalid");
+  const last = text.trimEnd().split("\n\n").at(-1) ?? "";
+  const printed = JSON.parse(last.slice("data: ".length)) as { error: { type: string } };
+  assert.equal(printed.error.type, "api_error");
+  assert.equal(text.includes("[DONE]"), false);
 });

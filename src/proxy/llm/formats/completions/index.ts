@@ -9,6 +9,7 @@ import { printStream } from "./print-stream.ts";
 import { readAnswer } from "./read-answer.ts";
 import { parseRequest, readRequest } from "./read-request.ts";
 import { readStream } from "./read-stream.ts";
+import { completionsTexts } from "./texts.ts";
 import { learnFacts } from "./usage.ts";
 
 export const completions: ChatFormat = {
@@ -22,6 +23,6 @@ export const completions: ChatFormat = {
     return facts;
   },
   stream: learnFacts,
-  client: { readRequest, printAnswer, printStream, printError: printCompletionsError },
+  client: { readRequest, printAnswer, printStream, printError: printCompletionsError, texts: completionsTexts },
   provider: { printRequest, readAnswer, readStream, readError },
 };

@@ -9,7 +9,7 @@ import { learnFacts } from "./usage.ts";
 
 export function readAnswer(body: JsonObject, { model }: ReadContext): Answer {
   if (!Array.isArray(body["choices"]))
-    throw new ProxyError("response_invalid", { detail: "a chat completion without a list of choices" });
+    throw new ProxyError("llm_response_invalid", { detail: "a chat completion without a list of choices" });
   const facts: Facts = {};
   learnFacts(body, facts);
   const choices = body["choices"].map((item, at) => readChoice(objectOf(item) ?? {}, at));

@@ -12,7 +12,7 @@ import { learnFacts } from "./usage.ts";
 export function readAnswer(body: JsonObject, context: ReadContext): Answer {
   const content = objectOf(objectOf(body["output"])?.["message"])?.["content"];
   if (!Array.isArray(content))
-    throw new ProxyError("response_invalid", { detail: "a Converse answer without a list of content" });
+    throw new ProxyError("llm_response_invalid", { detail: "a Converse answer without a list of content" });
   const facts: Facts = {};
   learnFacts(body, facts);
   const parts = content.flatMap((item) => readBlock(objectOf(item) ?? {}, context));

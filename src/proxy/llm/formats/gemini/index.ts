@@ -9,6 +9,7 @@ import { printStream } from "./print-stream.ts";
 import { readAnswer } from "./read-answer.ts";
 import { parseRequest, readRequest } from "./read-request.ts";
 import { readStream } from "./read-stream.ts";
+import { geminiTexts } from "./texts.ts";
 import { learnFacts } from "./usage.ts";
 
 export const gemini: ChatFormat = {
@@ -22,6 +23,6 @@ export const gemini: ChatFormat = {
     return facts;
   },
   stream: learnFacts,
-  client: { readRequest, printAnswer, printStream, printError: printGeminiError },
+  client: { readRequest, printAnswer, printStream, printError: printGeminiError, texts: geminiTexts },
   provider: { printRequest, readAnswer, readStream, readError },
 };

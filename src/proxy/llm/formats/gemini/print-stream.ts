@@ -109,7 +109,7 @@ class GeminiPrinter implements StreamPrinter {
         if (this.#showsThoughts) return this.#chunk(choice, { text, thought: true });
     }
     if (part.text.length + text.length > MAX_TEXT)
-      throw new ProxyError("response_invalid", {
+      throw new ProxyError("llm_response_invalid", {
         detail: `a part of the answer is longer than ${MAX_TEXT} characters`,
       });
     part.text += text;

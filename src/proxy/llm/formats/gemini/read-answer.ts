@@ -22,10 +22,10 @@ export function readAnswer(body: JsonObject, context: ReadContext): Answer {
   return { id, model: facts.model ?? context.model, choices, facts };
 }
 
-/** @throws ProxyError response_invalid for a body or an event that has nothing of an answer */
+/** @throws ProxyError llm_response_invalid for a body or an event that has nothing of an answer */
 export function requireAnswer(body: JsonObject): void {
   if (Array.isArray(body["candidates"]) || isBlocked(body) || objectOf(body["usageMetadata"]) !== undefined) return;
-  throw new ProxyError("response_invalid", { detail: "a Gemini answer without a list of candidates" });
+  throw new ProxyError("llm_response_invalid", { detail: "a Gemini answer without a list of candidates" });
 }
 
 /** Whether the prompt was refused, so that there is no candidate. */

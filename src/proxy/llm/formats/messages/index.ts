@@ -12,6 +12,7 @@ import { printStream } from "./print-stream.ts";
 import { readAnswer } from "./read-answer.ts";
 import { parseRequest, readRequest } from "./read-request.ts";
 import { readStream } from "./read-stream.ts";
+import { messagesTexts } from "./texts.ts";
 import { learnFacts, learnFromEvent } from "./usage.ts";
 
 export const messages: ChatFormat = {
@@ -25,6 +26,6 @@ export const messages: ChatFormat = {
     return facts;
   },
   stream: learnFromEvent,
-  client: { readRequest, printAnswer, printStream, printError: printMessagesError },
+  client: { readRequest, printAnswer, printStream, printError: printMessagesError, texts: messagesTexts },
   provider: { printRequest, readAnswer, readStream, readError },
 };

@@ -9,7 +9,7 @@ import { learnFacts } from "./usage.ts";
 
 export function readAnswer(body: JsonObject, { model }: ReadContext): Answer {
   if (!Array.isArray(body["content"]))
-    throw new ProxyError("response_invalid", { detail: "a messages answer without a list of content" });
+    throw new ProxyError("llm_response_invalid", { detail: "a messages answer without a list of content" });
   const facts: Facts = {};
   learnFacts(body, facts);
   const parts = body["content"].flatMap((item) => readBlock(objectOf(item) ?? {}));

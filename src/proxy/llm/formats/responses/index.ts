@@ -9,6 +9,7 @@ import { printStream } from "./print-stream.ts";
 import { readAnswer } from "./read-answer.ts";
 import { parseRequest, readRequest } from "./read-request.ts";
 import { readStream } from "./read-stream.ts";
+import { responsesTexts } from "./texts.ts";
 import { learnEvent, learnResponse } from "./usage.ts";
 
 export const responses: ChatFormat = {
@@ -22,6 +23,6 @@ export const responses: ChatFormat = {
     return facts;
   },
   stream: learnEvent,
-  client: { readRequest, printAnswer, printStream, printError: printCompletionsError },
+  client: { readRequest, printAnswer, printStream, printError: printCompletionsError, texts: responsesTexts },
   provider: { printRequest, readAnswer, readStream, readError },
 };

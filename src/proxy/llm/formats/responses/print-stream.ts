@@ -215,7 +215,7 @@ class ResponsesPrinter implements StreamPrinter {
     if (text === "") return "";
     this.#characters += text.length;
     if (this.#characters > MAX_CHARACTERS)
-      throw new ProxyError("response_invalid", { detail: `an answer is longer than ${MAX_CHARACTERS} characters` });
+      throw new ProxyError("llm_response_invalid", { detail: `an answer is longer than ${MAX_CHARACTERS} characters` });
     part.text += text;
     if (part.before === undefined) return "";
     const tail = part.kind === "text" ? ',"logprobs":[],"sequence_number":' : ',"sequence_number":';

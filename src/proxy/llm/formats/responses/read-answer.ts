@@ -13,12 +13,12 @@ export function readAnswer(body: JsonObject, { model }: ReadContext): Answer {
   const { output, status } = body;
   if (status === "failed" || status === "cancelled") {
     const { message } = readErrorObject(body);
-    throw new ProxyError("response_invalid", {
+    throw new ProxyError("llm_response_invalid", {
       detail: `the response has ${status}${message === "" ? "" : `: ${message}`}`,
     });
   }
   if (!Array.isArray(output))
-    throw new ProxyError("response_invalid", { detail: "a response without a list of output items" });
+    throw new ProxyError("llm_response_invalid", { detail: "a response without a list of output items" });
   const facts: Facts = {};
   learnResponse(body, facts);
   const parts = output.flatMap((item) => readItem(objectOf(item) ?? {}));

@@ -161,7 +161,7 @@ class ResponsesReader implements StreamReader {
   #openPart(key: string, opened: OpenedPart): void {
     if (this.#open.has(key)) return;
     if (this.#open.size >= MAX_OPEN)
-      throw new ProxyError("response_invalid", { detail: `more than ${MAX_OPEN} items of a stream are open` });
+      throw new ProxyError("llm_response_invalid", { detail: `more than ${MAX_OPEN} items of a stream are open` });
     this.#start({});
     if (opened.kind === "refusal") this.#hasRefused = true;
     // Only calls may overlap.

@@ -195,7 +195,7 @@ test("any JSON is an answer or a response that cannot be used", () => {
         readAnswer(JSON.parse(JSON.stringify(given)) as JsonObject, { model: "m", toolNames: undefined });
       } catch (error) {
         assert.ok(error instanceof ProxyError);
-        assert.equal(error.code, "response_invalid");
+        assert.equal(error.code, "llm_response_invalid");
       }
     }),
     { seed: 13, numRuns: 300 },

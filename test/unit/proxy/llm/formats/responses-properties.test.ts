@@ -86,7 +86,7 @@ test("any answer is read and printed, or is no answer", () => {
   );
   fc.assert(
     fc.property(answer, (given) => {
-      const read = orRefused("response_invalid", () => provider.readAnswer(plain(given), READ));
+      const read = orRefused("llm_response_invalid", () => provider.readAnswer(plain(given), READ));
       if (read !== undefined) plain(client.printAnswer(read, { request: {}, createdAt: 1 }));
     }),
     SEED,
@@ -110,7 +110,7 @@ test("any events of a stream are read in the order of the hub and printed", () =
   fc.assert(
     fc.property(fc.array(event, { maxLength: 20 }), (given) => {
       const reader = provider.readStream(READ);
-      const read = given.flatMap((each) => orRefused("response_invalid", () => reader.read(plain(each), "")) ?? []);
+      const read = given.flatMap((each) => orRefused("llm_response_invalid", () => reader.read(plain(each), "")) ?? []);
       checkOrder(read);
       const printer = client.printStream({ request: {}, createdAt: 1 });
       const text = read.map((each) => printer.print(each)).join("") + printer.end();

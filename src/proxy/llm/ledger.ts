@@ -1,0 +1,144 @@
+/**
+ * The ledger of one LLM request: it publishes model and usage for expressions and telemetry, and charges the token
+ * budgets. Every budget is charged exactly once, however the request ends, because the end of the exchange settles the
+ * ledger too. Where a provider reports no usage, or the stream is left before it does, the usage is estimated, so that
+ * no client gets around a budget.
+ */
+import { Duration } from "../../cel/values.ts";
+import type { RoutedExchange } from "../exchange/exchange.ts";
+import type { Facts, Usage } from "./usage.ts";
+
+/** The request in expressions and telemetry. */
+export interface LlmRequestFacts {
+  readonly requestModel: string;
+  readonly provider: string;
+  readonly streaming: boolean;
+  /** Shown as `llm.params`. */
+  readonly params?: Readonly<Record<string, unknown>>;
+}
+
+/** `complete`: the whole answer came. `partial`: some of it may have come. `failed`: the provider has refused. */
+export type Ending = "complete" | "partial" | "failed";
+
+export interface Ledger {
+  /** Whether the text of the answer has to be counted, because a budget depends on the usage. */
+  readonly countsText: boolean;
+  /** Called when the request goes to the provider, which may work on it from now on. */
+  sent(): void;
+  /** Called for each event of a stream; the first call counts as the time of the first token. */
+  flowing(): void;
+  /** Counts text of the answer. @param bytes in UTF-8 */
+  addText(bytes: number): void;
+  /** Publishes the facts about the response that are known so far. */
+  record(facts: Facts): void;
+  /** Charges the budgets; only the first call has an effect. */
+  settle(ending: Ending): void;
+}
+
+/** Bytes of UTF-8 text that count as one token where the provider reports no usage. */
+const BYTES_PER_TOKEN = 4;
+
+/**
+ * Admits the request to every token budget and opens its ledger.
+ * @param requestBytes measures the text of the request in UTF-8; called only for an estimate
+ * @throws ProxyError rate_limited when a budget is used up; rate_limit_failed when one cannot be asked. The budgets
+ * that have admitted the request are then settled with 0.
+ */
+export async function openLedger(
+  exchange: RoutedExchange,
+  request: LlmRequestFacts,
+  requestBytes: () => number,
+): Promise<Ledger> {
+  const ledger = new ExchangeLedger(exchange, request, requestBytes);
+  await ledger.admit(exchange.tokenGates);
+  return ledger;
+}
+
+class ExchangeLedger implements Ledger {
+  readonly countsText: boolean;
+  readonly #exchange: RoutedExchange;
+  readonly #request: LlmRequestFacts;
+  readonly #requestBytes: () => number;
+  readonly #admitted: RoutedExchange["tokenGates"] = [];
+  #facts: Facts = {};
+  #textBytes = 0;
+  #wasSent = false;
+  #isSettled = false;
+  #isEstimated = false;
+  #firstAtMs: number | undefined;
+
+  constructor(exchange: RoutedExchange, request: LlmRequestFacts, requestBytes: () => number) {
+    this.#exchange = exchange;
+    this.#request = request;
+    this.#requestBytes = requestBytes;
+    this.countsText = exchange.tokenGates.length > 0;
+    this.#publish();
+    // The client can leave at any moment, also before the provider responds.
+    exchange.onDone(() => this.settle(this.#wasSent ? "partial" : "failed"));
+  }
+
+  async admit(gates: RoutedExchange["tokenGates"]): Promise<void> {
+    for (const gate of gates) {
+      const waiting = gate.admit();
+      if (waiting instanceof Promise) await waiting;
+      this.#admitted.push(gate);
+    }
+  }
+
+  sent(): void {
+    this.#wasSent = true;
+  }
+
+  flowing(): void {
+    this.#firstAtMs ??= performance.now();
+  }
+
+  addText(bytes: number): void {
+    this.#textBytes += bytes;
+  }
+
+  record(facts: Facts): void {
+    this.#facts = facts;
+    if (!this.#isSettled) this.#publish();
+  }
+
+  settle(ending: Ending): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    const usage = this.#settledUsage(ending);
+    if (this.#isEstimated) {
+      this.#facts = { ...this.#facts, ...(usage === undefined ? {} : { usage }) };
+      this.#publish();
+    }
+    const total = usage === undefined ? 0 : usage.inputTokens + usage.outputTokens;
+    for (const gate of this.#admitted) gate.settle(total);
+  }
+
+  #settledUsage(ending: Ending): Usage | undefined {
+    const { usage } = this.#facts;
+    const isKnown = ending === "complete" && usage !== undefined;
+    if (isKnown || ending === "failed" || !this.countsText) return usage;
+    const inputTokens = usage?.inputTokens ?? Math.ceil(this.#requestBytes() / BYTES_PER_TOKEN);
+    const outputTokens = Math.max(usage?.outputTokens ?? 0, Math.ceil(this.#textBytes / BYTES_PER_TOKEN));
+    this.#isEstimated = inputTokens !== usage?.inputTokens || outputTokens !== usage.outputTokens;
+    return { ...usage, inputTokens, outputTokens };
+  }
+
+  #publish(): void {
+    const { model, usage, serviceTier } = this.#facts;
+    const root: Record<string, unknown> = { ...this.#request, ...usage };
+    if (model !== undefined) root["responseModel"] = model;
+    if (serviceTier !== undefined) root["serviceTier"] = serviceTier;
+    if (usage !== undefined) root["totalTokens"] = usage.inputTokens + usage.outputTokens;
+    if (this.#isEstimated) root["usageEstimated"] = true;
+    if (this.#firstAtMs !== undefined) this.#addTimes(root, this.#firstAtMs);
+    this.#exchange.setRoot("llm", root);
+  }
+
+  /** Adds the timing of a stream, as far as it has arrived. */
+  #addTimes(root: Record<string, unknown>, firstAtMs: number): void {
+    root["timeToFirstToken"] = Duration.ofMilliseconds(firstAtMs - this.#exchange.startedAtMs);
+    const tokens = this.#facts.usage?.outputTokens ?? 0;
+    if (tokens > 0) root["timePerOutputToken"] = Duration.ofMilliseconds((performance.now() - firstAtMs) / tokens);
+  }
+}
