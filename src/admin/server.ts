@@ -6,7 +6,6 @@ import { H3 } from "h3";
 import type { LogFilter } from "../lib/log.ts";
 import { refuseForeign, requireToken } from "./access.ts";
 import { refuseOtherMethods, serveOn, type RunningServer, type ServerAddress } from "./http.ts";
-import { adminPage } from "./page.ts";
 import type { AdminContext } from "./paths/admin-path.ts";
 import { ADMIN_PATHS, methodsOf } from "./paths/index.ts";
 
@@ -37,4 +36,28 @@ export async function startAdminServer(options: AdminOptions): Promise<RunningSe
     Object.entries(ADMIN_PATHS).map(([path, entry]): [string, string] => [path, methodsOf(entry)]),
   );
   return serveOn(app, address);
+}
+
+/** Fetches paths with the token, which stays in the memory of the page. */
+const ASKING = `<p><input type="password" placeholder="token" autocomplete="off"><pre></pre><script>
+document.addEventListener("click", async (event) => {
+  const path = event.target.getAttribute("href");
+  if (path === null) return;
+  event.preventDefault();
+  const authorization = "Bearer " + document.querySelector("input").value;
+  document.querySelector("pre").textContent = await (await fetch(path, { headers: { authorization } })).text();
+});
+</script>`;
+
+/** Returns the page at the root, which lists the paths. */
+function adminPage(needsToken: boolean): Response {
+  const rows = Object.entries(ADMIN_PATHS).map(
+    ([path, entry]) => `<li><a href="${path}">${path}</a> (${methodsOf(entry)}): ${entry.help}</li>`,
+  );
+  const html = `<!doctype html><meta charset="utf-8"><title>gwproxy</title><h1>gwproxy</h1><ul>${rows.join("")}</ul>${needsToken ? ASKING : ""}\n`;
+  const headers = {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": "default-src 'none'; script-src 'unsafe-inline'; connect-src 'self'",
+  };
+  return new Response(html, { headers });
 }

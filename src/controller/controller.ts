@@ -23,12 +23,15 @@ import { type ControllerMetrics, createControllerMetrics } from "../telemetry/co
 import { createXdsServer, type XdsServer } from "../xds/server/discovery.ts";
 import { VERSION } from "../lib/version.ts";
 import { type ControllerCore, createControllerCore } from "./controller-core.ts";
-import { createLeadership } from "./leadership.ts";
 import { checkOwnPorts } from "../runtime/own-ports.ts";
 import { createProcessLog, isLoopback, stopSignal } from "../runtime/process.ts";
 import { reportRefusals } from "./nack-events.ts";
 import { authorizeByToken } from "./stream-authorization.ts";
 import { openXdsSecret, readXdsFiles, type XdsTls } from "./xds-certificates.ts";
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { systemClock } from "../lib/time/clock.ts";
+import { createLeader, type Leader } from "../sources/kubernetes/leader.ts";
 
 const KINDS = [...STANDARD_KINDS, ...OWN_KINDS, ...DEPLOYED_KINDS];
 
@@ -117,4 +120,24 @@ function createDiscovery({ options, client, core, tls, metrics, current, log }: 
     ...(mustAuthorize ? { authorize } : {}),
     ...(tls === undefined ? {} : { tls: tls.certificate, alsoPlaintext: options.xdsMode === "either" }),
   });
+}
+
+const LEASE_NAME = "gwproxy-controller";
+
+interface LeadershipOptions {
+  readonly client: KubernetesClient;
+  readonly namespace: string;
+  /** Makes every replica write. */
+  readonly isDisabled: boolean;
+  readonly log: Logger;
+  readonly onChange: (isLeader: boolean) => void;
+}
+
+/** Decides which replica writes: the holder of the lease, or every replica when leader election is disabled. */
+function createLeadership({ client, namespace, isDisabled, log, onChange }: LeadershipOptions): Leader {
+  if (isDisabled) return { start: () => onChange(true), stop: () => Promise.resolve() };
+  // A container that restarts in its pod is the same replica, and continues without waiting for its own lease to
+  // expire.
+  const identity = process.env["POD_NAME"] ?? `${hostname()}_${randomUUID()}`;
+  return createLeader({ client, namespace, name: LEASE_NAME, identity, clock: systemClock, log, onChange });
 }

@@ -19,7 +19,6 @@ import { createKeyedQueue, type KeyedQueue } from "../lib/keyed-queue.ts";
 import type { Logger } from "../lib/log.ts";
 import type { DeploymentPlan } from "../translator/gateways/deployment-plan.ts";
 import type { TranslatorEvent } from "../translator/translator.ts";
-import { addressesOf, type ServiceAddress } from "./addresses.ts";
 import { carryOut, planChanges, type Plan } from "./apply.ts";
 import { createChildren, type Children } from "./children.ts";
 import type { ObjectClient } from "./client.ts";
@@ -214,4 +213,33 @@ export class Deployer {
     const placement = this.#placements.get(key);
     if (placement !== undefined) this.#options.onState(placement.gateway);
   }
+}
+
+interface ServiceAddress {
+  readonly type: "IPAddress" | "Hostname";
+  readonly value: string;
+}
+
+interface AddressedService extends KubeObject {
+  readonly spec?: { readonly clusterIP?: string; readonly clusterIPs?: readonly string[] };
+  readonly status?: {
+    readonly loadBalancer?: { readonly ingress?: readonly { readonly ip?: string; readonly hostname?: string }[] };
+  };
+}
+
+/** Maximum number of addresses in the status of a Gateway (Gateway API). */
+const MAX_ADDRESSES = 16;
+
+/** Returns the addresses of a data plane: those of its load balancer, else its cluster IPs. */
+function addressesOf(service: KubeObject): ServiceAddress[] {
+  const { spec, status } = service as AddressedService; // a Service by its kind
+  const ingress = (status?.loadBalancer?.ingress ?? []).flatMap(({ ip, hostname }): ServiceAddress[] => {
+    if (ip !== undefined && ip !== "") return [{ type: "IPAddress", value: ip }];
+    return hostname === undefined || hostname === "" ? [] : [{ type: "Hostname", value: hostname }];
+  });
+  const inside = spec?.clusterIPs ?? (spec?.clusterIP === undefined ? [] : [spec.clusterIP]);
+  const cluster = inside
+    .filter((value) => value !== "" && value !== "None")
+    .map((value): ServiceAddress => ({ type: "IPAddress", value }));
+  return (ingress.length > 0 ? ingress : cluster).slice(0, MAX_ADDRESSES);
 }

@@ -11,11 +11,10 @@ import {
   type JsonValue,
   type Message,
 } from "@bufbuild/protobuf";
-import { reflect } from "@bufbuild/protobuf/reflect";
+import { reflect, type ReflectMessage } from "@bufbuild/protobuf/reflect";
 import type { ApiKey } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { RESOURCE_SCHEMAS } from "./encode.ts";
 import type { Resource } from "./resource.ts";
-import { visit } from "./visit.ts";
 
 const MASK = "<masked>";
 
@@ -69,4 +68,27 @@ function withHashes(value: JsonValue, hashes: Iterator<string>): JsonValue {
       name === "sha256" ? (hashes.next().value as string) : withHashes(member, hashes), // one hash per key, see mask
     ]),
   );
+}
+
+type Visitor = (message: Message, schema: DescMessage) => void;
+
+/**
+ * Visits every message inside a message, outermost first. The walk follows the descriptors of ir.proto, so a new message
+ * type cannot be forgotten.
+ */
+function visit(schema: DescMessage, message: Message, visitor: Visitor): void {
+  walk(reflect(schema, message), visitor);
+}
+
+function walk(node: ReflectMessage, visitor: Visitor): void {
+  visitor(node.message, node.desc);
+  for (const field of node.desc.fields) {
+    if (!isFieldSet(node.message, field)) continue;
+    if (field.fieldKind === "message") walk(node.get(field), visitor);
+    else if (field.fieldKind === "list" && field.listKind === "message")
+      for (const item of node.get(field)) walk(item as ReflectMessage, visitor); // a list of messages by listKind
+    else if (field.fieldKind === "map" && field.mapKind === "message")
+      // a map of messages by mapKind
+      for (const item of node.get(field).values()) walk(item as ReflectMessage, visitor);
+  }
 }

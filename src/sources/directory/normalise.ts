@@ -5,8 +5,8 @@
  */
 import type { KubeObject } from "../../api/object.ts";
 import { deepFreeze } from "../../lib/deep-freeze.ts";
-import { isClusterScoped } from "./scope.ts";
 import { isRecord } from "../../lib/is-record.ts";
+import { KINDS } from "../../../generated/kinds.ts";
 
 export type ApplyDefaults = <T>(groupKind: string, object: T) => T;
 
@@ -99,4 +99,24 @@ function entries(value: unknown): [string, unknown][] {
 
 function isName(value: unknown): value is string {
   return typeof value === "string" && value.length <= 253 && NAME.test(value);
+}
+
+/**
+ * The kinds that have no namespace. An API server could be asked for the scope, a file cannot; kinds that are not listed
+ * count as namespaced.
+ */
+const CLUSTER_SCOPED = new Set([
+  ...KINDS.filter(({ namespaced }) => !namespaced).map(({ group, kind }) => `${group}/${kind}`),
+  "/Node",
+  "/PersistentVolume",
+  "apiextensions.k8s.io/CustomResourceDefinition",
+  "rbac.authorization.k8s.io/ClusterRole",
+  "rbac.authorization.k8s.io/ClusterRoleBinding",
+  "admissionregistration.k8s.io/ValidatingWebhookConfiguration",
+  "admissionregistration.k8s.io/MutatingWebhookConfiguration",
+]);
+
+function isClusterScoped(apiVersion: string, kind: string): boolean {
+  const slash = apiVersion.indexOf("/");
+  return CLUSTER_SCOPED.has(`${slash < 0 ? "" : apiVersion.slice(0, slash)}/${kind}`);
 }

@@ -1,6 +1,6 @@
 /**
  * Leader election: of several replicas only the one that holds a Lease (coordination.k8s.io/v1) and renews it in time
- * writes. The controller uses it through controller/leadership.ts.
+ * writes. The controller uses it through controller/controller.ts.
  *
  * A Lease carries the time of its last renewal, but clocks in a cluster differ. So this replica measures on its own
  * clock from the moment at which it saw the Lease change (a new resourceVersion), as client-go does. Two margins keep

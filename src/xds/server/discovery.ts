@@ -10,7 +10,7 @@
  *
  * A data plane names its Gateway in the node metadata of its first request: key `gateway`, value `namespace~name`.
  */
-import type { Server as NetServer } from "node:net";
+import { type Server as NetServer, createServer, type Socket } from "node:net";
 import { Server, ServerCredentials, status, type ServerDuplexStream } from "@grpc/grpc-js";
 import {
   AggregatedDiscoveryService,
@@ -25,7 +25,6 @@ import { serviceDefinition } from "../../lib/grpc.ts";
 import { GATEWAY_METADATA, MAX_MESSAGE_BYTES } from "../limits.ts";
 import type { RefusedResource } from "../nack.ts";
 import { ReloadableCredentials, type ServerCertificate } from "./credentials.ts";
-import { createEitherListener } from "./either.ts";
 import { DiscoveryRequestError, Session, type AckedResource } from "./session.ts";
 
 /**
@@ -263,4 +262,36 @@ function gatewayOf(node: Node | undefined): string | undefined {
   const text = node?.metadata?.[GATEWAY_METADATA];
   const match = typeof text === "string" ? /^([^~/]+)~([^~/]+)$/.exec(text) : null;
   return match === null ? undefined : `${match[1]}/${match[2]}`;
+}
+
+/**
+ * Content type of a TLS handshake record (RFC 8446 §5.1). HTTP/2 in plaintext begins with the letter P (RFC 9113 §3.4).
+ */
+const TLS_HANDSHAKE = 0x16;
+
+/** A connection that sends no byte within this time is closed. */
+const FIRST_BYTE_LIMIT_MS = 10_000;
+
+/**
+ * Accepts TLS and plaintext on one port, distinguished by the first byte, so that data planes of both kinds stay
+ * connected while a fleet moves from one to the other.
+ * @returns a server that is not listening yet and passes its connections to `server`
+ */
+function createEitherListener(server: Server, credentials: ServerCredentials): NetServer {
+  const secure = server.createConnectionInjector(credentials);
+  const plain = server.createConnectionInjector(ServerCredentials.createInsecure());
+  return createServer((socket: Socket) => {
+    socket.setNoDelay(true);
+    socket.setTimeout(FIRST_BYTE_LIMIT_MS, () => socket.destroy());
+    // Handles a peer that resets before its first byte; later the HTTP/2 session has its own listener.
+    socket.on("error", () => socket.destroy());
+    socket.once("readable", () => {
+      const first: unknown = socket.read(1);
+      if (!Buffer.isBuffer(first)) return socket.destroy();
+      socket.setTimeout(0);
+      socket.removeAllListeners("timeout");
+      socket.unshift(first);
+      (first[0] === TLS_HANDSHAKE ? secure : plain).injectConnection(socket);
+    });
+  });
 }

@@ -28,9 +28,10 @@ import type { ConnectionMeter } from "../../../telemetry/metrics.ts";
 import { helloOf, type ClientHello } from "../preamble/client-hello.ts";
 import { lookAhead } from "../preamble/first-bytes.ts";
 import { HandshakeLimits } from "./handshake-limits.ts";
-import { ALERT, refuseHandshake } from "./alert.ts";
 import { handshakeOptions, type HandshakeOptions } from "./handshake-options.ts";
 import { WorkloadServerTls } from "./workload-server-tls.ts";
+import { ignore } from "../../../lib/ignore.ts";
+import { hangUp } from "../../../lib/network/hang-up.ts";
 
 /** Says whether clients have to present a trusted certificate. */
 export type ClientCertificates = "ignored" | "optional" | "required";
@@ -220,4 +221,21 @@ export class TlsLayer {
     });
     return server;
   }
+}
+
+const ALERT = { handshakeFailure: 40, unrecognizedName: 112 } as const;
+
+const ALERT_RECORD = 21;
+const FATAL = 2;
+
+/**
+ * Sends a fatal TLS alert in response to a ClientHello (RFC 8446 §6.2).
+ * @param socket one to which no byte of a handshake has been written
+ */
+function refuseHandshake(socket: Socket, alert: (typeof ALERT)[keyof typeof ALERT]): void {
+  socket.on("error", ignore);
+  socket.write(Buffer.from([ALERT_RECORD, 3, 3, 0, 2, FATAL, alert]));
+  // Read and drop the remaining bytes: a paused socket never emits `end`.
+  socket.resume();
+  hangUp(socket);
 }
