@@ -1,7 +1,7 @@
 /**
- * A request body that can be sent more than once (retries, attempts.ts). Bytes are kept up to a limit while they are
- * sent; the next attempt replays them and continues with new ones. Nothing waits for the end of the body, so both
- * directions may stream.
+ * A request body that can be sent more than once (retries, pipeline/attempts.ts). Bytes are kept up to a limit while
+ * they are sent; the next attempt replays them and continues with new ones. Nothing waits for the end of the body, so
+ * both directions may stream.
  *
  *                     ┌─ Pass 1 (gave up: leave)
  *   client ─▶ record ─┤

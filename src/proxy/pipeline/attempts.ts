@@ -1,10 +1,10 @@
 /**
  * Calls the backend of one request and calls it again when the `retry` of its route or policy says so (GEP-1731). Used
- * by the terminal of a rule (bind-rule.ts).
+ * by the terminal of a rule (router/bind-rule.ts).
  *
  * An attempt repeats everything that belongs to a call: the choice of an endpoint, the credential, the conversion of a
  * body. The policies of the request run once, before the first attempt. A streamed body is recorded while it is sent
- * (recorded-body.ts), so the first attempt never waits for the end of the body.
+ * (exchange/recorded-body.ts), so the first attempt never waits for the end of the body.
  */
 import { ProxyError, type ProxyErrorCode } from "../exchange/errors.ts";
 import type { BackendHandler } from "../backends/handler.ts";

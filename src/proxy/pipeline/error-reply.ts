@@ -1,6 +1,6 @@
 /**
- * Turns an error into the reply that the client receives (table in errors.ts): a trailers-only status for gRPC clients,
- * the error format of the client's API on routes to models, plain text otherwise.
+ * Turns an error into the reply that the client receives (table in exchange/errors.ts): a trailers-only status for gRPC
+ * clients, the error format of the client's API on routes to models, plain text otherwise.
  */
 import { ProxyError } from "../exchange/errors.ts";
 import type { Reply } from "../exchange/exchange.ts";

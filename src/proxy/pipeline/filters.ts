@@ -1,6 +1,6 @@
 /**
  * Compiles the filters of an HTTPRoute or GRPCRoute into middlewares: header edits, CORS, redirect, URL rewrite and
- * mirrors. The router compiles them with the route; bind-rule.ts merges them with the policies.
+ * mirrors. The router compiles them with the route; router/bind-rule.ts merges them with the policies.
  */
 import { create } from "@bufbuild/protobuf";
 import {

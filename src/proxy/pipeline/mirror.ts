@@ -1,7 +1,7 @@
 /**
  * Sends copies of requests to other backends (Gateway API RequestMirror; fractions: GEP-3171). A copy leaves with its
  * body just before the request itself; its response is discarded, and a slow or failing mirror never delays the
- * request. Rules create one Mirror per filter (bind-rule.ts).
+ * request. Rules create one Mirror per filter (router/bind-rule.ts).
  */
 import type { Mirror as MirrorMessage } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { BackendHandle } from "../backends/registry.ts";

@@ -39,7 +39,7 @@ export class SecretReader {
 
   /** @returns the entries, or what is wrong with the reference */
   secret(ref: LocalSecretRef): Entries | string {
-    // Read the name in every case: a field that is never read is reported as unsupported (unsupported-fields.ts).
+    // Read the name in every case: a field that is never read is unsupported (shared/unsupported-fields.ts).
     const { name, group = "", kind = "" } = ref;
     if (group !== "" || (kind !== "" && kind !== "Secret"))
       return `unsupported credential kind ${kind} of group "${group}"`;

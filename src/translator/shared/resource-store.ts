@@ -1,6 +1,6 @@
 /**
- * Turns changes of collections into updates: the resources that a data plane gains, replaces or loses. `translate.ts`
- * uses it.
+ * Turns changes of collections into updates: the resources that a data plane gains, replaces or loses.
+ * `../translate.ts` uses it.
  *
  * In: the resources of each object, with the Gateways they go to. Out: one update for all Gateways together, and one
  * for each Gateway that is affected. `collect` only records the last state of each key; `take` compares it with what is

@@ -31,7 +31,7 @@ export interface DialSettings {
   readonly connectTimeoutMs: number;
   /** Source of the workload identity, for settings that require one. */
   readonly identities?: IdentitySource | undefined;
-  /** True when the connection ends at the proxy and no tunnel is opened (absolute-form.ts). */
+  /** True when the connection ends at the proxy and no tunnel is opened (client/absolute-form.ts). */
   readonly stopsAtProxy?: boolean | undefined;
   /** CDN-Loop field (RFC 8586) for a CONNECT request, as in RawRequest. */
   readonly cdnLoop?: string | undefined;

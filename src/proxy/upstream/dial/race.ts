@@ -28,7 +28,7 @@ export class Race {
   #over = false;
   #error: Error | undefined;
 
-  /** @param lends true when the socket reads into the shared buffer (http1/shared-read-buffer.ts) */
+  /** @param lends true when the socket reads into the shared buffer (shared-read-buffer.ts) */
   constructor(places: readonly SocketConnectOpts[], lends: boolean, owner: RaceOwner) {
     this.#places = places.slice(0, MAX_TRIES);
     this.#lends = lends;

@@ -47,7 +47,7 @@ export class Http1Connection implements ResponseEvents, BorrowedReader {
       this.#error = error;
     });
     socket.on("close", () => this.#onEof());
-    // A CONNECT request leaves the socket paused (connect-request.ts).
+    // A CONNECT request leaves the socket paused (dial/connect-request.ts).
     socket.resume();
   }
 

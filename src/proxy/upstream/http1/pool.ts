@@ -1,6 +1,7 @@
 /**
  * The HTTP/1.1 connections to one target, kept alive (RFC 9112 §9.3) and reused last in, first out. `Origin` in
- * client.ts creates one pool per target. Choosing an endpoint, a credential or another attempt is the caller's work.
+ * client/client.ts creates one pool per target. Choosing an endpoint, a credential or another attempt is the caller's
+ * work.
  */
 import type { Socket } from "node:net";
 import { ProxyError } from "../../exchange/errors.ts";

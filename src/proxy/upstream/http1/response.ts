@@ -10,8 +10,8 @@
  *                 (1xx)   └─▶ switched                                        101, when an upgrade was requested
  *
  * Bytes arrive in arbitrary pieces. An incomplete line stays in `#rest` and is joined with the next piece. Body data is
- * handed over as it arrives. The bytes may be borrowed (shared-read-buffer.ts): data that outlives `feed` is copied
- * then.
+ * handed over as it arrives. The bytes may be borrowed (dial/shared-read-buffer.ts): data that outlives `feed` is
+ * copied then.
  */
 import { HeaderList } from "../../../lib/header-list.ts";
 import { ProxyError } from "../../exchange/errors.ts";

@@ -1,6 +1,6 @@
 /**
  * The HTTP/2 connections to one target. A request goes to the most recently opened connection with a free stream; when
- * none has one, another connection is opened. `Origin` in client.ts creates one pool per target.
+ * none has one, another connection is opened. `Origin` in client/client.ts creates one pool per target.
  */
 import type { Socket } from "node:net";
 import { ProxyError } from "../../exchange/errors.ts";
