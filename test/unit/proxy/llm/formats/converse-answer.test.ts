@@ -9,6 +9,7 @@ import { converse } from "../../../../../src/proxy/llm/formats/converse/index.ts
 import type { JsonObject } from "../../../../../src/proxy/llm/json.ts";
 import { EventStreamParser } from "../../../../../src/proxy/llm/stream/event-stream.ts";
 import { streamOf, type BedrockAnswer } from "../../../../support/servers/llm/bedrock-stream.ts";
+import { assertProperty } from "../../../../support/fixtures/seed.ts";
 
 const { readAnswer, readStream } = converse.provider as ProviderSide; // the format has this side
 
@@ -101,7 +102,7 @@ const BLOCK = fc.oneof(
 
 test("a stream says the same as the whole answer", () => {
   const toolNames = new Map([["odd_name", "odd.name"]]);
-  fc.assert(
+  assertProperty(
     fc.property(fc.array(BLOCK, { maxLength: 6 }), (content) => {
       const body = {
         output: { message: { content } },
@@ -116,7 +117,6 @@ test("a stream says the same as the whole answer", () => {
       assert.deepEqual(events.at(-1), { kind: "usage", usage: whole.facts.usage });
       assert.equal(whole.facts.usage?.inputTokens, 7);
     }),
-    { seed: 13 },
   );
 });
 
@@ -168,7 +168,7 @@ test("any events are read, and every part is opened before it is used", () => {
     fc.dictionary(fc.string(), fc.jsonValue()),
     fc.record({ contentBlockIndex: fc.integer({ min: -1, max: 2 }), delta, start }),
   );
-  fc.assert(
+  assertProperty(
     fc.property(fc.array(fc.tuple(fc.constantFrom(...NAMES), event), { maxLength: 30 }), (stream) => {
       const reader = readStream({ model: "m", toolNames: undefined });
       const open = new Set<number>();
@@ -179,7 +179,7 @@ test("any events are read, and every part is opened before it is used", () => {
           if (read.kind === "close") open.delete(read.part);
         }
     }),
-    { seed: 13, numRuns: 300 },
+    { numRuns: 300 },
   );
 });
 
@@ -189,7 +189,7 @@ test("any JSON is an answer or a response that cannot be used", () => {
     stopReason: fc.jsonValue(),
     usage: fc.jsonValue(),
   });
-  fc.assert(
+  assertProperty(
     fc.property(fc.oneof(fc.dictionary(fc.string(), fc.jsonValue()), near), (given) => {
       try {
         readAnswer(JSON.parse(JSON.stringify(given)) as JsonObject, { model: "m", toolNames: undefined });
@@ -198,6 +198,6 @@ test("any JSON is an answer or a response that cannot be used", () => {
         assert.equal(error.code, "llm_response_invalid");
       }
     }),
-    { seed: 13, numRuns: 300 },
+    { numRuns: 300 },
   );
 });
