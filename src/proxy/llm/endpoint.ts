@@ -109,11 +109,12 @@ function ownTarget(
   { connection, owner }: BackendDeps,
 ): UpstreamTarget | undefined {
   const host = node.host === "" ? provider.defaultHost(node) : node.host;
-  return host === "" ? undefined : { ...connection(settings), host, port: portOf(node), unixPath: "", owner };
+  return host === "" ? undefined : { ...connection(settings), host, port: portOf(node, provider), unixPath: "", owner };
 }
 
-function portOf({ port }: ProviderNode): number {
-  return port === 0 ? 443 : port;
+function portOf(node: ProviderNode, provider: Provider): number {
+  if (node.host === "" && provider.defaultPort !== undefined) return provider.defaultPort(node);
+  return node.port === 0 ? 443 : node.port;
 }
 
 /**
@@ -127,7 +128,7 @@ function authorityOf(
 ): string {
   const host = node.host === "" ? provider.defaultHost(node) : node.host;
   if (node.backend !== "" || host === "" || host.includes(":") || /^\d+(?:\.\d+){3}$/.test(host)) return client.host;
-  const port = portOf(node);
+  const port = portOf(node, provider);
   return port === (settings.tls === undefined ? 80 : 443) ? host : `${host}:${port}`;
 }
 

@@ -45,6 +45,7 @@ const SECOND_VALUES: Readonly<Record<string, ChangeValue>> = {
   "tunnel.mode": swap("Auto", "Connect"),
   // Protocols
   "formats[].type": swap("Completions", "Messages"),
+  "llmd.resourceType": swap("ResA", "ResB"),
   "http.http1HeaderCase": swap("Lowercase", "Preserve"),
   "http.version": swap("HTTP1", "HTTP2"),
   "otlp.protocol": swap("GRPC", "HTTP"),

@@ -1,11 +1,19 @@
 /** The table of providers, by the key of the schema. */
 import { anthropic } from "./anthropic/index.ts";
+import { azure } from "./azure/index.ts";
 import { copilot } from "./copilot/index.ts";
 import { custom } from "./custom/index.ts";
 import { openai } from "./openai/index.ts";
 import type { Provider } from "./provider.ts";
 
-const PROVIDERS: Readonly<Record<string, Provider>> = { llma: openai, llmb: copilot, llme: anthropic, custom };
+const PROVIDERS: Readonly<Record<string, Provider>> = {
+  llma: openai,
+  llmb: copilot,
+  llmc: azure,
+  llmd: azure,
+  llme: anthropic,
+  custom,
+};
 
 /** @returns undefined for a key that this version does not serve */
 export function providerOf(key: string): Provider | undefined {

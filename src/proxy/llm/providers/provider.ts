@@ -32,6 +32,8 @@ export interface HeaderCall extends ProviderCall {
 export interface Provider {
   /** Returns the host when the configuration names none; "" when it has to name one. */
   defaultHost(node: ProviderNode): string;
+  /** Returns the port at the default host; without this member it is 443. */
+  defaultPort?(node: ProviderNode): number;
   /** Returns the chat formats that the provider accepts for a model, in any order. */
   formats(node: ProviderNode, model: string): readonly FormatName[];
   /** Returns path and query of a call, without the client's query. */

@@ -4,7 +4,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import type { Provider as ProviderNode } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { create } from "@bufbuild/protobuf";
+import {
+  AzureServiceSchema,
+  AzureSurface,
+  type AzureService,
+  type Provider as ProviderNode,
+} from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../../src/lib/header-list.ts";
 import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
 import { compileEndpoint } from "../../../../src/proxy/llm/endpoint.ts";
@@ -137,4 +143,51 @@ test("Copilot: without a credential the token of the user is used, wherever it l
   assert.equal(token(), "Bearer gho_second");
   process.env["GH_COPILOT_TOKEN"] = "gho_first";
   assert.equal(token(), "Bearer gho_first");
+});
+
+const azure = (more: Partial<Omit<AzureService, "$typeName" | "$unknown">>, pinned = ""): ProviderInit => {
+  const value = create(AzureServiceSchema, {
+    surface: AzureSurface.OPENAI,
+    host: "a.test",
+    port: 443,
+    apiVersion: "v1",
+    ...more,
+  });
+  return { key: "llmd", identity: "azure", credential: "k", model: pinned, service: { case: "azure", value } };
+};
+
+test("Azure: a path for each form of the version, surface and format", () => {
+  const FOUNDRY = { surface: AzureSurface.FOUNDRY, project: "la b" };
+  for (const [service, wire, path] of [
+    [{}, "Completions", "/openai/v1/chat/completions"],
+    [{}, "Responses", "/openai/v1/responses"],
+    [{ apiVersion: "preview" }, "Responses", "/openai/v1/responses?api-version=preview"],
+    [{ apiVersion: "2024-10-21" }, "Completions", "/openai/deployments/a%2Fb/chat/completions?api-version=2024-10-21"],
+    [{ apiVersion: "2024-10-21" }, "Responses", "/openai/responses?api-version=2024-10-21"],
+    [FOUNDRY, "Completions", "/api/projects/la%20b/openai/v1/chat/completions"],
+    [{ ...FOUNDRY, apiVersion: "2024-10-21" }, "Responses", "/api/projects/la%20b/openai/v1/responses"],
+    [FOUNDRY, "Messages", "/anthropic/v1/messages"],
+  ] as const)
+    assert.equal(locate(azure(service), { wire, model: "a/b" }).url, `https://a.test:443${path}`);
+  const query = locate(azure({ apiVersion: "preview" }), { target: "/v1/x?a=b" }).url;
+  assert.equal(query, "https://a.test:443/openai/v1/chat/completions?api-version=preview&a=b");
+});
+
+test("Azure: the endpoint's port, another host without the default, and Claude only on Foundry", () => {
+  assert.equal(locate(azure({ port: 8443 })).url, "https://a.test:8443/openai/v1/chat/completions");
+  assert.equal(locate(azure({ port: 8443 })).host, "a.test:8443");
+  const { credential: _, ...open } = azure({});
+  assert.equal(locate({ ...open, host: "own.test", port: 80 }).url, "http://own.test:80/openai/v1/chat/completions");
+  assert.throws(
+    () => locate(open),
+    (error) => error instanceof ProxyError && error.code === "credential_unavailable",
+  );
+  for (const [surface, model, formats] of [
+    [AzureSurface.FOUNDRY, "claude-opus-4-1", ["Messages"]],
+    [AzureSurface.FOUNDRY, "gpt-5", ["Completions", "Responses"]],
+    [AzureSurface.OPENAI, "claude-opus-4-1", ["Completions", "Responses"]],
+  ] as const) {
+    const { endpoint, node } = locate(azure({ surface }));
+    assert.deepEqual(endpoint.provider.formats(node, model), formats);
+  }
 });

@@ -1,0 +1,56 @@
+/**
+ * The providers `llmc` and `llmd`: Azure OpenAI, and projects of Azure AI Foundry, whose Claude models speak the
+ * Anthropic format.
+ */
+import {
+  AzureSurface,
+  type AzureService,
+  type Provider as ProviderNode,
+} from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { ConfigError } from "../../../../lib/errors.ts";
+import { ProxyError } from "../../../exchange/errors.ts";
+import { setApiVersion } from "../anthropic/index.ts";
+import type { Provider, ProviderCall, Wire } from "../provider.ts";
+import { moveMaxTokens } from "../shared/max-tokens.ts";
+
+export const azure: Provider = {
+  defaultHost: (node) => serviceOf(node).host,
+  defaultPort: (node) => serviceOf(node).port,
+  formats: (node, model) => (speaksAnthropic(serviceOf(node), model) ? ["Messages"] : ["Completions", "Responses"]),
+  path: (node, call) => pathOf(serviceOf(node), call),
+  headers(headers, { wire, usesDefaultCredential }) {
+    if (usesDefaultCredential)
+      throw new ProxyError("credential_unavailable", {
+        detail: "managed identities of Azure are not supported; configure policies.auth",
+      });
+    if (wire === "Messages") setApiVersion(headers);
+  },
+  adjustBody: moveMaxTokens,
+};
+
+/** @throws ConfigError for a node that the translator did not make */
+function serviceOf({ service, key }: ProviderNode): AzureService {
+  if (service.case === "azure") return service.value;
+  throw new ConfigError(`the provider ${key} has no Azure service`);
+}
+
+function speaksAnthropic({ surface }: AzureService, model: string): boolean {
+  return surface === AzureSurface.FOUNDRY && /^claude\b/i.test(model);
+}
+
+const OPERATIONS: Readonly<Partial<Record<Wire, string>>> = {
+  Completions: "chat/completions",
+  Responses: "responses",
+};
+
+function pathOf({ surface, project, apiVersion }: AzureService, { wire, model }: ProviderCall): string {
+  if (wire === "Messages") return "/anthropic/v1/messages";
+  const operation = OPERATIONS[wire] ?? "";
+  if (surface === AzureSurface.FOUNDRY) return `/api/projects/${encodeURIComponent(project)}/openai/v1/${operation}`;
+  if (apiVersion === "v1") return `/openai/v1/${operation}`;
+  const query = `?api-version=${encodeURIComponent(apiVersion)}`;
+  if (apiVersion === "preview") return `/openai/v1/${operation}${query}`;
+  // Versions by date have one path for each deployment; responses came later and name the model in the body alone.
+  if (wire === "Responses") return `/openai/responses${query}`;
+  return `/openai/deployments/${encodeURIComponent(model)}/${operation}${query}`;
+}
