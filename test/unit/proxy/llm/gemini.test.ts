@@ -225,7 +225,6 @@ function textOf(events: readonly JsonObject[]): string {
 }
 
 async function translated(chunks: readonly Buffer[]): Promise<string> {
-  const ledger = NO_LEDGER;
   const reader = provider.readStream(READ);
   const printer = (completions.client as ClientSide).printStream({ request: {}, createdAt: 0 }); // it has both sides
   const body = translateStream(
