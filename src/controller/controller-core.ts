@@ -3,7 +3,7 @@
  * statuses, and deployed objects. All replicas translate and serve resources; only the leader writes to the API server.
  */
 import type { ControllerOptions } from "./options.ts";
-import { Reach } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { DestinationScope } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { ObjectId } from "../api/object.ts";
 import { Deployer, type DeploymentState } from "../deployer/deployer.ts";
 import type { Logger } from "../lib/log.ts";
@@ -61,7 +61,7 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
     controllerName,
     implicitClass: undefined,
     grantMode: options.backendRefGrantMode,
-    reach: options.allowLocalBackends ? Reach.LOCAL : Reach.REMOTE,
+    destinationScope: options.allowLocalBackends ? DestinationScope.LOCAL : DestinationScope.REMOTE,
   });
   const deployer = new Deployer({
     client: createKubernetesObjectClient(rim),

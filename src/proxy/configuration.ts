@@ -18,7 +18,7 @@ import { checkSettings } from "./backends/settings.ts";
 import { ProxyError } from "./exchange/errors.ts";
 import { checkFrontend, FrontendSet } from "./listeners/frontends.ts";
 import { listenerNameOf } from "./listeners/listener-name.ts";
-import { ListenerTable, type PlacedListener } from "./router/listener-table.ts";
+import { ListenerTable, type CompiledListener } from "./router/listener-table.ts";
 import type { Frontend } from "./listeners/frontend.ts";
 import { compileServerTls, type BindTls } from "./listeners/tls/server-tls.ts";
 import type { TcpSession } from "./listeners/tcp/server.ts";
@@ -29,7 +29,7 @@ import type { Exporters } from "./observability/exporters.ts";
 import { RouteTable } from "./router/route-table.ts";
 import { SecretParameters } from "./router/secret-parameters.ts";
 import { TcpRouter } from "./router/tcp-router.ts";
-import { compileRoute, refusingRoute, type CompiledRoute } from "./router/route.ts";
+import { compileRoute, failClosedRoute, type CompiledRoute } from "./router/route.ts";
 import type { IdentitySource } from "./spiffe/workload-api.ts";
 
 export interface ConfigurationOptions {
@@ -46,7 +46,7 @@ export interface ConfigurationOptions {
   readonly identities: IdentitySource;
 }
 
-type Refusals = { readonly type: Resource["type"]; readonly key: string; readonly reason: string }[];
+type Rejections = { readonly type: Resource["type"]; readonly key: string; readonly reason: string }[];
 
 /** Keys of listeners and routes to link anew at the end of an update. */
 interface Dirty {
@@ -97,11 +97,11 @@ export class Configuration {
    * Returns the chain that every request on a Bind enters: it selects the listener and begins the trace. When the
    * trace's sampling expression reads the body, the start of the body is buffered first (`holding`).
    */
-  stageOf(bind: string): Chain {
+  chainOf(bind: string): Chain {
     const decide: ChainTerminal = (exchange, run) => {
-      let listener: PlacedListener;
+      let listener: CompiledListener;
       try {
-        listener = this.#place(bind, exchange);
+        listener = this.#selectListener(bind, exchange);
       } finally {
         exchange.trace = exchange.reports.tracing?.begin(exchange);
       }
@@ -116,14 +116,14 @@ export class Configuration {
         exchange.requestLimitBytes = bodyLimitBytes;
         exchange.responseLimitBytes = bodyLimitBytes;
         const { tracing } = exchange.reports;
-        if (tracing === undefined) return run.enter(this.#place(bind, exchange).chain);
+        if (tracing === undefined) return run.enter(this.#selectListener(bind, exchange).chain);
         return tracing.samplesBody ? run.enter(holding) : decide(exchange, run);
       },
     };
   }
 
   /** @throws ProxyError listener_not_found, misdirected */
-  #place(bind: string, exchange: HttpExchange): PlacedListener {
+  #selectListener(bind: string, exchange: HttpExchange): CompiledListener {
     const listener = this.#listeners.findFor(bind, exchange);
     exchange.listener = listenerNameOf(bind, listener.message);
     exchange.destination = listener;
@@ -139,24 +139,24 @@ export class Configuration {
    * Selects the backend of a TCP session, and notes listener, route and backend in the session as it finds them.
    * @throws ProxyError listener_not_found, route_not_found, backend_invalid, endpoint_unavailable, policy_refused
    */
-  bytesOf({ key: bind, port }: Bind, visit: TcpSession): ByteDestination {
-    const { serverName } = visit;
+  selectByteDestination({ key: bind, port }: Bind, session: TcpSession): ByteDestination {
+    const { serverName } = session;
     const listener = this.#listeners.find(bind, serverName);
     if (listener === undefined) throw new ProxyError("listener_not_found");
-    visit.listener = listenerNameOf(bind, listener.message);
+    session.listener = listenerNameOf(bind, listener.message);
     if (this.frontendOf(bind).closed) throw new ProxyError("policy_refused");
     const { route, pick } = this.#tcp.find(listener.message.key, serverName);
     const { namespace = "", name = "", kind = "" } = route.object ?? {};
-    visit.route = { namespace, name, kind, rule: "0" };
-    const asked = { host: `${serverName}:${port}`, scheme: "https", client: visit.peer } as const;
+    session.route = { namespace, name, kind, rule: "0" };
+    const asked = { host: `${serverName}:${port}`, scheme: "https", client: session.peer } as const;
     const { backends } = this.#options;
     const backend = pick();
-    visit.backend = { ...backends.identityOf(backend), protocol: "tcp" };
+    session.backend = { ...backends.identityOf(backend), protocol: "tcp" };
     return backends.byteDestination(backend, asked, this.#listeners.levels(listener.message));
   }
 
   apply(update: ResourceUpdate): ApplyResult["refused"] {
-    const refused: Refusals = [];
+    const refused: Rejections = [];
     const dirty: Dirty = { listeners: new Set(), routes: new Set() };
     for (const { type, key } of update.removed)
       this.#attempt(refused, { type, key }, () => this.#remove(type, key, dirty));
@@ -165,16 +165,16 @@ export class Configuration {
       this.#attempt(refused, { type, key }, () => this.#set(resource, dirty));
     }
     for (const key of dirty.listeners) {
-      this.#placeListener(key);
+      this.#putListener(key);
       for (const route of this.#routes.ofListener(key)) dirty.routes.add(route);
     }
-    for (const key of dirty.routes) this.#attempt(refused, { type: "HttpRoute", key }, () => this.#routes.place(key));
+    for (const key of dirty.routes) this.#attempt(refused, { type: "HttpRoute", key }, () => this.#routes.link(key));
     this.#frontends.keep(this.#binds);
     this.#secretParameters.clear();
     return refused;
   }
 
-  #attempt(refused: Refusals, id: Pick<Refusals[number], "type" | "key">, work: () => void): void {
+  #attempt(refused: Rejections, id: Pick<Rejections[number], "type" | "key">, work: () => void): void {
     try {
       work();
     } catch (error) {
@@ -218,14 +218,14 @@ export class Configuration {
   #setRoute(message: HttpRoute, dirty: Dirty): void {
     const { key } = message;
     try {
-      this.#takeRoute(compileRoute(message), dirty);
+      this.#putRoute(compileRoute(message), dirty);
     } catch (error) {
-      if (!this.#resources.has(`HttpRoute ${key}`)) this.#takeRoute(refusingRoute(message, messageOf(error)), dirty);
+      if (!this.#resources.has(`HttpRoute ${key}`)) this.#putRoute(failClosedRoute(message, messageOf(error)), dirty);
       throw error;
     }
   }
 
-  #takeRoute(route: CompiledRoute, dirty: Dirty): void {
+  #putRoute(route: CompiledRoute, dirty: Dirty): void {
     this.#routes.put(route);
     dirty.routes.add(route.message.key);
   }
@@ -236,11 +236,11 @@ export class Configuration {
     try {
       checkSettings(message.backend, this.#options.identities);
       checkFrontend(message.frontend, policies);
-      this.#policyTouched(policies.put(policies.compile(message, version)), dirty);
+      this.#markChanged(policies.put(policies.compile(message, version)), dirty);
     } catch (error) {
       // Fail closed, unless the last good version still serves: a typing error must never open what the policy governs.
       if (!this.#resources.has(`Policy ${message.key}`))
-        this.#policyTouched(policies.put(policies.refusing(message, messageOf(error))), dirty);
+        this.#markChanged(policies.put(policies.failClosed(message, messageOf(error))), dirty);
       throw error;
     }
   }
@@ -269,12 +269,12 @@ export class Configuration {
         backends.putEndpoints(key, undefined);
         break;
       case "Policy":
-        this.#policyTouched(policies.remove(key), dirty);
+        this.#markChanged(policies.remove(key), dirty);
         break;
     }
   }
 
-  #policyTouched(targets: readonly string[], dirty: Dirty): void {
+  #markChanged(targets: readonly string[], dirty: Dirty): void {
     this.#frontends.changed();
     for (const target of targets) {
       const colon = target.indexOf(":");
@@ -298,9 +298,9 @@ export class Configuration {
     }
   }
 
-  #placeListener(key: string): void {
+  #putListener(key: string): void {
     const resource = this.#resources.get(`Listener ${key}`);
-    if (resource?.type === "Listener") this.#listeners.place(resource.message);
+    if (resource?.type === "Listener") this.#listeners.put(resource.message);
     else this.#listeners.remove(key);
   }
 }

@@ -30,7 +30,7 @@ import { Configuration } from "./configuration.ts";
 import { BODY_LIMIT_BYTES } from "./exchange/body.ts";
 import { PolicySet } from "./policies/policy-set.ts";
 import { createConnectionRecorder, meterOf } from "./observability/record-connection.ts";
-import { healthReadings, poolReadings } from "./observability/gauge-callbacks.ts";
+import { observeHealth, observePools } from "./observability/observations.ts";
 import { createRecorder, type Telemetry } from "./observability/record.ts";
 import { Exporters } from "./observability/exporters.ts";
 import { workloadSocket } from "./spiffe/endpoint.ts";
@@ -55,7 +55,7 @@ export interface ProxyOptions {
   /** Replaces `ports` for a thread that opens its ports together with others. */
   readonly portOf?: (bind: Bind) => Promise<number>;
   /** Zone and node of this process, for Services that prefer close endpoints. */
-  readonly whereabouts?: ProxyLocality;
+  readonly locality?: ProxyLocality;
   /** Returns a number in [0, 1), like Math.random; tests inject a seeded one. */
   readonly random?: () => number;
   /** OpenTelemetry resource attributes of exported telemetry; by default the service name alone. */
@@ -101,11 +101,11 @@ const CONNECT_TIMEOUT_MS = 11_000;
 
 export function createProxy(options: ProxyOptions): Proxy {
   const thread = fillDefaults(options);
-  const outbound = createOutbound(thread, (backendKey) => configured.backends.callee(backendKey));
+  const outbound = createOutbound(thread, (backendKey) => configured.backends.pickCallTarget(backendKey));
   const configured = createConfiguration(thread, outbound);
   const { metrics } = thread;
-  metrics?.reading("endpoint_health", () => healthReadings(configured.backends.dump()));
-  metrics?.reading("upstream_pool_connections", () => poolReadings(outbound.upstream));
+  metrics?.observe("endpoint_health", () => observeHealth(configured.backends.dump()));
+  metrics?.observe("upstream_pool_connections", () => observePools(outbound.upstream));
   return proxyOf(outbound, configured, createBinds(thread, outbound, configured));
 }
 
@@ -142,10 +142,10 @@ interface Outbound {
   readonly callouts: Callouts;
 }
 
-/** @param callTarget chooses an endpoint of a backend, by the key of the backend */
+/** @param pickCallTarget chooses an endpoint of a backend, by the key of the backend */
 function createOutbound(
   { options, log, clock, metrics }: ThreadContext,
-  callTarget: (backendKey: string) => CallTarget,
+  pickCallTarget: (backendKey: string) => CallTarget,
 ): Outbound {
   const resolver = createResolver();
   const identities: WorkloadApi = new WorkloadApi({
@@ -168,7 +168,7 @@ function createOutbound(
     names: resolver,
     guard,
     bodyLimitBytes: BODY_LIMIT_BYTES,
-    callTarget,
+    pickCallTarget,
     identities,
     onCalled: metrics?.called,
   });
@@ -200,7 +200,7 @@ function createConfiguration(thread: ThreadContext, { upstream, callouts, identi
     policies,
     expression: lenientExpression,
     slots: shared.endpoints,
-    locality: options.whereabouts ?? { zone: "", node: "" },
+    locality: options.locality ?? { zone: "", node: "" },
     random,
     nowMs,
     identities,

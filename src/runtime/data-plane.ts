@@ -14,7 +14,7 @@ import type { Proxy } from "../proxy/proxy.ts";
 import { createAccessLog, lineLevel } from "../telemetry/access-log.ts";
 import { resourceOf } from "../telemetry/otlp/resource.ts";
 import { createMetrics, type Metrics } from "../telemetry/metrics.ts";
-import { tellProcess, tellThread } from "../telemetry/process-gauges.ts";
+import { observeProcess, observeThread } from "../telemetry/process-gauges.ts";
 import { VERSION } from "../lib/version.ts";
 import { configDump } from "./dump.ts";
 import { createLineOutput } from "./line-output.ts";
@@ -47,9 +47,9 @@ export async function startDataPlane(options: DataPlaneOptions, processLog: Proc
   const ownListeners = new OwnListeners();
   const { proxy, filterChanged, end } = await serve(options, processLog, { metrics, ownListeners });
   const pending = new Set(["configuration"]);
-  tellProcess(metrics);
-  tellThread(metrics, "main");
-  metrics.reading("config_synchronized", () => [{ values: [], value: pending.has("configuration") ? 0 : 1 }]);
+  observeProcess(metrics);
+  observeThread(metrics, "main");
+  metrics.observe("config_synchronized", () => [{ values: [], value: pending.has("configuration") ? 0 : 1 }]);
   const review = setInterval(() => void retireSeries(metrics, proxy), RETIRE_INTERVAL_MS);
   review.unref();
   const shutdown = createShutdown({
@@ -140,7 +140,7 @@ async function serve(
     resource: resourceOf(process.env, VERSION),
     ...(podName === undefined ? {} : { podName }),
     ...(options.spiffeEndpointSocket === undefined ? {} : { spiffeEndpoint: options.spiffeEndpointSocket }),
-    whereabouts: { node: process.env["NODE_NAME"] ?? "", zone: process.env["NODE_ZONE"] ?? "" },
+    locality: { node: process.env["NODE_NAME"] ?? "", zone: process.env["NODE_ZONE"] ?? "" },
   };
   const onDropped = (lines: number): void => metrics.dropped("log", "access", lines);
   const output = createLineOutput(process.stdout, log, onDropped);

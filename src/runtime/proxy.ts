@@ -34,7 +34,7 @@ export async function runProxy(options: ProxyOptions, terminal: Terminal): Promi
   });
   await checkOwnPorts(dataPlanePorts(options));
   const plane = await startDataPlane(options, process);
-  plane.metrics.reading("config_synchronized", () => [{ values: [], value: client.connected() ? 1 : 0 }]);
+  plane.metrics.observe("config_synchronized", () => [{ values: [], value: client.connected() ? 1 : 0 }]);
   const stopped = stopSignal();
   client.start();
   await Promise.race([client.ready, stopped]);

@@ -24,14 +24,14 @@ const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
 export function createControllerMetrics(gauges: ControllerGauges): ControllerMetrics {
   const registry = new Registry("gwproxy_controller_");
   const gauge = (name: string, help: string, read: () => number): void =>
-    registry.reading(name, { type: "gauge", labels: [], help }, () => [{ values: [], value: read() }]);
-  registry.reading("build_info", { type: "gauge", labels: ["tag"], help: "Build of this process." }, () => [
+    registry.observe(name, { type: "gauge", labels: [], help }, () => [{ values: [], value: read() }]);
+  registry.observe("build_info", { type: "gauge", labels: ["tag"], help: "Build of this process." }, () => [
     { values: [gauges.version], value: 1 },
   ]);
   gauge("leader", "Whether this replica writes.", () => Number(gauges.isLeader()));
   gauge("resident_memory_bytes", "Memory of this process.", gauges.memoryBytes);
   const connected = { type: "gauge", labels: ["gateway"], help: "Data planes that are connected." } as const;
-  registry.reading("xds_connections", connected, () =>
+  registry.observe("xds_connections", connected, () =>
     Array.from(gauges.connected(), ([gateway, value]) => ({ values: [gateway], value })),
   );
   const rejects = registry.group({

@@ -8,7 +8,7 @@ export type MetricFormat = "prometheus" | "openmetrics";
 type MetricType = "counter" | "gauge" | "histogram";
 
 /** One value of a metric that is read on demand; `values` are those of the labels, in their order. */
-export interface GaugeCallback {
+export interface Observation {
   readonly values: readonly string[];
   readonly value: number;
 }
@@ -27,7 +27,7 @@ export function printEnd(format: MetricFormat): string {
   return format === "openmetrics" ? "# EOF\n" : "";
 }
 
-export function printReading(name: string, labels: readonly string[], { values, value }: GaugeCallback): string {
+export function printObservation(name: string, labels: readonly string[], { values, value }: Observation): string {
   return line(name, labelText(labels, values), value);
 }
 

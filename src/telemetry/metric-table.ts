@@ -27,7 +27,7 @@ export interface HistogramSpec {
 }
 
 /** A value that is read when the metrics are printed. */
-export interface ReadingSpec {
+export interface ObservableSpec {
   readonly type: "counter" | "gauge";
   readonly labels: readonly string[];
   readonly help: string;
@@ -186,7 +186,7 @@ export const METRICS: MetricTable = {
   },
 };
 
-export type ReadingName =
+export type ObservableName =
   | "build_info"
   | "config_synchronized"
   | "endpoint_health"
@@ -202,7 +202,7 @@ export type ReadingName =
   | "process_resident_memory_bytes"
   | "process_start_time_seconds";
 
-export const READINGS: Readonly<Record<ReadingName, ReadingSpec>> = {
+export const OBSERVABLES: Readonly<Record<ObservableName, ObservableSpec>> = {
   build_info: { type: "gauge", labels: ["tag"], help: "Build of this process; always 1." },
   config_synchronized: { type: "gauge", labels: [], help: "Whether the configuration in force is followed: 1 or 0." },
   endpoint_health: { type: "gauge", labels: ["backend", "endpoint"], help: "Health of an endpoint, 0 to 1." },
@@ -259,6 +259,6 @@ export function isOfRequests({ labels }: MetricGroup): boolean {
 const RESERVED = ["le", "quantile", "phase", "action", "resource_type", "server", "resource"];
 
 /** Returns the names that a label of a user must not have, because a metric that it would be added to uses them. */
-export function takenLabels(): readonly string[] {
+export function reservedLabels(): readonly string[] {
   return [...new Set([...GROUPS.filter(isOfRequests).flatMap(({ labels }) => labels), ...RESERVED])].sort();
 }

@@ -1,11 +1,11 @@
 /**
  * The metrics of a data plane (docs/reference/metrics.md): an interface with one method per event of the request path,
  * implemented on the registry and the groups of metric-table.ts. Every thread has one; worker threads hand their counts
- * to the main thread (`take`/`add`, `readings`/`told`), which prints them.
+ * to the main thread (`take`/`add`, `observations`/`replaceObservations`), which prints them.
  */
-import type { MetricFormat, GaugeCallback } from "./exposition.ts";
-import { METRICS, METRIC_PREFIX, READINGS, type MetricGroup, type ReadingName } from "./metric-table.ts";
-import { Registry, type Counted, type Group, type Readings } from "./registry.ts";
+import type { MetricFormat, Observation } from "./exposition.ts";
+import { METRICS, METRIC_PREFIX, OBSERVABLES, type MetricGroup, type ObservableName } from "./metric-table.ts";
+import { Registry, type Counted, type Group, type Observations } from "./registry.ts";
 import { SeriesExpiry } from "./series-expiry.ts";
 import { labelValue, UNKNOWN } from "./label-value.ts";
 import type { Row } from "./series.ts";
@@ -95,7 +95,7 @@ export interface Metrics {
   connected(transport: string, seconds: number): void;
   readonly controller: ControllerMeter;
   /** Registers a callback that is read when the metrics are printed. */
-  reading(name: ReadingName, read: () => Iterable<GaugeCallback>): void;
+  observe(name: ObservableName, read: () => Iterable<Observation>): void;
   /**
    * Records lost reports.
    * @param way the log of the process, or a collector
@@ -107,10 +107,10 @@ export interface Metrics {
   /** Returns and resets all counts, for `add` in the main thread. */
   take(): Counted;
   add(counted: Counted): void;
-  /** Returns the values that only this thread has, for `told` in the main thread. */
-  readings(): Readings;
-  /** @param readings undefined when the thread has ended */
-  told(thread: string, readings: Readings | undefined): void;
+  /** Returns the values that only this thread has, for `replaceObservations` in the main thread. */
+  observations(): Observations;
+  /** @param observations undefined when the thread has ended */
+  replaceObservations(thread: string, observations: Observations | undefined): void;
   /** Removes the series of routes and Binds that have been absent for ten minutes. Call it periodically. */
   retire(present: { readonly routes: ReadonlySet<string>; readonly binds: ReadonlySet<string> }, nowMs: number): void;
   print(format: MetricFormat): string;
@@ -122,8 +122,8 @@ const FAILURES = new Set(["UpstreamFailure", "NoHealthyBackend", "Timeout"]);
 
 export function createMetrics(version: string): Metrics {
   const registry = new Registry(METRIC_PREFIX);
-  for (const [name, spec] of Object.entries(READINGS)) registry.reading(name, spec, () => []);
-  registry.reading("build_info", READINGS.build_info, () => [{ values: [version], value: 1 }]);
+  for (const [name, spec] of Object.entries(OBSERVABLES)) registry.observe(name, spec, () => []);
+  registry.observe("build_info", OBSERVABLES.build_info, () => [{ values: [version], value: 1 }]);
   const request = createRequestCounts(registry);
   const connections = registry.group(METRICS.connections);
   const dropped = { log: registry.group(METRICS.logDropped), otlp: registry.group(METRICS.otlpDropped) };
@@ -143,7 +143,7 @@ export function createMetrics(version: string): Metrics {
     connected: (transport, seconds) =>
       connects.histograms.upstream_connect_duration_seconds.observe(connects.row([transport]), seconds),
     controller: createControllerMeter(registry),
-    reading: (name, read) => registry.reading(name, READINGS[name], read),
+    observe: (name, read) => registry.observe(name, OBSERVABLES[name], read),
     dropped(way, signal, count) {
       const { log, otlp } = dropped;
       if (way === "log") log.counters.log_dropped_total.add(log.row([signal]), count);
@@ -152,8 +152,8 @@ export function createMetrics(version: string): Metrics {
     threadReplaced: () => threads.counters.thread_restarts_total.add(threads.row([]), 1),
     take: () => registry.take(),
     add: (counted) => registry.add(counted),
-    readings: () => registry.readings(),
-    told: (thread, readings) => registry.told(thread, readings),
+    observations: () => registry.observations(),
+    replaceObservations: (thread, observations) => registry.replaceObservations(thread, observations),
     retire(present, nowMs) {
       routes.review(present.routes, nowMs);
       binds.review(present.binds, nowMs);

@@ -3,7 +3,7 @@
  * metrics of data planes and controllers are built on it.
  *
  * Each thread has a registry of its own and counts without synchronisation. Worker threads hand their counts to the
- * main thread periodically: `take` empties the counts and `add` merges them; `readings` and `told` do the same for
+ * main thread periodically: `take` empties the counts and `add` merges them; `observations` and `replaceObservations` do the same for
  * values that are read.
  */
 import {
@@ -11,13 +11,13 @@ import {
   printEnd,
   printHead,
   printHistogram,
-  printReading,
+  printObservation,
   type MetricFormat,
-  type GaugeCallback,
+  type Observation,
 } from "./exposition.ts";
 import { LabelBounds } from "./label-bounds.ts";
 import { Rows, Series, type CountedRow, type Row } from "./series.ts";
-import type { HistogramSpec, MetricGroup, ReadingSpec } from "./metric-table.ts";
+import type { HistogramSpec, MetricGroup, ObservableSpec } from "./metric-table.ts";
 
 /** All metrics that share one set of labels. */
 export interface Group<Counters extends string, Histograms extends string> {
@@ -33,7 +33,7 @@ export interface Group<Counters extends string, Histograms extends string> {
 export type Counted = readonly (readonly [group: string, rows: readonly CountedRow[]])[];
 
 /** Plain data: the values of a thread, by the name of the metric. */
-export type Readings = readonly (readonly [name: string, readings: readonly GaugeCallback[]])[];
+export type Observations = readonly (readonly [name: string, readings: readonly Observation[]])[];
 
 export class Counter {
   readonly at: number;
@@ -80,8 +80,8 @@ export class Histogram {
 }
 
 interface Known {
-  readonly spec: ReadingSpec;
-  read: () => Iterable<GaugeCallback>;
+  readonly spec: ObservableSpec;
+  read: () => Iterable<Observation>;
 }
 
 /**
@@ -99,7 +99,7 @@ export class Registry {
   readonly #printers: ((format: MetricFormat) => string)[] = [];
   readonly #known = new Map<string, Known>();
   /** The latest values of other threads. */
-  readonly #told = new Map<string, ReadonlyMap<string, readonly GaugeCallback[]>>();
+  readonly #observed = new Map<string, ReadonlyMap<string, readonly Observation[]>>();
 
   constructor(prefix: string) {
     this.#prefix = prefix;
@@ -136,13 +136,13 @@ export class Registry {
    * Registers a callback for a value that is read when the metrics are printed; a later call with the same name
    * replaces the callback.
    */
-  reading(name: string, spec: ReadingSpec, read: () => Iterable<GaugeCallback>): void {
+  observe(name: string, spec: ObservableSpec, read: () => Iterable<Observation>): void {
     const known = this.#known.get(name);
     if (known !== undefined) known.read = read;
     else {
       const added = { spec, read };
       this.#known.set(name, added);
-      this.#printers.push((format) => this.#printReadings(name, added, format));
+      this.#printers.push((format) => this.#printObservations(name, added, format));
     }
   }
 
@@ -171,17 +171,17 @@ export class Registry {
     return this.#histogramBounds.has(label, value);
   }
 
-  /** Returns the values that this thread contributes to, for `told` of another thread's registry. */
-  readings(): Readings {
+  /** Returns the values that this thread contributes to, for `replaceObservations` of another thread's registry. */
+  observations(): Observations {
     return [...this.#known]
       .filter(([, { spec }]) => spec.ofThreads === true)
       .map(([name, { read }]) => [name, [...read()]] as const);
   }
 
-  /** @param readings undefined when the thread has ended */
-  told(thread: string, readings: Readings | undefined): void {
-    if (readings === undefined) this.#told.delete(thread);
-    else this.#told.set(thread, new Map(readings));
+  /** @param observations undefined when the thread has ended */
+  replaceObservations(thread: string, observations: Observations | undefined): void {
+    if (observations === undefined) this.#observed.delete(thread);
+    else this.#observed.set(thread, new Map(observations));
   }
 
   /** Removes the series with such a value. */
@@ -213,18 +213,18 @@ export class Registry {
     });
   }
 
-  #printReadings(name: string, { spec, read }: Known, format: MetricFormat): string {
+  #printObservations(name: string, { spec, read }: Known, format: MetricFormat): string {
     const full = this.#prefix + name;
-    const others = Array.from(this.#told.values(), (told) => told.get(name) ?? []).flat();
-    const lines = sums([...read(), ...others]).map((reading) => printReading(full, spec.labels, reading));
+    const others = Array.from(this.#observed.values(), (observed) => observed.get(name) ?? []).flat();
+    const lines = sums([...read(), ...others]).map((observation) => printObservation(full, spec.labels, observation));
     return printHead(full, spec.type, spec.help, format) + lines.join("");
   }
 }
 
 /** Adds up the values of threads that report under the same labels. */
-function sums(readings: readonly GaugeCallback[]): GaugeCallback[] {
-  const byKey = new Map<string, GaugeCallback>();
-  for (const { values, value } of readings) {
+function sums(observations: readonly Observation[]): Observation[] {
+  const byKey = new Map<string, Observation>();
+  for (const { values, value } of observations) {
     const key = JSON.stringify(values);
     byKey.set(key, { values, value: value + (byKey.get(key)?.value ?? 0) });
   }

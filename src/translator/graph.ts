@@ -15,7 +15,7 @@
  * only Gateways and routes as targets; with them destinations find the Gateways that need them; then policies on
  * destinations resolve.
  */
-import { Reach } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { DestinationScope } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { GRPCRoute } from "../../generated/types/gateway-api/grpcroute.ts";
 import type { HTTPRoute } from "../../generated/types/gateway-api/httproute.ts";
 import type { TCPRoute } from "../../generated/types/gateway-api/tcproute.ts";
@@ -43,7 +43,7 @@ import { gatewayOfSet, setsOfGateway } from "./gateways/listener-set.ts";
 import { notServed, parentsOfModel } from "./model.ts";
 import type { ScopedResource } from "./shared/resource-store.ts";
 import { translateContent } from "./policies/content.ts";
-import { readableTargets, refusalContent } from "./policies/refusal.ts";
+import { failClosedContent, readableTargets } from "./policies/fail-closed.ts";
 import { declareOverridden, NOT_OVERRIDDEN } from "./policies/overridden.ts";
 import { enforces, policyResource } from "./policies/policy-resource.ts";
 import { gatewaysOfTargets, resolveTargets } from "./policies/target.ts";
@@ -114,7 +114,8 @@ export function declareGraph(options: TranslatorOptions): TranslatorGraph {
 }
 
 function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions) {
-  const { controllerName, implicitClass, grantMode = "route", reach = Reach.UNSPECIFIED } = options;
+  const { controllerName, implicitClass, grantMode = "route" } = options;
+  const { destinationScope = DestinationScope.UNSPECIFIED } = options;
   const services = graph.derive("service views", inputs.services, (_key, service) => viewService(service));
   const backendNames = graph.derive("backend names", inputs.backends, () => true);
   const secrets = {
@@ -144,7 +145,7 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
   const allGateways: Readable<KubeObject> = inputs.gateways;
   const allListenerSets: Readable<KubeObject> = inputs.listenerSets;
   const attach = { gateways, allGateways, listenerSets, allListenerSets, namespaces: inputs.namespaces };
-  const referable = { services, backends: backendNames, grants, grantMode, reach };
+  const referable = { services, backends: backendNames, grants, grantMode, destinationScope };
   const httpClaims = declareAttachmentCandidates(graph, { kind: "HTTPRoute", input: inputs.httpRoutes, attach });
   const grpcClaims = declareAttachmentCandidates(graph, { kind: "GRPCRoute", input: inputs.grpcRoutes, attach });
   const losses = declareHostnameConflicts(graph, gateways, [httpClaims, grpcClaims]);
@@ -179,7 +180,7 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
   });
   const routes = [http, grpc, tcp, tls];
   const sent = [
-    declareScopedResources(graph, "sent gateways", gateways, (_key, { key, resources }) =>
+    declareScopedResources(graph, "resources of gateways", gateways, (_key, { key, resources }) =>
       resources.map((resource) => ({ resource, gateways: [key] })),
     ),
     ...routes.map((kind) => kind.sent),
@@ -214,7 +215,7 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
     TLSRoute: tls.facts,
   };
   const { attachments } = http;
-  const routeReach = { HTTPRoute: http.reach, GRPCRoute: grpc.reach };
+  const routeVisibilities = { HTTPRoute: http.visibility, GRPCRoute: grpc.visibility };
   const policyRoutes = { HTTPRoute: http, GRPCRoute: grpc };
   return {
     secrets,
@@ -224,7 +225,7 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
     allGateways,
     listenerSets,
     attachments,
-    routeReach,
+    routeVisibilities,
     policyRoutes,
     routes,
     referable,
@@ -242,7 +243,7 @@ type Routing = ReturnType<typeof declareRouting>;
 function declareContents(
   graph: Graph,
   inputs: Inputs,
-  { secrets, services, gateways, allGateways, listenerSets, routeReach, referable }: Routing,
+  { secrets, services, gateways, allGateways, listenerSets, routeVisibilities, referable }: Routing,
 ) {
   const byLabels = {
     Gateway: indexByLabels(inputs.gateways),
@@ -278,14 +279,14 @@ function declareContents(
           return { ...wanted, addresses: addresses(request, read) };
         }),
   );
-  const routingTargets = { gateways, allGateways, listenerSets, routes: routeReach, byLabels };
-  const policyReach = graph.derive("policy reach", inputs.policies, (key, { spec, metadata }, read) => {
+  const routingTargets = { gateways, allGateways, listenerSets, routes: routeVisibilities, byLabels };
+  const policyGateways = graph.derive("policy gateways", inputs.policies, (key, { spec, metadata }, read) => {
     const uses = read.get(contents, key)?.uses ?? [];
     if (uses.length === 0) return undefined;
     return { gateways: gatewaysOfTargets(spec, metadata.namespace ?? "", routingTargets, read), uses };
   });
   const { policiesByBackend } = keySets;
-  return { contents, documents, policyReach, routingTargets, slicesByService, policiesByBackend };
+  return { contents, documents, policyGateways, routingTargets, slicesByService, policiesByBackend };
 }
 
 type Wanted = readonly JwksRequest[] | undefined;
@@ -293,13 +294,13 @@ type Wanted = readonly JwksRequest[] | undefined;
 type Contents = ReturnType<typeof declareContents>;
 
 function declareDestinations(graph: Graph, inputs: Inputs, context: Routing & Contents) {
-  const { services, routes, policyReach, secrets, slicesByService, referable, contents, policiesByBackend } = context;
-  const byPolicies = policyReach.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
+  const { services, routes, policyGateways, slicesByService, contents, policiesByBackend } = context;
+  const byPolicies = policyGateways.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
   const callers: ReadableGroups[] = [...routes.map((kind) => kind.gatewaysByBackend), byPolicies];
   const backends = graph.derive("backends", inputs.backends, (_key, backend, read) =>
-    translateBackend(backend, { ...secrets, ...referable }, read),
+    translateBackend(backend, { ...context.secrets, ...context.referable }, read),
   );
-  const { backendReach, serviceReach } = declareDestinationVisibility(graph, {
+  const { backendVisibility, serviceVisibility } = declareDestinationVisibility(graph, {
     backends,
     services,
     backendObjects: inputs.backends,
@@ -309,15 +310,15 @@ function declareDestinations(graph: Graph, inputs: Inputs, context: Routing & Co
     policiesByBackend,
   });
   const sent = [
-    declareScopedResources(graph, "sent backends", backends, (key, { resource }, read) =>
-      resource === undefined ? [] : scopeTo(read.get(backendReach, key)?.gateways, [resource]),
+    declareScopedResources(graph, "resources of backends", backends, (key, { resource }, read) =>
+      resource === undefined ? [] : scopeTo(read.get(backendVisibility, key)?.gateways, [resource]),
     ),
-    declareScopedResources(graph, "sent services", services, (key, service, read) =>
-      sentByPort(translateServiceBackends(service), read.get(serviceReach, key)),
+    declareScopedResources(graph, "resources of services", services, (key, service, read) =>
+      sentByPort(translateServiceBackends(service), read.get(serviceVisibility, key)),
     ),
-    declareScopedResources(graph, "sent endpoints", services, (key, service, read) => {
+    declareScopedResources(graph, "resources of endpoints", services, (key, service, read) => {
       const slices = read.byIndex(slicesByService, key).map(({ value }) => value);
-      return sentByPort(translateEndpoints(service, slices), read.get(serviceReach, key));
+      return sentByPort(translateEndpoints(service, slices), read.get(serviceVisibility, key));
     }),
   ];
   const facts = {
@@ -326,7 +327,7 @@ function declareDestinations(graph: Graph, inputs: Inputs, context: Routing & Co
       return { kind: "GwBackend", id, generation, key, accepted: resource !== undefined, diagnostics };
     }),
   };
-  return { backends, backendReach, serviceReach, sent, facts };
+  return { backends, backendVisibility, serviceVisibility, sent, facts };
 }
 
 function declareModels(graph: Graph, inputs: Inputs, context: Routing) {
@@ -347,18 +348,19 @@ function declarePolicies(
   inputs: Inputs,
   context: Omit<Routing & Contents & Destinations, "sent" | "facts">,
 ) {
-  const { contents, routingTargets, secrets, services, serviceReach, backends, backendReach } = context;
+  const { contents, routingTargets, secrets, services, serviceVisibility, backends, backendVisibility } = context;
   const { gateways: views, routes, policyRoutes } = context;
-  const targetContext = { ...routingTargets, services, serviceReach, backends, backendReach };
+  const targetContext = { ...routingTargets, services, serviceVisibility, backends, backendVisibility };
   const targets = graph.derive("policy targets", inputs.policies, (_key, { spec, metadata }, read) =>
     resolveTargets(spec, metadata.namespace ?? "", targetContext, read),
   );
-  const sentPolicies = declareScopedResources(graph, "sent policies", inputs.policies, (key, policy, read) =>
+  const sentPolicies = declareScopedResources(graph, "resources of policies", inputs.policies, (key, policy, read) =>
     policyResource(objectId(policy), createdAtMs(policy), read.get(contents, key), read.get(targets, key)),
   );
-  const sentRefusals = declareScopedResources(graph, "sent refusals", inputs.refused, (_key, { id, object }, read) =>
-    policyResource(id, 0, refusalContent(), resolveTargets(readableTargets(object), id.namespace, targetContext, read)),
-  );
+  const rejected = declareScopedResources(graph, "rejected policies", inputs.refused, (_key, { id, object }, read) => {
+    const resolution = resolveTargets(readableTargets(object), id.namespace, targetContext, read);
+    return policyResource(id, 0, failClosedContent(), resolution);
+  });
   const overridden = declareOverridden(graph, inputs.policies, {
     contents,
     targets,
@@ -384,7 +386,7 @@ function declarePolicies(
     }),
   };
   const tls = declareBackendTls(graph, inputs.backendTlsPolicies, { ...targetContext, secrets });
-  return { sent: [sentPolicies, sentRefusals, tls.sent], facts: { ...facts, BackendTLSPolicy: tls.facts } };
+  return { sent: [sentPolicies, rejected, tls.sent], facts: { ...facts, BackendTLSPolicy: tls.facts } };
 }
 
 function identify(object: KubeObject): { readonly id: ObjectId; readonly generation: number } {

@@ -104,7 +104,7 @@ export function declareInputs(graph: Graph): Inputs {
 
 /**
  * Applies one event. A rejected GwPolicy replaces its last good version, so that its targets fail closed
- * (`policies/refusal.ts`); other rejected kinds keep their last good version.
+ * (`policies/fail-closed.ts`); other rejected kinds keep their last good version.
  */
 export function feed(inputs: Inputs, event: TranslatorEvent): void {
   if (event.type === "document") {

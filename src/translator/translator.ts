@@ -4,7 +4,7 @@
  * In: object events. Out: resources, diagnostics, and what changed since the last step. The translator is pure: it has
  * no clock, no socket and no log. A change recomputes only the values that read it (`src/lib/collections`).
  */
-import type { Reach } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { DestinationScope } from "../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { KubeObject, ObjectId } from "../api/object.ts";
 import type { Resource, ResourceUpdate } from "../ir/resource.ts";
 import type { JwksDocument, JwksRequest } from "../sources/remote/documents.ts";
@@ -30,7 +30,7 @@ export interface TranslatorOptions {
   /** Defaults to "route". */
   readonly grantMode?: GrantMode;
   /** Limits the addresses that static backends may lead to; unset for manifests from files. */
-  readonly reach?: Reach;
+  readonly destinationScope?: DestinationScope;
 }
 
 /** Describes the changes of one batch of events. Empty lists mean that no resource changed. */

@@ -18,7 +18,7 @@ import { captureBody, NOT_CAPTURED, type Captured } from "../exchange/capture.ts
 import { printError } from "../exchange/print-error.ts";
 import type { RoutedExchange, Outcome } from "../exchange/exchange.ts";
 import type { OutboundSpan } from "../observability/tracing/outbound-span.ts";
-import { grpcStatusOf, responseRoot, type AnswerFacts } from "../exchange/response-root.ts";
+import { grpcStatusOf, responseRoot, type ResponseInfo } from "../exchange/response-root.ts";
 import type { EndpointStats } from "../balancing/endpoint-stats.ts";
 import type { HealthRule } from "../balancing/health.ts";
 import { rateLimitHintMs } from "../upstream/rate-limit-hint.ts";
@@ -52,8 +52,8 @@ export class Attempt {
   readonly #startedAtMs: number = performance.now();
   #latencyMs: number | undefined;
   #hintMs: number | undefined;
-  #answer: AnswerFacts | undefined;
-  #judged = false;
+  #answer: ResponseInfo | undefined;
+  #recorded = false;
   #over = false;
 
   /** @param grpc true when `grpc-status` carries the outcome of the response */
@@ -86,13 +86,13 @@ export class Attempt {
   answered({ status, headers, body }: AnswerHead, captured: Captured = NOT_CAPTURED): void {
     this.headed(status);
     const { condition } = this.#rule;
-    if (condition === undefined && status >= 500) return this.#judge(true);
+    if (condition === undefined && status >= 500) return this.#recordOutcome(true);
     const isLast = isComplete(body);
-    if (condition === undefined && isLast && !this.#grpc) return this.#judge(false);
+    if (condition === undefined && isLast && !this.#grpc) return this.#recordOutcome(false);
     this.#hintMs = condition === undefined ? undefined : rateLimitHintMs(status, headers, Date.now());
     const kept = condition === undefined ? headers : headers.clone();
     this.#answer = { status, headers: kept, body: captured.body, bodyPrefix: captured.prefix };
-    if (isLast) this.#judge(this.#isUnhealthy(this.#answer));
+    if (isLast) this.#recordOutcome(this.#isUnhealthy(this.#answer));
   }
 
   async answeredWithBody(reply: { readonly status: number; readonly headers: HeaderList; body: Body }): Promise<void> {
@@ -119,7 +119,7 @@ export class Attempt {
     if (error instanceof ProxyError && COUNTED.has(error.code) && !this.#isForClient(error.code)) {
       const { status, headers } = printError(error, this.#grpc);
       const answer = { status, headers, body: null, bodyPrefix: null };
-      this.#judge(this.#rule.condition === undefined || this.#isUnhealthy(answer));
+      this.#recordOutcome(this.#rule.condition === undefined || this.#isUnhealthy(answer));
     }
     this.#close();
   }
@@ -135,7 +135,7 @@ export class Attempt {
 
   /** Gives the verdict when the response is dropped for another attempt. */
   discard(): void {
-    if (this.#answer !== undefined) this.#judge(this.#isUnhealthy(this.#answer));
+    if (this.#answer !== undefined) this.#recordOutcome(this.#isUnhealthy(this.#answer));
     this.#close();
   }
 
@@ -145,7 +145,9 @@ export class Attempt {
     if (this.#answer !== undefined && !clientGone) {
       const trailers = this.#exchange.replyTrailers;
       const broke = this.#rule.condition === undefined && error === "upstream_broken";
-      this.#judge(broke || this.#isUnhealthy(trailers === undefined ? this.#answer : { ...this.#answer, trailers }));
+      this.#recordOutcome(
+        broke || this.#isUnhealthy(trailers === undefined ? this.#answer : { ...this.#answer, trailers }),
+      );
     }
     // The span must not end later than the request itself.
     this.span?.end(this.#exchange.startedAtMs + durationMs);
@@ -160,21 +162,21 @@ export class Attempt {
     if (this.#over) return;
     this.#over = true;
     // Later events must not count: the attempt is over.
-    this.#judged = true;
+    this.#recorded = true;
     this.#record.end();
     this.#behind?.end();
     this.span?.end();
   }
 
-  #isUnhealthy(answer: AnswerFacts): boolean {
+  #isUnhealthy(answer: ResponseInfo): boolean {
     const { condition } = this.#rule;
     if (condition === undefined) return answer.status >= 500 || (this.#grpc && (grpcStatusOf(answer) ?? 0) !== 0);
     return this.#rule.finds(condition, new AnswerScope(this.#exchange, answer));
   }
 
-  #judge(unhealthy: boolean): void {
-    if (this.#judged) return;
-    this.#judged = true;
+  #recordOutcome(unhealthy: boolean): void {
+    if (this.#recorded) return;
+    this.#recorded = true;
     if (unhealthy) this.#rule.recordUnhealthy(this.#record, this.#hintMs, this.#exchange.retry?.backoffMs ?? 0);
     else this.#record.recordHealthy((this.#latencyMs ?? 0) / 1000);
     if (this.#behind === undefined) return;
@@ -188,7 +190,7 @@ class AnswerScope implements Scope {
   readonly #exchange: Scope;
   readonly #response: unknown;
 
-  constructor(exchange: Scope, answer: AnswerFacts) {
+  constructor(exchange: Scope, answer: ResponseInfo) {
     this.#exchange = exchange;
     this.#response = responseRoot(answer);
   }

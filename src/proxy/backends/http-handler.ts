@@ -59,13 +59,13 @@ export type DestinationDeps = EndpointDeps & Pick<BackendDeps, "connection" | "o
 
 /** A destination with one address or name. */
 export function staticDestination(
-  { host, port, unixPath, reach }: StaticBackend,
+  { host, port, unixPath, destinationScope }: StaticBackend,
   settings: BackendSettings,
   { record, connection, owner }: DestinationDeps,
 ): Destination {
   const plain = host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
   const endpoint = new EndpointState(unixPath === "" ? plain : unixPath, port, record);
-  const target: UpstreamTarget = { ...connection(settings), host: plain, port, unixPath, owner, reach };
+  const target: UpstreamTarget = { ...connection(settings), host: plain, port, unixPath, owner, destinationScope };
   const family = isIP(plain);
   const spelled = family === 6 ? `[${plain}]` : plain;
   return {

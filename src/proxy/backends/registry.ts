@@ -90,11 +90,11 @@ export class BackendRegistry {
   readonly #options: RegistryOptions;
   readonly #backends = new Map<string, Backend>();
   readonly #endpoints = new Map<string, EndpointSet>();
-  readonly #slots = new Map<string, BackendHandle>();
-  readonly #slotsOf = new Map<string, Set<BackendHandle>>();
-  readonly #tunnels: Tunnels = new Tunnels((key) => this.callee(key));
+  readonly #handles = new Map<string, BackendHandle>();
+  readonly #handlesOf = new Map<string, Set<BackendHandle>>();
+  readonly #tunnels: Tunnels = new Tunnels((key) => this.pickCallTarget(key));
   /** Destinations for raw connections and own calls, by backend key and then by place. */
-  readonly #destinations = new Map<string, Map<string, Reached>>();
+  readonly #destinations = new Map<string, Map<string, CompiledDestination>>();
   readonly #records: EndpointStatsStore;
   readonly #locality: ProxyLocality;
 
@@ -109,24 +109,24 @@ export class BackendRegistry {
    * @param levels outer levels, least specific first
    */
   acquire(backendKey: string, levels: readonly (readonly CompiledPolicy[])[]): BackendHandle {
-    const outer = aboutBackends(levels);
-    const id = `${backendKey}|${placeId(outer)}`;
-    let slot = this.#slots.get(id);
-    if (slot === undefined) {
-      slot = { id, backendKey, outer, ...this.#build(backendKey, outer), users: 0 };
-      this.#slots.set(id, slot);
-      this.#slotsOf.set(backendKey, (this.#slotsOf.get(backendKey) ?? new Set()).add(slot));
+    const outer = withBackendSettings(levels);
+    const id = `${backendKey}|${levelsId(outer)}`;
+    let handle = this.#handles.get(id);
+    if (handle === undefined) {
+      handle = { id, backendKey, outer, ...this.#build(backendKey, outer), users: 0 };
+      this.#handles.set(id, handle);
+      this.#handlesOf.set(backendKey, (this.#handlesOf.get(backendKey) ?? new Set()).add(handle));
     }
-    slot.users++;
-    return slot;
+    handle.users++;
+    return handle;
   }
 
-  release(slot: BackendHandle): void {
-    slot.users--;
-    if (slot.users > 0) return;
-    this.#slots.delete(slot.id);
-    this.#slotsOf.get(slot.backendKey)?.delete(slot);
-    this.#forget(slot.backendKey);
+  release(handle: BackendHandle): void {
+    handle.users--;
+    if (handle.users > 0) return;
+    this.#handles.delete(handle.id);
+    this.#handlesOf.get(handle.backendKey)?.delete(handle);
+    this.#forget(handle.backendKey);
   }
 
   /** @throws ConfigError when the backend cannot be served; the former version then stays in force */
@@ -178,7 +178,7 @@ export class BackendRegistry {
   rebuild(key: string): void {
     this.#destinations.delete(key);
     this.#records.renew(key, () => {
-      for (const slot of this.#slotsOf.get(key) ?? []) Object.assign(slot, this.#build(key, slot.outer));
+      for (const handle of this.#handlesOf.get(key) ?? []) Object.assign(handle, this.#build(key, handle.outer));
     });
   }
 
@@ -186,8 +186,8 @@ export class BackendRegistry {
    * Drops the state of a backend without configuration and users, since backends come and go while the process lives.
    */
   #forget(key: string): void {
-    if (this.#backends.has(key) || (this.#slotsOf.get(key)?.size ?? 0) > 0) return;
-    this.#slotsOf.delete(key);
+    if (this.#backends.has(key) || (this.#handlesOf.get(key)?.size ?? 0) > 0) return;
+    this.#handlesOf.delete(key);
     if (this.#endpoints.get(key)?.isEmpty === true) this.#endpoints.delete(key);
   }
 
@@ -205,12 +205,12 @@ export class BackendRegistry {
     const message = this.#backends.get(key);
     const { name, type } = this.identityOf(key);
     const info = { name, type, protocol: type === "ai" ? "llm" : "http" };
-    if (message === undefined) return { info, handler: refusing("backend_invalid", key) };
+    if (message === undefined) return { info, handler: failingHandler("backend_invalid", key) };
     try {
       return { info, handler: this.#handler(message, outer) };
     } catch (error) {
       this.#options.log.warn("backend closed", { backend: key, reason: String(error) });
-      return { info, handler: refusing(error instanceof ProxyError ? error.code : "backend_invalid", key) };
+      return { info, handler: failingHandler(error instanceof ProxyError ? error.code : "backend_invalid", key) };
     }
   }
 
@@ -268,13 +268,13 @@ export class BackendRegistry {
         if (tls?.spiffe === true) identities.current();
         return connectionOf({ tls, tcp, proxy: this.#tunnels.of(tunnel) });
       },
-      destination: (other) => this.#spotOf(other),
+      destination: (other) => this.#resolveEndpoint(other),
     };
   }
 
   #refuseIfClosed(key: string, section: string): void {
     const target = section === "" ? `backend:${key}` : `backend:${key}#${section}`;
-    const closed = this.#options.policies.at(target).find(({ refuses }) => refuses);
+    const closed = this.#options.policies.at(target).find(({ failsClosed }) => failsClosed);
     if (closed !== undefined) throw new ProxyError("policy_refused", { detail: closed.key });
   }
 
@@ -282,37 +282,38 @@ export class BackendRegistry {
    * Picks an endpoint of a plain backend for one call.
    * @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused
    */
-  callee(key: string): CallTarget {
-    const { destination, authority, auth, http } = this.#reach(key);
+  pickCallTarget(key: string): CallTarget {
+    const { destination, authority, auth, http } = this.#destinationOf(key);
     const endpoint = destination.pick();
     return { target: destination.target(endpoint), authority, auth, http, begin: () => beginCall(endpoint) };
   }
 
-  #spotOf(key: string): ResolvedEndpoint {
-    const { destination } = this.#reach(key);
+  #resolveEndpoint(key: string): ResolvedEndpoint {
+    const { destination } = this.#destinationOf(key);
     const endpoint = destination.pick();
     return { target: destination.target(endpoint), record: endpoint.record };
   }
 
-  /** As `callee`, for raw bytes. @param levels as for `acquire` @throws ProxyError also request_invalid */
+  /** Does the same for a connection of raw bytes. @param levels as for `acquire` @throws ProxyError also request_invalid */
   byteDestination(
     key: string,
     { client, ...asked }: ByteRequest,
     levels: readonly (readonly CompiledPolicy[])[],
   ): ByteDestination {
-    const { destination, session } = this.#reach(key, aboutBackends(levels));
+    const { destination, session } = this.#destinationOf(key, withBackendSettings(levels));
     const affinity = session?.ofConnection(client);
     const endpoint = destination.pick(affinity === undefined ? undefined : { affinity, tried: undefined }, asked);
     return { target: destination.target(endpoint), name: endpoint.name, record: endpoint.record };
   }
 
-  #reach(key: string, outer: BackendHandle["outer"] = NOWHERE): Reached {
+  #destinationOf(key: string, outer: BackendHandle["outer"] = NO_LEVELS): CompiledDestination {
     const message = this.#backends.get(key);
     if (message === undefined) throw new ProxyError("backend_invalid", { detail: `${key} does not exist` });
-    let places = this.#destinations.get(key);
-    if (places === undefined || places.size > MAX_PLACES) this.#destinations.set(key, (places = new Map()));
-    const id = placeId(outer);
-    let known = places.get(id);
+    let byLevels = this.#destinations.get(key);
+    if (byLevels === undefined || byLevels.size > MAX_LEVELS_CACHED)
+      this.#destinations.set(key, (byLevels = new Map()));
+    const id = levelsId(outer);
+    let known = byLevels.get(id);
     if (known === undefined) {
       this.#refuseIfClosed(key, "");
       const { kind } = message;
@@ -322,26 +323,26 @@ export class BackendRegistry {
       const { auth, http, sessionAffinity } = settings;
       const session = sessionAffinity === undefined ? undefined : new SessionKey(sessionAffinity, deps.expression);
       known = { destination, session, authority: authorityOf(message), auth, http };
-      places.set(id, known);
+      byLevels.set(id, known);
     }
     return known;
   }
 }
 
-const NOWHERE: BackendHandle["outer"] = [];
+const NO_LEVELS: BackendHandle["outer"] = [];
 /** Places of former policies stay in the table until it has this many entries and is emptied. */
-const MAX_PLACES = 64;
+const MAX_LEVELS_CACHED = 64;
 
-function aboutBackends(levels: readonly (readonly CompiledPolicy[])[]): BackendHandle["outer"] {
+function withBackendSettings(levels: readonly (readonly CompiledPolicy[])[]): BackendHandle["outer"] {
   return levels.map((level) => level.filter(({ backend }) => backend !== undefined));
 }
 
-function placeId(outer: BackendHandle["outer"]): string {
+function levelsId(outer: BackendHandle["outer"]): string {
   return outer.map((level) => level.map(({ id }) => id).join(" ")).join("|");
 }
 
 /** A backend compiled for raw connections and own calls, which have no client request. */
-interface Reached extends Omit<CallTarget, "target" | "begin"> {
+interface CompiledDestination extends Omit<CallTarget, "target" | "begin"> {
   readonly destination: Destination;
   readonly session: SessionKey | undefined;
 }
@@ -373,7 +374,7 @@ function authorityOf({ kind }: Backend): string {
   }
 }
 
-function refusing(code: ProxyErrorCode, detail: string): BackendHandler {
+function failingHandler(code: ProxyErrorCode, detail: string): BackendHandler {
   return () => {
     throw new ProxyError(code, { detail });
   };

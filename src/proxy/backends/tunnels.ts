@@ -12,28 +12,28 @@ import {
 import { HeaderList } from "../../lib/header-list.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import { placeCredential } from "../upstream/auth.ts";
-import { connectionOf, PLAIN, type ForwardProxy, type ReachedProxy } from "../upstream/dial/connection-settings.ts";
+import { connectionOf, PLAIN, type ForwardProxy, type ResolvedProxy } from "../upstream/dial/connection-settings.ts";
 import type { CallTarget } from "../upstream/upstream.ts";
 
-type FindCallee = (backendKey: string) => CallTarget;
+type PickCallTarget = (backendKey: string) => CallTarget;
 
 export class Tunnels {
-  readonly #callTarget: FindCallee;
+  readonly #pickCallTarget: PickCallTarget;
   readonly #known = new WeakMap<BackendTunnel, ForwardProxy>();
 
   /**
-   * @param callTarget picks an endpoint of the proxy's backend
+   * @param pickCallTarget picks an endpoint of the proxy's backend
    * @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused
    */
-  constructor(callTarget: FindCallee) {
-    this.#callTarget = callTarget;
+  constructor(pickCallTarget: PickCallTarget) {
+    this.#pickCallTarget = pickCallTarget;
   }
 
   /** Returns the same object for the same block, so that pools are shared. */
   of(tunnel: BackendTunnel | undefined): ForwardProxy | undefined {
     if (tunnel === undefined) return undefined;
     let proxy = this.#known.get(tunnel);
-    if (proxy === undefined) this.#known.set(tunnel, (proxy = new TunnelProxy(tunnel, this.#callTarget)));
+    if (proxy === undefined) this.#known.set(tunnel, (proxy = new TunnelProxy(tunnel, this.#pickCallTarget)));
     return proxy;
   }
 }
@@ -41,38 +41,38 @@ export class Tunnels {
 class TunnelProxy implements ForwardProxy {
   readonly key: string;
   readonly alwaysTunnels: boolean;
-  readonly #reach: () => ReachedProxy;
+  readonly #resolve: () => ResolvedProxy;
 
-  constructor(tunnel: BackendTunnel, callTarget: FindCallee) {
+  constructor(tunnel: BackendTunnel, pickCallTarget: PickCallTarget) {
     this.key = toJsonString(BackendTunnelSchema, tunnel);
     this.alwaysTunnels = tunnel.alwaysTunnels;
-    this.#reach = reachOf(tunnel, callTarget);
+    this.#resolve = compileProxy(tunnel, pickCallTarget);
   }
 
-  reach(): ReachedProxy {
-    return this.#reach();
+  resolve(): ResolvedProxy {
+    return this.#resolve();
   }
 }
 
-function reachOf({ proxy }: BackendTunnel, callTarget: FindCallee): () => ReachedProxy {
+function compileProxy({ proxy }: BackendTunnel, pickCallTarget: PickCallTarget): () => ResolvedProxy {
   const { place, invalidReason = "no proxy" } = proxy ?? {};
   switch (place?.case) {
     case "backend": {
       const key = place.value;
       return () => {
-        const { target, auth, begin } = callTarget(key);
+        const { target, auth, begin } = pickCallTarget(key);
         return { target: { ...target, proxy: undefined }, authorization: authorizationOf(auth), begin };
       };
     }
     case "origin": {
       const { host, port, tls } = place.value;
       const connection = tls ? connectionOf({ tls: create(BackendTlsSchema) }) : PLAIN;
-      const reached: ReachedProxy = {
+      const resolved: ResolvedProxy = {
         target: { ...connection, host, port, unixPath: "" },
         authorization: undefined,
         begin: () => () => undefined,
       };
-      return () => reached;
+      return () => resolved;
     }
     case undefined:
       return () => {

@@ -53,7 +53,7 @@ export interface CalloutsOptions {
   /** Limits the bytes of a response, or of a body inside a message, that are held in memory. */
   readonly bodyLimitBytes: number;
   /** Picks the endpoint of a Backend for the next call. @throws ProxyError backend_invalid, endpoint_unavailable */
-  readonly callTarget: (backendKey: string) => CallTarget;
+  readonly pickCallTarget: (backendKey: string) => CallTarget;
   readonly identities?: IdentitySource;
   /** Called with the duration of each call; undefined when durations are not recorded. */
   readonly onCalled?: ((subtype: OutboundSubtype, seconds: number) => void) | undefined;
@@ -114,7 +114,7 @@ class ServiceCallout implements Callout {
     message: MessageShape<I> | Encoded,
     caller: Caller,
   ): Promise<MessageShape<O>> {
-    const { channel, metadata, http, begin } = this.#reach(caller);
+    const { channel, metadata, http, begin } = this.#connect(caller);
     const timeoutMs = http?.requestTimeoutMs || this.#options.timeoutMs;
     const definition = definitionOf(method);
     const span = this.#traced(caller, grpcName(definition.path), metadata);
@@ -135,7 +135,7 @@ class ServiceCallout implements Callout {
     sink: CalloutSink<MessageShape<O>>,
     caller: Caller,
   ): CalloutStream<MessageShape<I>> {
-    const { channel, metadata, http, begin } = this.#reach(caller);
+    const { channel, metadata, http, begin } = this.#connect(caller);
     // The method's own schema decodes the messages for the sink, so they have its type.
     const untyped = sink as CalloutSink<Message>;
     const patienceMs = http?.requestTimeoutMs || undefined;
@@ -206,7 +206,7 @@ class ServiceCallout implements Callout {
     return trace?.begin({ kind: "Policy", subtype: this.#subtype, name }, carrier);
   }
 
-  #reach({
+  #connect({
     cdnLoop,
   }: Caller): Pick<CallTarget, "http" | "begin"> & { readonly channel: GrpcChannel; readonly metadata: Metadata } {
     const { target, authority, auth, http, begin } = this.#find();
@@ -238,13 +238,13 @@ class MeasuredCall {
 }
 
 /** @returns a function that picks the endpoint for the next call, and throws CalloutError when there is none */
-function finderOf(place: ExternalService["place"] | undefined, { callTarget }: CalloutsOptions): () => CallTarget {
+function finderOf(place: ExternalService["place"] | undefined, { pickCallTarget }: CalloutsOptions): () => CallTarget {
   switch (place?.case) {
     case "backend": {
       const key = place.value;
       return () => {
         try {
-          return callTarget(key);
+          return pickCallTarget(key);
         } catch (error) {
           if (!(error instanceof ProxyError)) throw error;
           const misconfigured = error.code !== "endpoint_unavailable";

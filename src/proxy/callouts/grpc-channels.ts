@@ -8,14 +8,14 @@
  */
 import { Client, type ChannelOptions } from "@grpc/grpc-js";
 import { isIP } from "node:net";
-import type { ReachedProxy, UpstreamTarget } from "../upstream/dial/connection-settings.ts";
+import type { ResolvedProxy, UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 import type { DestinationGuard } from "../upstream/dial/destination-guard.ts";
 import type { Resolver } from "../upstream/dial/dns.ts";
 import { targetKey } from "../upstream/target-key.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
 import { CalloutError } from "./callout.ts";
 import { guardedNames, namedTarget, namesOption } from "./grpc-names.ts";
-import { WayCredentials } from "./grpc-credentials.ts";
+import { UpstreamCredentials } from "./grpc-credentials.ts";
 
 /** Calls to one service in flight at the same time. */
 export const MAX_IN_FLIGHT = 4096;
@@ -50,7 +50,7 @@ export class GrpcChannels {
   /** @param authority value of the `:authority` of calls */
   channel(target: UpstreamTarget, authority: string): GrpcChannel {
     // Pick the proxy endpoint anew for each call, because endpoints come and go.
-    if (target.proxy !== undefined) return this.#keyed(target, target.proxy.reach(), authority);
+    if (target.proxy !== undefined) return this.#keyed(target, target.proxy.resolve(), authority);
     let channel = this.#byTarget.get(target);
     if (channel === undefined || channel.closed)
       this.#byTarget.set(target, (channel = this.#keyed(target, undefined, authority)));
@@ -58,7 +58,7 @@ export class GrpcChannels {
   }
 
   /** @throws ProxyError destination_refused */
-  #keyed(target: UpstreamTarget, proxy: ReachedProxy | undefined, authority: string): GrpcChannel {
+  #keyed(target: UpstreamTarget, proxy: ResolvedProxy | undefined, authority: string): GrpcChannel {
     const { guard } = this.#settings;
     if (proxy !== undefined) guard.checkNamed(target);
     const first = proxy?.target ?? target;
@@ -74,7 +74,7 @@ export class GrpcChannels {
 
   /** Replaces connections that presented a former workload identity; they take no new call. */
   identityChanged(): void {
-    for (const channel of this.#channels.values()) if (channel.showsIdentity) channel.renew();
+    for (const channel of this.#channels.values()) if (channel.presentsIdentity) channel.renew();
   }
 
   close(): void {
@@ -93,16 +93,16 @@ export class GrpcChannels {
   }
 }
 
-interface Way {
+interface ChannelTarget {
   readonly target: UpstreamTarget;
-  readonly proxy: ReachedProxy | undefined;
+  readonly proxy: ResolvedProxy | undefined;
   /** Value of the `:authority` of calls. */
   readonly authority: string;
 }
 
 export class GrpcChannel {
   closed = false;
-  readonly showsIdentity: boolean;
+  readonly presentsIdentity: boolean;
   readonly #open: () => Client;
   #client: Client;
   /** Replaced clients with their remaining calls, and the timer that closes each. */
@@ -111,10 +111,10 @@ export class GrpcChannel {
   #timeouts = 0;
   #usedAtMs = performance.now();
 
-  constructor({ target, proxy, authority }: Way, settings: ChannelSettings) {
-    const options = optionsOf(authority, (proxy?.target ?? target).reach, settings);
-    const security = new WayCredentials(target, proxy, settings.identities);
-    this.showsIdentity = target.tls?.spiffe === true || proxy?.target.tls?.spiffe === true;
+  constructor({ target, proxy, authority }: ChannelTarget, settings: ChannelSettings) {
+    const options = optionsOf(authority, (proxy?.target ?? target).destinationScope, settings);
+    const security = new UpstreamCredentials(target, proxy, settings.identities);
+    this.presentsIdentity = target.tls?.spiffe === true || proxy?.target.tls?.spiffe === true;
     this.#open = () => new Client(addressOf(proxy?.target ?? target), security, options);
     this.#client = this.#open();
   }
@@ -161,7 +161,7 @@ export class GrpcChannel {
   }
 }
 
-function keyOf(target: UpstreamTarget, proxy: ReachedProxy | undefined, authority: string): string {
+function keyOf(target: UpstreamTarget, proxy: ResolvedProxy | undefined, authority: string): string {
   const via = proxy === undefined ? "" : `${targetKey(proxy.target)} ${proxy.authorization ?? ""}`;
   return `${targetKey(target)} ${via} ${authority}`;
 }
@@ -173,11 +173,11 @@ function addressOf({ host, port, unixPath }: UpstreamTarget): string {
 
 function optionsOf(
   authority: string,
-  reach: UpstreamTarget["reach"],
+  destinationScope: UpstreamTarget["destinationScope"],
   { maxMessageBytes, names, guard }: ChannelSettings,
 ): ChannelOptions {
   return {
-    ...namesOption(guardedNames(names, guard, reach)),
+    ...namesOption(guardedNames(names, guard, destinationScope)),
     "grpc.default_authority": authority,
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_send_message_length": maxMessageBytes,

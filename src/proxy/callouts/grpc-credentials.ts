@@ -7,7 +7,7 @@
 import type { Socket } from "node:net";
 import { CallCredentials, ChannelCredentials, type experimental } from "@grpc/grpc-js";
 import { requestTunnel } from "../upstream/dial/connect-request.ts";
-import type { ReachedProxy, UpstreamTarget } from "../upstream/dial/connection-settings.ts";
+import type { ResolvedProxy, UpstreamTarget } from "../upstream/dial/connection-settings.ts";
 import { authorityOf } from "../upstream/dial/dial.ts";
 import { handshake } from "../upstream/dial/handshake.ts";
 import { tlsOptions } from "../upstream/dial/tls.ts";
@@ -17,13 +17,13 @@ import type { IdentitySource } from "../spiffe/workload-api.ts";
 
 const PROTOCOLS = ["h2"];
 
-export class WayCredentials extends ChannelCredentials {
+export class UpstreamCredentials extends ChannelCredentials {
   readonly #target: UpstreamTarget;
-  readonly #proxy: ReachedProxy | undefined;
+  readonly #proxy: ResolvedProxy | undefined;
   readonly #identities: IdentitySource | undefined;
 
   /** @param proxy the library connects to it in place of the target */
-  constructor(target: UpstreamTarget, proxy: ReachedProxy | undefined, identities: IdentitySource | undefined) {
+  constructor(target: UpstreamTarget, proxy: ResolvedProxy | undefined, identities: IdentitySource | undefined) {
     super();
     this.#target = target;
     this.#proxy = proxy;
@@ -69,7 +69,7 @@ export class WayCredentials extends ChannelCredentials {
     }
   }
 
-  async #through(socket: Socket, { target, authorization }: ReachedProxy): Promise<Socket> {
+  async #through(socket: Socket, { target, authorization }: ResolvedProxy): Promise<Socket> {
     const { tls, host } = target;
     const options = tls === undefined ? undefined : tlsOptions(tls, host, ["http/1.1"], this.#identities);
     const via = options === undefined ? socket : await handshake(socket, options);

@@ -19,16 +19,16 @@ export interface Names {
   addresses(host: string, port: number): Promise<readonly string[]>;
 }
 
-/** @param guard refuses addresses that no traffic may reach @param reach the reach of the target */
+/** @param guard refuses addresses that no traffic may reach @param destinationScope addresses that the target may have */
 export function guardedNames(
   resolver: Pick<Resolver, "addresses">,
   guard: DestinationGuard,
-  reach: UpstreamTarget["reach"],
+  destinationScope: UpstreamTarget["destinationScope"],
 ): Names {
   return {
     async addresses(host, port) {
       const addresses = await resolver.addresses(host);
-      guard.check(addresses, { port, reach });
+      guard.check(addresses, { port, destinationScope });
       return addresses;
     },
   };
@@ -45,15 +45,15 @@ export function namesOption(names: Names): ChannelOptions {
 
 class NameResolver implements experimental.Resolver {
   readonly #names: Names;
-  readonly #place: experimental.HostPort | null;
+  readonly #hostPort: experimental.HostPort | null;
   readonly #listener: experimental.ResolverListener;
   /** Addresses reported last; undefined before the first report and after a failure. */
-  #told: string | undefined;
+  #reported: string | undefined;
   #isAsking = false;
   #isOver = false;
 
   constructor(target: experimental.GrpcUri, listener: experimental.ResolverListener, options: ChannelOptions) {
-    this.#place = experimental.splitHostPort(target.path);
+    this.#hostPort = experimental.splitHostPort(target.path);
     this.#listener = listener;
     this.#names = options[OPTION] as Names; // `namesOption` put it there
   }
@@ -81,13 +81,13 @@ class NameResolver implements experimental.Resolver {
 
   /** @returns undefined for unchanged addresses: the library would reconnect and ask again, in an endless loop */
   async #endpoints(): Promise<experimental.StatusOr<experimental.Endpoint[]> | undefined> {
-    const { host = "", port = 0 } = this.#place ?? {};
-    const before = this.#told;
-    this.#told = undefined;
+    const { host = "", port = 0 } = this.#hostPort ?? {};
+    const before = this.#reported;
+    this.#reported = undefined;
     try {
       const addresses = await this.#names.addresses(host, port);
-      this.#told = addresses.toSorted().join(" ");
-      if (this.#told === before) return undefined;
+      this.#reported = addresses.toSorted().join(" ");
+      if (this.#reported === before) return undefined;
       return experimental.statusOrFromValue(addresses.map((each) => ({ addresses: [{ host: each, port }] })));
     } catch (error) {
       const cause = error instanceof ProxyError ? (error.detail ?? error.message) : messageOf(error);

@@ -50,25 +50,25 @@ interface StartRequestOptions {
 export function startRequest({ host, head, peer, makeBody, encoder, options }: StartRequestOptions): ActiveRequest {
   const { bind, chain, frontend } = options;
   let activeRequest: ActiveRequest;
-  let refusal: unknown;
+  let requestError: unknown;
   let isLoop = false;
   try {
     const read = readHead(head, peer, bind);
     const body = read.hasBody ? makeBody() : null;
     activeRequest = new ActiveRequest(host, new HttpExchange(receivedRequestOf(read, body)), encoder, body);
     ({ isLoop } = read);
-    if (isLoop) refusal = new ProxyError("loop_detected");
+    if (isLoop) requestError = new ProxyError("loop_detected");
   } catch (error) {
     activeRequest = new ActiveRequest(host, new HttpExchange(rejectedRequestOf(head, peer, bind)), encoder, null);
-    refusal = error;
+    requestError = error;
   }
   const { reports } = frontend();
   activeRequest.exchange.reports = reports;
   if (reports.reads.requestBody) activeRequest.exchange.watchRequest();
   host.entered(activeRequest);
-  if (refusal === undefined) activeRequest.run(chain);
+  if (requestError === undefined) activeRequest.run(chain);
   // Keep the connection after a loop: the request is well-formed, and the connection often belongs to our own pool.
-  else activeRequest.send(errorReply(activeRequest.exchange, refusal), !isLoop);
+  else activeRequest.send(errorReply(activeRequest.exchange, requestError), !isLoop);
   return activeRequest;
 }
 

@@ -59,7 +59,7 @@ export interface Frontend {
    */
   readonly closed: boolean;
   /** Returns why networkAuthorization refuses the connection, for the log; undefined when it is admitted. */
-  refusal(connection: Scope): string | undefined;
+  denialReason(connection: Scope): string | undefined;
 }
 
 const IDLE_TIMEOUT_MS = 600_000;
@@ -67,7 +67,7 @@ const IDLE_TIMEOUT_MS = 600_000;
 const LARGEST_WINDOW = 2_147_483_647;
 
 /** The merged settings of all policies of a Bind. */
-export interface FrontendParts extends Pick<Frontend, "closed" | "refusal" | "proxyProtocol" | "reports"> {
+export interface FrontendParts extends Pick<Frontend, "closed" | "denialReason" | "proxyProtocol" | "reports"> {
   readonly keepalive: Keepalive | undefined;
   readonly tls: FrontendTls | undefined;
   readonly http: FrontendHttp | undefined;
@@ -77,7 +77,7 @@ export interface FrontendParts extends Pick<Frontend, "closed" | "refusal" | "pr
 }
 
 export function compileFrontend(parts: FrontendParts): Frontend {
-  const { keepalive, tls, http, proxyProtocol, connect, closed, refusal } = parts;
+  const { keepalive, tls, http, proxyProtocol, connect, closed, denialReason } = parts;
   return {
     keepalive: keepaliveTimes(keepalive),
     tls,
@@ -94,7 +94,7 @@ export function compileFrontend(parts: FrontendParts): Frontend {
     connect: connect === ConnectMode.ROUTE ? "route" : connect === ConnectMode.TUNNEL ? "tunnel" : "deny",
     proxyProtocol,
     closed,
-    refusal,
+    denialReason,
     reports: parts.reports,
   };
 }

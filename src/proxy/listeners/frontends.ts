@@ -67,7 +67,7 @@ export class FrontendSet {
     const gateway = bind.slice(bind.indexOf("/") + 1);
     const levels = [...this.#policies.at(`bind:${bind}`), ...this.#policies.at(`gateway:${gateway}`)];
     const all = levels.flatMap(({ frontend }) => frontend ?? []);
-    const closed = levels.some(({ refuses }) => refuses);
+    const closed = levels.some(({ failsClosed }) => failsClosed);
     const isSame =
       made?.frontend.closed === closed &&
       made.from.length === all.length &&
@@ -99,7 +99,7 @@ export class FrontendSet {
       http: first("http"),
       connect: first("connect")?.mode,
       proxyProtocol: first("proxyProtocol"),
-      refusal: compileRules(rules, (source) => expression(source, "connection")),
+      denialReason: compileRules(rules, (source) => expression(source, "connection")),
       reports: compileReports(
         { accessLog: first("accessLog"), tracing: first("tracing"), metrics: first("metrics") },
         { ...this.#reports, expression, process: processScope(bind, this.#podName) },

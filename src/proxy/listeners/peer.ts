@@ -20,7 +20,7 @@ export interface Env {
   readonly gateway: string;
 }
 
-export interface Ends {
+export interface ConnectionInfo {
   /** Address of the client; a PROXY header names the one behind a load balancer. */
   readonly address: string;
   readonly port: number;
@@ -37,7 +37,7 @@ export interface Ends {
 }
 
 export class Peer implements Scope {
-  readonly ends: Ends;
+  readonly ends: ConnectionInfo;
   /** True for a trusted proxy, whose forwarding headers are kept. */
   readonly trusted: boolean;
   /** Kept as text, because every request writes it into x-forwarded-port. */
@@ -46,7 +46,7 @@ export class Peer implements Scope {
   #source: unknown;
   #destination: unknown;
 
-  constructor(ends: Ends, env: Env, trusted: boolean) {
+  constructor(ends: ConnectionInfo, env: Env, trusted: boolean) {
     this.ends = ends;
     this.trusted = trusted;
     this.localPort = String(ends.localPort);
@@ -80,7 +80,7 @@ export class Peer implements Scope {
 }
 
 const SOURCE = new Map([
-  ...readers<Ends>({
+  ...readers<ConnectionInfo>({
     address: ({ address }) => address,
     port: ({ port }) => port,
     rawAddress: ({ rawAddress }) => rawAddress,
@@ -89,11 +89,11 @@ const SOURCE = new Map([
   }),
   ...[...CERTIFICATE_READERS].map(
     ([name, read]) =>
-      [name, ({ certificate }: Ends) => (certificate === undefined ? undefined : read(certificate))] as const,
+      [name, ({ certificate }: ConnectionInfo) => (certificate === undefined ? undefined : read(certificate))] as const,
   ),
 ]);
 
-const DESTINATION = readers<Ends>({
+const DESTINATION = readers<ConnectionInfo>({
   address: ({ localAddress }) => localAddress,
   port: ({ localPort }) => localPort,
   hostname: ({ serverName }) => (serverName === "" ? undefined : serverName),
@@ -114,7 +114,7 @@ export function peerOf(
   const rawPort = gone ? 0 : socket.remotePort;
   const said = preambles.of(socket);
   const { address, port } = said?.client ?? { address: rawAddress, port: rawPort };
-  const ends: Ends = {
+  const ends: ConnectionInfo = {
     address: plain(address),
     port,
     rawAddress,

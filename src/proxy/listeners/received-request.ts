@@ -73,7 +73,7 @@ interface Found {
 }
 
 export interface Head {
-  readonly arrival: Omit<ReceivedRequest, "body">;
+  readonly received: Omit<ReceivedRequest, "body">;
   readonly hasBody: boolean;
   /** True when CDN-Loop shows that the request passed this data plane before, or too many of them. */
   readonly isLoop: boolean;
@@ -127,7 +127,7 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
   const framed = found.chunked || (length ?? 0) > 0;
   if (connect && framed) throw invalid("CONNECT with a body");
   const hasBody = !connect && (head.isBodyless === undefined ? framed : !head.isBodyless);
-  const arrival = {
+  const received = {
     method: head.method,
     target,
     host,
@@ -145,7 +145,7 @@ export function readHead(head: RequestHead, peer: Peer, bind: string): Head {
     proxyAuthorization: found.proxyAuthorization,
     cdnLoop: found.cdnLoop,
   } as const;
-  return { arrival, hasBody, isLoop: found.cdnLoop !== undefined && isLoop(found.cdnLoop, head.replica) };
+  return { received, hasBody, isLoop: found.cdnLoop !== undefined && isLoop(found.cdnLoop, head.replica) };
 }
 
 /**
@@ -183,7 +183,7 @@ function pushForwarding(raw: string[], said: readonly string[] | undefined, peer
 }
 
 export function receivedRequestOf(head: Head, body: Body): ReceivedRequest {
-  return { ...head.arrival, body };
+  return { ...head.received, body };
 }
 
 /** Returns a map even when it is empty: its presence makes the response keep its spelling too. */

@@ -26,7 +26,7 @@ export function refuseSocket(socket: Socket, error: ProxyError): void {
 }
 
 /** Maps an error code of node's HTTP parser to the error that the client gets. */
-export function refusalOf({ code }: NodeJS.ErrnoException): ProxyError {
+export function proxyErrorOf({ code }: NodeJS.ErrnoException): ProxyError {
   if (code === "HPE_HEADER_OVERFLOW") return new ProxyError("headers_too_large");
   if (code === "ERR_HTTP_REQUEST_TIMEOUT") return new ProxyError("request_slow");
   return new ProxyError("request_invalid");

@@ -6,7 +6,7 @@ import type { Scope } from "../../cel/scope.ts";
 import type { AttributeSink } from "../../telemetry/attributes.ts";
 import { holds } from "../policies/shared/expression-support.ts";
 import { compileAttributes, type CompiledAttributes } from "./attributes.ts";
-import type { Facts } from "./facts.ts";
+import type { StreamInfo } from "./stream-info.ts";
 import { FIELDS, type Column, type Field } from "./fields.ts";
 import type { ReportDeps } from "./report-deps.ts";
 
@@ -17,7 +17,7 @@ export interface LogReport {
    * Adds the fields in their order, each name once.
    * @param debug true to include the fields that only debug lines have
    */
-  addTo(sink: AttributeSink, facts: Facts, debug: boolean): void;
+  addTo(sink: AttributeSink, info: StreamInfo, debug: boolean): void;
 }
 
 /** The part of the configuration that log lines and OTLP records share. */
@@ -77,17 +77,17 @@ class CompiledLog implements LogReport {
     );
   }
 
-  addTo(sink: AttributeSink, facts: Facts, debug: boolean): void {
-    const added = this.#added?.(facts.scope);
+  addTo(sink: AttributeSink, info: StreamInfo, debug: boolean): void {
+    const added = this.#added?.(info.scope);
     const groups = debug ? this.#allGroups : this.#groups;
     for (const { ofLlm, columns } of groups) {
-      if (ofLlm && facts.http?.llm === undefined) continue;
+      if (ofLlm && info.http?.llm === undefined) continue;
       for (const { name, read } of columns) {
-        const value = read(facts);
+        const value = read(info);
         if (value !== undefined && added?.has(name) !== true) sink.add(name, value);
       }
     }
-    const notes = facts.http?.notes;
+    const notes = info.http?.notes;
     if (notes !== undefined)
       for (const [name, value] of notes)
         if (!this.#hidden.has(name) && added?.has(name) !== true) sink.add(name, value);

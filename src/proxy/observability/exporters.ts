@@ -45,7 +45,7 @@ const TRACES: Signal<typeof TraceService.method.export.input, typeof TraceServic
   }),
 };
 
-type Way = Parameters<typeof transportOf>[2];
+type OtlpTransportDeps = Parameters<typeof transportOf>[2];
 
 type Kind = Pick<ExporterOptions, "envelope" | "delayMs"> & { readonly signal: "logs" | "traces" };
 
@@ -65,7 +65,7 @@ export class Exporters {
   logs(endpoint: OtlpEndpoint): LogSink {
     const envelope = new Envelope(this.#options.resource, "gwproxy.access");
     const kind = { signal: "logs", delayMs: LOG_DELAY_MS, envelope } as const;
-    return this.#find(endpoint, kind, (way) => transportOf(endpoint, LOGS, way));
+    return this.#find(endpoint, kind, (deps) => transportOf(endpoint, LOGS, deps));
   }
 
   /**
@@ -75,7 +75,7 @@ export class Exporters {
   spans(endpoint: OtlpEndpoint, named: Resource): SpanSink {
     const envelope = new Envelope(withNamed(this.#options.resource, named), "gwproxy.tracing");
     const kind = { signal: "traces", delayMs: SPAN_DELAY_MS, envelope } as const;
-    return this.#find(endpoint, kind, (way) => transportOf(endpoint, TRACES, way));
+    return this.#find(endpoint, kind, (deps) => transportOf(endpoint, TRACES, deps));
   }
 
   /** Sends the pending records for at most five seconds, then ends. */
@@ -85,7 +85,7 @@ export class Exporters {
     this.#calls.abort();
   }
 
-  #find(endpoint: OtlpEndpoint, kind: Kind, sendBy: (way: Way) => ExporterOptions["send"]): Exporter {
+  #find(endpoint: OtlpEndpoint, kind: Kind, sendBy: (deps: OtlpTransportDeps) => ExporterOptions["send"]): Exporter {
     let made = this.#made.get(endpoint);
     if (made === undefined) this.#made.set(endpoint, (made = new Map()));
     const { key } = kind.envelope;

@@ -4,14 +4,14 @@
  */
 import { doubleOf, isDouble } from "../../cel/values.ts";
 import type { AttributeValue } from "../../telemetry/attributes.ts";
-import type { Facts, HttpFacts } from "./facts.ts";
-import { integerOf, type LlmFacts } from "./llm-facts.ts";
+import type { StreamInfo, HttpInfo } from "./stream-info.ts";
+import { integerOf, type LlmInfo } from "./llm-info.ts";
 import { pathOf } from "../../lib/request-target.ts";
 import { queryOf } from "./query.ts";
 
 export interface Column {
   readonly name: string;
-  read(facts: Facts): AttributeValue | undefined;
+  read(info: StreamInfo): AttributeValue | undefined;
 }
 
 export interface Field {
@@ -26,14 +26,14 @@ export interface Field {
   readonly about: string;
 }
 
-type Read = (facts: Facts) => AttributeValue | undefined;
+type Read = (info: StreamInfo) => AttributeValue | undefined;
 
 /** Declares one value with its names in the two presets. */
 function field(legacy: string, otel: string, about: string, read: Read): Field {
   return { legacy: [{ name: legacy, read }], otel: [{ name: otel, read }], about };
 }
 
-function ofHttp(read: (http: HttpFacts) => AttributeValue | undefined): Read {
+function ofHttp(read: (http: HttpInfo) => AttributeValue | undefined): Read {
   return ({ http }) => (http === undefined ? undefined : read(http));
 }
 
@@ -41,7 +41,7 @@ function ofHttp(read: (http: HttpFacts) => AttributeValue | undefined): Read {
  * Declares a field of LLM requests; both presets use the name of the OpenTelemetry conventions, or ours where they have
  * none.
  */
-function ofLlm(name: string, about: string, read: (llm: LlmFacts) => AttributeValue | undefined): Field {
+function ofLlm(name: string, about: string, read: (llm: LlmInfo) => AttributeValue | undefined): Field {
   return {
     ...field(name, name, about, ({ http }) => (http?.llm === undefined ? undefined : read(http.llm))),
     llm: true,

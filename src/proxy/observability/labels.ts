@@ -6,13 +6,13 @@ import type { Expression } from "../../cel/expression.ts";
 import type { Scope } from "../../cel/scope.ts";
 import { scalarText } from "../../cel/text.ts";
 import { ConfigError } from "../../lib/errors.ts";
-import { takenLabels } from "../../telemetry/metric-table.ts";
+import { reservedLabels } from "../../telemetry/metric-table.ts";
 import { labelValue, UNKNOWN } from "../../telemetry/label-value.ts";
 import type { ReportDeps } from "./report-deps.ts";
 
 /** The same rule as in the controller; Prometheus reserves names that begin with two underscores. */
 const LABEL_NAME = /^(?!__)[a-zA-Z_][a-zA-Z0-9_]*$/;
-const TAKEN: ReadonlySet<string> = new Set(takenLabels());
+const TAKEN: ReadonlySet<string> = new Set(reservedLabels());
 
 export interface MetricLabel {
   readonly name: string;

@@ -5,7 +5,7 @@
 import type { OtlpAccessLog } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { LogSink } from "../../telemetry/otlp/sinks.ts";
 import { compileLogReport, type LogReport } from "./access-log.ts";
-import type { Facts } from "./facts.ts";
+import type { StreamInfo } from "./stream-info.ts";
 import type { ReportDeps } from "./report-deps.ts";
 
 export class OtlpLog {
@@ -18,12 +18,12 @@ export class OtlpLog {
   }
 
   /** Exports a finished request or connection. */
-  record(facts: Facts): void {
-    if (!this.#report.wants(facts.scope)) return;
-    const trace = facts.http?.trace;
+  record(info: StreamInfo): void {
+    if (!this.#report.wants(info.scope)) return;
+    const trace = info.http?.trace;
     const fields = this.#sink.begin({ timeMs: Date.now(), traceId: trace?.traceId, spanId: trace?.spanId });
     if (fields === undefined) return;
-    this.#report.addTo(fields, facts, false);
+    this.#report.addTo(fields, info, false);
     this.#sink.end();
   }
 }

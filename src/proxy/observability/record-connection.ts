@@ -7,21 +7,21 @@ import type { ConnectionMeter } from "../../telemetry/metrics.ts";
 import type { ReportedConnection } from "../exchange/exchange.ts";
 import type { Reports } from "./observability.ts";
 import type { Telemetry } from "./record.ts";
-import { ConnectionFacts } from "./connection-facts.ts";
+import { ConnectionStreamInfo } from "./connection-stream-info.ts";
 import type { Ids } from "./ids.ts";
 
 export function createConnectionRecorder(
   telemetry: Telemetry | undefined,
   ids: Ids,
-): (visit: ReportedConnection & { readonly reports: Reports }) => void {
+): (session: ReportedConnection & { readonly reports: Reports }) => void {
   const { accessLog } = telemetry ?? {};
-  return (visit) => {
-    const { accessLog: report, otlpLog } = visit.reports;
+  return (session) => {
+    const { accessLog: report, otlpLog } = session.reports;
     const isLogged = accessLog !== undefined && accessLog.level !== "off";
     if (!isLogged && otlpLog === undefined) return;
-    const facts = new ConnectionFacts(visit, ids);
-    otlpLog?.record(facts);
-    if (isLogged && report.wants(facts.scope)) accessLog.write(report, facts);
+    const info = new ConnectionStreamInfo(session, ids);
+    otlpLog?.record(info);
+    if (isLogged && report.wants(info.scope)) accessLog.write(report, info);
   };
 }
 

@@ -2,13 +2,13 @@
 import type { RequestSample } from "../../telemetry/metrics.ts";
 import type { Outcome, ReportedExchange } from "../exchange/exchange.ts";
 import { labelsOf, type MetricLabel } from "./labels.ts";
-import type { RequestFacts } from "./request-facts.ts";
+import type { RequestStreamInfo } from "./request-stream-info.ts";
 
 export function sampleOf(
   exchange: ReportedExchange,
   labels: readonly MetricLabel[],
   outcome: Outcome,
-  facts: RequestFacts,
+  info: RequestStreamInfo,
 ): RequestSample {
   const { listener, route, backend, startedAtMs, calledAtMs, answeredAtMs } = exchange;
   const durationSeconds = outcome.durationMs / 1000;
@@ -16,8 +16,8 @@ export function sampleOf(
     backend: backend?.name ?? "unknown",
     protocol: backend?.protocol ?? "unknown",
     method: exchange.method,
-    status: facts.status,
-    reason: facts.outcomeReason,
+    status: info.status,
+    reason: info.outcomeReason,
     bind: listener.bind,
     gateway: listener.gateway === "" ? "unknown" : `${listener.namespace}/${listener.gateway}`,
     listener: listener.name === "" ? "unknown" : listener.name,
@@ -29,7 +29,7 @@ export function sampleOf(
     responseProcessingSeconds:
       answeredAtMs === undefined ? undefined : durationSeconds - (answeredAtMs - startedAtMs) / 1000,
     responseBytes: outcome.responseBytes,
-    retries: facts.retries,
-    llm: facts.llm?.sample,
+    retries: info.retries,
+    llm: info.llm?.sample,
   };
 }

@@ -6,7 +6,7 @@ import { sampleOf } from "./record-metrics.ts";
 import { addConversation } from "./conversation.ts";
 import type { Ids } from "./ids.ts";
 import type { Reports } from "./observability.ts";
-import { RequestFacts } from "./request-facts.ts";
+import { RequestStreamInfo } from "./request-stream-info.ts";
 
 export interface Telemetry {
   readonly accessLog?: AccessLog;
@@ -26,10 +26,10 @@ export function createRecorder(
     const { accessLog: report, otlpLog, tracing, labels, readsConversation } = exchange.reports;
     if (!isHeard && otlpLog === undefined && trace === undefined) return;
     if (readsConversation) addConversation(exchange);
-    const facts = new RequestFacts(exchange, outcome, ids, secretParametersOf);
-    if (trace !== undefined) tracing?.finish(trace, exchange, facts);
-    metrics?.request(sampleOf(exchange, labels, outcome, facts));
-    otlpLog?.record(facts);
-    if (accessLog !== undefined && accessLog.level !== "off" && report.wants(exchange)) accessLog.write(report, facts);
+    const info = new RequestStreamInfo(exchange, outcome, ids, secretParametersOf);
+    if (trace !== undefined) tracing?.finish(trace, exchange, info);
+    metrics?.request(sampleOf(exchange, labels, outcome, info));
+    otlpLog?.record(info);
+    if (accessLog !== undefined && accessLog.level !== "off" && report.wants(exchange)) accessLog.write(report, info);
   };
 }

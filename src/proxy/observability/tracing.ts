@@ -19,7 +19,7 @@ import { compileFilter } from "./access-log.ts";
 import { compileAttributes, compileNamed, evaluateNamed, type CompiledAttributes } from "./attributes.ts";
 import { spanColumns, type Column } from "./fields.ts";
 import type { ReportDeps } from "./report-deps.ts";
-import type { RequestFacts } from "./request-facts.ts";
+import type { RequestStreamInfo } from "./request-stream-info.ts";
 import { RequestTrace } from "./tracing/request-trace.ts";
 
 /** An added attribute of this name becomes the name of the span. */
@@ -74,7 +74,7 @@ export class TracingReport {
   }
 
   /** Exports the spans of a finished request, or drops them. */
-  finish(trace: RequestTrace, exchange: ReportedExchange, facts: RequestFacts): void {
+  finish(trace: RequestTrace, exchange: ReportedExchange, info: RequestStreamInfo): void {
     if (!this.#wants(exchange)) {
       trace.finish(undefined);
       return;
@@ -91,23 +91,23 @@ export class TracingReport {
       name: name.slice(0, MAX_NAME),
       startUnixNs: unixNs(exchange.startedAtMs),
       endUnixNs: unixNs(exchange.endedAtMs ?? performance.now()),
-      attributes: this.#attributes(exchange, facts, added),
-      error: facts.error ?? (facts.status >= 500 ? "" : undefined),
+      attributes: this.#attributes(exchange, info, added),
+      error: info.error ?? (info.status >= 500 ? "" : undefined),
     });
   }
 
   #attributes(
     { originalScheme }: ReportedExchange,
-    facts: RequestFacts,
+    info: RequestStreamInfo,
     added: ReturnType<NonNullable<CompiledAttributes["added"]>> | undefined,
   ): Attribute[] {
     const attributes: Attribute[] = [];
     for (const { name, read } of this.#columns) {
-      const value = read(facts);
+      const value = read(info);
       if (value !== undefined && added?.has(name) !== true) attributes.push([name, value]);
     }
     if (!this.#hidden.has(SCHEME)) attributes.push([SCHEME, originalScheme]);
-    for (const [name, value] of facts.notes ?? [])
+    for (const [name, value] of info.notes ?? [])
       if (!this.#hidden.has(name) && added?.has(name) !== true) attributes.push([name, value]);
     for (const [name, value] of added ?? []) if (name !== NAME) attributes.push([name, value]);
     return attributes;

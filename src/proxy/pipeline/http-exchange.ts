@@ -143,27 +143,27 @@ export class HttpExchange implements ReportedExchange {
   #done: ((outcome: Outcome) => void)[] | undefined;
   #over = false;
 
-  constructor(arrival: ReceivedRequest) {
-    this.method = arrival.method;
-    this.target = arrival.target;
-    this.originalTarget = arrival.target;
-    this.#host = arrival.host;
-    this.originalHost = arrival.host;
-    this.scheme = arrival.scheme;
-    this.originalScheme = arrival.scheme;
-    this.version = arrival.version;
-    this.requestHeaders = arrival.headers;
-    this.requestBody = arrival.body;
-    this.contentLength = arrival.contentLength;
-    this.requestId = arrival.requestId;
-    this.upgrade = arrival.upgrade;
-    this.connect = arrival.connect;
-    this.takenForProxy = arrival.takenForProxy;
-    this.serverName = arrival.serverName;
-    this.source = arrival.source;
-    this.proxyAuthorization = arrival.proxyAuthorization;
-    this.cdnLoop = arrival.cdnLoop;
-    this.listener = { bind: arrival.bind, gateway: "", namespace: "", name: "" };
+  constructor(received: ReceivedRequest) {
+    this.method = received.method;
+    this.target = received.target;
+    this.originalTarget = received.target;
+    this.#host = received.host;
+    this.originalHost = received.host;
+    this.scheme = received.scheme;
+    this.originalScheme = received.scheme;
+    this.version = received.version;
+    this.requestHeaders = received.headers;
+    this.requestBody = received.body;
+    this.contentLength = received.contentLength;
+    this.requestId = received.requestId;
+    this.upgrade = received.upgrade;
+    this.connect = received.connect;
+    this.takenForProxy = received.takenForProxy;
+    this.serverName = received.serverName;
+    this.source = received.source;
+    this.proxyAuthorization = received.proxyAuthorization;
+    this.cdnLoop = received.cdnLoop;
+    this.listener = { bind: received.bind, gateway: "", namespace: "", name: "" };
   }
 
   get host(): string {

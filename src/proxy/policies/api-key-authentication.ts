@@ -11,7 +11,7 @@ import {
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Secret } from "../../cel/values.ts";
 import { ConfigError } from "../../lib/errors.ts";
-import { BEARER_INVALID, BEARER_MISSING, turnAway } from "./shared/challenge.ts";
+import { BEARER_INVALID, BEARER_MISSING, sendChallenge } from "./shared/challenge.ts";
 import { AMBIGUOUS, compileLocation } from "./shared/credential-location.ts";
 import type { Policy } from "./policy.ts";
 
@@ -28,13 +28,13 @@ export const apiKeyAuthentication: Policy<ApiKeyAuthentication> = {
       const key = place.read(exchange);
       if (key === undefined) {
         if (missingPasses) return next();
-        return turnAway(exchange, place, BEARER_MISSING, { code: "api_key_missing" });
+        return sendChallenge(exchange, place, BEARER_MISSING, { code: "api_key_missing" });
       }
       // The look-up compares hashes instead of keys, so its duration does not tell how much of a guessed key is right.
       const metadata = key === AMBIGUOUS ? undefined : metadataByHash.get(hash("sha256", key, "hex"));
       if (key === AMBIGUOUS || metadata === undefined) {
         if (invalidPasses) return next();
-        return turnAway(exchange, place, BEARER_INVALID, { code: "api_key_invalid" });
+        return sendChallenge(exchange, place, BEARER_INVALID, { code: "api_key_invalid" });
       }
       place.strip(exchange);
       exchange.setRoot("apiKey", { ...metadata, key: new Secret(key) });

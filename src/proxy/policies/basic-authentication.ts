@@ -17,7 +17,7 @@ import { clientNetwork } from "../../lib/network/ip-bytes.ts";
 import { RecentMap } from "../../lib/recent-map.ts";
 import { ProxyError } from "../exchange/errors.ts";
 import type { Exchange, MaybePromise, Next, Reply } from "../exchange/exchange.ts";
-import { turnAway } from "./shared/challenge.ts";
+import { sendChallenge } from "./shared/challenge.ts";
 import { AMBIGUOUS, compileLocation } from "./shared/credential-location.ts";
 import type { Policy, PolicyDeps } from "./policy.ts";
 
@@ -36,13 +36,13 @@ export const basicAuthentication: Policy<BasicAuthentication> = {
     const place = compileLocation(location, deps);
     const challenge = `Basic realm="${quoted(realm)}"`;
     const missingPasses = mode !== AuthenticationMode.STRICT;
-    const judge = compileJudge(
+    const verify = compileVerifier(
       users.map(({ name, passwordHash }) => [name, passwordHash]),
       deps,
     );
 
     function settle(exchange: Exchange, { username }: Verdict, next: Next): MaybePromise<Reply> {
-      if (username === undefined) return turnAway(exchange, place, challenge, { code: "basic_invalid" });
+      if (username === undefined) return sendChallenge(exchange, place, challenge, { code: "basic_invalid" });
       place.strip(exchange);
       exchange.setRoot("basicAuth", { username });
       return next();
@@ -52,9 +52,9 @@ export const basicAuthentication: Policy<BasicAuthentication> = {
       const credential = place.read(exchange);
       if (credential === undefined) {
         if (missingPasses) return next();
-        return turnAway(exchange, place, challenge, { code: "basic_missing" });
+        return sendChallenge(exchange, place, challenge, { code: "basic_missing" });
       }
-      const verdict = credential === AMBIGUOUS ? NOBODY : judge(credential, exchange);
+      const verdict = credential === AMBIGUOUS ? NOBODY : verify(credential, exchange);
       if (!(verdict instanceof Promise)) return settle(exchange, verdict, next);
       return verdict.then((later) => settle(exchange, later, next));
     };
@@ -62,7 +62,7 @@ export const basicAuthentication: Policy<BasicAuthentication> = {
 };
 
 /** Returns the verdict synchronously for a credential that was checked before. */
-function compileJudge(
+function compileVerifier(
   users: readonly (readonly [string, string])[],
   { passwords, owner }: PolicyDeps,
 ): (credential: string, exchange: Exchange) => MaybePromise<Verdict> {

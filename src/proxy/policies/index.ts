@@ -19,7 +19,7 @@ import { headerModifiers } from "./header-modifiers.ts";
 import { hostRewrite } from "./host-rewrite.ts";
 import { jwtAuthentication } from "./jwt-authentication/jwt-authentication.ts";
 import { localRateLimit } from "./local-rate-limit.ts";
-import { refusal } from "./fail-closed.ts";
+import { failClosed } from "./fail-closed.ts";
 import { responseBuffer } from "./response-buffer.ts";
 import { retry } from "./retry.ts";
 import { timeouts } from "./timeouts.ts";
@@ -46,8 +46,8 @@ export interface PolicyEntry<Message> {
 }
 
 export const POLICIES: { readonly [Name in PolicyName]: PolicyEntry<PolicyMessages[Name]> } = {
-  refusal: {
-    policy: refusal,
+  failClosed: {
+    policy: failClosed,
     why: "a policy that could not be read closes what it governs before anything else runs",
   },
   timeouts: {
@@ -56,7 +56,7 @@ export const POLICIES: { readonly [Name in PolicyName]: PolicyEntry<PolicyMessag
   },
   cors: {
     policy: cors,
-    why: "preflights carry no credentials, and a browser must be able to read a refusal",
+    why: "preflights carry no credentials, and a browser must be able to read a rejection",
   },
   jwtAuthentication: {
     policy: jwtAuthentication,

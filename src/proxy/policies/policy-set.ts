@@ -9,7 +9,7 @@ import { create } from "@bufbuild/protobuf";
 import {
   BackendSettingsSchema,
   Phase,
-  RefusalSchema,
+  FailClosedSchema,
   type BackendSettings,
   type FrontendSettings,
   type Policy,
@@ -51,7 +51,7 @@ export interface CompiledPolicy {
   readonly backend: BackendSettings | undefined;
   readonly frontend: FrontendSettings | undefined;
   /** True when the policy makes the backends that it targets refuse traffic. */
-  readonly refuses: boolean;
+  readonly failsClosed: boolean;
   readonly targets: readonly string[];
   /** Query parameters in which clients send their credentials. */
   readonly secretParameters: readonly string[];
@@ -138,13 +138,13 @@ export class PolicySet {
       })),
       backend: message.backend,
       frontend: message.frontend,
-      refuses: message.units.some(({ unit }) => unit.case === "refusal"),
+      failsClosed: message.units.some(({ unit }) => unit.case === "failClosed"),
     };
   }
 
   /** Returns the substitute for a policy that cannot be compiled; it refuses all traffic of its targets. */
-  refusing(message: Policy, reason: string): CompiledPolicy {
-    const unit: Unit = { case: "refusal", value: create(RefusalSchema, { reason }) };
+  failClosed(message: Policy, reason: string): CompiledPolicy {
+    const unit: Unit = { case: "failClosed", value: create(FailClosedSchema, { reason }) };
     const compiled = this.compileUnit(unit, message.key);
     return {
       ...shapeOf(message),
@@ -152,7 +152,7 @@ export class PolicySet {
       units: [{ id: `${message.key}@refused`, owner: message.key, unit, compiled, inner: undefined }],
       backend: create(BackendSettingsSchema),
       frontend: undefined,
-      refuses: true,
+      failsClosed: true,
     };
   }
 
@@ -268,7 +268,7 @@ export function knownUnit(unit: Unit): KnownUnit {
  * Fields of `spec.traffic` whose name differs from their unit. A policy that failed to compile has no field to name.
  */
 const FIELDS: Readonly<Partial<Record<PolicyName, string>>> = {
-  refusal: "",
+  failClosed: "",
   localRateLimit: "rateLimit.local",
   globalRateLimit: "rateLimit.global",
   responseBuffer: "buffer.response",

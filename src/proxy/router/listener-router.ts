@@ -7,20 +7,20 @@ import type { Routable } from "./match.ts";
 import { PathTable } from "./path-table.ts";
 import type { Candidate } from "./precedence.ts";
 
-interface Place<Rule> {
+interface RouteEntry<Rule> {
   readonly hosts: readonly string[];
   readonly candidates: readonly Candidate<Rule>[];
 }
 
 export class ListenerRouter<Rule> {
   readonly #hosts = new HostMap<PathTable<Rule>>();
-  readonly #places = new Map<string, Place<Rule>>();
+  readonly #entries = new Map<string, RouteEntry<Rule>>();
 
   /** Replaces the route. @param hostnames empty for every host */
   put(route: string, hostnames: readonly string[], candidates: readonly Candidate<Rule>[]): void {
     this.remove(route);
     const hosts = hostnames.length === 0 ? [""] : [...new Set(hostnames.map((host) => host.toLowerCase()))];
-    this.#places.set(route, { hosts, candidates });
+    this.#entries.set(route, { hosts, candidates });
     for (const host of hosts) {
       let table = this.#hosts.get(host);
       if (table === undefined) this.#hosts.set(host, (table = new PathTable()));
@@ -29,13 +29,13 @@ export class ListenerRouter<Rule> {
   }
 
   remove(route: string): void {
-    const place = this.#places.get(route);
-    if (place === undefined) return;
-    this.#places.delete(route);
-    for (const host of place.hosts) {
+    const entry = this.#entries.get(route);
+    if (entry === undefined) return;
+    this.#entries.delete(route);
+    for (const host of entry.hosts) {
       const table = this.#hosts.get(host);
       if (table === undefined) continue;
-      for (const candidate of place.candidates) table.remove(candidate);
+      for (const candidate of entry.candidates) table.remove(candidate);
       if (table.size === 0) this.#hosts.set(host, undefined);
     }
   }

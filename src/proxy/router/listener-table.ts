@@ -21,7 +21,7 @@ import { ListenerRouter } from "./listener-router.ts";
 import type { Candidate } from "./precedence.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
 
-export interface PlacedListener extends RequestDestination {
+export interface CompiledListener extends RequestDestination {
   readonly message: Listener;
   readonly router: ListenerRouter<BoundRule>;
   readonly tls: ServerTls | undefined;
@@ -30,7 +30,7 @@ export interface PlacedListener extends RequestDestination {
 
 /** The listeners of one Bind. */
 interface BoundListeners {
-  readonly hosts: HostMap<PlacedListener>;
+  readonly hosts: HostMap<CompiledListener>;
   /** Made at the first handshake after a change of a listener. */
   tls: BindTls | undefined;
 }
@@ -45,7 +45,7 @@ export class ListenerTable {
   readonly #policies: PolicySet;
   readonly #frontends: FrontendSet;
   readonly #identities: IdentitySource;
-  readonly #listeners = new Map<string, PlacedListener>();
+  readonly #listeners = new Map<string, CompiledListener>();
   readonly #binds = new Map<string, BoundListeners>();
 
   constructor({ policies, frontends, identities }: ListenerTableOptions) {
@@ -54,7 +54,7 @@ export class ListenerTable {
     this.#identities = identities;
   }
 
-  get(key: string): PlacedListener | undefined {
+  get(key: string): CompiledListener | undefined {
     return this.#listeners.get(key);
   }
 
@@ -68,7 +68,7 @@ export class ListenerTable {
   }
 
   /** @param host in lower case, without a port */
-  find(bind: string, host: string): PlacedListener | undefined {
+  find(bind: string, host: string): CompiledListener | undefined {
     return this.#binds.get(bind)?.hosts.find(host);
   }
 
@@ -77,7 +77,7 @@ export class ListenerTable {
    * @throws ProxyError listener_not_found; misdirected (421, RFC 9110 §15.5.20) when SNI has chosen another listener
    * than the authority of the request
    */
-  findFor(bind: string, { originalHost, serverName }: HttpExchange): PlacedListener {
+  findFor(bind: string, { originalHost, serverName }: HttpExchange): CompiledListener {
     const hosts = this.#binds.get(bind)?.hosts;
     const listener = hosts?.find(hostOf(originalHost));
     if (listener === undefined) throw new ProxyError("listener_not_found");
@@ -105,21 +105,21 @@ export class ListenerTable {
   }
 
   /** Puts a listener in force, also again after a change of a policy above it. Its routes stay. */
-  place(message: Listener): void {
+  put(message: Listener): void {
     const { key, bind, hostname } = message;
     const router = this.#listeners.get(key)?.router ?? new ListenerRouter<BoundRule>();
-    const placed: PlacedListener = {
+    const compiled: CompiledListener = {
       message,
       router,
       tls: message.tls && compileServerTls(message.tls, this.#identities, this.#frontends.of(bind).tls),
-      chain: this.#stage(message, router),
+      chain: this.#compileChain(message, router),
       servesModels: (exchange) => leadsToModels(router, exchange),
     };
-    this.#listeners.set(key, placed);
+    this.#listeners.set(key, compiled);
     let bound = this.#binds.get(bind);
     if (bound === undefined) this.#binds.set(bind, (bound = { hosts: new HostMap(), tls: undefined }));
     bound.tls = undefined;
-    bound.hosts.set(hostname, placed);
+    bound.hosts.set(hostname, compiled);
   }
 
   /** Frees the host name of a listener, which another listener can take in the same update. */
@@ -139,11 +139,11 @@ export class ListenerTable {
     this.#listeners.delete(key);
   }
 
-  #keys(fits: (listener: PlacedListener) => boolean): string[] {
+  #keys(fits: (listener: CompiledListener) => boolean): string[] {
     return [...this.#listeners].flatMap(([key, listener]) => (fits(listener) ? [key] : []));
   }
 
-  #stage(message: Listener, router: ListenerRouter<BoundRule>): Chain {
+  #compileChain(message: Listener, router: ListenerRouter<BoundRule>): Chain {
     const { middlewares, captureBytes, origins } = compose(this.#policies, this.levels(message), true);
     return {
       middlewares,

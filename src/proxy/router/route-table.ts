@@ -12,7 +12,7 @@ import type { CompiledRoute } from "./route.ts";
 
 const NONE: ReadonlySet<string> = new Set();
 
-interface PlacedRoute {
+interface LinkedRoute {
   readonly route: CompiledRoute;
   /** Bound rules per listener; their backend handles are released with them. */
   readonly bound: Map<string, readonly BoundRule[]>;
@@ -26,7 +26,7 @@ export interface RouteTableOptions {
 
 export class RouteTable {
   readonly #options: RouteTableOptions;
-  readonly #routes = new Map<string, PlacedRoute>();
+  readonly #routes = new Map<string, LinkedRoute>();
   readonly #ofListener = new Map<string, Set<string>>();
 
   constructor(options: RouteTableOptions) {
@@ -56,26 +56,26 @@ export class RouteTable {
   }
 
   remove(key: string): void {
-    const placed = this.#routes.get(key);
-    if (placed === undefined) return;
+    const linked = this.#routes.get(key);
+    if (linked === undefined) return;
     this.#routes.delete(key);
-    for (const listener of placed.bound.keys()) this.#options.listeners.get(listener)?.router.remove(key);
-    for (const { listener } of placed.route.message.parents) {
+    for (const listener of linked.bound.keys()) this.#options.listeners.get(listener)?.router.remove(key);
+    for (const { listener } of linked.route.message.parents) {
       const keys = this.#ofListener.get(listener);
       keys?.delete(key);
       if (keys?.size === 0) this.#ofListener.delete(listener);
     }
-    this.#release([...placed.bound.values()].flat());
+    this.#release([...linked.bound.values()].flat());
   }
 
   /**
    * Binds the rules again after a change of the route, of one of its listeners or of a policy above it. The new handles
    * are acquired before the old ones are released, so that a backend in use by both is not rebuilt.
    */
-  place(key: string): void {
-    const placed = this.#routes.get(key);
-    if (placed === undefined) return;
-    const { route, bound } = placed;
+  link(key: string): void {
+    const linked = this.#routes.get(key);
+    if (linked === undefined) return;
+    const { route, bound } = linked;
     const before = [...bound.values()].flat();
     bound.clear();
     for (const { listener: name, hostnames } of route.message.parents) {

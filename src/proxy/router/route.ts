@@ -42,7 +42,7 @@ export function compileRoute(message: HttpRoute): CompiledRoute {
  * Replaces a route that cannot be compiled: requests that it would have served get 500 (fail closed), so that they do
  * not fall to a wider route with other policies.
  */
-export function refusingRoute(message: HttpRoute, reason: string): CompiledRoute {
+export function failClosedRoute(message: HttpRoute, reason: string): CompiledRoute {
   return compileRules(message, ({ name, matches }) => ({
     message: create(HttpRuleSchema, { name, invalidReason: reason }),
     matches: matches.map(widened),

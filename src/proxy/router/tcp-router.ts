@@ -8,16 +8,16 @@ import { ProxyError } from "../exchange/errors.ts";
 import { HostMap } from "./host.ts";
 import { compare } from "../../lib/compare.ts";
 
-export interface Way {
+export interface TcpRouteEntry {
   readonly route: TcpRoute;
   /** Picks the key of a backend by weight. @throws ProxyError backend_invalid */
   readonly pick: () => string;
 }
 
 export class TcpRouter {
-  readonly #routes = new Map<string, Way>();
+  readonly #routes = new Map<string, TcpRouteEntry>();
   /** By listener key; built at the first look-up after a change. */
-  #hosts: Map<string, HostMap<Way>> | undefined;
+  #hosts: Map<string, HostMap<TcpRouteEntry>> | undefined;
 
   put(route: TcpRoute): void {
     const choices = route.backends.map(({ weight, backend, invalidReason }) => ({
@@ -43,24 +43,24 @@ export class TcpRouter {
    * @param serverName SNI in lower case, "" for none
    * @throws ProxyError route_not_found
    */
-  find(listener: string, serverName: string): Way {
+  find(listener: string, serverName: string): TcpRouteEntry {
     this.#hosts ??= this.#index();
-    const way = this.#hosts.get(listener)?.find(serverName);
-    if (way === undefined) throw new ProxyError("route_not_found");
-    return way;
+    const entry = this.#hosts.get(listener)?.find(serverName);
+    if (entry === undefined) throw new ProxyError("route_not_found");
+    return entry;
   }
 
-  #index(): Map<string, HostMap<Way>> {
-    const byListener = new Map<string, HostMap<Way>>();
+  #index(): Map<string, HostMap<TcpRouteEntry>> {
+    const byListener = new Map<string, HostMap<TcpRouteEntry>>();
     const byAge = [...this.#routes.values()].sort(
       (a, b) => compare(a.route.createdAtMs, b.route.createdAtMs) || compare(a.route.key, b.route.key),
     );
-    for (const way of byAge)
-      for (const { listener, hostnames } of way.route.parents) {
+    for (const entry of byAge)
+      for (const { listener, hostnames } of entry.route.parents) {
         let hosts = byListener.get(listener);
         if (hosts === undefined) byListener.set(listener, (hosts = new HostMap()));
         for (const hostname of hostnames.length === 0 ? [""] : hostnames)
-          if (hosts.get(hostname) === undefined) hosts.set(hostname, way);
+          if (hosts.get(hostname) === undefined) hosts.set(hostname, entry);
       }
     return byListener;
   }

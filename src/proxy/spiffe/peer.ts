@@ -59,7 +59,7 @@ export function verifyPeer(
   if (typeof id === "string") return id;
   const authorities = bundles.get(id.trustDomain);
   if (authorities === undefined) return `there is no bundle of the trust domain ${id.trustDomain}`;
-  if (bundles.size === 1 || isVouchedFor(leaf, [...others, ...intermediates], authorities, nowMs)) return id;
+  if (bundles.size === 1 || hasValidPath(leaf, [...others, ...intermediates], authorities, nowMs)) return id;
   return `no authority of the trust domain ${id.trustDomain} can be seen to vouch for ${id.text}`;
 }
 
@@ -102,7 +102,7 @@ function isForSigning(certificate: X509Certificate): boolean {
 }
 
 /** Builds a path from the leaf over the other certificates to one of the CAs. */
-function isVouchedFor(
+function hasValidPath(
   leaf: X509Certificate,
   others: readonly X509Certificate[],
   authorities: readonly X509Certificate[],

@@ -1,6 +1,6 @@
 /** The key of a target in the client's table of pools: equal targets share connections, different ones never do. */
 import { toJsonString } from "@bufbuild/protobuf";
-import { BackendTcpSchema, Reach } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { BackendTcpSchema, DestinationScope } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { tlsKey } from "./dial/tls.ts";
 import type { UpstreamTarget } from "./dial/connection-settings.ts";
 
@@ -13,8 +13,16 @@ export function targetKey(target: UpstreamTarget): string {
   return key;
 }
 
-function keyOf({ host, port, unixPath, reach = Reach.UNSPECIFIED, tls, tcp, proxy }: UpstreamTarget): string {
+function keyOf({
+  host,
+  port,
+  unixPath,
+  destinationScope = DestinationScope.UNSPECIFIED,
+  tls,
+  tcp,
+  proxy,
+}: UpstreamTarget): string {
   const place = unixPath === "" ? `${host} ${port}` : `unix ${unixPath} ${host}`;
   const socket = tcp === undefined ? "" : toJsonString(BackendTcpSchema, tcp);
-  return `${place}|${reach}|${socket}|${proxy?.key ?? ""}|${tls === undefined ? "" : tlsKey(tls)}`;
+  return `${place}|${destinationScope}|${socket}|${proxy?.key ?? ""}|${tls === undefined ? "" : tlsKey(tls)}`;
 }

@@ -8,7 +8,7 @@ import { OwnListeners } from "../../lib/network/own-listeners.ts";
 import { createLogger, parseLogFilter } from "../../lib/log.ts";
 import { createAccessLog, lineLevel } from "../../telemetry/access-log.ts";
 import { createMetrics } from "../../telemetry/metrics.ts";
-import { tellThread } from "../../telemetry/process-gauges.ts";
+import { observeThread } from "../../telemetry/process-gauges.ts";
 import { createProxy } from "../proxy.ts";
 import { Channel } from "./channel.ts";
 import {
@@ -58,7 +58,7 @@ const main = new Channel<MainProtocol, WorkerProtocol>(parentPort, {
 });
 const log = createLogger(filter, (line) => void main.ask("lines", line));
 const metrics = createMetrics(settings.version);
-tellThread(metrics, String(settings.thread));
+observeThread(metrics, String(settings.thread));
 let batches = 0;
 let resume: (() => void) | undefined;
 const accessLog = createAccessLog({
@@ -77,7 +77,7 @@ const proxy = createProxy({
   trustedProxies: settings.trustedProxies,
   log: log.child("proxy"),
   ...(settings.podName === undefined ? {} : { podName: settings.podName }),
-  ...(settings.whereabouts === undefined ? {} : { whereabouts: settings.whereabouts }),
+  ...(settings.locality === undefined ? {} : { locality: settings.locality }),
   resource: settings.resource,
   ...(settings.spiffeEndpoint === undefined ? {} : { spiffeEndpoint: settings.spiffeEndpoint }),
   ...(settings.ownListeners === undefined ? {} : { ownListeners: new OwnListeners(settings.ownListeners) }),
@@ -96,7 +96,7 @@ function taken(): void {
 
 async function collect(): Promise<Collected> {
   const { endpoints, workloadIdentity } = await proxy.state();
-  return { counted: metrics.take(), readings: metrics.readings(), endpoints, workloadIdentity };
+  return { counted: metrics.take(), observations: metrics.observations(), endpoints, workloadIdentity };
 }
 
 setInterval(() => void main.ask("counted", metrics.take()), COLLECT_INTERVAL_MS).unref();

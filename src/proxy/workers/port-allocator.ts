@@ -7,7 +7,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 
-interface Given {
+interface Allocation {
   /** Port that the Bind declares. */
   readonly port: number;
   /** Resolves with the port that the workers open. */
@@ -18,10 +18,10 @@ interface Given {
 export class PortAllocator {
   readonly #address: string;
   readonly #ports: (bindPort: number) => number;
-  readonly #given = new Map<string, Given>();
+  readonly #allocated = new Map<string, Allocation>();
   #wanted: ReadonlyMap<string, number> = new Map();
   /** Hold ports that the system chose, so that it does not choose them again before the first worker opens them. */
-  #keepers: Server[] = [];
+  #placeholders: Server[] = [];
 
   /** @param ports maps a Bind's port to the one to open; 0 lets the system choose */
   constructor(address: string, ports: (bindPort: number) => number) {
@@ -36,28 +36,28 @@ export class PortAllocator {
 
   /** Returns the same port to all workers (singleflight). @throws the listen error (EADDRINUSE, EACCES) */
   portOf(bind: string, port: number): Promise<number> {
-    const known = this.#given.get(bind);
+    const known = this.#allocated.get(bind);
     if (known?.port === port) return known.bound;
-    const given: Given = { port, bound: this.#choose(bind, this.#ports(port)), opened: undefined };
-    given.bound.then(
-      (opened) => (given.opened = opened),
+    const allocated: Allocation = { port, bound: this.#choose(bind, this.#ports(port)), opened: undefined };
+    allocated.bound.then(
+      (opened) => (allocated.opened = opened),
       () => undefined,
     );
-    this.#given.set(bind, given);
-    return given.bound;
+    this.#allocated.set(bind, allocated);
+    return allocated.bound;
   }
 
   /**
    * Called when the workers have applied the update; forgets failed ports, so that the next update tries them again.
    */
   settled(): void {
-    for (const keeper of this.#keepers.splice(0)) keeper.close();
-    for (const [bind, { port, opened }] of this.#given)
-      if (opened === undefined || this.#wanted.get(bind) !== port) this.#given.delete(bind);
+    for (const placeholder of this.#placeholders.splice(0)) placeholder.close();
+    for (const [bind, { port, opened }] of this.#allocated)
+      if (opened === undefined || this.#wanted.get(bind) !== port) this.#allocated.delete(bind);
   }
 
   async #choose(bind: string, port: number): Promise<number> {
-    for (const [other, { opened, port: bindPort }] of this.#given) {
+    for (const [other, { opened, port: bindPort }] of this.#allocated) {
       if (other === bind || port === 0 || opened !== port) continue;
       if (this.#wanted.get(other) === bindPort) throw new Error(`EADDRINUSE: port ${port} is that of ${other}`);
       // The port belongs to a Bind that is being removed, and some worker may still listen on it.
@@ -68,7 +68,7 @@ export class PortAllocator {
     await once(server, "listening");
     const bound = server.address();
     if (bound === null || typeof bound === "string") throw new Error("listener without a port");
-    if (port === 0) this.#keepers.push(server);
+    if (port === 0) this.#placeholders.push(server);
     else await new Promise((resolve) => void server.close(resolve));
     return bound.port;
   }

@@ -5,7 +5,7 @@
 import { decodeMessage, encodeMessage } from "../../ir/encode.ts";
 import type { ApplyResult, Resource, ResourceType, ResourceUpdate } from "../../ir/resource.ts";
 import type { LogFormat } from "../../telemetry/log-lines.ts";
-import type { Counted, Readings } from "../../telemetry/registry.ts";
+import type { Counted, Observations } from "../../telemetry/registry.ts";
 import type { Resource as Reporter } from "../../telemetry/otlp/resource.ts";
 import type { ProxyLocality } from "../balancing/endpoints.ts";
 import type { EndpointDump } from "../balancing/endpoint-dump.ts";
@@ -21,7 +21,7 @@ export interface WorkerSettings {
   readonly bindAddress: string;
   readonly podName: string | undefined;
   readonly trustedProxies: readonly string[];
-  readonly whereabouts: ProxyLocality | undefined;
+  readonly locality: ProxyLocality | undefined;
   readonly spiffeEndpoint: string | undefined;
   /** Shared memory of OwnListeners. */
   readonly ownListeners: SharedArrayBuffer | undefined;
@@ -64,7 +64,7 @@ export interface WorkerProtocol {
 export interface Collected {
   readonly counted: Counted;
   /** Current values of gauges that exist per thread. */
-  readonly readings: Readings;
+  readonly observations: Observations;
   readonly endpoints: readonly EndpointDump[];
   readonly workloadIdentity: WorkloadApiDump | null;
 }

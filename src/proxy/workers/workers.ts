@@ -29,7 +29,7 @@ import type { EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { OpenListener } from "../listeners/binds/binds.ts";
 import type { Proxy, ProxyState } from "../proxy.ts";
 import type { WorkloadApiDump } from "../spiffe/workload-api.ts";
-import { healthReadings } from "../observability/gauge-callbacks.ts";
+import { observeHealth } from "../observability/observations.ts";
 import { PortAllocator } from "./port-allocator.ts";
 import { encodeUpdate, type EncodedUpdate } from "./protocol.ts";
 import { allocateShared, openShared, type SharedState } from "../shared-state.ts";
@@ -51,7 +51,7 @@ export interface WorkersOptions {
   readonly ports?: (bindPort: number) => number;
   readonly podName?: string;
   readonly trustedProxies?: readonly string[];
-  readonly whereabouts?: ProxyLocality;
+  readonly locality?: ProxyLocality;
   readonly resource?: Reporter;
   readonly spiffeEndpoint?: string;
   readonly ownListeners?: OwnListeners;
@@ -86,7 +86,7 @@ class WorkerPool implements Workers {
   readonly #options: WorkersOptions;
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #desk: PortAllocator;
+  readonly #portAllocator: PortAllocator;
   readonly #shared: SharedState;
   readonly #watchdog: Watchdog;
   readonly #start: (thread: number) => WorkerThread;
@@ -108,7 +108,7 @@ class WorkerPool implements Workers {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#log = log;
-    this.#desk = new PortAllocator(bindAddress, options.ports ?? ((port) => port));
+    this.#portAllocator = new PortAllocator(bindAddress, options.ports ?? ((port) => port));
     // The main thread has the last number: it serves nothing, and frees the shared slots of dead threads.
     const shared = allocateShared(count + 1);
     this.#shared = openShared(shared, count);
@@ -121,7 +121,7 @@ class WorkerPool implements Workers {
           bindAddress,
           podName: options.podName,
           trustedProxies: options.trustedProxies ?? [],
-          whereabouts: options.whereabouts,
+          locality: options.locality,
           spiffeEndpoint: options.spiffeEndpoint,
           ownListeners: options.ownListeners?.memory,
           version: options.version,
@@ -130,13 +130,13 @@ class WorkerPool implements Workers {
           logFormat: options.logFormat,
         },
         {
-          port: ({ bind, port }) => this.#desk.portOf(bind, port),
+          port: ({ bind, port }) => this.#portAllocator.portOf(bind, port),
           lines: async (text) => void (await options.write(text)),
           accessLines: async (text) => void (await options.writeAccessLog(text)),
           counted: (counted) => void metrics?.add(counted),
         },
       );
-    metrics?.reading("endpoint_health", () => healthReadings(this.#endpoints));
+    metrics?.observe("endpoint_health", () => observeHealth(this.#endpoints));
     const backoffs = Array.from({ length: count }, () =>
       createBackoff({ initialMs: FIRST_WAIT_MS, maxMs: LONGEST_WAIT_MS }),
     );
@@ -187,12 +187,12 @@ class WorkerPool implements Workers {
   }
 
   async #collect(thread: WorkerThread): Promise<void> {
-    const { counted, readings, endpoints, workloadIdentity } = await thread.channel.ask("collect", undefined);
+    const { counted, observations, endpoints, workloadIdentity } = await thread.channel.ask("collect", undefined);
     // All threads have a stream to the same agent, so any one's answer serves.
     this.#workloadIdentity = workloadIdentity;
     this.#options.metrics?.add(counted);
     // Skip the readings of a thread that died meanwhile: `#buried` has removed its series.
-    if (this.threads.has(thread)) this.#options.metrics?.told(String(thread.number), readings);
+    if (this.threads.has(thread)) this.#options.metrics?.replaceObservations(String(thread.number), observations);
     // Endpoint statistics are in shared memory, so each worker returns the same.
     this.#endpoints = endpoints;
   }
@@ -256,7 +256,7 @@ class WorkerPool implements Workers {
     const thread = this.#start(number);
     const bornAtMs = this.#clock.now();
     this.#all.add(thread);
-    void thread.ended.then((reason) => this.#buried(thread, reason, bornAtMs, backoff));
+    void thread.ended.then((reason) => this.#onThreadEnd(thread, reason, bornAtMs, backoff));
     try {
       await thread.ready;
       await turn(() => this.#join(thread));
@@ -278,12 +278,12 @@ class WorkerPool implements Workers {
     this.threads.add(thread);
   }
 
-  #buried(thread: WorkerThread, reason: string, bornAtMs: number, backoff: Backoff): void {
+  #onThreadEnd(thread: WorkerThread, reason: string, bornAtMs: number, backoff: Backoff): void {
     this.#all.delete(thread);
     this.threads.delete(thread);
     this.#shared.endpoints.forget(thread.number);
     this.#shared.buckets.forget(thread.number);
-    this.#options.metrics?.told(String(thread.number), undefined);
+    this.#options.metrics?.replaceObservations(String(thread.number), undefined);
     if (this.#stopped) return;
     this.#options.metrics?.threadReplaced();
     if (this.#clock.now() - bornAtMs > STABLE_MS) backoff.reset();
@@ -297,7 +297,7 @@ class WorkerPool implements Workers {
   async #apply(update: ResourceUpdate): Promise<ApplyResult> {
     const asked = new Set(this.threads);
     const ports = this.#portsAfter(update);
-    this.#desk.expect(ports);
+    this.#portAllocator.expect(ports);
     const answers = await this.#applyAll(encodeUpdate(update.set, update.removed), asked);
     if (asked.size > 0 && answers.length === 0) return { refused: refuseAll(update) };
     const refused = new Map(
@@ -305,7 +305,7 @@ class WorkerPool implements Workers {
     );
     const split = [...refused.keys()].filter((name) => !answers.every((answer) => names(answer).has(name)));
     await this.#restore(split);
-    this.#desk.settled();
+    this.#portAllocator.settled();
     this.#ports = ports;
     for (const entry of update.removed) if (!refused.has(nameOf(entry))) this.#resources.delete(nameOf(entry));
     for (const entry of update.set)

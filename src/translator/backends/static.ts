@@ -1,15 +1,22 @@
 /** Translates `static` of a GwBackend: one host and port, or a Unix socket. `translate.ts` uses it. */
 import { create } from "@bufbuild/protobuf";
 import type { StaticBackend as ApiStatic } from "../../../generated/types/backend.ts";
-import { Reach, StaticBackendSchema, type StaticBackend } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import {
+  DestinationScope,
+  StaticBackendSchema,
+  type StaticBackend,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { isLocalHost, withoutBrackets } from "../../lib/network/local-address.ts";
 
-export function translateStatic({ host, port, unixPath }: ApiStatic, reach: Reach): StaticBackend {
+export function translateStatic(
+  { host, port, unixPath }: ApiStatic,
+  destinationScope: DestinationScope,
+): StaticBackend {
   return create(StaticBackendSchema, {
     host: withoutBrackets(host ?? ""),
     port: port ?? 0,
     unixPath: unixPath ?? "",
-    reach,
+    destinationScope,
   });
 }
 
@@ -23,15 +30,15 @@ const WORKLOAD_FOLDER = "/spiffe-workload-api";
  */
 export function outOfReach(
   { host = "", unixPath = "" }: ApiStatic,
-  reach: Reach,
+  destinationScope: DestinationScope,
 ): { readonly path: "host" | "unixPath"; readonly message: string } | undefined {
-  if (reach === Reach.UNSPECIFIED) return undefined;
+  if (destinationScope === DestinationScope.UNSPECIFIED) return undefined;
   const path = normalizePath(unixPath);
   if (path === WORKLOAD_FOLDER || path.startsWith(`${WORKLOAD_FOLDER}/`)) {
     const message = `"${unixPath}" is mounted for identities of the data plane itself; name a socket of your own`;
     return { path: "unixPath", message };
   }
-  if (reach !== Reach.REMOTE || !isLocalHost(host)) return undefined;
+  if (destinationScope !== DestinationScope.REMOTE || !isLocalHost(host)) return undefined;
   const remedy = "name another host, or run the controller with --allow-local-backends";
   return { path: "host", message: `"${host}" is on the machine of the data plane or its link; ${remedy}` };
 }

@@ -10,7 +10,7 @@ import {
   BackendSchema,
   DynamicBackendSchema,
   type Backend,
-  type Reach,
+  type DestinationScope,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { objectId, type ObjectId } from "../../api/object.ts";
 import { resourceOf } from "../../ir/encode.ts";
@@ -69,7 +69,7 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
   const { kind, uses = [] } = translateVariant(spec, {
     namespace: id.namespace,
     services: context.services,
-    reach: context.reach,
+    destinationScope: context.destinationScope,
     settings: settingsContext,
     read,
     reporter,
@@ -105,7 +105,7 @@ interface VariantContext {
   readonly namespace: string;
   readonly services: Readable<ServiceView>;
   readonly settings: SettingsContext;
-  readonly reach: Reach;
+  readonly destinationScope: DestinationScope;
   readonly read: Read;
   readonly reporter: (severity: Diagnostic["severity"], prefix: string) => Report;
 }
@@ -121,10 +121,10 @@ const NOTHING: Translated = { kind: { case: undefined } };
 const VARIANTS: {
   readonly [K in GwBackendSpecKind]: (variant: NonNullable<GwBackendSpec[K]>, context: VariantContext) => Translated;
 } = {
-  static(variant, { reach, reporter }) {
-    const fault = outOfReach(variant, reach);
+  static(variant, { destinationScope, reporter }) {
+    const fault = outOfReach(variant, destinationScope);
     if (fault !== undefined) reporter("error", "spec.static")(fault.path, fault.message);
-    return { kind: { case: "static", value: translateStatic(variant, reach) } };
+    return { kind: { case: "static", value: translateStatic(variant, destinationScope) } };
   },
   ai(variant, { reporter, ...context }) {
     const error = reporter("error", "spec.ai");

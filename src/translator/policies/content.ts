@@ -24,7 +24,7 @@ import { unsupportedFields } from "../shared/unsupported-fields.ts";
 import { ServiceReader } from "./shared/external-service.ts";
 import { translateFrontend } from "./frontend/frontend.ts";
 import { UNIT_TRANSLATORS } from "./index.ts";
-import { refusalUnit } from "./refusal.ts";
+import { failClosedUnit } from "./fail-closed.ts";
 
 export interface PolicyContent {
   readonly phase: Phase;
@@ -70,7 +70,9 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
   const faults = diagnostics.map(({ path }) => path);
   const unserved = unsupportedFields("gwproxy.dev/GwPolicy", unread(), faults);
   for (const { path, message, protects } of unserved) report(path, message, protects ? "error" : "warning");
-  const closed = unserved.filter(({ protects }) => protects).map(({ path }) => refusalUnit(`${path} is not enforced`));
+  const closed = unserved
+    .filter(({ protects }) => protects)
+    .map(({ path }) => failClosedUnit(`${path} is not enforced`));
   return {
     phase,
     override: strategy?.inheritance === "Override",

@@ -31,8 +31,8 @@ export interface DestinationVisibilityOptions {
 }
 
 export interface DestinationVisibility {
-  readonly backendReach: Collection<BackendVisibility>;
-  readonly serviceReach: Collection<ServiceVisibility>;
+  readonly backendVisibility: Collection<BackendVisibility>;
+  readonly serviceVisibility: Collection<ServiceVisibility>;
 }
 
 export function declareDestinationVisibility(
@@ -57,12 +57,12 @@ export function declareDestinationVisibility(
   const byServices = serviceUsers.groups(({ uses, gateways }) => gatewaysByUse(uses, gateways));
   const users = [...callers, byBackends, byServices];
   return {
-    backendReach: graph.derive("backend reach", backends, (_key, { key, uses }, read): BackendVisibility => ({
+    backendVisibility: graph.derive("backend visibility", backends, (_key, { key, uses }, read): BackendVisibility => ({
       gateways: gatewaysOf(users, key, read),
       uses,
     })),
-    serviceReach: graph.derive(
-      "service reach",
+    serviceVisibility: graph.derive(
+      "service visibility",
       services,
       (_key, { ports }, read): ServiceVisibility =>
         new Map(ports.map(({ key }) => [key, gatewaysOf(users, key, read)])),

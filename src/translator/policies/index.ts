@@ -22,8 +22,8 @@ import { timeouts } from "./timeouts.ts";
 import { transformation } from "./transformation.ts";
 import type { Unit, UnitTranslator } from "./shared/unit.ts";
 
-/** `refusal` has no entry, because a policy that admission rejected has no field for it: refusal.ts makes that unit. */
-export const UNIT_TRANSLATORS: { readonly [Case in Exclude<Unit["case"], "refusal">]: UnitTranslator } = {
+/** `failClosed` has no entry: no field leads to it, and fail-closed.ts makes the unit of a rejected policy. */
+export const UNIT_TRANSLATORS: { readonly [Case in Exclude<Unit["case"], "failClosed">]: UnitTranslator } = {
   timeouts,
   cors,
   jwtAuthentication,

@@ -62,7 +62,7 @@ interface AttachedRoutes {
   readonly attachments: Collection<readonly ParentView[]>;
   /** Routes, grouped by listener. */
   readonly byListener: ReadableGroups;
-  readonly reach: Readable<RouteVisibility>;
+  readonly visibility: Readable<RouteVisibility>;
 }
 
 export interface OverriddenContext {
@@ -97,15 +97,17 @@ export function declareOverridden(
   const byUnit = outlines.index(({ targets, units }) =>
     targets.flatMap((target) => units.map((unit) => `${unit} ${target}`)),
   );
-  const routeUnits = Object.entries(context.policyRoutes).map(([kind, { attachments, reach }]): RouteUnitsOfKind => {
-    const units = graph.derive(`${kind} units`, attachments, (key, parents, read) =>
-      unitsOfRoute(parents, read.get(reach, key), byTarget, read),
-    );
-    const byListener = units.groups(({ listeners, winners }, member) =>
-      listeners.flatMap((listener) => [...winners.keys()].map((unit) => ({ group: `${listener} ${unit}`, member }))),
-    );
-    return { units, byListener };
-  });
+  const routeUnits = Object.entries(context.policyRoutes).map(
+    ([kind, { attachments, visibility }]): RouteUnitsOfKind => {
+      const units = graph.derive(`${kind} units`, attachments, (key, parents, read) =>
+        unitsOfRoute(parents, read.get(visibility, key), byTarget, read),
+      );
+      const byListener = units.groups(({ listeners, winners }, member) =>
+        listeners.flatMap((listener) => [...winners.keys()].map((unit) => ({ group: `${listener} ${unit}`, member }))),
+      );
+      return { units, byListener };
+    },
+  );
   return graph.derive("overridden policies", outlines, (key, outline, read): Overriding | undefined => {
     const gateways = read.get(context.targets, key)?.gateways ?? [];
     const lookup = { read, context, byUnit, routeUnits };
@@ -201,7 +203,7 @@ function sorted(entries: readonly { readonly value: PolicyOutline }[]): PolicyOu
 
 /** What several policies say about these counts together; what closes the place of a broken policy loses to nothing. */
 function collects(unit: string): boolean {
-  return /^(?:PreRouting|PostRouting) (?:authorization|refusal)$|^frontend networkAuthorization$/.test(unit);
+  return /^(?:PreRouting|PostRouting) (?:authorization|failClosed)$|^frontend networkAuthorization$/.test(unit);
 }
 
 /** @returns undefined when the policy has a unit anywhere at the Gateway, or says nothing there */
@@ -338,7 +340,7 @@ function winnersOfRoutes(unit: string, listener: string, lookup: Lookup): readon
 function winnersOfRules(unit: string, name: string, lookup: Lookup): readonly string[] | undefined {
   const { read, byUnit } = lookup;
   const { kind, key } = locateRoute(name, lookup);
-  const view = kind === undefined ? undefined : read.get(kind.reach, key);
+  const view = kind === undefined ? undefined : read.get(kind.visibility, key);
   if (view?.isEveryRuleNamed !== true) return undefined;
   return allOf(view.rules.map((rule) => sorted(read.byIndex(byUnit, `${unit} route ${name}#${rule}`))[0]?.name));
 }

@@ -36,7 +36,7 @@ function says({ units, backend, frontend }: PolicyContent): boolean {
   return units.length > 0 || (backend ?? frontend) !== undefined;
 }
 
-/** Reports whether the policy enforces anything that the user asked for; refusal units do not count. */
+/** Reports whether the policy enforces anything that the user asked for; `failClosed` units do not count. */
 export function enforces({ units, backend, frontend }: PolicyContent): boolean {
-  return units.some(({ unit }) => unit.case !== "refusal") || (backend ?? frontend) !== undefined;
+  return units.some(({ unit }) => unit.case !== "failClosed") || (backend ?? frontend) !== undefined;
 }

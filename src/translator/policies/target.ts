@@ -39,9 +39,9 @@ export interface RoutingTargets {
 
 export interface TargetContext extends RoutingTargets {
   readonly services: Readable<ServiceView>;
-  readonly serviceReach: Readable<ServiceVisibility>;
+  readonly serviceVisibility: Readable<ServiceVisibility>;
   readonly backends: Readable<TranslatedBackend>;
-  readonly backendReach: Readable<BackendVisibility>;
+  readonly backendVisibility: Readable<BackendVisibility>;
 }
 
 interface Lookup<Context extends RoutingTargets = TargetContext> {
@@ -238,7 +238,7 @@ function resolveService(ref: TargetRef, lookup: Lookup): Found {
   if (service === undefined) return nothing(`${describe(ref, lookup)} not found`);
   const ports = service.ports.filter(({ port }) => ref.sectionName === undefined || String(port) === ref.sectionName);
   if (ports.length === 0) return nothing(`${describe(ref, lookup)} has no port ${ref.sectionName ?? ""}`.trim());
-  const reach = read.get(context.serviceReach, key);
+  const reach = read.get(context.serviceVisibility, key);
   const gateways = new Set(ports.flatMap((port) => reach?.get(port.key) ?? []));
   if (gateways.size === 0) return unattached(ref, lookup, false);
   return { targets: ports.map((port) => ({ case: "backend", value: port.key })), gateways: [...gateways] };
@@ -251,7 +251,7 @@ function resolveBackend(ref: TargetRef, lookup: Lookup): Found {
   if (backend === undefined) return nothing(`${describe(ref, lookup)} not found`);
   if (ref.sectionName !== undefined && !backend.sections.includes(ref.sectionName))
     return nothing(`${describe(ref, lookup)} has no provider ${ref.sectionName}`);
-  const gateways = read.get(context.backendReach, key)?.gateways ?? [];
+  const gateways = read.get(context.backendVisibility, key)?.gateways ?? [];
   if (gateways.length === 0) return unattached(ref, lookup, false);
   return {
     targets: [{ case: "backend", value: backend.key }],

@@ -2,7 +2,7 @@
  * Resolves a reference to a destination into the key of a Backend, or the reason why there is none. Routes, policies
  * and backends use it. Every look-up is a recorded read of the graph.
  */
-import type { Reach } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { DestinationScope } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { ReferenceGrant } from "../../../generated/types/gateway-api/referencegrant.ts";
 import { Reason } from "../../api/conditions.ts";
 import { describeRef, GWPROXY_GROUP, nameKey } from "../../api/refs.ts";
@@ -19,7 +19,7 @@ export interface BackendCollections {
   readonly grants: ReadableIndex<ReferenceGrant>;
   readonly grantMode: GrantMode;
   /** Limits the addresses that static backends may lead to. */
-  readonly reach: Reach;
+  readonly destinationScope: DestinationScope;
 }
 
 /** A reference in the form that Gateway API routes and policies use. */

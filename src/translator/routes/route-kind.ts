@@ -29,7 +29,7 @@ export interface RouteKind {
   readonly attachments: Collection<readonly ParentView[]>;
   /** Routes, grouped by listener. */
   readonly byListener: ReadableGroups;
-  readonly reach: Collection<RouteVisibility>;
+  readonly visibility: Collection<RouteVisibility>;
   /** Gateways from which routes lead to a backend, grouped by backend. */
   readonly gatewaysByBackend: ReadableGroups;
   readonly sent: Collection<readonly ScopedResource[]>;
@@ -43,17 +43,17 @@ export function declareRouteKind<R extends AttachableRoute & KubeObject>(
   const routes = graph.derive(`${kind} translations`, input, (key, route, read) =>
     translate(route, read.get(attachments, key) ?? [], backends, read),
   );
-  const reach = graph.derive(`${kind} reach`, input, (key, route, read): RouteVisibility | undefined => {
+  const visibility = graph.derive(`${kind} visibility`, input, (key, route, read): RouteVisibility | undefined => {
     const translated = read.get(routes, key);
     return translated && routeVisibility(route, read.get(attachments, key) ?? [], translated);
   });
   return {
     attachments,
     byListener: groupByListener(attachments),
-    reach,
-    gatewaysByBackend: reach.groups(({ backends: named, gateways }) => gatewaysByUse(named, gateways)),
-    sent: declareScopedResources(graph, `sent ${kind}`, routes, (key, { resource }, read) =>
-      scopeTo(read.get(reach, key)?.gateways, [resource]),
+    visibility,
+    gatewaysByBackend: visibility.groups(({ backends: named, gateways }) => gatewaysByUse(named, gateways)),
+    sent: declareScopedResources(graph, `resources of ${kind}`, routes, (key, { resource }, read) =>
+      scopeTo(read.get(visibility, key)?.gateways, [resource]),
     ),
     facts: graph.derive(`${kind} facts`, input, (key, route, read): StatusInput | undefined => {
       const translated = read.get(routes, key);

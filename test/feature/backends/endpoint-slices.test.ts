@@ -9,13 +9,13 @@ import { endpointSlice, replicaService, startReplicas, type Replica } from "../.
 const REQUESTS = 30;
 
 /** A gateway on node n1. @returns who serves with these endpoints, in flow YAML, one slice for each replica in order */
-async function stage(t: TestContext, spec: string, whereabouts = { node: "n1", zone: "" }) {
+async function stage(t: TestContext, spec: string, locality = { node: "n1", zone: "" }) {
   const replicas = await startReplicas(contextOf(t), "a", "b", "c");
   const manifests = (endpoints: readonly string[]): string => {
     const slices = endpoints.map((text, at) => endpointSlice(`s${at}`, (replicas[at] as Replica).port, `[${text}]`));
     return documents(GATEWAY, replicaService([], spec), ...slices);
   };
-  const gateway = await startGateway(contextOf(t), manifests([]), { whereabouts });
+  const gateway = await startGateway(contextOf(t), manifests([]), { locality });
   return async (...endpoints: string[]): Promise<string[]> => {
     await gateway.change(manifests(endpoints));
     const served = new Set<string>();

@@ -23,7 +23,7 @@ import {
   type Authority,
   type Svid,
 } from "../../support/fixtures/svid.ts";
-import { answerOf, showsIdentity, startAgent, type WorkloadAgent } from "../../support/servers/workload-agent.ts";
+import { answerOf, presentsIdentity, startAgent, type WorkloadAgent } from "../../support/servers/workload-agent.ts";
 import { startWorkload, type Asked } from "../../support/servers/workload.ts";
 
 /** The two places where the same block can stand. */
@@ -137,7 +137,7 @@ prove([], "another identity is shown to new connections, and not one request is 
   for (let turn = 0; turn < 5; turn++) {
     const next = issueSvid(OWN, "/ns/edge/sa/gateway");
     agent.send(answerOf(next, OWN));
-    await showsIdentity(gateway.proxy, next);
+    await presentsIdentity(gateway.proxy, next);
     assert.equal((await asked(gateway)).serialNumber, next.serialNumber);
   }
   running = false;
@@ -165,7 +165,7 @@ prove(
       await gate.knocked;
       const next = issueSvid(OWN, "/ns/edge/sa/gateway");
       agent.send(answerOf(next, OWN));
-      await showsIdentity(gateway.proxy, next);
+      await presentsIdentity(gateway.proxy, next);
       gate.open();
       await first;
       assert.equal((await asked(gateway)).serialNumber, next.serialNumber, version);
@@ -201,7 +201,7 @@ prove([], "authorities that a bundle lost are not believed any more", async (con
   const renewed = createTrustDomain("example.org");
   const next = issueSvid(OWN, "/ns/edge/sa/gateway");
   agent.send(answerOf(next, renewed));
-  await showsIdentity(gateway.proxy, next);
+  await presentsIdentity(gateway.proxy, next);
   assert.equal((await call(gateway.url())).status, 503);
 });
 
@@ -218,7 +218,7 @@ prove(
     const next = issueSvid(OWN, "/ns/edge/sa/gateway");
     agent.send(answerOf(next, OWN));
     await agent.start();
-    await showsIdentity(gateway.proxy, next);
+    await presentsIdentity(gateway.proxy, next);
     assert.equal((await asked(gateway)).serialNumber, next.serialNumber);
   },
 );
@@ -232,7 +232,7 @@ prove([], "an identity that has expired is shown to nobody", async (context) => 
   assert.equal((await asked(gateway)).serialNumber, brief.serialNumber);
   agent.stop();
   await clock.advance(1_900_000);
-  await showsIdentity(gateway.proxy, undefined);
+  await presentsIdentity(gateway.proxy, undefined);
   assert.equal((await call(gateway.url())).status, 503, "also not over a connection that is open");
 });
 
@@ -242,10 +242,10 @@ prove([], "an agent that refuses takes the identity away, and gives it back", as
   const gateway = await serve(context, { port, agent });
   await asked(gateway);
   agent.refuse();
-  await showsIdentity(gateway.proxy, undefined);
+  await presentsIdentity(gateway.proxy, undefined);
   assert.equal((await call(gateway.url())).status, 503);
   agent.send(answerOf(GATE, OWN));
-  await showsIdentity(gateway.proxy, GATE);
+  await presentsIdentity(gateway.proxy, GATE);
   await asked(gateway);
 });
 

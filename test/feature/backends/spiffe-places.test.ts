@@ -22,7 +22,7 @@ import { startGwproxy } from "../../support/gateway/process.ts";
 import { contextOf, prove } from "../../support/proofs/prove.ts";
 import { recordingLog } from "../../support/gateway/silent-log.ts";
 import { createTrustDomain, issueSvid } from "../../support/fixtures/svid.ts";
-import { answerOf, showsIdentity, startAgent, type WorkloadAgent } from "../../support/servers/workload-agent.ts";
+import { answerOf, presentsIdentity, startAgent, type WorkloadAgent } from "../../support/servers/workload-agent.ts";
 import { startWorkers } from "../../support/gateway/workers.ts";
 import { startWorkload, type Asked } from "../../support/servers/workload.ts";
 
@@ -83,7 +83,7 @@ prove([], "streams on a connection of HTTP/2 end as they should when the identit
   const serialsWanted: string[] = [];
   for (const svid of [GATE, ...Array.from({ length: 3 }, () => issueSvid(OWN, "/ns/edge/sa/gateway"))]) {
     agent.send(answerOf(svid, OWN));
-    await showsIdentity(gateway.proxy, svid);
+    await presentsIdentity(gateway.proxy, svid);
     assert.equal((await call(`${gateway.url()}/now`)).status, 200);
     const before = waiting.length;
     slow.push(call(`${gateway.url()}/slow`));
@@ -119,14 +119,14 @@ prove([], "calls of policies show the identity, and the next one after a change"
   for (let turn = 1; turn <= 3; turn++) {
     const next = issueSvid(OWN, "/ns/edge/sa/gateway");
     agent.send(answerOf(next, OWN));
-    await showsIdentity(gateway.proxy, next);
+    await presentsIdentity(gateway.proxy, next);
     while (auth.peers.size <= turn) await new Promise(setImmediate);
   }
   running = false;
   await Promise.all(loads);
   assert.deepEqual([...statuses], [200]);
   agent.refuse();
-  await showsIdentity(gateway.proxy, undefined);
+  await presentsIdentity(gateway.proxy, undefined);
   assert.equal((await call(gateway.url())).status, 403, "nobody is asked without an identity");
 });
 

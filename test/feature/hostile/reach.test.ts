@@ -6,7 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { BackendSchema, Reach, StaticBackendSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import {
+  BackendSchema,
+  DestinationScope,
+  StaticBackendSchema,
+} from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { resourceOf } from "../../../src/ir/encode.ts";
 import type { Resource } from "../../../src/ir/resource.ts";
 import { createTranslator } from "../../../src/translator/translate.ts";
@@ -77,8 +81,12 @@ const SOCKETS = [
 ];
 
 /** What the translator of a controller says of the GwBackend. */
-function faultsOf(reach: Reach, fields: Readonly<Record<string, unknown>>): string[] {
-  const translator = createTranslator({ controllerName: "gwproxy.dev/gwproxy", implicitClass: "gwproxy", reach });
+function faultsOf(destinationScope: DestinationScope, fields: Readonly<Record<string, unknown>>): string[] {
+  const translator = createTranslator({
+    controllerName: "gwproxy.dev/gwproxy",
+    implicitClass: "gwproxy",
+    destinationScope,
+  });
   const object = {
     apiVersion: "gwproxy.dev/v1alpha1",
     kind: "GwBackend",
@@ -92,24 +100,24 @@ function faultsOf(reach: Reach, fields: Readonly<Record<string, unknown>>): stri
 test("a static backend of a cluster names neither loopback nor the link, unless that is allowed", () => {
   for (const host of LOCAL_HOSTS) {
     assert.match(
-      faultsOf(Reach.REMOTE, { host, port: 80 }).join(),
+      faultsOf(DestinationScope.REMOTE, { host, port: 80 }).join(),
       /^spec\.static\.host: .*--allow-local-backends$/,
       host,
     );
-    assert.deepEqual(faultsOf(Reach.LOCAL, { host, port: 80 }), [], host);
-    assert.deepEqual(faultsOf(Reach.UNSPECIFIED, { host, port: 80 }), [], host);
+    assert.deepEqual(faultsOf(DestinationScope.LOCAL, { host, port: 80 }), [], host);
+    assert.deepEqual(faultsOf(DestinationScope.UNSPECIFIED, { host, port: 80 }), [], host);
   }
-  for (const host of OTHER_HOSTS) assert.deepEqual(faultsOf(Reach.REMOTE, { host, port: 80 }), [], host);
+  for (const host of OTHER_HOSTS) assert.deepEqual(faultsOf(DestinationScope.REMOTE, { host, port: 80 }), [], host);
   for (const unixPath of SOCKETS) {
-    for (const reach of [Reach.REMOTE, Reach.LOCAL])
+    for (const destinationScope of [DestinationScope.REMOTE, DestinationScope.LOCAL])
       assert.match(
-        faultsOf(reach, { unixPath }).join(),
+        faultsOf(destinationScope, { unixPath }).join(),
         /^spec\.static\.unixPath: .*name a socket of your own$/,
         unixPath,
       );
-    assert.deepEqual(faultsOf(Reach.UNSPECIFIED, { unixPath }), [], unixPath);
+    assert.deepEqual(faultsOf(DestinationScope.UNSPECIFIED, { unixPath }), [], unixPath);
   }
-  assert.deepEqual(faultsOf(Reach.REMOTE, { unixPath: "/run/app.sock" }), []);
+  assert.deepEqual(faultsOf(DestinationScope.REMOTE, { unixPath: "/run/app.sock" }), []);
 });
 
 function clusterBackend(value: MessageInitShape<typeof StaticBackendSchema>): Resource {
@@ -131,16 +139,16 @@ test("nor does a name of it lead there", async (t) => {
   t.after(() => plane.proxy.close());
   const ask = (): Promise<string> => rawClient(plane.port, get("a")).closed();
   for (const host of ["inside.test", "both.test", "link.test", "localhost", "127.0.0.1", "::1", "0.0.0.0"]) {
-    await plane.set(clusterBackend({ host, port, reach: Reach.REMOTE }));
+    await plane.set(clusterBackend({ host, port, destinationScope: DestinationScope.REMOTE }));
     assert.match(await ask(), /^HTTP\/1\.1 503 [^]*\r\n\r\nupstream call failed$/, host);
   }
   assert.deepEqual(upstream.take().requests, []);
-  for (const reach of [Reach.LOCAL, Reach.UNSPECIFIED]) {
-    await plane.set(clusterBackend({ host: "inside.test", port, reach }));
+  for (const destinationScope of [DestinationScope.LOCAL, DestinationScope.UNSPECIFIED]) {
+    await plane.set(clusterBackend({ host: "inside.test", port, destinationScope }));
     assert.match(await ask(), / to \/config_dump$/);
   }
   // A connection that was made where it is allowed is not used where it is not.
-  await plane.set(clusterBackend({ host: "inside.test", port, reach: Reach.REMOTE }));
+  await plane.set(clusterBackend({ host: "inside.test", port, destinationScope: DestinationScope.REMOTE }));
   assert.match(await ask(), /^HTTP\/1\.1 503 /);
 });
 
@@ -161,14 +169,14 @@ test("the socket of the data plane's identity is no backend of a cluster, by any
   await symlink(path, join(folder, "link.sock"));
   const plane = await startDataPlane([listener(), route("r", [to("b")])], { spiffeEndpoint: `unix://${path}` });
   t.after(() => plane.proxy.close());
-  for (const reach of [Reach.REMOTE, Reach.LOCAL])
+  for (const destinationScope of [DestinationScope.REMOTE, DestinationScope.LOCAL])
     for (const unixPath of [
       path,
       join(folder, "link.sock"),
       `/proc/self/root${path}`,
       path.replace("/agent", "/./agent"),
     ]) {
-      await plane.set(clusterBackend({ unixPath, reach }));
+      await plane.set(clusterBackend({ unixPath, destinationScope }));
       assert.match(await rawClient(plane.port, get("a")).closed(), /^HTTP\/1\.1 503 /, unixPath);
     }
   assert.deepEqual(asked, []);

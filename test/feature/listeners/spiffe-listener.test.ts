@@ -26,7 +26,7 @@ import {
   type Svid,
 } from "../../support/fixtures/svid.ts";
 import { validNow } from "../../support/servers/tls-upstream.ts";
-import { answerOf, showsIdentity, startAgent, type WorkloadAgent } from "../../support/servers/workload-agent.ts";
+import { answerOf, presentsIdentity, startAgent, type WorkloadAgent } from "../../support/servers/workload-agent.ts";
 
 const SOURCE = "gwproxy.dev/tls-certificate-source";
 const OPTION = `options: {${SOURCE}: SPIFFE}`;
@@ -116,7 +116,7 @@ test("clients may stand below an authority that a bundle vouches for", async (t)
   const partner = createTrustDomain("partner.test");
   const next = issueSvid(below, "/gate");
   agent.send(answerOf(next, OWN, [partner]));
-  await showsIdentity(gateway.proxy, next);
+  await presentsIdentity(gateway.proxy, next);
   const sibling = issueSvid(below, "/cart");
   assert.equal((await ask(gateway, shown(sibling))).who, sibling.id, "with several, below our own issuer");
 });
@@ -143,7 +143,7 @@ test("another identity is for new handshakes, and no session goes on from before
   await kept.ask();
   const next = issueSvid(OWN, "/ns/edge/sa/gateway");
   agent.send(answerOf(next, OWN));
-  await showsIdentity(gateway.proxy, next);
+  await presentsIdentity(gateway.proxy, next);
   await kept.ask();
   for (const servername of ["", "a.test"]) assert.equal((await ask(gateway, { servername })).server, next.serialNumber);
 
@@ -204,7 +204,7 @@ test("without an identity every handshake fails, and plain text is not spoken ei
   await new Promise((resolve) => plain.on("error", resolve).on("close", resolve));
   assert.doesNotMatch(said, /HTTP/);
   agent.send(answerOf(GATE, OWN));
-  await showsIdentity(gateway.proxy, GATE);
+  await presentsIdentity(gateway.proxy, GATE);
   assert.equal((await ask(gateway)).status, 200);
 });
 

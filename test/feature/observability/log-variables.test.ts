@@ -124,7 +124,7 @@ async function serve(t: TestContext): Promise<Harness> {
     proxyProtocol: undefined,
     connect: undefined,
     trustedProxies: [],
-    refusal: () => undefined,
+    denialReason: () => undefined,
     reports: PLAIN_REPORTS,
     closed: false,
   });

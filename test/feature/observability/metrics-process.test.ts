@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { GROUPS, READINGS } from "../../../src/telemetry/metric-table.ts";
+import { GROUPS, OBSERVABLES } from "../../../src/telemetry/metric-table.ts";
 import { startEcho } from "../../support/servers/echo.ts";
 import { parseExposition } from "../../support/gateway/exposition.ts";
 import { parsedByPrometheus } from "../../support/gateway/expositions.ts";
@@ -56,7 +56,7 @@ for (const workers of ["1", "2"]) {
     const table = GROUPS.flatMap((group) => [...Object.keys(group.counters), ...Object.keys(group.histograms)]);
     assert.deepEqual(
       [...families.keys()].sort(),
-      [...table, ...Object.keys(READINGS)].map((n) => `gwproxy_${n}`).sort(),
+      [...table, ...Object.keys(OBSERVABLES)].map((n) => `gwproxy_${n}`).sort(),
     );
 
     const read = await parsedByPrometheus(answer.body);

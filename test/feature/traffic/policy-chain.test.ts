@@ -239,7 +239,7 @@ test("backend settings come from the strongest level, and a refused backend poli
     await plane.set(staticBackend("b", upstream.port, { auth: { value: "inline" } }));
     assert.match(await answer(plane.url), /^200 Bearer inline/);
     await plane.set(
-      policy("closed", { targets: [onBackend], units: [{ unit: { case: "refusal", value: { reason: "bad" } } }] }),
+      policy("closed", { targets: [onBackend], units: [{ unit: { case: "failClosed", value: { reason: "bad" } } }] }),
     );
     assert.match(await answer(plane.url), /^500 this route is closed by an invalid policy/);
   } finally {

@@ -134,7 +134,7 @@ export async function startGateway(
   context: ProofContext,
   manifests: string,
   settings: Partial<
-    Pick<ProxyOptions, "nowMs" | "clock" | "random" | "whereabouts" | "telemetry" | "spiffeEndpoint" | "log">
+    Pick<ProxyOptions, "nowMs" | "clock" | "random" | "locality" | "telemetry" | "spiffeEndpoint" | "log">
   > = {},
 ): Promise<TestGateway> {
   const folder = mkdtempSync(join(tmpdir(), "gwproxy-test-"));

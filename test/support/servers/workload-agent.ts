@@ -66,7 +66,7 @@ export async function startAgent(
 }
 
 /** Resolves when the data plane reports the identity with this serial number, or none for undefined. */
-export async function showsIdentity(proxy: Proxy, svid: Svid | undefined): Promise<void> {
+export async function presentsIdentity(proxy: Proxy, svid: Svid | undefined): Promise<void> {
   for (;;) {
     const { workloadIdentity } = await proxy.state();
     if ((workloadIdentity?.serialNumber ?? undefined) === svid?.serialNumber) return;

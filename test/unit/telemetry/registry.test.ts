@@ -125,13 +125,13 @@ test("what threads have counted is added up, and bounded once more", () => {
 test("what is known elsewhere is read when asked for, and parts that threads know are added up", () => {
   const registry = new Registry("test_");
   let parts = 1;
-  registry.reading("parts", PARTS, () => []);
-  registry.reading("parts", PARTS, () => [{ values: ["x"], value: parts }]);
-  registry.told("0", [["parts", [{ values: ["x"], value: 10 }]]]);
-  registry.told("1", [["parts", [{ values: ["y"], value: 100 }]]]);
+  registry.observe("parts", PARTS, () => []);
+  registry.observe("parts", PARTS, () => [{ values: ["x"], value: parts }]);
+  registry.replaceObservations("0", [["parts", [{ values: ["x"], value: 10 }]]]);
+  registry.replaceObservations("1", [["parts", [{ values: ["y"], value: 100 }]]]);
   parts = 2;
   assert.match(registry.print("prometheus"), /\ntest_parts\{part="x"\} 12\ntest_parts\{part="y"\} 100\n$/);
-  assert.deepEqual(registry.readings(), [["parts", [{ values: ["x"], value: 2 }]]]);
-  registry.told("1", undefined);
+  assert.deepEqual(registry.observations(), [["parts", [{ values: ["x"], value: 2 }]]]);
+  registry.replaceObservations("1", undefined);
   assert.doesNotMatch(registry.print("prometheus"), /part="y"/);
 });

@@ -193,7 +193,7 @@ test("a refused policy is replaced by a refusal in one step, and by itself again
   };
   const refused = live.apply([{ type: "refused", id: objectId(good), object: good, reason: "unknown field" }]);
   assert.deepEqual(moved(refused.update), ["+policy/default/p"], "never a moment without the policy");
-  assert.equal(unitOf(), "refusal");
+  assert.equal(unitOf(), "failClosed");
   set(live, good);
   assert.equal(unitOf(), "timeouts");
   remove(live, good);

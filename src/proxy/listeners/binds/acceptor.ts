@@ -22,9 +22,9 @@ import type { ConnectionPreambles, ConnectionPreamble } from "../preamble/connec
 import { readConnect } from "../preamble/connect-head.ts";
 import type { ProtocolServer, ServedConnection } from "../protocol-server.ts";
 import type { Frontend } from "../frontend.ts";
-import { lookAhead } from "../preamble/first-bytes.ts";
+import { peekFirstBytes } from "../preamble/first-bytes.ts";
 import { peerOf, type Env, type Peer } from "../peer.ts";
-import { takeByPreface } from "./http2-preface.ts";
+import { acceptByPreface } from "./http2-preface.ts";
 import { readProxyHeader } from "../preamble/proxy-header.ts";
 import { refuseSocket } from "../refuse-socket.ts";
 import type { SecuredConnections } from "./secured.ts";
@@ -69,9 +69,9 @@ export function acceptorOf(protocol: Protocol, parts: AcceptorParts): Acceptor {
   const acceptor: Acceptor = {
     accept(socket) {
       const { proxyProtocol, connect } = parts.frontend();
-      if (connect === "tunnel") takeConnect(socket, parts, acceptor);
+      if (connect === "tunnel") acceptTunnel(socket, parts, acceptor);
       else if (proxyProtocol === undefined) serve(socket);
-      else takeHeader(socket, proxyProtocol, parts, serve);
+      else acceptProxyHeader(socket, proxyProtocol, parts, serve);
     },
     enter(socket, said) {
       parts.preambles.note(socket, said);
@@ -81,7 +81,7 @@ export function acceptorOf(protocol: Protocol, parts: AcceptorParts): Acceptor {
   return acceptor;
 }
 
-function takeConnect(socket: Socket, parts: AcceptorParts, own: Acceptor): void {
+function acceptTunnel(socket: Socket, parts: AcceptorParts, own: Acceptor): void {
   const { maxFields, headTimeoutMs } = parts.frontend().http1;
   const refuse = (error: ProxyError): void => {
     parts.log.debug("tunnel refused", { peer: socket.remoteAddress ?? "", reason: error.detail ?? error.message });
@@ -89,7 +89,7 @@ function takeConnect(socket: Socket, parts: AcceptorParts, own: Acceptor): void 
     // Read and drop the remaining bytes: a paused socket never emits `end`.
     socket.resume();
   };
-  lookAhead(
+  peekFirstBytes(
     socket,
     (start) => readConnect(start, maxFields),
     (head) => {
@@ -113,7 +113,7 @@ function takeConnect(socket: Socket, parts: AcceptorParts, own: Acceptor): void 
   );
 }
 
-function takeHeader(
+function acceptProxyHeader(
   socket: Socket,
   versions: ProxyProtocol,
   parts: AcceptorParts,
@@ -123,7 +123,7 @@ function takeHeader(
     parts.log.debug("connection refused", { peer: socket.remoteAddress ?? "", reason });
     socket.destroy();
   };
-  lookAhead(
+  peekFirstBytes(
     socket,
     (start) => readProxyHeader(start, versions),
     (header) => {
@@ -144,7 +144,7 @@ function unwrapperOf(protocol: Protocol, parts: AcceptorParts): (socket: Socket)
   switch (protocol) {
     case Protocol.HTTP:
       return (socket) => {
-        if (isAdmitted(socket, parts)) takeByPreface(socket, parts, frontend().http1.headTimeoutMs);
+        if (isAdmitted(socket, parts)) acceptByPreface(socket, parts, frontend().http1.headTimeoutMs);
       };
     case Protocol.HTTPS: {
       const onSecure = (socket: TLSSocket): void => {
@@ -156,12 +156,13 @@ function unwrapperOf(protocol: Protocol, parts: AcceptorParts): (socket: Socket)
       return (socket) => layer.accept(socket);
     }
     case Protocol.TLS: {
-      const onSecure = (socket: TLSSocket): void => takeSecured(socket, (socket.servername || "").toLowerCase(), parts);
+      const onSecure = (socket: TLSSocket): void =>
+        acceptSecured(socket, (socket.servername || "").toLowerCase(), parts);
       const layer = new TlsLayer({ log, clock, tls, protocols: [], alerts: false, meter, onSecure });
-      return (socket) => layer.accept(socket, (serverName) => passOn(socket, serverName, parts));
+      return (socket) => layer.accept(socket, (serverName) => passThrough(socket, serverName, parts));
     }
     case Protocol.TCP:
-      return (socket) => void takeBytes(socket, "", parts);
+      return (socket) => void acceptRaw(socket, "", parts);
     default:
       throw new ConfigError("a Bind of a protocol unknown to this version");
   }
@@ -172,26 +173,26 @@ function isAdmitted(
   parts: AcceptorParts,
   peer: Peer = peerOf(socket, parts, parts.frontend()),
 ): boolean {
-  const reason = parts.frontend().refusal(peer);
+  const reason = parts.frontend().denialReason(peer);
   if (reason === undefined) return true;
   parts.log.debug("connection not authorized", { peer: socket.remoteAddress ?? "", reason });
   socket.destroy();
   return false;
 }
 
-function takeBytes(socket: Socket, serverName: string, parts: AcceptorParts): ServedConnection | undefined {
+function acceptRaw(socket: Socket, serverName: string, parts: AcceptorParts): ServedConnection | undefined {
   const peer = peerOf(socket, parts, parts.frontend(), serverName);
   return isAdmitted(socket, parts, peer) ? parts.tcp.take(socket, peer) : undefined;
 }
 
-function takeSecured(socket: Socket, serverName: string, parts: AcceptorParts): void {
-  const served = takeBytes(socket, serverName, parts);
+function acceptSecured(socket: Socket, serverName: string, parts: AcceptorParts): void {
+  const served = acceptRaw(socket, serverName, parts);
   if (served !== undefined) parts.secured.add(socket, serverName, served, parts.tls());
 }
 
 /** Hands the socket to the backend when the server name selects a passthrough listener. @returns whether it did */
-function passOn(socket: Socket, serverName: string, parts: AcceptorParts): boolean {
+function passThrough(socket: Socket, serverName: string, parts: AcceptorParts): boolean {
   if (parts.tls().find(serverName)?.passthrough !== true) return false;
-  takeSecured(socket, serverName, parts);
+  acceptSecured(socket, serverName, parts);
   return true;
 }

@@ -28,11 +28,11 @@ interface BindConfiguration {
   /** Returns the frontend settings of a Bind; the same object until one of its policies changes. */
   frontendOf(bind: string): Frontend;
   /** Returns the chain that every request on a Bind enters. */
-  stageOf(bind: string): Chain;
+  chainOf(bind: string): Chain;
   /** Returns the TLS settings of a Bind; the same object until one of its listeners changes. */
   tlsOf(bind: string): BindTls;
   /** Selects the backend of a TCP session. @throws ProxyError */
-  bytesOf(bind: Bind, session: TcpSession): ByteDestination;
+  selectByteDestination(bind: Bind, session: TcpSession): ByteDestination;
 }
 
 export interface BindsOptions {
@@ -146,11 +146,12 @@ export class Binds {
     const frontend = (): Frontend => configuration.frontendOf(bind);
     const preambles = new ConnectionPreambles();
     const secured = new SecuredConnections();
-    const chain = configuration.stageOf(bind);
+    const chain = configuration.chainOf(bind);
     const server = { bind, env, preambles, replica, log, clock, frontend, chain, onFinished };
     const http1 = createHttp1Server(server);
     const http2 = createHttp2Server(server);
-    const choose = (activeRequest: TcpSession): ByteDestination => configuration.bytesOf(message, activeRequest);
+    const choose = (activeRequest: TcpSession): ByteDestination =>
+      configuration.selectByteDestination(message, activeRequest);
     const reports = (): Frontend["reports"] => frontend().reports;
     const tcp = new TcpServer({
       log,

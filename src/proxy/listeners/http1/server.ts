@@ -26,7 +26,7 @@ import { Http1UpgradeEncoder } from "./upgrade.ts";
 import { Http1ResponseEncoder } from "./response-encoder.ts";
 import { IncomingBody, type BodySource } from "../incoming-body.ts";
 import { peerOf, type Peer } from "../peer.ts";
-import { refusalOf, refuseSocket } from "../refuse-socket.ts";
+import { proxyErrorOf, refuseSocket } from "../refuse-socket.ts";
 import { hangUp } from "../../../lib/network/hang-up.ts";
 import { startRequest, type Host, type ActiveRequest } from "../active-request.ts";
 
@@ -180,7 +180,7 @@ class Connection implements Host, ServedConnection {
   #pending: Pending[] = [];
   #pendingBytes = 0;
   /** Sent after the responses to the requests in front of the malformed bytes. */
-  #refusal: ProxyError | undefined;
+  #parseError: ProxyError | undefined;
 
   constructor(
     socket: Socket,
@@ -320,7 +320,7 @@ class Connection implements Host, ServedConnection {
     // A response that began before the drain did not say `connection: close`: close here.
     else if (this.draining) hangUp(socket);
     else if (this.#pending.length > 0) this.#next();
-    else if (this.#refusal !== undefined) refuseSocket(socket, this.#refusal);
+    else if (this.#parseError !== undefined) refuseSocket(socket, this.#parseError);
     // Let an idle connection release the memory of its last request.
     if (this.#pending.length === 0 && this.#activeRequest === undefined) this.#newest = undefined;
   }
@@ -344,8 +344,8 @@ class Connection implements Host, ServedConnection {
     } else if (inBody || !socket.writable || error.code === "ECONNRESET") socket.destroy();
     // The client sent data after its own `connection: close`: close as after any last response.
     else if (error.code === "HPE_CLOSED_CONNECTION") this.#growOld();
-    else if (this.#activeRequest === undefined) refuseSocket(socket, refusalOf(error));
-    else this.#refusal ??= refusalOf(error);
+    else if (this.#activeRequest === undefined) refuseSocket(socket, proxyErrorOf(error));
+    else this.#parseError ??= proxyErrorOf(error);
   }
 }
 

@@ -42,22 +42,22 @@ const MAX_STREAMS = 200;
 const IDLE_TIMEOUT_MS = 600_000;
 
 export function createHttp2Server(options: ProtocolServerOptions): ProtocolServer {
-  const state: State = { draining: false, farewells: new Map(), arriving: undefined };
+  const state: State = { draining: false, goaways: new Map(), connecting: undefined };
   let frontend: Frontend | undefined;
   let server: Http2Server | undefined;
   const announce = (): void => {
     state.draining = true;
-    for (const goaway of state.farewells.values()) goaway.begin();
+    for (const goaway of state.goaways.values()) goaway.begin();
   };
   return {
     accept(socket) {
       const now = options.frontend();
       // Settings belong to a server: open sessions keep their server, new ones get one with the new settings.
       if (server === undefined || frontend !== now) server = createServerFor((frontend = now), options, state);
-      state.arriving = socket;
+      state.connecting = socket;
       // node emits `session` synchronously, and its handler reads `arriving`.
       server.emit("connection", socket);
-      return { retire: () => state.farewells.get(socket)?.begin() };
+      return { retire: () => state.goaways.get(socket)?.begin() };
     },
     announce,
     drain: announce,
@@ -66,9 +66,9 @@ export function createHttp2Server(options: ProtocolServerOptions): ProtocolServe
 
 interface State {
   draining: boolean;
-  readonly farewells: Map<Socket, GracefulGoaway>;
+  readonly goaways: Map<Socket, GracefulGoaway>;
   /** Socket of the session that is being created. */
-  arriving: Socket | undefined;
+  connecting: Socket | undefined;
 }
 
 function createServerFor(frontend: Frontend, options: ProtocolServerOptions, state: State): Http2Server {
@@ -93,13 +93,13 @@ function createServerFor(frontend: Frontend, options: ProtocolServerOptions, sta
   });
   server.on("session", (session) => {
     // Only `accept` creates sessions, and it has just set the socket.
-    const socket = state.arriving as Socket;
+    const socket = state.connecting as Socket;
     const goaway = new GracefulGoaway(session, socket, options.clock);
-    state.farewells.set(socket, goaway);
+    state.goaways.set(socket, goaway);
     const age = maxConnectionMs === undefined ? undefined : setTimeout(() => goaway.begin(), maxConnectionMs);
     const pinger = http2.pingIntervalMs === undefined ? undefined : new Pinger(session, http2.pingIntervalMs, http2);
     session.on("close", () => {
-      state.farewells.delete(socket);
+      state.goaways.delete(socket);
       clearTimeout(age);
       pinger?.stop();
     });

@@ -26,7 +26,7 @@ const BLANKS = /^[\t ]+|[\t ]+$/g;
 /** @param start all bytes since the start of the connection @returns undefined when more bytes are needed */
 export function readConnect(start: Buffer, maxFields: number): ConnectHead | ProxyError | undefined {
   const compared = Math.min(start.length, START.length);
-  if (!start.subarray(0, compared).equals(START.subarray(0, compared))) return refusalOf(start);
+  if (!start.subarray(0, compared).equals(START.subarray(0, compared))) return unexpectedStart(start);
   const end = start.subarray(0, MAX_BYTES).indexOf(END);
   if (end < 0) return start.length < MAX_BYTES ? undefined : new ProxyError("headers_too_large");
   const [line = "", ...lines] = start.toString("latin1", 0, end).split("\r\n");
@@ -41,7 +41,7 @@ export function readConnect(start: Buffer, maxFields: number): ConnectHead | Pro
 /**
  * Decides between another method and bytes that are not HTTP; undefined while a method name may still be incomplete.
  */
-function refusalOf(start: Buffer): ProxyError | undefined {
+function unexpectedStart(start: Buffer): ProxyError | undefined {
   const text = start.toString("latin1", 0, 17);
   if (OTHER_METHOD.test(text)) return new ProxyError("method_not_allowed");
   return /^[A-Z]{0,16}$/.test(text) ? undefined : invalid("no HTTP");

@@ -4,27 +4,27 @@
 import type { Socket } from "node:net";
 
 /**
- * @param judge parses all bytes so far; returns undefined when more are needed
- * @param take called once with the verdict; the socket is then paused and holds its bytes again
+ * @param inspect parses all bytes so far; returns undefined when more are needed
+ * @param accept called once with the verdict; the socket is then paused and holds its bytes again
  * @param timeoutMs destroys a connection that sends too little; undefined when the caller has a limit of its own
  */
-export function lookAhead<V>(
+export function peekFirstBytes<V>(
   socket: Socket,
-  judge: (start: Buffer) => V | undefined,
-  take: (verdict: V) => void,
+  inspect: (start: Buffer) => V | undefined,
+  accept: (result: V) => void,
   timeoutMs: number | undefined,
 ): void {
   let start: Buffer | undefined;
   const timer = timeoutMs === undefined ? undefined : setTimeout(() => socket.destroy(), timeoutMs);
   const onData = (chunk: Buffer): void => {
     start = start === undefined ? chunk : Buffer.concat([start, chunk]);
-    const verdict = judge(start);
-    if (verdict === undefined) return;
+    const result = inspect(start);
+    if (result === undefined) return;
     clearTimeout(timer);
     socket.off("data", onData).off("end", onEnd).off("error", onEnd);
     socket.pause();
     socket.unshift(start);
-    take(verdict);
+    accept(result);
   };
   // A client that half-closes or breaks the connection this early gets no service.
   const onEnd = (): void => void socket.destroy();

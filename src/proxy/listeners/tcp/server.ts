@@ -69,12 +69,12 @@ export class TcpServer {
 
   /** @param socket paused, holding all bytes that were read ahead */
   take(socket: Socket, peer: Peer): ServedConnection {
-    const retirement = new Retirement(this.#options.clock);
+    const retirement = new TunnelDrain(this.#options.clock);
     void this.#take(socket, peer, retirement);
     return retirement;
   }
 
-  async #take(socket: Socket, peer: Peer, retirement: Retirement): Promise<void> {
+  async #take(socket: Socket, peer: Peer, retirement: TunnelDrain): Promise<void> {
     const { choose, log, bind, reports, onFinished } = this.#options;
     const activeRequest = new TcpSession(peer, bind, reports());
     socket.on("error", ignore);
@@ -105,7 +105,7 @@ export class TcpServer {
       upstream = await open(target, {
         deadlineAtMs: undefined,
         timeoutCode: "request_timeout",
-        abort: new Leaver(socket),
+        abort: new ClientWatcher(socket),
       });
       record.recordHealthy((performance.now() - startedMs) / 1000);
     } catch (error) {
@@ -128,7 +128,7 @@ export class TcpServer {
 }
 
 /** Ends a session in the first pause after `retire`, when neither side has sent a byte for PAUSE_MS. */
-class Retirement implements ServedConnection {
+class TunnelDrain implements ServedConnection {
   readonly #clock: Clock;
   #relay: TunnelRelay | undefined;
   #wanted = false;
@@ -164,7 +164,7 @@ const PAUSE_MS = 5_000;
 class ClientGone extends Error {}
 
 /** Aborts the dial when the client disconnects while the backend is being connected. */
-class Leaver {
+class ClientWatcher {
   readonly #socket: Socket;
 
   constructor(socket: Socket) {

@@ -5,14 +5,14 @@ import type { FrontendTls, Listener } from "../../../../generated/proto/gwproxy/
 import { HANDSHAKE_TIMEOUT_MS, type BindTls, type ClientCertificates, type ServerTls } from "./server-tls.ts";
 import { handshakeOptions } from "./handshake-options.ts";
 
-interface Placed {
+interface TlsListener {
   readonly message: Listener;
   readonly tls: ServerTls | undefined;
 }
 
 export function bindTls(
-  listeners: readonly Placed[],
-  find: (name: string) => Placed | undefined,
+  listeners: readonly TlsListener[],
+  find: (name: string) => TlsListener | undefined,
   frontend: FrontendTls | undefined,
 ): BindTls {
   const settings = new Map<Listener, string>();
@@ -33,9 +33,9 @@ export function bindTls(
 }
 
 /** The server requests a client certificate before it has chosen the listener, so the strictest mode of all applies. */
-function strictest(listeners: readonly Placed[]): ClientCertificates {
+function strictest(listeners: readonly TlsListener[]): ClientCertificates {
   // A listener with a check of its own (SPIFFE) has a server of its own, so it does not affect the others.
-  const modes = new Set(listeners.map(({ tls }) => (tls?.refusal === undefined ? tls?.clients : undefined)));
+  const modes = new Set(listeners.map(({ tls }) => (tls?.verifyClient === undefined ? tls?.clients : undefined)));
   return modes.has("required") ? "required" : modes.has("optional") ? "optional" : "ignored";
 }
 

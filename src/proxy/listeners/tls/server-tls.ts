@@ -26,7 +26,7 @@ import type { Logger } from "../../../lib/log.ts";
 import type { IdentitySource } from "../../spiffe/workload-api.ts";
 import type { ConnectionMeter } from "../../../telemetry/metrics.ts";
 import { helloOf, type ClientHello } from "../preamble/client-hello.ts";
-import { lookAhead } from "../preamble/first-bytes.ts";
+import { peekFirstBytes } from "../preamble/first-bytes.ts";
 import { HandshakeLimits } from "./handshake-limits.ts";
 import { handshakeOptions, type HandshakeOptions } from "./handshake-options.ts";
 import { WorkloadServerTls } from "./workload-server-tls.ts";
@@ -47,7 +47,7 @@ export interface ServerTls {
   /** True when the backend terminates TLS. */
   readonly passthrough: boolean;
   /** Returns why the client is refused after its handshake. A listener that defines it uses its own client mode. */
-  readonly refusal: ((socket: TLSSocket) => string | undefined) | undefined;
+  readonly verifyClient: ((socket: TLSSocket) => string | undefined) | undefined;
 }
 
 /** TLS settings of a Bind. Every configuration change creates a new object, which TlsLayer detects by identity. */
@@ -93,7 +93,7 @@ function compile(message: ListenerTls, frontend: FrontendTls | undefined): Serve
     clientValidation === undefined ? "ignored" : clientValidation.optional ? "optional" : "required";
   const chosen = handshakeOptions(message.choice, frontend);
   const choice = message.choice === undefined ? undefined : chosen;
-  const common = { clients, choice, passthrough, refusal: undefined };
+  const common = { clients, choice, passthrough, verifyClient: undefined };
   if (certificatePem === "") return { ...common, context: undefined, options: undefined };
   const options: SecureContextOptions = {
     cert: certificatePem,
@@ -138,7 +138,7 @@ export class TlsLayer {
    */
   accept(socket: Socket, passOn?: (serverName: string) => boolean): void {
     this.#limits.begin(socket, this.#options.tls().handshakeTimeoutMs);
-    lookAhead(
+    peekFirstBytes(
       socket,
       helloOf,
       (hello) => {
@@ -181,7 +181,7 @@ export class TlsLayer {
     const standard = tls.find("")?.options;
     let kept = this.#servers.get(choice);
     if (kept === undefined || kept.standard !== standard) {
-      const clients = listener.refusal === undefined ? tls.clients : listener.clients;
+      const clients = listener.verifyClient === undefined ? tls.clients : listener.clients;
       kept = { server: this.#createServer(tls, choice, standard, clients), standard };
       this.#servers.set(choice, kept);
     }
@@ -214,7 +214,7 @@ export class TlsLayer {
       const tookMs = limits.end(socket);
       if (tookMs !== undefined) meter?.secured(tookMs / 1000);
       const name = (socket.servername || "").toLowerCase();
-      const reason = tls.find(name)?.refusal?.(socket);
+      const reason = tls.find(name)?.verifyClient?.(socket);
       if (reason === undefined) return onSecure(socket);
       log.debug("client refused", { peer: socket.remoteAddress ?? "", server_name: name, reason });
       socket.destroy();

@@ -11,7 +11,7 @@ import type { IdentitySource } from "../../spiffe/workload-api.ts";
 import type { ServerTls } from "./server-tls.ts";
 import type { HandshakeOptions } from "./handshake-options.ts";
 
-interface Shown {
+interface ServingIdentity {
   readonly identity: WorkloadIdentity;
   readonly options: SecureContextOptions;
   readonly context: SecureContext;
@@ -21,15 +21,15 @@ export class WorkloadServerTls implements ServerTls {
   readonly clients = "required";
   readonly passthrough = false;
   readonly choice: HandshakeOptions;
-  readonly refusal: (socket: TLSSocket) => string | undefined;
+  readonly verifyClient: (socket: TLSSocket) => string | undefined;
   readonly #identities: IdentitySource;
-  #shown: Shown | undefined;
+  #serving: ServingIdentity | undefined;
 
   constructor(identities: IdentitySource, choice: HandshakeOptions) {
     this.#identities = identities;
     // Disable session resumption: it would bypass the bundle in force, and a resumed session brings no chain to verify.
     this.choice = { ...choice, secureOptions: (choice.secureOptions ?? 0) | constants.SSL_OP_NO_TICKET };
-    this.refusal = this.#refusal.bind(this);
+    this.verifyClient = this.#verifyClient.bind(this);
     // The first call opens the stream to the agent, long before a handshake needs the identity.
     identities.current();
   }
@@ -43,10 +43,10 @@ export class WorkloadServerTls implements ServerTls {
   }
 
   /** Returns the same object while the identity is the same, so that TlsLayer keeps its server. */
-  #current(): Shown | undefined {
+  #current(): ServingIdentity | undefined {
     const identity = this.#identities.current();
     if (typeof identity === "string") return undefined;
-    if (this.#shown?.identity !== identity) {
+    if (this.#serving?.identity !== identity) {
       const options: SecureContextOptions = {
         ...this.choice,
         cert: identity.certificatePem,
@@ -55,12 +55,12 @@ export class WorkloadServerTls implements ServerTls {
         // Every certificate of a bundle is a trust anchor, intermediate CAs included.
         allowPartialTrustChain: true,
       };
-      this.#shown = { identity, options, context: createSecureContext(options) };
+      this.#serving = { identity, options, context: createSecureContext(options) };
     }
-    return this.#shown;
+    return this.#serving;
   }
 
-  #refusal(socket: TLSSocket): string | undefined {
+  #verifyClient(socket: TLSSocket): string | undefined {
     const identity = this.#identities.current();
     if (typeof identity === "string") return identity;
     if (!socket.authorized) return "nobody vouches for the client";

@@ -30,7 +30,7 @@ export const extAuth: Policy<ExtAuthChoice> = {
     const choose = compileChoice(branches, (branch) => compileCheck(branch.extAuth, deps), deps, "choose");
     return function extAuth(exchange, next) {
       const check = choose(exchange);
-      return check === undefined ? next() : judge(check, exchange, next);
+      return check === undefined ? next() : authorize(check, exchange, next);
     };
   },
 };
@@ -69,7 +69,7 @@ function compileAsk({ service, protocol }: ExtAuth, deps: PolicyDeps): Ask {
   }
 }
 
-async function judge(check: Compiled, exchange: Exchange, next: Next): Promise<Reply> {
+async function authorize(check: Compiled, exchange: Exchange, next: Next): Promise<Reply> {
   const verdict = await decide(check, exchange);
   return verdict.allowed ? pass(verdict, next) : refuse(verdict);
 }

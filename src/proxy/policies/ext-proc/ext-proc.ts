@@ -82,7 +82,7 @@ async function process(processor: Compiled, exchange: Exchange, next: Next): Pro
   if (session === undefined) return next();
   exchange.onDone(() => session.cancel());
   session.accompany("request", extrasOf(processor, processor.attributes.request, exchange));
-  const atOnce = await look(processor, session, requestSide(exchange), exchange);
+  const atOnce = await processSide(processor, session, requestSide(exchange), exchange);
   if (atOnce !== undefined) return immediateReply(atOnce);
   const reply = await firstOf(session, next());
   if (!reply.upstream || session.over) {
@@ -91,7 +91,7 @@ async function process(processor: Compiled, exchange: Exchange, next: Next): Pro
   }
   const scope = await captureResponse(exchange, reply, false);
   session.accompany("response", extrasOf(processor, processor.attributes.response, scope));
-  const instead = await look(processor, session, responseSide(reply), exchange);
+  const instead = await processSide(processor, session, responseSide(reply), exchange);
   session.finish();
   if (instead === undefined) return reply;
   discard(reply);
@@ -135,14 +135,14 @@ function discard({ body }: Reply): void {
  * @returns its immediate response, if it gives one
  * @throws ProxyError ext_proc_failed
  */
-async function look(
+async function processSide(
   processor: Compiled,
   session: ProcSession,
   side: Side,
   exchange: Exchange,
 ): Promise<ImmediateResponse | undefined> {
   try {
-    return await new Look(processor, session, side, exchange).run();
+    return await new SideProcessor(processor, session, side, exchange).run();
   } catch (error) {
     // Without the part that was handed over the original message is no longer complete.
     failOpen("extProc", processor.failOpen && !session.handed, error, exchange);
@@ -150,7 +150,7 @@ async function look(
   }
 }
 
-class Look {
+class SideProcessor {
   readonly #processor: Compiled;
   readonly #session: ProcSession;
   readonly #side: Side;

@@ -5,10 +5,10 @@
 import { AuthenticationMode, type JwtAuthentication } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Secret } from "../../../cel/values.ts";
 import type { Exchange, MaybePromise, Next, Reply } from "../../exchange/exchange.ts";
-import { BEARER_INVALID, BEARER_MISSING, turnAway } from "../shared/challenge.ts";
+import { BEARER_INVALID, BEARER_MISSING, sendChallenge } from "../shared/challenge.ts";
 import { AMBIGUOUS, compileLocation } from "../shared/credential-location.ts";
 import { compileProvider } from "./keys.ts";
-import { createJwtVerifier, type Judgement } from "./verifier.ts";
+import { createJwtVerifier, type Verification } from "./verifier.ts";
 import type { Policy } from "../policy.ts";
 
 export const jwtAuthentication: Policy<JwtAuthentication> = {
@@ -24,26 +24,28 @@ export const jwtAuthentication: Policy<JwtAuthentication> = {
       return next();
     }
 
-    function refuse(exchange: Exchange, refusal: Refused, next: Next): MaybePromise<Reply> {
-      return invalidPasses ? next() : turnAway(exchange, place, BEARER_INVALID, refusal);
+    function refuse(exchange: Exchange, refused: Refused, next: Next): MaybePromise<Reply> {
+      return invalidPasses ? next() : sendChallenge(exchange, place, BEARER_INVALID, refused);
     }
 
     return function jwtAuthentication(exchange, next) {
       const token = place.read(exchange);
       if (token === undefined) {
         if (missingPasses) return next();
-        return turnAway(exchange, place, BEARER_MISSING, { code: "jwt_missing" });
+        return sendChallenge(exchange, place, BEARER_MISSING, { code: "jwt_missing" });
       }
       if (token === AMBIGUOUS) return refuse(exchange, { code: "jwt_invalid", detail: "several tokens" }, next);
       const claims = verifier.remembered(token);
       if (claims !== undefined) return accept(exchange, token, claims, next);
       return verifier
-        .judge(token)
-        .then((judgement) =>
-          "claims" in judgement ? accept(exchange, token, judgement.claims, next) : refuse(exchange, judgement, next),
+        .verifyToken(token)
+        .then((verification) =>
+          "claims" in verification
+            ? accept(exchange, token, verification.claims, next)
+            : refuse(exchange, verification, next),
         );
     };
   },
 };
 
-type Refused = Extract<Judgement, { code: unknown }>;
+type Refused = Extract<Verification, { code: unknown }>;

@@ -12,13 +12,13 @@ import { RecentMap } from "../../../lib/recent-map.ts";
 import type { ProxyErrorCode } from "../../exchange/errors.ts";
 import type { TrustedKey, TrustedProvider } from "./keys.ts";
 
-export type Judgement = { readonly claims: JWTPayload } | { readonly code: ProxyErrorCode; readonly detail: string };
+export type Verification = { readonly claims: JWTPayload } | { readonly code: ProxyErrorCode; readonly detail: string };
 
 export interface JwtVerifier {
   /** @returns the claims of a token that was accepted before and has not expired */
   remembered(token: string): JWTPayload | undefined;
   /** Never rejects. */
-  judge(token: string): Promise<Judgement>;
+  verifyToken(token: string): Promise<Verification>;
 }
 
 const LEEWAY_SECONDS = 60;
@@ -38,9 +38,9 @@ interface Candidate {
 
 export function createJwtVerifier(providers: readonly TrustedProvider[]): JwtVerifier {
   const good = new RecentMap<string, Remembered>(MAX_REMEMBERED);
-  const asked = new Map<string, Promise<Judgement>>();
+  const asked = new Map<string, Promise<Verification>>();
 
-  async function examine(token: string, digest: string): Promise<Judgement> {
+  async function examine(token: string, digest: string): Promise<Verification> {
     const found = candidatesOf(token, providers);
     if ("code" in found) return found;
     let detail = "";
@@ -63,17 +63,17 @@ export function createJwtVerifier(providers: readonly TrustedProvider[]): JwtVer
       const found = good.get(digestOf(token));
       return found !== undefined && Date.now() < found.untilMs ? found.claims : undefined;
     },
-    judge(token) {
+    verifyToken(token) {
       if (token.length > MAX_TOKEN_LENGTH)
         return Promise.resolve({ code: "jwt_invalid", detail: "the token is too long" });
       const digest = digestOf(token);
       // A client often sends many requests at once: verify their common token once.
-      let judgement = asked.get(digest);
-      if (judgement === undefined) {
-        judgement = examine(token, digest).finally(() => asked.delete(digest));
-        asked.set(digest, judgement);
+      let verification = asked.get(digest);
+      if (verification === undefined) {
+        verification = examine(token, digest).finally(() => asked.delete(digest));
+        asked.set(digest, verification);
       }
-      return judgement;
+      return verification;
     },
   };
 }
@@ -86,7 +86,7 @@ function digestOf(token: string): string {
 function candidatesOf(
   token: string,
   providers: readonly TrustedProvider[],
-): { readonly candidates: readonly Candidate[] } | Extract<Judgement, { code: unknown }> {
+): { readonly candidates: readonly Candidate[] } | Extract<Verification, { code: unknown }> {
   const [head, body, ...rest] = token.split(".");
   const header = parseSegment(head);
   if (header === undefined || rest.length !== 1) return { code: "jwt_header_malformed", detail: "" };

@@ -7,7 +7,7 @@ import type { Exchange } from "../../exchange/exchange.ts";
 import type { CompiledLocation } from "./credential-location.ts";
 
 /** @param challenge scheme and parameters; a constant or a quoted string, never input of a client */
-export function turnAway(
+export function sendChallenge(
   exchange: Exchange,
   { forProxy }: CompiledLocation,
   challenge: string,

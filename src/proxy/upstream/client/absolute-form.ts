@@ -61,7 +61,7 @@ export class AbsolutePool implements Pool {
     const { raw, spelling } = request.headers;
     const headers = new HeaderList([...raw], spelling);
     headers.set("host", this.#authority);
-    const { authorization } = this.#proxy.reach();
+    const { authorization } = this.#proxy.resolve();
     // A value that a client or a policy set was meant for another recipient.
     if (authorization === undefined) headers.remove("proxy-authorization");
     else headers.set("proxy-authorization", authorization);

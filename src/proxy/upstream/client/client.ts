@@ -83,7 +83,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       for (const { owners } of origins.values()) owners.delete(owner);
     },
     identityChanged() {
-      for (const origin of origins.values()) if (origin.showsIdentity) origin.drain();
+      for (const origin of origins.values()) if (origin.presentsIdentity) origin.drain();
     },
     connections: () => countConnections(origins.values()),
     close() {
@@ -137,7 +137,7 @@ class Origin {
    * Whether connections show the workload identity. A proxied target counts: its proxy is chosen per connection and may
    * require one.
    */
-  get showsIdentity(): boolean {
+  get presentsIdentity(): boolean {
     return this.#target.tls?.spiffe === true || this.#target.proxy !== undefined;
   }
 

@@ -3,7 +3,7 @@
  * interns the settings: equal blocks give the same object, so that targets and pools are found by identity in a WeakMap.
  * Backends build targets from them.
  */
-import type { BackendTcp, BackendTls, Reach } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { BackendTcp, BackendTls, DestinationScope } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 
 export interface ConnectionSettings {
   readonly tls: BackendTls | undefined;
@@ -23,10 +23,10 @@ export interface ForwardProxy {
    * Chooses an endpoint of the proxy for one connection.
    * @throws ProxyError backend_invalid, endpoint_unavailable, policy_refused
    */
-  reach(): ReachedProxy;
+  resolve(): ResolvedProxy;
 }
 
-export interface ReachedProxy {
+export interface ResolvedProxy {
   /** Is never reached through another proxy. */
   readonly target: UpstreamTarget;
   /** Value of Proxy-Authorization (RFC 9110 §11.7.2). */
@@ -66,7 +66,7 @@ export interface UpstreamTarget extends ConnectionSettings {
   /** Replaces host and port unless it is "". */
   readonly unixPath: string;
   /** Addresses that a static backend may reach; undefined when all are allowed. */
-  readonly reach?: Reach | undefined;
+  readonly destinationScope?: DestinationScope | undefined;
   /**
    * Key of the backend that the connections are made for, as `Upstream.retire` names it; undefined when the connections
    * outlive changes of the backend. It is not part of the key of the pool.

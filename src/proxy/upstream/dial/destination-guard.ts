@@ -6,7 +6,7 @@
  */
 import { statSync, type Stats } from "node:fs";
 import { isIP } from "node:net";
-import { Reach } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { DestinationScope } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { isLocalAddress, isLocalHost } from "../../../lib/network/local-address.ts";
 import type { OwnListeners } from "../../../lib/network/own-listeners.ts";
 import { ProxyError } from "../../exchange/errors.ts";
@@ -24,7 +24,7 @@ export interface GuardOptions {
   readonly workloadSocket?: string | undefined;
 }
 
-type Place = Pick<UpstreamTarget, "port" | "unixPath" | "reach">;
+type GuardedTarget = Pick<UpstreamTarget, "port" | "unixPath" | "destinationScope">;
 
 export class DestinationGuard {
   readonly #options: GuardOptions;
@@ -37,25 +37,28 @@ export class DestinationGuard {
    * @param addresses all addresses of one name: one refused address refuses the name
    * @throws ProxyError destination_refused
    */
-  check(addresses: readonly string[], { port, reach }: Pick<Place, "port" | "reach">): void {
+  check(
+    addresses: readonly string[],
+    { port, destinationScope }: Pick<GuardedTarget, "port" | "destinationScope">,
+  ): void {
     const { ownListeners } = this.#options;
     if (addresses.some((address) => ownListeners?.includes(address, port) === true)) throw refused(OWN_LISTENER);
-    if (reach === Reach.REMOTE && addresses.some(isLocalAddress)) throw refused(LOCAL_ADDRESS);
+    if (destinationScope === DestinationScope.REMOTE && addresses.some(isLocalAddress)) throw refused(LOCAL_ADDRESS);
   }
 
   /**
    * Checks a destination that a forward proxy will look up, as far as its text shows where it leads.
    * @throws as `check`
    */
-  checkNamed({ host, ...place }: Place & Pick<UpstreamTarget, "host">): void {
+  checkNamed({ host, ...place }: GuardedTarget & Pick<UpstreamTarget, "host">): void {
     if (isIP(host) !== 0) this.check([host], place);
     else if (isLocalHost(host)) this.check(LOOPBACK, place);
   }
 
   /** @throws as `check` */
-  checkSocket({ unixPath, reach = Reach.UNSPECIFIED }: Place): void {
+  checkSocket({ unixPath, destinationScope = DestinationScope.UNSPECIFIED }: GuardedTarget): void {
     const { workloadSocket } = this.#options;
-    if (reach === Reach.UNSPECIFIED || workloadSocket === undefined) return;
+    if (destinationScope === DestinationScope.UNSPECIFIED || workloadSocket === undefined) return;
     // A link, or a path through another root such as /proc/<pid>/root, names the same file.
     if (unixPath === workloadSocket || isSameFile(statOf(unixPath), statOf(workloadSocket))) throw refused(OWN_SOCKET);
   }

@@ -159,7 +159,7 @@ export class Dial {
 
   /** @returns a tunnel to the target, and the bytes that it has delivered already */
   async #through(proxy: ForwardProxy): Promise<{ readonly via: Socket; readonly rest: Buffer }> {
-    const { target: on, authorization, begin } = proxy.reach();
+    const { target: on, authorization, begin } = proxy.resolve();
     const done = begin();
     let healthy = false;
     try {
@@ -178,15 +178,15 @@ export class Dial {
 
   async #connect(target: UpstreamTarget): Promise<Socket> {
     const { tcp } = target;
-    const places = await this.#places(target);
+    const addresses = await this.#socketAddresses(target);
     if (this.#over) throw new ProxyError("connect_timeout");
     const socket = await new Promise<Socket>((resolve, reject) => {
       this.#giveUp = reject;
       // Only HTTP/1.1 uses the shared read buffer. Other sockets are read as streams, which keep the bytes they read:
       // each
       // read would then be copied out of the buffer for nothing.
-      const lends = this.#protocols.includes("http/1.1");
-      this.#race = new Race(places, lends, { won: resolve, lost: (cause) => reject(unreachable(cause)) });
+      const sharesBuffer = this.#protocols.includes("http/1.1");
+      this.#race = new Race(addresses, sharesBuffer, { won: resolve, lost: (cause) => reject(unreachable(cause)) });
       this.#race.start();
     });
     this.#socket = socket;
@@ -196,7 +196,7 @@ export class Dial {
   }
 
   /** @throws ProxyError upstream_unreachable, destination_refused */
-  async #places(target: UpstreamTarget): Promise<readonly SocketConnectOpts[]> {
+  async #socketAddresses(target: UpstreamTarget): Promise<readonly SocketConnectOpts[]> {
     const { host, port, unixPath } = target;
     const { guard } = this.#settings;
     if (unixPath !== "") {

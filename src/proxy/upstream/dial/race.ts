@@ -14,87 +14,87 @@ export interface RaceOwner {
 }
 
 /** Connection Attempt Delay of RFC 8305 §5. */
-const HEAD_START_MS = 250;
+const ATTEMPT_DELAY_MS = 250;
 /** Only that many addresses of a name are tried. */
-const MAX_TRIES = 16;
+const MAX_ATTEMPTS = 16;
 
 export class Race {
-  readonly #places: readonly SocketConnectOpts[];
+  readonly #addresses: readonly SocketConnectOpts[];
   readonly #owner: RaceOwner;
-  readonly #lends: boolean;
-  readonly #trying = new Set<Try>();
+  readonly #sharesBuffer: boolean;
+  readonly #attempts = new Set<ConnectionAttempt>();
   #next = 0;
   #timer: NodeJS.Timeout | undefined;
   #over = false;
   #error: Error | undefined;
 
-  /** @param lends true when the socket reads into the shared buffer (shared-read-buffer.ts) */
-  constructor(places: readonly SocketConnectOpts[], lends: boolean, owner: RaceOwner) {
-    this.#places = places.slice(0, MAX_TRIES);
-    this.#lends = lends;
+  /** @param sharesBuffer true when the socket reads into the shared buffer (shared-read-buffer.ts) */
+  constructor(addresses: readonly SocketConnectOpts[], sharesBuffer: boolean, owner: RaceOwner) {
+    this.#addresses = addresses.slice(0, MAX_ATTEMPTS);
+    this.#sharesBuffer = sharesBuffer;
     this.#owner = owner;
   }
 
   /** Starts the first attempt. The owner is never called before this returns. */
   start(): void {
-    this.#tryNext();
+    this.#startNext();
   }
 
   cancel(): void {
     this.#end(undefined);
   }
 
-  connected(one: Try): void {
+  connected(one: ConnectionAttempt): void {
     this.#end(one);
     this.#owner.won(one.socket);
   }
 
-  failed(one: Try, error: Error): void {
-    this.#trying.delete(one);
+  failed(one: ConnectionAttempt, error: Error): void {
+    this.#attempts.delete(one);
     // Report the first failure: later attempts often fail for a family that does not work at all.
     this.#error ??= error;
-    if (this.#next < this.#places.length) this.#tryNext();
-    else if (this.#trying.size === 0 && !this.#over) {
+    if (this.#next < this.#addresses.length) this.#startNext();
+    else if (this.#attempts.size === 0 && !this.#over) {
       this.#end(undefined);
       this.#owner.lost(this.#error);
     }
   }
 
-  #tryNext(): void {
+  #startNext(): void {
     if (this.#over) return;
     clearTimeout(this.#timer);
-    const place = this.#places[this.#next++];
-    if (place === undefined) return;
-    this.#trying.add(new Try(this, place, this.#lends));
-    if (this.#next < this.#places.length) this.#timer = setTimeout(this.#tryNext.bind(this), HEAD_START_MS);
+    const address = this.#addresses[this.#next++];
+    if (address === undefined) return;
+    this.#attempts.add(new ConnectionAttempt(this, address, this.#sharesBuffer));
+    if (this.#next < this.#addresses.length) this.#timer = setTimeout(this.#startNext.bind(this), ATTEMPT_DELAY_MS);
   }
 
-  #end(winner: Try | undefined): void {
+  #end(winner: ConnectionAttempt | undefined): void {
     this.#over = true;
     clearTimeout(this.#timer);
-    for (const one of this.#trying) if (one !== winner) one.give();
-    this.#trying.clear();
+    for (const one of this.#attempts) if (one !== winner) one.cancel();
+    this.#attempts.clear();
   }
 }
 
-class Try {
+class ConnectionAttempt {
   readonly socket: Socket;
   readonly #race: Race;
   readonly #onConnect: () => void = this.#connected.bind(this);
   readonly #onError: (error: Error) => void = this.#failed.bind(this);
 
-  constructor(race: Race, place: SocketConnectOpts, lends: boolean) {
+  constructor(race: Race, address: SocketConnectOpts, sharesBuffer: boolean) {
     this.#race = race;
-    if (lends) {
-      const loan = new SharedReadBuffer();
-      this.socket = connect({ ...place, onread: loan });
-      loan.belongTo(this.socket);
-    } else this.socket = connect(place);
+    if (sharesBuffer) {
+      const sharedBuffer = new SharedReadBuffer();
+      this.socket = connect({ ...address, onread: sharedBuffer });
+      sharedBuffer.belongTo(this.socket);
+    } else this.socket = connect(address);
     this.socket.on("connect", this.#onConnect);
     this.socket.on("error", this.#onError);
   }
 
-  give(): void {
+  cancel(): void {
     this.socket.off("connect", this.#onConnect);
     this.socket.destroy();
   }

@@ -10,10 +10,10 @@ const SHARED: Buffer = Buffer.allocUnsafeSlow(65_536);
 
 export interface BorrowedReader {
   /** @param bytes valid only during the call; the reader may write to them */
-  onLent(bytes: Buffer): void;
+  onBorrowed(bytes: Buffer): void;
 }
 
-const loans = new WeakMap<Socket, SharedReadBuffer>();
+const sharedBuffers = new WeakMap<Socket, SharedReadBuffer>();
 
 /** Goes into the options of a new socket as `onread`; `belongTo` then connects it with that socket. */
 export class SharedReadBuffer implements OnReadOpts {
@@ -24,7 +24,7 @@ export class SharedReadBuffer implements OnReadOpts {
 
   belongTo(socket: Socket): void {
     this.#socket = socket;
-    loans.set(socket, this);
+    sharedBuffers.set(socket, this);
   }
 
   set reader(reader: BorrowedReader | undefined) {
@@ -34,15 +34,15 @@ export class SharedReadBuffer implements OnReadOpts {
   #read(length: number): boolean {
     const bytes = SHARED.subarray(0, length);
     if (this.#reader === undefined) return this.#socket?.push(Buffer.from(bytes)) ?? false;
-    this.#reader.onLent(bytes);
+    this.#reader.onBorrowed(bytes);
     return true;
   }
 }
 
 /** @returns false for a socket without a shared buffer, such as a TLS socket, which emits "data" instead */
 export function shareReadBuffer(socket: Socket, reader: BorrowedReader | undefined): boolean {
-  const loan = loans.get(socket);
-  if (loan === undefined) return false;
-  loan.reader = reader;
+  const sharedBuffer = sharedBuffers.get(socket);
+  if (sharedBuffer === undefined) return false;
+  sharedBuffer.reader = reader;
   return true;
 }

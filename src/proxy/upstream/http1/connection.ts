@@ -71,7 +71,7 @@ export class Http1Connection implements ResponseEvents, BorrowedReader {
     this.#drop();
   }
 
-  onLent(bytes: Buffer): void {
+  onBorrowed(bytes: Buffer): void {
     this.#onBytes(bytes, true);
   }
 
@@ -112,14 +112,14 @@ export class Http1Connection implements ResponseEvents, BorrowedReader {
     }
   }
 
-  #onBytes(chunk: Buffer, lent: boolean): void {
+  #onBytes(chunk: Buffer, borrowed: boolean): void {
     if (this.#gone) return;
     if (this.#call === undefined) {
       this.#drop();
       return;
     }
     try {
-      this.#parser.feed(chunk, lent);
+      this.#parser.feed(chunk, borrowed);
     } catch (error) {
       const known = error instanceof ProxyError ? error : new ProxyError("internal", { cause: error });
       this.#break(known);

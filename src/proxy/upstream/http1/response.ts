@@ -70,7 +70,7 @@ export class ResponseParser {
   #mayUpgrade = false;
   #keepsCase = false;
   #trailers: string[] = [];
-  #lent = false;
+  #borrowed = false;
 
   constructor(events: ResponseEvents) {
     this.#events = events;
@@ -91,16 +91,16 @@ export class ResponseParser {
 
   /**
    * @param chunk the parser writes to it: it moves the data of several chunks together
-   * @param lent the chunk is valid only during the call
+   * @param borrowed the chunk is valid only during the call
    * @throws ProxyError response_invalid
    */
-  feed(chunk: Buffer, lent: boolean): void {
+  feed(chunk: Buffer, borrowed: boolean): void {
     let bytes = chunk;
-    this.#lent = lent;
+    this.#borrowed = borrowed;
     if (this.#rest !== undefined) {
       bytes = Buffer.concat([this.#rest, chunk]);
       this.#rest = undefined;
-      this.#lent = false;
+      this.#borrowed = false;
     }
     let at = 0;
     while (this.#state === STATE.head) {
@@ -271,7 +271,7 @@ export class ResponseParser {
 
   /** Cuts body data out of the fed bytes, as a copy when they are borrowed. */
   #piece(bytes: Buffer, from: number, to: number): Buffer {
-    if (!this.#lent) return from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to);
+    if (!this.#borrowed) return from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to);
     const piece = this.#events.room(to - from);
     bytes.copy(piece, 0, from, to);
     return piece;
@@ -280,7 +280,7 @@ export class ResponseParser {
   /** Keeps the bytes that cannot be parsed yet, as a copy when they are borrowed. */
   #kept(bytes: Buffer, from: number): Buffer {
     const rest = bytes.subarray(from);
-    return this.#lent ? Buffer.from(rest) : rest;
+    return this.#borrowed ? Buffer.from(rest) : rest;
   }
 
   /** Start of the data in the element that `#chunkStep` read last; beyond its end for an element without data. */

@@ -20,15 +20,15 @@ const PATIENCE_MS = 1000;
 
 export class PrefaceProbe {
   readonly #socket: Socket;
-  readonly #tell: (speaksHttp2: boolean) => void;
+  readonly #onResult: (speaksHttp2: boolean) => void;
   readonly #timer: NodeJS.Timeout;
   #head: Buffer = Buffer.alloc(0);
   #over = false;
 
-  /** @param socket connected; the probe uses it up @param tell called once, unless the probe is cancelled */
-  constructor(socket: Socket, tell: (speaksHttp2: boolean) => void) {
+  /** @param socket connected; the probe uses it up @param onResult called once, unless the probe is cancelled */
+  constructor(socket: Socket, onResult: (speaksHttp2: boolean) => void) {
     this.#socket = socket;
-    this.#tell = tell;
+    this.#onResult = onResult;
     this.#timer = setTimeout(this.#decide.bind(this, true), PATIENCE_MS);
     socket.on("data", this.#read.bind(this));
     socket.on("error", ignore);
@@ -53,6 +53,6 @@ export class PrefaceProbe {
   #decide(speaksHttp2: boolean): void {
     if (this.#over) return;
     this.cancel();
-    this.#tell(speaksHttp2);
+    this.#onResult(speaksHttp2);
   }
 }

@@ -41,7 +41,7 @@ export function declareBackendTls(
     resolveTlsTargets(policy, context, read),
   );
   return {
-    sent: declareScopedResources(graph, "sent backend TLS", input, (key, policy, read) =>
+    sent: declareScopedResources(graph, "resources of backend TLS", input, (key, policy, read) =>
       sentPolicy(policy, read.get(contents, key), read.get(targets, key)),
     ),
     facts: graph.derive("backend TLS facts", input, (key, policy, read): StatusInput => {

@@ -18,9 +18,9 @@ import type { ServiceView } from "../../shared/views.ts";
 export interface TlsTargetContext {
   readonly policiesByTarget: ReadableIndex<BackendTLSPolicy>;
   readonly services: Readable<ServiceView>;
-  readonly serviceReach: Readable<ServiceVisibility>;
+  readonly serviceVisibility: Readable<ServiceVisibility>;
   readonly backends: Readable<TranslatedBackend>;
-  readonly backendReach: Readable<BackendVisibility>;
+  readonly backendVisibility: Readable<BackendVisibility>;
 }
 
 export interface TlsTargets {
@@ -112,7 +112,7 @@ function resolveService({ ref, namespace, context, read }: Place, claims: readon
   const ports = service.ports.filter((port) =>
     ref.sectionName === undefined ? !claimed(port) : isNamed(port, ref.sectionName),
   );
-  const reach = read.get(context.serviceReach, key);
+  const reach = read.get(context.serviceVisibility, key);
   return {
     targets: ports.map((port) => target(port.key, "")),
     gateways: ports.flatMap((port) => reach?.get(port.key) ?? []),
@@ -124,7 +124,7 @@ function resolveBackend({ ref, namespace, context, read }: Place): Found {
   const key = `${namespace}/${ref.name}`;
   const backend = read.get(context.backends, key);
   if (backend === undefined) return NOTHING;
-  const gateways = read.get(context.backendReach, key)?.gateways ?? [];
+  const gateways = read.get(context.backendVisibility, key)?.gateways ?? [];
   return { targets: [target(backend.key, ref.sectionName ?? "")], gateways };
 }
 

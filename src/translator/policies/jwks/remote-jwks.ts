@@ -13,7 +13,7 @@ import type { GwPolicy } from "../../../../generated/types/policy.ts";
 import type { RemoteJwks } from "../../../../generated/types/traffic-authentication.ts";
 import {
   BackendTlsSchema,
-  Reach,
+  DestinationScope,
   type BackendTls,
   type JwtKey,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
@@ -123,14 +123,14 @@ export class KeySetReader {
       const { metadata, spec } = this.#read.get(backendObjects, name) ?? {};
       if (spec?.static === undefined) return `GwBackend ${name} cannot serve keys: only one with static can`;
       const { host = "localhost", port = 80, unixPath = "" } = spec.static;
-      const { reach } = this.#collections;
-      const fault = outOfReach(spec.static, reach);
+      const { destinationScope } = this.#collections;
+      const fault = outOfReach(spec.static, destinationScope);
       if (fault !== undefined) return `GwBackend ${name} cannot serve keys: ${fault.message}`;
       const place = {
         host: withoutBrackets(host),
         port,
         unixPath,
-        ...(reach === Reach.REMOTE ? { isRemote: true } : {}),
+        ...(destinationScope === DestinationScope.REMOTE ? { isRemote: true } : {}),
       };
       const own = { host, port, place, section: "", labels: metadata?.labels ?? {}, inline: spec.policies };
       return { kind: "GwBackend", ...target, ...own };

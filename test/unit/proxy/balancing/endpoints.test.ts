@@ -11,9 +11,9 @@ type Init = MessageInitShape<typeof EndpointsSchema>;
 const members = testMembers();
 let sets = 0;
 
-function makeSet(whereabouts: ProxyLocality, message: Init): EndpointSet {
+function makeSet(locality: ProxyLocality, message: Init): EndpointSet {
   const prefix = `set ${sets++}`;
-  const set = new EndpointSet(whereabouts, (name) => members.record(`${prefix} ${name}`));
+  const set = new EndpointSet(locality, (name) => members.record(`${prefix} ${name}`));
   set.update(create(EndpointsSchema, message));
   return set;
 }

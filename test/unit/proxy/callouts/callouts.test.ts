@@ -52,7 +52,7 @@ function open(
     names: resolver,
     guard,
     bodyLimitBytes: LIMIT_BYTES,
-    callTarget: () => ({
+    pickCallTarget: () => ({
       authority: "auth.example:9000",
       auth: undefined,
       http: undefined,

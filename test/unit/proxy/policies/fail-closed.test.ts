@@ -3,13 +3,16 @@ import { test } from "node:test";
 
 import { create } from "@bufbuild/protobuf";
 
-import { RefusalSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { FailClosedSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { ProxyError } from "../../../../src/proxy/exchange/errors.ts";
-import { refusal } from "../../../../src/proxy/policies/fail-closed.ts";
+import { failClosed } from "../../../../src/proxy/policies/fail-closed.ts";
 import { makeDeps, makeExchange, makeReply } from "../../../support/gateway/exchange.ts";
 
 test("a refused policy closes its route with a fixed text and keeps the reason for the log", () => {
-  const middleware = refusal.compile(create(RefusalSchema, { reason: "spec.traffic.cors: unknown field" }), makeDeps());
+  const middleware = failClosed.compile(
+    create(FailClosedSchema, { reason: "spec.traffic.cors: unknown field" }),
+    makeDeps(),
+  );
   assert.throws(
     () => middleware(makeExchange(), () => makeReply()),
     (error) => {

@@ -9,7 +9,7 @@ import { schemaFields } from "../../../fields/schema-fields.ts";
 const ROOT = new URL("../../../../", import.meta.url).pathname;
 
 /** Units without a field of `traffic`, and the second half of one that runs at two places. */
-const WITHOUT_FIELD = ["refusal", "responseBuffer"];
+const WITHOUT_FIELD = ["failClosed", "responseBuffer"];
 /** Fields that are no policy: when the others run. */
 const NO_POLICY = ["phase"];
 

@@ -40,7 +40,7 @@ function open(t: TestContext): Fixture {
     names: resolver,
     guard,
     bodyLimitBytes: 1_000_000,
-    callTarget: () => {
+    pickCallTarget: () => {
       throw new ProxyError("backend_invalid");
     },
   });

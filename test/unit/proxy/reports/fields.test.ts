@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EVERYTHING } from "../../../../src/proxy/observability/access-log.ts";
-import type { Facts } from "../../../../src/proxy/observability/facts.ts";
+import type { StreamInfo } from "../../../../src/proxy/observability/stream-info.ts";
 import { FIELDS, spanColumns } from "../../../../src/proxy/observability/fields.ts";
 import { AttributeList } from "../../../../src/telemetry/attributes.ts";
 
-const CONNECTION: Facts = {
+const CONNECTION: StreamInfo = {
   scope: { root: () => undefined },
   listener: { bind: "80/default/gw", gateway: "gw", namespace: "default", name: "tcp" },
   route: { namespace: "default", name: "db", kind: "TCPRoute", rule: "0" },

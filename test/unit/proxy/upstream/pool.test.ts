@@ -233,7 +233,7 @@ async function openSecure(t: TestContext, answer: Answer): Promise<SecureSetup> 
 test("targets share connections when they are reached in the same way, and only then", () => {
   const target: UpstreamTarget = { ...PLAIN, host: "a.test", port: 443, unixPath: "" };
   const tls = (sni: string) => create(BackendTlsSchema, { sni });
-  const proxy = (key: string) => ({ key, alwaysTunnels: false, reach: () => assert.fail() });
+  const proxy = (key: string) => ({ key, alwaysTunnels: false, resolve: () => assert.fail() });
   const same = [
     [target, { ...target }],
     [

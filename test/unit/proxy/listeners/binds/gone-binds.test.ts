@@ -34,8 +34,8 @@ test("what handshakes need is kept for as long as the Bind has a listener", () =
   const bind = "443/default/a";
   const [one, two] = ["one", "two"].map((key) => create(ListenerSchema, { key, bind, hostname: `${key}.test` }));
   assert.ok(one !== undefined && two !== undefined);
-  table.place(one);
-  table.place(two);
+  table.put(one);
+  table.put(two);
   const first = table.tlsOf(bind);
   assert.equal(table.tlsOf(bind), first);
   table.withdraw("one");

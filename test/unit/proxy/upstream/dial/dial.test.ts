@@ -31,7 +31,7 @@ async function open(t: TestContext, port: number, connectTimeoutMs = 5_000) {
     unixPath: "",
     tls: ANY,
     tcp: undefined,
-    proxy: { key: "proxy", alwaysTunnels: true, reach: () => reached },
+    proxy: { key: "proxy", alwaysTunnels: true, resolve: () => reached },
   };
   const resolver = createResolver();
   t.after(() => resolver.close());

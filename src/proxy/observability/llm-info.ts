@@ -1,12 +1,12 @@
 /**
- * The facts of a finished LLM request, read from its `llm` root (docs/reference/expressions.md), for log fields and
+ * Describes a finished LLM request, read from its `llm` root (docs/reference/expressions.md), for log fields and
  * token metrics.
  */
 import { Duration } from "../../cel/values.ts";
 import { isRecord } from "../../lib/is-record.ts";
 import type { LlmSample } from "../../telemetry/metrics.ts";
 
-export class LlmFacts {
+export class LlmInfo {
   /** Value of gen_ai.operation.name: chat is the only operation that is served. */
   readonly operation = "chat";
   readonly #root: Record<string, unknown>;
@@ -16,8 +16,8 @@ export class LlmFacts {
   }
 
   /** @returns undefined when the request did not go to an LLM */
-  static of(root: unknown): LlmFacts | undefined {
-    return isRecord(root) ? new LlmFacts(root) : undefined;
+  static of(root: unknown): LlmInfo | undefined {
+    return isRecord(root) ? new LlmInfo(root) : undefined;
   }
 
   text(name: string): string | undefined {

@@ -1,22 +1,22 @@
-/** The facts of a finished TCP connection, for the access log. */
+/** Describes a finished TCP connection for the access log. */
 import type { Scope } from "../../cel/scope.ts";
 import { PROXY_ERRORS } from "../exchange/errors.ts";
 import type { ReportedConnection, RoutedExchange } from "../exchange/exchange.ts";
 import { describeError } from "../../lib/errors.ts";
-import type { Facts } from "./facts.ts";
+import type { StreamInfo } from "./stream-info.ts";
 import type { Ids } from "./ids.ts";
-import { spiffeIdOf } from "./request-facts.ts";
+import { spiffeIdOf } from "./request-stream-info.ts";
 
-export class ConnectionFacts implements Facts, Scope {
+export class ConnectionStreamInfo implements StreamInfo, Scope {
   readonly http = undefined;
   readonly durationMs: number;
-  readonly #visit: ReportedConnection;
+  readonly #session: ReportedConnection;
   readonly #ids: Ids;
 
-  constructor(visit: ReportedConnection, ids: Ids) {
-    this.#visit = visit;
+  constructor(session: ReportedConnection, ids: Ids) {
+    this.#session = session;
     this.#ids = ids;
-    this.durationMs = performance.now() - visit.startedAtMs;
+    this.durationMs = performance.now() - session.startedAtMs;
   }
 
   get scope(): Scope {
@@ -25,7 +25,7 @@ export class ConnectionFacts implements Facts, Scope {
 
   /** Provides the expression roots that a connection has, under the names used for requests. */
   root(name: string): unknown {
-    const { listener, route, backend, peer } = this.#visit;
+    const { listener, route, backend, peer } = this.#session;
     switch (name) {
       case "proxy":
         return {
@@ -42,31 +42,31 @@ export class ConnectionFacts implements Facts, Scope {
   }
 
   get listener(): RoutedExchange["listener"] {
-    return this.#visit.listener;
+    return this.#session.listener;
   }
 
   get route(): RoutedExchange["route"] {
-    return this.#visit.route;
+    return this.#session.route;
   }
 
   get endpoint(): string | undefined {
-    return this.#visit.endpoint;
+    return this.#session.endpoint;
   }
 
-  get client(): Facts["client"] {
-    return this.#visit.peer;
+  get client(): StreamInfo["client"] {
+    return this.#session.peer;
   }
 
   get connectionId(): bigint {
-    return this.#ids.ofConnection(this.#visit.peer);
+    return this.#ids.ofConnection(this.#session.peer);
   }
 
   get spiffeId(): string | undefined {
-    return spiffeIdOf(this.#visit.peer);
+    return spiffeIdOf(this.#session.peer);
   }
 
   get serverName(): string | undefined {
-    return this.#visit.serverName === "" ? undefined : this.#visit.serverName;
+    return this.#session.serverName === "" ? undefined : this.#session.serverName;
   }
 
   get protocol(): string {
@@ -74,12 +74,12 @@ export class ConnectionFacts implements Facts, Scope {
   }
 
   get error(): string | undefined {
-    const { error } = this.#visit;
+    const { error } = this.#session;
     return error === undefined ? undefined : describeError(error);
   }
 
   get reason(): string | undefined {
-    const { clientGone, error } = this.#visit;
+    const { clientGone, error } = this.#session;
     if (clientGone) return "ClientClosed";
     return error === undefined ? undefined : PROXY_ERRORS[error.code].reason;
   }

@@ -5,16 +5,16 @@
  */
 import { create } from "@bufbuild/protobuf";
 import type { TargetRef, TargetSelector } from "../../../generated/types/policy.ts";
-import { Phase, RefusalSchema, TrafficUnitSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { Phase, FailClosedSchema, TrafficUnitSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { PolicyContent } from "./content.ts";
 import { groupOfTarget, type TargetSpec } from "./target.ts";
 import type { Unit } from "./shared/unit.ts";
 
-export function refusalContent(): PolicyContent {
+export function failClosedContent(): PolicyContent {
   return {
     phase: Phase.POST_ROUTING,
     override: true,
-    units: [create(TrafficUnitSchema, { unit: refusalUnit("policy refused") })],
+    units: [create(TrafficUnitSchema, { unit: failClosedUnit("policy refused") })],
     backend: undefined,
     frontend: undefined,
     uses: [],
@@ -25,8 +25,8 @@ export function refusalContent(): PolicyContent {
 }
 
 /** Returns a unit that refuses all requests to the targets of the policy, routes and backends alike. */
-export function refusalUnit(reason: string): Unit {
-  return { case: "refusal", value: create(RefusalSchema, { reason }) };
+export function failClosedUnit(reason: string): Unit {
+  return { case: "failClosed", value: create(FailClosedSchema, { reason }) };
 }
 
 /** Returns the targets that can be read. A section that cannot be read widens its target to the whole object. */

@@ -1,4 +1,4 @@
-/** The facts of a finished request. Each is computed when a report has a field for it. */
+/** Describes a finished request. Each value is computed when a report has a field for it. */
 import { AttributeMap } from "../../cel/values.ts";
 import type { Scope } from "../../cel/scope.ts";
 import { isRecord } from "../../lib/is-record.ts";
@@ -7,15 +7,15 @@ import type { Outcome, ReportedExchange, RoutedExchange } from "../exchange/exch
 import { isGrpc } from "../exchange/grpc.ts";
 import { grpcStatusOf } from "../exchange/response-root.ts";
 import { describeError } from "../../lib/errors.ts";
-import type { Facts, HttpFacts } from "./facts.ts";
+import type { StreamInfo, HttpInfo } from "./stream-info.ts";
 import type { Ids } from "./ids.ts";
-import { LlmFacts } from "./llm-facts.ts";
+import { LlmInfo } from "./llm-info.ts";
 import { traceIdsOf } from "./tracing/request-trace.ts";
 
 const REQUEST_ID = "x-request-id";
 
-export class RequestFacts implements Facts, HttpFacts {
-  readonly llm: LlmFacts | undefined;
+export class RequestStreamInfo implements StreamInfo, HttpInfo {
+  readonly llm: LlmInfo | undefined;
   readonly status: number;
   /** Reason of docs/reference/errors.md, `Upstream`, `DirectResponse` or `ClientClosed`. */
   readonly outcomeReason: string;
@@ -35,12 +35,12 @@ export class RequestFacts implements Facts, HttpFacts {
     this.#outcome = outcome;
     this.#ids = ids;
     this.#secretParametersOf = secretParametersOf;
-    this.llm = LlmFacts.of(exchange.root("llm"));
+    this.llm = LlmInfo.of(exchange.root("llm"));
     this.status = outcome.clientGone ? 499 : outcome.status;
     this.outcomeReason = reasonOf(exchange, outcome);
   }
 
-  get http(): HttpFacts {
+  get http(): HttpInfo {
     return this;
   }
 
@@ -60,7 +60,7 @@ export class RequestFacts implements Facts, HttpFacts {
     return this.#exchange.endpoint;
   }
 
-  get client(): Facts["client"] {
+  get client(): StreamInfo["client"] {
     return this.#exchange.source;
   }
 
@@ -113,7 +113,7 @@ export class RequestFacts implements Facts, HttpFacts {
     return this.#exchange.originalTarget;
   }
 
-  get secretParameters(): HttpFacts["secretParameters"] {
+  get secretParameters(): HttpInfo["secretParameters"] {
     const configured = this.#secretParametersOf(this.#exchange.listener.bind);
     const { secretParameters: read } = this.#exchange;
     // The policy that read them may have been removed since.
@@ -142,11 +142,11 @@ export class RequestFacts implements Facts, HttpFacts {
     return typeof sub === "string" && sub !== "" ? sub : undefined;
   }
 
-  get trace(): HttpFacts["trace"] {
+  get trace(): HttpInfo["trace"] {
     return traceIdsOf(this.#exchange);
   }
 
-  get notes(): HttpFacts["notes"] {
+  get notes(): HttpInfo["notes"] {
     return this.#exchange.logFields;
   }
 }

@@ -1,11 +1,11 @@
 /** Values of the gauges that show the current state of the data plane (docs/reference/metrics.md). */
-import type { GaugeCallback } from "../../telemetry/exposition.ts";
+import type { Observation } from "../../telemetry/exposition.ts";
 import { backendName } from "../backends/backend-name.ts";
 import type { EndpointDump } from "../balancing/endpoint-dump.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 
 /** Returns the values of `endpoint_health`. */
-export function healthReadings(endpoints: readonly EndpointDump[]): GaugeCallback[] {
+export function observeHealth(endpoints: readonly EndpointDump[]): Observation[] {
   return endpoints.map(({ backend, endpoint, health }) => ({
     values: [backendName(backend), endpoint],
     value: health,
@@ -13,7 +13,7 @@ export function healthReadings(endpoints: readonly EndpointDump[]): GaugeCallbac
 }
 
 /** Returns the values of `upstream_pool_connections`. */
-export function poolReadings(upstream: Pick<Upstream, "connections">): GaugeCallback[] {
+export function observePools(upstream: Pick<Upstream, "connections">): Observation[] {
   return [...upstream.connections()].flatMap(([key, { active, idle }]) => {
     const backend = key === "" ? "unknown" : backendName(key);
     return [

@@ -1,9 +1,9 @@
-/** The facts of a finished request or connection: every field of every report is read from them. */
+/** Describes a finished request or connection: every field of every report is read from them. */
 import type { Scope } from "../../cel/scope.ts";
 import type { RoutedExchange } from "../exchange/exchange.ts";
-import type { LlmFacts } from "./llm-facts.ts";
+import type { LlmInfo } from "./llm-info.ts";
 
-export interface Facts {
+export interface StreamInfo {
   /** The roots that expressions see at the end. */
   readonly scope: Scope;
   readonly listener: RoutedExchange["listener"];
@@ -25,10 +25,10 @@ export interface Facts {
   readonly reason: string | undefined;
   readonly durationMs: number;
   /** undefined for a TCP connection. */
-  readonly http: HttpFacts | undefined;
+  readonly http: HttpInfo | undefined;
 }
 
-export interface HttpFacts {
+export interface HttpInfo {
   /** `x-request-id` of the response. */
   readonly requestId: string;
   readonly method: string;
@@ -47,7 +47,7 @@ export interface HttpFacts {
   readonly jwtSubject: string | undefined;
   /** `spanId` is the request's own span; unset when it has none. */
   readonly trace: { readonly traceId: string; readonly spanId: string | undefined } | undefined;
-  readonly llm: LlmFacts | undefined;
+  readonly llm: LlmInfo | undefined;
   /** Fields that policies added to the log line. */
   readonly notes: ReadonlyMap<string, string | number | boolean> | undefined;
 }
