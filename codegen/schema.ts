@@ -81,7 +81,7 @@ export interface Schema {
   "x-gw-cel-if"?: { readonly when: Readonly<Record<string, string>>; readonly phase: string };
   "x-gw-bytes"?: ByteRange;
   "x-gw-min-duration"?: string;
-  "x-gw-protects"?: boolean;
+  "x-gw-fail-closed"?: boolean;
   /** Keys of a map that users must not set. */
   "x-gw-reserved"?: readonly string[];
   "x-gw-format"?: string;

@@ -123,7 +123,7 @@ const KEYWORDS: Readonly<Record<string, Check>> = {
   "x-gw-cel-if": shape({ when: isTextMap, phase: oneOf(...CEL_PHASES) }),
   "x-gw-bytes": shape({ min: isCount, max: isCount }),
   "x-gw-min-duration": isString,
-  "x-gw-protects": isTrue,
+  "x-gw-fail-closed": isTrue,
   "x-gw-reserved": names,
   "x-gw-format": oneOf(...Object.keys(FORMATS)),
   "x-gw-default": isString,
@@ -147,7 +147,7 @@ const BESIDE_REF: ReadonlySet<string> = new Set([
   "x-gw-default",
   "x-gw-immutable",
   "x-gw-min-duration",
-  "x-gw-protects",
+  "x-gw-fail-closed",
   "x-gw-ref",
   "x-gw-secret",
 ]);

@@ -1,6 +1,6 @@
 /**
  * Writes the tables of paths per kind, found by walking its components: references, expressions of users, formats,
- * protections, reserved names and secrets. "*" in a path stands for each item of a list or each value of a map.
+ * fields that fail closed, reserved names and secrets. "*" in a path stands for each item of a list or each value of a map.
  */
 import { CEL_PHASES } from "../../src/cel/environments/phases.ts";
 import type { SchemaGraph } from "../graph.ts";
@@ -52,7 +52,7 @@ export function emitPaths(graph: SchemaGraph, roots: ReadonlyMap<string, string>
     return names === undefined ? undefined : { path, names };
   });
   const secrets = table(({ path, schema }) => (schema["x-gw-secret"] === true ? { path } : undefined));
-  const protections = table(({ path, schema }) => (schema["x-gw-protects"] === true ? { path } : undefined));
+  const failClosedFields = table(({ path, schema }) => (schema["x-gw-fail-closed"] === true ? { path } : undefined));
   const pathsOf = (rows: Readonly<Record<string, readonly { readonly path: readonly string[] }[]>>) =>
     Object.fromEntries(Object.entries(rows).map(([key, list]) => [key, list.map(({ path }) => path)]));
   const masked = { ...pathsOf(secrets), ...CORE_SECRETS };
@@ -61,7 +61,7 @@ export function emitPaths(graph: SchemaGraph, roots: ReadonlyMap<string, string>
     ["refs.ts", `${head}${REFS}${literal(references, 2)};\n`],
     ["expressions.ts", `${head}${EXPRESSIONS}${literal(expressions, 2)};\n`],
     ["formats.ts", `${head}${FORMATS}${literal(formats, 2)};\n`],
-    ["protections.ts", `${head}${PROTECTIONS}${literal(pathsOf(protections), 2)};\n`],
+    ["fail-closed-fields.ts", `${head}${FAIL_CLOSED_FIELDS}${literal(pathsOf(failClosedFields), 2)};\n`],
     ["reserved.ts", `${head}${RESERVED}${literal(reserved, 2)};\n`],
     ["secrets.ts", `${head}${SECRETS}${literal(masked, 2)};\n`],
   ]);
@@ -147,9 +147,9 @@ export interface FormatPlace {
 /** By "group/Kind": every place whose text has a format that says more than its pattern. */
 export const FORMATS: Readonly<Record<string, readonly FormatPlace[]>> = `;
 
-const PROTECTIONS = `
-/** By "group/Kind": paths of settings without which something would be open that the user meant to close. */
-export const PROTECTIONS: Readonly<Record<string, readonly (readonly string[])[]>> = `;
+const FAIL_CLOSED_FIELDS = `
+/** By "group/Kind": paths of settings that fail closed: without them, traffic passes that the user meant to stop. */
+export const FAIL_CLOSED_FIELDS: Readonly<Record<string, readonly (readonly string[])[]>> = `;
 
 const RESERVED = `
 export interface ReservedNames {

@@ -45,11 +45,11 @@ export interface BasicAuthentication {
   readonly location?: CredentialLocation;
 }
 
-/** A JSON Web Key Set. */
+/** A JSON Web Key Set (JWKS). */
 export interface Jwks {
   /** A server that publishes the keys. They are fetched by the controller, not by the proxy. */
   readonly remote?: RemoteJwks;
-  /** The key set itself, as JSON. */
+  /** The JWKS itself, as JSON. */
   readonly inline?: string;
 }
 
@@ -107,9 +107,9 @@ export interface McpAuthMetadata {
   readonly clientId?: string;
 }
 
-/** A server that publishes a key set. */
+/** A server that publishes a JWKS. */
 export interface RemoteJwks {
-  /** Path of the key set on backendRef. A url holds its own path. */
+  /** Path of the JWKS on backendRef. A url holds its own path. */
   readonly jwksPath?: string;
   /**
    * How long the keys are used before they are fetched again.

@@ -19,7 +19,7 @@ import type { TranslationStep, TranslatorEvent } from "../translator/translator.
 import type { ResourceUpdate } from "../ir/resource.ts";
 import type { ResourceFeed } from "../xds/server/discovery.ts";
 import { createOwnClass } from "./gateway-class.ts";
-import { createRemoteJwks } from "../runtime/key-sets.ts";
+import { createRemoteJwks } from "../runtime/remote-jwks.ts";
 import { createStatusFeed, type StatusFeed } from "./status-feed.ts";
 import type { DeployerSettings } from "../deployer/objects/context.ts";
 import { VERSION } from "../lib/version.ts";
@@ -79,7 +79,7 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
   const feed = createFeed((gateway) => translator.resourcesOf(gateway));
   const keysLog = log.child("keys");
   const store = createDocumentStore(client, { namespace, fieldManager: controllerName, log: keysLog });
-  const keySets = createRemoteJwks({ log: keysLog, apply, stored: await store.load(), store });
+  const remoteJwks = createRemoteJwks({ log: keysLog, apply, stored: await store.load(), store });
   const ownClass = createOwnClass(client, { name: className, controllerName, log });
 
   function apply(events: readonly TranslatorEvent[]): void {
@@ -88,7 +88,7 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
     const step = translator.apply(events);
     parts.translated((performance.now() - began) / 1_000);
     feed.publish(step);
-    deployer.place(step.placements);
+    deployer.deploy(step.deploymentPlans);
     deployer.observe(events);
     statuses.follow(step);
     for (const event of events) {
@@ -97,7 +97,7 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
     }
     // Comes last: documents that are already available come back at once as a step of their own, which must follow this
     // one.
-    if (step.documents !== undefined) keySets.want(step.documents);
+    if (step.documents !== undefined) remoteJwks.want(step.documents);
   }
 
   let leads = false;
@@ -118,7 +118,7 @@ export async function createControllerCore(parts: ControllerCoreOptions): Promis
     trust: (ca) => deployer.configure(deployerSettings(options, { ca })),
     feed,
     answers: statuses.answers,
-    stopFetching: () => keySets.stop(),
+    stopFetching: () => remoteJwks.stop(),
     async stop() {
       await Promise.all([status.stop(), deployer.stop()]);
     },

@@ -15,7 +15,7 @@ import type { XdsServerOptions } from "../xds/server/discovery.ts";
 import { createAcknowledgements, type ResourceId } from "./acknowledgements.ts";
 
 export interface StatusFeedOptions {
-  readonly translator: Pick<Translator, "facts" | "diagnosticsOf" | "resource">;
+  readonly translator: Pick<Translator, "statusInput" | "diagnosticsOf" | "resource">;
   readonly controllerName: string;
   readonly put: (status: DesiredStatus) => void;
   /** Returns the state of a Gateway's deployment ("namespace/name"); unset when Gateways are not deployed. */
@@ -68,8 +68,8 @@ export function createStatusFeed(options: StatusFeedOptions): StatusFeed {
 
   function write(ids: readonly ObjectId[]): void {
     for (const id of ids) {
-      const facts = translator.facts(id);
-      if (facts !== undefined) put(computeStatus(facts, context));
+      const input = translator.statusInput(id);
+      if (input !== undefined) put(computeStatus(input, context));
       else {
         for (const { path, message } of translator.diagnosticsOf(id))
           log.warn(message, { object: `${id.kind} ${id.namespace}/${id.name}`, path });

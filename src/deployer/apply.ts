@@ -8,7 +8,7 @@ import type { ObjectClient } from "./client.ts";
 import type { Manifest } from "./objects/context.ts";
 import { superfluous } from "./prune.ts";
 
-export interface Plan {
+export interface ChangeSet {
   readonly apply: readonly Manifest[];
   readonly remove: readonly KubeObject[];
 }
@@ -19,7 +19,7 @@ export function planChanges(
   children: ReadonlyMap<string, KubeObject>,
   uid: string,
   comparison: Comparison,
-): Plan {
+): ChangeSet {
   const apply = wanted.filter((manifest) => {
     const live = children.get(objectKey(objectId(manifest)));
     return live === undefined || !comparison.isCurrent(manifest, live);
@@ -32,7 +32,7 @@ export function planChanges(
  * @throws every error of the client; the rest of the plan is left for the retry
  */
 export async function carryOut(
-  { apply, remove }: Plan,
+  { apply, remove }: ChangeSet,
   client: ObjectClient,
   comparison: Comparison,
   seen: (object: KubeObject) => void,

@@ -19,7 +19,7 @@ import { createKeyedQueue, type KeyedQueue } from "../lib/keyed-queue.ts";
 import type { Logger } from "../lib/log.ts";
 import type { DeploymentPlan } from "../translator/gateways/deployment-plan.ts";
 import type { TranslatorEvent } from "../translator/translator.ts";
-import { carryOut, planChanges, type Plan } from "./apply.ts";
+import { carryOut, planChanges, type ChangeSet } from "./apply.ts";
 import { createChildren, type Children } from "./children.ts";
 import type { ObjectClient } from "./client.ts";
 import { createComparison, type Comparison } from "./compare.ts";
@@ -53,7 +53,7 @@ export class Deployer {
   readonly #queue: KeyedQueue<undefined>;
   readonly #children: Children = createChildren();
   readonly #comparison: Comparison = createComparison();
-  readonly #placements = new Map<string, DeploymentPlan>();
+  readonly #plans = new Map<string, DeploymentPlan>();
   readonly #failures = new Map<string, string>();
   /** Gateways whose objects were observed while they were being worked on; they are checked again afterwards. */
   readonly #unsure = new Set<string>();
@@ -76,11 +76,11 @@ export class Deployer {
   }
 
   /** Sets how Gateways are deployed from now on; undefined when a Gateway is no longer deployed. */
-  place(placements: ReadonlyMap<string, DeploymentPlan | undefined>): void {
-    for (const [key, placement] of placements) {
-      if (placement === undefined) this.#forget(key);
+  deploy(plans: ReadonlyMap<string, DeploymentPlan | undefined>): void {
+    for (const [key, plan] of plans) {
+      if (plan === undefined) this.#forget(key);
       else {
-        this.#placements.set(key, placement);
+        this.#plans.set(key, plan);
         if (this.#isLeading) this.#queue.put(key, undefined);
       }
     }
@@ -96,7 +96,7 @@ export class Deployer {
       const gateways = event.type === "set" ? this.#children.set(event.object) : this.#children.delete(objectKey(id));
       for (const gateway of gateways) {
         touched.add(gateway);
-        if (id.kind === "Service") this.#tell(gateway);
+        if (id.kind === "Service") this.#notify(gateway);
       }
     }
     for (const gateway of touched) this.#check(gateway);
@@ -121,7 +121,7 @@ export class Deployer {
   }
 
   state(gateway: string): DeploymentState {
-    const uid = this.#placements.get(gateway)?.uid;
+    const uid = this.#plans.get(gateway)?.uid;
     const own = [...this.#children.of(gateway).values()].filter(
       (child) => child.kind === "Service" && ownerOf(child)?.uid === uid,
     );
@@ -138,11 +138,11 @@ export class Deployer {
   }
 
   #deployAll(): void {
-    for (const key of this.#placements.keys()) this.#queue.put(key, undefined);
+    for (const key of this.#plans.keys()) this.#queue.put(key, undefined);
   }
 
   #forget(key: string): void {
-    this.#placements.delete(key);
+    this.#plans.delete(key);
     this.#failures.delete(key);
     this.#queue.forget(key);
   }
@@ -155,45 +155,44 @@ export class Deployer {
   }
 
   async #deploy(key: string): Promise<void> {
-    const placement = this.#wanted(key);
-    if (placement === undefined) return;
+    const plan = this.#wanted(key);
+    if (plan === undefined) return;
     const { client } = this.#options;
-    if (placement.isForeign) return this.#withdraw(placement);
-    const plan = this.#plan(placement, await findSessionKey(client, placement.gateway, this.#secretOf(placement)));
-    await carryOut(plan, client, this.#comparison, (object) => void this.#children.set(object));
+    if (plan.isForeign) return this.#withdraw(plan);
+    const changes = this.#planChanges(plan, await findSessionKey(client, plan.gateway, this.#secretOf(plan)));
+    await carryOut(changes, client, this.#comparison, (object) => void this.#children.set(object));
   }
 
   /** Deletes the objects of a Gateway whose class now belongs to another controller. */
   async #withdraw({ gateway, uid }: DeploymentPlan): Promise<void> {
-    const plan = planChanges([], this.#children.of(nameKey(gateway)), uid, this.#comparison);
-    await carryOut(plan, this.#options.client, this.#comparison, () => undefined);
+    const changes = planChanges([], this.#children.of(nameKey(gateway)), uid, this.#comparison);
+    await carryOut(changes, this.#options.client, this.#comparison, () => undefined);
   }
 
   /** Compares the observed objects with the plan, and queues the Gateway when they differ. */
   #check(key: string): void {
-    const placement = this.#wanted(key);
-    if (placement === undefined || placement.isForeign) return;
+    const plan = this.#wanted(key);
+    if (plan === undefined || plan.isForeign) return;
     if (this.#queue.has(key)) return void this.#unsure.add(key);
-    const secret = this.#secretOf(placement);
+    const secret = this.#secretOf(plan);
     const sessionKey = secret === undefined ? undefined : sessionKeyOf(secret);
-    const plan = sessionKey === undefined ? undefined : this.#plan(placement, sessionKey);
-    if (plan?.apply.length === 0 && plan.remove.length === 0) return;
+    const changes = sessionKey === undefined ? undefined : this.#planChanges(plan, sessionKey);
+    if (changes?.apply.length === 0 && changes.remove.length === 0) return;
     this.#queue.putLater(key, undefined);
   }
 
   /** Returns the plan of a Gateway, or undefined when nothing may be changed for it. */
   #wanted(key: string): DeploymentPlan | undefined {
-    const placement = this.#isLeading ? this.#placements.get(key) : undefined;
-    if (placement === undefined || placement.fault !== undefined || placement.addressFault !== undefined)
-      return undefined;
-    const hasPort = placement.isForeign || servicePorts(placement, this.#settings).length > 0;
-    return hasPort ? placement : undefined;
+    const plan = this.#isLeading ? this.#plans.get(key) : undefined;
+    if (plan === undefined || plan.fault !== undefined || plan.addressFault !== undefined) return undefined;
+    const hasPort = plan.isForeign || servicePorts(plan, this.#settings).length > 0;
+    return hasPort ? plan : undefined;
   }
 
-  #plan(placement: DeploymentPlan, sessionKey: string): Plan {
-    const ports = servicePorts(placement, this.#settings);
-    const wanted = render({ placement, settings: this.#settings, ports, sessionKey });
-    return planChanges(wanted, this.#children.of(nameKey(placement.gateway)), placement.uid, this.#comparison);
+  #planChanges(plan: DeploymentPlan, sessionKey: string): ChangeSet {
+    const ports = servicePorts(plan, this.#settings);
+    const wanted = render({ plan, settings: this.#settings, ports, sessionKey });
+    return planChanges(wanted, this.#children.of(nameKey(plan.gateway)), plan.uid, this.#comparison);
   }
 
   #secretOf({ gateway }: DeploymentPlan): KubeObject | undefined {
@@ -206,12 +205,12 @@ export class Deployer {
     if (this.#failures.get(key) === failure) return;
     if (failure === undefined) this.#failures.delete(key);
     else this.#failures.set(key, failure);
-    this.#tell(key);
+    this.#notify(key);
   }
 
-  #tell(key: string): void {
-    const placement = this.#placements.get(key);
-    if (placement !== undefined) this.#options.onState(placement.gateway);
+  #notify(key: string): void {
+    const plan = this.#plans.get(key);
+    if (plan !== undefined) this.#options.onState(plan.gateway);
   }
 }
 

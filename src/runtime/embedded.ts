@@ -7,7 +7,7 @@ import type { OwnListeners } from "../lib/network/own-listeners.ts";
 import type { Logger } from "../lib/log.ts";
 import type { Source, SourceProblem } from "../sources/source.ts";
 import type { Translator, TranslatorEvent } from "../translator/translator.ts";
-import { createRemoteJwks } from "./key-sets.ts";
+import { createRemoteJwks } from "./remote-jwks.ts";
 
 export interface EmbeddedOptions {
   readonly log: Logger;
@@ -34,7 +34,7 @@ export interface Embedded {
 
 export function createEmbedded(options: EmbeddedOptions): Embedded {
   const { log, source, translator, proxy, onApplied, onReviewed, onProblems, onFailure } = options;
-  const keySets = createRemoteJwks({
+  const remoteJwks = createRemoteJwks({
     log: log.child("keys"),
     apply,
     refuses: (address, port) => options.ownListeners?.includes(address, port) === true,
@@ -47,7 +47,7 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
     const moved = update.set.length > 0 || update.removed.length > 0;
     if (moved || touched.length > 0) last = last.then(() => finish(moved ? update : undefined)).catch(onFailure);
     // Must come last: a document that is already there is delivered as a step of its own, which must follow this one.
-    if (documents !== undefined) keySets.want(documents);
+    if (documents !== undefined) remoteJwks.want(documents);
   }
 
   async function finish(update: ResourceUpdate | undefined): Promise<void> {
@@ -62,7 +62,7 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
     },
     settled: () => last,
     async stop() {
-      keySets.stop();
+      remoteJwks.stop();
       await source.stop();
     },
   };

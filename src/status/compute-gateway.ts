@@ -18,8 +18,8 @@ const CONFLICTS: ReadonlySet<Reason> = new Set([
   Reason.BindModeConflict,
 ]);
 
-export function computeGateway(facts: GatewayStatusInput, { refusal, deployment }: StatusContext): DesiredStatus {
-  const { id, generation, listeners, attached, attachedListenerSets, client, admitsUnverifiedClients } = facts;
+export function computeGateway(input: GatewayStatusInput, { refusal, deployment }: StatusContext): DesiredStatus {
+  const { id, generation, listeners, attached, attachedListenerSets, client, admitsUnverifiedClients } = input;
   const make = conditionsAt(generation);
   const refusals = new Map(
     listeners.map(({ name, key, bind }) => [name, refusal("Listener", key) ?? refusal("Bind", bind)]),
@@ -29,10 +29,10 @@ export function computeGateway(facts: GatewayStatusInput, { refusal, deployment 
     id,
     form: "keyed",
     attachedListenerSets,
-    ...(state === undefined ? {} : { addresses: addressesOf(facts, state) }),
+    ...(state === undefined ? {} : { addresses: addressesOf(input, state) }),
     conditions: [
-      gatewayAccepted(facts, make),
-      gatewayProgrammed(facts, refusals, state, make),
+      gatewayAccepted(input, make),
+      gatewayProgrammed(input, refusals, state, make),
       ...(client === undefined ? [] : [clientCondition(client.fault, make)]),
       ...(admitsUnverifiedClients ? [unverifiedClients(make)] : []),
     ],

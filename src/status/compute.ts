@@ -31,27 +31,27 @@ import type { DesiredCondition, DesiredEntry, DesiredStatus } from "./desired.ts
 /** Limit of `status.parents` of a GwModel, which is lower than that of a route. */
 const MAX_MODEL_PARENTS = 16;
 
-export function computeStatus(facts: StatusInput, context: StatusContext): DesiredStatus {
-  switch (facts.kind) {
+export function computeStatus(input: StatusInput, context: StatusContext): DesiredStatus {
+  switch (input.kind) {
     case "GatewayClass":
-      return computeClass(facts);
+      return computeClass(input);
     case "Gateway":
-      return computeGateway(facts, context);
+      return computeGateway(input, context);
     case "ListenerSet":
-      return computeListenerSet(facts, context);
+      return computeListenerSet(input, context);
     case "HTTPRoute":
     case "GRPCRoute":
     case "TCPRoute":
     case "TLSRoute":
-      return computeRoute(facts, context);
+      return computeRoute(input, context);
     case "GwBackend":
-      return computeBackend(facts, context);
+      return computeBackend(input, context);
     case "GwPolicy":
-      return computePolicy(facts, context);
+      return computePolicy(input, context);
     case "BackendTLSPolicy":
-      return computeTlsPolicy(facts, context);
+      return computeTlsPolicy(input, context);
     case "GwModel":
-      return computeModel(facts, context);
+      return computeModel(input, context);
   }
 }
 
@@ -99,15 +99,15 @@ function computeBackend(
   return { id, form: "keyed", conditions: [condition] };
 }
 
-function computePolicy(facts: PolicyStatusInput, context: StatusContext): DesiredStatus {
-  const { id, generation, gateways, problems, diagnostics, produced } = facts;
+function computePolicy(input: PolicyStatusInput, context: StatusContext): DesiredStatus {
+  const { id, generation, gateways, problems, diagnostics, produced } = input;
   const make = conditionsAt(generation);
   const accepted = acceptance(produced, joined(diagnostics), make);
   const entries = gateways.map((gateway): DesiredEntry => {
     const [namespace = "", name = ""] = gateway.split("/");
     return {
       ref: { group: GATEWAY_GROUP, kind: "Gateway", namespace, name },
-      conditions: [accepted, attachment(facts, gateway, context, make), ...overridden(facts, gateway, make)],
+      conditions: [accepted, attachment(input, gateway, context, make), ...overridden(input, gateway, make)],
     };
   });
   const [first] = problems;
@@ -126,8 +126,8 @@ function computePolicy(facts: PolicyStatusInput, context: StatusContext): Desire
   return { id, form: "listed", list: "ancestors", controllerName, entries };
 }
 
-function computeTlsPolicy(facts: TlsPolicyStatusInput, { controllerName, refusal }: StatusContext): DesiredStatus {
-  const { id, generation, key, gateways, conflict, fault, refFault } = facts;
+function computeTlsPolicy(input: TlsPolicyStatusInput, { controllerName, refusal }: StatusContext): DesiredStatus {
+  const { id, generation, key, gateways, conflict, fault, refFault } = input;
   const make = conditionsAt(generation);
   const accepted = (gateway: string): DesiredCondition => {
     if (conflict !== undefined)

@@ -23,7 +23,6 @@ import type { TLSRoute } from "../../generated/types/gateway-api/tlsroute.ts";
 import { type KubeObject, type ObjectId, objectId } from "../api/object.ts";
 import { createdAtMs } from "../api/refs.ts";
 import { policyKey } from "../ir/keys.ts";
-import type { Resource } from "../ir/resource.ts";
 import type { Collection, Readable } from "../lib/collections/collection.ts";
 import { deepEqual } from "../lib/deep-equal.ts";
 import { Graph, type Read } from "../lib/collections/graph.ts";
@@ -47,10 +46,10 @@ import { failClosedContent, readableTargets } from "./policies/fail-closed.ts";
 import { declareOverridden, NOT_OVERRIDDEN } from "./policies/overridden.ts";
 import { enforces, policyResource } from "./policies/policy-resource.ts";
 import { gatewaysOfTargets, resolveTargets } from "./policies/target.ts";
-import { gatewaysByUse, type ServiceVisibility } from "./references/visibility.ts";
+import { gatewaysByUse } from "./references/visibility.ts";
 import { declareDeploymentPlans, type DeploymentPlan } from "./gateways/deployment-plan.ts";
 import { indexBackendPolicies } from "./references/policies-on-backends.ts";
-import type { KeySetRequest } from "./policies/jwks/remote-jwks.ts";
+import type { RemoteJwksRequest } from "./policies/jwks/remote-jwks.ts";
 import {
   declareAttachments,
   declareAttachmentCandidates,
@@ -60,7 +59,7 @@ import { declareRouteKind } from "./routes/route-kind.ts";
 import { translateGrpcRoute } from "./routes/grpc.ts";
 import { translateHttpRoute } from "./routes/http.ts";
 import { translateTcpRoute } from "./routes/tcp.ts";
-import { declareScopedResources, scopeTo } from "./shared/scoped-resources.ts";
+import { declareScopedResources, scopeByPort, scopeTo } from "./shared/scoped-resources.ts";
 import { serviceOfSlice, translateServiceBackends, viewService } from "./backends/service.ts";
 import type { TranslatorOptions } from "./translator.ts";
 
@@ -68,9 +67,9 @@ export interface TranslatorGraph {
   readonly graph: Graph;
   readonly inputs: Inputs;
   readonly gateways: Collection<GatewayView>;
-  readonly placements: Collection<DeploymentPlan>;
+  readonly deploymentPlans: Collection<DeploymentPlan>;
   /** Resources that each object contributes, with the Gateways they go to. */
-  readonly sent: readonly Collection<readonly ScopedResource[]>[];
+  readonly scopedResources: readonly Collection<readonly ScopedResource[]>[];
   /** JWKS documents to fetch for each policy. */
   readonly documents: Collection<readonly JwksRequest[]>;
   /** Input for status, by the kind of the object. */
@@ -92,17 +91,17 @@ export function declareGraph(options: TranslatorOptions): TranslatorGraph {
     graph,
     inputs,
     gateways: routing.gateways,
-    placements: routing.placements,
+    deploymentPlans: routing.deploymentPlans,
     documents: contents.documents,
-    sent: [...routing.sent, ...destinations.sent, ...policies.sent],
+    scopedResources: [...routing.scopedResources, ...destinations.scopedResources, ...policies.scopedResources],
     statusInputs: {
-      ...routing.facts,
-      ...destinations.facts,
-      ...policies.facts,
+      ...routing.statusInputs,
+      ...destinations.statusInputs,
+      ...policies.statusInputs,
       ...declareModels(graph, inputs, routing),
     },
     unreportedDiagnostics: {
-      GwParameters: graph.derive("parameters facts", inputs.parameters, (_key, object): ObjectStatusInput => ({
+      GwParameters: graph.derive("parameters status inputs", inputs.parameters, (_key, object): ObjectStatusInput => ({
         kind: "GwParameters",
         ...identify(object),
         diagnostics: [
@@ -137,7 +136,7 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
     return translateGateway(gateway, setsOfGateway(gateway, sets, read), { secrets, grants, read });
   });
   const { parameters } = inputs;
-  const placements = declareDeploymentPlans(graph, { gateways: inputs.gateways, parameters, views: gateways, classes });
+  const plans = declareDeploymentPlans(graph, { gateways: inputs.gateways, parameters, views: gateways, classes });
   const listenerSets = graph.derive("listener set views", inputs.listenerSets, (_key, set, read) => {
     const gateway = read.get(gateways, gatewayOfSet(set) ?? "");
     return gateway?.sets.find(({ id }) => deepEqual(id, objectId(set)));
@@ -146,21 +145,21 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
   const allListenerSets: Readable<KubeObject> = inputs.listenerSets;
   const attach = { gateways, allGateways, listenerSets, allListenerSets, namespaces: inputs.namespaces };
   const referable = { services, backends: backendNames, grants, grantMode, destinationScope };
-  const httpClaims = declareAttachmentCandidates(graph, { kind: "HTTPRoute", input: inputs.httpRoutes, attach });
-  const grpcClaims = declareAttachmentCandidates(graph, { kind: "GRPCRoute", input: inputs.grpcRoutes, attach });
-  const losses = declareHostnameConflicts(graph, gateways, [httpClaims, grpcClaims]);
+  const httpCandidates = declareAttachmentCandidates(graph, { kind: "HTTPRoute", input: inputs.httpRoutes, attach });
+  const grpcCandidates = declareAttachmentCandidates(graph, { kind: "GRPCRoute", input: inputs.grpcRoutes, attach });
+  const conflicts = declareHostnameConflicts(graph, gateways, [httpCandidates, grpcCandidates]);
   const shared = { backends: referable };
   const http = declareRouteKind<HTTPRoute>(graph, {
     kind: "HTTPRoute",
     input: inputs.httpRoutes,
-    attachments: declareAttachments(graph, httpClaims, losses),
+    attachments: declareAttachments(graph, httpCandidates, conflicts),
     translate: translateHttpRoute,
     ...shared,
   });
   const grpc = declareRouteKind<GRPCRoute>(graph, {
     kind: "GRPCRoute",
     input: inputs.grpcRoutes,
-    attachments: declareAttachments(graph, grpcClaims, losses),
+    attachments: declareAttachments(graph, grpcCandidates, conflicts),
     translate: translateGrpcRoute,
     ...shared,
   });
@@ -179,40 +178,40 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
     ...shared,
   });
   const routes = [http, grpc, tcp, tls];
-  const sent = [
+  const scopedResources = [
     declareScopedResources(graph, "resources of gateways", gateways, (_key, { key, resources }) =>
       resources.map((resource) => ({ resource, gateways: [key] })),
     ),
-    ...routes.map((kind) => kind.sent),
+    ...routes.map((kind) => kind.scopedResources),
   ];
   const attachedTo = (listeners: readonly ListenerView[], read: Read): ReadonlyMap<string, number> => {
     const countOf = (listener: string): number =>
       routes.reduce((sum, { byListener }) => sum + read.size(byListener, listener), 0);
     return new Map(listeners.map(({ key }) => [key, countOf(key)]));
   };
-  const facts = {
-    GatewayClass: graph.derive("class facts", inputs.classes, (_key, object): StatusInput | undefined =>
+  const statusInputs = {
+    GatewayClass: graph.derive("class status inputs", inputs.classes, (_key, object): StatusInput | undefined =>
       object.spec.controllerName === controllerName ? { kind: "GatewayClass", ...identify(object) } : undefined,
     ),
-    Gateway: graph.derive("gateway facts", gateways, (key, gateway, read): StatusInput => {
+    Gateway: graph.derive("gateway status inputs", gateways, (key, gateway, read): StatusInput => {
       const { id, generation, listeners, client, admitsUnverifiedClients } = gateway;
       const joined = gateway.sets.filter((set) => set.listeners.some(({ fault }) => fault === undefined));
       const attached = attachedTo(listeners, read);
       const attachedListenerSets = joined.length;
-      const { fault, addressFault, address } = read.get(placements, key) ?? {};
+      const { fault, addressFault, address } = read.get(plans, key) ?? {};
       const whole = { fault, addressFault, address };
       const common = { id, generation, listeners, client, admitsUnverifiedClients, ...whole };
       return { kind: "Gateway", ...common, attached, attachedListenerSets };
     }),
-    ListenerSet: graph.derive("listener set facts", listenerSets, (_key, set, read): StatusInput => ({
+    ListenerSet: graph.derive("listener set status inputs", listenerSets, (_key, set, read): StatusInput => ({
       kind: "ListenerSet",
       ...set,
       attached: attachedTo(set.listeners, read),
     })),
-    HTTPRoute: http.facts,
-    GRPCRoute: grpc.facts,
-    TCPRoute: tcp.facts,
-    TLSRoute: tls.facts,
+    HTTPRoute: http.statusInputs,
+    GRPCRoute: grpc.statusInputs,
+    TCPRoute: tcp.statusInputs,
+    TLSRoute: tls.statusInputs,
   };
   const { attachments } = http;
   const routeVisibilities = { HTTPRoute: http.visibility, GRPCRoute: grpc.visibility };
@@ -221,7 +220,7 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
     secrets,
     services,
     gateways,
-    placements,
+    deploymentPlans: plans,
     allGateways,
     listenerSets,
     attachments,
@@ -229,8 +228,8 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
     policyRoutes,
     routes,
     referable,
-    sent,
-    facts,
+    scopedResources,
+    statusInputs,
   };
 }
 
@@ -253,7 +252,7 @@ function declareContents(
     Service: indexByLabels(inputs.services),
     GwBackend: indexByLabels(inputs.backends),
   };
-  const keySets = {
+  const jwksCollections = {
     documents: inputs.documents,
     backendObjects: inputs.backends,
     serviceObjects: inputs.services,
@@ -261,17 +260,17 @@ function declareContents(
     tlsPoliciesByTarget: inputs.backendTlsPolicies.index(targetNames),
   };
   const contents = graph.derive("policy contents", inputs.policies, (_key, policy, read) =>
-    translateContent(policy, { ...secrets, ...referable, ...keySets }, read),
+    translateContent(policy, { ...secrets, ...referable, ...jwksCollections }, read),
   );
   const slicesByService = inputs.slices.index(serviceOfSlice);
-  const addresses = ({ server }: KeySetRequest, read: Read): JwksRequest["addresses"] => {
+  const addresses = ({ server }: RemoteJwksRequest, read: Read): JwksRequest["addresses"] => {
     if ("host" in server) return [server];
     const service = read.get(services, server.service);
     const slices = read.byIndex(slicesByService, server.service).map(({ value }) => value);
     const found = service === undefined ? [] : addressesOf(service, server.portKey, slices);
     return found.map((address) => ({ ...address, unixPath: "" }));
   };
-  const documents = graph.derive("wanted documents", contents, (_key, { keySets: requests }, read): Wanted =>
+  const documents = graph.derive("wanted documents", contents, (_key, { remoteJwks: requests }, read): Wanted =>
     requests.length === 0
       ? undefined
       : requests.map((request): JwksRequest => {
@@ -285,7 +284,7 @@ function declareContents(
     if (uses.length === 0) return undefined;
     return { gateways: gatewaysOfTargets(spec, metadata.namespace ?? "", routingTargets, read), uses };
   });
-  const { policiesByBackend } = keySets;
+  const { policiesByBackend } = jwksCollections;
   return { contents, documents, policyGateways, routingTargets, slicesByService, policiesByBackend };
 }
 
@@ -309,30 +308,30 @@ function declareDestinations(graph: Graph, inputs: Inputs, context: Routing & Co
     contents,
     policiesByBackend,
   });
-  const sent = [
+  const scopedResources = [
     declareScopedResources(graph, "resources of backends", backends, (key, { resource }, read) =>
       resource === undefined ? [] : scopeTo(read.get(backendVisibility, key)?.gateways, [resource]),
     ),
     declareScopedResources(graph, "resources of services", services, (key, service, read) =>
-      sentByPort(translateServiceBackends(service), read.get(serviceVisibility, key)),
+      scopeByPort(translateServiceBackends(service), read.get(serviceVisibility, key)),
     ),
     declareScopedResources(graph, "resources of endpoints", services, (key, service, read) => {
       const slices = read.byIndex(slicesByService, key).map(({ value }) => value);
-      return sentByPort(translateEndpoints(service, slices), read.get(serviceVisibility, key));
+      return scopeByPort(translateEndpoints(service, slices), read.get(serviceVisibility, key));
     }),
   ];
-  const facts = {
-    GwBackend: graph.derive("backend facts", backends, (_key, backend): StatusInput => {
+  const statusInputs = {
+    GwBackend: graph.derive("backend status inputs", backends, (_key, backend): StatusInput => {
       const { id, generation, key, diagnostics, resource } = backend;
       return { kind: "GwBackend", id, generation, key, accepted: resource !== undefined, diagnostics };
     }),
   };
-  return { backends, backendVisibility, serviceVisibility, sent, facts };
+  return { backends, backendVisibility, serviceVisibility, scopedResources, statusInputs };
 }
 
 function declareModels(graph: Graph, inputs: Inputs, context: Routing) {
   return {
-    GwModel: graph.derive("model facts", inputs.models, (_key, model, read): StatusInput => ({
+    GwModel: graph.derive("model status inputs", inputs.models, (_key, model, read): StatusInput => ({
       kind: "GwModel",
       ...identify(model),
       parents: parentsOfModel(model, context, read),
@@ -346,7 +345,7 @@ type Destinations = ReturnType<typeof declareDestinations>;
 function declarePolicies(
   graph: Graph,
   inputs: Inputs,
-  context: Omit<Routing & Contents & Destinations, "sent" | "facts">,
+  context: Omit<Routing & Contents & Destinations, "scopedResources" | "statusInputs">,
 ) {
   const { contents, routingTargets, secrets, services, serviceVisibility, backends, backendVisibility } = context;
   const { gateways: views, routes, policyRoutes } = context;
@@ -354,7 +353,7 @@ function declarePolicies(
   const targets = graph.derive("policy targets", inputs.policies, (_key, { spec, metadata }, read) =>
     resolveTargets(spec, metadata.namespace ?? "", targetContext, read),
   );
-  const sentPolicies = declareScopedResources(graph, "resources of policies", inputs.policies, (key, policy, read) =>
+  const policyResources = declareScopedResources(graph, "resources of policies", inputs.policies, (key, policy, read) =>
     policyResource(objectId(policy), createdAtMs(policy), read.get(contents, key), read.get(targets, key)),
   );
   const rejected = declareScopedResources(graph, "rejected policies", inputs.refused, (_key, { id, object }, read) => {
@@ -368,8 +367,8 @@ function declarePolicies(
     routes,
     policyRoutes,
   });
-  const facts = {
-    GwPolicy: graph.derive("policy facts", inputs.policies, (key, policy, read): StatusInput => {
+  const statusInputs = {
+    GwPolicy: graph.derive("policy status inputs", inputs.policies, (key, policy, read): StatusInput => {
       const id = identify(policy);
       const content = read.get(contents, key);
       const { gateways = [], problems = [] } = read.get(targets, key) ?? {};
@@ -386,13 +385,12 @@ function declarePolicies(
     }),
   };
   const tls = declareBackendTls(graph, inputs.backendTlsPolicies, { ...targetContext, secrets });
-  return { sent: [sentPolicies, rejected, tls.sent], facts: { ...facts, BackendTLSPolicy: tls.facts } };
+  return {
+    scopedResources: [policyResources, rejected, tls.scopedResources],
+    statusInputs: { ...statusInputs, BackendTLSPolicy: tls.statusInputs },
+  };
 }
 
 function identify(object: KubeObject): { readonly id: ObjectId; readonly generation: number } {
   return { id: objectId(object), generation: object.metadata.generation ?? 0 };
-}
-
-function sentByPort(resources: readonly Resource[], reach: ServiceVisibility | undefined): ScopedResource[] {
-  return resources.flatMap((resource) => scopeTo(reach?.get(resource.key), [resource]));
 }

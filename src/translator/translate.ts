@@ -14,67 +14,68 @@ import type { DeploymentPlan } from "./gateways/deployment-plan.ts";
 import type { Translator, TranslatorOptions } from "./translator.ts";
 
 export function createTranslator(options: TranslatorOptions): Translator {
-  const { graph, inputs, gateways, placements, sent, statusInputs, unreportedDiagnostics, documents } =
+  const { graph, inputs, gateways, deploymentPlans, scopedResources, statusInputs, unreportedDiagnostics, documents } =
     declareGraph(options);
-  const outbox = new ResourceStore();
+  const store = new ResourceStore();
   let touched: ObjectId[] = [];
   let isWantedNew = false;
-  let placed = new Map<string, DeploymentPlan | undefined>();
-  placements.onChange((changes) => {
-    for (const { key, after } of changes) placed.set(key, after);
+  let changedPlans = new Map<string, DeploymentPlan | undefined>();
+  deploymentPlans.onChange((changes) => {
+    for (const { key, after } of changes) changedPlans.set(key, after);
   });
   documents.onChange(() => (isWantedNew = true));
-  for (const collection of sent) collection.onChange((changes) => outbox.collect(changes));
-  const found: FaultyObjects[] = [...Object.values(statusInputs), ...Object.values(unreportedDiagnostics)].map(
-    (collection) => {
-      const faulty: FaultyObjects = new Map();
-      collection.onChange((changes) => {
-        for (const { key, after } of changes) {
-          note(faulty, key, after);
-          if (after !== undefined) touched.push(after.id);
-        }
-      });
-      return faulty;
-    },
-  );
+  for (const collection of scopedResources) collection.onChange((changes) => store.collect(changes));
+  const reportedByKind: ReportedObjects[] = [
+    ...Object.values(statusInputs),
+    ...Object.values(unreportedDiagnostics),
+  ].map((collection) => {
+    const reported: ReportedObjects = new Map();
+    collection.onChange((changes) => {
+      for (const { key, after } of changes) {
+        record(reported, key, after);
+        if (after !== undefined) touched.push(after.id);
+      }
+    });
+    return reported;
+  });
   return {
     apply(events) {
       touched = [];
       isWantedNew = false;
-      placed = new Map();
+      changedPlans = new Map();
       for (const event of events) feed(inputs, event);
       graph.flush();
       const wanted = isWantedNew ? [...documents.values()].flat() : undefined;
-      return { ...outbox.take(), touched, placements: placed, documents: wanted };
+      return { ...store.take(), touched, deploymentPlans: changedPlans, documents: wanted };
     },
-    resourcesOf: (gateway) => outbox.resourcesOf(gateway),
-    resources: () => outbox.resources(),
-    resource: (type, key) => outbox.resource(type, key),
+    resourcesOf: (gateway) => store.resourcesOf(gateway),
+    resources: () => store.resources(),
+    resource: (type, key) => store.resource(type, key),
     gateways: () => [...gateways.keys()].sort(),
-    diagnostics: () => found.flatMap((faulty) => [...faulty.values()].flat()),
+    diagnostics: () => reportedByKind.flatMap((reported) => [...reported.values()].flat()),
     diagnosticsOf(id) {
       const each = find(id, statusInputs) ?? find(id, unreportedDiagnostics);
       return each === undefined ? [] : diagnosticsOf(each);
     },
-    facts: (id) => find(id, statusInputs),
+    statusInput: (id) => find(id, statusInputs),
   };
 }
 
 /**
  * Diagnostics by key. Only objects that have any are held: few of thousands do, and the list is read after each step.
  */
-type FaultyObjects = Map<string, readonly Diagnostic[]>;
+type ReportedObjects = Map<string, readonly Diagnostic[]>;
 
-function note(faulty: FaultyObjects, key: string, facts: ObjectStatusInput | undefined): void {
-  const diagnostics = facts === undefined ? [] : diagnosticsOf(facts);
-  if (diagnostics.length > 0) faulty.set(key, diagnostics);
-  else faulty.delete(key);
+function record(reported: ReportedObjects, key: string, input: ObjectStatusInput | undefined): void {
+  const diagnostics = input === undefined ? [] : diagnosticsOf(input);
+  if (diagnostics.length > 0) reported.set(key, diagnostics);
+  else reported.delete(key);
 }
 
 function find<F extends ObjectStatusInput>(
   id: ObjectId,
-  facts: Readonly<Record<string, Collection<F>>>,
+  statusInputs: Readonly<Record<string, Collection<F>>>,
 ): F | undefined {
   if (id.group !== GATEWAY_GROUP && id.group !== GWPROXY_GROUP) return undefined;
-  return Object.hasOwn(facts, id.kind) ? facts[id.kind]?.get(nameKey(id)) : undefined;
+  return Object.hasOwn(statusInputs, id.kind) ? statusInputs[id.kind]?.get(nameKey(id)) : undefined;
 }

@@ -42,7 +42,7 @@ export interface TranslationStep {
   /** Objects whose diagnostics or attachments changed, so that their status has to be computed again. */
   readonly touched: readonly ObjectId[];
   /** Gateways ("namespace/name") whose deployment changed; undefined when the Gateway is no longer deployed. */
-  readonly placements: ReadonlyMap<string, DeploymentPlan | undefined>;
+  readonly deploymentPlans: ReadonlyMap<string, DeploymentPlan | undefined>;
   /** All documents to fetch from other servers; undefined when the list did not change. */
   readonly documents: readonly JwksRequest[] | undefined;
 }
@@ -58,5 +58,5 @@ export interface Translator {
   /** Returns the diagnostics of one object, including kinds whose status is empty. */
   diagnosticsOf(id: ObjectId): readonly Diagnostic[];
   /** Returns the input of the object's status; undefined when this controller does not write its status. */
-  facts(id: ObjectId): StatusInput | undefined;
+  statusInput(id: ObjectId): StatusInput | undefined;
 }

@@ -339,7 +339,7 @@ test("the server takes what is computed for each kind of the Gateway API, once",
   const context = { controllerName: CONTROLLER, acknowledged: () => true, refusal: () => undefined };
   const put = async (): Promise<void> => {
     for (const id of touched) {
-      const facts = (GATEWAY_KINDS as readonly string[]).includes(id.kind) ? translator.facts(id) : undefined;
+      const facts = (GATEWAY_KINDS as readonly string[]).includes(id.kind) ? translator.statusInput(id) : undefined;
       if (facts !== undefined) writer.put(computeStatus(facts, context));
     }
     await writer.idle();

@@ -1,4 +1,4 @@
-/** Tokens of a real Keycloak: its key set by path at a backend, a claim from a user's attribute, and a rotation of its keys. */
+/** Tokens of a real Keycloak: its JWKS by path at a backend, a claim from a user's attribute, and a rotation of its keys. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";

@@ -85,7 +85,7 @@ export function addControllerCommand(program: Command, _terminal: Terminal): voi
         .env("GWPROXY_ALLOW_LOCAL_BACKENDS"),
     )
     .addOption(
-      new Option("--namespace <name>", "namespace of the controller: of its lease and its stored key sets")
+      new Option("--namespace <name>", "namespace of the controller: of its lease and its stored JWKS")
         .default("gwproxy-system")
         .env("POD_NAMESPACE"),
     )

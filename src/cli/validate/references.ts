@@ -20,7 +20,7 @@ const { controllerName: CONTROLLER_NAME, implicitClass: CLASS_NAME } = FILE_TRAN
  * Stands in for every JWKS that a translation needs from another server, so that nothing is fetched. It holds a key
  * that is not in use anywhere.
  */
-const KEY_SET = JSON.stringify({ keys: [{ kid: "validate", kty: "OKP", crv: "Ed25519", x: "AAAA" }] });
+const PLACEHOLDER_JWKS = JSON.stringify({ keys: [{ kid: "validate", kty: "OKP", crv: "Ed25519", x: "AAAA" }] });
 
 export function validateReferences({ objects, accepted, hidden }: Omit<ValidatedFiles, "problems">): FileProblem[] {
   const index = indexObjects([
@@ -54,7 +54,9 @@ function translate(objects: readonly KubeObject[]): readonly Diagnostic[] {
   const translator = createTranslator(FILE_TRANSLATION);
   let { documents = [] } = translator.apply(objects.map((object) => ({ type: "set", object })));
   for (let turn = 0; documents.length > 0 && turn < 2; turn++) {
-    const events = documents.map(({ key }) => ({ type: "document", key, document: { text: KEY_SET } }) as const);
+    const events = documents.map(
+      ({ key }) => ({ type: "document", key, document: { text: PLACEHOLDER_JWKS } }) as const,
+    );
     ({ documents = [] } = translator.apply(events));
   }
   return translator.diagnostics();

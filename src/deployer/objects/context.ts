@@ -53,7 +53,7 @@ export interface DeployerSettings {
 }
 
 export interface RenderContext {
-  readonly placement: DeploymentPlan;
+  readonly plan: DeploymentPlan;
   readonly settings: DeployerSettings;
   /** Ports that clients connect to; never empty. */
   readonly ports: readonly number[];
@@ -79,20 +79,20 @@ export function selectorLabels({ gateway }: DeploymentPlan): Readonly<Record<str
   return { "app.kubernetes.io/name": name, "app.kubernetes.io/instance": name, [GATEWAY_NAME_LABEL]: name };
 }
 
-export function podLabels(placement: DeploymentPlan): Readonly<Record<string, string>> {
-  return { ...placement.labels, ...selectorLabels(placement), ...classLabel(placement) };
+export function podLabels(plan: DeploymentPlan): Readonly<Record<string, string>> {
+  return { ...plan.labels, ...selectorLabels(plan), ...classLabel(plan) };
 }
 
 /** @param suffix part of the object name after that of the data plane */
-export function objectMeta({ placement, settings }: RenderContext, suffix = ""): ManifestMeta {
-  const { gateway, uid, labels, annotations } = placement;
+export function objectMeta({ plan, settings }: RenderContext, suffix = ""): ManifestMeta {
+  const { gateway, uid, labels, annotations } = plan;
   return {
     name: `${dataPlaneName(gateway.name)}${suffix}`,
     namespace: gateway.namespace,
     labels: {
       ...labels,
-      ...selectorLabels(placement),
-      ...classLabel(placement),
+      ...selectorLabels(plan),
+      ...classLabel(plan),
       [MANAGED_BY_LABEL]: MANAGED_BY,
       "app.kubernetes.io/version": settings.version,
     },

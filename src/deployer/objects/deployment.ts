@@ -21,15 +21,15 @@ const STANDARD_RESOURCES = { requests: { cpu: "100m", memory: "128Mi" } } as con
 const STANDARD_SHUTDOWN = { min: 10, max: 60 } as const;
 
 export function renderDeployment(context: RenderContext): Manifest {
-  const { placement } = context;
+  const { plan } = context;
   return {
     apiVersion: "apps/v1",
     kind: "Deployment",
     metadata: objectMeta(context),
     spec: {
-      selector: { matchLabels: selectorLabels(placement) },
+      selector: { matchLabels: selectorLabels(plan) },
       template: {
-        metadata: { labels: podLabels(placement), annotations: podAnnotations(context) },
+        metadata: { labels: podLabels(plan), annotations: podAnnotations(context) },
         spec: podSpec(context),
       },
     },
@@ -37,9 +37,9 @@ export function renderDeployment(context: RenderContext): Manifest {
 }
 
 /** Adds checksums of everything that pods read only at their start, so that a change starts new pods. */
-function podAnnotations({ placement, settings: { xdsCa }, sessionKey }: RenderContext): Record<string, string> {
+function podAnnotations({ plan, settings: { xdsCa }, sessionKey }: RenderContext): Record<string, string> {
   return {
-    ...placement.annotations,
+    ...plan.annotations,
     "prometheus.io/path": "/metrics",
     "prometheus.io/port": String(METRICS_PORT),
     "prometheus.io/scrape": "true",
@@ -50,7 +50,7 @@ function podAnnotations({ placement, settings: { xdsCa }, sessionKey }: RenderCo
 }
 
 function podSpec(context: RenderContext): object {
-  const name = dataPlaneName(context.placement.gateway.name);
+  const name = dataPlaneName(context.plan.gateway.name);
   return {
     serviceAccountName: name,
     terminationGracePeriodSeconds: STANDARD_SHUTDOWN.max,
@@ -92,9 +92,9 @@ function container(context: RenderContext): object {
   };
 }
 
-function environment({ placement, settings }: RenderContext): object[] {
+function environment({ plan, settings }: RenderContext): object[] {
   const field = (name: string, fieldPath: string): object => ({ name, valueFrom: { fieldRef: { fieldPath } } });
-  const key = { name: sessionSecretName(placement.gateway.name), key: SESSION_KEY_ENTRY };
+  const key = { name: sessionSecretName(plan.gateway.name), key: SESSION_KEY_ENTRY };
   return [
     { name: "TERMINATION_GRACE_PERIOD_SECONDS", value: String(STANDARD_SHUTDOWN.max) },
     { name: "CONNECTION_MIN_TERMINATION_DEADLINE", value: `${STANDARD_SHUTDOWN.min}s` },
@@ -109,7 +109,7 @@ function environment({ placement, settings }: RenderContext): object[] {
     { name: "CPU_LIMIT", valueFrom: { resourceFieldRef: { resource: "limits.cpu" } } },
     // The full name of the Gateway, even when object names are shortened (dataPlaneName): discovery identifies it by
     // this name.
-    { name: "GATEWAY", value: placement.gateway.name },
+    { name: "GATEWAY", value: plan.gateway.name },
     { name: "LOG_LEVEL", value: "info" },
     { name: "SESSION_KEY", valueFrom: { secretKeyRef: key } },
     { name: "XDS_ADDRESS", value: settings.xdsAddress },
@@ -117,8 +117,8 @@ function environment({ placement, settings }: RenderContext): object[] {
   ];
 }
 
-function volumes({ placement, settings }: RenderContext): object[] {
-  const name = dataPlaneName(placement.gateway.name);
+function volumes({ plan, settings }: RenderContext): object[] {
+  const name = dataPlaneName(plan.gateway.name);
   const token = { audience: TOKEN_AUDIENCE, expirationSeconds: TOKEN_SECONDS, path: TOKEN_FILE };
   return [
     { name: "config-volume", configMap: { name } },

@@ -2,16 +2,16 @@
 import { objectMeta, selectorLabels, type Manifest, type RenderContext } from "./context.ts";
 
 export function renderService(context: RenderContext): Manifest {
-  const { placement, ports } = context;
+  const { plan, ports } = context;
   return {
     apiVersion: "v1",
     kind: "Service",
     metadata: objectMeta(context),
     spec: {
       type: "LoadBalancer",
-      selector: selectorLabels(placement),
+      selector: selectorLabels(plan),
       ports: ports.map((port) => ({ name: `listener-${port}`, port, protocol: "TCP", targetPort: port })),
-      ...(placement.address === undefined ? {} : { loadBalancerIP: placement.address }),
+      ...(plan.address === undefined ? {} : { loadBalancerIP: plan.address }),
     },
   };
 }

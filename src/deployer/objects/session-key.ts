@@ -15,11 +15,11 @@ export function sessionSecretName(gateway: string): string {
 }
 
 export function renderSessionKey(context: RenderContext): Manifest {
-  const { placement, sessionKey } = context;
+  const { plan, sessionKey } = context;
   return {
     apiVersion: "v1",
     kind: "Secret",
-    metadata: { ...objectMeta(context), name: sessionSecretName(placement.gateway.name) },
+    metadata: { ...objectMeta(context), name: sessionSecretName(plan.gateway.name) },
     type: "Opaque",
     data: { [ENTRY]: Buffer.from(sessionKey).toString("base64") },
   };

@@ -34,7 +34,7 @@ export function createDocumentStore(
   /** Serialises the writes, so that the last state of a document is the one that stays. */
   function write(key: string, work: () => Promise<unknown>): void {
     last = last.then(work).catch((error: unknown) => {
-      if (!isStatus(error, 404)) log.warn("a key set cannot be kept", { key, error: messageOf(error) });
+      if (!isStatus(error, 404)) log.warn("a JWKS cannot be stored", { key, error: messageOf(error) });
     });
   }
 
@@ -45,7 +45,7 @@ export function createDocumentStore(
         const list = (await client.request({ method: "GET", path: collection, query })) as { items?: StoredMap[] };
         return new Map((list.items ?? []).flatMap(entryOf)); // entryOf checks each member
       } catch (error) {
-        log.warn("kept key sets cannot be read", { namespace, error: messageOf(error) });
+        log.warn("stored JWKS cannot be read", { namespace, error: messageOf(error) });
         return new Map();
       }
     },

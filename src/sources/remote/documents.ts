@@ -1,5 +1,5 @@
 /**
- * Follows documents on other servers that objects name, such as JWKS. runtime/key-sets.ts uses it. Each document is
+ * Follows documents on other servers that objects name, such as JWKS. runtime/remote-jwks.ts uses it. Each document is
  * fetched once, kept, and fetched again when it is older than its cache time. A failed fetch is repeated with
  * exponential backoff, and the last good document stays in use. It does not interpret the documents.
  *

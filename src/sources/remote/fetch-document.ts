@@ -1,6 +1,6 @@
 /**
  * Fetches one document with a single GET, completely or not at all: no redirects, with limits of time and size.
- * runtime/key-sets.ts passes it to documents.ts.
+ * runtime/remote-jwks.ts passes it to documents.ts.
  */
 import { once } from "node:events";
 import { lookup } from "node:dns";

@@ -28,7 +28,7 @@ const WORKLOAD_FOLDER = "/spiffe-workload-api";
  * checked again when the data plane dials them.
  * @returns undefined when the backend may be served
  */
-export function outOfReach(
+export function checkDestination(
   { host = "", unixPath = "" }: ApiStatic,
   destinationScope: DestinationScope,
 ): { readonly path: "host" | "unixPath"; readonly message: string } | undefined {

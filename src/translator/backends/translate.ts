@@ -29,7 +29,7 @@ import { unsupportedFields } from "../shared/unsupported-fields.ts";
 import { backendsOf, translateLlm } from "./llm/llm.ts";
 import type { SettingsContext } from "./settings/context.ts";
 import { translateSettings } from "./settings/settings.ts";
-import { outOfReach, translateStatic } from "./static.ts";
+import { checkDestination, translateStatic } from "./static.ts";
 import type { ServiceView } from "../shared/views.ts";
 
 export type BackendContext = SecretCollections & BackendCollections;
@@ -78,8 +78,9 @@ export function translateBackend(backend: GwBackend, context: BackendContext, re
   const isBroken = () => diagnostics.some(({ severity }) => severity === "error");
   // Check for unsupported fields only after a complete translation: one that stopped early has not read the rest
   // either.
-  const unserved = isBroken() ? [] : unsupportedFields("gwproxy.dev/GwBackend", unread(), []);
-  for (const { path, message, protects } of unserved) reporter(protects ? "error" : "warning", path)("", message);
+  const unsupported = isBroken() ? [] : unsupportedFields("gwproxy.dev/GwBackend", unread(), []);
+  for (const { path, message, failsClosed } of unsupported)
+    reporter(failsClosed ? "error" : "warning", path)("", message);
   const broken = isBroken();
   const message = create(BackendSchema, {
     key,
@@ -122,7 +123,7 @@ const VARIANTS: {
   readonly [K in GwBackendSpecKind]: (variant: NonNullable<GwBackendSpec[K]>, context: VariantContext) => Translated;
 } = {
   static(variant, { destinationScope, reporter }) {
-    const fault = outOfReach(variant, destinationScope);
+    const fault = checkDestination(variant, destinationScope);
     if (fault !== undefined) reporter("error", "spec.static")(fault.path, fault.message);
     return { kind: { case: "static", value: translateStatic(variant, destinationScope) } };
   },

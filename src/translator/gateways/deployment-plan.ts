@@ -40,7 +40,7 @@ export interface DeploymentPlan {
  */
 const MANAGED_KEYS = `${GATEWAY_GROUP}/`;
 
-interface PlacementInputs {
+interface DeploymentPlanInputs {
   readonly gateways: Input<Gateway>;
   readonly parameters: Readable<unknown>;
   /** Views of the Gateways that belong to this controller. */
@@ -51,25 +51,25 @@ interface PlacementInputs {
 
 export function declareDeploymentPlans(
   graph: Graph,
-  { gateways, parameters, views, classes }: PlacementInputs,
+  { gateways, parameters, views, classes }: DeploymentPlanInputs,
 ): Collection<DeploymentPlan> {
-  return graph.derive("placements", gateways, (key, gateway, read) => {
+  return graph.derive("deployment plans", gateways, (key, gateway, read) => {
     const view = read.get(views, key);
     const hasParameters = (name: string): boolean => read.get(parameters, name) !== undefined;
-    if (view !== undefined) return placementOf(gateway, view, hasParameters);
+    if (view !== undefined) return planOf(gateway, view, hasParameters);
     // A missing class may be gone only for a moment and does not show which controller owns its Gateways, so make no
     // plan.
-    return read.get(classes, gateway.spec.gatewayClassName) === undefined ? undefined : foreignPlacement(gateway);
+    return read.get(classes, gateway.spec.gatewayClassName) === undefined ? undefined : foreignPlan(gateway);
   });
 }
 
-function foreignPlacement(gateway: Gateway): DeploymentPlan {
+function foreignPlan(gateway: Gateway): DeploymentPlan {
   const view = { id: objectId(gateway), listeners: [], sets: [], fault: undefined };
   // The other controller reports the faults of this Gateway.
-  return { ...placementOf(gateway, view, () => true), isForeign: true, fault: undefined, addressFault: undefined };
+  return { ...planOf(gateway, view, () => true), isForeign: true, fault: undefined, addressFault: undefined };
 }
 
-function placementOf(
+function planOf(
   { metadata, spec }: Gateway,
   { id, listeners, sets, fault: viewFault }: Pick<GatewayView, "id" | "listeners" | "sets" | "fault">,
   hasParameters: (key: string) => boolean,

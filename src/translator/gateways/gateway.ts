@@ -56,7 +56,7 @@ interface Owner extends TlsOwner {
 }
 
 /** The listener that holds a port, or a hostname on a port. */
-interface Taken {
+interface PortUse {
   readonly name: string;
   readonly protocol: string;
   readonly internal: boolean;
@@ -70,9 +70,9 @@ export function translateGateway(
 ): GatewayView {
   const id = objectId(gateway);
   const key = gatewayKey(id.namespace, id.name);
-  const taken = new Map<string, Taken>();
+  const portUses = new Map<string, PortUse>();
   const translate = (listeners: readonly Listener[], owner: Owner): TranslatedListener[] =>
-    listeners.map((listener) => translateListener(listener, owner, taken, context));
+    listeners.map((listener) => translateListener(listener, owner, portUses, context));
   const { ports: internal, fault } = internalPorts(gateway);
   const keyOf = (name: string): string => listenerKey(key, name);
   const { annotations } = gateway.metadata;
@@ -108,19 +108,19 @@ function viewsOf(listeners: readonly TranslatedListener[]): ListenerView[] {
 function translateListener(
   listener: Listener,
   owner: Owner,
-  taken: Map<string, Taken>,
+  portUses: Map<string, PortUse>,
   context: TlsContext,
 ): TranslatedListener {
   const speaksTls = listener.protocol === "HTTPS" || listener.protocol === "TLS";
   const tls = speaksTls ? translateListenerTls(owner, listener, context) : undefined;
-  const view = { ...viewListener(listener, owner, taken), tlsFault: tls?.fault, trustFault: tls?.trustFault };
+  const view = { ...viewListener(listener, owner, portUses), tlsFault: tls?.fault, trustFault: tls?.trustFault };
   return { view, tls: tls?.message, set: owner.id.kind === "ListenerSet" ? owner.id : undefined };
 }
 
 function viewListener(
   listener: Listener,
   { gateway, keyOf, internal }: Owner,
-  taken: Map<string, Taken>,
+  portUses: Map<string, PortUse>,
 ): Omit<ListenerView, "tlsFault" | "trustFault"> {
   const hostname = (listener.hostname ?? "").toLowerCase();
   const place = { name: listener.name, protocol: listener.protocol, internal: internal.has(listener.port) };
@@ -139,7 +139,7 @@ function viewListener(
       from: namespaces?.from ?? "Same",
       ...(namespaces?.selector === undefined ? {} : { selector: namespaces.selector }),
     },
-    fault: protocolFault(listener) ?? conflict(place, listener.port, hostname, taken),
+    fault: protocolFault(listener) ?? conflict(place, listener.port, hostname, portUses),
     kindFault,
   };
 }
@@ -154,8 +154,8 @@ function protocolFault({ protocol }: Listener): Fault | undefined {
  * Checks for a conflict with earlier listeners. The earlier listener keeps the port and hostname; only the later one
  * fails.
  */
-function conflict(one: Taken, port: number, hostname: string, taken: Map<string, Taken>): Fault | undefined {
-  const first = taken.get(String(port)) ?? one;
+function conflict(one: PortUse, port: number, hostname: string, portUses: Map<string, PortUse>): Fault | undefined {
+  const first = portUses.get(String(port)) ?? one;
   if (first.protocol !== one.protocol) {
     const message = `port ${port} speaks ${first.protocol} for listener ${first.name}`;
     return { reason: Reason.ProtocolConflict, message };
@@ -165,10 +165,10 @@ function conflict(one: Taken, port: number, hostname: string, taken: Map<string,
     return { reason: Reason.BindModeConflict, message };
   }
   const place = `${port} ${hostname}`;
-  const owner = taken.get(place);
+  const owner = portUses.get(place);
   if (owner === undefined) {
-    taken.set(String(port), first);
-    taken.set(place, one);
+    portUses.set(String(port), first);
+    portUses.set(place, one);
     return undefined;
   }
   const host = hostname === "" ? "any hostname" : `hostname ${hostname}`;
@@ -209,7 +209,7 @@ function resourcesOf(id: ObjectId, gateway: string, listeners: readonly Translat
     const key = bindKey(port, gateway);
     return resourceOf(
       "Bind",
-      create(BindSchema, { key, gateway: irRef(id), port, protocol: wireOf(protocol), internal }),
+      create(BindSchema, { key, gateway: irRef(id), port, protocol: irProtocol(protocol), internal }),
     );
   });
   const rest = serving.map(({ view: { key, bind, name, hostname, protocol }, tls, set }) =>
@@ -221,7 +221,7 @@ function resourcesOf(id: ObjectId, gateway: string, listeners: readonly Translat
         gateway: irRef(id),
         name,
         hostname,
-        protocol: wireOf(protocol),
+        protocol: irProtocol(protocol),
         ...(tls === undefined ? {} : { tls }),
         ...(set === undefined ? {} : { listenerSet: irRef(set) }),
       }),
@@ -230,6 +230,6 @@ function resourcesOf(id: ObjectId, gateway: string, listeners: readonly Translat
   return [...binds, ...rest];
 }
 
-function wireOf(protocol: string): Protocol {
+function irProtocol(protocol: string): Protocol {
   return PROTOCOLS[protocol]?.wire ?? Protocol.UNSPECIFIED;
 }

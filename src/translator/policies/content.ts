@@ -19,7 +19,7 @@ import type { Diagnostic } from "../shared/diagnostics.ts";
 import { within, type Report } from "../shared/report.ts";
 import type { BackendCollections } from "../references/backend-refs.ts";
 import { SecretReader, type SecretCollections } from "../references/secrets.ts";
-import { KeySetReader, type KeySetCollections, type KeySetRequest } from "./jwks/remote-jwks.ts";
+import { JwksReader, type JwksCollections, type RemoteJwksRequest } from "./jwks/remote-jwks.ts";
 import { unsupportedFields } from "../shared/unsupported-fields.ts";
 import { ServiceReader } from "./shared/external-service.ts";
 import { translateFrontend } from "./frontend/frontend.ts";
@@ -40,11 +40,11 @@ export interface PolicyContent {
    */
   readonly backendUses: readonly string[];
   /** JWKS documents to fetch for the policy. */
-  readonly keySets: readonly KeySetRequest[];
+  readonly remoteJwks: readonly RemoteJwksRequest[];
   readonly diagnostics: readonly Diagnostic[];
 }
 
-export type ContentCollections = SecretCollections & BackendCollections & KeySetCollections;
+export type ContentCollections = SecretCollections & BackendCollections & JwksCollections;
 
 export function translateContent(policy: GwPolicy, collections: ContentCollections, read: Read): PolicyContent {
   const id = objectId(policy);
@@ -56,9 +56,9 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
     void diagnostics.push({ code: "policy_invalid", severity, object: id, path, message });
   const secrets = new SecretReader(collections, read, id.namespace);
   const services = new ServiceReader(collections, read, id.namespace);
-  const keySets = new KeySetReader(collections, read, id.namespace);
+  const jwks = new JwksReader(collections, read, id.namespace);
   const preRouting = traffic?.phase === "PreRouting";
-  const context = { secrets, services, keySets, preRouting, report: within(report, "spec.traffic") };
+  const context = { secrets, services, jwks, preRouting, report: within(report, "spec.traffic") };
   const units =
     traffic === undefined
       ? []
@@ -68,10 +68,10 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
   const settings = translateSettings(backend, { secrets, services: destinations }, within(report, "spec.backend"));
   const connections = translateFrontend(frontend, { services, report: within(report, "spec.frontend") });
   const faults = diagnostics.map(({ path }) => path);
-  const unserved = unsupportedFields("gwproxy.dev/GwPolicy", unread(), faults);
-  for (const { path, message, protects } of unserved) report(path, message, protects ? "error" : "warning");
-  const closed = unserved
-    .filter(({ protects }) => protects)
+  const unsupported = unsupportedFields("gwproxy.dev/GwPolicy", unread(), faults);
+  for (const { path, message, failsClosed } of unsupported) report(path, message, failsClosed ? "error" : "warning");
+  const closed = unsupported
+    .filter(({ failsClosed }) => failsClosed)
     .map(({ path }) => failClosedUnit(`${path} is not enforced`));
   return {
     phase,
@@ -81,7 +81,7 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
     frontend: connections,
     uses: [...new Set([...services.uses, ...destinations.uses])].sort(),
     backendUses: destinations.uses,
-    keySets: keySets.requests,
+    remoteJwks: jwks.requests,
     diagnostics,
   };
 }

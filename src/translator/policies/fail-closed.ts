@@ -19,7 +19,7 @@ export function failClosedContent(): PolicyContent {
     frontend: undefined,
     uses: [],
     backendUses: [],
-    keySets: [],
+    remoteJwks: [],
     diagnostics: [],
   };
 }

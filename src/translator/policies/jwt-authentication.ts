@@ -9,7 +9,7 @@ import {
   JwtProviderSchema,
   type JwtProvider,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { parseKeySet } from "./jwks/jwks.ts";
+import { parseJwks } from "./jwks/jwks.ts";
 import { AUTHENTICATION_MODES, credentialLocation } from "./shared/authentication.ts";
 import type { UnitContext, UnitTranslator } from "./shared/unit.ts";
 
@@ -35,7 +35,7 @@ function translateProvider(provider: ApiProvider, path: string, context: UnitCon
   const { issuer, audiences = [], jwks, validation } = provider;
   const required = validation?.requiredClaims ?? DEFAULT_REQUIRED;
   const { inline, remote } = jwks;
-  const keys = remote === undefined ? parseKeySet(inline ?? "") : context.keySets.keys(remote);
+  const keys = remote === undefined ? parseJwks(inline ?? "") : context.jwks.keys(remote);
   if (typeof keys !== "string")
     return create(JwtProviderSchema, {
       issuer,

@@ -17,7 +17,7 @@ export function policyResource(
   content: PolicyContent | undefined,
   resolution: TargetResolution | undefined,
 ): ScopedResource[] {
-  if (content === undefined || resolution === undefined || !says(content)) return [];
+  if (content === undefined || resolution === undefined || !hasSettings(content)) return [];
   const message = create(PolicySchema, {
     key: policyKey(id.namespace, id.name),
     object: irRef(id),
@@ -32,7 +32,7 @@ export function policyResource(
   return scopeTo(resolution.gateways, [resourceOf("Policy", message)]);
 }
 
-function says({ units, backend, frontend }: PolicyContent): boolean {
+function hasSettings({ units, backend, frontend }: PolicyContent): boolean {
   return units.length > 0 || (backend ?? frontend) !== undefined;
 }
 

@@ -29,7 +29,7 @@ export function declareAttachmentCandidates<R extends AttachableRoute & KubeObje
   graph: Graph,
   { kind, input, attach }: { readonly kind: string; readonly input: Input<R>; readonly attach: AttachContext },
 ): AttachmentCandidates {
-  const parents = graph.derive(`${kind} claims`, input, (_key, route, read): readonly ParentView[] =>
+  const parents = graph.derive(`${kind} candidates`, input, (_key, route, read): readonly ParentView[] =>
     attachRoute(route, kind, attach, read),
   );
   return { kind, objects: input, parents, byListener: groupByListener(parents) };
@@ -56,35 +56,37 @@ export function declareHostnameConflicts(
   [http, grpc]: readonly [AttachmentCandidates, AttachmentCandidates],
 ): Collection<HostnameConflicts> {
   return graph.derive("rival routes", gateways, (_key, { listeners, sets }, read): HostnameConflicts | undefined => {
-    const losses: Record<string, string> = {};
+    const conflicts: Record<string, string> = {};
     for (const { key } of [...listeners, ...sets.flatMap((set) => set.listeners)]) {
       // Most Gateways have no GRPCRoute. Returning early keeps their HTTPRoutes from becoming reads of this derivation.
       if (read.size(grpc.byListener, key) === 0 || read.size(http.byListener, key) === 0) continue;
-      decide(key, [...contendersOf(http, key, read), ...contendersOf(grpc, key, read)], losses);
+      resolveConflicts(key, [...contendersOf(http, key, read), ...contendersOf(grpc, key, read)], conflicts);
     }
-    return Object.keys(losses).length === 0 ? undefined : losses;
+    return Object.keys(conflicts).length === 0 ? undefined : conflicts;
   });
 }
 
 /** Declares where the routes attach once conflicts are resolved. */
 export function declareAttachments(
   graph: Graph,
-  { kind, parents: claims }: AttachmentCandidates,
-  losses: Collection<HostnameConflicts>,
+  { kind, parents: candidates }: AttachmentCandidates,
+  conflicts: Collection<HostnameConflicts>,
 ): Collection<readonly ParentView[]> {
-  return graph.derive(`${kind} attachments`, claims, (key, parents, read): readonly ParentView[] =>
+  return graph.derive(`${kind} attachments`, candidates, (key, parents, read): readonly ParentView[] =>
     parents.map((parent) => {
-      const lost = read.get(losses, parent.gateway);
-      return lost === undefined ? parent : withoutLost(parent, (listener) => lost[conflictKey(listener, kind, key)]);
+      const lost = read.get(conflicts, parent.gateway);
+      return lost === undefined
+        ? parent
+        : withoutConflicts(parent, (listener) => lost[conflictKey(listener, kind, key)]);
     }),
   );
 }
 
-function withoutLost(parent: ParentView, rivalAt: (listener: string) => string | undefined): ParentView {
-  const listeners = parent.listeners.filter(({ key }) => rivalAt(key) === undefined);
+function withoutConflicts(parent: ParentView, winnerAt: (listener: string) => string | undefined): ParentView {
+  const listeners = parent.listeners.filter(({ key }) => winnerAt(key) === undefined);
   if (listeners.length > 0 || parent.listeners.length === 0) return { ...parent, listeners };
-  const told = parent.listeners.map(({ key, name }) => `listener ${name} serves these hosts for ${rivalAt(key)}`);
-  const message = `${told.join("; ")}; an HTTPRoute and a GRPCRoute cannot share a host of a listener`;
+  const messages = parent.listeners.map(({ key, name }) => `listener ${name} serves these hosts for ${winnerAt(key)}`);
+  const message = `${messages.join("; ")}; an HTTPRoute and a GRPCRoute cannot share a host of a listener`;
   return { ...parent, listeners, fault: { reason: Reason.HostnameConflict, message } };
 }
 
@@ -116,13 +118,13 @@ function hostnamesAt(listener: string, attached: readonly AttachedListener[]): r
   return hostnames.length === 0 ? [""] : hostnames;
 }
 
-function decide(listener: string, contenders: readonly Contender[], losses: Record<string, string>): void {
+function resolveConflicts(listener: string, contenders: readonly Contender[], conflicts: Record<string, string>): void {
   const serving: Contender[] = [];
   for (const contender of contenders.toSorted(byAge)) {
     const { kind, key, hostnames } = contender;
-    const rival = serving.find((other) => other.kind !== kind && meet(other.hostnames, hostnames));
-    if (rival === undefined) serving.push(contender);
-    else losses[conflictKey(listener, kind, key)] = `${rival.kind} ${rival.key}`;
+    const winner = serving.find((other) => other.kind !== kind && meet(other.hostnames, hostnames));
+    if (winner === undefined) serving.push(contender);
+    else conflicts[conflictKey(listener, kind, key)] = `${winner.kind} ${winner.key}`;
   }
 }
 

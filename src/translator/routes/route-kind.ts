@@ -32,8 +32,8 @@ export interface RouteKind {
   readonly visibility: Collection<RouteVisibility>;
   /** Gateways from which routes lead to a backend, grouped by backend. */
   readonly gatewaysByBackend: ReadableGroups;
-  readonly sent: Collection<readonly ScopedResource[]>;
-  readonly facts: Collection<StatusInput>;
+  readonly scopedResources: Collection<readonly ScopedResource[]>;
+  readonly statusInputs: Collection<StatusInput>;
 }
 
 export function declareRouteKind<R extends AttachableRoute & KubeObject>(
@@ -52,10 +52,10 @@ export function declareRouteKind<R extends AttachableRoute & KubeObject>(
     byListener: groupByListener(attachments),
     visibility,
     gatewaysByBackend: visibility.groups(({ backends: named, gateways }) => gatewaysByUse(named, gateways)),
-    sent: declareScopedResources(graph, `resources of ${kind}`, routes, (key, { resource }, read) =>
+    scopedResources: declareScopedResources(graph, `resources of ${kind}`, routes, (key, { resource }, read) =>
       scopeTo(read.get(visibility, key)?.gateways, [resource]),
     ),
-    facts: graph.derive(`${kind} facts`, input, (key, route, read): StatusInput | undefined => {
+    statusInputs: graph.derive(`${kind} status inputs`, input, (key, route, read): StatusInput | undefined => {
       const translated = read.get(routes, key);
       return (
         translated && {

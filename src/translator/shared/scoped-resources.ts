@@ -20,3 +20,11 @@ export function declareScopedResources<I>(
 export function scopeTo(gateways: readonly string[] | undefined, resources: readonly Resource[]): ScopedResource[] {
   return gateways === undefined || gateways.length === 0 ? [] : resources.map((resource) => ({ resource, gateways }));
 }
+
+/** Assigns the resources of a Service. @param gateways by the key of a Service port */
+export function scopeByPort(
+  resources: readonly Resource[],
+  gateways: ReadonlyMap<string, readonly string[]> | undefined,
+): ScopedResource[] {
+  return resources.flatMap((resource) => scopeTo(gateways?.get(resource.key), [resource]));
+}

@@ -109,8 +109,8 @@ export type StatusInput =
 export type ObjectStatusInput = StatusInput | ParametersStatusInput;
 
 /** Returns the diagnostics of an object, in the form that `validate` and `up` print. */
-export function diagnosticsOf(facts: ObjectStatusInput): Diagnostic[] {
-  const { id: object } = facts;
+export function diagnosticsOf(input: ObjectStatusInput): Diagnostic[] {
+  const { id: object } = input;
   const error = (code: string, path: string, message: string): Diagnostic => ({
     code,
     severity: "error",
@@ -118,24 +118,24 @@ export function diagnosticsOf(facts: ObjectStatusInput): Diagnostic[] {
     path,
     message,
   });
-  switch (facts.kind) {
+  switch (input.kind) {
     case "GatewayClass":
       return [];
     case "ListenerSet":
-      if (!facts.allowed)
-        return [error("not_allowed", "spec.parentRef", `Gateway ${facts.gateway} does not take this ListenerSet`)];
-      return listenerDiagnostics(facts.listeners, error);
+      if (!input.allowed)
+        return [error("not_allowed", "spec.parentRef", `Gateway ${input.gateway} does not take this ListenerSet`)];
+      return listenerDiagnostics(input.listeners, error);
     case "Gateway":
       return [
-        ...[facts.fault, facts.addressFault].flatMap((fault) => (fault === undefined ? [] : [placed(fault, error)])),
-        ...listenerDiagnostics(facts.listeners, error),
-        ...(facts.client?.fault === undefined
+        ...[input.fault, input.addressFault].flatMap((fault) => (fault === undefined ? [] : [placed(fault, error)])),
+        ...listenerDiagnostics(input.listeners, error),
+        ...(input.client?.fault === undefined
           ? []
           : [
               error(
-                codeOf(facts.client.fault.reason),
+                codeOf(input.client.fault.reason),
                 "spec.tls.backend.clientCertificateRef",
-                facts.client.fault.message,
+                input.client.fault.message,
               ),
             ]),
       ];
@@ -144,33 +144,33 @@ export function diagnosticsOf(facts: ObjectStatusInput): Diagnostic[] {
     case "TCPRoute":
     case "TLSRoute":
       return [
-        ...facts.parents.flatMap(({ fault, at }) =>
+        ...input.parents.flatMap(({ fault, at }) =>
           fault === undefined ? [] : [error(codeOf(fault.reason), `spec.parentRefs[${at}]`, fault.message)],
         ),
-        ...facts.faults.map(({ reason, path, message }) => error(codeOf(reason), path, message)),
+        ...input.faults.map(({ reason, path, message }) => error(codeOf(reason), path, message)),
       ];
     case "GwBackend":
     case "GwModel":
     case "GwParameters":
-      return [...facts.diagnostics];
+      return [...input.diagnostics];
     case "BackendTLSPolicy":
       return [
-        ...(facts.conflict === undefined
+        ...(input.conflict === undefined
           ? []
-          : [error("conflicted", "spec.targetRefs", `older BackendTLSPolicy ${facts.conflict} governs the same`)]),
-        ...(facts.fault === undefined
+          : [error("conflicted", "spec.targetRefs", `older BackendTLSPolicy ${input.conflict} governs the same`)]),
+        ...(input.fault === undefined
           ? []
-          : [error(codeOf(facts.fault.reason), "spec.validation", facts.fault.message)]),
-        ...(facts.refFault === undefined
+          : [error(codeOf(input.fault.reason), "spec.validation", input.fault.message)]),
+        ...(input.refFault === undefined
           ? []
-          : [error(codeOf(facts.refFault.reason), facts.refFault.path, facts.refFault.message)]),
+          : [error(codeOf(input.refFault.reason), input.refFault.path, input.refFault.message)]),
       ];
     case "GwPolicy":
       return [
-        ...facts.problems.map(({ path, message, isUnattached }) =>
+        ...input.problems.map(({ path, message, isUnattached }) =>
           error(isUnattached ? "target_unattached" : "target_unresolved", path, message),
         ),
-        ...facts.diagnostics,
+        ...input.diagnostics,
       ];
   }
 }

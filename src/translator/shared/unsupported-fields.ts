@@ -3,9 +3,9 @@
  *
  * Translators get a view that tracks which fields they read (`src/lib/track-access.ts`). A field that no translator
  * read is unsupported by construction, so none is ever ignored silently. When such a field protects something
- * (`x-gw-protects` in the schemas), the caller fails closed for whatever the object governs.
+ * (`x-gw-fail-closed` in the schemas), the caller fails closed for whatever the object governs.
  */
-import { PROTECTIONS } from "../../../generated/protections.ts";
+import { FAIL_CLOSED_FIELDS } from "../../../generated/fail-closed-fields.ts";
 import type { Step, UnreadMember } from "../../lib/track-access.ts";
 
 export interface UnsupportedField {
@@ -13,7 +13,7 @@ export interface UnsupportedField {
   readonly path: string;
   readonly message: string;
   /** Ignoring the field would leave something open that the user meant to close. */
-  readonly protects: boolean;
+  readonly failsClosed: boolean;
 }
 
 /**
@@ -29,9 +29,9 @@ export function unsupportedFields(
   return unread.flatMap(({ path: steps, value }) => {
     const path = pathOf(steps);
     if (faults.some((fault) => lies(path, fault))) return [];
-    const protects = (PROTECTIONS[groupKind] ?? []).some((pattern) => meets(steps, pattern, value));
+    const failsClosed = (FAIL_CLOSED_FIELDS[groupKind] ?? []).some((pattern) => meets(steps, pattern, value));
     const message = "this version of gwproxy does not enforce it";
-    return [{ path, protects, message: protects ? `${message}; what it would protect is closed` : message }];
+    return [{ path, failsClosed, message: failsClosed ? `${message}; what it would protect is closed` : message }];
   });
 }
 

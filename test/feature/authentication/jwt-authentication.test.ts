@@ -167,7 +167,7 @@ prove([], "claims decide, and the token itself reaches no header that a policy c
   assert.equal((await call(gateway.url(), bearer(await issuer.token()))).status, 403);
 });
 
-prove([], "a key set without a usable key lets nobody in, and status says why", async (context) => {
+prove([], "a JWKS without a usable key lets nobody in, and status says why", async (context) => {
   const echo = await startEcho(context);
   const issuer = await createIssuer(NAME);
   const { privateKey: _key, ...signer } = issuer;

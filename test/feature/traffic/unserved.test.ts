@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { PROTECTIONS } from "../../../generated/protections.ts";
+import { FAIL_CLOSED_FIELDS } from "../../../generated/fail-closed-fields.ts";
 import { Condition } from "../../../src/api/conditions.ts";
 import { computeStatus } from "../../../src/status/compute.ts";
 import { startEcho } from "../../support/servers/echo.ts";
@@ -52,7 +52,12 @@ async function statusAt(gateway: TestGateway, path: string): Promise<number> {
 
 /** "True Valid: …" of the condition Accepted of the policy `p`. */
 function acceptance(gateway: TestGateway): string {
-  const facts = gateway.translator.facts({ group: "gwproxy.dev", kind: "GwPolicy", namespace: "default", name: "p" });
+  const facts = gateway.translator.statusInput({
+    group: "gwproxy.dev",
+    kind: "GwPolicy",
+    namespace: "default",
+    name: "p",
+  });
   assert.ok(facts);
   const context = { controllerName: "c", acknowledged: () => true, refusal: () => undefined };
   const status = computeStatus(facts, context);
@@ -71,7 +76,7 @@ function isHonest(gateway: TestGateway, path: string): void {
 
 test("every section that protects has settings here that close", () => {
   const sections = (part: string): (string | undefined)[] =>
-    (PROTECTIONS["gwproxy.dev/GwPolicy"] ?? [])
+    (FAIL_CLOSED_FIELDS["gwproxy.dev/GwPolicy"] ?? [])
       .filter((path) => path[1] === part && path.length === 3)
       .map((path) => path[2])
       .sort();

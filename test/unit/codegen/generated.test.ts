@@ -7,7 +7,7 @@ import { mapSchema, walk, type Schema } from "../../../codegen/schema.ts";
 import { applyDefaults } from "../../../generated/defaults.ts";
 import { EXPRESSIONS } from "../../../generated/expressions.ts";
 import { KINDS } from "../../../generated/kinds.ts";
-import { PROTECTIONS } from "../../../generated/protections.ts";
+import { FAIL_CLOSED_FIELDS } from "../../../generated/fail-closed-fields.ts";
 import { REFS } from "../../../generated/refs.ts";
 import { RULES } from "../../../generated/rules.ts";
 import { SECRETS } from "../../../generated/secrets.ts";
@@ -129,9 +129,9 @@ test("tables find references, expressions and secrets at every depth", () => {
   const secrets = (SECRETS[POLICY] ?? []).map((path) => path.join("."));
   assert.ok(secrets.includes("spec.backend.auth.key"));
   assert.ok(secrets.includes("spec.traffic.basicAuthentication.users.*"));
-  const protections = (PROTECTIONS[POLICY] ?? []).map((path) => path.join("."));
-  assert.ok(protections.includes("spec.traffic.jwtAuthentication"));
-  assert.ok(!protections.includes("spec.traffic.cors"));
+  const failClosedFields = (FAIL_CLOSED_FIELDS[POLICY] ?? []).map((path) => path.join("."));
+  assert.ok(failClosedFields.includes("spec.traffic.jwtAuthentication"));
+  assert.ok(!failClosedFields.includes("spec.traffic.cors"));
   assert.ok(KINDS.some(({ kind, plural, owned }) => kind === "GwBackend" && plural === "gwbackends" && owned));
 });
 

@@ -119,7 +119,7 @@ function bench(t: TestContext, settings: DeployerSettings = SETTINGS): Bench {
     onState: () => undefined,
     written,
     async place(placement) {
-      deployer.place(new Map([["default/gw", placement]]));
+      deployer.deploy(new Map([["default/gw", placement]]));
       await deployer.idle();
     },
   };
@@ -223,7 +223,7 @@ test("a failure is told, tried again, and forgotten when it is over", async (t) 
       if (deployer.state("default/gw").failure !== undefined) resolve();
     };
   });
-  deployer.place(new Map([["default/gw", placementOf([80])]]));
+  deployer.deploy(new Map([["default/gw", placementOf([80])]]));
   await failed;
   assert.equal(deployer.state("default/gw").failure, "no quota is left");
   cluster.refuse = undefined;
@@ -252,7 +252,7 @@ test("the Service of an earlier Gateway of the same name gives no address", asyn
   const service = cluster.find("Service", "gw");
   cluster.put({ ...service, spec: { clusterIP: "10.0.0.1" } } as KubeObject);
   assert.deepEqual(deployer.state("default/gw").addresses, [{ type: "IPAddress", value: "10.0.0.1" }]);
-  deployer.place(new Map([["default/gw", placementOf([80], { uid: "made-anew" })]]));
+  deployer.deploy(new Map([["default/gw", placementOf([80], { uid: "made-anew" })]]));
   assert.deepEqual(deployer.state("default/gw").addresses, []);
   await deployer.idle();
 });

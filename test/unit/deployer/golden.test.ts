@@ -34,9 +34,12 @@ function deploy(input: string): string {
     .map((document): unknown => document.toJS())
     .filter((object): object is KubeObject => object !== null);
   const translator = createTranslator({ controllerName: "gwproxy.dev/gwproxy", implicitClass: "gwproxy" });
-  const { placements } = translator.apply(objects.map((object) => ({ type: "set", object })));
+  const { deploymentPlans } = translator.apply(objects.map((object) => ({ type: "set", object })));
   const settings = settingsOf(input);
-  const output = [...placements].map(([gateway, placement]) => [gateway, placement && printed(placement, settings)]);
+  const output = [...deploymentPlans].map(([gateway, placement]) => [
+    gateway,
+    placement && printed(placement, settings),
+  ]);
   return stringify(Object.fromEntries(output), { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
@@ -51,14 +54,14 @@ function settingsOf(input: string): DeployerSettings {
   };
 }
 
-function printed(placement: DeploymentPlan, settings: DeployerSettings): unknown {
-  const { fault, addressFault, isForeign } = placement;
+function printed(plan: DeploymentPlan, settings: DeployerSettings): unknown {
+  const { fault, addressFault, isForeign } = plan;
   if (isForeign) return "another controller's";
   if (fault !== undefined) return `not accepted: ${fault.reason}: ${fault.message}`;
   if (addressFault !== undefined) return `not deployed: ${addressFault.reason}: ${addressFault.message}`;
-  const ports = servicePorts(placement, settings);
+  const ports = servicePorts(plan, settings);
   if (ports.length === 0) return "not deployed: no port";
-  const objects = render({ placement, settings, ports, sessionKey: SESSION_KEY });
+  const objects = render({ plan, settings, ports, sessionKey: SESSION_KEY });
   return objects.map((object) => (object.kind === "Secret" ? masked(object) : object));
 }
 

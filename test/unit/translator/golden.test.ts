@@ -44,7 +44,7 @@ function translate(input: string): string {
   const acknowledged = /^# acknowledged$/m.test(input);
   const resources = [...translator.resources()].sort(byTypeAndKey);
   const status = objects.flatMap((object) => {
-    const facts = translator.facts(objectId(object));
+    const facts = translator.statusInput(objectId(object));
     if (facts === undefined) return [];
     const context = { controllerName: CONTROLLER, acknowledged: () => acknowledged, refusal: () => undefined };
     return [computeStatus(facts, context)];

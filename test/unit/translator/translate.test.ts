@@ -278,6 +278,6 @@ function snapshot(of: Translator): unknown {
   return {
     all: [...of.resources()].sort(byTypeAndKey),
     gateways: of.gateways().map((key) => [key, [...of.resourcesOf(key)].sort(byTypeAndKey)]),
-    status: POOL.map((one) => of.facts(objectId(one))).map((facts) => facts && computeStatus(facts, context)),
+    status: POOL.map((one) => of.statusInput(objectId(one))).map((facts) => facts && computeStatus(facts, context)),
   };
 }

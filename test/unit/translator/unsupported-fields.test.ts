@@ -20,7 +20,7 @@ test("a field is written as a path, and part of what protects protects", () => {
     at("spec", "traffic", "rateLimit", "conditional", 0, "policy", "global"),
   ];
   assert.deepEqual(
-    unsupportedFields(POLICY, unread, []).map(({ path, protects }) => [path, protects]),
+    unsupportedFields(POLICY, unread, []).map(({ path, failsClosed }) => [path, failsClosed]),
     [
       ["spec.traffic.hostRewrite", false],
       ["spec.traffic.rateLimit.conditional[0].policy.global", true],
@@ -30,7 +30,7 @@ test("a field is written as a path, and part of what protects protects", () => {
 
 test("a whole section protects when it holds something that does", () => {
   const protects = (value: object): boolean[] =>
-    unsupportedFields(POLICY, [{ path: ["spec", "frontend"], value }], []).map((field) => field.protects);
+    unsupportedFields(POLICY, [{ path: ["spec", "frontend"], value }], []).map((field) => field.failsClosed);
   assert.deepEqual(protects({ tls: {}, accessLog: {} }), [true]);
   assert.deepEqual(protects({ http: { http1MaxHeaders: 7 } }), [true]);
   assert.deepEqual(protects({ http: { http1HeaderCase: "Preserve" }, accessLog: {} }), [false]);
@@ -73,7 +73,7 @@ test("the status of an object names each field of the README's list that the obj
     // Made from the schema of its kind.
     translator.apply([GATEWAY, object].map((each) => ({ type: "set", object: each as KubeObject })));
     const wanted = path.replaceAll("[]", "[0]");
-    return [...diagnosticsIn(translator.facts(objectId(object as KubeObject)))].some(
+    return [...diagnosticsIn(translator.statusInput(objectId(object as KubeObject)))].some(
       ({ path: at, message }) => at === wanted && /does not (?:enforce|serve)|is not served/.test(message),
     );
   }

@@ -32,7 +32,7 @@ export function declareBackendTls(
   graph: Graph,
   input: Input<BackendTLSPolicy>,
   { secrets, ...reach }: BackendTlsOptions,
-): { readonly sent: Collection<readonly ScopedResource[]>; readonly facts: Collection<StatusInput> } {
+): { readonly scopedResources: Collection<readonly ScopedResource[]>; readonly statusInputs: Collection<StatusInput> } {
   const context = { ...reach, policiesByTarget: input.index(targetNames) };
   const contents = graph.derive("backend TLS contents", input, (_key, policy, read) =>
     translateTlsPolicy(policy, secrets, read),
@@ -41,10 +41,10 @@ export function declareBackendTls(
     resolveTlsTargets(policy, context, read),
   );
   return {
-    sent: declareScopedResources(graph, "resources of backend TLS", input, (key, policy, read) =>
+    scopedResources: declareScopedResources(graph, "resources of backend TLS", input, (key, policy, read) =>
       sentPolicy(policy, read.get(contents, key), read.get(targets, key)),
     ),
-    facts: graph.derive("backend TLS facts", input, (key, policy, read): StatusInput => {
+    statusInputs: graph.derive("backend TLS status inputs", input, (key, policy, read): StatusInput => {
       const { fault, refFault } = read.get(contents, key) ?? {};
       const { gateways = [], conflict } = read.get(targets, key) ?? {};
       const id = objectId(policy);

@@ -46,11 +46,11 @@ export function resolveTlsTargets(policy: BackendTLSPolicy, context: TlsTargetCo
   const gateways = new Set<string>();
   let conflict: string | undefined;
   for (const ref of policy.spec.targetRefs) {
-    const claims = read.byIndex(context.policiesByTarget, nameOf(ref, namespace)).toSorted(byAge);
+    const policies = read.byIndex(context.policiesByTarget, nameOf(ref, namespace)).toSorted(byAge);
     const place = { ref, namespace, context, read };
-    const found = ref.kind === "Service" ? resolveService(place, claims) : resolveBackend(place);
+    const found = ref.kind === "Service" ? resolveService(place, policies) : resolveBackend(place);
     for (const gateway of found.gateways) gateways.add(gateway);
-    const winner = claims.find(({ value }) => names(value, ref))?.key ?? own;
+    const winner = policies.find(({ value }) => names(value, ref))?.key ?? own;
     if (winner === own) targets.push(...found.targets);
     else conflict ??= winner;
   }
@@ -79,11 +79,11 @@ export function tlsPolicyOn(
   read: Read,
 ): BackendTLSPolicy | undefined {
   const ref = { group: kind === "Service" ? "" : GWPROXY_GROUP, kind, name };
-  const claims = read.byIndex(policiesByTarget, nameOf(ref, namespace)).toSorted(byAge);
+  const policies = read.byIndex(policiesByTarget, nameOf(ref, namespace)).toSorted(byAge);
   const sections = (policy: BackendTLSPolicy): (string | undefined)[] =>
     policy.spec.targetRefs.filter((one) => isSame(one, ref)).map(({ sectionName }) => sectionName);
-  const ofPort = claims.find(({ value }) => sections(value).some((one) => one !== undefined && ports.includes(one)));
-  return (ofPort ?? claims.find(({ value }) => sections(value).includes(undefined)))?.value;
+  const ofPort = policies.find(({ value }) => sections(value).some((one) => one !== undefined && ports.includes(one)));
+  return (ofPort ?? policies.find(({ value }) => sections(value).includes(undefined)))?.value;
 }
 
 interface Place {
@@ -100,15 +100,17 @@ interface Found {
 
 const NOTHING: Found = { targets: [], gateways: [] };
 
-/** @param claims every policy that names the Service; ports that one of them names are not part of the whole Service */
-function resolveService({ ref, namespace, context, read }: Place, claims: readonly Entry<BackendTLSPolicy>[]): Found {
+/** @param policies every policy that names the Service; ports that one of them names are not part of the whole Service */
+function resolveService({ ref, namespace, context, read }: Place, policies: readonly Entry<BackendTLSPolicy>[]): Found {
   const key = `${namespace}/${ref.name}`;
   const service = ref.group === "" ? read.get(context.services, key) : undefined;
   if (service === undefined) return NOTHING;
   const isNamed = (port: ServiceView["ports"][number], section: string | undefined): boolean =>
     section === port.name || section === String(port.port);
   const claimed = (port: ServiceView["ports"][number]): boolean =>
-    claims.some(({ value }) => value.spec.targetRefs.some((one) => isSame(one, ref) && isNamed(port, one.sectionName)));
+    policies.some(({ value }) =>
+      value.spec.targetRefs.some((one) => isSame(one, ref) && isNamed(port, one.sectionName)),
+    );
   const ports = service.ports.filter((port) =>
     ref.sectionName === undefined ? !claimed(port) : isNamed(port, ref.sectionName),
   );

@@ -1,6 +1,6 @@
 /**
  * Parses a JSON Web Key Set (RFC 7517) into the keys that the data plane gets: public keys for signatures, and nothing
- * else. `../jwt-authentication.ts`, `remote-jwks.ts` and `src/runtime/key-sets.ts` use it.
+ * else. `../jwt-authentication.ts`, `remote-jwks.ts` and `src/runtime/remote-jwks.ts` use it.
  *
  * Private members never leave this file, and symmetric keys are never accepted. Keys for other purposes, which most
  * sets also hold, are left out.
@@ -21,11 +21,11 @@ const CURVES: ReadonlySet<unknown> = new Set(["P-256", "P-384", "Ed25519", undef
 type Members = Readonly<Record<string, unknown>>;
 
 /** @returns the usable keys, at least one, or what is wrong with the set */
-export function parseKeySet(text: string): readonly JwtKey[] | string {
+export function parseJwks(text: string): readonly JwtKey[] | string {
   const set = parseObject(text);
   const keys = set?.["keys"];
   if (!Array.isArray(keys)) return "not a JSON Web Key Set: an object with a list keys";
-  if (keys.length > MAX_KEYS) return `a key set may hold ${MAX_KEYS} keys at most`;
+  if (keys.length > MAX_KEYS) return `a JWKS may hold ${MAX_KEYS} keys at most`;
   const usable = keys.flatMap((key: unknown) => publicKey(key) ?? []);
   return usable.length > 0
     ? usable

@@ -27,9 +27,9 @@ import { resolveBackend, type BackendCollections } from "../../references/backen
 import { translateTlsPolicy } from "../../backends/backend-tls/content.ts";
 import { tlsPolicyOn } from "../../backends/backend-tls/targets.ts";
 import { translateTls } from "../../backends/settings/tls.ts";
-import { outOfReach } from "../../backends/static.ts";
+import { checkDestination } from "../../backends/static.ts";
 import { withoutBrackets } from "../../../lib/network/local-address.ts";
-import { parseKeySet } from "./jwks.ts";
+import { parseJwks } from "./jwks.ts";
 import { policiesOn, type GovernedBackend } from "../../references/policies-on-backends.ts";
 import { SecretReader, type SecretCollections } from "../../references/secrets.ts";
 
@@ -37,12 +37,12 @@ import { SecretReader, type SecretCollections } from "../../references/secrets.t
  * The request of a policy. The addresses of the server are added later (`../../graph.ts`), so that moving pods do not
  * recompute policies.
  */
-export interface KeySetRequest extends Omit<JwksRequest, "addresses"> {
+export interface RemoteJwksRequest extends Omit<JwksRequest, "addresses"> {
   /** A fixed address, or the port of a Service. */
   readonly server: DocumentAddress | { readonly service: string; readonly portKey: string };
 }
 
-export interface KeySetCollections extends SecretCollections, BackendCollections {
+export interface JwksCollections extends SecretCollections, BackendCollections {
   readonly documents: Readable<JwksDocument>;
   readonly backendObjects: Readable<GwBackend>;
   readonly serviceObjects: Readable<Service>;
@@ -57,26 +57,26 @@ interface Server extends GovernedBackend {
   /** The host in URL syntax, with brackets around an IPv6 address. */
   readonly host: string;
   readonly port: number;
-  readonly place: KeySetRequest["server"];
+  readonly place: RemoteJwksRequest["server"];
 }
 
 const DEFAULT_CACHE = "5m";
 const URL_PARTS = /^(https?):\/\/(\[[0-9A-Fa-f:.]+\]|[^/?#@:[\]]+)(?::([0-9]{1,5}))?(\/[^?#]*)?$/;
 
 /** Reads the JWKS of one policy, and collects the requests for them. */
-export class KeySetReader {
-  readonly #collections: KeySetCollections;
+export class JwksReader {
+  readonly #collections: JwksCollections;
   readonly #read: Read;
   readonly #namespace: string;
-  readonly #requests = new Map<string, KeySetRequest>();
+  readonly #requests = new Map<string, RemoteJwksRequest>();
 
-  constructor(collections: KeySetCollections, read: Read, namespace: string) {
+  constructor(collections: JwksCollections, read: Read, namespace: string) {
     this.#collections = collections;
     this.#read = read;
     this.#namespace = namespace;
   }
 
-  get requests(): KeySetRequest[] {
+  get requests(): RemoteJwksRequest[] {
     return [...this.#requests.values()];
   }
 
@@ -90,10 +90,10 @@ export class KeySetReader {
     const document = this.#read.get(this.#collections.documents, request.key);
     if (document === undefined) return `the keys at ${request.url} have not been fetched yet`;
     if ("problem" in document) return `the keys at ${request.url} cannot be fetched: ${document.problem}`;
-    return parseKeySet(document.text);
+    return parseJwks(document.text);
   }
 
-  #requestFor({ url, backendRef, jwksPath, cacheDuration }: RemoteJwks): KeySetRequest | string {
+  #requestFor({ url, backendRef, jwksPath, cacheDuration }: RemoteJwks): RemoteJwksRequest | string {
     const cacheMs = parseDuration(cacheDuration ?? DEFAULT_CACHE) ?? 0;
     if (backendRef === undefined) return requestForUrl(url ?? "", cacheMs);
     const server = this.#server(backendRef);
@@ -124,7 +124,7 @@ export class KeySetReader {
       if (spec?.static === undefined) return `GwBackend ${name} cannot serve keys: only one with static can`;
       const { host = "localhost", port = 80, unixPath = "" } = spec.static;
       const { destinationScope } = this.#collections;
-      const fault = outOfReach(spec.static, destinationScope);
+      const fault = checkDestination(spec.static, destinationScope);
       if (fault !== undefined) return `GwBackend ${name} cannot serve keys: ${fault.message}`;
       const place = {
         host: withoutBrackets(host),
@@ -178,7 +178,7 @@ function limitsOf(
   };
 }
 
-function requestForUrl(url: string, cacheMs: number): KeySetRequest | string {
+function requestForUrl(url: string, cacheMs: number): RemoteJwksRequest | string {
   const [, scheme, host = "", digits, path = "/"] = URL_PARTS.exec(url) ?? [];
   if (host === "") return `"${url}" is not an http or https URL`;
   const isSecure = scheme === "https";
@@ -196,8 +196,8 @@ function requestOf(
   address: string,
   tls: BackendTls | undefined,
   cacheMs: number,
-  server: KeySetRequest["server"],
-): KeySetRequest {
+  server: RemoteJwksRequest["server"],
+): RemoteJwksRequest {
   const url = `${tls === undefined ? "http" : "https"}://${address}`;
   const settings = tls === undefined ? "" : toJsonString(BackendTlsSchema, tls);
   return { key: hash("sha256", `${url}\n${settings}`), url, tls, cacheMs, server };

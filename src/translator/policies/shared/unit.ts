@@ -19,7 +19,7 @@ export interface UnitContext {
   readonly secrets: SecretReader;
   readonly services: ServiceReader;
   /** Reads remote JWKS. */
-  readonly keySets: {
+  readonly jwks: {
     /** @returns the keys, or why there are none */
     keys(remote: RemoteJwks): readonly JwtKey[] | string;
   };

@@ -43,7 +43,7 @@ test("a list that is refused is logged, and nothing is known", () =>
     const loading = createDocumentStore(api.client, { ...OPTIONS, log }).load();
     (await api.next()).reply({ kind: "Status", message: "forbidden", code: 403 }, 403);
     assert.equal((await loading).size, 0);
-    assert.match(lines.join(""), /kept key sets cannot be read.*forbidden/);
+    assert.match(lines.join(""), /stored JWKS cannot be read.*forbidden/);
   }));
 
 test("writes follow one another, and one that fails does not stop the next", () =>
@@ -69,5 +69,5 @@ test("writes follow one another, and one that fails does not stop the next", () 
     assert.equal(third.method, "DELETE");
     third.reply({ kind: "Status", code: 404 }, 404);
     assert.equal(lines.length, 1);
-    assert.match(lines[0] ?? "", /cannot be kept.*no room/);
+    assert.match(lines[0] ?? "", /cannot be stored.*no room/);
   }));

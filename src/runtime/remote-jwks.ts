@@ -12,7 +12,7 @@ import {
   type StoredDocument,
 } from "../sources/remote/documents.ts";
 import { fetchDocument, type FetchOptions } from "../sources/remote/fetch-document.ts";
-import { parseKeySet } from "../translator/policies/jwks/jwks.ts";
+import { parseJwks } from "../translator/policies/jwks/jwks.ts";
 import type { TranslatorEvent } from "../translator/translator.ts";
 
 /**
@@ -25,7 +25,7 @@ function tlsWithoutIdentity(tls: BackendTls, host: string): ConnectionOptions {
   return tlsOptions(tls, host);
 }
 
-export interface KeySetOptions {
+export interface RemoteJwksOptions {
   readonly log: Logger;
   readonly apply: (events: readonly TranslatorEvent[]) => void;
   /** JWKS that were kept over a restart, by key. */
@@ -41,7 +41,7 @@ export function createRemoteJwks({
   stored = new Map(),
   store,
   refuses = () => false,
-}: KeySetOptions): Documents {
+}: RemoteJwksOptions): Documents {
   return createDocuments({
     log,
     clock: systemClock,
@@ -49,7 +49,7 @@ export function createRemoteJwks({
       fetchDocument(wanted, address, signal, { tlsOptions: tlsWithoutIdentity, refuses }),
     // An answer without a usable key is a failure, so that the last good keys stay in use.
     faultOf(text) {
-      const keys = parseKeySet(text);
+      const keys = parseJwks(text);
       return typeof keys === "string" ? keys : undefined;
     },
     deliver: (key, document) => apply([{ type: "document", key, document }]),

@@ -1,4 +1,4 @@
-/** Key sets on a real API server: fetched by the controller, kept in ConfigMaps, and not fetched again after a restart. */
+/** JWKS on a real API server: fetched by the controller, kept in ConfigMaps, and not fetched again after a restart. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startCluster, startController, startPlane } from "../support/kubernetes/cluster.ts";
@@ -13,7 +13,7 @@ import { createIssuer, keySet } from "../support/fixtures/tokens.ts";
 
 const NAME = "https://issuer.test";
 
-test("the controller fetches a key set once, keeps it, and a restarted one serves it without a fetch", async (t) => {
+test("the controller fetches a JWKS once, keeps it, and a restarted one serves it without a fetch", async (t) => {
   const context = contextOf(t);
   const server = await startCluster(context);
   const issuer = await createIssuer(NAME);
