@@ -1,4 +1,4 @@
-/** A fault in a schema, with its file and path. The generator ends with it and writes nothing. */
+/** A error in a schema, with its file and path. The generator ends with it and writes nothing. */
 export class SchemaError extends Error {
   override readonly name = "SchemaError";
 }

@@ -18,7 +18,7 @@ const SAMPLE = [
   "5s|1h30m|10ms|1d|99999h|:path|:x|x-api-key|/v1|us-east-1|gwproxy.dev/A".split("|"),
 ].flat();
 
-/** @throws SchemaError for the first fault */
+/** @throws SchemaError for the first error */
 export function checkStructure(graph: SchemaGraph, components: readonly Component[]): void {
   for (const component of components) {
     for (const [path, schema] of walk(component.schema)) {

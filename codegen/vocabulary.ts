@@ -41,8 +41,8 @@ function shape(fields: Readonly<Record<string, Check>>, optional: readonly strin
     for (const name of Object.keys(object)) if (fields[name] === undefined) return `has an unknown member ${name}`;
     for (const [name, check] of Object.entries(fields)) {
       if (object[name] === undefined && optional.includes(name)) continue;
-      const fault = check(object[name]);
-      if (fault !== undefined) return `${name} ${fault}`;
+      const error = check(object[name]);
+      if (error !== undefined) return `${name} ${error}`;
     }
     return undefined;
   };
@@ -64,8 +64,8 @@ const celRule = shape(
 const rules: Check = (value) => {
   if (!Array.isArray(value)) return "must be a list of rules";
   for (const [index, rule] of value.entries()) {
-    const fault = celRule(rule);
-    if (fault !== undefined) return `[${index}] ${fault}`;
+    const error = celRule(rule);
+    if (error !== undefined) return `[${index}] ${error}`;
     if (rule.message === undefined && rule.messageExpression === undefined) return `[${index}] has no message`;
   }
   return undefined;
@@ -152,14 +152,14 @@ const BESIDE_REF: ReadonlySet<string> = new Set([
   "x-gw-secret",
 ]);
 
-/** @throws SchemaError with file and path of the first fault */
+/** @throws SchemaError with file and path of the first error */
 export function checkVocabulary(file: string, path: string, schema: Schema): void {
   if (record(schema) === undefined) throw schemaError(`${file}.yaml`, path, "must be a schema");
   for (const [keyword, value] of Object.entries(schema)) {
     const check = KEYWORDS[keyword];
     if (check === undefined) throw schemaError(`${file}.yaml`, path, `unknown keyword ${keyword}`);
-    const fault = check(value);
-    if (fault !== undefined) throw schemaError(`${file}.yaml`, path, `${keyword} ${fault}`);
+    const error = check(value);
+    if (error !== undefined) throw schemaError(`${file}.yaml`, path, `${keyword} ${error}`);
     if (schema.$ref !== undefined && !BESIDE_REF.has(keyword)) {
       throw schemaError(`${file}.yaml`, path, `${keyword} may not stand beside $ref`);
     }

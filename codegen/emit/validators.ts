@@ -33,7 +33,7 @@ export const KNOWN_FORMATS: ReadonlySet<string> = new Set(Object.keys(FORMAT_BOU
 /** Modules that the output of ajv may require, and their replacements in src/lib. */
 const RUNTIME: Readonly<Record<string, { readonly name: string; readonly from: string }>> = {
   'require("ajv/dist/runtime/ucs2length").default': { name: "codePointLength", from: "code-point-length" },
-  'require("list-faults").listFaults': { name: "listFaults", from: "list-faults" },
+  'require("list-errors").findListErrors': { name: "findListErrors", from: "list-errors" },
   'require("ajv/dist/runtime/equal").default': { name: "deepEqual", from: "deep-equal" },
 };
 
@@ -124,9 +124,9 @@ function closedKeyword({ gen, data, schema, it }: KeywordCxt): void {
   });
 }
 
-function report(gen: KeywordCxt["gen"], fault: Code): void {
+function report(gen: KeywordCxt["gen"], found: Code): void {
   const { vErrors, errors } = names.default;
-  const error = gen.const("error", fault);
+  const error = gen.const("error", found);
   gen.code(_`if (${vErrors} === null) { ${vErrors} = [${error}]; } else { ${vErrors}.push(${error}); }`);
   gen.code(_`${errors}++`);
 }
@@ -161,7 +161,7 @@ function int64Keyword({ gen, data, it, schema }: KeywordCxt): void {
 /** Reports each item that a set or a map list must not hold, at the path of that item. */
 function duplicateKeyword(context: KeywordCxt): void {
   const { gen, data, schema, it } = context;
-  const find = gen.scopeValue("func", { ref: duplicateKeyword, code: _`require("list-faults").listFaults` });
+  const find = gen.scopeValue("func", { ref: duplicateKeyword, code: _`require("list-errors").findListErrors` });
   gen.forOf("item", _`${find}(${data}, ${stringify(schema)})`, (item) => {
     const path = _`${strConcat(names.default.instancePath, it.errorPath)} + "/" + ${item}.index`;
     report(
@@ -201,7 +201,7 @@ function forAjv(schema: Schema): SchemaObject {
 }
 
 /**
- * Accepts null. `if` keeps the faults of other values as they are; `anyOf` would also report that the value is not
+ * Accepts null. `if` keeps the errors of other values as they are; `anyOf` would also report that the value is not
  * null.
  */
 function unlessNull(schema: SchemaObject): SchemaObject {
@@ -282,7 +282,7 @@ ${lines.join("")}};
 }
 
 const DECLARATIONS = `
-/** One fault of the shape of an object, as ajv reports it. */
+/** One error of the shape of an object, as ajv reports it. */
 export interface AjvError {
   /** JSON pointer to the value. */
   readonly instancePath: string;
@@ -293,6 +293,6 @@ export interface AjvError {
   readonly message?: string;
 }
 
-/** By "group/Kind": every fault of an object's shape; unknown fields are faults. */
+/** By "group/Kind": every error of the shape of an object; unknown fields are errors. */
 export declare const validators: Readonly<Record<string, (object: unknown) => readonly AjvError[]>>;
 `;

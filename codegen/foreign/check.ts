@@ -1,7 +1,7 @@
 /**
  * Checks whether a schema is structural, as the API server requires of CRDs, for `gwproxy generate types`. A schema
  * that is not structural does not say what an object holds, so no types can be generated from it. It reports every
- * fault with its path.
+ * error with its path.
  */
 
 /** Keywords that a structural schema must not use, with the alternative. */
@@ -16,18 +16,18 @@ const JUNCTORS = ["allOf", "anyOf", "oneOf"] as const;
 /** Keywords that only the schema itself may set, and not a branch of a junctor. */
 const NOT_IN_BRANCHES = ["type", "default", "description", "title", "additionalProperties", "nullable"];
 
-export interface StructuralFault {
+export interface StructuralError {
   /** Path such as ".spec.rules[].name"; "" is the root. */
   readonly path: string;
   readonly message: string;
 }
 
-export function structuralFaults(root: unknown): StructuralFault[] {
-  const faults: StructuralFault[] = [];
-  const fail = (path: string, message: string): void => void faults.push({ path, message });
+export function findStructuralErrors(root: unknown): StructuralError[] {
+  const errors: StructuralError[] = [];
+  const fail = (path: string, message: string): void => void errors.push({ path, message });
   visit(root, "", fail);
   if (isRecord(root) && root["type"] !== "object") fail("", "must have the type object");
-  return faults;
+  return errors;
 }
 
 type Fail = (path: string, message: string) => void;

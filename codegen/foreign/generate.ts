@@ -10,7 +10,7 @@ import { SchemaError } from "../errors.ts";
 import { createGraph, type SchemaGraph } from "../graph.ts";
 import { refold } from "../refold.ts";
 import type { Component, Schema } from "../schema.ts";
-import { structuralFaults } from "./check.ts";
+import { findStructuralErrors } from "./check.ts";
 import { OBJECT_META, OWNER_REFERENCE } from "./object-meta.ts";
 import { prepare } from "./prepare.ts";
 import { readForeign, type ForeignKind } from "./read.ts";
@@ -36,7 +36,7 @@ export interface GenerateStep {
   readonly count: number;
 }
 
-/** @throws SchemaError with file and path of every fault, when a file has no CRD or a CRD is not structural */
+/** @throws SchemaError with file and path of every error, when a file has no CRD or a CRD is not structural */
 export function generateForeign(
   inputs: readonly ForeignFile[],
   onProgress: (step: GenerateStep) => void = () => undefined,
@@ -45,12 +45,12 @@ export function generateForeign(
   if (kinds.length === 0) {
     throw new SchemaError(`${inputs.map(({ path }) => path).join(", ")}: there is no CustomResourceDefinition`);
   }
-  const faults = kinds.flatMap(({ file, kind, version, schema }) =>
-    structuralFaults(schema).map(
+  const errors = kinds.flatMap(({ file, kind, version, schema }) =>
+    findStructuralErrors(schema).map(
       ({ path, message }) => `${file}: ${kind} ${version}: ${path || "the root"}: ${message}`,
     ),
   );
-  if (faults.length > 0) throw new SchemaError(faults.join("\n"));
+  if (errors.length > 0) throw new SchemaError(errors.join("\n"));
   const files = new Map<string, string>();
   const notes: string[] = [];
   for (const [at, kind] of kinds.entries()) {
@@ -119,7 +119,7 @@ function validatorOf({ kind }: ForeignKind, graph: SchemaGraph): string {
   const { code, runtime } = compileValidators(graph, new Map([[kind, kind]]), new Set());
   return `${runtime.map((name) => RUNTIME[name] ?? "").join("")}${code.replaceAll("export const validate0", "const validate0")}
 
-/** Every fault of the value's shape; none for one that the schema takes. */
+/** Every error of the value's shape; none for one that the schema takes. */
 export function faultsOf${kind}(value) {
   if (validate0(value)) return [];
   return validate0.errors
@@ -144,7 +144,7 @@ export interface Fault {
   readonly message?: string;
 }
 
-/** Every fault of the value's shape; none for one that the schema takes. Unknown fields are faults. */
+/** Every error of the value's shape; none for one that the schema takes. Unknown fields are errors. */
 export declare function faultsOf${kind}(value: unknown): readonly Fault[];
 
 export declare function is${kind}(value: unknown): value is ${kind};

@@ -32,7 +32,7 @@ const KEPT = [
   "x-kubernetes-preserve-unknown-fields",
 ] as const;
 
-/** @param root must have passed structuralFaults */
+/** @param root must have passed findStructuralErrors */
 export function prepare(root: Schema): Prepared {
   const notes: string[] = [];
   return { schema: convert(root, "", notes), notes };

@@ -76,7 +76,7 @@ function kindsOf(file: string, value: unknown): ForeignKind[] {
     if (typeof root !== "object" || root === null) {
       throw schemaError(file, `${name} ${version}`, "has no schema.openAPIV3Schema");
     }
-    // structuralFaults checks the content of the schema, with a path for each fault.
+    // findStructuralErrors checks the content of the schema, with a path for each error.
     return { file, group, kind: name, version, schema: root as Schema };
   });
 }

@@ -58,7 +58,7 @@ function* neverThere(
   }
 }
 
-/** Variables and their fields that an expression reads; none of one that does not compile, which is a fault of its own. */
+/** Variables and their fields that an expression reads; none of one that does not compile, which is an error of its own. */
 function readsOf(text: string, environment: ExpressionPlace["environment"]): ReadonlySet<string> {
   try {
     const { roots, attributes } = compileExpression(text, environmentOf(environment)).reads;

@@ -4,7 +4,7 @@
  */
 import { messageOf } from "../lib/errors.ts";
 import { MAX_DEPTH, MAX_VALUES } from "./bounds.ts";
-import { type JsonBounds, jsonFault } from "./json-bounds.ts";
+import { type JsonBounds, findJsonError } from "./json-bounds.ts";
 import { type AdmissionReview, type ValidateObject, readReview, review } from "./review.ts";
 
 export type ReviewAnswer = Verdict | Unanswerable;
@@ -40,8 +40,8 @@ const HEAD_BYTES = 1024;
 /** Never throws; a review that cannot be checked is unanswerable. */
 export function answerReview(bytes: Uint8Array, validate: ValidateObject): ReviewAnswer {
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const fault = jsonFault(body, BOUNDS);
-  if (fault !== undefined) return refusedUnread(body, fault.message);
+  const error = findJsonError(body, BOUNDS);
+  if (error !== undefined) return denyUnread(body, error.message);
   const parsed = parseJson(body.toString("utf8"));
   if (parsed === undefined) return unanswerable(400, "the body is not JSON");
   const request = readReview(parsed.value);
@@ -62,7 +62,7 @@ function verdictOf(answer: AdmissionReview, object: string, operation: string): 
 }
 
 /** Refuses a review without parsing it. The answer must repeat the uid, which is near the start of the body. */
-function refusedUnread(body: Buffer, message: string): ReviewAnswer {
+function denyUnread(body: Buffer, message: string): ReviewAnswer {
   const uid = /"uid":\s*"([\w-]{1,64})"/.exec(body.toString("latin1", 0, HEAD_BYTES))?.[1];
   if (uid === undefined) return unanswerable(413, message);
   const violation = { path: "", severity: "error", reason: "FieldValueTooLong", message, suggestion: "" } as const;

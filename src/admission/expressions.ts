@@ -32,7 +32,7 @@ export function* expressionViolations(object: unknown, places: readonly Expressi
     const { path: pattern, or } = place;
     for (const { path, text, environment } of expressionsAt(object, place)) {
       const phase = isEarly && environment === "request" && pattern[1] === "traffic" ? "gateway" : environment;
-      if (or !== "duration" || parseDuration(text) === undefined) yield* faultOf(path, text, phase);
+      if (or !== "duration" || parseDuration(text) === undefined) yield* checkExpression(path, text, phase);
     }
   }
 }
@@ -56,11 +56,11 @@ const PHASE = ["spec", "traffic", "phase"];
 /** Cache of valid expressions; about five megabytes at most. */
 const sound = new ValidatedTextCache(16_384);
 
-function faultOf(path: string, text: string, place: CelPhase): readonly Violation[] {
-  return sound.check(place, text, () => compilationFault(path, text, place));
+function checkExpression(path: string, text: string, place: CelPhase): readonly Violation[] {
+  return sound.check(place, text, () => compileViolations(path, text, place));
 }
 
-function compilationFault(path: string, text: string, place: CelPhase): Violation[] {
+function compileViolations(path: string, text: string, place: CelPhase): Violation[] {
   try {
     parseExpression(text, environmentOf(place));
     return [];

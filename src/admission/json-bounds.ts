@@ -15,7 +15,7 @@ export interface JsonBounds {
   readonly measuredDepth: number;
 }
 
-export interface JsonFault {
+export interface JsonError {
   readonly message: string;
   /** Position of the error; nothing behind it was read. */
   readonly offset: number;
@@ -25,7 +25,7 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /** Returns the first limit that is exceeded; does not check whether the bytes are valid JSON. */
-export function jsonFault(bytes: Buffer, bounds: JsonBounds): JsonFault | undefined {
+export function findJsonError(bytes: Buffer, bounds: JsonBounds): JsonError | undefined {
   let depth = 0;
   let values = 1;
   let start = 0;

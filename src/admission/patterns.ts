@@ -3,7 +3,7 @@
  * gateway runs them as RE2 without backtracking, so that no match can stall (ReDoS), and limits length and repetition,
  * so that no compiled pattern is large.
  */
-import { patternFault as reasonOf } from "../cel/check/constants.ts";
+import { findPatternError as reasonOf } from "../cel/check/constants.ts";
 import { violation } from "./messages.ts";
 import { childPath, memberOf, valuesAt } from "./paths.ts";
 import { print } from "./print.ts";
@@ -37,7 +37,7 @@ export function* patternViolations(groupKind: string, object: unknown): Generato
     for (const { path, value } of valuesAt(object, holder)) {
       const text = memberOf(value, field);
       if (typeof text === "string" && memberOf(value, "type") === "RegularExpression")
-        yield* patternFault(childPath(path, field), text);
+        yield* checkPattern(childPath(path, field), text);
     }
   }
 }
@@ -45,11 +45,11 @@ export function* patternViolations(groupKind: string, object: unknown): Generato
 const sound = new ValidatedTextCache(8_192);
 
 /** @returns nothing when the text is a regular expression that may be used */
-export function patternFault(path: string, text: string): readonly Violation[] {
-  return sound.check("regex", text, () => compilationFault(path, text));
+export function checkPattern(path: string, text: string): readonly Violation[] {
+  return sound.check("regex", text, () => compileViolations(path, text));
 }
 
-function compilationFault(path: string, text: string): Violation[] {
+function compileViolations(path: string, text: string): Violation[] {
   const reason = reasonOf(text);
   return reason === undefined ? [] : [violation(path, "FieldValueInvalid", `Invalid value: ${print(text)}: ${reason}`)];
 }

@@ -59,12 +59,12 @@ export function review(request: ReviewRequest, validate: ValidateObject): Admiss
       ...(warnings.length === 0
         ? {}
         : { warnings: warnings.slice(0, MAX_WARNINGS).map((line) => line.slice(0, MAX_WARNING_CHARACTERS)) }),
-      ...(errors.length === 0 ? {} : { status: refusal(request.title, errors) }),
+      ...(errors.length === 0 ? {} : { status: denialStatus(request.title, errors) }),
     },
   };
 }
 
-function refusal(title: string, errors: readonly Violation[]): NonNullable<AdmissionReview["response"]["status"]> {
+function denialStatus(title: string, errors: readonly Violation[]): NonNullable<AdmissionReview["response"]["status"]> {
   const lines = errors.map(lineOf);
   const list = lines.length === 1 ? lines[0] : `[${lines.join(", ")}]`;
   const causes = errors.map(({ reason, message, path }) => ({ reason, message, field: path }));

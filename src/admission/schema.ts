@@ -4,7 +4,7 @@ import { KINDS } from "../../generated/kinds.ts";
 import { RULES } from "../../generated/rules.ts";
 import { SECRETS } from "../../generated/secrets.ts";
 import { validators } from "../../generated/validators/index.js";
-import { meaningViolations } from "./semantics.ts";
+import { semanticViolations } from "./semantics.ts";
 import { reaches } from "./paths.ts";
 import type { ApiSchema } from "./validator.ts";
 
@@ -23,7 +23,7 @@ export const generatedSchema: ApiSchema = {
     [...versions.keys()].filter((key) => key.startsWith(`${group}/`)).map((key) => key.slice(group.length + 1)),
   shapeErrors: (groupKind, object) => validators[groupKind]?.(object) ?? [],
   rulesOf: (groupKind) => RULES[groupKind],
-  meaningViolations,
+  semanticViolations,
   knownFields: (_, { schemaPath }) => FIELDS[COMPONENT.exec(schemaPath)?.[1] ?? ""] ?? [],
   isSecret: (groupKind, path) => (SECRETS[groupKind] ?? []).some((pattern) => reaches(path, pattern)),
 };

@@ -11,7 +11,7 @@ import { credentialLocationViolations } from "./credential-locations.ts";
 import { expressionViolations } from "./expressions.ts";
 import { violation } from "./messages.ts";
 import { childPath, textsAt, valuesAt } from "./paths.ts";
-import { patternFault, patternViolations } from "./patterns.ts";
+import { checkPattern, patternViolations } from "./patterns.ts";
 import type { Violation } from "./violation.ts";
 
 type Check = (object: unknown, pattern: readonly string[]) => Iterable<Violation>;
@@ -27,7 +27,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
  * @param groupKind group and kind such as "gwproxy.dev/GwPolicy"
  * @param object an object of the right shape
  */
-export function* meaningViolations(groupKind: string, object: unknown): Generator<Violation> {
+export function* semanticViolations(groupKind: string, object: unknown): Generator<Violation> {
   const expressions = EXPRESSIONS[groupKind] ?? [];
   yield* expressionViolations(object, expressions);
   yield* absentValueViolations(object, expressions);
@@ -38,7 +38,7 @@ export function* meaningViolations(groupKind: string, object: unknown): Generato
 }
 
 function* patternTextViolations(object: unknown, pattern: readonly string[]): Generator<Violation> {
-  for (const { path, text } of textsAt(object, pattern)) yield* patternFault(path, text);
+  for (const { path, text } of textsAt(object, pattern)) yield* checkPattern(path, text);
 }
 
 /**

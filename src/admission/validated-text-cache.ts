@@ -27,9 +27,9 @@ export class ValidatedTextCache {
   check<T>(rules: string, text: string, check: () => readonly T[]): readonly T[] {
     const key = `${rules} ${hash("sha256", text, "base64")}`;
     if (this.#young.has(key)) return [];
-    const faults = this.#old.has(key) ? [] : check();
-    if (faults.length === 0) this.#remember(key);
-    return faults;
+    const violations = this.#old.has(key) ? [] : check();
+    if (violations.length === 0) this.#remember(key);
+    return violations;
   }
 
   #remember(key: string): void {

@@ -20,7 +20,7 @@ export interface ApiSchema {
   shapeErrors(groupKind: string, object: unknown): readonly SchemaError[];
   rulesOf(groupKind: string): RuleNode | undefined;
   /** Yields lazily what no rule of a CRD can check; called for objects of the right shape. */
-  meaningViolations(groupKind: string, object: unknown): Iterable<Violation>;
+  semanticViolations(groupKind: string, object: unknown): Iterable<Violation>;
   knownFields(groupKind: string, error: SchemaError): readonly string[];
   isSecret(groupKind: string, path: string): boolean;
 }
@@ -65,7 +65,7 @@ export function createValidator(schema: ApiSchema): Validator {
     if (found.has(BLOCKING)) return found.toArray();
     const rules = schema.rulesOf(groupKind);
     if (rules !== undefined) found.addAll(ruleViolations(rules, object, old));
-    found.addAll(schema.meaningViolations(groupKind, object));
+    found.addAll(schema.semanticViolations(groupKind, object));
     return found.toArray();
   };
 }
@@ -114,7 +114,7 @@ function collectShape(found: ViolationList, schema: ApiSchema, groupKind: string
   };
   const errors = schema.shapeErrors(groupKind, root);
   let taken = 0;
-  for (const error of firstFaults(errors)) {
+  for (const error of firstErrors(errors)) {
     if (found.isFull) break;
     taken++;
     const one = violationOf(error, context);
@@ -127,7 +127,7 @@ function collectShape(found: ViolationList, schema: ApiSchema, groupKind: string
 const LENGTHS: readonly string[] = ["maxLength", "minLength", "pattern"];
 
 /** Leaves out errors that the API server omits because another error of the same value is enough. */
-function firstFaults(errors: readonly SchemaError[]): readonly SchemaError[] {
+function firstErrors(errors: readonly SchemaError[]): readonly SchemaError[] {
   if (errors.length < 2) return errors;
   const keywords = new Map<string, Set<string>>();
   for (const { instancePath, keyword } of errors) {

@@ -9,10 +9,10 @@
  *                      ▼
  *             refused, bound to the Gateway ─── ACK or NACK of any of its streams ─▶ cleared, or replaced
  *
- * A refusal outlives its stream, because a lost connection does not correct the resource.
+ * A NACK outlives its stream, because a lost connection does not correct the resource.
  */
 import type { ResourceType, ResourceUpdate } from "../ir/resource.ts";
-import type { RefusedResource } from "../xds/nack.ts";
+import type { RejectedResource } from "../xds/nack.ts";
 import type { StreamId } from "../xds/server/discovery.ts";
 import type { AckedResource } from "../xds/server/session.ts";
 
@@ -26,10 +26,10 @@ export interface Acknowledgements {
   /** Reports whether a data plane has applied this policy. */
   has(policyKey: string): boolean;
   /** Returns why a data plane refused the resource: one of the given Gateway, or of any Gateway when none is given. */
-  refusal(type: ResourceType, key: string, gateway?: string): string | undefined;
+  nackReason(type: ResourceType, key: string, gateway?: string): string | undefined;
   /** @returns the resources whose state has changed */
   ack(gateway: string, stream: StreamId, resources: readonly AckedResource[]): ResourceId[];
-  nack(gateway: string, stream: StreamId, refused: readonly RefusedResource[]): void;
+  nack(gateway: string, stream: StreamId, refused: readonly RejectedResource[]): void;
   closed(stream: StreamId): void;
   /** Forgets resources that are no longer sent to the Gateway. */
   forget(gateway: string, removed: ResourceUpdate["removed"]): void;
@@ -37,7 +37,7 @@ export interface Acknowledgements {
   forgetEverywhere(removed: ResourceUpdate["removed"]): void;
 }
 
-interface Refusal {
+interface Nack {
   readonly gateway: string;
   /** undefined once the stream has ended. */
   stream: StreamId | undefined;
@@ -49,23 +49,23 @@ const MAX_REASON_LENGTH = 1024;
 
 export function createAcknowledgements(): Acknowledgements {
   const applied = new Set<string>();
-  const refusals = new Map<string, Refusal[]>();
-  const drop = (id: string, isOver: (refusal: Refusal) => boolean): boolean => {
-    const before = refusals.get(id);
+  const nacks = new Map<string, Nack[]>();
+  const drop = (id: string, isOver: (nack: Nack) => boolean): boolean => {
+    const before = nacks.get(id);
     if (before === undefined) return false;
-    const left = before.filter((refusal) => !isOver(refusal));
-    if (left.length === 0) refusals.delete(id);
-    else refusals.set(id, left);
+    const left = before.filter((nack) => !isOver(nack));
+    if (left.length === 0) nacks.delete(id);
+    else nacks.set(id, left);
     return left.length < before.length;
   };
   return {
     has: (policyKey) => applied.has(policyKey),
-    refusal: (type, key, gateway) =>
-      refusals.get(idOf({ type, key }))?.find((each) => gateway === undefined || each.gateway === gateway)?.reason,
+    nackReason: (type, key, gateway) =>
+      nacks.get(idOf({ type, key }))?.find((each) => gateway === undefined || each.gateway === gateway)?.reason,
     ack(gateway, stream, resources) {
       return resources.filter((resource) => {
-        const isOver = (refusal: Refusal): boolean =>
-          refusal.stream === stream || (refusal.stream === undefined && refusal.gateway === gateway);
+        const isOver = (nack: Nack): boolean =>
+          nack.stream === stream || (nack.stream === undefined && nack.gateway === gateway);
         const mended = drop(idOf(resource), isOver);
         const fresh = resource.type === "Policy" && !applied.has(resource.key);
         if (fresh) applied.add(resource.key);
@@ -75,20 +75,16 @@ export function createAcknowledgements(): Acknowledgements {
     nack(gateway, stream, refused) {
       for (const resource of refused) {
         const id = idOf(resource);
-        drop(
-          id,
-          (refusal) => refusal.stream === stream || (refusal.stream === undefined && refusal.gateway === gateway),
-        );
+        drop(id, (nack) => nack.stream === stream || (nack.stream === undefined && nack.gateway === gateway));
         const reason = resource.reason.slice(0, MAX_REASON_LENGTH);
-        refusals.set(id, [...(refusals.get(id) ?? []), { gateway, stream, reason }]);
+        nacks.set(id, [...(nacks.get(id) ?? []), { gateway, stream, reason }]);
       }
     },
     closed(stream) {
-      for (const list of refusals.values())
-        for (const refusal of list) if (refusal.stream === stream) refusal.stream = undefined;
+      for (const list of nacks.values()) for (const nack of list) if (nack.stream === stream) nack.stream = undefined;
     },
     forget(gateway, removed) {
-      for (const resource of removed) drop(idOf(resource), (refusal) => refusal.gateway === gateway);
+      for (const resource of removed) drop(idOf(resource), (nack) => nack.gateway === gateway);
     },
     forgetEverywhere(removed) {
       for (const { type, key } of removed) if (type === "Policy") applied.delete(key);

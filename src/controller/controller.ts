@@ -5,7 +5,7 @@
  *                            ├─▶ deployer ─▶ objects                    ▼
  *                            └─────────────────────────────────▶ status of objects
  *
- * `Attached` of a GwPolicy becomes True once a data plane has acknowledged the resource of the policy, and a refusal
+ * `Attached` of a GwPolicy becomes True once a data plane has acknowledged the resource of the policy, and a NACK
  * becomes a condition.
  */
 import type { ControllerOptions } from "./options.ts";
@@ -25,7 +25,7 @@ import { VERSION } from "../lib/version.ts";
 import { type ControllerCore, createControllerCore } from "./controller-core.ts";
 import { checkOwnPorts } from "../runtime/own-ports.ts";
 import { createProcessLog, isLoopback, stopSignal } from "../runtime/process.ts";
-import { reportRefusals } from "./nack-events.ts";
+import { reportNacks } from "./nack-events.ts";
 import { authorizeByToken } from "./stream-authorization.ts";
 import { openXdsSecret, readXdsFiles, type XdsTls } from "./xds-certificates.ts";
 import { randomUUID } from "node:crypto";
@@ -78,7 +78,7 @@ export async function runController(options: ControllerOptions): Promise<void> {
   });
   const sink: SourceSink = {
     apply: (events) => core.apply(events),
-    report: (problems) => problems.forEach(({ message }) => log.warn(message)),
+    report: (diagnostics) => diagnostics.forEach(({ message }) => log.warn(message)),
   };
   const started = source.start(filterNamespaces(sink, options.discoveryNamespaceSelectors));
   await Promise.race([started, stopped]);
@@ -115,7 +115,7 @@ function createDiscovery({ options, client, core, tls, metrics, current, log }: 
     ...core.answers,
     onNack(gateway, refused, stream) {
       core.answers.onNack(gateway, refused, stream);
-      reportRefusals({ metrics, events, current }, gateway, refused);
+      reportNacks({ metrics, events, current }, gateway, refused);
     },
     ...(mustAuthorize ? { authorize } : {}),
     ...(tls === undefined ? {} : { tls: tls.certificate, alsoPlaintext: options.xdsMode === "either" }),

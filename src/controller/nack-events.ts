@@ -6,9 +6,9 @@ import type { KubeObject, ObjectId } from "../api/object.ts";
 import { GATEWAY_GROUP } from "../api/refs.ts";
 import type { EventRecorder } from "../sources/kubernetes/events.ts";
 import type { ControllerMetrics } from "../telemetry/controller-metrics.ts";
-import type { RefusedResource } from "../xds/nack.ts";
+import type { RejectedResource } from "../xds/nack.ts";
 
-export interface RefusalRim {
+export interface NackReportDeps {
   readonly metrics: Pick<ControllerMetrics, "refused">;
   readonly events: Pick<EventRecorder, "warn">;
   readonly current: (id: ObjectId) => KubeObject | undefined;
@@ -17,10 +17,10 @@ export interface RefusalRim {
 const REASON = "GwProxyNack";
 
 /** @param gateway "namespace/name" */
-export function reportRefusals(
-  { metrics, events, current }: RefusalRim,
+export function reportNacks(
+  { metrics, events, current }: NackReportDeps,
   gateway: string,
-  refused: readonly RefusedResource[],
+  refused: readonly RejectedResource[],
 ): void {
   const [namespace = "", name = ""] = gateway.split("/");
   const object = current({ group: GATEWAY_GROUP, kind: "Gateway", namespace, name });

@@ -34,7 +34,7 @@ export interface StatusFeed {
 }
 
 /**
- * Kinds whose resources lead to an object with a status. A Service has none, so a refusal of its resources is only
+ * Kinds whose resources lead to an object with a status. A Service has none, so a NACK of its resources is only
  * logged.
  */
 const GROUPS: Readonly<Record<string, string>> = {
@@ -52,8 +52,8 @@ const GROUPS: Readonly<Record<string, string>> = {
 export function createStatusFeed(options: StatusFeedOptions): StatusFeed {
   const { translator, controllerName, put, log, deployment } = options;
   const acknowledgements = createAcknowledgements();
-  const { has: acknowledged, refusal } = acknowledgements;
-  const context = { controllerName, acknowledged, refusal, ...(deployment === undefined ? {} : { deployment }) };
+  const { has: acknowledged, nackReason } = acknowledgements;
+  const context = { controllerName, acknowledged, nackReason, ...(deployment === undefined ? {} : { deployment }) };
 
   /** Returns the objects behind resources, without duplicates. */
   function ownersOf(wanted: readonly ResourceId[]): ObjectId[] {

@@ -184,7 +184,7 @@ export class Deployer {
   /** Returns the plan of a Gateway, or undefined when nothing may be changed for it. */
   #wanted(key: string): DeploymentPlan | undefined {
     const plan = this.#isLeading ? this.#plans.get(key) : undefined;
-    if (plan === undefined || plan.fault !== undefined || plan.addressFault !== undefined) return undefined;
+    if (plan === undefined || plan.error !== undefined || plan.addressError !== undefined) return undefined;
     const hasPort = plan.isForeign || servicePorts(plan, this.#settings).length > 0;
     return hasPort ? plan : undefined;
   }

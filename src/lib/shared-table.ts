@@ -166,7 +166,7 @@ export class SharedTable {
   readonly #bit: bigint;
   readonly #mine = new Map<string, Slot>();
   /** Number of claims that found the table full. */
-  refusals = 0;
+  rejectedClaims = 0;
 
   /**
    * @param buffer a buffer from allocateSlots
@@ -195,7 +195,7 @@ export class SharedTable {
     if (mine !== undefined) return mine.retain();
     const index = this.#claim(name);
     if (index === undefined) {
-      this.refusals++;
+      this.rejectedClaims++;
       return ownSlot();
     }
     const slot = new Slot(this.#memory, index, this, name);

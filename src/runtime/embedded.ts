@@ -5,7 +5,7 @@
 import type { ApplyResult, ResourceUpdate } from "../ir/resource.ts";
 import type { OwnListeners } from "../lib/network/own-listeners.ts";
 import type { Logger } from "../lib/log.ts";
-import type { Source, SourceProblem } from "../sources/source.ts";
+import type { Source, SourceDiagnostic } from "../sources/source.ts";
 import type { Translator, TranslatorEvent } from "../translator/translator.ts";
 import { createRemoteJwks } from "./remote-jwks.ts";
 
@@ -20,7 +20,7 @@ export interface EmbeddedOptions {
   readonly onApplied: (update: ResourceUpdate, result: ApplyResult) => void;
   /** Called after each step that may have changed the diagnostics of an object, even when no resource changed. */
   readonly onReviewed: () => void;
-  readonly onProblems: (problems: readonly SourceProblem[]) => void;
+  readonly onDiagnostics: (diagnostics: readonly SourceDiagnostic[]) => void;
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -33,7 +33,7 @@ export interface Embedded {
 }
 
 export function createEmbedded(options: EmbeddedOptions): Embedded {
-  const { log, source, translator, proxy, onApplied, onReviewed, onProblems, onFailure } = options;
+  const { log, source, translator, proxy, onApplied, onReviewed, onDiagnostics, onFailure } = options;
   const remoteJwks = createRemoteJwks({
     log: log.child("keys"),
     apply,
@@ -57,7 +57,7 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
 
   return {
     async start() {
-      await source.start({ apply, report: onProblems });
+      await source.start({ apply, report: onDiagnostics });
       await last;
     },
     settled: () => last,

@@ -20,11 +20,11 @@ export async function checkConfigFile(path: string): Promise<void> {
   } catch (cause) {
     throw new FatalError(`cannot read ${path}: ${messageOf(cause)}`, 1, cause);
   }
-  const fault = faultOf(text);
-  if (fault !== undefined) throw new FatalError(`${path}: ${fault}`);
+  const error = findConfigError(text);
+  if (error !== undefined) throw new FatalError(`${path}: ${error}`);
 }
 
-function faultOf(text: string): string | undefined {
+function findConfigError(text: string): string | undefined {
   let document: unknown;
   try {
     document = parse(text);

@@ -48,7 +48,7 @@ export function createRemoteJwks({
     fetch: (wanted, address, signal) =>
       fetchDocument(wanted, address, signal, { tlsOptions: tlsWithoutIdentity, refuses }),
     // An answer without a usable key is a failure, so that the last good keys stay in use.
-    faultOf(text) {
+    findError(text) {
       const keys = parseJwks(text);
       return typeof keys === "string" ? keys : undefined;
     },

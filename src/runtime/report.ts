@@ -1,25 +1,25 @@
 /**
- * Formats lines that `gwproxy up` and `gwproxy validate` print: problems with their position, and the effect of a
+ * Formats lines that `gwproxy up` and `gwproxy validate` print: diagnostics with their position, and the effect of a
  * change.
  */
 import type { ApplyResult, ResourceUpdate } from "../ir/resource.ts";
 import { takenBy } from "../lib/network/port-check.ts";
 import { findPortHolder } from "../lib/network/port-holder.ts";
-import type { SourceProblem } from "../sources/source.ts";
+import type { SourceDiagnostic } from "../sources/source.ts";
 
-/** Returns a problem in the form that programs read. */
-export function rowOf(problem: SourceProblem): SourceProblem {
-  const { file, line, column, object, path, severity, message, suggestion, effect } = problem;
+/** Returns a diagnostic in the form that programs read. */
+export function rowOf(diagnostic: SourceDiagnostic): SourceDiagnostic {
+  const { file, line, column, object, path, severity, message, suggestion, effect } = diagnostic;
   const row = { file, line, column, object, path, severity, message, suggestion };
   return effect === undefined ? row : { ...row, effect };
 }
 
 /**
- * Formats a problem as `file:line:column: error: GwPolicy default/x: spec.traffic: message (suggestion); kept: GwPolicy
+ * Formats a diagnostic as `file:line:column: error: GwPolicy default/x: spec.traffic: message (suggestion); kept: GwPolicy
  * default/x as accepted before`.
  */
-export function problemLine(problem: SourceProblem): string {
-  const { file, line, column, object, path, severity, message, suggestion, effect } = problem;
+export function diagnosticLine(diagnostic: SourceDiagnostic): string {
+  const { file, line, column, object, path, severity, message, suggestion, effect } = diagnostic;
   const place = file === "" ? "" : `${file}:${line}:${column}: `;
   const subject = [object, path]
     .filter((part) => part !== "")

@@ -7,7 +7,7 @@ import type { UpOptions } from "./options.ts";
 import type { ApplyResult, ResourceUpdate } from "../ir/resource.ts";
 import { collectWhenIdle } from "../lib/collect-when-idle.ts";
 import { messageOf } from "../lib/errors.ts";
-import type { SourceProblem } from "../sources/source.ts";
+import type { SourceDiagnostic } from "../sources/source.ts";
 import { createTranslator } from "../translator/translate.ts";
 import type { Diagnostic } from "../translator/shared/diagnostics.ts";
 import { suggestNextStep } from "../translator/references/explain.ts";
@@ -18,7 +18,7 @@ import { checkManifestPaths } from "./manifest-paths.ts";
 import { createManifestSource, FILE_TRANSLATION } from "./manifests.ts";
 import { checkOwnPorts, dataPlanePorts } from "./own-ports.ts";
 import { createProcessLog, hostAndPort, stopSignal } from "./process.ts";
-import { changedNames, type ClosedPort, closedPorts, problemLine, rowOf } from "./report.ts";
+import { changedNames, type ClosedPort, closedPorts, diagnosticLine, rowOf } from "./report.ts";
 
 /** @throws FatalError with exit code 2 for a path that does not exist, 1 for a port of the process that is taken */
 export async function runUp(options: UpOptions, terminal: Terminal): Promise<void> {
@@ -50,21 +50,21 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
       reporter.refused(result);
       if (plane.pending.size === 0) reporter.closed(closed);
     },
-    onReviewed: () => reporter.problems("translation", placedDiagnostics()),
-    onProblems: (problems) => reporter.problems("files", problems),
+    onReviewed: () => reporter.diagnostics("translation", placedDiagnostics()),
+    onDiagnostics: (diagnostics) => reporter.diagnostics("files", diagnostics),
     onFailure: (error) => log.error("a change could not be applied", { error: messageOf(error) }),
   });
 
   /** Suggestions are looked up once: a diagnostic that stays is the same object after each review. */
   const nextSteps = new WeakMap<Diagnostic, string>();
 
-  function placedDiagnostics(): SourceProblem[] {
+  function placedDiagnostics(): SourceDiagnostic[] {
     let index: ObjectIndex | undefined;
     return translator.diagnostics().map((diagnostic) => {
       let suggestion = nextSteps.get(diagnostic);
       if (suggestion === undefined) {
         index ??= indexObjects(
-          source.objects().map(({ object, refusal }) => ({ object, isRefused: refusal !== undefined })),
+          source.objects().map(({ object, rejection }) => ({ object, isRefused: rejection !== undefined })),
         );
         suggestion = suggestNextStep(diagnostic, index);
         nextSteps.set(diagnostic, suggestion);
@@ -74,7 +74,7 @@ export async function runUp(options: UpOptions, terminal: Terminal): Promise<voi
   }
 
   /** Adds the position of the cause in the files to a diagnostic. */
-  function place(diagnostic: Diagnostic, suggestion: string): SourceProblem {
+  function place(diagnostic: Diagnostic, suggestion: string): SourceDiagnostic {
     const { object, path, severity, message } = diagnostic;
     const at = source.locate(object, path) ?? { file: "", line: 0, column: 0 };
     return {
@@ -103,8 +103,8 @@ interface Reporter {
   changed(update: ResourceUpdate): void;
   refused(result: ApplyResult): void;
   closed(ports: readonly ClosedPort[]): void;
-  /** @param from origin of the problems; each origin replaces only what it reported before */
-  problems(from: string, problems: readonly SourceProblem[]): void;
+  /** @param from origin of the diagnostics; each origin replaces only what it reported before */
+  diagnostics(from: string, diagnostics: readonly SourceDiagnostic[]): void;
   idle(): void;
 }
 
@@ -137,10 +137,11 @@ function createReporter(form: "text" | "json", terminal: Terminal): Reporter {
       for (const { gateway, port, reason } of ports)
         say(`Gateway ${gateway} is not served on port ${port}: ${reason}`, { event: "closed", gateway, port, reason });
     },
-    problems(from, problems) {
+    diagnostics(from, diagnostics) {
       const before = known.get(from) ?? new Set();
-      const lines = new Map(problems.map((problem) => [problemLine(problem), problem]));
-      for (const [line, problem] of lines) if (!before.has(line)) say(line, { event: "problem", ...rowOf(problem) });
+      const lines = new Map(diagnostics.map((diagnostic) => [diagnosticLine(diagnostic), diagnostic]));
+      for (const [line, diagnostic] of lines)
+        if (!before.has(line)) say(line, { event: "problem", ...rowOf(diagnostic) });
       for (const line of before) if (!lines.has(line)) say(`mended: ${line}`, { event: "mended", problem: line });
       known.set(from, new Set(lines.keys()));
     },

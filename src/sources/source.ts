@@ -21,11 +21,11 @@ export interface SourceSink {
    */
   apply(events: readonly ObjectEvent[]): void;
   /** Reports input that could not be accepted, for the operator; replaces everything that was reported before. */
-  report(problems: readonly SourceProblem[]): void;
+  report(diagnostics: readonly SourceDiagnostic[]): void;
 }
 
 /** One thing that is wrong with the input, and where it is. */
-export interface SourceProblem {
+export interface SourceDiagnostic {
   readonly file: string;
   readonly line: number;
   readonly column: number;
@@ -38,7 +38,7 @@ export interface SourceProblem {
   /** Suggests a correction ("did you mean …") or the next step; "" when there is none. */
   readonly suggestion: string;
   /**
-   * Says how the problem affects the objects that serve: "kept: …", "closed: …" or "not loaded"; unset when it does not
+   * Says how the diagnostic affects the objects that serve: "kept: …", "closed: …" or "not loaded"; unset when it does not
    * affect them.
    */
   readonly effect?: string;

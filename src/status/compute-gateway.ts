@@ -8,7 +8,7 @@
 import { Condition, Reason } from "../api/conditions.ts";
 import { nameKey } from "../api/refs.ts";
 import type { GatewayStatusInput, ListenerSetStatusInput } from "../translator/shared/status-input.ts";
-import type { ListenerView, Fault } from "../translator/shared/views.ts";
+import type { ListenerView, ConditionError } from "../translator/shared/views.ts";
 import { conditionsAt, refusedBy, type DeploymentState, type Make, type StatusContext } from "./condition.ts";
 import type { DesiredCondition, DesiredListener, DesiredStatus } from "./desired.ts";
 
@@ -18,11 +18,11 @@ const CONFLICTS: ReadonlySet<Reason> = new Set([
   Reason.BindModeConflict,
 ]);
 
-export function computeGateway(input: GatewayStatusInput, { refusal, deployment }: StatusContext): DesiredStatus {
+export function computeGateway(input: GatewayStatusInput, { nackReason, deployment }: StatusContext): DesiredStatus {
   const { id, generation, listeners, attached, attachedListenerSets, client, admitsUnverifiedClients } = input;
   const make = conditionsAt(generation);
-  const refusals = new Map(
-    listeners.map(({ name, key, bind }) => [name, refusal("Listener", key) ?? refusal("Bind", bind)]),
+  const nackReasons = new Map(
+    listeners.map(({ name, key, bind }) => [name, nackReason("Listener", key) ?? nackReason("Bind", bind)]),
   );
   const state = deployment?.(nameKey(id));
   return {
@@ -32,45 +32,45 @@ export function computeGateway(input: GatewayStatusInput, { refusal, deployment 
     ...(state === undefined ? {} : { addresses: addressesOf(input, state) }),
     conditions: [
       gatewayAccepted(input, make),
-      gatewayProgrammed(input, refusals, state, make),
-      ...(client === undefined ? [] : [clientCondition(client.fault, make)]),
+      gatewayProgrammed(input, nackReasons, state, make),
+      ...(client === undefined ? [] : [clientCondition(client.error, make)]),
       ...(admitsUnverifiedClients ? [unverifiedClients(make)] : []),
     ],
     listeners: listeners.map((listener) =>
-      computeListener(listener, attached.get(listener.key) ?? 0, refusals.get(listener.name), make),
+      computeListener(listener, attached.get(listener.key) ?? 0, nackReasons.get(listener.name), make),
     ),
   };
 }
 
-function gatewayAccepted({ fault, listeners }: GatewayStatusInput, make: Make): DesiredCondition {
-  if (fault !== undefined) return make(Condition.Accepted, false, fault.reason, fault.message);
-  const bad = listeners.filter((listener) => refusalOf(listener) !== undefined);
+function gatewayAccepted({ error, listeners }: GatewayStatusInput, make: Make): DesiredCondition {
+  if (error !== undefined) return make(Condition.Accepted, false, error.reason, error.message);
+  const bad = listeners.filter((listener) => acceptanceError(listener) !== undefined);
   if (bad.length === 0) return make(Condition.Accepted, true, Reason.Accepted, "all listeners are valid");
-  const message = bad.map((listener) => `listener ${listener.name}: ${refusalOf(listener)?.message}`).join("; ");
+  const message = bad.map((listener) => `listener ${listener.name}: ${acceptanceError(listener)?.message}`).join("; ");
   return make(Condition.Accepted, bad.length < listeners.length, Reason.ListenersNotValid, message);
 }
 
 /** Returns why a listener is not accepted, or undefined when it is. */
-function refusalOf({ fault, trustFault }: ListenerView): Fault | undefined {
-  return fault ?? trustFault;
+function acceptanceError({ error, trustError }: ListenerView): ConditionError | undefined {
+  return error ?? trustError;
 }
 
 function gatewayProgrammed(
-  { fault, addressFault, address, listeners }: GatewayStatusInput,
-  refusals: ReadonlyMap<string, string | undefined>,
+  { error, addressError, address, listeners }: GatewayStatusInput,
+  nackReasons: ReadonlyMap<string, string | undefined>,
   state: DeploymentState | undefined,
   make: Make,
 ): DesiredCondition {
-  const refused = [...refusals].flatMap(([name, reason]) =>
+  const refused = [...nackReasons].flatMap(([name, reason]) =>
     reason === undefined ? [] : [`listener ${name}: ${refusedBy(reason)}`],
   );
   const say = (status: boolean, reason: Reason, message: string): DesiredCondition =>
     make(Condition.Programmed, status, reason, [message, ...refused].join("; "));
-  if (fault !== undefined) return say(false, Reason.Invalid, "the Gateway is not accepted");
-  const unserved = listeners.filter((one) => one.fault !== undefined || refusals.get(one.name) !== undefined);
+  if (error !== undefined) return say(false, Reason.Invalid, "the Gateway is not accepted");
+  const unserved = listeners.filter((one) => one.error !== undefined || nackReasons.get(one.name) !== undefined);
   if (unserved.length > 0 && unserved.length === listeners.length)
     return say(false, Reason.Invalid, "no listener can serve");
-  if (addressFault !== undefined) return say(false, addressFault.reason, addressFault.message);
+  if (addressError !== undefined) return say(false, addressError.reason, addressError.message);
   if (state?.failure !== undefined) return say(false, Reason.DeploymentFailed, state.failure);
   if (state !== undefined && !isReachable(state, address)) {
     const wanted = address === undefined ? "an address" : `the address ${address}`;
@@ -88,8 +88,8 @@ function addressesOf({ address }: GatewayStatusInput, state: DeploymentState): D
   return isReachable(state, address) ? state.addresses : [];
 }
 
-function clientCondition(fault: Fault | undefined, make: Make): DesiredCondition {
-  if (fault !== undefined) return make(Condition.ResolvedRefs, false, fault.reason, fault.message);
+function clientCondition(error: ConditionError | undefined, make: Make): DesiredCondition {
+  if (error !== undefined) return make(Condition.ResolvedRefs, false, error.reason, error.message);
   return make(Condition.ResolvedRefs, true, Reason.ResolvedRefs, "all references are resolved");
 }
 
@@ -100,13 +100,13 @@ function unverifiedClients(make: Make): DesiredCondition {
 
 export function computeListenerSet(
   { id, generation, gateway, allowed, listeners, attached }: ListenerSetStatusInput,
-  { refusal }: StatusContext,
+  { nackReason }: StatusContext,
 ): DesiredStatus {
   const make = conditionsAt(generation);
   // Unlike a Gateway, a ListenerSet is not valid when its certificates cannot be read (GEP-1713).
   const bad = listeners.flatMap((listener) => {
-    const fault = refusalOf(listener) ?? listener.tlsFault;
-    return fault === undefined ? [] : [`listener ${listener.name}: ${fault.message}`];
+    const error = acceptanceError(listener) ?? listener.tlsError;
+    return error === undefined ? [] : [`listener ${listener.name}: ${error.message}`];
   });
   const both = (status: boolean, reason: Reason, message: string): DesiredCondition[] =>
     [Condition.Accepted, Condition.Programmed].map((type) => make(type, status, reason, message));
@@ -126,7 +126,7 @@ export function computeListenerSet(
     form: "keyed",
     conditions: conditions(),
     listeners: listeners.map((listener) => {
-      const refused = refusal("Listener", listener.key) ?? refusal("Bind", listener.bind);
+      const refused = nackReason("Listener", listener.key) ?? nackReason("Bind", listener.bind);
       return computeListener(listener, attached.get(listener.key) ?? 0, refused, make);
     }),
   };
@@ -135,18 +135,18 @@ export function computeListenerSet(
 function computeListener(
   listener: ListenerView,
   attachedRoutes: number,
-  refusal: string | undefined,
+  nackReason: string | undefined,
   make: Make,
 ): DesiredListener {
-  const { name, supportedKinds, fault, tlsFault, kindFault } = listener;
-  const refused = refusalOf(listener);
-  const refFault = tlsFault ?? kindFault;
-  const conflict = fault !== undefined && CONFLICTS.has(fault.reason);
+  const { name, supportedKinds, error, tlsError, kindError } = listener;
+  const refused = acceptanceError(listener);
+  const refError = tlsError ?? kindError;
+  const conflict = error !== undefined && CONFLICTS.has(error.reason);
   const programmed = (): DesiredCondition => {
-    if (fault !== undefined)
-      return make(Condition.Programmed, false, conflict ? fault.reason : Reason.Invalid, fault.message);
-    if (tlsFault !== undefined) return make(Condition.Programmed, false, Reason.Invalid, tlsFault.message);
-    if (refusal !== undefined) return make(Condition.Programmed, false, Reason.Invalid, refusedBy(refusal));
+    if (error !== undefined)
+      return make(Condition.Programmed, false, conflict ? error.reason : Reason.Invalid, error.message);
+    if (tlsError !== undefined) return make(Condition.Programmed, false, Reason.Invalid, tlsError.message);
+    if (nackReason !== undefined) return make(Condition.Programmed, false, Reason.Invalid, refusedBy(nackReason));
     return make(Condition.Programmed, true, Reason.Programmed, "the listener is sent to data planes");
   };
   return {
@@ -159,11 +159,11 @@ function computeListener(
         : make(Condition.Accepted, false, refused.reason, refused.message),
       programmed(),
       conflict
-        ? make(Condition.Conflicted, true, fault.reason, fault.message)
+        ? make(Condition.Conflicted, true, error.reason, error.message)
         : make(Condition.Conflicted, false, Reason.NoConflicts, "no other listener is in the way"),
-      refFault === undefined
+      refError === undefined
         ? make(Condition.ResolvedRefs, true, Reason.ResolvedRefs, "all references are resolved")
-        : make(Condition.ResolvedRefs, false, refFault.reason, refFault.message),
+        : make(Condition.ResolvedRefs, false, refError.reason, refError.message),
     ],
   };
 }

@@ -62,23 +62,23 @@ function computeClass({ id, generation }: ClassStatusInput): DesiredStatus {
 }
 
 function computeRoute(
-  { id, generation, resource, key, parents, faults }: RouteStatusInput,
-  { controllerName, refusal }: StatusContext,
+  { id, generation, resource, key, parents, errors }: RouteStatusInput,
+  { controllerName, nackReason }: StatusContext,
 ): DesiredStatus {
   const make = conditionsAt(generation);
-  const [first] = faults;
+  const [first] = errors;
   const resolved = (gateway: string): DesiredCondition => {
-    if (first !== undefined) return make(Condition.ResolvedRefs, false, first.reason, joined(faults));
-    const reason = refusal(resource, key, gateway);
+    if (first !== undefined) return make(Condition.ResolvedRefs, false, first.reason, joined(errors));
+    const reason = nackReason(resource, key, gateway);
     if (reason !== undefined) return make(Condition.ResolvedRefs, false, Reason.TranslationError, refusedBy(reason));
     return make(Condition.ResolvedRefs, true, Reason.ResolvedRefs, "all references are resolved");
   };
-  const entries = parents.map(({ gateway, ref, fault }): DesiredEntry => ({
+  const entries = parents.map(({ gateway, ref, error }): DesiredEntry => ({
     ref: { ...ref },
     conditions: [
-      fault === undefined
+      error === undefined
         ? make(Condition.Accepted, true, Reason.Accepted, "the route is attached")
-        : make(Condition.Accepted, false, fault.reason, fault.message),
+        : make(Condition.Accepted, false, error.reason, error.message),
       resolved(gateway),
     ],
   }));
@@ -87,20 +87,20 @@ function computeRoute(
 
 function computeBackend(
   { id, generation, key, accepted: translated, diagnostics }: BackendStatusInput,
-  { refusal }: StatusContext,
+  { nackReason }: StatusContext,
 ): DesiredStatus {
   const make = conditionsAt(generation);
-  const reason = refusal("Backend", key);
+  const reason = nackReason("Backend", key);
   const accepted = translated && reason === undefined;
   // A provider with a broken credential leaves the backend in use, so only the message reports it.
-  const problems = [joined(diagnostics), reason === undefined ? "" : refusedBy(reason)];
-  const message = problems.filter((text) => text !== "").join("; ") || "translated";
+  const messages = [joined(diagnostics), reason === undefined ? "" : refusedBy(reason)];
+  const message = messages.filter((text) => text !== "").join("; ") || "translated";
   const condition = make(Condition.Accepted, accepted, accepted ? Reason.Accepted : Reason.TranslationError, message);
   return { id, form: "keyed", conditions: [condition] };
 }
 
 function computePolicy(input: PolicyStatusInput, context: StatusContext): DesiredStatus {
-  const { id, generation, gateways, problems, diagnostics, produced } = input;
+  const { id, generation, gateways, targetErrors, diagnostics, produced } = input;
   const make = conditionsAt(generation);
   const accepted = acceptance(produced, joined(diagnostics), make);
   const entries = gateways.map((gateway): DesiredEntry => {
@@ -110,10 +110,10 @@ function computePolicy(input: PolicyStatusInput, context: StatusContext): Desire
       conditions: [accepted, attachment(input, gateway, context, make), ...overridden(input, gateway, make)],
     };
   });
-  const [first] = problems;
+  const [first] = targetErrors;
   if (first !== undefined) {
-    const foreign = problems.every((problem) => problem.foreign);
-    const lines = problems.map(({ message }) => message).join("\n");
+    const foreign = targetErrors.every((error) => error.foreign);
+    const lines = targetErrors.map(({ message }) => message).join("\n");
     entries.push({
       ref: { group: GWPROXY_GROUP, name: "StatusSummary" },
       conditions: [
@@ -126,21 +126,21 @@ function computePolicy(input: PolicyStatusInput, context: StatusContext): Desire
   return { id, form: "listed", list: "ancestors", controllerName, entries };
 }
 
-function computeTlsPolicy(input: TlsPolicyStatusInput, { controllerName, refusal }: StatusContext): DesiredStatus {
-  const { id, generation, key, gateways, conflict, fault, refFault } = input;
+function computeTlsPolicy(input: TlsPolicyStatusInput, { controllerName, nackReason }: StatusContext): DesiredStatus {
+  const { id, generation, key, gateways, conflict, error, refError } = input;
   const make = conditionsAt(generation);
   const accepted = (gateway: string): DesiredCondition => {
     if (conflict !== undefined)
       return make(Condition.Accepted, false, Reason.Conflicted, `older BackendTLSPolicy ${conflict} governs the same`);
-    if (fault !== undefined) return make(Condition.Accepted, false, fault.reason, fault.message);
-    const refused = refusal("Policy", key, gateway);
+    if (error !== undefined) return make(Condition.Accepted, false, error.reason, error.message);
+    const refused = nackReason("Policy", key, gateway);
     if (refused !== undefined) return make(Condition.Accepted, false, Reason.Invalid, refusedBy(refused));
     return make(Condition.Accepted, true, Reason.Accepted, "the policy is valid");
   };
   const resolved =
-    refFault === undefined
+    refError === undefined
       ? make(Condition.ResolvedRefs, true, Reason.ResolvedRefs, "all references are resolved")
-      : make(Condition.ResolvedRefs, false, refFault.reason, `${refFault.path}: ${refFault.message}`);
+      : make(Condition.ResolvedRefs, false, refError.reason, `${refError.path}: ${refError.message}`);
   const entries = gateways.map((gateway): DesiredEntry => {
     const [namespace = "", name = ""] = gateway.split("/");
     const ref = { group: GATEWAY_GROUP, kind: "Gateway", namespace, name };
@@ -158,20 +158,20 @@ function computeModel(
   return { id, form: "listed", list: "parents", controllerName, limit: MAX_MODEL_PARENTS, entries };
 }
 
-function acceptance(produced: boolean, problems: string, make: Make): DesiredCondition {
-  if (!produced) return make(Condition.Accepted, false, Reason.Invalid, problems || "the policy says nothing");
-  if (problems === "") return make(Condition.Accepted, true, Reason.Valid, "the policy is valid");
-  return make(Condition.Accepted, true, Reason.PartiallyValid, problems);
+function acceptance(produced: boolean, messages: string, make: Make): DesiredCondition {
+  if (!produced) return make(Condition.Accepted, false, Reason.Invalid, messages || "the policy says nothing");
+  if (messages === "") return make(Condition.Accepted, true, Reason.Valid, "the policy is valid");
+  return make(Condition.Accepted, true, Reason.PartiallyValid, messages);
 }
 
 function attachment(
   { key, produced }: PolicyStatusInput,
   gateway: string,
-  { acknowledged, refusal }: StatusContext,
+  { acknowledged, nackReason }: StatusContext,
   make: Make,
 ): DesiredCondition {
   if (!produced) return make(Condition.Attached, false, Reason.Pending, "the policy is invalid");
-  const reason = refusal("Policy", key, gateway);
+  const reason = nackReason("Policy", key, gateway);
   if (reason !== undefined) return make(Condition.Attached, false, Reason.Pending, refusedBy(reason));
   if (acknowledged(key)) return make(Condition.Attached, true, Reason.Attached, "the policy is in force");
   return make(Condition.Attached, "Unknown", Reason.Pending, "no data plane has acknowledged the policy yet");
@@ -185,6 +185,6 @@ function overridden({ produced, overriding }: PolicyStatusInput, gateway: string
   return [make(Condition.Overridden, true, Reason.Overridden, message)];
 }
 
-function joined(problems: readonly { readonly path: string; readonly message: string }[]): string {
-  return problems.map(({ path, message }) => `${path}: ${message}`).join("; ");
+function joined(messages: readonly { readonly path: string; readonly message: string }[]): string {
+  return messages.map(({ path, message }) => `${path}: ${message}`).join("; ");
 }

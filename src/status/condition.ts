@@ -10,7 +10,11 @@ export interface StatusContext {
    * Returns why a data plane refused a resource: one of the given Gateway ("namespace/name"), or any data plane when no
    * Gateway is given.
    */
-  readonly refusal: (type: RouteStatusInput["resource"], resourceKey: string, gateway?: string) => string | undefined;
+  readonly nackReason: (
+    type: RouteStatusInput["resource"],
+    resourceKey: string,
+    gateway?: string,
+  ) => string | undefined;
   /** Returns the state of a Gateway's deployment; unset when Gateways are not deployed. */
   readonly deployment?: (gateway: string) => DeploymentState;
 }

@@ -195,11 +195,11 @@ function declareRouting(graph: Graph, inputs: Inputs, options: TranslatorOptions
     ),
     Gateway: graph.derive("gateway status inputs", gateways, (key, gateway, read): StatusInput => {
       const { id, generation, listeners, client, admitsUnverifiedClients } = gateway;
-      const joined = gateway.sets.filter((set) => set.listeners.some(({ fault }) => fault === undefined));
+      const joined = gateway.sets.filter((set) => set.listeners.some(({ error }) => error === undefined));
       const attached = attachedTo(listeners, read);
       const attachedListenerSets = joined.length;
-      const { fault, addressFault, address } = read.get(plans, key) ?? {};
-      const whole = { fault, addressFault, address };
+      const { error, addressError, address } = read.get(plans, key) ?? {};
+      const whole = { error, addressError, address };
       const common = { id, generation, listeners, client, admitsUnverifiedClients, ...whole };
       return { kind: "Gateway", ...common, attached, attachedListenerSets };
     }),
@@ -371,13 +371,13 @@ function declarePolicies(
     GwPolicy: graph.derive("policy status inputs", inputs.policies, (key, policy, read): StatusInput => {
       const id = identify(policy);
       const content = read.get(contents, key);
-      const { gateways = [], problems = [] } = read.get(targets, key) ?? {};
+      const { gateways = [], errors: targetErrors = [] } = read.get(targets, key) ?? {};
       return {
         kind: "GwPolicy",
         ...id,
         key: policyKey(id.id.namespace, id.id.name),
         gateways,
-        problems,
+        targetErrors,
         diagnostics: content?.diagnostics ?? [],
         produced: content !== undefined && enforces(content),
         overriding: read.get(overridden, key) ?? NOT_OVERRIDDEN,

@@ -4,13 +4,13 @@
  */
 import type { ResourceType } from "../ir/resource.ts";
 
-export interface RefusedResource {
+export interface RejectedResource {
   readonly type: ResourceType;
   readonly key: string;
   readonly reason: string;
 }
 
-export function encodeRefusals(refused: readonly RefusedResource[]): string {
+export function encodeNack(refused: readonly RejectedResource[]): string {
   return refused.map(({ type, key, reason }) => JSON.stringify({ type, key, reason })).join("\n");
 }
 
@@ -21,9 +21,9 @@ export function encodeRefusals(refused: readonly RefusedResource[]): string {
  * @returns the refused resources among them. A message that names none of them, as another client may write it, refuses
  * all: a resource must not count as acknowledged when its state is unknown.
  */
-export function decodeRefusals(message: string, type: ResourceType, keys: readonly string[]): RefusedResource[] {
+export function decodeNack(message: string, type: ResourceType, keys: readonly string[]): RejectedResource[] {
   const known = new Set(keys);
-  const refused: RefusedResource[] = [];
+  const refused: RejectedResource[] = [];
   for (const line of message.split("\n")) {
     const entry = parseLine(line);
     if (entry !== undefined && entry.type === type && known.has(entry.key)) {

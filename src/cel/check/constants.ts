@@ -17,20 +17,20 @@ import { quote } from "../../lib/quote.ts";
 /** A parameter that must parse: its index after the receiver, and the reason why a text does not parse. */
 interface ParsedParameter {
   readonly at: number;
-  readonly fault: (text: string) => string | undefined;
+  readonly findError: (text: string) => string | undefined;
 }
 
-const PATTERN: ParsedParameter = { at: 1, fault: patternFault };
-const ZONE: ParsedParameter = { at: 1, fault: (zone) => (isTimeZone(zone) ? undefined : "not a time zone") };
+const PATTERN: ParsedParameter = { at: 1, findError: findPatternError };
+const ZONE: ParsedParameter = { at: 1, findError: (zone) => (isTimeZone(zone) ? undefined : "not a time zone") };
 
 /** Functions with one parsed parameter among others. Keys are those of a FunctionTable. */
 const PARAMETERS: ReadonlyMap<string, ParsedParameter> = new Map<string, ParsedParameter>([
   ...["matches/2", ".matches/1", ".find/1", ".findAll/1", ".findAll/2", ".regexReplace/2"].map(
     (key) => [key, PATTERN] as const,
   ),
-  [".containsIP/1", { at: 1, fault: (text) => (parseIp(text, true) ? undefined : "not an IP address") }],
-  [".containsCIDR/1", { at: 1, fault: (text) => (parseCidr(text) ? undefined : "not an address range") }],
-  [".format/1", { at: 0, fault: (text) => templateFailure(text)?.message }],
+  [".containsIP/1", { at: 1, findError: (text) => (parseIp(text, true) ? undefined : "not an IP address") }],
+  [".containsCIDR/1", { at: 1, findError: (text) => (parseCidr(text) ? undefined : "not an address range") }],
+  [".format/1", { at: 0, findError: (text) => templateFailure(text)?.message }],
   ...[...TIME_PARTS].map((part) => [`.${part}/1`, ZONE] as const),
 ]);
 
@@ -49,8 +49,8 @@ export function checkConstants(key: string, { call }: FunctionEntry, args: reado
   if (node?.kind !== "constant") return;
   const { value } = node;
   if (parameter !== undefined) {
-    const fault = typeof value === "string" ? parameter.fault(value) : undefined;
-    if (fault !== undefined) refuse(key, node, fault);
+    const error = typeof value === "string" ? parameter.findError(value) : undefined;
+    if (error !== undefined) refuse(key, node, error);
     return;
   }
   const result = call(new Run({ root: () => undefined }, 0, steps), value);
@@ -59,11 +59,11 @@ export function checkConstants(key: string, { call }: FunctionEntry, args: reado
 }
 
 /** Rejects a constant with the name of the function and the beginning of the text. */
-function refuse(key: string, node: Extract<Node, { kind: "constant" }>, fault: string): never {
+function refuse(key: string, node: Extract<Node, { kind: "constant" }>, error: string): never {
   const name = key.replace(/^\.|\/.*$/g, "");
   const { value } = node;
   const shown = typeof value === "string" ? ` ${quote(value.slice(0, LONGEST))}${cutMark(value)}` : "";
-  throw new CelError("invalid_argument", `"${name}" never accepts its argument${shown}: ${fault}`, node.position);
+  throw new CelError("invalid_argument", `"${name}" never accepts its argument${shown}: ${error}`, node.position);
 }
 
 const LONGEST = 64;
@@ -73,7 +73,7 @@ function cutMark(text: string): string {
 }
 
 /** Returns the reason why a text is not a pattern, in the words of the library; undefined when it is one. */
-export function patternFault(text: string): string | undefined {
+export function findPatternError(text: string): string | undefined {
   const compiled = compilePattern(text);
   if (!(compiled instanceof Failure)) return undefined;
   if (compiled.message !== NOT_RE2) return compiled.message;

@@ -12,7 +12,7 @@ const MISFORMED = /%(?!%|(?:\.\d{1,3})?[a-zA-Z])/;
 /** Matches a verb that `one` does not know. */
 const UNKNOWN_VERB = /%(?:\.\d{1,3})?[^sdfebxXo.%]/;
 
-/** Returns the fault of a template that does not depend on its arguments. */
+/** Returns the error of a template that does not depend on its arguments. */
 export function templateFailure(template: string): Failure | undefined {
   const text = template.replaceAll("%%", "");
   return MISFORMED.test(text) || UNKNOWN_VERB.test(text) ? NOT_A_TEMPLATE : undefined;

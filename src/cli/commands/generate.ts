@@ -13,7 +13,7 @@ Examples:
 
 For each served version of each kind there are three files: <group>/<kind>.<version>.ts with the types, .validator.js, which needs
 no package, and .validator.d.ts. Rules in CEL are left to the API server. Exit code: 1 when a CRD is not structural, with the path
-of each fault; 2 when a file could not be read or written.
+of each error; 2 when a file could not be read or written.
 `;
 
 export function addGenerateCommand(program: Command, terminal: Terminal): void {

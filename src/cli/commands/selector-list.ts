@@ -24,13 +24,13 @@ export function selectorList(text: string): LabelSelector[] {
   if (!Array.isArray(value)) throw new InvalidArgumentError("a list is needed");
   const selectors: readonly unknown[] = value;
   for (const [at, selector] of selectors.entries()) {
-    const fault = faultOf(selector);
-    if (fault !== undefined) throw new InvalidArgumentError(`[${at}]: ${fault}`);
+    const error = findSelectorError(selector);
+    if (error !== undefined) throw new InvalidArgumentError(`[${at}]: ${error}`);
   }
   return value as LabelSelector[]; // every member was checked
 }
 
-function faultOf(selector: unknown): string | undefined {
+function findSelectorError(selector: unknown): string | undefined {
   if (!isRecord(selector)) return "a label selector is needed";
   const { matchLabels = {}, matchExpressions = [], ...others } = selector;
   const [stranger] = Object.keys(others);

@@ -1,4 +1,4 @@
-/** `gwproxy validate` prints every problem of some manifests with its position. main.ts adds it. */
+/** `gwproxy validate` prints every diagnostic of some manifests with its position. main.ts adds it. */
 import type { Terminal } from "../../lib/terminal.ts";
 import type { Command } from "commander";
 import { addManifestPaths, manifestPaths, outputOption } from "./options.ts";

@@ -1,12 +1,12 @@
 /**
- * Finds problems of objects that are valid by themselves: references to missing objects, and settings that the
+ * Finds diagnostics of objects that are valid by themselves: references to missing objects, and settings that the
  * translator cannot put in force. `gwproxy validate` uses it. The translator runs on the objects as in `gwproxy up`.
  */
 import type { KubeObject, ObjectId } from "../../api/object.ts";
 import { objectId, objectKey } from "../../api/object.ts";
 import { GATEWAY_GROUP } from "../../api/refs.ts";
 import { closest } from "../../lib/suggest.ts";
-import { type CheckedObject, type FileProblem, titleOf } from "../../sources/directory/check.ts";
+import { type CheckedObject, type FileDiagnostic, titleOf } from "../../sources/directory/check.ts";
 import type { ValidatedFiles } from "../../sources/directory/validate-files.ts";
 import type { Diagnostic } from "../../translator/shared/diagnostics.ts";
 import { explainDiagnostic, isAtOrBelow } from "../../translator/references/explain.ts";
@@ -22,9 +22,13 @@ const { controllerName: CONTROLLER_NAME, implicitClass: CLASS_NAME } = FILE_TRAN
  */
 const PLACEHOLDER_JWKS = JSON.stringify({ keys: [{ kid: "validate", kty: "OKP", crv: "Ed25519", x: "AAAA" }] });
 
-export function validateReferences({ objects, accepted, hidden }: Omit<ValidatedFiles, "problems">): FileProblem[] {
+export function validateReferences({
+  objects,
+  accepted,
+  hidden,
+}: Omit<ValidatedFiles, "diagnostics">): FileDiagnostic[] {
   const index = indexObjects([
-    ...objects.map(({ object, refusal }) => ({ object, isRefused: refusal !== undefined })),
+    ...objects.map(({ object, rejection }) => ({ object, isRefused: rejection !== undefined })),
     ...hidden.map((id) => ({ object: objectNamed(id), isRefused: true })),
   ]);
   const findings = new Map<string, Diagnostic[]>();
@@ -33,7 +37,7 @@ export function validateReferences({ objects, accepted, hidden }: Omit<Validated
     findings.set(key, [...(findings.get(key) ?? []), diagnostic]);
   }
   const isRoutingBroken =
-    objects.some(({ id, refusal }) => refusal !== undefined && id.group === GATEWAY_GROUP) ||
+    objects.some(({ id, rejection }) => rejection !== undefined && id.group === GATEWAY_GROUP) ||
     hidden.some(({ group }) => group === GATEWAY_GROUP) ||
     [...findings.values()].flat().some(({ object }) => object.group === GATEWAY_GROUP);
   const inForce = new Set(accepted);
@@ -41,8 +45,8 @@ export function validateReferences({ objects, accepted, hidden }: Omit<Validated
     .filter(({ object }) => inForce.has(object))
     .flatMap((checked) => {
       const diagnostics = findings.get(objectKey(checked.id)) ?? [];
-      const found = problemsOf(checked.object, diagnostics, { index, isRoutingBroken });
-      return [...found, ...classProblems(checked.object, index)].map((problem) => placed(checked, problem));
+      const found = findingsOf(checked.object, diagnostics, { index, isRoutingBroken });
+      return [...found, ...classFindings(checked.object, index)].map((finding) => placed(checked, finding));
     });
 }
 
@@ -62,7 +66,7 @@ function translate(objects: readonly KubeObject[]): readonly Diagnostic[] {
   return translator.diagnostics();
 }
 
-type Problem = Pick<FileProblem, "path" | "severity" | "reason" | "message" | "suggestion">;
+type ReferenceFinding = Pick<FileDiagnostic, "path" | "severity" | "reason" | "message" | "suggestion">;
 
 interface Context {
   readonly index: ObjectIndex;
@@ -70,13 +74,13 @@ interface Context {
   readonly isRoutingBroken: boolean;
 }
 
-function problemsOf(object: KubeObject, diagnostics: readonly Diagnostic[], context: Context): Problem[] {
+function findingsOf(object: KubeObject, diagnostics: readonly Diagnostic[], context: Context): ReferenceFinding[] {
   const references = findReferences(object, context.index);
   return [
-    ...references.flatMap((reference) => referenceProblem(reference, diagnostics)),
+    ...references.flatMap((reference) => referenceFinding(reference, diagnostics)),
     ...diagnostics.flatMap((diagnostic) => {
       const { path, suggestion, reference } = explainDiagnostic(diagnostic, object, references, context.index);
-      const isSaid = reference !== undefined && (reference.fault !== undefined || reference.isTargetRefused);
+      const isSaid = reference !== undefined && (reference.error !== undefined || reference.isTargetRefused);
       if (isSaid || isDerived(diagnostic, references, context)) return [];
       const { severity, message, code } = diagnostic;
       return [{ path, severity, reason: reasonOf(code), message, suggestion }];
@@ -88,9 +92,9 @@ function problemsOf(object: KubeObject, diagnostics: readonly Diagnostic[], cont
  * Reports a missing target: an error when files contain other objects of the kind, a warning when the target may exist
  * elsewhere.
  */
-function referenceProblem({ fault, ...reference }: Reference, diagnostics: readonly Diagnostic[]): Problem[] {
-  if (fault === undefined) return [];
-  const { path, message, suggestion, isKindUnknown } = fault;
+function referenceFinding({ error, ...reference }: Reference, diagnostics: readonly Diagnostic[]): ReferenceFinding[] {
+  if (error === undefined) return [];
+  const { path, message, suggestion, isKindUnknown } = error;
   const said = diagnostics.find((diagnostic) => isAtOrBelow(diagnostic.path, reference.path));
   const { kind } = reference.target;
   const where = `no ${kind} is among the files, so it may exist elsewhere`;
@@ -106,9 +110,9 @@ function referenceProblem({ fault, ...reference }: Reference, diagnostics: reado
   ];
 }
 
-/** Whether a diagnostic only follows from another problem and adds no information. */
+/** Whether a diagnostic only follows from another diagnostic and adds no information. */
 function isDerived({ code }: Diagnostic, references: readonly Reference[], { isRoutingBroken }: Context): boolean {
-  if (code === "no_valid_cacertificate") return references.some(({ fault }) => fault !== undefined);
+  if (code === "no_valid_cacertificate") return references.some(({ error }) => error !== undefined);
   return code === "target_unattached" && isRoutingBroken;
 }
 
@@ -121,14 +125,14 @@ function reasonOf(code: string): string {
 }
 
 /** Warns about a Gateway of another controller, which gwproxy ignores silently otherwise. */
-function classProblems(object: KubeObject, index: ObjectIndex): Problem[] {
+function classFindings(object: KubeObject, index: ObjectIndex): ReferenceFinding[] {
   const { group, kind } = objectId(object);
   if (group !== GATEWAY_GROUP || kind !== "Gateway") return [];
   // The cast holds: the Gateway was accepted, so it has the shape of its schema.
   const { gatewayClassName } = (object as KubeObject & { spec: { gatewayClassName: string } }).spec;
   const classId = { group: GATEWAY_GROUP, kind: "GatewayClass", namespace: "", name: gatewayClassName };
   const known = index.get(classId)?.object as { spec?: { controllerName?: string } } | undefined;
-  const warn = (message: string, suggestion: string): Problem[] => [
+  const warn = (message: string, suggestion: string): ReferenceFinding[] => [
     { path: "spec.gatewayClassName", severity: "warning", reason: "NotServed", message, suggestion },
   ];
   if (known !== undefined) {
@@ -144,8 +148,8 @@ function classProblems(object: KubeObject, index: ObjectIndex): Problem[] {
   return warn(message, near === undefined ? `use ${CLASS_NAME}, which needs no object` : `did you mean \`${near}\`?`);
 }
 
-function placed(checked: CheckedObject, problem: Problem): FileProblem {
+function placed(checked: CheckedObject, finding: ReferenceFinding): FileDiagnostic {
   const { file, id, object } = checked;
   const about = { object: titleOf(object), groupKind: `${id.group}/${id.kind}`, lost: undefined };
-  return { file, ...checked.mark(problem.path, "value"), ...about, ...problem };
+  return { file, ...checked.mark(finding.path, "value"), ...about, ...finding };
 }

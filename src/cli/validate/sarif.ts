@@ -1,12 +1,12 @@
 /**
- * Renders problems as a SARIF 2.1.0 log (OASIS), which code review tools show beside the lines. validate.ts uses it.
+ * Renders diagnostics as a SARIF 2.1.0 log (OASIS), which code review tools show beside the lines. validate.ts uses it.
  */
 import { isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
 import { VERSION } from "../../lib/version.ts";
-import type { JudgedProblem } from "./server.ts";
+import type { AttributedDiagnostic } from "./server.ts";
 
-/** Descriptions of the rules, by reason; the message of each problem is in its result. */
+/** Descriptions of the rules, by reason; the message of each diagnostic is in its result. */
 const RULES: Readonly<Record<string, string>> = {
   FieldValueRequired: "A field that must be set is missing.",
   FieldValueInvalid: "A value breaks a rule of its field, or the field does not exist.",
@@ -23,8 +23,8 @@ const RULES: Readonly<Record<string, string>> = {
   NotServed: "The object has no effect in this version or here.",
 };
 
-export function sarifLog(problems: readonly JudgedProblem[]): object {
-  const ids = [...new Set(problems.map(({ reason }) => ruleId(reason)))].sort();
+export function sarifLog(diagnostics: readonly AttributedDiagnostic[]): object {
+  const ids = [...new Set(diagnostics.map(({ reason }) => ruleId(reason)))].sort();
   return {
     $schema: "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
     version: "2.1.0",
@@ -41,14 +41,14 @@ export function sarifLog(problems: readonly JudgedProblem[]): object {
           },
         },
         columnKind: "utf16CodeUnits",
-        results: problems.map((problem) => resultOf(problem, ids)),
+        results: diagnostics.map((diagnostic) => resultOf(diagnostic, ids)),
       },
     ],
   };
 }
 
-function resultOf(problem: JudgedProblem, ids: readonly string[]): object {
-  const { file, line, column, object, path, severity, reason, message, suggestion, excerpt, saidBy } = problem;
+function resultOf(diagnostic: AttributedDiagnostic, ids: readonly string[]): object {
+  const { file, line, column, object, path, severity, reason, message, suggestion, excerpt, saidBy } = diagnostic;
   const subject = [object, path].filter((part) => part !== "").join(": ");
   const text = `${subject === "" ? "" : `${subject}: `}${message}${suggestion === "" ? "" : ` (${suggestion})`}`;
   const id = ruleId(reason);

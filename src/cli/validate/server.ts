@@ -4,23 +4,23 @@
  */
 import { FatalError, messageOf } from "../../lib/errors.ts";
 import { byPlace } from "../../sources/directory/assemble.ts";
-import { type CheckedObject, type FileProblem, titleOf } from "../../sources/directory/check.ts";
+import { type CheckedObject, type FileDiagnostic, titleOf } from "../../sources/directory/check.ts";
 import { createKubernetesClient } from "../../sources/kubernetes/client.ts";
-import { createDryRun, type ServerFault } from "../../sources/kubernetes/dry-run.ts";
+import { createDryRun, type ServerViolation } from "../../sources/kubernetes/dry-run.ts";
 import type { ValidateOptions } from "./validate.ts";
 
-type Judge = "gwproxy" | "server";
+type Checker = "gwproxy" | "server";
 
-/** A problem, and which of the two reported it. */
-export interface JudgedProblem extends FileProblem {
-  readonly saidBy: readonly Judge[];
+/** A diagnostic, and which of the two reported it. */
+export interface AttributedDiagnostic extends FileDiagnostic {
+  readonly saidBy: readonly Checker[];
 }
 
-export interface ServerVerdicts {
+export interface DryRunResults {
   /** Address of the API server that was asked. */
   readonly server: string;
-  /** Problems by object, in the order of the objects. */
-  readonly faults: readonly (readonly ServerFault[])[];
+  /** Diagnostics by object, in the order of the objects. */
+  readonly violations: readonly (readonly ServerViolation[])[];
 }
 
 /** Number of concurrent requests: enough to hide the round-trip time, too few to be throttled by the server. */
@@ -30,16 +30,16 @@ const AT_ONCE = 8;
 export async function askServer(
   objects: readonly CheckedObject[],
   { kubeconfig, context }: Pick<ValidateOptions, "kubeconfig" | "context">,
-): Promise<ServerVerdicts> {
+): Promise<DryRunResults> {
   const client = await createKubernetesClient(kubeconfig, context).catch(couldNotAsk);
   try {
     const dryRun = createDryRun(client);
-    const faults: ServerFault[][] = [];
+    const violations: ServerViolation[][] = [];
     for (let at = 0; at < objects.length; at += AT_ONCE) {
       const batch = objects.slice(at, at + AT_ONCE).map((checked) => dryRun.check(asWritten(checked)));
-      faults.push(...(await Promise.all(batch).catch(couldNotAsk)));
+      violations.push(...(await Promise.all(batch).catch(couldNotAsk)));
     }
-    return { server: client.server, faults };
+    return { server: client.server, violations };
   } finally {
     client.close();
   }
@@ -57,37 +57,37 @@ function asWritten({ object, written }: CheckedObject): CheckedObject["object"] 
   return { ...written, metadata } as CheckedObject["object"];
 }
 
-/** Merges both lists. The same message about the same field becomes one problem that both reported. */
-export function mergeVerdicts(
-  own: readonly FileProblem[],
+/** Merges both lists. The same message about the same field becomes one diagnostic that both reported. */
+export function mergeDiagnostics(
+  own: readonly FileDiagnostic[],
   objects: readonly CheckedObject[],
-  { faults }: ServerVerdicts,
-): JudgedProblem[] {
-  const merged = own.map((problem): JudgedProblem => ({ ...problem, saidBy: ["gwproxy"] }));
+  { violations }: DryRunResults,
+): AttributedDiagnostic[] {
+  const merged = own.map((diagnostic): AttributedDiagnostic => ({ ...diagnostic, saidBy: ["gwproxy"] }));
   for (const [at, checked] of objects.entries()) {
-    for (const fault of faults[at] ?? []) {
-      const problem = problemOf(checked, fault);
-      const twin = merged.findIndex((other) => isSame(other, problem));
+    for (const error of violations[at] ?? []) {
+      const diagnostic = diagnosticOf(checked, error);
+      const twin = merged.findIndex((other) => isSame(other, diagnostic));
       const known = merged[twin];
-      if (known === undefined) merged.push(problem);
+      if (known === undefined) merged.push(diagnostic);
       else if (!known.saidBy.includes("server")) merged[twin] = { ...known, saidBy: ["gwproxy", "server"] };
     }
   }
   return merged.sort(byPlace);
 }
 
-function problemOf(checked: CheckedObject, fault: ServerFault): JudgedProblem {
+function diagnosticOf(checked: CheckedObject, error: ServerViolation): AttributedDiagnostic {
   const { file, id, object } = checked;
-  const mark = checked.mark(fault.path, fault.reason === "StrictDecoding" ? "name" : "value");
+  const mark = checked.mark(error.path, error.reason === "StrictDecoding" ? "name" : "value");
   const about = { object: titleOf(object), groupKind: `${id.group}/${id.kind}`, lost: undefined };
-  return { ...fault, ...mark, ...about, file, saidBy: ["server"] };
+  return { ...error, ...mark, ...about, file, saidBy: ["server"] };
 }
 
 /**
- * Whether two problems are the same. A warning from a webhook carries its path in the text, as kubectl prints it, so it
+ * Whether two diagnostics are the same. A warning from a webhook carries its path in the text, as kubectl prints it, so it
  * is compared with the whole line of ours.
  */
-function isSame(a: JudgedProblem, b: JudgedProblem): boolean {
+function isSame(a: AttributedDiagnostic, b: AttributedDiagnostic): boolean {
   if (a.file !== b.file || a.object !== b.object) return false;
   if (a.path === b.path && a.message === b.message) return true;
   const line = a.path === "" ? a.message : `${a.path}: ${a.message}`;

@@ -1,12 +1,12 @@
 /**
- * Formats a problem for people: a line that programs can parse too, the source line with the error underlined, and the
+ * Formats a diagnostic for people: a line that programs can parse too, the source line with the error underlined, and the
  * schema's description of the field. validate.ts uses it.
  */
 import type { Terminal } from "../../lib/terminal.ts";
 import { codePointLength } from "../../lib/code-point-length.ts";
-import type { FileProblem } from "../../sources/directory/check.ts";
+import type { FileDiagnostic } from "../../sources/directory/check.ts";
 import { styled } from "../output.ts";
-import { problemLine } from "../../runtime/report.ts";
+import { diagnosticLine } from "../../runtime/report.ts";
 
 /**
  * @example
@@ -15,14 +15,14 @@ import { problemLine } from "../../runtime/report.ts";
  *     |                         ^^
  *     = Duration: Up to four groups of a number and one of h, m, s and ms, which are added up.
  */
-export function problemText(
-  problem: FileProblem,
+export function diagnosticText(
+  diagnostic: FileDiagnostic,
   notes: readonly string[],
   terminal: Pick<Terminal, "isColoured">,
 ): string {
-  const { severity, line, excerpt } = problem;
+  const { severity, line, excerpt } = diagnostic;
   const colour = severity === "error" ? "red" : "yellow";
-  const head = printable(problemLine(problem)).replace(`${severity}:`, styled(terminal, colour, `${severity}:`));
+  const head = printable(diagnosticLine(diagnostic)).replace(`${severity}:`, styled(terminal, colour, `${severity}:`));
   const number = excerpt === undefined ? "" : String(line);
   const margin = " ".repeat(number.length + 2);
   const bar = styled(terminal, "blue", "|");

@@ -1,5 +1,5 @@
 /**
- * Runs `gwproxy validate`: collects the problems that the directory source, the translator and, on request, an API
+ * Runs `gwproxy validate`: collects the diagnostics that the directory source, the translator and, on request, an API
  * server find, and prints them in one of three forms.
  */
 import type { Terminal } from "../../lib/terminal.ts";
@@ -10,8 +10,8 @@ import { validateFiles } from "../../sources/directory/validate-files.ts";
 import { rowOf } from "../../runtime/report.ts";
 import { sarifLog } from "./sarif.ts";
 import { validateReferences } from "./references.ts";
-import { problemText } from "./text.ts";
-import { askServer, type JudgedProblem, mergeVerdicts } from "./server.ts";
+import { diagnosticText } from "./text.ts";
+import { askServer, type AttributedDiagnostic, mergeDiagnostics } from "./server.ts";
 
 export interface ValidateOptions {
   readonly file: readonly string[];
@@ -33,28 +33,30 @@ export async function runValidate(options: ValidateOptions, terminal: Terminal):
     throw new FatalError(`cannot read the manifests: ${messageOf(error)}`, 2, error);
   });
   const { objects } = files;
-  const own = options.schemaOnly ? files.problems : [...files.problems, ...validateReferences(files)].sort(byPlace);
+  const own = options.schemaOnly
+    ? files.diagnostics
+    : [...files.diagnostics, ...validateReferences(files)].sort(byPlace);
   const verdicts = options.server ? await askServer(objects, options) : undefined;
-  const problems: readonly JudgedProblem[] =
+  const diagnostics: readonly AttributedDiagnostic[] =
     verdicts === undefined
-      ? own.map((problem) => ({ ...problem, saidBy: ["gwproxy"] }))
-      : mergeVerdicts(own, objects, verdicts);
-  const errors = problems.filter(({ severity }) => severity === "error").length;
-  const warnings = problems.length - errors;
+      ? own.map((diagnostic) => ({ ...diagnostic, saidBy: ["gwproxy"] }))
+      : mergeDiagnostics(own, objects, verdicts);
+  const errors = diagnostics.filter(({ severity }) => severity === "error").length;
+  const warnings = diagnostics.length - errors;
   switch (options.output) {
     case "json":
-      terminal.out(`${JSON.stringify(problems.map(rowFor(options.server)), null, 2)}\n`);
+      terminal.out(`${JSON.stringify(diagnostics.map(rowFor(options.server)), null, 2)}\n`);
       break;
     case "sarif":
-      terminal.out(`${JSON.stringify(sarifLog(problems), null, 2)}\n`);
+      terminal.out(`${JSON.stringify(sarifLog(diagnostics), null, 2)}\n`);
       break;
     case "text":
-      for (const problem of problems) {
-        const notes = explain(problem.groupKind, problem.path);
+      for (const diagnostic of diagnostics) {
+        const notes = explain(diagnostic.groupKind, diagnostic.path);
         // A description of the schema is printed once, below the line.
-        const suggestion = notes.includes(problem.suggestion) ? "" : problem.suggestion;
-        const shown = options.server ? [...notes, speakers(problem)] : notes;
-        terminal.out(problemText({ ...problem, suggestion }, shown, terminal));
+        const suggestion = notes.includes(diagnostic.suggestion) ? "" : diagnostic.suggestion;
+        const shown = options.server ? [...notes, checkersText(diagnostic)] : notes;
+        terminal.out(diagnosticText({ ...diagnostic, suggestion }, shown, terminal));
       }
       if (verdicts !== undefined) {
         terminal.out(
@@ -66,12 +68,12 @@ export async function runValidate(options: ValidateOptions, terminal: Terminal):
   return errors > 0 || (options.strict && warnings > 0) ? 1 : 0;
 }
 
-function rowFor(withJudges: boolean): (problem: JudgedProblem) => object {
-  return (problem) => (withJudges ? { ...rowOf(problem), saidBy: problem.saidBy } : rowOf(problem));
+function rowFor(withCheckers: boolean): (diagnostic: AttributedDiagnostic) => object {
+  return (diagnostic) => (withCheckers ? { ...rowOf(diagnostic), saidBy: diagnostic.saidBy } : rowOf(diagnostic));
 }
 
-function speakers({ saidBy }: JudgedProblem): string {
-  return `said by: ${saidBy.map((judge) => (judge === "server" ? "the API server" : judge)).join(" and ")}`;
+function checkersText({ saidBy }: AttributedDiagnostic): string {
+  return `said by: ${saidBy.map((checker) => (checker === "server" ? "the API server" : checker)).join(" and ")}`;
 }
 
 function counted(count: number, noun: string): string {

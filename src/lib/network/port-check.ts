@@ -7,7 +7,7 @@ import { createServer, type Server } from "node:net";
 import { FatalError, messageOf } from "../errors.ts";
 import { findPortHolder, THIS_PROCESS } from "./port-holder.ts";
 
-export interface PortClaim {
+export interface RequiredPort {
   /** The setting that asks for the port, such as "--admin-address 127.0.0.1:15000"; the message begins with it. */
   readonly subject: string;
   /** "" means every address. */
@@ -19,18 +19,18 @@ export interface PortClaim {
 }
 
 /** @throws FatalError with exit code 1 for the first port that cannot be opened */
-export async function checkPorts(claims: readonly PortClaim[]): Promise<void> {
-  const open: { readonly claim: PortClaim; readonly server: Server }[] = [];
+export async function checkPorts(ports: readonly RequiredPort[]): Promise<void> {
+  const open: { readonly required: RequiredPort; readonly server: Server }[] = [];
   try {
-    for (const claim of claims) {
-      const { host, port } = claim;
+    for (const required of ports) {
+      const { host, port } = required;
       if (port === 0) continue;
-      const rival = open.find((other) => other.claim.port === port);
+      const other = open.find((other) => other.required.port === port);
       const server = createServer((socket) => socket.destroy());
-      open.push({ claim, server });
+      open.push({ required, server });
       server.listen({ port, ...(host === "" ? {} : { host }) });
       await once(server, "listening").catch((error: unknown) => {
-        throw new FatalError(portMessage(claim, error, rival?.claim), 1, error);
+        throw new FatalError(portMessage(required, error, other?.required), 1, error);
       });
     }
   } finally {
@@ -42,9 +42,13 @@ function closed(server: Server): Promise<void> {
   return new Promise((resolve) => void server.close(() => resolve()));
 }
 
-function portMessage({ subject, host, port, remedy }: PortClaim, error: unknown, rival: PortClaim | undefined): string {
+function portMessage(
+  { subject, host, port, remedy }: RequiredPort,
+  error: unknown,
+  other: RequiredPort | undefined,
+): string {
   if (codeOf(error) !== "EADDRINUSE") return `${subject}: cannot be opened (${messageOf(error)}); ${remedy}`;
-  if (rival !== undefined) return `${subject}: the port is also that of ${rival.subject}; ${remedy}`;
+  if (other !== undefined) return `${subject}: the port is also that of ${other.subject}; ${remedy}`;
   return `${subject}: ${takenBy(findPortHolder(host, port), remedy)}`;
 }
 

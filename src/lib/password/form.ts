@@ -29,7 +29,7 @@ export function formOf(hash: string): PasswordForm | undefined {
 }
 
 /** @returns the reason why a hash cannot be used, without repeating any part of it; undefined when it can be used */
-export function faultOf(hash: string): string | undefined {
+export function findHashError(hash: string): string | undefined {
   switch (formOf(hash)) {
     case undefined:
       return "the hash is in no known form ($apr1$, $2y$, {SHA}, $5$, $6$, crypt); make one with htpasswd -B";

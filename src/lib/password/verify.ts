@@ -3,13 +3,13 @@ import { hash as digestOf, timingSafeEqual } from "node:crypto";
 import { compareSync } from "bcryptjs";
 import { apr1 } from "./apr1.ts";
 import { desCrypt } from "./des-crypt.ts";
-import { faultOf, formOf, shaRounds } from "./form.ts";
+import { findHashError, formOf, shaRounds } from "./form.ts";
 import { shaCrypt } from "./sha-crypt.ts";
 
 /** @param hash in one of the formats of form.ts; any other text never matches */
 export function verifyPassword(password: Buffer, hash: string): boolean {
   // The C library ends a password at a NUL, so "secret" and "secret\0x" would match the same hash.
-  if (faultOf(hash) !== undefined || password.includes(0)) return false;
+  if (findHashError(hash) !== undefined || password.includes(0)) return false;
   const form = formOf(hash);
   switch (form) {
     case "sha1":

@@ -5,7 +5,7 @@
  * It is a small state machine. Four events may come in any order and even in the same event-loop turn: the chain's
  * reply, the deadline, a malformed rest of the request, and the loss of the connection.
  *
- *   running ──reply, refusal or deadline──► responding ──last byte written, or cut──► over
+ *   running ──reply, error or deadline──► responding ──last byte written, or cut──► over
  *      │                                        │  └──tunnel opens──► joined ──both sides closed──► over
  *      └────────── connection lost ─────────────┴──────────────────────────────────────────────────► over
  *

@@ -4,7 +4,7 @@
  * A pattern without special characters becomes a string comparison.
  */
 import { REQUEST_STEPS, Run } from "../../cel/budget.ts";
-import { patternFault } from "../../cel/check/constants.ts";
+import { findPatternError } from "../../cel/check/constants.ts";
 import { Failure } from "../../cel/errors.ts";
 import { compileWholePattern } from "../../cel/functions/regex.ts";
 import { ConfigError } from "../../lib/errors.ts";
@@ -21,7 +21,7 @@ export function compilePattern(pattern: string): TextTest {
   const automaton = compileWholePattern(pattern);
   if (automaton instanceof Failure)
     throw new ConfigError(
-      `regular expression ${JSON.stringify(pattern)}: ${patternFault(pattern) ?? automaton.message}`,
+      `regular expression ${JSON.stringify(pattern)}: ${findPatternError(pattern) ?? automaton.message}`,
     );
   // All requests share one run, because a match never pauses before its end.
   const run = new Run({ root: () => undefined }, 0, REQUEST_STEPS);

@@ -20,8 +20,8 @@ export interface WorkloadIdentity extends Trust {
   readonly privateKeyPem: string;
   /** PEM of the CAs of all trust domains together: OpenSSL has no notion of trust domains. */
   readonly authoritiesPem: readonly string[];
-  /** Problems with parts of the response that were left out as unusable. */
-  readonly faults: readonly string[];
+  /** Errors with parts of the response that were left out as unusable. */
+  readonly errors: readonly string[];
 }
 
 /** Uses the first of several identities, the default one (§5.3). @throws ConfigError when it cannot be used */
@@ -36,9 +36,9 @@ export function readIdentity({ svids, federatedBundles, crl }: X509SVIDResponse)
   if (id.text !== svid.spiffeId) throw new ConfigError(`x509_svid names ${id.text}, and not ${svid.spiffeId}`);
   const own = certificatesIn("bundle", svid.bundle);
   if (own.length === 0) throw new ConfigError("bundle is empty");
-  const { bundles, faults } = readFederated(federatedBundles);
+  const { bundles, errors } = readFederated(federatedBundles);
   bundles.set(id.trustDomain, own);
-  if (crl.length > 0) faults.push("revocation lists are not read");
+  if (crl.length > 0) errors.push("revocation lists are not read");
   const identity = {
     id,
     expiresAtMs: Date.parse(leaf.validTo),
@@ -48,13 +48,13 @@ export function readIdentity({ svids, federatedBundles, crl }: X509SVIDResponse)
     bundles,
     intermediates: chain.slice(1),
     authoritiesPem: [...bundles.values()].flat().map(String),
-    faults,
+    errors,
   };
   checkUsable(identity);
   return identity;
 }
 
-/** Builds a TLS context once, so that a problem shows here and not in the first handshake. */
+/** Builds a TLS context once, so that an error shows here and not in the first handshake. */
 function checkUsable({ certificatePem: cert, privateKeyPem: key, authoritiesPem }: WorkloadIdentity): void {
   try {
     createSecureContext({ cert, key, ca: [...authoritiesPem] });
@@ -65,10 +65,10 @@ function checkUsable({ certificatePem: cert, privateKeyPem: key, authoritiesPem 
 
 function readFederated(federated: X509SVIDResponse["federatedBundles"]): {
   bundles: Map<string, readonly X509Certificate[]>;
-  faults: string[];
+  errors: string[];
 } {
   const bundles = new Map<string, readonly X509Certificate[]>();
-  const faults: string[] = [];
+  const errors: string[] = [];
   for (const [name, der] of Object.entries(federated)) {
     const trustDomain = parseTrustDomain(name);
     try {
@@ -76,10 +76,10 @@ function readFederated(federated: X509SVIDResponse["federatedBundles"]): {
       bundles.set(trustDomain, certificatesIn("its bundle", der));
     } catch (error) {
       // Skip an unusable federated bundle: that trust domain is not trusted, and the own one keeps working.
-      faults.push(`federated_bundles ${name}: ${messageOf(error)}`);
+      errors.push(`federated_bundles ${name}: ${messageOf(error)}`);
     }
   }
-  return { bundles, faults };
+  return { bundles, errors };
 }
 
 function certificatesIn(field: string, der: Uint8Array): X509Certificate[] {

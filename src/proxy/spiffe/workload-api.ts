@@ -51,7 +51,7 @@ export interface WorkloadApiDump {
   readonly expiresAt: string | null;
   /** Number of CA certificates by trust domain. */
   readonly trustDomains: Readonly<Record<string, number>>;
-  /** The last problem, until it is resolved. */
+  /** The last error, until it is resolved. */
   readonly fault: string | null;
 }
 
@@ -79,8 +79,8 @@ export class WorkloadApi implements IdentitySource {
   #identity: WorkloadIdentity | undefined;
   /** Why the last identity was lost. */
   #lost: string | undefined;
-  /** The last problem, until it is resolved. */
-  #fault: string | undefined;
+  /** The last error, until it is resolved. */
+  #error: string | undefined;
   /** Resolves with the agent's first message, a failure, or after PATIENCE_MS; undefined before the first need. */
   #settled: PromiseWithResolvers<void> | undefined;
   #stream: ClientReadableStream<X509SVIDResponse> | undefined;
@@ -108,7 +108,7 @@ export class WorkloadApi implements IdentitySource {
     const { log, clock } = this.#options;
     if (this.#address === undefined) {
       log.error("a workload identity is needed", { reason: NOWHERE });
-      this.#fault = NOWHERE;
+      this.#error = NOWHERE;
       this.#settled.resolve();
       return;
     }
@@ -145,7 +145,7 @@ export class WorkloadApi implements IdentitySource {
   }
 
   #reason(): string | undefined {
-    const reasons = new Set([this.#lost, this.#fault].filter((reason) => reason !== undefined));
+    const reasons = new Set([this.#lost, this.#error].filter((reason) => reason !== undefined));
     return reasons.size === 0 ? undefined : [...reasons].join("; ");
   }
 
@@ -186,15 +186,15 @@ export class WorkloadApi implements IdentitySource {
       const identity = readIdentity(response);
       if (identity.expiresAtMs <= clock.now()) throw new ConfigError(`it expired at ${timeOf(identity)}`);
       this.#backoff.reset();
-      this.#fault = identity.faults[0];
-      for (const reason of identity.faults) log.warn("the workload API sent what cannot be used", { reason });
+      this.#error = identity.errors[0];
+      for (const reason of identity.errors) log.warn("the workload API sent what cannot be used", { reason });
       this.#use(identity);
       const { id, bundles } = identity;
       const trust_domains = [...bundles.keys()].join(" ");
       log.info("workload identity received", { spiffe_id: id.text, expires_at: timeOf(identity), trust_domains });
     } catch (error) {
       // Keep the former identity (SPIFFE Workload API §4.5).
-      this.#fault = `the workload API sent no usable identity: ${messageOf(error)}`;
+      this.#error = `the workload API sent no usable identity: ${messageOf(error)}`;
       log.error("workload identity refused", { reason: messageOf(error) });
     }
     this.#settled?.resolve();
@@ -234,9 +234,9 @@ export class WorkloadApi implements IdentitySource {
     const { clock, log, endpoint } = this.#options;
     const waitMs = Math.round(this.#backoff.next());
     // Warn once per reason: an agent may be away for long.
-    const say = this.#fault === reason ? log.debug : log.warn;
+    const say = this.#error === reason ? log.debug : log.warn;
     say("the workload API is out of reach", { endpoint, reason, wait_ms: waitMs });
-    this.#fault = reason;
+    this.#error = reason;
     this.#settled?.resolve();
     this.#cancelWait = clock.after(waitMs, () => this.#connect(address));
   }

@@ -15,7 +15,7 @@ export type Handlers<P extends Protocol<P>> = {
 type Message =
   | { readonly kind: "ask"; readonly id: number; readonly name: string; readonly body: unknown }
   | { readonly kind: "answer"; readonly id: number; readonly body: unknown }
-  | { readonly kind: "fault"; readonly id: number; readonly reason: string };
+  | { readonly kind: "error"; readonly id: number; readonly reason: string };
 
 export class Channel<Theirs extends Protocol<Theirs>, Ours extends Protocol<Ours>> {
   readonly #port: MessagePort | Worker;
@@ -65,7 +65,7 @@ export class Channel<Theirs extends Protocol<Theirs>, Ours extends Protocol<Ours
       // The same holds for the body.
       this.#send({ kind: "answer", id, body: await this.#handlers[name]?.(body as Ours[keyof Ours]["ask"]) });
     } catch (error) {
-      this.#send({ kind: "fault", id, reason: messageOf(error) });
+      this.#send({ kind: "error", id, reason: messageOf(error) });
     }
   }
 

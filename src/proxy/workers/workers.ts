@@ -333,7 +333,7 @@ class WorkerPool implements Workers {
     if (former.length > 0) await this.#applyAll(encodeUpdate(former, []));
   }
 
-  /** Returns port by Bind after the update. It ignores refusals, because the port of a refused Bind is tried again. */
+  /** Returns port by Bind after the update. It ignores rejections, because the port of a refused Bind is tried again. */
   #portsAfter({ set, removed }: ResourceUpdate): ReadonlyMap<string, number> {
     const ports = new Map(this.#ports);
     for (const { type, key } of removed) if (type === "Bind") ports.delete(key);

@@ -17,17 +17,17 @@
 import { type KubeObject, type ObjectId, objectKey } from "../../api/object.ts";
 import { GWPROXY_GROUP } from "../../api/refs.ts";
 import { deepEqual } from "../../lib/deep-equal.ts";
-import type { ObjectEvent, SourceProblem } from "../source.ts";
-import { type CheckedFile, type CheckedObject, type FileProblem, titleOf } from "./check.ts";
+import type { ObjectEvent, SourceDiagnostic } from "../source.ts";
+import { type CheckedFile, type CheckedObject, type FileDiagnostic, titleOf } from "./check.ts";
 import { hasIdentity, type Identity } from "./identity.ts";
 import { compare } from "../../lib/compare.ts";
 
-type Held =
+type ActiveObject =
   | { readonly type: "set"; readonly id: ObjectId; readonly object: KubeObject }
   | { readonly type: "refused"; readonly id: ObjectId; readonly object: KubeObject; readonly reason: string };
 
 /** One definition of an object in one file. */
-interface Claim {
+interface Candidate {
   readonly object: CheckedObject;
   /** Position within the file. Kept objects and fragments come after all readable documents. */
   readonly at: number;
@@ -72,10 +72,10 @@ export function keepHidden(file: CheckedFile, before: FileState | undefined): Fi
 export class Assembly {
   readonly #files = new Map<string, FileState>();
   /** Claims by object key; `take` sorts the list of each changed object by file and position. */
-  readonly #claims = new Map<string, Claim[]>();
-  readonly #held = new Map<string, Held>();
-  readonly #problems = new Map<string, readonly FileProblem[]>();
-  readonly #duplicates = new Map<string, readonly FileProblem[]>();
+  readonly #candidates = new Map<string, Candidate[]>();
+  readonly #held = new Map<string, ActiveObject>();
+  readonly #diagnostics = new Map<string, readonly FileDiagnostic[]>();
+  readonly #duplicates = new Map<string, readonly FileDiagnostic[]>();
   /** Keys of the objects whose claims changed since the last `take`. */
   readonly #moved = new Set<string>();
 
@@ -83,24 +83,25 @@ export class Assembly {
   put(path: string, file: FileState | undefined): void {
     const before = this.#files.get(path);
     if (before === file) return;
-    for (const key of new Set(claimsOf(before).map(({ object }) => objectKey(object.id)))) this.#withdraw(key, path);
-    for (const claim of claimsOf(file)) this.#claim(objectKey(claim.object.id), claim);
+    for (const key of new Set(candidatesOf(before).map(({ object }) => objectKey(object.id))))
+      this.#withdraw(key, path);
+    for (const candidate of candidatesOf(file)) this.#addCandidate(objectKey(candidate.object.id), candidate);
     if (file === undefined) this.#files.delete(path);
     else this.#files.set(path, file);
-    if (file === undefined || file.problems.length === 0) this.#problems.delete(path);
-    else this.#problems.set(path, file.problems);
+    if (file === undefined || file.diagnostics.length === 0) this.#diagnostics.delete(path);
+    else this.#diagnostics.set(path, file.diagnostics);
   }
 
   /** Returns the changes since the last call. Deletions come first, so that a renamed object never exists twice. */
   take(): ObjectEvent[] {
     const deleted: ObjectEvent[] = [];
-    const set: { readonly claim: Claim; readonly event: ObjectEvent }[] = [];
+    const set: { readonly candidate: Candidate; readonly event: ObjectEvent }[] = [];
     for (const key of this.#moved) {
-      const claims = this.#claims.get(key)?.sort(byOrder) ?? [];
-      this.#noteDuplicates(key, claims);
+      const candidates = this.#candidates.get(key)?.sort(byOrder) ?? [];
+      this.#noteDuplicates(key, candidates);
       const before = this.#held.get(key);
-      const [claim, held] = choose(claims, before) ?? [];
-      if (claim === undefined || held === undefined) {
+      const [candidate, held] = choose(candidates, before) ?? [];
+      if (candidate === undefined || held === undefined) {
         if (before === undefined) continue;
         this.#held.delete(key);
         deleted.push({ type: "delete", id: before.id });
@@ -108,20 +109,22 @@ export class Assembly {
       }
       if (before !== undefined && (before === held || deepEqual(before, held))) continue;
       this.#held.set(key, held);
-      set.push({ claim, event: held.type === "set" ? { type: "set", object: held.object } : held });
+      set.push({ candidate, event: held.type === "set" ? { type: "set", object: held.object } : held });
     }
     this.#moved.clear();
-    return [...deleted, ...set.sort((a, b) => byOrder(a.claim, b.claim)).map(({ event }) => event)];
+    return [...deleted, ...set.sort((a, b) => byOrder(a.candidate, b.candidate)).map(({ event }) => event)];
   }
 
-  problems(): FileProblem[] {
-    return [...this.#problems.values(), ...this.#duplicates.values()].flat().sort(byPlace);
+  diagnostics(): FileDiagnostic[] {
+    return [...this.#diagnostics.values(), ...this.#duplicates.values()].flat().sort(byPlace);
   }
 
-  /** Returns the problems together with their effect on the objects that serve, as of the last `take`. */
-  problemsWithEffects(): SourceProblem[] {
-    return this.problems().map((problem) =>
-      problem.lost === undefined ? problem : { ...problem, effect: this.#effectOf(problem.file, problem.lost) },
+  /** Returns the diagnostics together with their effect on the objects that serve, as of the last `take`. */
+  diagnosticsWithEffects(): SourceDiagnostic[] {
+    return this.diagnostics().map((diagnostic) =>
+      diagnostic.lost === undefined
+        ? diagnostic
+        : { ...diagnostic, effect: this.#effectOf(diagnostic.file, diagnostic.lost) },
     );
   }
 
@@ -151,30 +154,30 @@ export class Assembly {
 
   /** Returns every object that some file defines, once each, including refused ones. */
   objects(): CheckedObject[] {
-    return [...this.#claims.values()].flatMap(([claim]) => (claim === undefined ? [] : [claim.object]));
+    return [...this.#candidates.values()].flatMap(([candidate]) => (candidate === undefined ? [] : [candidate.object]));
   }
 
   /** Returns the definition of an object, or undefined when no file holds it. */
   find(id: ObjectId): CheckedObject | undefined {
-    return this.#claims.get(objectKey(id))?.[0]?.object;
+    return this.#candidates.get(objectKey(id))?.[0]?.object;
   }
 
-  #claim(key: string, claim: Claim): void {
-    const claims = this.#claims.get(key);
-    if (claims === undefined) this.#claims.set(key, [claim]);
-    else claims.push(claim);
+  #addCandidate(key: string, candidate: Candidate): void {
+    const candidates = this.#candidates.get(key);
+    if (candidates === undefined) this.#candidates.set(key, [candidate]);
+    else candidates.push(candidate);
     this.#moved.add(key);
   }
 
   #withdraw(key: string, path: string): void {
-    const left = (this.#claims.get(key) ?? []).filter(({ object }) => object.file !== path);
-    if (left.length === 0) this.#claims.delete(key);
-    else this.#claims.set(key, left);
+    const left = (this.#candidates.get(key) ?? []).filter(({ object }) => object.file !== path);
+    if (left.length === 0) this.#candidates.delete(key);
+    else this.#candidates.set(key, left);
     this.#moved.add(key);
   }
 
-  #noteDuplicates(key: string, claims: readonly Claim[]): void {
-    const [first, ...others] = claims.filter(({ source }) => source === "document");
+  #noteDuplicates(key: string, candidates: readonly Candidate[]): void {
+    const [first, ...others] = candidates.filter(({ source }) => source === "document");
     if (first === undefined || others.length === 0) this.#duplicates.delete(key);
     else
       this.#duplicates.set(
@@ -184,13 +187,17 @@ export class Assembly {
   }
 }
 
-function claimsOf(file: FileState | undefined): Claim[] {
+function candidatesOf(file: FileState | undefined): Candidate[] {
   if (file === undefined) return [];
   const { objects, kept, fragments } = file;
   return [
-    ...objects.map((object, at): Claim => ({ object, at, source: "document" })),
-    ...kept.map((object, at): Claim => ({ object, at: objects.length + at, source: "kept" })),
-    ...fragments.map((object, at): Claim => ({ object, at: objects.length + kept.length + at, source: "fragment" })),
+    ...objects.map((object, at): Candidate => ({ object, at, source: "document" })),
+    ...kept.map((object, at): Candidate => ({ object, at: objects.length + at, source: "kept" })),
+    ...fragments.map((object, at): Candidate => ({
+      object,
+      at: objects.length + kept.length + at,
+      source: "fragment",
+    })),
   ];
 }
 
@@ -198,24 +205,29 @@ function claimsOf(file: FileState | undefined): Claim[] {
  * Chooses the claim that counts for an object: the first readable document; without one, an object that a broken file
  * held before; without that, a fragment of a broken document.
  */
-function choose(claims: readonly Claim[], before: Held | undefined): [Claim, Held] | undefined {
-  const readable = claims.find(({ source }) => source === "document");
-  const hidden = (["kept", "fragment"] as const).flatMap((wanted) => claims.filter(({ source }) => source === wanted));
-  for (const claim of readable === undefined ? hidden : [readable]) {
-    const held = hold(claim.object, before);
-    if (held !== undefined) return [claim, held];
+function choose(
+  candidates: readonly Candidate[],
+  before: ActiveObject | undefined,
+): [Candidate, ActiveObject] | undefined {
+  const readable = candidates.find(({ source }) => source === "document");
+  const hidden = (["kept", "fragment"] as const).flatMap((wanted) =>
+    candidates.filter(({ source }) => source === wanted),
+  );
+  for (const candidate of readable === undefined ? hidden : [readable]) {
+    const held = activate(candidate.object, before);
+    if (held !== undefined) return [candidate, held];
   }
   return undefined;
 }
 
 /**
  * Decides what a claim puts in force: the object when it is valid; otherwise its last accepted version; otherwise, for
- * a policy, a refusal that closes its targets. Returns undefined when nothing is in force.
+ * a policy, a rejection that closes its targets. Returns undefined when nothing is in force.
  */
-function hold({ id, object, refusal }: CheckedObject, last: Held | undefined): Held | undefined {
-  if (refusal === undefined) return { type: "set", id, object };
+function activate({ id, object, rejection }: CheckedObject, last: ActiveObject | undefined): ActiveObject | undefined {
+  if (rejection === undefined) return { type: "set", id, object };
   if (last?.type === "set") return last;
-  return isPolicy(id) ? { type: "refused", id, object, reason: refusal } : undefined;
+  return isPolicy(id) ? { type: "refused", id, object, reason: rejection } : undefined;
 }
 
 function isPolicy({ group, kind }: ObjectId): boolean {
@@ -243,7 +255,7 @@ function listed(names: readonly string[]): string {
   return more > 0 ? `${names.slice(0, MAX_NAMES).join(", ")} and ${more} more` : names.join(", ");
 }
 
-function duplicateOf(second: CheckedObject, first: CheckedObject): FileProblem {
+function duplicateOf(second: CheckedObject, first: CheckedObject): FileDiagnostic {
   return {
     file: second.file,
     ...second.mark("metadata.name", "value"),
@@ -258,10 +270,10 @@ function duplicateOf(second: CheckedObject, first: CheckedObject): FileProblem {
   };
 }
 
-function byOrder(a: Claim, b: Claim): number {
+function byOrder(a: Candidate, b: Candidate): number {
   return compare(a.object.file, b.object.file) || a.at - b.at;
 }
 
-export function byPlace(a: SourceProblem, b: SourceProblem): number {
+export function byPlace(a: SourceDiagnostic, b: SourceDiagnostic): number {
   return compare(a.file, b.file) || a.line - b.line || a.column - b.column;
 }

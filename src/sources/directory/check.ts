@@ -1,18 +1,18 @@
 /**
- * Checks one file: parses it, normalises and validates each object, and gives every problem its position. The directory
+ * Checks one file: parses it, normalises and validates each object, and gives every diagnostic its position. The directory
  * source and `gwproxy validate` use it. It is a pure function of the text, so the directory source caches the result.
  */
 import { type KubeObject, type ObjectId, objectId } from "../../api/object.ts";
 import { GWPROXY_GROUP } from "../../api/refs.ts";
 import { isUnknownField } from "../../admission/messages.ts";
 import type { Violation } from "../../admission/violation.ts";
-import type { SourceProblem } from "../source.ts";
+import type { SourceDiagnostic } from "../source.ts";
 import { type ApplyDefaults, groupKindOf, normalise } from "./normalise.ts";
 import type { Excerpt } from "./excerpt.ts";
 import { describeForeignKind, type ForeignKind } from "./foreign-kind.ts";
 import { envelopeStep, nextStep, syntaxStep } from "./next-step.ts";
 import { type Identity, isMeantAsPolicy, readIdentity } from "./identity.ts";
-import { type Mark, type MarkFault, type ParsedObject, parseManifestInSteps } from "./parse.ts";
+import { type Mark, type MakeMark, type ParsedObject, parseManifestInSteps } from "./parse.ts";
 import type { SourceLocation } from "./source-locations.ts";
 import type { SourceFile } from "./read.ts";
 
@@ -25,11 +25,11 @@ export interface Checks {
   readonly reportsForeignKinds?: boolean;
 }
 
-/** A problem with the details that the output of `gwproxy validate` needs. */
-export interface FileProblem extends SourceProblem {
+/** A diagnostic with the details that the output of `gwproxy validate` needs. */
+export interface FileDiagnostic extends SourceDiagnostic {
   /**
-   * Identity of the object that is not loaded because of the problem, as far as it can be read; undefined when the
-   * problem does not cost an object.
+   * Identity of the object that is not loaded because of the diagnostic, as far as it can be read; undefined when the
+   * diagnostic does not cost an object.
    */
   readonly lost: Identity | undefined;
   /** Reason as the API server names it ("FieldValueInvalid", …), or "Unreadable" or "Duplicate". */
@@ -45,11 +45,11 @@ export interface CheckedObject extends SourceLocation {
   readonly id: ObjectId;
   readonly object: KubeObject;
   /** Says why the object is refused; undefined when it is accepted. */
-  readonly refusal: string | undefined;
+  readonly rejection: string | undefined;
   /** The object as it is written in the file, without the values that an API server would add. */
   readonly written: Readonly<Record<string, unknown>>;
   readonly locate: (path: string) => SourceLocation;
-  readonly mark: MarkFault;
+  readonly mark: MakeMark;
   /** True when the name cannot be read; `id.name` is then the position of the document. */
   readonly isNameless?: boolean;
 }
@@ -59,7 +59,7 @@ export interface CheckedFile {
   readonly objects: readonly CheckedObject[];
   /** Objects in documents that cannot be read as a whole. */
   readonly fragments: readonly CheckedObject[];
-  readonly problems: readonly FileProblem[];
+  readonly diagnostics: readonly FileDiagnostic[];
   /**
    * Documents whose object is not known for certain; each may be any object of matching identity that the file held
    * before.
@@ -71,10 +71,10 @@ export interface CheckedFile {
 const ANY: Identity = {};
 
 /**
- * Limit of problems that are reported per file: finding the position of a problem takes longer than finding the
- * problem.
+ * Limit of diagnostics that are reported per file: finding the position of a diagnostic takes longer than finding the
+ * diagnostic.
  */
-const MAX_PROBLEMS = 1_000;
+const MAX_DIAGNOSTICS = 1_000;
 
 /**
  * Checks a file as a generator that yields between pieces of work, so that the caller can abandon a file of thousands
@@ -82,22 +82,22 @@ const MAX_PROBLEMS = 1_000;
  */
 export function* checkFile({ path, text }: SourceFile, checks: Checks): Generator<undefined, CheckedFile> {
   const parsed = yield* parseManifestInSteps(text);
-  const problems: FileProblem[] = parsed.faults.map((fault) => ({
+  const diagnostics: FileDiagnostic[] = parsed.errors.map((error) => ({
     ...blank(path),
     reason: "Unreadable",
     lost: ANY,
-    ...fault,
-    suggestion: syntaxStep(fault.message, text.split("\n", fault.line)[fault.line - 1] ?? ""),
+    ...error,
+    suggestion: syntaxStep(error.message, text.split("\n", error.line)[error.line - 1] ?? ""),
   }));
   const objects: CheckedObject[] = [];
   const fragments: CheckedObject[] = [];
   // A document with a syntax error may swallow the documents after it, so it may stand for any of them.
-  const unidentified: Identity[] = parsed.faults.length > 0 ? [ANY] : [];
+  const unidentified: Identity[] = parsed.errors.length > 0 ? [ANY] : [];
   let leftOut = 0;
   for (const found of parsed.objects) {
     yield;
-    const checked = checkObject(path, found, checks, MAX_PROBLEMS - 1 - problems.length);
-    problems.push(...checked.problems);
+    const checked = checkObject(path, found, checks, MAX_DIAGNOSTICS - 1 - diagnostics.length);
+    diagnostics.push(...checked.diagnostics);
     leftOut += checked.leftOut ?? 0;
     if (checked.object !== undefined) objects.push(checked.object);
     if (checked.unidentified === undefined) continue;
@@ -108,8 +108,8 @@ export function* checkFile({ path, text }: SourceFile, checks: Checks): Generato
     yield;
     fragments.push(...fragmentOf(path, fragment));
   }
-  if (leftOut > 0) problems.push(moreProblems(path, leftOut));
-  return { path, objects, fragments, problems, unidentified };
+  if (leftOut > 0) diagnostics.push(leftOutDiagnostic(path, leftOut));
+  return { path, objects, fragments, diagnostics, unidentified };
 }
 
 /**
@@ -125,40 +125,40 @@ function fragmentOf(path: string, found: ParsedObject): CheckedObject[] {
     return [{ ...describe(path, found, object, "the document cannot be read"), isNameless: name === undefined }];
   }
   const object = normalise(value, (_, normalised) => normalised);
-  return isFaults(object) ? [] : [describe(path, found, object, "the document cannot be read")];
+  return isErrors(object) ? [] : [describe(path, found, object, "the document cannot be read")];
 }
 
 interface ObjectCheck {
   readonly object?: CheckedObject;
-  readonly problems: FileProblem[];
-  /** Number of problems beyond the limit. */
+  readonly diagnostics: FileDiagnostic[];
+  /** Number of diagnostics beyond the limit. */
   readonly leftOut?: number;
   readonly unidentified?: Identity;
 }
 
-/** @param room number of problems that may still be reported for the file */
+/** @param room number of diagnostics that may still be reported for the file */
 function checkObject(file: string, found: ParsedObject, checks: Checks, room: number): ObjectCheck {
   const foreign = describeForeignKind(found.value);
   if (foreign !== undefined) {
     const check = foreignObject(file, found, foreign, checks);
-    return room > 0 ? check : { ...check, problems: [], leftOut: check.problems.length };
+    return room > 0 ? check : { ...check, diagnostics: [], leftOut: check.diagnostics.length };
   }
   const object = normalise(found.value, checks.applyDefaults);
-  if (isFaults(object)) {
+  if (isErrors(object)) {
     const title = titleOf(found.value);
     const lost = readIdentity(found.value);
-    const problems = object.slice(0, Math.max(0, room)).map((fault) => {
-      const [message = ""] = fault.message.split("; ");
-      const mark = found.mark(fault.path, "value");
-      const suggestion = templateStep(mark) ?? envelopeStep(fault, found.value);
-      const about = { groupKind: kindOf(found.value), object: title, path: fault.path };
+    const diagnostics = object.slice(0, Math.max(0, room)).map((error) => {
+      const [message = ""] = error.message.split("; ");
+      const mark = found.mark(error.path, "value");
+      const suggestion = templateStep(mark) ?? envelopeStep(error, found.value);
+      const about = { groupKind: kindOf(found.value), object: title, path: error.path };
       return { ...blank(file), lost, ...mark, ...about, message, suggestion };
     });
-    return { problems, leftOut: object.length - problems.length, unidentified: lost };
+    return { diagnostics, leftOut: object.length - diagnostics.length, unidentified: lost };
   }
   const violations = checks.validate(object);
   const title = titleOf(object);
-  const problems = violations.slice(0, Math.max(0, room)).map((violation) => {
+  const diagnostics = violations.slice(0, Math.max(0, room)).map((violation) => {
     const { path, severity, reason, message } = violation;
     const mark = found.mark(path, isUnknownField(violation) ? "name" : "value", violation.offset);
     const lost = severity === "error" ? objectId(object) : undefined;
@@ -178,16 +178,20 @@ function checkObject(file: string, found: ParsedObject, checks: Checks, room: nu
     };
   });
   const errors = violations.filter(({ severity }) => severity === "error");
-  const refusal =
+  const rejection =
     errors.length === 0
       ? undefined
       : errors.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join("; ");
-  return { object: describe(file, found, object, refusal), problems, leftOut: violations.length - problems.length };
+  return {
+    object: describe(file, found, object, rejection),
+    diagnostics,
+    leftOut: violations.length - diagnostics.length,
+  };
 }
 
-function moreProblems(file: string, count: number): FileProblem {
+function leftOutDiagnostic(file: string, count: number): FileDiagnostic {
   const message = `Too many: ${count} more problem${count === 1 ? " is" : "s are"} left out`;
-  // When errors are among the omitted problems, the listed ones are errors too, or their objects are refused all the
+  // When errors are among the omitted diagnostics, the listed ones are errors too, or their objects are refused all the
   // same.
   return {
     ...blank(file),
@@ -215,26 +219,26 @@ function foreignObject(
   const { value } = found;
   const lost = isMisspelt ? readIdentity(value) : undefined;
   const object = normalise(value, (_, normalised) => normalised);
-  const title = titleOf(isFaults(object) ? value : object);
+  const title = titleOf(isErrors(object) ? value : object);
   const about = { groupKind: kindOf(value), object: title, path, reason: "FieldValueNotSupported" };
-  const problem = { file, ...found.mark(path, "value"), ...about, severity, message, suggestion, lost };
+  const diagnostic = { file, ...found.mark(path, "value"), ...about, severity, message, suggestion, lost };
   return {
-    problems: isMisspelt || reportsForeignKinds ? [problem] : [],
-    ...(isFaults(object) ? {} : { object: describe(file, found, object, undefined) }),
+    diagnostics: isMisspelt || reportsForeignKinds ? [diagnostic] : [],
+    ...(isErrors(object) ? {} : { object: describe(file, found, object, undefined) }),
     ...(lost === undefined ? {} : { unidentified: lost }),
   };
 }
 
-function describe(file: string, found: ParsedObject, object: KubeObject, refusal: string | undefined): CheckedObject {
+function describe(file: string, found: ParsedObject, object: KubeObject, rejection: string | undefined): CheckedObject {
   const { value: written, locate, mark } = found;
-  return { file, ...locate(""), id: objectId(object), object, refusal, written, locate, mark };
+  return { file, ...locate(""), id: objectId(object), object, rejection, written, locate, mark };
 }
 
 function kindOf({ apiVersion, kind }: { readonly apiVersion?: unknown; readonly kind?: unknown }): string {
   return typeof apiVersion === "string" && typeof kind === "string" ? groupKindOf(apiVersion, kind) : "";
 }
 
-function blank(file: string): FileProblem {
+function blank(file: string): FileDiagnostic {
   const reason = "FieldValueInvalid";
   const nothing = {
     object: "",
@@ -248,7 +252,7 @@ function blank(file: string): FileProblem {
   return { file, line: 1, column: 1, severity: "error", reason, ...nothing };
 }
 
-function isFaults(value: ReturnType<typeof normalise>): value is Extract<typeof value, readonly unknown[]> {
+function isErrors(value: ReturnType<typeof normalise>): value is Extract<typeof value, readonly unknown[]> {
   return Array.isArray(value);
 }
 

@@ -23,7 +23,7 @@ import {
 } from "yaml";
 import { messageOf } from "../../lib/errors.ts";
 
-export interface SyntaxFault {
+export interface YamlError {
   readonly offset: number;
   readonly end: number;
   readonly message: string;
@@ -31,8 +31,8 @@ export interface SyntaxFault {
 
 interface ComposedDocument {
   readonly document: Document.Parsed;
-  /** Errors in the text of the document; at most MAX_FAULTS. */
-  readonly faults: readonly SyntaxFault[];
+  /** Errors in the text of the document; at most MAX_TREE_ERRORS. */
+  readonly errors: readonly YamlError[];
   /** False when `document.toJS` must not be called: a key is not a scalar, or there are too many anchors. */
   readonly isReadable: boolean;
 }
@@ -41,7 +41,7 @@ export interface Composition {
   readonly documents: readonly ComposedDocument[];
   readonly lines: LineCounter;
   /** Says why the text after this position was not read; undefined when the text was read to its end. */
-  readonly fault: SyntaxFault | undefined;
+  readonly error: YamlError | undefined;
 }
 
 /** Tags of YAML 1.1 (https://yaml.org/type/) that kubectl does not resolve. */
@@ -52,7 +52,7 @@ const FOREIGN_TAGS = new Set([
   "tag:yaml.org,2002:pairs",
 ]);
 /** Limit of reported errors per document. */
-const MAX_FAULTS = 20;
+const MAX_TREE_ERRORS = 20;
 /**
  * Limit of errors per document. A document with more is not a manifest, and the library takes quadratic time in their
  * number.
@@ -74,7 +74,7 @@ export function* composeDocuments(text: string): Generator<undefined, Compositio
   const lines = new LineCounter();
   const documents: ComposedDocument[] = [];
   let offset = 0;
-  const fault = (message: string): Composition => ({ documents, lines, fault: { offset, end: offset, message } });
+  const error = (message: string): Composition => ({ documents, lines, error: { offset, end: offset, message } });
   try {
     const composer = boundedComposer();
     for (const token of tokensOf(text, lines)) {
@@ -87,12 +87,12 @@ export function* composeDocuments(text: string): Generator<undefined, Compositio
       }
     }
     for (const document of composer.end(false, text.length)) documents.push(composed(document));
-    return { documents, lines, fault: undefined };
-  } catch (error) {
+    return { documents, lines, error: undefined };
+  } catch (cause) {
     // A text beyond the limits yields nothing, so that the file keeps its previous state.
-    if (error instanceof TooMuch) documents.length = 0;
+    if (cause instanceof TooMuch) documents.length = 0;
     // The composer recurses: text that is nested thousands deep ends here as a RangeError and does not end the process.
-    return fault(wordsOf(error));
+    return error(wordsOf(cause));
   }
 }
 
@@ -122,7 +122,7 @@ function boundedComposer(): Composer {
   const composer = new Composer({
     version: "1.1",
     strict: true,
-    // The library compares each key with all keys before it; `keyFaults` finds duplicates in linear time.
+    // The library compares each key with all keys before it; `keyErrors` finds duplicates in linear time.
     uniqueKeys: false,
     customTags: kubectlTags,
   });
@@ -131,7 +131,7 @@ function boundedComposer(): Composer {
   let errors = 0;
   Object.assign(composer, {
     onError: (...args: unknown[]) => {
-      if (++errors > MAX_ERRORS) throw new TooMuch("more than a hundred faults: is this a manifest?");
+      if (++errors > MAX_ERRORS) throw new TooMuch("more than a hundred errors: is this a manifest?");
       tell(...args);
     },
   });
@@ -152,25 +152,25 @@ function kubectlTags(tags: Tags): Tags {
  */
 function composed(document: Document.Parsed): ComposedDocument {
   const [first] = document.errors;
-  const faults: SyntaxFault[] = [];
-  if (first !== undefined) faults.push(syntaxFault(document, first));
+  const errors: YamlError[] = [];
+  if (first !== undefined) errors.push(yamlError(document, first));
   let isReadable = true;
-  for (const fault of treeFaults(document)) {
-    if (!fault.isReadable) isReadable = false;
-    const isGuess = first !== undefined && !fault.isReadable;
-    if (faults.length < MAX_FAULTS && !isGuess) faults.push(fault);
-    if (faults.length >= MAX_FAULTS && !isReadable) break;
+  for (const error of treeErrors(document)) {
+    if (!error.isReadable) isReadable = false;
+    const isGuess = first !== undefined && !error.isReadable;
+    if (errors.length < MAX_TREE_ERRORS && !isGuess) errors.push(error);
+    if (errors.length >= MAX_TREE_ERRORS && !isReadable) break;
   }
-  return { document, faults, isReadable };
+  return { document, errors, isReadable };
 }
 
 /** The parser notices a missing end only where the next token begins, often at the end of the file. */
 const MISSING_END = /^Missing closing|must end with a|must be sufficiently indented and end with/;
 
 /** Moves the error of an unclosed quote or bracket to the position where it was opened. */
-function syntaxFault(document: Document.Parsed, error: YAMLParseError): SyntaxFault {
-  const [noticed, end] = error.pos;
-  const message = wordsOf(error);
+function yamlError(document: Document.Parsed, cause: YAMLParseError): YamlError {
+  const [noticed, end] = cause.pos;
+  const message = wordsOf(cause);
   const opened = MISSING_END.test(message) ? lastOpened(document, noticed) : undefined;
   return opened === undefined ? { offset: noticed, end, message } : { offset: opened, end: opened + 1, message };
 }
@@ -193,7 +193,7 @@ function lastOpened(document: Document.Parsed, place: number): number | undefine
   return found;
 }
 
-interface TreeFault extends SyntaxFault {
+interface YamlTreeError extends YamlError {
   readonly isReadable: boolean;
 }
 
@@ -201,17 +201,17 @@ interface TreeFault extends SyntaxFault {
  * Yields duplicate keys, keys that are not scalars, and too many anchors. The walk is iterative, since a document may
  * nest as deep as the composer could recurse.
  */
-function* treeFaults(document: Document.Parsed): Generator<TreeFault> {
+function* treeErrors(document: Document.Parsed): Generator<YamlTreeError> {
   const open: unknown[] = [document.contents];
   let anchors = 0;
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     if (isAlias(node) || ((isScalar(node) || isCollection(node)) && node.anchor !== undefined)) anchors++;
     if (anchors > MAX_ANCHORS) {
-      yield { ...faultAt(node, `more than ${MAX_ANCHORS} anchors and aliases in one document`), isReadable: false };
+      yield { ...errorAt(node, `more than ${MAX_ANCHORS} anchors and aliases in one document`), isReadable: false };
       return;
     }
     if (!isCollection(node)) continue;
-    if (isMap(node)) yield* keyFaults(node.items);
+    if (isMap(node)) yield* keyErrors(node.items);
     // Push in reverse, so that the first item is visited first.
     for (let at = node.items.length - 1; at >= 0; at--) {
       const item: unknown = node.items[at];
@@ -221,30 +221,30 @@ function* treeFaults(document: Document.Parsed): Generator<TreeFault> {
   }
 }
 
-function* keyFaults(items: readonly unknown[]): Generator<TreeFault> {
+function* keyErrors(items: readonly unknown[]): Generator<YamlTreeError> {
   const seen = new Set<string>();
   for (const item of items) {
     if (!isPair(item)) continue;
     const { key } = item;
     if (isCollection(key)) {
       // The library would print such a key as text, which takes exponential time in its depth.
-      yield { ...faultAt(key, "a key must be text, not a list or a map"), isReadable: false };
+      yield { ...errorAt(key, "a key must be text, not a list or a map"), isReadable: false };
       continue;
     }
     if (!isScalar(key)) continue;
     const name = String(key.value);
-    if (seen.has(name)) yield { ...faultAt(key, "Map keys must be unique"), isReadable: true };
+    if (seen.has(name)) yield { ...errorAt(key, "Map keys must be unique"), isReadable: true };
     seen.add(name);
   }
 }
 
-function faultAt(node: unknown, message: string): SyntaxFault {
+function errorAt(node: unknown, message: string): YamlError {
   const range = isAlias(node) || isScalar(node) || isCollection(node) ? node.range : undefined;
   return { offset: range?.[0] ?? 0, end: range?.[1] ?? 0, message };
 }
 
 /** Returns the message of an error. A stack overflow is reported by the library or by V8, each in its own words. */
-export function wordsOf(error: unknown): string {
-  const message = messageOf(error);
-  return error instanceof RangeError || message.startsWith("Maximum call stack") ? "nested too deeply" : message;
+export function wordsOf(cause: unknown): string {
+  const message = messageOf(cause);
+  return cause instanceof RangeError || message.startsWith("Maximum call stack") ? "nested too deeply" : message;
 }

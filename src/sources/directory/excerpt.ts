@@ -1,28 +1,28 @@
 /**
- * Extracts the source line of a problem for display. parse.ts uses it. Secrets are masked, control characters cannot
- * reach the terminal (they could rewrite its output), and a long line is cut to the part around the problem.
+ * Extracts the source line of a diagnostic for display. parse.ts uses it. Secrets are masked, control characters cannot
+ * reach the terminal (they could rewrite its output), and a long line is cut to the part around the diagnostic.
  */
 import { SECRETS } from "../../../generated/secrets.ts";
 import type { Span } from "./source-locations.ts";
 
 export interface Excerpt {
   readonly text: string;
-  /** Start of the problem in `text`, in UTF-16 code units from 0. `length` is at least 1. */
+  /** Start of the diagnostic in `text`, in UTF-16 code units from 0. `length` is at least 1. */
   readonly from: number;
   readonly length: number;
 }
 
 const MASK = "***";
 const WIDTH = 120;
-/** Number of characters before the problem that a shortened line shows. */
+/** Number of characters before the diagnostic that a shortened line shows. */
 const BEFORE = 40;
 
-/** Number of characters around the problem that are searched for the line: a file may be one line of megabytes. */
+/** Number of characters around the diagnostic that are searched for the line: a file may be one line of megabytes. */
 const NEAR = 1_024;
 
 /** @param secrets spans that must not be shown, in any order */
 export function excerptOf(text: string, span: Span, secrets: readonly Span[]): Excerpt {
-  // A problem inside of a secret marks the whole secret: one mask, so that the position within the secret stays hidden.
+  // A diagnostic inside of a secret marks the whole secret: one mask, so that the position within the secret stays hidden.
   const { start, end } = secrets.find((secret) => secret.start <= span.start && secret.end >= span.end) ?? span;
   const from = Math.max(0, start - NEAR);
   const lineStart = from + text.slice(from, start).lastIndexOf("\n") + 1;

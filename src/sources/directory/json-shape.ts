@@ -7,7 +7,7 @@ const MAX_VALUES = 500_000;
 const MAX_DEPTH = 200;
 
 /** @returns a description of what is wrong; undefined for plain data */
-export function faultOfShape(root: unknown): string | undefined {
+export function findShapeError(root: unknown): string | undefined {
   const open: { value: unknown; depth: number }[] = [{ value: root, depth: 0 }];
   for (let seen = 0; open.length > 0; seen++) {
     if (seen > MAX_VALUES) return `more than ${MAX_VALUES} values in one document`;

@@ -1,5 +1,5 @@
 /**
- * Suggests a correction for a problem whose message only says what is wrong: the value that was probably meant, or the
+ * Suggests a correction for a diagnostic whose message only says what is wrong: the value that was probably meant, or the
  * values that the field takes. check.ts uses it; the messages themselves stay in the words of the API server.
  */
 import { SECRETS } from "../../../generated/secrets.ts";
@@ -7,7 +7,7 @@ import { explain } from "../../admission/explain.ts";
 import { memberOf, reaches } from "../../admission/paths.ts";
 import type { Violation } from "../../admission/violation.ts";
 import { closest } from "../../lib/suggest.ts";
-import type { ObjectFault } from "./normalise.ts";
+import type { ObjectError } from "./normalise.ts";
 import { splitPath } from "./source-locations.ts";
 
 /**
@@ -23,13 +23,13 @@ export function nextStep({ path, reason, message, suggestion }: Violation, group
   return stepFor(reason, message, { value, name: steps.at(-1) ?? "" }) ?? wordsOf(groupKind, path, message);
 }
 
-interface Faulty {
+interface InvalidValue {
   readonly value: unknown;
   /** Name of the field without its path. */
   readonly name: string;
 }
 
-function stepFor(reason: string, message: string, { value, name }: Faulty): string | undefined {
+function stepFor(reason: string, message: string, { value, name }: InvalidValue): string | undefined {
   switch (reason) {
     case "FieldValueRequired":
       return `add ${name}`;
@@ -139,7 +139,7 @@ const SYNTAX_STEPS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** Suggests a correction for an object whose apiVersion, kind or metadata is wrong. */
-export function envelopeStep({ path, message }: ObjectFault, value: Readonly<Record<string, unknown>>): string {
+export function envelopeStep({ path, message }: ObjectError, value: Readonly<Record<string, unknown>>): string {
   const [, ...more] = message.split("; ");
   if (more.length > 0) return more.join("; ");
   const steps = splitPath(path);

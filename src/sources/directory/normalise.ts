@@ -10,7 +10,7 @@ import { KINDS } from "../../../generated/kinds.ts";
 
 export type ApplyDefaults = <T>(groupKind: string, object: T) => T;
 
-export interface ObjectFault {
+export interface ObjectError {
   readonly path: string;
   readonly message: string;
 }
@@ -24,18 +24,18 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 export function normalise(
   value: Readonly<Record<string, unknown>>,
   applyDefaults: ApplyDefaults,
-): KubeObject | readonly ObjectFault[] {
-  const faults = envelopeFaults(value);
-  if (faults.length > 0) return faults;
-  // `envelopeFaults` has checked that apiVersion, kind and metadata.name are texts. The copy separates values that YAML
+): KubeObject | readonly ObjectError[] {
+  const errors = envelopeErrors(value);
+  if (errors.length > 0) return errors;
+  // `envelopeErrors` has checked that apiVersion, kind and metadata.name are texts. The copy separates values that YAML
   // aliases share.
   const object = structuredClone(value) as unknown as Mutable;
   object.metadata.creationTimestamp ??= EPOCH;
   if (isClusterScoped(object.apiVersion, object.kind)) delete object.metadata.namespace;
   else object.metadata.namespace ??= DEFAULT_NAMESPACE;
   if (object.apiVersion === "v1" && object.kind === "Secret") {
-    const secretFaults = mergeStringData(object);
-    if (secretFaults.length > 0) return secretFaults;
+    const secretErrors = mergeStringData(object);
+    if (secretErrors.length > 0) return secretErrors;
   }
   return deepFreeze(applyDefaults<KubeObject>(groupKindOf(object.apiVersion, object.kind), object));
 }
@@ -52,45 +52,45 @@ interface Mutable {
   [field: string]: unknown;
 }
 
-function envelopeFaults(value: Readonly<Record<string, unknown>>): ObjectFault[] {
-  const faults: ObjectFault[] = [];
+function envelopeErrors(value: Readonly<Record<string, unknown>>): ObjectError[] {
+  const errors: ObjectError[] = [];
   for (const path of ["apiVersion", "kind"] as const) {
-    if (typeof value[path] !== "string" || value[path] === "") faults.push({ path, message: "Required value" });
+    if (typeof value[path] !== "string" || value[path] === "") errors.push({ path, message: "Required value" });
   }
   const metadata = isRecord(value["metadata"]) ? value["metadata"] : {};
   const { name, namespace } = metadata;
   if (name === undefined || name === null || name === "")
-    faults.push({ path: "metadata.name", message: "Required value" });
+    errors.push({ path: "metadata.name", message: "Required value" });
   else if (!isName(name))
-    faults.push({
+    errors.push({
       path: "metadata.name",
       message: "must be lower-case letters, digits, '-' and '.', at most 253 characters",
     });
   if (namespace === null) delete (metadata as { namespace?: unknown }).namespace;
   else if (namespace !== undefined && (!isName(namespace) || namespace.length > 63 || namespace.includes("."))) {
-    faults.push({
+    errors.push({
       path: "metadata.namespace",
       message: "must be lower-case letters, digits and '-', at most 63 characters",
     });
   }
-  return faults;
+  return errors;
 }
 
 /** Merges `stringData` into `data`; `stringData` wins, as on the API server. The errors never contain a value. */
-function mergeStringData(secret: Mutable): ObjectFault[] {
-  const faults: ObjectFault[] = [];
+function mergeStringData(secret: Mutable): ObjectError[] {
+  const errors: ObjectError[] = [];
   const data: Record<string, string> = {};
   for (const [key, value] of entries(secret["data"])) {
     if (typeof value === "string" && BASE64.test(value.replaceAll(/\s/g, ""))) data[key] = value.replaceAll(/\s/g, "");
-    else faults.push({ path: `data.${key}`, message: "must be base64 text; plain text belongs in stringData" });
+    else errors.push({ path: `data.${key}`, message: "must be base64 text; plain text belongs in stringData" });
   }
   for (const [key, value] of entries(secret["stringData"])) {
     if (typeof value === "string") data[key] = Buffer.from(value, "utf8").toString("base64");
-    else faults.push({ path: `stringData.${key}`, message: "must be text; put it in quotes" });
+    else errors.push({ path: `stringData.${key}`, message: "must be text; put it in quotes" });
   }
   secret["data"] = data;
   delete secret["stringData"];
-  return faults;
+  return errors;
 }
 
 function entries(value: unknown): [string, unknown][] {

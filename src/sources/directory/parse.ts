@@ -6,9 +6,9 @@
 import type { Document, LineCounter } from "yaml";
 import { SECRETS } from "../../../generated/secrets.ts";
 import { runAtOnce } from "../../lib/slices.ts";
-import { type Composition, type SyntaxFault, composeDocuments, wordsOf } from "./documents.ts";
+import { type Composition, type YamlError, composeDocuments, wordsOf } from "./documents.ts";
 import { type Excerpt, excerptOf, mayHoldSecrets } from "./excerpt.ts";
-import { faultOfShape } from "./json-shape.ts";
+import { findShapeError } from "./json-shape.ts";
 import { spanInScalar } from "./scalar-offset.ts";
 import {
   type SourceLocation,
@@ -27,20 +27,20 @@ export interface Mark extends SourceLocation {
   readonly excerpt: Excerpt | undefined;
 }
 
-/** @param offset position of the problem within the text of the value, when only a part of it is wrong */
-export type MarkFault = (path: string, about: "value" | "name", offset?: number) => Mark;
+/** @param offset position of the diagnostic within the text of the value, when only a part of it is wrong */
+export type MakeMark = (path: string, about: "value" | "name", offset?: number) => Mark;
 
 export interface ParsedObject {
   readonly value: Readonly<Record<string, unknown>>;
   /** Returns the position of a field path such as "spec.rules[0].name", or that of its nearest ancestor in the file. */
   readonly locate: (path: string) => SourceLocation;
   /**
-   * Returns the position of a problem, at the value or at the name of a field, and the line with its secrets masked.
+   * Returns the position of a diagnostic, at the value or at the name of a field, and the line with its secrets masked.
    */
-  readonly mark: MarkFault;
+  readonly mark: MakeMark;
 }
 
-interface ParseFault extends Mark {
+interface ManifestError extends Mark {
   readonly message: string;
 }
 
@@ -50,14 +50,14 @@ export interface ParsedFile {
    * Objects inside broken documents, as far as they can be read. They must never serve, but their existence matters.
    */
   readonly fragments: readonly ParsedObject[];
-  readonly faults: readonly ParseFault[];
+  readonly errors: readonly ManifestError[];
 }
 
 const MAX_ALIASES = 100;
 /** Limit of objects per file. */
 const MAX_OBJECTS = 10_000;
 /** Limit of reported syntax errors per file. */
-const MAX_FAULTS = 1_000;
+const MAX_ERRORS = 1_000;
 
 export function parseManifest(text: string): ParsedFile {
   return runAtOnce(parseManifestInSteps(text));
@@ -68,31 +68,31 @@ export function* parseManifestInSteps(text: string): Generator<undefined, Parsed
   const composition = yield* composeDocuments(text);
   const objects: ParsedObject[] = [];
   const fragments: ParsedObject[] = [];
-  const faults: ParseFault[] = [];
-  const marker = new FaultMarker(text, composition.lines);
+  const errors: ManifestError[] = [];
+  const marker = new Marker(text, composition.lines);
   const syntax = new Syntax(text, composition);
   for (const [at, composed] of composition.documents.entries()) {
     yield;
-    faults.push(...composed.faults.map((fault) => marker.mark(fault)));
-    if (objects.length > MAX_OBJECTS || faults.length > MAX_FAULTS) break;
+    errors.push(...composed.errors.map((error) => marker.mark(error)));
+    if (objects.length > MAX_OBJECTS || errors.length > MAX_ERRORS) break;
     const value = composed.isReadable ? valueOf(composed.document) : undefined;
     if (value === undefined) continue;
     if ("message" in value) {
-      if (composed.faults.length === 0) faults.push(marker.mark(value));
+      if (composed.errors.length === 0) errors.push(marker.mark(value));
       continue;
     }
-    const target = composed.faults.length === 0 ? objects : fragments;
+    const target = composed.errors.length === 0 ? objects : fragments;
     for (const item of expandList(value.plain)) target.push(placedObject(syntax, at, item));
   }
-  if (composition.fault !== undefined) faults.push(marker.mark(composition.fault));
-  if (objects.length <= MAX_OBJECTS) return { objects, fragments, faults };
+  if (composition.error !== undefined) errors.push(marker.mark(composition.error));
+  if (objects.length <= MAX_OBJECTS) return { objects, fragments, errors };
   // Accepting only some of the objects would delete the others, so the file is refused and keeps its previous state.
   const message = `more than ${MAX_OBJECTS} objects in one file: put them into several files`;
-  return { objects: [], fragments: [], faults: [marker.mark({ offset: 0, end: 0, message })] };
+  return { objects: [], fragments: [], errors: [marker.mark({ offset: 0, end: 0, message })] };
 }
 
 function placedObject(syntax: Syntax, at: number, { object, prefix }: Expanded): ParsedObject {
-  // The spans are equal for every problem of the object, so they are computed once. They are plain offsets, which lets
+  // The spans are equal for every diagnostic of the object, so they are computed once. They are plain offsets, which lets
   // the syntax tree be garbage-collected.
   let secrets: readonly Span[] | undefined;
   return {
@@ -107,7 +107,7 @@ function placedObject(syntax: Syntax, at: number, { object, prefix }: Expanded):
 }
 
 /** Computes the positions of syntax errors. Whether lines may be shown is decided once per text. */
-class FaultMarker {
+class Marker {
   readonly #text: string;
   readonly #lines: LineCounter;
   #isShown: boolean | undefined;
@@ -117,7 +117,7 @@ class FaultMarker {
     this.#lines = lines;
   }
 
-  mark({ offset, end, message }: SyntaxFault): ParseFault {
+  mark({ offset, end, message }: YamlError): ManifestError {
     this.#isShown ??= !mayHoldSecrets(this.#text);
     const excerpt = this.#isShown ? excerptOf(this.#text, { start: offset, end }, []) : undefined;
     return { ...locationAt(this.#lines, offset), excerpt, message };
@@ -126,7 +126,7 @@ class FaultMarker {
 
 /**
  * The documents of a text, parsed again on demand. Syntax trees take many times the memory of their objects and are
- * only needed for positions of problems. So this class holds them by a weak reference and parses the text again after
+ * only needed for positions of diagnostics. So this class holds them by a weak reference and parses the text again after
  * they have been garbage-collected.
  */
 class Syntax {
@@ -160,21 +160,21 @@ class Syntax {
   }
 }
 
-function valueOf(document: Document.Parsed): { plain: Record<string, unknown> } | SyntaxFault | undefined {
+function valueOf(document: Document.Parsed): { plain: Record<string, unknown> } | YamlError | undefined {
   if (document.contents === null) return undefined;
   const [offset] = document.contents.range;
-  const fault = (message: string): SyntaxFault => ({ offset, end: offset, message });
+  const error = (message: string): YamlError => ({ offset, end: offset, message });
   try {
     const plain: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
     if (plain === null) return undefined;
-    const shape = faultOfShape(plain);
-    if (shape !== undefined) return fault(shape);
+    const shape = findShapeError(plain);
+    if (shape !== undefined) return error(shape);
     if (typeof plain !== "object" || Array.isArray(plain))
-      return fault("not an object: a manifest starts with apiVersion and kind");
+      return error("not an object: a manifest starts with apiVersion and kind");
     // The cast holds: the shape was just checked, and a YAML mapping becomes a plain object.
     return { plain: plain as Record<string, unknown> };
-  } catch (error) {
-    return fault(wordsOf(error));
+  } catch (cause) {
+    return error(wordsOf(cause));
   }
 }
 

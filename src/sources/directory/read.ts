@@ -17,14 +17,14 @@ export interface SourceFile {
 }
 
 /** A file or folder that exists but cannot be read. Its previous content stays in force. */
-export interface ReadFault {
+export interface PathError {
   readonly path: string;
   readonly message: string;
 }
 
 export interface Reading {
   readonly files: readonly SourceFile[];
-  readonly faults: readonly ReadFault[];
+  readonly errors: readonly PathError[];
   /** Absolute paths of the folders to watch. */
   readonly folders: ReadonlySet<string>;
   /**
@@ -49,36 +49,36 @@ export async function readPaths(paths: readonly string[]): Promise<Reading> {
     try {
       files.push({ path, text: await readManifest(path) });
     } catch (error) {
-      walk.faults.push({ path, message: `cannot be read: ${messageOf(error)}` });
+      walk.errors.push({ path, message: `cannot be read: ${messageOf(error)}` });
     }
   }
-  const plain = walk.faults.length > 0 || walk.isLinked ? undefined : walk.names;
-  return { files, faults: walk.faults, folders: walk.folders, plain };
+  const plain = walk.errors.length > 0 || walk.isLinked ? undefined : walk.names;
+  return { files, errors: walk.errors, folders: walk.folders, plain };
 }
 
 /**
  * Checks that the named paths exist, without reading them.
- * @returns the problems of the named paths
+ * @returns the diagnostics of the named paths
  */
-export async function findPathFaults(paths: readonly string[]): Promise<readonly ReadFault[]> {
-  const faults: ReadFault[] = [];
+export async function findPathErrors(paths: readonly string[]): Promise<readonly PathError[]> {
+  const errors: PathError[] = [];
   for (const path of paths) {
     if (path === STDIN) continue;
-    const fault = await access(path).then(() => undefined, noPath(path));
-    if (fault === undefined || (isPattern(path) && (await expandPattern(path)).paths.length > 0)) continue;
-    faults.push(fault);
+    const error = await access(path).then(() => undefined, noPath(path));
+    if (error === undefined || (isPattern(path) && (await expandPattern(path)).paths.length > 0)) continue;
+    errors.push(error);
   }
-  return faults;
+  return errors;
 }
 
-function noPath(path: string): (error: unknown) => ReadFault {
+function noPath(path: string): (error: unknown) => PathError {
   const missing = isPattern(path) ? "no file matches" : "no such file or folder";
   return (error) => ({ path, message: isMissing(error) ? missing : `cannot be read: ${messageOf(error)}` });
 }
 
 class Walk {
   readonly found: Set<string> = new Set();
-  readonly faults: ReadFault[] = [];
+  readonly errors: PathError[] = [];
   readonly folders: Set<string> = new Set();
   readonly names: Map<string, string> = new Map();
   /** True when a file or folder has another name than its location says. */
@@ -103,7 +103,7 @@ class Walk {
       }
     } catch (error) {
       if (isMissing(error) && isPattern(path) && (await this.#pattern(path))) return;
-      this.faults.push(noPath(path)(error));
+      this.errors.push(noPath(path)(error));
     }
   }
 
@@ -137,7 +137,7 @@ class Walk {
     } catch (error) {
       // A file that vanished between listing and `stat` was deleted; a dangling link to a manifest is an error.
       if (!isMissing(error) || MANIFEST.test(name)) {
-        this.faults.push({ path, message: `cannot be read: ${messageOf(error)}` });
+        this.errors.push({ path, message: `cannot be read: ${messageOf(error)}` });
       }
     }
   }

@@ -18,10 +18,10 @@ import type { ObjectId } from "../../api/object.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import { runInSlices } from "../../lib/slices.ts";
-import type { Source, SourceProblem, SourceSink } from "../source.ts";
+import type { Source, SourceDiagnostic, SourceSink } from "../source.ts";
 import { Assembly, byPlace, type FileState, keepHidden } from "./assemble.ts";
 import { type CheckedFile, type CheckedObject, type Checks, checkFile } from "./check.ts";
-import { type ReadFault, type Reading, type SourceFile, readPaths } from "./read.ts";
+import { type PathError, type Reading, type SourceFile, readPaths } from "./read.ts";
 import { readAgain } from "./read-again.ts";
 import { FolderWatch } from "./watch.ts";
 
@@ -79,7 +79,7 @@ class FollowedPaths implements DirectorySource {
   #touched: Set<string> | undefined;
   #eventsAtOnce = 0;
   #plain: Reading["plain"];
-  #faults: readonly ReadFault[] = [];
+  #errors: readonly PathError[] = [];
   #emptied: ReadonlySet<string> = new Set();
   #reported = "[]";
   #timer: NodeJS.Timeout | undefined;
@@ -190,8 +190,8 @@ class FollowedPaths implements DirectorySource {
     }
     const events = this.#assembly.take();
     if (events.length > 0 || atOnce) this.#sink.apply(events);
-    const faults = this.#faults.map((fault) => this.#problemOf(fault));
-    this.#report([...this.#assembly.problemsWithEffects(), ...faults].sort(byPlace), atOnce);
+    const errors = this.#errors.map((error) => this.#diagnosticOf(error));
+    this.#report([...this.#assembly.diagnosticsWithEffects(), ...errors].sort(byPlace), atOnce);
   }
 
   /**
@@ -199,7 +199,7 @@ class FollowedPaths implements DirectorySource {
    * @returns false when the scan was abandoned because files changed meanwhile
    */
   async #takeAll(atOnce: boolean): Promise<boolean> {
-    const { files, faults, folders, plain } = await readPaths(this.#options.paths);
+    const { files, errors, folders, plain } = await readPaths(this.#options.paths);
     if (this.#sink === undefined) return false;
     // Watching starts after the listing that found the folder, so the content of a new folder is read once more.
     if (this.#watch.follow(folders)) {
@@ -207,11 +207,11 @@ class FollowedPaths implements DirectorySource {
       this.#touched = undefined;
     }
     this.#plain = plain;
-    this.#faults = faults;
+    this.#errors = errors;
     const present = new Set(files.map(({ path }) => path));
     // A path that exists but cannot be read now keeps its previous content, and so does everything below it.
     const gone = [...this.#known.keys()].filter(
-      (path) => !present.has(path) && !faults.some((fault) => isAtOrBelow(path, fault.path)),
+      (path) => !present.has(path) && !errors.some((error) => isAtOrBelow(path, error.path)),
     );
     return await this.#take(atOnce ? files : this.#withoutEmptied(files), gone, atOnce);
   }
@@ -274,16 +274,16 @@ class FollowedPaths implements DirectorySource {
     return this.#sink === undefined || (!atOnce && this.#again && this.#left < MAX_LEFT);
   }
 
-  #problemOf({ path, message }: ReadFault): SourceProblem {
+  #diagnosticOf({ path, message }: PathError): SourceDiagnostic {
     const effect = this.#assembly.effectOfUnreadable((file) => isAtOrBelow(file, path));
     return { file: path, line: 1, column: 1, object: "", path: "", severity: "error", message, suggestion: "", effect };
   }
 
-  #report(problems: readonly SourceProblem[], atOnce: boolean): void {
-    const text = JSON.stringify(problems);
+  #report(diagnostics: readonly SourceDiagnostic[], atOnce: boolean): void {
+    const text = JSON.stringify(diagnostics);
     if (text === this.#reported && !atOnce) return;
     this.#reported = text;
-    this.#sink?.report(problems);
+    this.#sink?.report(diagnostics);
   }
 }
 

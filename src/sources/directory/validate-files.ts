@@ -5,12 +5,12 @@ import type { KubeObject, ObjectId } from "../../api/object.ts";
 import { SourceError } from "../../lib/errors.ts";
 import { runAtOnce } from "../../lib/slices.ts";
 import { Assembly, keepHidden } from "./assemble.ts";
-import { type CheckedFile, type CheckedObject, type FileProblem, checkFile } from "./check.ts";
+import { type CheckedFile, type CheckedObject, type FileDiagnostic, checkFile } from "./check.ts";
 import { readPaths } from "./read.ts";
 
 export interface ValidatedFiles {
   /** Sorted by file and position. */
-  readonly problems: readonly FileProblem[];
+  readonly diagnostics: readonly FileDiagnostic[];
   /** All readable objects, valid or not. */
   readonly objects: readonly CheckedObject[];
   /** Objects that can be put in force; of two with the same name, the first. */
@@ -21,9 +21,9 @@ export interface ValidatedFiles {
 
 /** @throws SourceError when a path cannot be read, because the result would be incomplete */
 export async function validateFiles(paths: readonly string[]): Promise<ValidatedFiles> {
-  const { files, faults } = await readPaths(paths);
-  const [fault] = faults;
-  if (fault !== undefined) throw new SourceError(`${fault.path}: ${fault.message}`);
+  const { files, errors } = await readPaths(paths);
+  const [error] = errors;
+  if (error !== undefined) throw new SourceError(`${error.path}: ${error.message}`);
   if (files.length === 0)
     throw new SourceError(`no manifests in ${paths.join(", ")}: files that end in .yaml, .yml or .json are read`);
   const checked = files.map((file) =>
@@ -33,7 +33,7 @@ export async function validateFiles(paths: readonly string[]): Promise<Validated
   for (const file of checked) assembly.put(file.path, keepHidden(file, undefined));
   const accepted = assembly.take().flatMap((event) => (event.type === "set" ? [event.object] : []));
   return {
-    problems: assembly.problems(),
+    diagnostics: assembly.diagnostics(),
     objects: checked.flatMap(({ objects }) => objects),
     accepted,
     hidden: checked.flatMap(hiddenIn),

@@ -39,7 +39,7 @@ export interface ApiErrorOptions {
   readonly cause?: unknown;
 }
 
-/** Reads a Status object, from the body of a refusal or from an ERROR event of a watch. */
+/** Reads a Status object, from the body of an error response or from an ERROR event of a watch. */
 export function apiErrorOf(status: unknown, request: string, httpStatus: number): ApiError {
   const { code, message, reason, details } = (typeof status === "object" && status !== null ? status : {}) as {
     code?: unknown;
@@ -74,7 +74,7 @@ export function isStatus(error: unknown, status: number): boolean {
 }
 
 /**
- * Replaces the error of a refused Secret. The refusal may repeat the values that were sent, which must not reach a log
+ * Replaces the error of a rejected Secret. The response may repeat the values that were sent, which must not reach a log
  * or status.
  */
 export function withoutValues(error: unknown): unknown {

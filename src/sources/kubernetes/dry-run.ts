@@ -8,7 +8,7 @@ import { SourceError } from "../../lib/errors.ts";
 import { ApiError, isStatus } from "./api-error.ts";
 import type { KubernetesClient, KubernetesRequest } from "./client.ts";
 
-export interface ServerFault {
+export interface ServerViolation {
   /** Field path such as "spec.rules[0].name"; "" for the object itself. */
   readonly path: string;
   readonly severity: "error" | "warning";
@@ -22,7 +22,7 @@ export interface DryRun {
    * Returns all errors and warnings of the server about the object.
    * @throws SourceError when the server cannot be asked
    */
-  check(object: KubeObject): Promise<ServerFault[]>;
+  check(object: KubeObject): Promise<ServerViolation[]>;
 }
 
 interface Resource {
@@ -47,7 +47,7 @@ export function createDryRun(client: KubernetesClient): DryRun {
       const resource = (await resourcesOf(apiVersion))?.get(kind);
       if (resource === undefined) return [notServed(object)];
       const base = `${root(apiVersion)}${resource.namespaced ? `/namespaces/${metadata.namespace ?? "default"}` : ""}`;
-      return judge(client, `${base}/${resource.plural}`, object);
+      return dryRun(client, `${base}/${resource.plural}`, object);
     },
   };
 }
@@ -72,7 +72,7 @@ async function discover(
   }
 }
 
-function notServed({ apiVersion, kind }: KubeObject): ServerFault {
+function notServed({ apiVersion, kind }: KubeObject): ServerViolation {
   return {
     path: "kind",
     severity: "error",
@@ -86,7 +86,7 @@ function notServed({ apiVersion, kind }: KubeObject): ServerFault {
  * Asks with strict field validation. Unknown fields make the server stop before it checks the rest, so it is then asked
  * a second time without them.
  */
-async function judge(client: KubernetesClient, path: string, object: KubeObject): Promise<ServerFault[]> {
+async function dryRun(client: KubernetesClient, path: string, object: KubeObject): Promise<ServerViolation[]> {
   const strict = await ask(client, path, object, "Strict");
   if (!strict.some(({ reason }) => reason === "StrictDecoding")) return strict;
   return [...strict, ...(await ask(client, path, object, "Ignore"))];
@@ -97,8 +97,8 @@ async function ask(
   path: string,
   object: KubeObject,
   fieldValidation: "Strict" | "Ignore",
-): Promise<ServerFault[]> {
-  const warnings: ServerFault[] = [];
+): Promise<ServerViolation[]> {
+  const warnings: ServerViolation[] = [];
   const request = (rest: Pick<KubernetesRequest, "method" | "path" | "body">): Promise<unknown> => {
     // Every response repeats all warnings, so only those of the last one count.
     warnings.length = 0;
@@ -108,7 +108,7 @@ async function ask(
   try {
     await request({ method: "POST", path, body: object });
   } catch (error) {
-    if (!isStatus(error, 409)) return [...faultsOf(error, object), ...warnings];
+    if (!isStatus(error, 409)) return [...violationsOf(error, object), ...warnings];
     const replaced = await replace(client, `${path}/${object.metadata.name}`, object, request);
     return [...replaced, ...warnings];
   }
@@ -121,26 +121,26 @@ async function replace(
   path: string,
   object: KubeObject,
   request: (rest: Pick<KubernetesRequest, "method" | "path" | "body">) => Promise<unknown>,
-): Promise<ServerFault[]> {
+): Promise<ServerViolation[]> {
   try {
     const live = (await client.request({ method: "GET", path })) as KubeObject; // the API server stores only objects
     const { resourceVersion = "" } = live.metadata;
     await request({ method: "PUT", path, body: { ...object, metadata: { ...object.metadata, resourceVersion } } });
     return [];
   } catch (error) {
-    return faultsOf(error, object);
+    return violationsOf(error, object);
   }
 }
 
 /**
- * Reads the problems from a refusal.
+ * Reads the violations from a rejection.
  * @throws the error itself when it is not a verdict on the object
  */
-function faultsOf(error: unknown, { metadata }: KubeObject): ServerFault[] {
+function violationsOf(error: unknown, { metadata }: KubeObject): ServerViolation[] {
   if (!(error instanceof ApiError) || error.status === 0 || error.status === 401 || error.status >= 500) throw error;
   const { status, reason, causes, words } = error;
   const strict = STRICT.exec(words)?.[1];
-  if (strict !== undefined) return strictFaults(strict);
+  if (strict !== undefined) return strictViolations(strict);
   if (status === 403 && !words.includes("denied") && / cannot (create|update|get) resource /.test(words)) {
     throw new SourceError(`the API server does not let us ask: ${words}`, { cause: error });
   }
@@ -150,23 +150,25 @@ function faultsOf(error: unknown, { metadata }: KubeObject): ServerFault[] {
       { path: "metadata.namespace", severity: "warning", reason, message, suggestion: "create the namespace first" },
     ];
   }
-  const faults = causes
+  const violations = causes
     .filter(({ message }) => !message.includes(CONSEQUENCE))
-    .map((cause): ServerFault => fault(cause.field === "<nil>" ? "" : cause.field, cause.reason, cause.message));
-  return faults.length > 0 ? faults : [fault("", reason, words === "" ? error.message : words)];
+    .map((cause): ServerViolation =>
+      violation(cause.field === "<nil>" ? "" : cause.field, cause.reason, cause.message),
+    );
+  return violations.length > 0 ? violations : [violation("", reason, words === "" ? error.message : words)];
 }
 
 /** Parses messages such as `unknown field "spec.a", duplicate field "spec.b"`. */
-function strictFaults(text: string): ServerFault[] {
+function strictViolations(text: string): ServerViolation[] {
   return [...text.matchAll(/(unknown|duplicate) field "([^"]+)"/g)].map(([words, , path = ""]) =>
-    fault(path, "StrictDecoding", words),
+    violation(path, "StrictDecoding", words),
   );
 }
 
-function warningOf(text: string): ServerFault {
-  return { ...fault("", "Warning", text), severity: "warning" };
+function warningOf(text: string): ServerViolation {
+  return { ...violation("", "Warning", text), severity: "warning" };
 }
 
-function fault(path: string, reason: string, message: string): ServerFault {
+function violation(path: string, reason: string, message: string): ServerViolation {
   return { path, severity: "error", reason, message, suggestion: "" };
 }

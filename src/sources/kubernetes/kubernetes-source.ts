@@ -7,7 +7,7 @@ import type { KubeObject, ObjectId } from "../../api/object.ts";
 import { objectId, objectKey } from "../../api/object.ts";
 import { SourceError } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
-import type { ObjectEvent, Source, SourceProblem, SourceSink } from "../source.ts";
+import type { ObjectEvent, Source, SourceDiagnostic, SourceSink } from "../source.ts";
 import type { KubernetesClient } from "./client.ts";
 import { createAppearances, DEFINITIONS, type Appearances } from "./definitions.ts";
 import { createKindStore, type KindStore } from "./kind-store.ts";
@@ -45,7 +45,7 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Kubern
   return {
     start(sink) {
       const batch = createBatch(sink);
-      const problems = createProblems(sink);
+      const diagnostics = createDiagnostics(sink);
       const unseen = new Set(kinds);
       return new Promise((resolve, reject) => {
         const settle = (kind: WatchedKind): void => {
@@ -61,7 +61,7 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Kubern
           const store = createKindStore((event) => batch.add(event));
           stores.set(kindKey(kind), store);
           return watch(kind, store, (state) => {
-            problems.set(kind, state);
+            diagnostics.set(kind, state);
             if (state.type === "missing") log.debug("a kind is not defined in the cluster", { kind: kind.kind });
             if (state.type !== "failing") settle(kind);
           });
@@ -127,7 +127,7 @@ function createBatch(sink: SourceSink): Batch {
 }
 
 /** Tracks the kinds that cannot be read and reports the list when it changes. */
-function createProblems(sink: SourceSink): { set(kind: WatchedKind, state: KindState): void } {
+function createDiagnostics(sink: SourceSink): { set(kind: WatchedKind, state: KindState): void } {
   const failing = new Map<WatchedKind, string>();
   return {
     set(kind, state) {
@@ -136,12 +136,12 @@ function createProblems(sink: SourceSink): { set(kind: WatchedKind, state: KindS
       if (before === message) return;
       if (message === undefined) failing.delete(kind);
       else failing.set(kind, message);
-      sink.report([...failing].map(([failed, text]) => problemOf(failed, text)));
+      sink.report([...failing].map(([failed, text]) => diagnosticOf(failed, text)));
     },
   };
 }
 
-function problemOf(kind: WatchedKind, message: string): SourceProblem {
+function diagnosticOf(kind: WatchedKind, message: string): SourceDiagnostic {
   return {
     file: "",
     line: 0,

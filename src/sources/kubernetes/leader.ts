@@ -61,7 +61,7 @@ export function createLeader(options: LeaderOptions): Leader {
   const path = `${collection}/${encodeURIComponent(name)}`;
   let seen: { readonly version: string | undefined; readonly atMs: number } | undefined;
   let renewedMs = 0;
-  let complaint = "";
+  let lastWarning = "";
   let isLeader = false;
   let isStopped = false;
   let cancel = (): void => {};
@@ -130,8 +130,8 @@ export function createLeader(options: LeaderOptions): Leader {
   /** Logs each new reason once, because the attempts continue every two seconds. */
   function complain(error: unknown): void {
     const message = messageOf(error);
-    if (message === complaint) return;
-    complaint = message;
+    if (message === lastWarning) return;
+    lastWarning = message;
     const hint = isStatus(error, 404) ? "create the namespace, or name another with POD_NAMESPACE" : undefined;
     log.error("the lease cannot be held, so nothing is written", { namespace, name, error: message, hint });
   }
@@ -146,7 +146,7 @@ export function createLeader(options: LeaderOptions): Leader {
       const isHeld = await hold();
       if (isStopped) return;
       if (isHeld) renewedMs = began;
-      complaint = "";
+      lastWarning = "";
       become(isHeld);
     } catch (error) {
       complain(error);

@@ -13,7 +13,7 @@ export function filterNamespaces(sink: SourceSink, selectors: readonly LabelSele
   const filter = new NamespaceFilter(selectors);
   return {
     apply: (events) => sink.apply(filter.pass(events)),
-    report: (problems) => sink.report(problems),
+    report: (diagnostics) => sink.report(diagnostics),
   };
 }
 

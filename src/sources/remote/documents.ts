@@ -47,7 +47,7 @@ export interface JwksRequest {
 }
 
 /** A document that was fetched, or the reason why it could not be. */
-export type JwksDocument = { readonly text: string } | { readonly problem: string };
+export type JwksDocument = { readonly text: string } | { readonly error: string };
 
 export interface StoredDocument {
   readonly text: string;
@@ -74,7 +74,7 @@ export interface DocumentOptions {
    */
   readonly fetch: (wanted: JwksRequest, address: DocumentAddress, signal: AbortSignal) => Promise<string>;
   /** @returns what is wrong with a fetched text; undefined when it can be used */
-  readonly faultOf: (text: string) => string | undefined;
+  readonly findError: (text: string) => string | undefined;
   /** Receives each new document, and undefined for a key that is no longer wanted. */
   readonly deliver: (key: string, document: JwksDocument | undefined) => void;
   readonly stored: ReadonlyMap<string, StoredDocument>;
@@ -146,7 +146,7 @@ class Followed {
   #isFetching = false;
   #failures = 0;
   #text: string | undefined;
-  #problem: string | undefined;
+  #error: string | undefined;
   #fetchedAtMs = 0;
 
   constructor(wanted: JwksRequest, options: DocumentOptions, turns: Turns) {
@@ -159,7 +159,7 @@ class Followed {
   }
 
   start(stored: StoredDocument | undefined): void {
-    if (stored === undefined || this.#options.faultOf(stored.text) !== undefined) {
+    if (stored === undefined || this.#options.findError(stored.text) !== undefined) {
       void this.#fetch();
       return;
     }
@@ -194,7 +194,7 @@ class Followed {
   }
 
   async #fetch(): Promise<void> {
-    const { log, fetch, faultOf } = this.#options;
+    const { log, fetch, findError } = this.#options;
     this.#cancelTimer();
     this.#isFetching = true;
     await this.#turns.take();
@@ -205,8 +205,8 @@ class Followed {
       const address = addresses[this.#failures % Math.max(1, addresses.length)];
       if (address === undefined) throw new Error("the server has no address that is ready");
       const text = await fetch(wanted, address, this.#stopping.signal);
-      const fault = faultOf(text);
-      if (fault !== undefined) throw new Error(fault);
+      const error = findError(text);
+      if (error !== undefined) throw new Error(error);
       if (!this.#stopping.signal.aborted) this.#succeed(text);
     } catch (error) {
       if (this.#stopping.signal.aborted) return;
@@ -227,14 +227,14 @@ class Followed {
     store?.save(this.#wanted, { text, fetchedAtMs: this.#fetchedAtMs });
     if (text !== this.#text) deliver(key, { text });
     this.#text = text;
-    this.#problem = undefined;
+    this.#error = undefined;
     this.#schedule(this.#wanted.cacheMs);
   }
 
-  #fail(problem: string): void {
+  #fail(error: string): void {
     this.#failures++;
-    if (this.#text === undefined && problem !== this.#problem) this.#options.deliver(this.#wanted.key, { problem });
-    this.#problem = problem;
+    if (this.#text === undefined && error !== this.#error) this.#options.deliver(this.#wanted.key, { error });
+    this.#error = error;
     this.#schedule(this.#backoff.next());
   }
 }

@@ -123,8 +123,8 @@ const VARIANTS: {
   readonly [K in GwBackendSpecKind]: (variant: NonNullable<GwBackendSpec[K]>, context: VariantContext) => Translated;
 } = {
   static(variant, { destinationScope, reporter }) {
-    const fault = checkDestination(variant, destinationScope);
-    if (fault !== undefined) reporter("error", "spec.static")(fault.path, fault.message);
+    const error = checkDestination(variant, destinationScope);
+    if (error !== undefined) reporter("error", "spec.static")(error.path, error.message);
     return { kind: { case: "static", value: translateStatic(variant, destinationScope) } };
   },
   ai(variant, { reporter, ...context }) {

@@ -2,7 +2,7 @@
  * Computes the deployment plan of each Gateway: its ports, its address, and the labels and annotations of its
  * infrastructure (Gateway API `spec.addresses`; `spec.infrastructure`, GEP-1867).
  *
- * In: the Gateways of this controller. Out: deployment plans for `src/deployer`, and faults of a Gateway as a whole for
+ * In: the Gateways of this controller. Out: deployment plans for `src/deployer`, and errors of a Gateway as a whole for
  * its status. The Kubernetes objects of a plan are rendered in `src/deployer`.
  */
 import type { Gateway, GatewaySpecAddress } from "../../../generated/types/gateway-api/gateway.ts";
@@ -12,7 +12,7 @@ import { GATEWAY_GROUP, GWPROXY_GROUP, nameKey } from "../../api/refs.ts";
 import type { Collection, Readable } from "../../lib/collections/collection.ts";
 import type { Graph, Input } from "../../lib/collections/graph.ts";
 import { isIpAddress } from "../../lib/network/ip-bytes.ts";
-import type { GatewayView, Fault } from "../shared/views.ts";
+import type { GatewayView, ConditionError } from "../shared/views.ts";
 
 export interface DeploymentPlan {
   readonly gateway: ObjectId;
@@ -29,9 +29,9 @@ export interface DeploymentPlan {
   /** The requested IP address; undefined when any address will do. */
   readonly address: string | undefined;
   /** Explains why the Gateway is not accepted. Its deployment is then neither created nor changed. */
-  readonly fault: Fault | undefined;
+  readonly error: ConditionError | undefined;
   /** Explains why the requested address cannot be used. The deployment is then neither created nor changed. */
-  readonly addressFault: Fault | undefined;
+  readonly addressError: ConditionError | undefined;
 }
 
 /**
@@ -64,20 +64,20 @@ export function declareDeploymentPlans(
 }
 
 function foreignPlan(gateway: Gateway): DeploymentPlan {
-  const view = { id: objectId(gateway), listeners: [], sets: [], fault: undefined };
-  // The other controller reports the faults of this Gateway.
-  return { ...planOf(gateway, view, () => true), isForeign: true, fault: undefined, addressFault: undefined };
+  const view = { id: objectId(gateway), listeners: [], sets: [], error: undefined };
+  // The other controller reports the errors of this Gateway.
+  return { ...planOf(gateway, view, () => true), isForeign: true, error: undefined, addressError: undefined };
 }
 
 function planOf(
   { metadata, spec }: Gateway,
-  { id, listeners, sets, fault: viewFault }: Pick<GatewayView, "id" | "listeners" | "sets" | "fault">,
+  { id, listeners, sets, error: viewError }: Pick<GatewayView, "id" | "listeners" | "sets" | "error">,
   hasParameters: (key: string) => boolean,
 ): DeploymentPlan {
   const all = [...listeners, ...sets.flatMap((set) => set.listeners)];
-  const serving = all.filter((listener) => listener.fault === undefined && !listener.internal);
+  const serving = all.filter((listener) => listener.error === undefined && !listener.internal);
   const { addresses = [], infrastructure = {} } = spec;
-  const { fault, addressFault } = addressFaults(addresses);
+  const { error, addressError } = addressErrors(addresses);
   return {
     gateway: id,
     uid: metadata.uid ?? "",
@@ -87,20 +87,20 @@ function planOf(
     labels: withoutManaged(infrastructure.labels),
     annotations: withoutManaged(infrastructure.annotations),
     address: addresses.find(({ value = "" }) => value !== "")?.value,
-    fault: viewFault ?? fault ?? parametersFault(infrastructure.parametersRef, id.namespace, hasParameters),
-    addressFault,
+    error: viewError ?? error ?? parametersError(infrastructure.parametersRef, id.namespace, hasParameters),
+    addressError,
   };
 }
 
 type Infrastructure = NonNullable<Gateway["spec"]["infrastructure"]>;
 
-function parametersFault(
+function parametersError(
   ref: Infrastructure["parametersRef"],
   namespace: string,
   hasParameters: (key: string) => boolean,
-): Fault | undefined {
+): ConditionError | undefined {
   if (ref === undefined) return undefined;
-  const refuse = (message: string): Fault => ({
+  const refuse = (message: string): ConditionError => ({
     reason: Reason.InvalidParameters,
     message: `spec.infrastructure.parametersRef: ${message}`,
   });
@@ -111,29 +111,29 @@ function parametersFault(
 }
 
 /** Checks `spec.addresses`: a Service of type LoadBalancer takes one address, and it must be an IP address. */
-function addressFaults(addresses: readonly GatewaySpecAddress[]): {
-  readonly fault?: Fault;
-  readonly addressFault?: Fault;
+function addressErrors(addresses: readonly GatewaySpecAddress[]): {
+  readonly error?: ConditionError;
+  readonly addressError?: ConditionError;
 } {
   const typed = addresses.map(({ type = "IPAddress", value = "" }, at) => ({ type, value, at }));
   const unknown = typed.find(({ type }) => type !== "IPAddress" && type !== "Hostname");
   if (unknown !== undefined) {
     const message = `spec.addresses[${unknown.at}].type: "${unknown.type}" is not known; use IPAddress`;
-    return { fault: { reason: Reason.UnsupportedAddress, message } };
+    return { error: { reason: Reason.UnsupportedAddress, message } };
   }
   const host = typed.find(({ type }) => type === "Hostname");
   if (host !== undefined) {
     const message = `spec.addresses[${host.at}]: a hostname cannot be assigned; use an IPAddress`;
-    return { addressFault: { reason: Reason.AddressNotUsable, message } };
+    return { addressError: { reason: Reason.AddressNotUsable, message } };
   }
   if (typed.length > 1) {
     const message = "spec.addresses: one address can be assigned, and there are several";
-    return { fault: { reason: Reason.InvalidParameters, message } };
+    return { error: { reason: Reason.InvalidParameters, message } };
   }
   const bad = typed.find(({ value }) => value !== "" && !isIpAddress(value));
   if (bad === undefined) return {};
   const message = `spec.addresses[${bad.at}].value: "${bad.value}" is not an IP address`;
-  return { fault: { reason: Reason.InvalidParameters, message } };
+  return { error: { reason: Reason.InvalidParameters, message } };
 }
 
 function withoutManaged(map: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {

@@ -16,12 +16,12 @@ import { objectId } from "../../api/object.ts";
 import { resourceOf } from "../../ir/encode.ts";
 import { gatewayClientKey, gatewayKey } from "../../ir/keys.ts";
 import type { Resource } from "../../ir/resource.ts";
-import type { Fault } from "../shared/views.ts";
+import type { ConditionError } from "../shared/views.ts";
 import { CertificateReader, type TlsContext } from "./listener-tls.ts";
 import { irRef } from "../references/refs.ts";
 
 export interface GatewayClient {
-  readonly fault: Fault | undefined;
+  readonly error: ConditionError | undefined;
   readonly resources: readonly Resource[];
 }
 
@@ -31,10 +31,10 @@ export function translateGatewayClient(gateway: Gateway, context: TlsContext): G
   if (ref === undefined) return undefined;
   const id = objectId(gateway);
   const found = create(ListenerTlsSchema);
-  const fault = new CertificateReader(id, context).certificate([ref], found);
-  if (fault !== undefined) {
-    const isForbidden = fault.reason === Reason.RefNotPermitted;
-    return { fault: isForbidden ? fault : { ...fault, reason: Reason.InvalidClientCertificateRef }, resources: [] };
+  const error = new CertificateReader(id, context).certificate([ref], found);
+  if (error !== undefined) {
+    const isForbidden = error.reason === Reason.RefNotPermitted;
+    return { error: isForbidden ? error : { ...error, reason: Reason.InvalidClientCertificateRef }, resources: [] };
   }
   const { certificatePem, privateKeyPem } = found;
   const message = create(PolicySchema, {
@@ -44,7 +44,7 @@ export function translateGatewayClient(gateway: Gateway, context: TlsContext): G
     phase: Phase.POST_ROUTING,
     backend: create(BackendSettingsSchema, { clientCertificate: { certificatePem, privateKeyPem } }),
   });
-  return { fault: undefined, resources: [resourceOf("Policy", message)] };
+  return { error: undefined, resources: [resourceOf("Policy", message)] };
 }
 
 /** Reports whether any listener admits clients without a certificate that it trusts (`AllowInsecureFallback`). */

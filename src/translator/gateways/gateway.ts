@@ -25,7 +25,7 @@ import { internalPorts } from "./internal-ports.ts";
 import type { ReferencingListenerSet } from "./listener-set.ts";
 import { translateListenerTls, type TlsContext, type TlsOwner } from "./listener-tls.ts";
 import { irRef } from "../references/refs.ts";
-import type { Fault, GatewayView, ListenerView, RouteGroupKind } from "../shared/views.ts";
+import type { ConditionError, GatewayView, ListenerView, RouteGroupKind } from "../shared/views.ts";
 
 interface TranslatedListener {
   readonly view: ListenerView;
@@ -73,7 +73,7 @@ export function translateGateway(
   const portUses = new Map<string, PortUse>();
   const translate = (listeners: readonly Listener[], owner: Owner): TranslatedListener[] =>
     listeners.map((listener) => translateListener(listener, owner, portUses, context));
-  const { ports: internal, fault } = internalPorts(gateway);
+  const { ports: internal, error } = internalPorts(gateway);
   const keyOf = (name: string): string => listenerKey(key, name);
   const { annotations } = gateway.metadata;
   const own = translate(gateway.spec.listeners ?? [], { gateway, id, annotations, keyOf, internal });
@@ -89,9 +89,9 @@ export function translateGateway(
     id,
     key,
     generation: gateway.metadata.generation ?? 0,
-    client: client && { fault: client.fault },
+    client: client && { error: client.error },
     admitsUnverifiedClients: admitsUnverifiedClients(gateway),
-    fault,
+    error,
     listeners: viewsOf(own),
     sets: joined.map(({ listeners, ...set }) => ({ ...set, listeners: viewsOf(listeners) })),
     resources: [
@@ -113,7 +113,7 @@ function translateListener(
 ): TranslatedListener {
   const speaksTls = listener.protocol === "HTTPS" || listener.protocol === "TLS";
   const tls = speaksTls ? translateListenerTls(owner, listener, context) : undefined;
-  const view = { ...viewListener(listener, owner, portUses), tlsFault: tls?.fault, trustFault: tls?.trustFault };
+  const view = { ...viewListener(listener, owner, portUses), tlsError: tls?.error, trustError: tls?.trustError };
   return { view, tls: tls?.message, set: owner.id.kind === "ListenerSet" ? owner.id : undefined };
 }
 
@@ -121,10 +121,10 @@ function viewListener(
   listener: Listener,
   { gateway, keyOf, internal }: Owner,
   portUses: Map<string, PortUse>,
-): Omit<ListenerView, "tlsFault" | "trustFault"> {
+): Omit<ListenerView, "tlsError" | "trustError"> {
   const hostname = (listener.hostname ?? "").toLowerCase();
   const place = { name: listener.name, protocol: listener.protocol, internal: internal.has(listener.port) };
-  const { kinds, fault: kindFault } = supportedKinds(listener);
+  const { kinds, error: kindError } = supportedKinds(listener);
   const namespaces = listener.allowedRoutes?.namespaces;
   return {
     name: listener.name,
@@ -139,12 +139,12 @@ function viewListener(
       from: namespaces?.from ?? "Same",
       ...(namespaces?.selector === undefined ? {} : { selector: namespaces.selector }),
     },
-    fault: protocolFault(listener) ?? conflict(place, listener.port, hostname, portUses),
-    kindFault,
+    error: protocolError(listener) ?? conflict(place, listener.port, hostname, portUses),
+    kindError,
   };
 }
 
-function protocolFault({ protocol }: Listener): Fault | undefined {
+function protocolError({ protocol }: Listener): ConditionError | undefined {
   if (Object.hasOwn(PROTOCOLS, protocol)) return undefined;
   const served = Object.keys(PROTOCOLS).join(", ");
   return { reason: Reason.UnsupportedProtocol, message: `protocol ${protocol} is not served; these are: ${served}` };
@@ -154,7 +154,12 @@ function protocolFault({ protocol }: Listener): Fault | undefined {
  * Checks for a conflict with earlier listeners. The earlier listener keeps the port and hostname; only the later one
  * fails.
  */
-function conflict(one: PortUse, port: number, hostname: string, portUses: Map<string, PortUse>): Fault | undefined {
+function conflict(
+  one: PortUse,
+  port: number,
+  hostname: string,
+  portUses: Map<string, PortUse>,
+): ConditionError | undefined {
   const first = portUses.get(String(port)) ?? one;
   if (first.protocol !== one.protocol) {
     const message = `port ${port} speaks ${first.protocol} for listener ${first.name}`;
@@ -175,16 +180,16 @@ function conflict(one: PortUse, port: number, hostname: string, portUses: Map<st
   return { reason: Reason.HostnameConflict, message: `port ${port} with ${host} belongs to listener ${owner.name}` };
 }
 
-function supportedKinds(listener: Listener): { kinds: RouteGroupKind[]; fault: Fault | undefined } {
+function supportedKinds(listener: Listener): { kinds: RouteGroupKind[]; error: ConditionError | undefined } {
   const served = servedKinds(listener);
   const asked = listener.allowedRoutes?.kinds ?? [];
-  if (asked.length === 0 || served.length === 0) return { kinds: [...served], fault: undefined };
+  if (asked.length === 0 || served.length === 0) return { kinds: [...served], error: undefined };
   const kinds = served.filter((kind) => asked.some((one) => isSame(one, kind)));
   const refused = asked.filter((one) => !served.some((kind) => isSame(one, kind))).map(({ kind }) => kind);
-  if (refused.length === 0) return { kinds, fault: undefined };
+  if (refused.length === 0) return { kinds, error: undefined };
   return {
     kinds,
-    fault: { reason: Reason.InvalidRouteKinds, message: `route kinds that are not served: ${refused.join(", ")}` },
+    error: { reason: Reason.InvalidRouteKinds, message: `route kinds that are not served: ${refused.join(", ")}` },
   };
 }
 
@@ -202,7 +207,7 @@ function isSame(asked: { readonly group?: string; readonly kind: string }, { gro
 }
 
 function resourcesOf(id: ObjectId, gateway: string, listeners: readonly TranslatedListener[]): Resource[] {
-  const serving = listeners.filter(({ view }) => view.fault === undefined);
+  const serving = listeners.filter(({ view }) => view.error === undefined);
   // All serving listeners of a port have one protocol, since others are in conflict; any of them can describe the Bind.
   const ports = new Map(serving.map(({ view }) => [view.port, view]));
   const binds = [...ports].map(([port, { protocol, internal }]) => {

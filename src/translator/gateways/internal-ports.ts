@@ -7,25 +7,25 @@
  */
 import type { Gateway } from "../../../generated/types/gateway-api/gateway.ts";
 import { Reason } from "../../api/conditions.ts";
-import type { Fault } from "../shared/views.ts";
+import type { ConditionError } from "../shared/views.ts";
 
 export interface InternalPorts {
   readonly ports: ReadonlySet<number>;
-  readonly fault: Fault | undefined;
+  readonly error: ConditionError | undefined;
 }
 
 const ANNOTATION = "gwproxy.dev/internal-ports";
 
 export function internalPorts({ metadata, spec }: Gateway): InternalPorts {
   const text = metadata.annotations?.[ANNOTATION];
-  if (text === undefined) return { ports: new Set(), fault: undefined };
+  if (text === undefined) return { ports: new Set(), error: undefined };
   const entries = text.split(",").map((entry) => entry.trim());
   const own = new Set(spec.listeners.map(({ port }) => port));
   const isPort = (entry: string): boolean => /^[1-9]\d{0,4}$/.test(entry) && own.has(Number(entry));
   const bad = entries.find((entry) => !isPort(entry));
   return {
     ports: new Set(entries.filter(isPort).map(Number)),
-    fault:
+    error:
       bad === undefined
         ? undefined
         : {

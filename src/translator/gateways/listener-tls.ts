@@ -2,7 +2,7 @@
  * Translates the TLS settings of a listener: its certificate, and the client certificates it accepts (GEP-91).
  * `gateway.ts` uses it.
  *
- * A reference that cannot be resolved is a fault of the listener. The listener then stays open and fails its
+ * A reference that cannot be resolved is an error of the listener. The listener then stays open and fails its
  * handshakes: it never falls back to plain text.
  */
 import { create } from "@bufbuild/protobuf";
@@ -25,7 +25,7 @@ import { objectId, type ObjectId } from "../../api/object.ts";
 import { describeRef, GATEWAY_GROUP } from "../../api/refs.ts";
 import type { ReadableIndex } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
-import type { Fault } from "../shared/views.ts";
+import type { ConditionError } from "../shared/views.ts";
 import { isGranted } from "../references/grants.ts";
 import { CERTIFICATE_SOURCE, certificateSourceOf, tlsChoiceOf } from "./listener-options.ts";
 import { certificatesIn, isPrivateKey } from "../references/pem.ts";
@@ -40,9 +40,9 @@ export interface TlsContext {
 export interface TranslatedTls {
   readonly message: ListenerTls;
   /** Explains why handshakes fail; undefined when they succeed. */
-  readonly fault: Fault | undefined;
+  readonly error: ConditionError | undefined;
   /** Set when clients need a certificate and no CA certificate can be trusted. */
-  readonly trustFault: Fault | undefined;
+  readonly trustError: ConditionError | undefined;
 }
 
 const CERTIFICATE_ENTRY = "tls.crt";
@@ -67,7 +67,7 @@ export function translateListenerTls(
   // An invalid option must not fall back to other TLS settings than the user chose: without a certificate every
   // handshake fails.
   const invalid = (text: string): TranslatedTls => {
-    return { message, fault: { reason: Reason.Invalid, message: text }, trustFault: undefined };
+    return { message, error: { reason: Reason.Invalid, message: text }, trustError: undefined };
   };
   const from = certificateSourceOf(options, annotations);
   if (typeof from === "string") return invalid(from);
@@ -75,26 +75,26 @@ export function translateListenerTls(
     if (from.source === "SPIFFE" && !from.isDefault)
       return invalid(`tls.options ${CERTIFICATE_SOURCE}: a listener of mode Passthrough shows no certificate`);
     message.passthrough = true;
-    return { message, fault: undefined, trustFault: undefined };
+    return { message, error: undefined, trustError: undefined };
   }
   const choice = tlsChoiceOf(options);
   if (typeof choice === "string") return invalid(choice);
   if (choice !== undefined) message.choice = choice;
   if (from.source === "SPIFFE") {
-    const fault = spiffeFault(gateway, listener, from.isDefault);
-    message.spiffe = fault === undefined;
-    return { message, fault, trustFault: undefined };
+    const error = spiffeError(gateway, listener, from.isDefault);
+    message.spiffe = error === undefined;
+    return { message, error, trustError: undefined };
   }
-  const fault =
+  const error =
     new CertificateReader(id, context).certificate(listener.tls?.certificateRefs ?? [], message) ??
     new CertificateReader(objectId(gateway), context).clients(validationOf(gateway, listener.port), message);
-  return { message, fault, trustFault: trustFaultOf(message) };
+  return { message, error, trustError: trustErrorOf(message) };
 }
 
 /**
  * Rejects certificates and CA certificates next to those of the SPIFFE Workload API, because they would never be used.
  */
-function spiffeFault(gateway: Gateway, { port, tls }: GatewayListener, isDefault: boolean): Fault | undefined {
+function spiffeError(gateway: Gateway, { port, tls }: GatewayListener, isDefault: boolean): ConditionError | undefined {
   if ((tls?.certificateRefs ?? []).length > 0) {
     const way = isDefault ? `, or set tls.options ${CERTIFICATE_SOURCE}: Inline` : "";
     const message = `${CERTIFICATE_SOURCE} SPIFFE takes no certificateRefs; remove them${way}`;
@@ -105,7 +105,7 @@ function spiffeFault(gateway: Gateway, { port, tls }: GatewayListener, isDefault
   return { reason: Reason.InvalidCACertificateRef, message };
 }
 
-function trustFaultOf({ clientValidation }: ListenerTls): Fault | undefined {
+function trustErrorOf({ clientValidation }: ListenerTls): ConditionError | undefined {
   if (clientValidation === undefined || clientValidation.caPem !== "") return undefined;
   return { reason: Reason.NoValidCACertificate, message: "none of the authorities for clients can be used" };
 }
@@ -136,19 +136,19 @@ export class CertificateReader {
     this.#context = context;
   }
 
-  certificate(refs: readonly GatewayCertificateRef[], message: ListenerTls): Fault | undefined {
-    const fault = (text: string): Fault => ({ reason: Reason.InvalidCertificateRef, message: text });
+  certificate(refs: readonly GatewayCertificateRef[], message: ListenerTls): ConditionError | undefined {
+    const error = (text: string): ConditionError => ({ reason: Reason.InvalidCertificateRef, message: text });
     const [ref, ...more] = refs;
-    if (ref === undefined || more.length > 0) return fault("exactly one certificateRef is needed");
+    if (ref === undefined || more.length > 0) return error("exactly one certificateRef is needed");
     const kind = ref.kind ?? "Secret";
-    if ((ref.group ?? "") !== "" || kind !== "Secret") return fault(`certificates come from Secrets, not from ${kind}`);
-    const entries = this.#entries({ ...ref, kind }, fault);
+    if ((ref.group ?? "") !== "" || kind !== "Secret") return error(`certificates come from Secrets, not from ${kind}`);
+    const entries = this.#entries({ ...ref, kind }, error);
     if ("reason" in entries) return entries;
     const chain = certificatesIn(entries.get(CERTIFICATE_ENTRY));
     const key = entries.get(KEY_ENTRY) ?? "";
     if (chain === "" || !isPrivateKey(key)) {
       const needed = `a PEM certificate in ${CERTIFICATE_ENTRY} and its PEM private key in ${KEY_ENTRY}`;
-      return fault(`Secret ${ref.namespace ?? this.#namespace}/${ref.name} needs ${needed}`);
+      return error(`Secret ${ref.namespace ?? this.#namespace}/${ref.name} needs ${needed}`);
     }
     message.certificatePem = chain;
     message.privateKeyPem = key;
@@ -159,28 +159,28 @@ export class CertificateReader {
    * Adds the CA certificates for clients. Unusable ones are left out; when none is left, no client certificate is
    * trusted.
    */
-  clients(validation: GatewayValidation | undefined, message: ListenerTls): Fault | undefined {
+  clients(validation: GatewayValidation | undefined, message: ListenerTls): ConditionError | undefined {
     if (validation === undefined) return undefined;
     const clients = create(ClientValidationSchema, { optional: validation.mode === "AllowInsecureFallback" });
     message.clientValidation = clients;
-    const [fault] = validation.caCertificateRefs.flatMap((ref) => this.#authority(ref, clients) ?? []);
-    return fault;
+    const [error] = validation.caCertificateRefs.flatMap((ref) => this.#authority(ref, clients) ?? []);
+    return error;
   }
 
-  #authority({ group, kind, ...name }: GatewayCaCertificateRef, clients: ClientValidation): Fault | undefined {
+  #authority({ group, kind, ...name }: GatewayCaCertificateRef, clients: ClientValidation): ConditionError | undefined {
     if (group !== "" || (kind !== "ConfigMap" && kind !== "Secret"))
       return { reason: Reason.InvalidCACertificateKind, message: `authorities come from ConfigMaps, not from ${kind}` };
-    const fault = (message: string): Fault => ({ reason: Reason.InvalidCACertificateRef, message });
+    const error = (message: string): ConditionError => ({ reason: Reason.InvalidCACertificateRef, message });
     const ref = { ...name, kind };
-    const entries = this.#entries(ref, fault);
+    const entries = this.#entries(ref, error);
     if ("reason" in entries) return entries;
     const pem = certificatesIn(entries.get(AUTHORITY_ENTRY));
-    if (pem === "") return fault(`${describeRef(ref)} has no PEM certificate in ${AUTHORITY_ENTRY}`);
+    if (pem === "") return error(`${describeRef(ref)} has no PEM certificate in ${AUTHORITY_ENTRY}`);
     clients.caPem += pem;
     return undefined;
   }
 
-  #entries(ref: Ref, missing: (message: string) => Fault): Entries | Fault {
+  #entries(ref: Ref, missing: (message: string) => ConditionError): Entries | ConditionError {
     const { secrets, grants, read } = this.#context;
     const { kind, name, namespace = this.#namespace } = ref;
     const from = { group: GATEWAY_GROUP, kind: this.#kind, namespace: this.#namespace };

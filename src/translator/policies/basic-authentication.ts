@@ -9,7 +9,7 @@ import {
   BasicUserSchema,
   type BasicUser,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { faultOf } from "../../lib/password/form.ts";
+import { findHashError } from "../../lib/password/form.ts";
 import { AUTHENTICATION_MODES, credentialLocation } from "./shared/authentication.ts";
 import type { UnitContext, UnitTranslator } from "./shared/unit.ts";
 
@@ -52,8 +52,8 @@ function linesOf(block: ApiBlock, context: UnitContext): Line[] {
   const { name, group, kind, key = DEFAULT_ENTRY } = block.secretRef;
   const ref = { name, ...(group === undefined ? {} : { group }), ...(kind === undefined ? {} : { kind }) };
   const found = context.secrets.entry(ref, key);
-  if ("problem" in found) {
-    context.report(field, found.problem);
+  if ("error" in found) {
+    context.report(field, found.error);
     return [];
   }
   return found.value
@@ -70,10 +70,10 @@ function usersOf(lines: readonly Line[], context: UnitContext): BasicUser[] {
     const user = line.slice(0, Math.max(0, colon));
     // The htpasswd format allows a third part, which has no meaning.
     const hash = line.slice(colon + 1).split(":", 1)[0] ?? "";
-    const fault =
-      user === "" ? "not of the form user:hash" : users.has(user) ? "the user is there already" : faultOf(hash);
-    if (fault === undefined) users.set(user, create(BasicUserSchema, { name: user, passwordHash: hash }));
-    else context.report(field, `${name} is skipped: ${fault}`);
+    const error =
+      user === "" ? "not of the form user:hash" : users.has(user) ? "the user is there already" : findHashError(hash);
+    if (error === undefined) users.set(user, create(BasicUserSchema, { name: user, passwordHash: hash }));
+    else context.report(field, `${name} is skipped: ${error}`);
   }
   return [...users.values()];
 }

@@ -67,8 +67,8 @@ export function translateContent(policy: GwPolicy, collections: ContentCollectio
   const destinations = new ServiceReader(collections, read, id.namespace);
   const settings = translateSettings(backend, { secrets, services: destinations }, within(report, "spec.backend"));
   const connections = translateFrontend(frontend, { services, report: within(report, "spec.frontend") });
-  const faults = diagnostics.map(({ path }) => path);
-  const unsupported = unsupportedFields("gwproxy.dev/GwPolicy", unread(), faults);
+  const errors = diagnostics.map(({ path }) => path);
+  const unsupported = unsupportedFields("gwproxy.dev/GwPolicy", unread(), errors);
   for (const { path, message, failsClosed } of unsupported) report(path, message, failsClosed ? "error" : "warning");
   const closed = unsupported
     .filter(({ failsClosed }) => failsClosed)

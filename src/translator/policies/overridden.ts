@@ -226,7 +226,7 @@ function listenersOf(gateway: string, { read, context }: Lookup): readonly strin
   const view = read.get(context.gateways, gateway);
   if (view === undefined) return [];
   const all = [...view.listeners, ...view.sets.flatMap((set) => set.listeners)];
-  return all.filter(({ fault }) => fault === undefined).map(({ key }) => key);
+  return all.filter(({ error }) => error === undefined).map(({ key }) => key);
 }
 
 function isAt(target: string, gateway: string, listeners: readonly string[], lookup: Lookup): boolean {

@@ -1,6 +1,6 @@
 /**
  * Resolves `targetRefs` and `targetSelectors` of a GwPolicy (policy attachment, GEP-713): the targets in the IR, the
- * Gateways that they reach, and a problem for each target that reaches none. Only objects in the policy's own namespace
+ * Gateways that they reach, and an error for each target that reaches none. Only objects in the policy's own namespace
  * are considered. `../graph.ts` uses it.
  */
 import { create } from "@bufbuild/protobuf";
@@ -12,7 +12,7 @@ import type { Readable, ReadableIndex } from "../../lib/collections/collection.t
 import type { Read } from "../../lib/collections/graph.ts";
 import type { TranslatedBackend } from "../backends/translate.ts";
 import type { HttpRouteKind } from "../shared/status-input.ts";
-import type { ListenerSetView, TargetProblem, GatewayView, ServiceView } from "../shared/views.ts";
+import type { ListenerSetView, TargetError, GatewayView, ServiceView } from "../shared/views.ts";
 import { selectByLabels } from "../references/label-index.ts";
 import type { BackendVisibility, RouteVisibility, ServiceVisibility } from "../references/visibility.ts";
 
@@ -22,7 +22,7 @@ export interface TargetResolution {
   readonly targets: readonly PolicyTarget[];
   /** Keys ("namespace/name"), sorted. */
   readonly gateways: readonly string[];
-  readonly problems: readonly TargetProblem[];
+  readonly errors: readonly TargetError[];
 }
 
 /** Collections that are available before the visibility of backends is computed. */
@@ -50,13 +50,13 @@ interface Lookup<Context extends RoutingTargets = TargetContext> {
   readonly read: Read;
 }
 
-/** The resolution of one target, or the problem with it. */
+/** The resolution of one target, or the error with it. */
 interface Found {
   readonly targets: readonly PolicyTarget["target"][];
   readonly section?: string;
   readonly port?: number;
   readonly gateways: readonly string[];
-  readonly problem?: Omit<TargetProblem, "path">;
+  readonly targetError?: Omit<TargetError, "path">;
 }
 
 /** A target by name, and the path of the policy field that it comes from. */
@@ -100,12 +100,12 @@ function resolveKinds<Context extends RoutingTargets>(
 ): TargetResolution {
   const targets = new Map<string, PolicyTarget>();
   const gateways = new Set<string>();
-  const problems: TargetProblem[] = [];
-  const { refs, problems: unmatched } = namedTargets(spec, lookup);
-  problems.push(...unmatched);
+  const errors: TargetError[] = [];
+  const { refs, errors: unmatched } = namedTargets(spec, lookup);
+  errors.push(...unmatched);
   for (const { ref, path } of refs) {
     const found = resolve(ref, kinds, lookup);
-    if (found.problem !== undefined) problems.push({ path, ...found.problem });
+    if (found.targetError !== undefined) errors.push({ path, ...found.targetError });
     for (const gateway of found.gateways) gateways.add(gateway);
     for (const target of found.targets)
       targets.set(
@@ -113,29 +113,29 @@ function resolveKinds<Context extends RoutingTargets>(
         create(PolicyTargetSchema, { target, section: found.section ?? "", port: found.port ?? 0 }),
       );
   }
-  return { targets: [...targets.values()], gateways: [...gateways].sort(), problems };
+  return { targets: [...targets.values()], gateways: [...gateways].sort(), errors };
 }
 
 function namedTargets(
   spec: TargetSpec,
   { namespace, context, read }: Lookup<RoutingTargets>,
-): { refs: NamedTarget[]; problems: TargetProblem[] } {
+): { refs: NamedTarget[]; errors: TargetError[] } {
   const refs = (spec.targetRefs ?? []).map((ref, at): NamedTarget => ({ ref, path: `spec.targetRefs[${at}]` }));
-  const problems: TargetProblem[] = [];
+  const errors: TargetError[] = [];
   for (const [at, { matchLabels, ...fields }] of (spec.targetSelectors ?? []).entries()) {
     const path = `spec.targetSelectors[${at}]`;
     const index = isSelectable(fields.kind) ? context.byLabels[fields.kind] : undefined;
     const objects = index === undefined ? [] : selectByLabels(read, index, namespace, matchLabels);
     if (objects.length === 0) {
       const labels = Object.entries(matchLabels).map(([name, value]) => `${name}=${value}`);
-      problems.push({
+      errors.push({
         path,
-        ...problem(`no ${fields.kind} in namespace ${namespace} has the labels ${labels.join(",")}`),
+        ...unresolved(`no ${fields.kind} in namespace ${namespace} has the labels ${labels.join(",")}`),
       });
     }
     refs.push(...objects.map(({ metadata }) => ({ ref: { name: metadata.name, ...fields }, path })));
   }
-  return { refs, problems };
+  return { refs, errors };
 }
 
 function isSelectable(kind: string): kind is keyof TargetContext["byLabels"] {
@@ -186,7 +186,7 @@ function resolveGateway(ref: TargetRef, lookup: Lookup<RoutingTargets>): Found {
     return {
       targets: [],
       gateways: [],
-      problem: {
+      targetError: {
         message: `${describe(ref, lookup)} belongs to another controller`,
         foreign: true,
         isUnattached: false,
@@ -265,15 +265,15 @@ function unattached(ref: TargetRef, lookup: Lookup<RoutingTargets>, foreign: boo
   return {
     targets: [],
     gateways: [],
-    problem: { message: `${describe(ref, lookup)} ${why}`, foreign, isUnattached: true },
+    targetError: { message: `${describe(ref, lookup)} ${why}`, foreign, isUnattached: true },
   };
 }
 
 function nothing(message: string): Found {
-  return { targets: [], gateways: [], problem: problem(message) };
+  return { targets: [], gateways: [], targetError: unresolved(message) };
 }
 
-function problem(message: string): Omit<TargetProblem, "path"> {
+function unresolved(message: string): Omit<TargetError, "path"> {
   return { message, foreign: false, isUnattached: false };
 }
 

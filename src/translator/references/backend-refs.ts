@@ -9,7 +9,7 @@ import { describeRef, GWPROXY_GROUP, nameKey } from "../../api/refs.ts";
 import { backendKey } from "../../ir/keys.ts";
 import type { Readable, ReadableIndex } from "../../lib/collections/collection.ts";
 import type { Read } from "../../lib/collections/graph.ts";
-import type { Fault, ServiceView } from "../shared/views.ts";
+import type { ConditionError, ServiceView } from "../shared/views.ts";
 import { isGranted } from "./grants.ts";
 
 export interface BackendCollections {
@@ -52,7 +52,7 @@ export function resolveBackend(
   from: Referrer,
   { services, backends, grants, grantMode }: BackendCollections,
   read: Read,
-): string | Fault {
+): string | ConditionError {
   // A GwBackend has its own port, so a port in the reference is ignored. It is read here all the same, because an
   // unread field is reported as unsupported.
   const { port: namedPort } = ref;

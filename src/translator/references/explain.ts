@@ -26,10 +26,10 @@ export function explainDiagnostic(
   index: ObjectIndex,
 ): Explanation {
   const about = references.filter((reference) => isAbout(diagnostic, reference));
-  const reference = about.find(({ fault }) => fault !== undefined) ?? about[0];
+  const reference = about.find(({ error }) => error !== undefined) ?? about[0];
   const isMorePrecise = reference !== undefined && isAtOrBelow(reference.path, diagnostic.path);
   const near = isMorePrecise ? reference.path : diagnostic.path;
-  const { path, suggestion } = reference?.fault ?? { path: near, suggestion: "" };
+  const { path, suggestion } = reference?.error ?? { path: near, suggestion: "" };
   const next = suggestion === "" ? nextStep(diagnostic, object, reference, index) : suggestion;
   return { reference, path, suggestion: next };
 }
@@ -43,12 +43,12 @@ export function suggestNextStep(diagnostic: Diagnostic, index: ObjectIndex): str
 
 /**
  * Decides whether a diagnostic is about a reference. It is when its path is at or below that of the reference; or when
- * its path is above and its message names the target; or when it contains the message of the reference's own fault.
+ * its path is above and its message names the target; or when it contains the message of the reference's own error.
  */
 function isAbout({ path, message }: Diagnostic, reference: Reference): boolean {
   if (isAtOrBelow(path, reference.path)) return true;
   if (isAtOrBelow(reference.path, path) && message.includes(describeRef(reference.target))) return true;
-  return reference.fault !== undefined && message.includes(reference.fault.message);
+  return reference.error !== undefined && message.includes(reference.error.message);
 }
 
 export function isAtOrBelow(path: string, above: string): boolean {

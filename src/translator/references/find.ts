@@ -19,7 +19,7 @@ export interface ObjectIndex {
 export interface KnownObject {
   readonly object: KubeObject;
   /**
-   * The object breaks a rule of its kind. Its own violations say so, and a fault of each reference to it would only
+   * The object breaks a rule of its kind. Its own violations say so, and an error of each reference to it would only
    * repeat them.
    */
   readonly isRefused: boolean;
@@ -29,11 +29,11 @@ export interface Reference {
   readonly path: string;
   readonly target: ObjectId;
   readonly isTargetRefused: boolean;
-  /** Describes the fault; undefined when the reference resolves. */
-  readonly fault: ReferenceFault | undefined;
+  /** Describes the error; undefined when the reference resolves. */
+  readonly error: ReferenceDiagnostic | undefined;
 }
 
-interface ReferenceFault {
+interface ReferenceDiagnostic {
   /** Path of the wrong member, such as "spec.parentRefs[0].name". */
   readonly path: string;
   readonly message: string;
@@ -69,7 +69,7 @@ function resolve(
     path,
     target,
     isTargetRefused: false,
-    fault: { path: `${path}.${member}`, message, suggestion, isKindUnknown },
+    error: { path: `${path}.${member}`, message, suggestion, isKindUnknown },
   });
   if (!place.kinds.includes(`${target.group}/${target.kind}`)) {
     const group = target.group === "" ? "the core group" : `the group ${target.group}`;
@@ -86,10 +86,10 @@ function resolve(
     const suggestion = suggestObject(target, { from, index, hasNamespace, kinds: place.kinds });
     return broken(isElsewhere ? "namespace" : "name", message, suggestion, isKindUnknown);
   }
-  if (found.isRefused) return { path, target, isTargetRefused: true, fault: undefined };
+  if (found.isRefused) return { path, target, isTargetRefused: true, error: undefined };
   const part = missingPart(ref, found.object, path);
   if (part !== undefined) return broken(part.member, part.message, part.suggestion);
-  return { path, target, isTargetRefused: false, fault: undefined };
+  return { path, target, isTargetRefused: false, error: undefined };
 }
 
 /** Fields whose references may name a namespace. */

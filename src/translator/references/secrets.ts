@@ -48,12 +48,12 @@ export class SecretReader {
   }
 
   /** @returns the text of one entry, or what is wrong with the reference */
-  entry(ref: LocalSecretRef, key: string): { readonly value: string } | { readonly problem: string } {
+  entry(ref: LocalSecretRef, key: string): { readonly value: string } | { readonly error: string } {
     const entries = this.secret(ref);
-    if (typeof entries === "string") return { problem: entries };
+    if (typeof entries === "string") return { error: entries };
     const value = entries.get(key) ?? "";
     if (value !== "") return { value };
-    return { problem: `Secret ${this.#namespace}/${ref.name} has no text in entry ${key}` };
+    return { error: `Secret ${this.#namespace}/${ref.name} has no text in entry ${key}` };
   }
 
   configMap(name: string): Entries | string {

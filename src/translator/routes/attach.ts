@@ -64,7 +64,7 @@ export function attachRoute(route: AttachableRoute, kind: string, context: Attac
   return [...parents.values()];
 }
 
-type Found = Pick<ParentView, "listeners" | "fault">;
+type Found = Pick<ParentView, "listeners" | "error">;
 
 function isParentKind(kind: string): kind is "Gateway" | "ListenerSet" {
   return kind === "Gateway" || kind === "ListenerSet";
@@ -106,7 +106,7 @@ function missing(parent: ParentName): Found {
 }
 
 function refuse(reason: Reason, message: string): Found {
-  return { listeners: [], fault: { reason, message } };
+  return { listeners: [], error: { reason, message } };
 }
 
 function attachTo(
@@ -121,11 +121,11 @@ function attachTo(
       (ref.port === undefined || listener.port === ref.port),
   );
   if (named.length === 0) return refuse(Reason.NoMatchingParent, `${owner.text} has no ${describeSection(ref)}`);
-  const serving = named.filter((listener) => listener.fault === undefined);
+  const serving = named.filter((listener) => listener.error === undefined);
   if (serving.length === 0)
     return refuse(
       Reason.NoMatchingParent,
-      named.map((listener) => `listener ${listener.name} cannot serve: ${listener.fault?.message}`).join("; "),
+      named.map((listener) => `listener ${listener.name} cannot serve: ${listener.error?.message}`).join("; "),
     );
   const namespace = route.metadata.namespace ?? "";
   const allowed = serving.filter(
@@ -142,7 +142,7 @@ function attachTo(
     const hostnames = intersectHostnames(hostname, route.spec.hostnames ?? []);
     return hostnames === undefined ? [] : [{ key, name, hostnames }];
   });
-  if (listeners.length > 0) return { listeners, fault: undefined };
+  if (listeners.length > 0) return { listeners, error: undefined };
   return refuse(Reason.NoMatchingListenerHostname, `no listener of ${owner.text} serves a hostname of the route`);
 }
 
@@ -157,6 +157,6 @@ function merged(first: ParentView | undefined, second: ParentView): ParentView {
   return {
     ...first,
     listeners: [...listeners.values()],
-    fault: listeners.size > 0 ? undefined : first.fault,
+    error: listeners.size > 0 ? undefined : first.error,
   };
 }

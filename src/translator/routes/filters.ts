@@ -18,16 +18,16 @@ import {
   type PathChange,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { Reason } from "../../api/conditions.ts";
-import type { Fault } from "../shared/views.ts";
+import type { ConditionError } from "../shared/views.ts";
 import { translateCors } from "../policies/cors.ts";
 import { translateHeaderChange } from "../policies/header-modifiers.ts";
 
 export interface TranslatedFilters {
   readonly filters: HttpFilter[];
-  readonly faults: readonly FilterFault[];
+  readonly errors: readonly FilterError[];
 }
 
-interface FilterFault extends Fault {
+interface FilterError extends ConditionError {
   readonly path: string;
   /** The filter is left out and traffic continues: a mirror without a destination changes nothing for clients. */
   readonly harmless: boolean;
@@ -37,7 +37,7 @@ export interface FilterPlace {
   /** A backendRef accepts only filters that concern that backend. */
   readonly place: "rule" | "backendRef";
   /** Returns the key of the Backend that a mirror names, or why there is none. */
-  readonly resolve: (ref: HTTPMirrorBackendRef) => string | Fault;
+  readonly resolve: (ref: HTTPMirrorBackendRef) => string | ConditionError;
 }
 
 /** Filters that act before a backend is chosen. */
@@ -48,40 +48,40 @@ export function translateFilters(
   { place, resolve }: FilterPlace,
 ): TranslatedFilters {
   const done: HttpFilter[] = [];
-  const faults: FilterFault[] = [];
+  const errors: FilterError[] = [];
   (filters ?? []).forEach((filter, at) => {
     const result = translateFilter(filter, resolve);
     const misplaced = place === "backendRef" && RULE_ONLY.has(filter.type);
     if (misplaced)
-      faults.push({
+      errors.push({
         path: `filters[${at}]`,
         harmless: false,
         reason: Reason.UnsupportedValue,
         message: `filter ${filter.type} is served on rules, not on backendRefs`,
       });
-    else if ("reason" in result) faults.push(faultAt(at, filter, result));
+    else if ("reason" in result) errors.push(errorAt(at, filter, result));
     else done.push(create(HttpFilterSchema, { filter: result }));
   });
   const types = done.map(({ filter }) => filter.case);
   if (types.includes("redirect") && types.includes("urlRewrite"))
-    faults.push({
+    errors.push({
       path: "filters",
       harmless: false,
       reason: Reason.IncompatibleFilters,
       message: "RequestRedirect and URLRewrite cannot be in one rule",
     });
-  return { filters: done, faults };
+  return { filters: done, errors };
 }
 
 type Filter = Exclude<HttpFilter["filter"], { case: undefined }>;
 
-function faultAt(at: number, { type }: HTTPRouteFilter, fault: Fault): FilterFault {
+function errorAt(at: number, { type }: HTTPRouteFilter, error: ConditionError): FilterError {
   const isMirror = type === "RequestMirror";
   const path = isMirror ? `filters[${at}].requestMirror.backendRef` : `filters[${at}]`;
-  return { path, harmless: isMirror, ...fault };
+  return { path, harmless: isMirror, ...error };
 }
 
-function translateFilter(filter: HTTPRouteFilter, resolve: FilterPlace["resolve"]): Filter | Fault {
+function translateFilter(filter: HTTPRouteFilter, resolve: FilterPlace["resolve"]): Filter | ConditionError {
   switch (filter.type) {
     case "RequestHeaderModifier":
       return { case: "requestHeaders", value: translateHeaderChange(filter.requestHeaderModifier) };
@@ -113,7 +113,7 @@ function translateFilter(filter: HTTPRouteFilter, resolve: FilterPlace["resolve"
   }
 }
 
-function mirror(wanted: HTTPRouteRequestMirror | undefined, resolve: FilterPlace["resolve"]): Filter | Fault {
+function mirror(wanted: HTTPRouteRequestMirror | undefined, resolve: FilterPlace["resolve"]): Filter | ConditionError {
   if (wanted === undefined) return { reason: Reason.UnsupportedValue, message: "requestMirror is missing" };
   const backend = resolve(wanted.backendRef);
   if (typeof backend !== "string") return backend;

@@ -87,7 +87,7 @@ function withoutConflicts(parent: ParentView, winnerAt: (listener: string) => st
   if (listeners.length > 0 || parent.listeners.length === 0) return { ...parent, listeners };
   const messages = parent.listeners.map(({ key, name }) => `listener ${name} serves these hosts for ${winnerAt(key)}`);
   const message = `${messages.join("; ")}; an HTTPRoute and a GRPCRoute cannot share a host of a listener`;
-  return { ...parent, listeners, fault: { reason: Reason.HostnameConflict, message } };
+  return { ...parent, listeners, error: { reason: Reason.HostnameConflict, message } };
 }
 
 interface Contender {

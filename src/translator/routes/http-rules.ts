@@ -21,7 +21,7 @@ import { createdAtMs, GATEWAY_GROUP } from "../../api/refs.ts";
 import { resourceOf } from "../../ir/encode.ts";
 import { routeKey } from "../../ir/keys.ts";
 import type { Read } from "../../lib/collections/graph.ts";
-import type { ParentView, Fault, RouteFault } from "../shared/views.ts";
+import type { ParentView, ConditionError, RouteError } from "../shared/views.ts";
 import { resolveBackend, type BackendCollections, type BackendReference } from "../references/backend-refs.ts";
 import { irRef } from "../references/refs.ts";
 import { translateFilters, type FilterPlace } from "./filters.ts";
@@ -34,7 +34,7 @@ export interface RuleContext extends RouteContext {
   readonly kind: "HTTPRoute" | "GRPCRoute";
   readonly namespace: string;
   readonly read: Read;
-  fault(fault: RouteFault): void;
+  report(error: RouteError): void;
 }
 
 /** The fields that rules of both kinds have. */
@@ -55,12 +55,12 @@ export function translateRoute<Rule>(
   translate: (rule: Rule | Record<string, never>, context: RuleContext) => HttpRule,
 ): TranslatedRoute {
   const id = objectId(route);
-  const faults: RouteFault[] = [];
+  const errors: RouteError[] = [];
   const rules = (route.spec.rules ?? [{}]).map((rule, at) =>
     translate(rule, {
       ...context,
       namespace: id.namespace,
-      fault: ({ path, ...rest }) => faults.push({ path: `spec.rules[${at}].${path}`, ...rest }),
+      report: ({ path, ...rest }) => errors.push({ path: `spec.rules[${at}].${path}`, ...rest }),
     }),
   );
   const message = create(HttpRouteSchema, {
@@ -70,7 +70,7 @@ export function translateRoute<Rule>(
     parents: irParents(parents),
     rules,
   });
-  return { resource: resourceOf("HttpRoute", message), backends: backendsOf(rules), faults };
+  return { resource: resourceOf("HttpRoute", message), backends: backendsOf(rules), errors };
 }
 
 function backendsOf(rules: readonly HttpRule[]): string[] {
@@ -86,28 +86,28 @@ function backendsOf(rules: readonly HttpRule[]): string[] {
   return [...backends].sort();
 }
 
-/** Translates one rule. @param matches translates the matches of the rule and reports faults in them */
+/** Translates one rule. @param matches translates the matches of the rule and reports errors in them */
 export function translateRule(
   rule: PlainRule,
   context: RuleContext,
   matches: (report: Report) => HttpMatch[],
 ): HttpRule {
-  const problems: string[] = [];
+  const messages: string[] = [];
   const matched = matches((path, message) => {
-    problems.push(message);
-    context.fault({ path, reason: Reason.InvalidMatch, message });
+    messages.push(message);
+    context.report({ path, reason: Reason.InvalidMatch, message });
   });
-  const { filters, faults } = translateFilters(rule.filters, filterPlace("rule", context));
-  for (const { harmless, ...fault } of faults) {
-    if (!harmless) problems.push(fault.message);
-    context.fault(fault);
+  const { filters, errors } = translateFilters(rule.filters, filterPlace("rule", context));
+  for (const { harmless, ...error } of errors) {
+    if (!harmless) messages.push(error.message);
+    context.report(error);
   }
   return create(HttpRuleSchema, {
     name: rule.name ?? "",
     matches: matched,
     filters,
     backends: (rule.backendRefs ?? []).map((ref, at) => translateBackendRef(ref, `backendRefs[${at}]`, context)),
-    invalidReason: problems.join("; "),
+    invalidReason: messages.join("; "),
   });
 }
 
@@ -115,22 +115,22 @@ function filterPlace(place: FilterPlace["place"], context: RuleContext): FilterP
   return { place, resolve: (ref) => resolve(ref, context) };
 }
 
-function resolve(ref: BackendReference, context: RuleContext): string | Fault {
+function resolve(ref: BackendReference, context: RuleContext): string | ConditionError {
   const { kind, namespace, read } = context;
   return resolveBackend(ref, { group: GATEWAY_GROUP, kind, namespace }, context, read);
 }
 
 function translateBackendRef(ref: HTTPBackendRef, path: string, context: RuleContext): WeightedBackend {
   const target = resolve(ref, context);
-  const { filters, faults } = translateFilters(ref.filters, filterPlace("backendRef", context));
-  for (const { harmless: _harmless, ...fault } of faults) context.fault({ ...fault, path: `${path}.${fault.path}` });
-  if (typeof target !== "string") context.fault({ path, ...target });
-  const blocking = faults.filter(({ harmless }) => !harmless);
-  const problems = [...(typeof target === "string" ? [] : [target]), ...blocking].map(({ message }) => message);
+  const { filters, errors } = translateFilters(ref.filters, filterPlace("backendRef", context));
+  for (const { harmless: _harmless, ...error } of errors) context.report({ ...error, path: `${path}.${error.path}` });
+  if (typeof target !== "string") context.report({ path, ...target });
+  const blocking = errors.filter(({ harmless }) => !harmless);
+  const messages = [...(typeof target === "string" ? [] : [target]), ...blocking].map(({ message }) => message);
   return create(WeightedBackendSchema, {
     weight: ref.weight ?? 1,
-    backend: problems.length === 0 && typeof target === "string" ? target : "",
-    invalidReason: problems.join("; "),
+    backend: messages.length === 0 && typeof target === "string" ? target : "",
+    invalidReason: messages.join("; "),
     filters,
   });
 }

@@ -18,7 +18,7 @@ import {
   type ValueMatch,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 
-import { patternFault } from "../../cel/check/constants.ts";
+import { findPatternError } from "../../cel/check/constants.ts";
 
 export type Report = (path: string, message: string) => void;
 
@@ -73,11 +73,11 @@ function firstOfEach(
 }
 
 /**
- * Checks a pattern and reports its fault. The data plane refuses a whole route for one pattern that it cannot run, so
+ * Checks a pattern and reports its error. The data plane refuses a whole route for one pattern that it cannot run, so
  * each pattern is checked here first.
  */
 export function isRegex(text: string, path: string, report: Report): boolean {
-  const fault = patternFault(text);
-  if (fault !== undefined) report(path, `"${text}": ${fault}`);
-  return fault === undefined;
+  const error = findPatternError(text);
+  if (error !== undefined) report(path, `"${text}": ${error}`);
+  return error === undefined;
 }

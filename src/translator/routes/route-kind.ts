@@ -65,7 +65,7 @@ export function declareRouteKind<R extends AttachableRoute & KubeObject>(
           key: translated.resource.key,
           resource: translated.resource.type,
           parents: read.get(attachments, key) ?? [],
-          faults: translated.faults,
+          errors: translated.errors,
         }
       );
     }),
@@ -80,7 +80,7 @@ function routeVisibility(
   return {
     key: translated.resource.key,
     gateways: [
-      ...new Set(parents.filter((parent) => parent.fault === undefined).map((parent) => parent.gateway)),
+      ...new Set(parents.filter((parent) => parent.error === undefined).map((parent) => parent.gateway)),
     ].sort(),
     rules: (route.spec.rules ?? []).flatMap((rule) => rule.name ?? []),
     isEveryRuleNamed: (route.spec.rules ?? []).every(({ name }) => name !== undefined),

@@ -2,13 +2,13 @@
 import { create } from "@bufbuild/protobuf";
 import { RouteParentSchema, type RouteParent } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Resource } from "../../ir/resource.ts";
-import type { ParentView, RouteFault } from "../shared/views.ts";
+import type { ParentView, RouteError } from "../shared/views.ts";
 
 export interface TranslatedRoute {
   readonly resource: Resource;
   /** Keys of the Backends that the rules name. */
   readonly backends: readonly string[];
-  readonly faults: readonly RouteFault[];
+  readonly errors: readonly RouteError[];
 }
 
 export function irParents(parents: readonly ParentView[]): RouteParent[] {

@@ -16,7 +16,7 @@ import { createdAtMs, GATEWAY_GROUP } from "../../api/refs.ts";
 import { resourceOf } from "../../ir/encode.ts";
 import { routeKey } from "../../ir/keys.ts";
 import type { Read } from "../../lib/collections/graph.ts";
-import type { ParentView, RouteFault } from "../shared/views.ts";
+import type { ParentView, RouteError } from "../shared/views.ts";
 import { resolveBackend, type BackendCollections } from "../references/backend-refs.ts";
 import { irRef } from "../references/refs.ts";
 import { irParents, type TranslatedRoute } from "./route.ts";
@@ -28,14 +28,14 @@ export function translateTcpRoute(
   read: Read,
 ): TranslatedRoute {
   const id = objectId(route);
-  const faults: RouteFault[] = [];
+  const errors: RouteError[] = [];
   const from = { group: GATEWAY_GROUP, kind: id.kind, namespace: id.namespace };
   const backends = route.spec.rules.flatMap((rule, ruleAt) =>
     rule.backendRefs.map((ref, at): WeightedBackend => {
       const target = resolveBackend(ref, from, context, read);
       const weight = ref.weight ?? 1;
       if (typeof target === "string") return create(WeightedBackendSchema, { weight, backend: target });
-      faults.push({ path: `spec.rules[${ruleAt}].backendRefs[${at}]`, ...target });
+      errors.push({ path: `spec.rules[${ruleAt}].backendRefs[${at}]`, ...target });
       return create(WeightedBackendSchema, { weight, invalidReason: target.message });
     }),
   );
@@ -48,5 +48,5 @@ export function translateTcpRoute(
   });
   const named = new Set(backends.map(({ backend }) => backend));
   named.delete("");
-  return { resource: resourceOf("TcpRoute", message), backends: [...named].sort(), faults };
+  return { resource: resourceOf("TcpRoute", message), backends: [...named].sort(), errors };
 }

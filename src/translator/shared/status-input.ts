@@ -5,7 +5,7 @@
  */
 import { Reason } from "../../api/conditions.ts";
 import type { ObjectId } from "../../api/object.ts";
-import type { ParentView, ListenerView, Fault, ParentRefView, TargetProblem, RouteFault } from "./views.ts";
+import type { ParentView, ListenerView, ConditionError, ParentRefView, TargetError, RouteError } from "./views.ts";
 import type { Resource } from "../../ir/resource.ts";
 import type { Diagnostic } from "./diagnostics.ts";
 
@@ -19,16 +19,16 @@ export type ClassStatusInput = StatusInputOf<"GatewayClass">;
 
 export interface GatewayStatusInput extends StatusInputOf<"Gateway"> {
   /** Explains why the Gateway as a whole is not accepted, independent of its listeners. */
-  readonly fault: Fault | undefined;
+  readonly error: ConditionError | undefined;
   /** Explains why the requested address cannot be assigned. */
-  readonly addressFault: Fault | undefined;
+  readonly addressError: ConditionError | undefined;
   /** The requested address. */
   readonly address: string | undefined;
   readonly listeners: readonly ListenerView[];
   /** Number of accepted routes, by listener key. */
   readonly attached: ReadonlyMap<string, number>;
   /** Set when the Gateway names a client certificate for backends. */
-  readonly client: { readonly fault: Fault | undefined } | undefined;
+  readonly client: { readonly error: ConditionError | undefined } | undefined;
   readonly admitsUnverifiedClients: boolean;
   /** Number of ListenerSets with at least one listener that can serve. */
   readonly attachedListenerSets: number;
@@ -51,7 +51,7 @@ export interface RouteStatusInput extends StatusInputOf<HttpRouteKind | "TCPRout
   readonly resource: Resource["type"];
   readonly key: string;
   readonly parents: readonly ParentView[];
-  readonly faults: readonly RouteFault[];
+  readonly errors: readonly RouteError[];
 }
 
 export interface BackendStatusInput extends StatusInputOf<"GwBackend"> {
@@ -66,7 +66,7 @@ export interface PolicyStatusInput extends StatusInputOf<"GwPolicy"> {
   readonly key: string;
   /** Keys ("namespace/name") of the Gateways that the policy reaches. */
   readonly gateways: readonly string[];
-  readonly problems: readonly TargetProblem[];
+  readonly targetErrors: readonly TargetError[];
   readonly diagnostics: readonly Diagnostic[];
   /** The policy enforces at least one setting. */
   readonly produced: boolean;
@@ -81,8 +81,8 @@ export interface TlsPolicyStatusInput extends StatusInputOf<"BackendTLSPolicy"> 
   readonly gateways: readonly string[];
   /** Key ("namespace/name") of an older policy that has taken every target of this one. */
   readonly conflict: string | undefined;
-  readonly fault: Fault | undefined;
-  readonly refFault: RouteFault | undefined;
+  readonly error: ConditionError | undefined;
+  readonly refError: RouteError | undefined;
 }
 
 export interface ModelStatusInput extends StatusInputOf<"GwModel"> {
@@ -111,7 +111,7 @@ export type ObjectStatusInput = StatusInput | ParametersStatusInput;
 /** Returns the diagnostics of an object, in the form that `validate` and `up` print. */
 export function diagnosticsOf(input: ObjectStatusInput): Diagnostic[] {
   const { id: object } = input;
-  const error = (code: string, path: string, message: string): Diagnostic => ({
+  const makeError = (code: string, path: string, message: string): Diagnostic => ({
     code,
     severity: "error",
     object,
@@ -123,19 +123,21 @@ export function diagnosticsOf(input: ObjectStatusInput): Diagnostic[] {
       return [];
     case "ListenerSet":
       if (!input.allowed)
-        return [error("not_allowed", "spec.parentRef", `Gateway ${input.gateway} does not take this ListenerSet`)];
-      return listenerDiagnostics(input.listeners, error);
+        return [makeError("not_allowed", "spec.parentRef", `Gateway ${input.gateway} does not take this ListenerSet`)];
+      return listenerDiagnostics(input.listeners, makeError);
     case "Gateway":
       return [
-        ...[input.fault, input.addressFault].flatMap((fault) => (fault === undefined ? [] : [placed(fault, error)])),
-        ...listenerDiagnostics(input.listeners, error),
-        ...(input.client?.fault === undefined
+        ...[input.error, input.addressError].flatMap((error) =>
+          error === undefined ? [] : [placed(error, makeError)],
+        ),
+        ...listenerDiagnostics(input.listeners, makeError),
+        ...(input.client?.error === undefined
           ? []
           : [
-              error(
-                codeOf(input.client.fault.reason),
+              makeError(
+                codeOf(input.client.error.reason),
                 "spec.tls.backend.clientCertificateRef",
-                input.client.fault.message,
+                input.client.error.message,
               ),
             ]),
       ];
@@ -144,10 +146,10 @@ export function diagnosticsOf(input: ObjectStatusInput): Diagnostic[] {
     case "TCPRoute":
     case "TLSRoute":
       return [
-        ...input.parents.flatMap(({ fault, at }) =>
-          fault === undefined ? [] : [error(codeOf(fault.reason), `spec.parentRefs[${at}]`, fault.message)],
+        ...input.parents.flatMap(({ error, at }) =>
+          error === undefined ? [] : [makeError(codeOf(error.reason), `spec.parentRefs[${at}]`, error.message)],
         ),
-        ...input.faults.map(({ reason, path, message }) => error(codeOf(reason), path, message)),
+        ...input.errors.map(({ reason, path, message }) => makeError(codeOf(reason), path, message)),
       ];
     case "GwBackend":
     case "GwModel":
@@ -157,18 +159,18 @@ export function diagnosticsOf(input: ObjectStatusInput): Diagnostic[] {
       return [
         ...(input.conflict === undefined
           ? []
-          : [error("conflicted", "spec.targetRefs", `older BackendTLSPolicy ${input.conflict} governs the same`)]),
-        ...(input.fault === undefined
+          : [makeError("conflicted", "spec.targetRefs", `older BackendTLSPolicy ${input.conflict} governs the same`)]),
+        ...(input.error === undefined
           ? []
-          : [error(codeOf(input.fault.reason), "spec.validation", input.fault.message)]),
-        ...(input.refFault === undefined
+          : [makeError(codeOf(input.error.reason), "spec.validation", input.error.message)]),
+        ...(input.refError === undefined
           ? []
-          : [error(codeOf(input.refFault.reason), input.refFault.path, input.refFault.message)]),
+          : [makeError(codeOf(input.refError.reason), input.refError.path, input.refError.message)]),
       ];
     case "GwPolicy":
       return [
-        ...input.problems.map(({ path, message, isUnattached }) =>
-          error(isUnattached ? "target_unattached" : "target_unresolved", path, message),
+        ...input.targetErrors.map(({ path, message, isUnattached }) =>
+          makeError(isUnattached ? "target_unattached" : "target_unresolved", path, message),
         ),
         ...input.diagnostics,
       ];
@@ -177,13 +179,13 @@ export function diagnosticsOf(input: ObjectStatusInput): Diagnostic[] {
 
 function listenerDiagnostics(
   listeners: readonly ListenerView[],
-  error: (code: string, path: string, message: string) => Diagnostic,
+  makeError: (code: string, path: string, message: string) => Diagnostic,
 ): Diagnostic[] {
-  return listeners.flatMap(({ fault, tlsFault, kindFault }, at) =>
-    [fault, tlsFault, kindFault].flatMap((found) => {
+  return listeners.flatMap(({ error, tlsError, kindError }, at) =>
+    [error, tlsError, kindError].flatMap((found) => {
       const member = LISTENER_MEMBERS[found?.reason ?? ""];
       const path = `spec.listeners[${at}]${member === undefined ? "" : `.${member}`}`;
-      return found === undefined ? [] : [error(codeOf(found.reason), path, found.message)];
+      return found === undefined ? [] : [makeError(codeOf(found.reason), path, found.message)];
     }),
   );
 }
@@ -198,13 +200,13 @@ const LISTENER_MEMBERS: Readonly<Record<string, string>> = {
   [Reason.InvalidCertificateRef]: "tls.certificateRefs",
 };
 
-/** Splits the message of a fault that begins with a field path into path and text. */
+/** Splits the message of an error that begins with a field path into path and text. */
 function placed(
-  { reason, message }: Fault,
-  error: (code: string, path: string, message: string) => Diagnostic,
+  { reason, message }: ConditionError,
+  makeError: (code: string, path: string, message: string) => Diagnostic,
 ): Diagnostic {
   const [, path = "spec", text = message] = /^(spec[\w.[\]]*): (.*)$/su.exec(message) ?? [];
-  return error(codeOf(reason), path, text);
+  return makeError(codeOf(reason), path, text);
 }
 
 /** Converts a reason into a diagnostic code: "BackendNotFound" → "backend_not_found". */

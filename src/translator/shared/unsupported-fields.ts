@@ -19,16 +19,16 @@ export interface UnsupportedField {
 /**
  * @param groupKind kind of the object, such as "gwproxy.dev/GwPolicy"
  * @param unread fields of the whole object that no translator read
- * @param faults field paths of reported problems; each accounts for every field below it
+ * @param errors field paths of reported diagnostics; each accounts for every field below it
  */
 export function unsupportedFields(
   groupKind: string,
   unread: readonly UnreadMember[],
-  faults: readonly string[],
+  errors: readonly string[],
 ): UnsupportedField[] {
   return unread.flatMap(({ path: steps, value }) => {
     const path = pathOf(steps);
-    if (faults.some((fault) => lies(path, fault))) return [];
+    if (errors.some((error) => lies(path, error))) return [];
     const failsClosed = (FAIL_CLOSED_FIELDS[groupKind] ?? []).some((pattern) => meets(steps, pattern, value));
     const message = "this version of gwproxy does not enforce it";
     return [{ path, failsClosed, message: failsClosed ? `${message}; what it would protect is closed` : message }];
@@ -42,8 +42,8 @@ function pathOf(steps: readonly Step[]): string {
   );
 }
 
-function lies(path: string, fault: string): boolean {
-  return path === fault || path.startsWith(`${fault}.`) || path.startsWith(`${fault}[`);
+function lies(path: string, error: string): boolean {
+  return path === error || path.startsWith(`${error}.`) || path.startsWith(`${error}[`);
 }
 
 /** Decides whether an unread field is part of a protecting field, or contains one in its value. */

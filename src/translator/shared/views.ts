@@ -9,7 +9,7 @@ import type { Resource } from "../../ir/resource.ts";
 import { HttpVersion, Locality } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 
 /** A reason and message for a condition that is false. */
-export interface Fault {
+export interface ConditionError {
   readonly reason: Reason;
   readonly message: string;
 }
@@ -35,13 +35,13 @@ export interface ListenerView {
   readonly supportedKinds: readonly RouteGroupKind[];
   readonly namespaces: { readonly from: string; readonly selector?: LabelSelector };
   /** Explains why it cannot serve; undefined when it serves. */
-  readonly fault: Fault | undefined;
+  readonly error: ConditionError | undefined;
   /** Lists the allowed route kinds that are not supported; the listener still serves the others. */
-  readonly kindFault: Fault | undefined;
+  readonly kindError: ConditionError | undefined;
   /** Explains why its TLS handshakes fail. */
-  readonly tlsFault: Fault | undefined;
+  readonly tlsError: ConditionError | undefined;
   /** Explains why no client certificate can be trusted although clients need one. */
-  readonly trustFault: Fault | undefined;
+  readonly trustError: ConditionError | undefined;
 }
 
 export interface GatewayView {
@@ -49,12 +49,12 @@ export interface GatewayView {
   readonly key: string;
   readonly generation: number;
   /** Explains why the Gateway as a whole is not accepted. */
-  readonly fault: Fault | undefined;
+  readonly error: ConditionError | undefined;
   /** Listeners of the Gateway itself; those of a ListenerSet are in its own view. */
   readonly listeners: readonly ListenerView[];
   readonly sets: readonly ListenerSetView[];
   /** Set when the Gateway names a client certificate for backends. */
-  readonly client: { readonly fault: Fault | undefined } | undefined;
+  readonly client: { readonly error: ConditionError | undefined } | undefined;
   readonly admitsUnverifiedClients: boolean;
   readonly resources: readonly Resource[];
 }
@@ -69,7 +69,7 @@ export interface ListenerSetView {
   readonly listeners: readonly ListenerView[];
 }
 
-export type RouteFault = Fault & { readonly path: string };
+export type RouteError = ConditionError & { readonly path: string };
 
 export interface ParentView {
   /** Key ("namespace/name") of the Gateway. */
@@ -78,8 +78,8 @@ export interface ParentView {
   readonly ref: { readonly group: string; readonly kind: string; readonly namespace: string; readonly name: string };
   readonly listeners: readonly AttachedListener[];
   /** Explains why the route is attached to no listener; undefined when it is attached to one. */
-  readonly fault: Fault | undefined;
-  /** Index in `parentRefs` of the first reference to this parent, which the fault is about. */
+  readonly error: ConditionError | undefined;
+  /** Index in `parentRefs` of the first reference to this parent, which the error is about. */
   readonly at: number;
 }
 
@@ -98,7 +98,7 @@ export interface ParentRefView {
   readonly name: string;
 }
 
-export interface TargetProblem {
+export interface TargetError {
   readonly path: string;
   readonly message: string;
   /** The target exists, but no Gateway leads to it; the policy itself is correct. */

@@ -21,7 +21,7 @@ import type { ApplyResult, Resource, ResourceType, ResourceUpdate } from "../../
 import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import { decodeResource, SEND_ORDER, typeOfUrl, typeUrlOf } from "../codec.ts";
-import { encodeRefusals, type RefusedResource } from "../nack.ts";
+import { encodeNack, type RejectedResource } from "../nack.ts";
 import type { Store } from "./store.ts";
 
 /** `google.rpc.Code` INVALID_ARGUMENT, which a NACK carries. */
@@ -43,7 +43,7 @@ interface Received {
   readonly set: readonly Resource[];
   readonly removed: readonly string[];
   /** Resources that could not be decoded. */
-  readonly refused: readonly RefusedResource[];
+  readonly refused: readonly RejectedResource[];
 }
 
 export class ClientSession {
@@ -130,7 +130,7 @@ export class ClientSession {
       create(DeltaDiscoveryRequestSchema, {
         typeUrl: typeUrlOf(type),
         responseNonce: nonce,
-        ...(all.length === 0 ? {} : { errorDetail: { code: INVALID_ARGUMENT, message: encodeRefusals(all) } }),
+        ...(all.length === 0 ? {} : { errorDetail: { code: INVALID_ARGUMENT, message: encodeNack(all) } }),
       }),
     );
   }
@@ -138,7 +138,7 @@ export class ClientSession {
 
 function decodeResponse(type: ResourceType, { nonce, resources, removedResources }: DeltaDiscoveryResponse): Received {
   const set: Resource[] = [];
-  const refused: RefusedResource[] = [];
+  const refused: RejectedResource[] = [];
   for (const wire of resources) {
     try {
       set.push(decodeResource(type, wire));
@@ -167,6 +167,6 @@ export function mergeUpdates(
   return { set, removed };
 }
 
-function refuseAll(update: ResourceUpdate, reason: string): RefusedResource[] {
+function refuseAll(update: ResourceUpdate, reason: string): RejectedResource[] {
   return [...update.set, ...update.removed].map(({ type, key }) => ({ type, key, reason }));
 }

@@ -23,7 +23,7 @@ import { messageOf } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import { serviceDefinition } from "../../lib/grpc.ts";
 import { GATEWAY_METADATA, MAX_MESSAGE_BYTES } from "../limits.ts";
-import type { RefusedResource } from "../nack.ts";
+import type { RejectedResource } from "../nack.ts";
 import { ReloadableCredentials, type ServerCertificate } from "./credentials.ts";
 import { DiscoveryRequestError, Session, type AckedResource } from "./session.ts";
 
@@ -65,7 +65,7 @@ export interface XdsServerOptions {
   readonly alsoPlaintext?: boolean;
   /** Called when a data plane has applied these resources, now or before it connected. */
   readonly onAck?: (gateway: string, resources: readonly AckedResource[], stream: StreamId) => void;
-  readonly onNack?: (gateway: string, refused: readonly RefusedResource[], stream: StreamId) => void;
+  readonly onNack?: (gateway: string, refused: readonly RejectedResource[], stream: StreamId) => void;
   /** Called when a stream has ended and no more answers come from it. */
   readonly onClose?: (gateway: string, stream: StreamId) => void;
 }
@@ -161,10 +161,10 @@ function serveStream(call: Call, options: XdsServerOptions, connections: Map<str
       end(status.INVALID_ARGUMENT, `node metadata "${GATEWAY_METADATA}" must be "namespace~name"`);
       return undefined;
     }
-    const refusal = await refusalOf(call, gateway, options);
-    if (refusal !== undefined) {
-      log.warn("a data plane was refused", { gateway, peer: call.getPeer(), reason: refusal.details });
-      end(refusal.code, refusal.details);
+    const rejection = await findRejection(call, gateway, options);
+    if (rejection !== undefined) {
+      log.warn("a data plane was refused", { gateway, peer: call.getPeer(), reason: rejection.details });
+      end(rejection.code, rejection.details);
     }
     // The client may have gone during the authorization; then nothing must be subscribed for it.
     if (over) return undefined;
@@ -235,7 +235,7 @@ function startSession(
   };
 }
 
-async function refusalOf(
+async function findRejection(
   call: Call,
   gateway: string,
   { authorize, log }: XdsServerOptions,

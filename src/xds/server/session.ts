@@ -6,7 +6,7 @@
  *                                  ├─▶ schedule ─▶ push ─▶ response with nonce ─▶ ACK or NACK
  *     request ─────▶ subscription ─┘   (one turn)         (outstanding)
  *
- * In: requests, and changes of the feed. Out: responses, acknowledgements and refusals. Changes of one event-loop turn
+ * In: requests, and changes of the feed. Out: responses, ACKs and NACKs. Changes of one event-loop turn
  * are sent together. While the stream is full (backpressure), changes are only marked: a slow reader gets the newest
  * state instead of a backlog.
  */
@@ -20,7 +20,7 @@ import type { Resource, ResourceType, ResourceUpdate } from "../../ir/resource.t
 import { GwError } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import { encodeResource, typeOfUrl, typeUrlOf } from "../codec.ts";
-import { decodeRefusals, type RefusedResource } from "../nack.ts";
+import { decodeNack, type RejectedResource } from "../nack.ts";
 import { planPush, resourcesOf, type Step } from "./delta.ts";
 import { Subscription } from "./subscriptions.ts";
 
@@ -43,7 +43,7 @@ export interface SessionOutput {
   /** @returns false when the stream is full; the owner then calls `drained` once it is not */
   send(response: DeltaDiscoveryResponse): boolean;
   acked(resources: readonly AckedResource[]): void;
-  nacked(refused: readonly RefusedResource[]): void;
+  nacked(refused: readonly RejectedResource[]): void;
 }
 
 export class Session {
@@ -131,7 +131,7 @@ export class Session {
     this.#output.send(create(DeltaDiscoveryResponseSchema, { typeUrl, nonce: String(this.#nonce) }));
   }
 
-  #answered(nonce: string, refusal: string | undefined): void {
+  #answered(nonce: string, errorDetail: string | undefined): void {
     const step = this.#outstanding.get(nonce);
     if (step === undefined) {
       this.#log.debug("an answer to an unknown nonce was ignored", { nonce });
@@ -139,7 +139,7 @@ export class Session {
     }
     this.#outstanding.delete(nonce);
     const keys = [...step.set.map(({ key }) => key), ...step.removed];
-    const refused = refusal === undefined ? [] : decodeRefusals(refusal, step.type, keys);
+    const refused = errorDetail === undefined ? [] : decodeNack(errorDetail, step.type, keys);
     const bad = new Set(refused.map(({ key }) => key));
     const acked = step.set.filter(({ key }) => !bad.has(key));
     if (acked.length > 0) this.#output.acked(acked.map(({ type, key, version }) => ({ type, key, version })));

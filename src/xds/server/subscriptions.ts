@@ -4,7 +4,7 @@
  * wanted state.
  *
  * A sent resource counts as held, even when the data plane refuses it: sending the same version again on this stream
- * would only cause the same refusal.
+ * would only cause the same NACK.
  */
 import type { Resource } from "../../ir/resource.ts";
 

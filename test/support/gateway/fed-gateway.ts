@@ -45,7 +45,7 @@ export async function startFedGateway(
     proxy,
     onApplied: (_update, { refused }) => void failures.push(...refused),
     onReviewed: () => undefined,
-    onProblems: () => undefined,
+    onDiagnostics: () => undefined,
     onFailure: (error) => void failures.push(error),
   });
   context.after(async () => {

@@ -9,7 +9,7 @@ import { createManifestSource } from "../../../src/runtime/manifests.ts";
 import type { ResourceUpdate } from "../../../src/ir/resource.ts";
 import { createLogger } from "../../../src/lib/log.ts";
 import { createProxy, type Proxy, type ProxyOptions } from "../../../src/proxy/proxy.ts";
-import type { ObjectEvent, Source, SourceProblem } from "../../../src/sources/source.ts";
+import type { ObjectEvent, Source, SourceDiagnostic } from "../../../src/sources/source.ts";
 import { createTranslator } from "../../../src/translator/translate.ts";
 import type { Translator } from "../../../src/translator/translator.ts";
 import { expectEvent } from "../proofs/expect-event.ts";
@@ -26,7 +26,7 @@ export interface TestGateway {
   readonly translator: Translator;
   /** Every step that reached the proxy, oldest first; the first one is the start. */
   readonly updates: readonly ResourceUpdate[];
-  problems(): readonly SourceProblem[];
+  problems(): readonly SourceDiagnostic[];
 }
 
 /** Manifests that most tests start from: one Gateway `gw` with the listener `http` on port 8080. */
@@ -146,7 +146,7 @@ export async function startGateway(
   const proxy = createProxy({ bindAddress: "127.0.0.1", log, ports: () => 0, ...settings });
   const translator = createTranslator({ controllerName: "gwproxy.dev/gwproxy", implicitClass: "gwproxy" });
   const files = createManifestSource([folder], log);
-  let problems: readonly SourceProblem[] = [];
+  let problems: readonly SourceDiagnostic[] = [];
   let failure: unknown;
   const updates: ResourceUpdate[] = [];
   let nextStep = Promise.withResolvers<void>();
@@ -160,7 +160,7 @@ export async function startGateway(
       nextStep.resolve();
       nextStep = Promise.withResolvers();
     },
-    onProblems: (list) => {
+    onDiagnostics: (list) => {
       problems = list;
     },
     onFailure: (error) => {

@@ -1,12 +1,12 @@
 /** A receiver of source events that records every batch and lets a test wait for a condition. */
 import { objectId, objectKey, type KubeObject } from "../../../src/api/object.ts";
-import type { ObjectEvent, SourceProblem, SourceSink } from "../../../src/sources/source.ts";
+import type { ObjectEvent, SourceDiagnostic, SourceSink } from "../../../src/sources/source.ts";
 
 export class RecordingSink implements SourceSink {
   readonly batches: (readonly ObjectEvent[])[] = [];
   /** The objects after all batches, by "group/kind/namespace/name". */
   readonly objects: Map<string, KubeObject> = new Map();
-  problems: readonly SourceProblem[] = [];
+  problems: readonly SourceDiagnostic[] = [];
   #waiting: (() => void)[] = [];
 
   apply(events: readonly ObjectEvent[]): void {
@@ -18,7 +18,7 @@ export class RecordingSink implements SourceSink {
     this.#wake();
   }
 
-  report(problems: readonly SourceProblem[]): void {
+  report(problems: readonly SourceDiagnostic[]): void {
     this.problems = problems;
     this.#wake();
   }

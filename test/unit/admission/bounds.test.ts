@@ -2,14 +2,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { boundsViolation } from "../../../src/admission/bounds.ts";
-import { type JsonBounds, jsonFault } from "../../../src/admission/json-bounds.ts";
+import { type JsonBounds, findJsonError } from "../../../src/admission/json-bounds.ts";
 import { validate } from "../../../src/admission/validate.ts";
 
 const BOUNDS: JsonBounds = { maxDepth: 100, maxValues: 1000, maxBytes: 10_000, measuredDepth: 2 };
 const MIB = 1024 * 1024;
 
 function fault(text: string): { message: string; offset: number } {
-  const found = jsonFault(Buffer.from(text), BOUNDS);
+  const found = findJsonError(Buffer.from(text), BOUNDS);
   assert.ok(found !== undefined, "it was taken");
   return found;
 }
@@ -29,14 +29,14 @@ test("of 3 MiB of small values no more is looked at than the bound allows", () =
 
 test("a long value is seen where it ends, and what comes before it is not counted", () => {
   const head = `{"x":"${"y".repeat(20_000)}","o":{"a":"`;
-  assert.equal(jsonFault(Buffer.from(`${head}${"z".repeat(9_000)}"}}`), BOUNDS), undefined);
+  assert.equal(findJsonError(Buffer.from(`${head}${"z".repeat(9_000)}"}}`), BOUNDS), undefined);
   assert.match(fault(`${head}${"z".repeat(10_000)}"}}`).message, /may not be more than 10000 bytes/);
 });
 
 test("brackets and commas inside texts are text, however the quotes are escaped", () => {
   const text = JSON.stringify({ a: '{[,"\\'.repeat(2_000).slice(0, 8_000), b: '\\\\"', c: "[[[" });
-  assert.equal(jsonFault(Buffer.from(text), { ...BOUNDS, maxDepth: 1, maxValues: 4, measuredDepth: 9 }), undefined);
-  assert.equal(jsonFault(Buffer.from('"unfinished\\"'), BOUNDS), undefined);
+  assert.equal(findJsonError(Buffer.from(text), { ...BOUNDS, maxDepth: 1, maxValues: 4, measuredDepth: 9 }), undefined);
+  assert.equal(findJsonError(Buffer.from('"unfinished\\"'), BOUNDS), undefined);
 });
 
 /** An object that counts how many of its members are read. */

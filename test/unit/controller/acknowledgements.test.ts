@@ -11,19 +11,19 @@ test("a data plane that refuses is not outvoted by another that applies", () => 
   const answers = createAcknowledgements();
   answers.nack("a/gw", first, [refused]);
   assert.deepEqual(answers.ack("a/gw", second, [acked]), [acked]);
-  assert.equal(answers.refusal("Policy", POLICY.key), "bad");
+  assert.equal(answers.nackReason("Policy", POLICY.key), "bad");
   assert.deepEqual(answers.ack("a/gw", first, [acked]), [acked], "its own answer takes the refusal back");
-  assert.equal(answers.refusal("Policy", POLICY.key), undefined);
+  assert.equal(answers.nackReason("Policy", POLICY.key), undefined);
   assert.deepEqual(answers.ack("a/gw", first, [acked]), [], "nothing new");
 });
 
 test("a refusal counts for its Gateway, and for whoever asks about all", () => {
   const answers = createAcknowledgements();
   answers.nack("a/gw", Symbol("a"), [refused]);
-  assert.equal(answers.refusal("Policy", POLICY.key, "a/gw"), "bad");
-  assert.equal(answers.refusal("Policy", POLICY.key, "b/gw"), undefined);
-  assert.equal(answers.refusal("Policy", POLICY.key), "bad");
-  assert.equal(answers.refusal("Backend", POLICY.key), undefined);
+  assert.equal(answers.nackReason("Policy", POLICY.key, "a/gw"), "bad");
+  assert.equal(answers.nackReason("Policy", POLICY.key, "b/gw"), undefined);
+  assert.equal(answers.nackReason("Policy", POLICY.key), "bad");
+  assert.equal(answers.nackReason("Backend", POLICY.key), undefined);
 });
 
 test("the refusal of a stream that is over falls with the next acknowledgement of the same Gateway", () => {
@@ -32,9 +32,9 @@ test("the refusal of a stream that is over falls with the next acknowledgement o
   answers.nack("a/gw", gone, [refused]);
   answers.closed(gone);
   answers.ack("b/gw", stranger, [acked]);
-  assert.equal(answers.refusal("Policy", POLICY.key), "bad");
+  assert.equal(answers.nackReason("Policy", POLICY.key), "bad");
   answers.ack("a/gw", next, [acked]);
-  assert.equal(answers.refusal("Policy", POLICY.key), undefined);
+  assert.equal(answers.nackReason("Policy", POLICY.key), undefined);
 });
 
 test("what is no longer sent is forgotten, for one Gateway or for all", () => {
@@ -42,7 +42,7 @@ test("what is no longer sent is forgotten, for one Gateway or for all", () => {
   answers.nack("a/gw", Symbol("a"), [refused]);
   answers.ack("b/gw", Symbol("b"), [acked]);
   answers.forget("a/gw", [POLICY]);
-  assert.equal(answers.refusal("Policy", POLICY.key), undefined);
+  assert.equal(answers.nackReason("Policy", POLICY.key), undefined);
   assert.equal(answers.has(POLICY.key), true);
   answers.forgetEverywhere([POLICY]);
   assert.equal(answers.has(POLICY.key), false);
@@ -51,5 +51,5 @@ test("what is no longer sent is forgotten, for one Gateway or for all", () => {
 test("a reason is cut to what fits into a condition", () => {
   const answers = createAcknowledgements();
   answers.nack("a/gw", Symbol("a"), [{ ...POLICY, reason: "x".repeat(5000) }]);
-  assert.equal(answers.refusal("Policy", POLICY.key)?.length, 1024);
+  assert.equal(answers.nackReason("Policy", POLICY.key)?.length, 1024);
 });

@@ -29,8 +29,8 @@ function placementOf(ports: readonly number[], more: Partial<DeploymentPlan> = {
     labels: {},
     annotations: {},
     address: undefined,
-    fault: undefined,
-    addressFault: undefined,
+    error: undefined,
+    addressError: undefined,
     ...more,
   };
 }
@@ -201,9 +201,9 @@ test("a Gateway that another controller has taken over loses what was made for i
 test("a Gateway that is not accepted, or has no port, is left as it is", async (t) => {
   const { deployer, place, written } = bench(t);
   deployer.lead();
-  const fault = { reason: "InvalidParameters", message: "no" } as const;
-  await place(placementOf([80], { fault }));
-  await place(placementOf([80], { addressFault: fault }));
+  const error = { reason: "InvalidParameters", message: "no" } as const;
+  await place(placementOf([80], { error }));
+  await place(placementOf([80], { addressError: error }));
   await place(placementOf([]));
   await place(placementOf([15_021]));
   assert.deepEqual(await written(), []);

@@ -55,10 +55,10 @@ function settingsOf(input: string): DeployerSettings {
 }
 
 function printed(plan: DeploymentPlan, settings: DeployerSettings): unknown {
-  const { fault, addressFault, isForeign } = plan;
+  const { error, addressError, isForeign } = plan;
   if (isForeign) return "another controller's";
-  if (fault !== undefined) return `not accepted: ${fault.reason}: ${fault.message}`;
-  if (addressFault !== undefined) return `not deployed: ${addressFault.reason}: ${addressFault.message}`;
+  if (error !== undefined) return `not accepted: ${error.reason}: ${error.message}`;
+  if (addressError !== undefined) return `not deployed: ${addressError.reason}: ${addressError.message}`;
   const ports = servicePorts(plan, settings);
   if (ports.length === 0) return "not deployed: no port";
   const objects = render({ plan, settings, ports, sessionKey: SESSION_KEY });

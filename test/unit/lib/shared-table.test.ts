@@ -72,7 +72,7 @@ test("a full table gives slots of the thread's own and says so", () => {
     slots.map(({ isShared }) => isShared),
     [true, true, true, false],
   );
-  assert.equal(table.refusals, 1);
+  assert.equal(table.rejectedClaims, 1);
   const own = slots[3];
   assert.ok(own);
   own.hold();

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { codePointLength } from "../../../src/lib/code-point-length.ts";
-import { listFaults } from "../../../src/lib/list-faults.ts";
+import { findListErrors } from "../../../src/lib/list-errors.ts";
 import { quote } from "../../../src/lib/quote.ts";
 
 test("a pair of surrogates is one code point, and half a pair is one as well", () => {
@@ -11,22 +11,22 @@ test("a pair of surrogates is one code point, and half a pair is one as well", (
 
 test("an item repeats another when all its keys are equal, and each repetition is named once", () => {
   const items = [{ a: 1, b: 1 }, { a: 1, b: 2 }, { b: 1, a: 1, c: 3 }, { a: 1 }, { a: 1 }, { a: 1, b: 1 }];
-  assert.deepEqual(listFaults(items, ["a", "b"]), [
+  assert.deepEqual(findListErrors(items, ["a", "b"]), [
     { index: 2, kind: "duplicate", key: { a: 1, b: 1 } },
     { index: 4, kind: "duplicate", key: { a: 1 } },
   ]);
 });
 
 test("what has no members cannot have keys, and the first of it hides what repeats", () => {
-  assert.deepEqual(listFaults([{ a: 1 }, { a: 1 }, 7, [1]], ["a"]), [{ index: 2, kind: "notObject", key: 7 }]);
+  assert.deepEqual(findListErrors([{ a: 1 }, { a: 1 }, 7, [1]], ["a"]), [{ index: 2, kind: "notObject", key: 7 }]);
 });
 
 test("null has no keys, and repeats what has none either", () => {
-  assert.deepEqual(listFaults([null, { b: 1 }, null], ["a"]), [{ index: 1, kind: "duplicate", key: {} }]);
+  assert.deepEqual(findListErrors([null, { b: 1 }, null], ["a"]), [{ index: 1, kind: "duplicate", key: {} }]);
 });
 
 test("without keys the item itself is compared, and 1 is not the text 1", () => {
-  assert.deepEqual(listFaults(["x", 1, "1", "x", "x"], []), [{ index: 3, kind: "duplicate", key: "x" }]);
+  assert.deepEqual(findListErrors(["x", 1, "1", "x", "x"], []), [{ index: 3, kind: "duplicate", key: "x" }]);
 });
 
 test("quotes escape what Go does not print and leave letters and symbols of all languages", () => {

@@ -19,14 +19,18 @@ const FACTS: PolicyStatusInput = {
   generation: 7,
   key: "policy/default/p",
   gateways: ["default/main"],
-  problems: [],
+  targetErrors: [],
   diagnostics: [],
   produced: true,
   overriding: new Map(),
 };
 
 function entriesOf(facts: PolicyStatusInput, acknowledged: (key: string) => boolean) {
-  const status: DesiredStatus = computeStatus(facts, { controllerName: "c", acknowledged, refusal: () => undefined });
+  const status: DesiredStatus = computeStatus(facts, {
+    controllerName: "c",
+    acknowledged,
+    nackReason: () => undefined,
+  });
   assert.ok(status.form === "listed");
   return status.entries;
 }
@@ -83,7 +87,7 @@ test("beyond sixteen ancestors the summary still says what else is wrong, and ho
       isUnattached: false,
     },
   ];
-  const entries = entriesOf({ ...FACTS, gateways, problems }, () => true);
+  const entries = entriesOf({ ...FACTS, gateways, targetErrors: problems }, () => true);
   const foreign = ["a", "b"].map((name) => ({ ref: { name }, controllerName: "theirs", conditions: [] }));
   const written = mergeEntries(entries, foreign, { controllerName: "c", limit: 16, now: "2026-01-01T00:00:00Z" });
   assert.equal(written.length, 16);
@@ -104,7 +108,7 @@ function refusing(...ids: readonly string[]): StatusContext {
   return {
     controllerName: "c",
     acknowledged: () => true,
-    refusal: (type, key, gateway = "default/main") =>
+    nackReason: (type, key, gateway = "default/main") =>
       gateway === "default/main" && ids.includes(`${type} ${key}`) ? REASON : undefined,
   };
 }
@@ -131,7 +135,7 @@ test("a refused route stays attached and has a translation error on that Gateway
     gateway: `default/${name}`,
     ref: { group: "gateway.networking.k8s.io", kind: "Gateway", namespace: "default", name },
     listeners: [],
-    fault: undefined,
+    error: undefined,
     at: 0,
   });
   const facts: RouteStatusInput = {
@@ -141,7 +145,7 @@ test("a refused route stays attached and has a translation error on that Gateway
     generation: 1,
     key: "httproute/default/r",
     parents: [parent("main"), parent("other")],
-    faults: [],
+    errors: [],
   };
   const status = computeStatus(facts, refusing("HttpRoute httproute/default/r"));
   assert.ok(status.form === "listed");
@@ -187,10 +191,10 @@ const listener = (name: string, port: number) => ({
   supportedKinds: [],
   namespaces: { from: "Same" },
   protocol: "HTTP",
-  fault: undefined,
-  kindFault: undefined,
-  tlsFault: undefined,
-  trustFault: undefined,
+  error: undefined,
+  kindError: undefined,
+  tlsError: undefined,
+  trustError: undefined,
 });
 const GATEWAY_FACTS: GatewayStatusInput = {
   kind: "Gateway",
@@ -201,8 +205,8 @@ const GATEWAY_FACTS: GatewayStatusInput = {
   attachedListenerSets: 0,
   client: undefined,
   admitsUnverifiedClients: false,
-  fault: undefined,
-  addressFault: undefined,
+  error: undefined,
+  addressError: undefined,
   address: undefined,
 };
 
@@ -230,7 +234,7 @@ const REF_FAULT = { reason: Reason.InvalidCACertificateRef, message: "ConfigMap 
 const TRUST_FAULT = { reason: Reason.NoValidCACertificate, message: "none can be used" };
 
 test("a listener that can trust no client is not accepted, and its reference says why", () => {
-  const broken = { ...listener("a", 80), tlsFault: REF_FAULT, trustFault: TRUST_FAULT };
+  const broken = { ...listener("a", 80), tlsError: REF_FAULT, trustError: TRUST_FAULT };
   const status = computeStatus({ ...GATEWAY_FACTS, listeners: [broken, listener("b", 81)] }, refusing());
   assert.ok(status.form === "keyed");
   assert.equal(summary(status.conditions)[0], "Accepted True ListenersNotValid: listener a: none can be used");
@@ -251,7 +255,7 @@ test("a ListenerSet is programmed with the listeners that are valid, and not wit
     assert.ok(status.form === "keyed");
     return summary(status.conditions);
   };
-  const broken = { ...listener("a", 80), tlsFault: REF_FAULT };
+  const broken = { ...listener("a", 80), tlsError: REF_FAULT };
   assert.deepEqual(conditionsWith(broken, listener("b", 81)), [
     "Accepted True ListenersNotValid: listener a: ConfigMap default/gone not found",
     "Programmed True Programmed: configuration is sent to data planes",
@@ -301,14 +305,14 @@ test("a Gateway that could not be deployed says why, and keeps its address", () 
   ]);
 });
 
-test("a fault of the whole Gateway is its own, whatever its listeners say", () => {
-  const fault = { reason: Reason.InvalidParameters, message: "there is no GwParameters default/none" };
-  assert.deepEqual(deployed({ fault }, { addresses: [ADDRESS] }).slice(0, 2), [
+test("an error of the whole Gateway is its own, whatever its listeners say", () => {
+  const error = { reason: Reason.InvalidParameters, message: "there is no GwParameters default/none" };
+  assert.deepEqual(deployed({ error }, { addresses: [ADDRESS] }).slice(0, 2), [
     "Accepted False InvalidParameters: there is no GwParameters default/none",
     "Programmed False Invalid: the Gateway is not accepted",
   ]);
-  const addressFault = { reason: Reason.AddressNotUsable, message: "a hostname cannot be assigned" };
-  assert.deepEqual(deployed({ addressFault }).slice(0, 2), [
+  const addressError = { reason: Reason.AddressNotUsable, message: "a hostname cannot be assigned" };
+  assert.deepEqual(deployed({ addressError }).slice(0, 2), [
     ACCEPTED,
     "Programmed False AddressNotUsable: a hostname cannot be assigned",
   ]);

@@ -46,7 +46,7 @@ function translate(input: string): string {
   const status = objects.flatMap((object) => {
     const facts = translator.statusInput(objectId(object));
     if (facts === undefined) return [];
-    const context = { controllerName: CONTROLLER, acknowledged: () => acknowledged, refusal: () => undefined };
+    const context = { controllerName: CONTROLLER, acknowledged: () => acknowledged, nackReason: () => undefined };
     return [computeStatus(facts, context)];
   });
   return stringify(

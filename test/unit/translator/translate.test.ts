@@ -274,7 +274,7 @@ function toEvent(one: TestObject, type: string): Parameters<Translator["apply"]>
 }
 
 function snapshot(of: Translator): unknown {
-  const context = { controllerName: "gwproxy.dev/gwproxy", acknowledged: () => true, refusal: () => undefined };
+  const context = { controllerName: "gwproxy.dev/gwproxy", acknowledged: () => true, nackReason: () => undefined };
   return {
     all: [...of.resources()].sort(byTypeAndKey),
     gateways: of.gateways().map((key) => [key, [...of.resourcesOf(key)].sort(byTypeAndKey)]),

@@ -13,7 +13,7 @@ import type { Resource, ResourceType } from "../../../src/ir/resource.ts";
 import { ClientSession } from "../../../src/xds/client/session.ts";
 import { Store } from "../../../src/xds/client/store.ts";
 import { SEND_ORDER, encodeResource, typeUrlOf } from "../../../src/xds/codec.ts";
-import { decodeRefusals } from "../../../src/xds/nack.ts";
+import { decodeNack } from "../../../src/xds/nack.ts";
 import { DiscoveryRequestError, Session } from "../../../src/xds/server/session.ts";
 import { backend, dataPlane, quiet, route, watch, type DataPlane } from "./resources.ts";
 
@@ -86,7 +86,7 @@ test("a resource that cannot be decoded is refused by name, the others of its re
   await until(() => sent.some(({ responseNonce }) => responseNonce === "HttpRoute"));
   assert.deepEqual([...plane.state.keys()], ["HttpRoute httproute/a/sound"]);
   const nack = sent.find(({ responseNonce }) => responseNonce === "HttpRoute");
-  const refused = decodeRefusals(nack?.errorDetail?.message ?? "", "HttpRoute", Object.keys(broken));
+  const refused = decodeNack(nack?.errorDetail?.message ?? "", "HttpRoute", Object.keys(broken));
   assert.deepEqual(refused.map(({ key }) => key).sort(), Object.keys(broken).sort());
   assert.ok(refused.every(({ reason }) => reason !== ""));
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import type { Resource } from "../../../src/ir/resource.ts";
 import { createXdsClient, type XdsClient, type XdsClientOptions } from "../../../src/xds/client/connection.ts";
-import type { RefusedResource } from "../../../src/xds/nack.ts";
+import type { RejectedResource } from "../../../src/xds/nack.ts";
 import { createXdsServer, type XdsServer, type XdsServerOptions } from "../../../src/xds/server/discovery.ts";
 import { SEND_ORDER } from "../../../src/xds/codec.ts";
 import type { AckedResource } from "../../../src/xds/server/session.ts";
@@ -14,7 +14,7 @@ const GATEWAY = "a/gw";
 
 interface Answers {
   readonly acked: AckedResource[];
-  readonly nacked: RefusedResource[];
+  readonly nacked: RejectedResource[];
   until(condition: () => boolean): Promise<void>;
 }
 
@@ -25,7 +25,7 @@ interface Running extends Answers {
 
 async function serve(t: TestContext, feed: TestFeed, more: Partial<XdsServerOptions> = {}, port = 0): Promise<Running> {
   const acked: AckedResource[] = [];
-  const nacked: RefusedResource[] = [];
+  const nacked: RejectedResource[] = [];
   const watched = watch();
   const server = createXdsServer({
     log: quiet,

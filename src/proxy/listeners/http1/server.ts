@@ -156,7 +156,7 @@ const MAX_PENDING = 100;
 const MAX_PENDING_BYTES = 65_536;
 
 /** Parser errors about header fields. After the body has begun they can only concern trailers. */
-const TRAILER_FAULTS: ReadonlySet<string> = new Set([
+const TRAILER_ERRORS: ReadonlySet<string> = new Set([
   "HPE_INVALID_CONTENT_LENGTH",
   "HPE_UNEXPECTED_CONTENT_LENGTH",
   "HPE_INVALID_TRANSFER_ENCODING",
@@ -338,7 +338,7 @@ class Connection implements Host, ServedConnection {
   onError(error: NodeJS.ErrnoException): void {
     const socket = this.#socket;
     const inBody = this.#activeRequest !== undefined && this.#newest?.complete === false;
-    if (inBody && socket.writable && TRAILER_FAULTS.has(error.code ?? "")) {
+    if (inBody && socket.writable && TRAILER_ERRORS.has(error.code ?? "")) {
       this.#isLast = true;
       this.#activeRequest?.refuse(new ProxyError("request_invalid", { detail: "malformed or forbidden trailer" }));
     } else if (inBody || !socket.writable || error.code === "ECONNRESET") socket.destroy();

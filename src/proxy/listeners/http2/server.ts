@@ -177,7 +177,7 @@ class Connection implements Host {
       options: this.#options,
     });
     // A reset emits "aborted" at once, but "close" only after all received data has been read.
-    const lost = (): void => activeRequest.onConnectionLost(faultOf(stream));
+    const lost = (): void => activeRequest.onConnectionLost(streamError(stream));
     stream.on("aborted", lost);
     stream.on("close", lost);
     if (isBodyless && !connects) stream.resume();
@@ -211,7 +211,7 @@ class Connection implements Host {
 }
 
 /** Detects malformed trailers or length: node resets such a stream itself and leaves PROTOCOL_ERROR as its code. */
-function faultOf({ rstCode }: ServerHttp2Stream): ProxyError | undefined {
+function streamError({ rstCode }: ServerHttp2Stream): ProxyError | undefined {
   if (rstCode !== constants.NGHTTP2_PROTOCOL_ERROR) return undefined;
   return new ProxyError("request_invalid", { detail: "malformed HTTP/2 request" });
 }

@@ -45,7 +45,7 @@ export function declareBackendTls(
       sentPolicy(policy, read.get(contents, key), read.get(targets, key)),
     ),
     statusInputs: graph.derive("backend TLS status inputs", input, (key, policy, read): StatusInput => {
-      const { fault, refFault } = read.get(contents, key) ?? {};
+      const { error, refError } = read.get(contents, key) ?? {};
       const { gateways = [], conflict } = read.get(targets, key) ?? {};
       const id = objectId(policy);
       return {
@@ -55,8 +55,8 @@ export function declareBackendTls(
         key: tlsPolicyKey(id.namespace, id.name),
         gateways,
         conflict,
-        fault,
-        refFault,
+        error,
+        refError,
       };
     }),
   };

@@ -22,7 +22,7 @@ import { withoutBrackets } from "../../../lib/network/local-address.ts";
 export interface LlmContext extends ProviderContext {
   /** Resolves the references in the policies of a provider. */
   readonly settings: SettingsContext;
-  /** Reports a problem that affects one provider of a group; that provider is sent in its failing form. */
+  /** Reports a diagnostic that affects one provider of a group; that provider is sent in its failing form. */
   readonly warning: Report;
 }
 

@@ -19,8 +19,8 @@ export function translateAuth(auth: BackendAuth, secrets: SecretReader, report: 
   }
   const { key, ...ref } = auth.secretRef;
   const found = secrets.entry(ref, key ?? DEFAULT_ENTRY);
-  if ("problem" in found) {
-    report("secretRef", found.problem);
+  if ("error" in found) {
+    report("secretRef", found.error);
     return create(CredentialSchema, { value: "", ...location });
   }
   // The default location adds "Bearer " itself; the value of an explicit key is used unchanged.

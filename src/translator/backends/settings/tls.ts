@@ -73,7 +73,7 @@ function authorities(
   const entries = ref.kind === "Secret" ? secrets.secret({ name: ref.name }) : secrets.configMap(ref.name);
   const pem = typeof entries === "string" ? "" : certificatesIn(entries.get(key));
   if (pem !== "") return { pem, broken: false };
-  const problem = `${ref.kind ?? "ConfigMap"} ${ref.name} has no PEM certificate in entry ${key}`;
-  report("caCertificateRefs[0]", typeof entries === "string" ? entries : problem);
+  const message = `${ref.kind ?? "ConfigMap"} ${ref.name} has no PEM certificate in entry ${key}`;
+  report("caCertificateRefs[0]", typeof entries === "string" ? entries : message);
   return { pem: "", broken: true };
 }

@@ -14,13 +14,13 @@ export class LabelNames {
   readonly #given = new Map<string, string>();
 
   /** @returns the Prometheus spelling, or why the name is rejected */
-  take(name: string): { readonly spelled: string } | { readonly fault: string } {
+  take(name: string): { readonly spelled: string } | { readonly error: string } {
     const spelled = spell(name);
     const other = this.#given.get(spelled);
     const shown = spelled === name ? quote(name) : `${quote(name)}, in metrics ${quote(spelled)},`;
-    if (spelled.startsWith("__")) return { fault: `${shown} begins as only names of Prometheus itself do` };
-    if (TAKEN.has(spelled)) return { fault: `${shown} is a label that these metrics have already` };
-    if (other !== undefined) return { fault: `${shown} is the same label as ${quote(other)}` };
+    if (spelled.startsWith("__")) return { error: `${shown} begins as only names of Prometheus itself do` };
+    if (TAKEN.has(spelled)) return { error: `${shown} is a label that these metrics have already` };
+    if (other !== undefined) return { error: `${shown} is the same label as ${quote(other)}` };
     this.#given.set(spelled, name);
     return { spelled };
   }

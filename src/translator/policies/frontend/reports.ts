@@ -82,7 +82,7 @@ export function translateMetrics({ attributes }: ApiLabels, context: ReportsCont
   const add = named(attributes.add, path, context).flatMap(({ name, expression: value }, at) => {
     const taken = names.take(name);
     if ("spelled" in taken) return [create(NamedExpressionSchema, { name: taken.spelled, expression: value })];
-    context.report(`${path}[${at}].name`, taken.fault);
+    context.report(`${path}[${at}].name`, taken.error);
     return [];
   });
   return create(MetricLabelsSchema, { add });

@@ -89,7 +89,7 @@ export class JwksReader {
     this.#requests.set(request.key, { ...request, cacheMs });
     const document = this.#read.get(this.#collections.documents, request.key);
     if (document === undefined) return `the keys at ${request.url} have not been fetched yet`;
-    if ("problem" in document) return `the keys at ${request.url} cannot be fetched: ${document.problem}`;
+    if ("error" in document) return `the keys at ${request.url} cannot be fetched: ${document.error}`;
     return parseJwks(document.text);
   }
 
@@ -124,8 +124,8 @@ export class JwksReader {
       if (spec?.static === undefined) return `GwBackend ${name} cannot serve keys: only one with static can`;
       const { host = "localhost", port = 80, unixPath = "" } = spec.static;
       const { destinationScope } = this.#collections;
-      const fault = checkDestination(spec.static, destinationScope);
-      if (fault !== undefined) return `GwBackend ${name} cannot serve keys: ${fault.message}`;
+      const error = checkDestination(spec.static, destinationScope);
+      if (error !== undefined) return `GwBackend ${name} cannot serve keys: ${error.message}`;
       const place = {
         host: withoutBrackets(host),
         port,
@@ -149,7 +149,7 @@ export class JwksReader {
   #tlsOf(server: Server, policies: readonly Entry<GwPolicy>[]): BackendTls | undefined {
     const { kind, namespace, name, section = "" } = server;
     const secrets = new SecretReader(this.#collections, this.#read, namespace);
-    // Faults of these settings are reported on their own object.
+    // Errors of these settings are reported on their own object.
     const translate = (block: Server["inline"]): BackendTls | undefined =>
       block?.tls === undefined ? undefined : translateTls(block.tls, secrets, () => undefined);
     const inline = translate(server.inline);

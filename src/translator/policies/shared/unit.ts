@@ -2,8 +2,8 @@
  * Defines the shape of a unit translator, which turns one member of `traffic` in a GwPolicy into one unit of the IR,
  * and the helpers that all of them share.
  *
- * In: the member, and a context that records its reads. Out: the unit. Problems are reported and never thrown. A unit
- * with a problem is still sent when the data plane can fail it closed.
+ * In: the member, and a context that records its reads. Out: the unit. Diagnostics are reported and never thrown. A unit
+ * with a diagnostic is still sent when the data plane can fail it closed.
  */
 import type { Traffic } from "../../../../generated/types/traffic.ts";
 import type { RemoteJwks } from "../../../../generated/types/traffic-authentication.ts";
@@ -25,7 +25,7 @@ export interface UnitContext {
   };
   /** True when the unit runs before a route is chosen. */
   readonly preRouting: boolean;
-  /** Reports a problem at a path relative to `spec.traffic`. */
+  /** Reports a diagnostic at a path relative to `spec.traffic`. */
   report(path: string, message: string): void;
 }
 

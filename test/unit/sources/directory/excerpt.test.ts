@@ -61,11 +61,11 @@ test("of a Secret nothing is shown but what names it, nor of what kubectl applie
 });
 
 test("a document that cannot be read shows its line only when it holds no place for secrets", () => {
-  const [open] = parseManifest("kind: [\nname: x\n").faults;
+  const [open] = parseManifest("kind: [\nname: x\n").errors;
   assert.equal(open?.excerpt?.text, "kind: [");
   for (const text of ["kind: Secret\ndata: {a: [\n", "spec: {auth: {key: sesame, [\n"]) {
     assert.deepEqual(
-      parseManifest(text).faults.map(({ excerpt }) => excerpt),
+      parseManifest(text).errors.map(({ excerpt }) => excerpt),
       [undefined],
     );
   }
@@ -82,9 +82,9 @@ test("a long line is cut to what is around the fault, and control characters do 
 });
 
 test("every repeated key of a document is a fault, and only the first fault of its syntax", () => {
-  const { faults } = parseManifest("a: 1\na: 2\nb: 1\nb: 2\n");
+  const { errors } = parseManifest("a: 1\na: 2\nb: 1\nb: 2\n");
   assert.deepEqual(
-    faults.map(({ line }) => line),
+    errors.map(({ line }) => line),
     [2, 4],
   );
 });
@@ -114,7 +114,7 @@ for (const [style, lines] of Object.entries(STYLES)) {
 }
 
 test("what is not closed is named where it is opened", () => {
-  const lineOf = (text: string): number | undefined => parseManifest(text).faults[0]?.line;
+  const lineOf = (text: string): number | undefined => parseManifest(text).errors[0]?.line;
   assert.equal(lineOf('kind: A\nname: "x\nspec:\n  a: 1\n  b: 2\n'), 2);
   assert.equal(lineOf("kind: A\nname: 'x\nspec:\n  a: 1\n"), 2);
   assert.equal(lineOf("kind: A\nlist: [a, b\nspec:\n  a: 1\n"), 2);

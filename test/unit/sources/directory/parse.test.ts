@@ -5,8 +5,8 @@ import { normalise } from "../../../../src/sources/directory/normalise.ts";
 import { parseManifest, parseManifestInSteps } from "../../../../src/sources/directory/parse.ts";
 
 function only(text: string): Readonly<Record<string, unknown>> {
-  const { objects, faults } = parseManifest(text);
-  assert.deepEqual(faults, []);
+  const { objects, errors } = parseManifest(text);
+  assert.deepEqual(errors, []);
   assert.equal(objects.length, 1);
   return objects[0]?.value ?? {};
 }
@@ -36,18 +36,18 @@ test("merge keys and anchors within one document are resolved", () => {
 });
 
 test("a repeated key is a fault with its place", () => {
-  const { objects, faults } = parseManifest("a: 1\nb: 2\na: 3\n");
+  const { objects, errors } = parseManifest("a: 1\nb: 2\na: 3\n");
   assert.deepEqual(objects, []);
   assert.deepEqual(
-    faults.map(({ line, column }) => ({ line, column })),
+    errors.map(({ line, column }) => ({ line, column })),
     [{ line: 3, column: 1 }],
   );
 });
 
 test("empty documents and comments alone are nothing", () => {
-  const { objects, faults } = parseManifest("---\n# only a comment\n---\n\n---\nkind: X\n---\n");
+  const { objects, errors } = parseManifest("---\n# only a comment\n---\n\n---\nkind: X\n---\n");
   assert.equal(objects.length, 1);
-  assert.deepEqual(faults, []);
+  assert.deepEqual(errors, []);
 });
 
 test("lists are taken apart and their items keep their places", () => {
@@ -89,9 +89,9 @@ test("aliases of aliases do not unfold without bound", () => {
     { length: 12 },
     (_, at) => `l${at + 1}: &l${at + 1} [${Array(10).fill(`*l${at}`).join(", ")}]`,
   );
-  const { objects, faults } = parseManifest(`l0: &l0 [x]\n${levels.join("\n")}\n`);
+  const { objects, errors } = parseManifest(`l0: &l0 [x]\n${levels.join("\n")}\n`);
   assert.deepEqual(objects, []);
-  assert.equal(faults.length, 1);
+  assert.equal(errors.length, 1);
 });
 
 test("ten thousand levels are a fault and not the end of the process", () => {
@@ -99,18 +99,18 @@ test("ten thousand levels are a fault and not the end of the process", () => {
     `a: ${"[".repeat(10_000)}${"]".repeat(10_000)}`,
     '{"a":'.repeat(10_000) + "1" + "}".repeat(10_000),
   ]) {
-    const { objects, faults } = parseManifest(text);
+    const { objects, errors } = parseManifest(text);
     assert.deepEqual(objects, []);
-    assert.equal(faults.length, 1);
-    assert.match(faults[0]?.message ?? "", /nested too deeply/);
+    assert.equal(errors.length, 1);
+    assert.match(errors[0]?.message ?? "", /nested too deeply/);
   }
 });
 
 test("text, numbers and lists are no manifests", () => {
   for (const text of ["hello", "3", "- a\n- b", "a: .inf", "a: !!binary aGVsbG8="]) {
-    const { objects, faults } = parseManifest(text);
+    const { objects, errors } = parseManifest(text);
     assert.deepEqual(objects, [], text);
-    assert.equal(faults.length, 1, text);
+    assert.equal(errors.length, 1, text);
   }
 });
 
@@ -172,12 +172,12 @@ const COSTLY: Readonly<Record<string, readonly [text: string, count: number, mes
   "keys that are lists": [lines((at) => `? [${at}]\n: 1`), 20, /a key must be text/],
   "anchors and aliases": [lines((at) => `a${at}: &a${at} 1\nb${at}: *a${at}`), 1, /more than 2000 anchors and aliases/],
   "merges of one map": [`x: &x {a: 1}\n${lines((at) => `y${at}: {<<: *x}`)}`, 1, /more than 2000 anchors and aliases/],
-  "lists that are not closed": ["[".repeat(N), 1, /nested too deeply|more than a hundred faults/],
-  "maps that are not closed": ["{a: ".repeat(N), 1, /nested too deeply|more than a hundred faults/],
-  "lines of a quoted text without indentation": [`a: '${"x\n".repeat(N)}'`, 1, /more than a hundred faults/],
-  "anchors of one value": [`a: ${"&x ".repeat(N)}1`, 1, /more than a hundred faults/],
-  "commas alone": [`[${",".repeat(N)}]`, 1, /more than a hundred faults/],
-  "broken lines": [lines(() => "- : : ["), 1, /more than a hundred faults|nested too deeply/],
+  "lists that are not closed": ["[".repeat(N), 1, /nested too deeply|more than a hundred errors/],
+  "maps that are not closed": ["{a: ".repeat(N), 1, /nested too deeply|more than a hundred errors/],
+  "lines of a quoted text without indentation": [`a: '${"x\n".repeat(N)}'`, 1, /more than a hundred errors/],
+  "anchors of one value": [`a: ${"&x ".repeat(N)}1`, 1, /more than a hundred errors/],
+  "commas alone": [`[${",".repeat(N)}]`, 1, /more than a hundred errors/],
+  "broken lines": [lines(() => "- : : ["), 1, /more than a hundred errors|nested too deeply/],
   "broken documents": [lines(() => "a: b: c\n---"), 101, /Nested mappings|more than/],
   "more documents than a file may have": ["a: 1\n---\n".repeat(10_001), 1, /more than 10000 documents/],
   "more objects than a file may have": [
@@ -189,10 +189,10 @@ const COSTLY: Readonly<Record<string, readonly [text: string, count: number, mes
 
 for (const [name, [text, count, message]] of Object.entries(COSTLY)) {
   test(`${name} are faults, and few of them`, () => {
-    const { objects, faults } = parseManifest(text);
+    const { objects, errors } = parseManifest(text);
     assert.deepEqual(objects, []);
-    assert.match(faults[0]?.message ?? "", message);
-    assert.ok(faults.length <= count, `${faults.length} faults`);
+    assert.match(errors[0]?.message ?? "", message);
+    assert.ok(errors.length <= count, `${errors.length} faults`);
   });
 }
 

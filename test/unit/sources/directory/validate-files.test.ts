@@ -12,8 +12,8 @@ test("problems come by file and place, each with object, path and the next step"
     "apiVersion: gwproxy.dev/v1alpha1\nkind: GwPolicy\nmetadata: {name: keys}\nspec:\n  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: gw}]\n";
   await writeFile(join(folder, "b.yaml"), `${head}  traffic:\n    timeout: {request: 1s}\n---\nkind: [\n`);
   await writeFile(join(folder, "a.yaml"), `${head}  traffic:\n    timeouts: {request: 1x}\n`);
-  const { problems, objects } = await validateFiles([folder]);
-  const brief = problems.map(({ file, line, column, object, path, suggestion }) => [
+  const { diagnostics, objects } = await validateFiles([folder]);
+  const brief = diagnostics.map(({ file, line, column, object, path, suggestion }) => [
     file.slice(folder.length + 1),
     line,
     column,
@@ -24,7 +24,7 @@ test("problems come by file and place, each with object, path and the next step"
   assert.deepEqual(brief[0]?.slice(0, 5), ["a.yaml", 7, 25, "GwPolicy default/keys", "spec.traffic.timeouts.request"]);
   assert.match(String(brief[0]?.[5]), /^Duration: /);
   assert.deepEqual(brief[1]?.slice(0, 3), ["b.yaml", 3, 18]);
-  assert.match(problems[1]?.message ?? "", /defined twice/);
+  assert.match(diagnostics[1]?.message ?? "", /defined twice/);
   assert.equal(objects.length, 2);
   assert.deepEqual(brief[2], [
     "b.yaml",
@@ -39,8 +39,8 @@ test("problems come by file and place, each with object, path and the next step"
 });
 
 test("the quickstart has no problem", async () => {
-  const { problems } = await validateFiles([join(import.meta.dirname, "../../../../examples/quickstart")]);
-  assert.deepEqual(problems, []);
+  const { diagnostics } = await validateFiles([join(import.meta.dirname, "../../../../examples/quickstart")]);
+  assert.deepEqual(diagnostics, []);
 });
 
 test("a path that does not exist is an error of its own", async () => {

@@ -1,7 +1,7 @@
 /** What an API server says to a dry run, in all its forms, becomes faults with paths; what is no verdict is an error. */
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { createDryRun, type ServerFault } from "../../../../src/sources/kubernetes/dry-run.ts";
+import { createDryRun, type ServerViolation } from "../../../../src/sources/kubernetes/dry-run.ts";
 import { startPuppetApi } from "../../../support/servers/scripted-api.ts";
 
 const OBJECT = { apiVersion: "example.dev/v1", kind: "Thing", metadata: { name: "t", namespace: "default" } };
@@ -22,7 +22,7 @@ interface Answer {
 async function check(
   t: TestContext,
   answers: Readonly<Record<string, Answer>>,
-): Promise<{ readonly faults: ServerFault[]; readonly asked: readonly string[] }> {
+): Promise<{ readonly faults: ServerViolation[]; readonly asked: readonly string[] }> {
   const api = await startPuppetApi();
   t.after(() => api.stop());
   const asked: string[] = [];
@@ -53,7 +53,7 @@ function status(code: number, reason: string, message: string, causes: readonly 
   return { status: code, body: { kind: "Status", code, reason, message, details: { causes } } };
 }
 
-function brief(faults: readonly ServerFault[]): string[] {
+function brief(faults: readonly ServerViolation[]): string[] {
   return faults.map(({ severity, path, message }) => `${severity} ${path}: ${message}`);
 }
 

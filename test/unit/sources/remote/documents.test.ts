@@ -29,7 +29,7 @@ function bench(stored: Readonly<Record<string, StoredDocument>> = {}): Bench {
     log: recordingLog().log,
     clock,
     random: () => 0,
-    faultOf: (text) => (text.startsWith("good") ? undefined : "not a document"),
+    findError: (text) => (text.startsWith("good") ? undefined : "not a document"),
     deliver: (key, document) => void one.delivered.push([key, document]),
     stored: new Map(Object.entries(stored)),
     store: {
@@ -79,7 +79,7 @@ test("a failure is tried again from 200 ms doubling to 15 s, and said once", asy
     waits.push(...one.clock.waiting());
   }
   assert.deepEqual(waits, [200, 400, 800, 1600, 3200, 6400, 12_800, 15_000, 15_000]);
-  assert.deepEqual(one.delivered, [["k", { problem: "connection refused" }]]);
+  assert.deepEqual(one.delivered, [["k", { error: "connection refused" }]]);
   one.answer = () => "good";
   await one.clock.advance(15_000);
   assert.deepEqual(one.delivered[1], ["k", { text: "good" }]);
@@ -98,12 +98,12 @@ test("what was good stays when its server breaks or answers garbage", async () =
   assert.ok((one.clock.waiting()[0] ?? 0) <= 15_000);
 });
 
-test("a first answer that cannot be used is a problem", async () => {
+test("a first answer that cannot be used is an error", async () => {
   const one = bench();
   one.answer = () => "<html>";
   one.documents.want([wanted("k")]);
   await one.clock.advance(0);
-  assert.deepEqual(one.delivered, [["k", { problem: "not a document" }]]);
+  assert.deepEqual(one.delivered, [["k", { error: "not a document" }]]);
 });
 
 test("one document is fetched once for all who want it, as often as the most demanding says", async () => {
@@ -125,7 +125,7 @@ test("the next try asks the next address, and one that appears is asked at once"
     wanted("k", { addresses: hosts.map((host) => ({ host, port: 80, unixPath: "" })) });
   one.documents.want([at()]);
   await one.clock.advance(0);
-  assert.deepEqual(one.delivered, [["k", { problem: "the server has no address that is ready" }]]);
+  assert.deepEqual(one.delivered, [["k", { error: "the server has no address that is ready" }]]);
   one.documents.want([at("a", "b")]);
   await one.clock.advance(0);
   await one.clock.advance(400);

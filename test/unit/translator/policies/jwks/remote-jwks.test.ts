@@ -84,7 +84,7 @@ test("a set is wanted, said to be missing, and sent when it comes; a new one rep
   assert.deepEqual(live.diagnostics(), []);
   deliver(live, key, OTHER);
   assert.deepEqual(kidsIn(live), ["two"]);
-  live.apply([{ type: "document", key, document: { problem: "refused" } }]);
+  live.apply([{ type: "document", key, document: { error: "refused" } }]);
   assert.deepEqual(kidsIn(live), []);
   assert.match(live.diagnostics()[0]?.message ?? "", /cannot be fetched: refused/);
 });

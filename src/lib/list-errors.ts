@@ -3,7 +3,7 @@
  * `x-kubernetes-list-type`. The generated validators call it, so it may not import anything.
  */
 
-export interface ListFault {
+export interface ListError {
   readonly index: number;
   /** "duplicate" repeats an earlier item and is reported once; "notObject" cannot have keys. */
   readonly kind: "duplicate" | "notObject";
@@ -12,15 +12,15 @@ export interface ListFault {
 }
 
 /**
- * Returns the faults of a list. An item that cannot have keys hides all other faults, as in the API server.
+ * Returns the errors of a list. An item that cannot have keys hides all other errors, as in the API server.
  *
  * @param keys names of the members that identify an item; empty when the item identifies itself
  */
-export function listFaults(items: readonly unknown[], keys: readonly string[]): ListFault[] {
+export function findListErrors(items: readonly unknown[], keys: readonly string[]): ListError[] {
   const keyless = keys.length === 0 ? -1 : items.findIndex((item) => typeof item !== "object" || Array.isArray(item));
   if (keyless >= 0) return [{ index: keyless, kind: "notObject", key: items[keyless] }];
   const seen = new Map<string, number>();
-  return items.flatMap((item, index): ListFault[] => {
+  return items.flatMap((item, index): ListError[] => {
     const key = keys.length === 0 ? item : keysOf(item, keys);
     const text = JSON.stringify(key);
     const times = (seen.get(text) ?? 0) + 1;
