@@ -19,7 +19,7 @@ import { emitRuntime } from "./emit/runtime.ts";
 import { emitTypes, emitTypesIndex } from "./emit/types.ts";
 import { emitUnions } from "./emit/unions.ts";
 import { emitValidators } from "./emit/validators.ts";
-import { emitWords } from "./emit/words.ts";
+import { emitFieldDocs } from "./emit/field-docs.ts";
 import { schemaError } from "./errors.ts";
 import { GATEWAY_API_MODULE, GATEWAY_API_VERSION } from "./gateway-api-version.ts";
 import { createGraph } from "./graph.ts";
@@ -77,7 +77,7 @@ export async function generate(root: string): Promise<Map<string, string>> {
   files.set("generated/kinds.ts", emitKinds(source.kinds, upstream));
   files.set("generated/metric-labels.ts", emitMetricLabels());
   files.set("generated/runtime.ts", emitRuntime(`${root}src/lib/`));
-  files.set("generated/words.ts", emitWords(own, source.kinds));
+  files.set("generated/field-docs.ts", emitFieldDocs(own, source.kinds));
   files.set("generated/admission-policy.yaml", emitAdmissionPolicy(own, source.kinds));
   files.set(BASELINE, nextBaseline(root, source));
   files.set("generated/MANIFEST", manifest(root, files));

@@ -5,15 +5,15 @@ type CelPhase = "process" | "connection" | "gateway" | "request" | "backend" | "
 export interface ExpressionPlace {
   /** Names of fields; "*" is each item or value. */
   readonly path: readonly string[];
-  /** What the expression can see. */
+  /** Phase whose variables the expression can read. */
   readonly environment: CelPhase;
-  /** A text of this other form is no expression. */
+  /** A text in this format is a literal value and not an expression. */
   readonly or?: "duration";
-  /** What it can see instead, where the fields beside it have these values. */
+  /** Phase that applies instead when the sibling fields have these values. */
   readonly unless?: { readonly fields: Readonly<Record<string, string>>; readonly environment: CelPhase };
 }
 
-/** By "group/Kind": every place where users write an expression. */
+/** By "group/Kind": every field that holds an expression. */
 export const EXPRESSIONS: Readonly<Record<string, readonly ExpressionPlace[]>> = {
   "gwproxy.dev/GwBackend": [
     { path: ["spec", "mcp", "targets", "*", "static", "policies", "auth", "cloudA", "assumeRole", "sessionNameExpression"], environment: "backend" },

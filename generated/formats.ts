@@ -6,7 +6,7 @@ export interface FormatPlace {
   readonly format: "address-range" | "duration" | "hostname" | "quantity" | "regex" | "htpasswd";
 }
 
-/** By "group/Kind": every place whose text has a format that says more than its pattern. */
+/** By "group/Kind": every field whose format restricts it beyond its pattern. */
 export const FORMATS: Readonly<Record<string, readonly FormatPlace[]>> = {
   "gwproxy.dev/GwBackend": [
     { path: ["spec", "mcp", "targets", "*", "name"], format: "hostname" },

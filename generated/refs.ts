@@ -3,15 +3,15 @@
 export interface ObjectReference {
   /** Names of fields; "*" is each item or value. */
   readonly path: readonly string[];
-  /** "group/Kind" of what may be named there. */
+  /** "group/Kind" of the objects that the reference accepts. */
   readonly kinds: readonly string[];
-  /** Another namespace may be named, and then needs a ReferenceGrant. */
+  /** True when the reference may name another namespace, which needs a ReferenceGrant. */
   readonly grant: boolean;
-  /** Objects are selected by their labels. */
+  /** True when the reference selects objects by labels. */
   readonly selector: boolean;
 }
 
-/** By "group/Kind": every place that refers to other objects. */
+/** By "group/Kind": every field that refers to other objects. */
 export const REFS: Readonly<Record<string, readonly ObjectReference[]>> = {
   "gwproxy.dev/GwBackend": [
     { path: ["spec", "mcp", "targets", "*", "selector", "services"], kinds: ["/Service"], grant: false, selector: true },

@@ -24,15 +24,15 @@ interface Check {
   readonly action: "Deny" | "Warn";
 }
 
-const HEAD = `# For clusters in which no webhook may run: kubectl apply -f this file, after the CRDs. It refuses invalid patterns and
-# repeated names in lists of passwords, and warns about names that the gateway keeps for itself.
+const HEAD = `# For clusters that cannot run the webhook: kubectl apply -f this file after the CRDs. It rejects invalid patterns and
+# duplicate names in htpasswd lists, and warns about header names that the gateway reserves.
 #
-# It cannot check, and the webhook and \`gwproxy validate\` can:
-# - whether an expression compiles, and whether its variables exist where it stands; such an expression fails at run time,
-#   which denies, and the status of the object says so
-# - whether a pattern repeats so often that it is too large once compiled
-# - field names that do not exist, when a client asks for them to be ignored
-# - suggestions of what was meant: messages name the field and the rule alone
+# Only the webhook and \`gwproxy validate\` check:
+# - that an expression compiles and that its variables exist in its phase; otherwise it fails at run time, which denies,
+#   and the status of the object reports it
+# - that the repetitions of a pattern do not make it too large to compile
+# - unknown field names, where a client asks the API server to ignore them
+# They also suggest corrections, whereas these messages only name the field and the rule.
 `;
 
 /** @returns the text of the bundle */

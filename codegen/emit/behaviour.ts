@@ -27,7 +27,7 @@ function admin(): string {
   const rows = Object.entries(ADMIN_PATHS).map(([path, entry]) => [`\`${path}\``, methodsOf(entry), entry.help]);
   return page("Admin server", [
     "Each data plane serves these paths on loopback, port 15000 unless `--admin-address` says otherwise. A request with a foreign `Host`,",
-    "from a web page, or passed on by a proxy is refused with 403; with `--admin-token-file` a request needs `Authorization: Bearer`.",
+    "from a web page, or forwarded by a proxy is rejected with 403; with `--admin-token-file` a request needs `Authorization: Bearer`.",
     "",
     ...table(["path", "methods", "what it does"], rows),
   ]);
@@ -36,10 +36,10 @@ function admin(): string {
 function order(): string {
   const rows = Object.entries(POLICIES).map(([name, { why }], at) => [String(at + 1), `\`${name}\``, why]);
   return page("Order of execution", [
-    "Policies run on a request from the top of this table to its bottom, and on the answer from the bottom to the top. A step that",
-    "answers by itself ends the way down; the answer then passes the steps above it. `phase: PreRouting` runs its steps before a",
-    "route is chosen and `PostRouting` after; each of the two goes through the table in this order. URL rewrites and redirects of",
-    "a route run between `hostRewrite` and `delay`. Headers that a step queues (limits, authentication) are written last.",
+    "Policies process a request from the top of this table to the bottom, and the response from the bottom to the top. A step that",
+    "responds itself ends the request; its response passes the steps above it. `phase: PreRouting` runs its steps before a route is",
+    "selected, and `PostRouting` after; each phase runs through the whole table. URL rewrites and redirects of a route run between",
+    "`hostRewrite` and `delay`. Response headers that a step queues (rate limits, authentication) are written last.",
     "",
     ...table(["", "step", "why here"], rows),
   ]);
@@ -53,17 +53,17 @@ function errors(): string {
     reason,
     text,
   ]);
-  return page("Answers of the gateway itself", [
-    "Each is `text/plain` with the sentence of the table; a gRPC call (`content-type: application/grpc*`) gets status 200 with",
-    "`grpc-status` and the sentence as `grpc-message`. The code and the reason stand in the access log.",
+  return page("Errors of the gateway", [
+    "The gateway itself sends these responses. Each is `text/plain` with the text of the table; a gRPC call (`content-type: application/grpc*`) gets status 200 with",
+    "`grpc-status`, and the text as `grpc-message`. The access log has the code and the reason.",
     "",
     ...table(["code", "status", "grpc-status", "reason", "text"], rows),
     "",
     "## On routes to models",
     "",
-    "Where a backend of the route is `ai`, the answer is `application/json` in the format of the client, with the same status,",
-    "headers and sentence. The path tells the format; a path of none is that of Completions. What `directResponse`, an external",
-    "authorization service or an external processor answers stays as it is. Requests of a format that is not served are 501.",
+    "Where a backend of the route is `ai`, the response is `application/json` in the format of the client, with the same status,",
+    "headers and text. The path determines the format; any other path gets that of Completions. Responses of `directResponse`, of an",
+    "external authorization service and of an external processor are not converted. A format that is not served is answered 501.",
     "",
     ...table(["format", "paths", "body of a 400", ""], clientFormats()),
   ]);
@@ -100,19 +100,19 @@ function metrics(): string {
     help,
   ]);
   return page("Metrics of a data plane", [
-    "`GET /metrics` and `GET /stats/prometheus` at the address of `--metrics-address` answer in OpenMetrics 1.0 to a scraper that asks for",
-    "it (`Accept`), in the Prometheus text format 0.0.4 to others. A value that is not known is `unknown`. Of what clients choose (names",
-    "of models, your own labels) counters tell a thousand values per label apart and histograms a hundred, then `other` stands for",
-    "the rest; values are cut at 128 characters. The name of a model that was asked for counts once the configuration names it or an",
-    "upstream has answered 2xx for it; before that it is `unknown`. Series of a route are forgotten ten minutes after it is gone.",
+    "`GET /metrics` and `GET /stats/prometheus` at the address of `--metrics-address` serve OpenMetrics 1.0 to a scraper that accepts",
+    "it (`Accept`), and the Prometheus text format 0.0.4 to others. The value of an unknown label is `unknown`. Where clients choose the",
+    "values of a label (model names, your own labels), counters distinguish a thousand values per label and histograms a hundred; `other`",
+    "counts the rest. Values are truncated to 128 characters. The name of a requested model counts once the configuration names it or an",
+    "upstream has answered 2xx for it; before that it is `unknown`. Series of a route expire ten minutes after the route is removed.",
     "",
-    '`frontend.metrics` of a GwPolicy adds labels of your own where the table says "yours". Their names are written as Prometheus',
-    "wants them: every other character becomes `_`. These names are taken, as is what begins with `__`:",
+    '`frontend.metrics` of a GwPolicy adds labels of your own where the table says "yours". In their names every',
+    "character that Prometheus does not allow becomes `_`. These names are reserved, as are names that begin with `__`:",
     `${reservedLabels()
       .map((label) => `\`${label}\``)
       .join(", ")}.`,
     "",
-    ...table(["name", "type", "labels", "what it counts"], [...counted, ...known]),
+    ...table(["name", "type", "labels", "help"], [...counted, ...known]),
   ]);
 }
 
@@ -129,9 +129,9 @@ function logFields(): string {
     debug === undefined ? about : `${about}; only where the log level has \`request=debug\``,
   ]);
   return page("Fields of the access log", [
-    "In the order of a line; a field without a value is left out, and connections of bytes have none that are about HTTP. The second",
-    "column has the names that `preset: Otel` gives them. Spans carry both, but for the error, which is their status. How lines look",
-    "and what a policy makes of them is in [access-log.md](../access-log.md).",
+    "The rows have the order of a line. A field without a value is omitted, and TCP connections have no HTTP fields. The second column",
+    "has the names of `preset: Otel`. Spans carry both names, except for the error, which is the status of the span.",
+    "[access-log.md](../access-log.md) describes the format of lines, and how a policy changes them.",
     "",
     ...table(["field", "`preset: Otel`", "value"], rows),
   ]);

@@ -58,11 +58,11 @@ const TYPES = `
 import { FIELDS } from "./fields.ts";
 
 interface DefaultNode {
-  /** Fields that exist: one of them that is null counts as missing. */
+  /** Known fields; null in one of them counts as missing. */
   readonly names?: readonly string[] | undefined;
-  /** Fields of which null is a value. */
+  /** Fields that accept null as a value. */
   readonly nullable?: readonly string[];
-  /** Values for members that are missing. */
+  /** Defaults of missing fields. */
   readonly set?: Readonly<Record<string, unknown>>;
   readonly fields?: Readonly<Record<string, DefaultNode>>;
   readonly items?: DefaultNode;

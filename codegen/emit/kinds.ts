@@ -37,10 +37,10 @@ export interface KindInfo {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
-  /** Name in paths of the API server. */
+  /** Resource name in the URLs of the API server. */
   readonly plural: string;
   readonly namespaced: boolean;
-  /** The kind is ours: its CRD is in crds/. */
+  /** True for kinds of gwproxy, whose CRDs are in crds/. */
   readonly owned: boolean;
 }
 

@@ -1,13 +1,12 @@
 /**
- * Writes metric-labels.ts: the label names that users cannot take, for the translator, which does not see the metrics
- * themselves.
+ * Writes metric-labels.ts: the reserved label names, for the translator, which does not import the metrics.
  */
 import { reservedLabels } from "../../src/telemetry/metric-table.ts";
 import { header, literal } from "../print.ts";
 
 export function emitMetricLabels(): string {
   return `${header("//", "src/telemetry/metric-table.ts")}
-/** Labels of the metrics that a label of a user is added to, and those that Prometheus keeps for itself. */
-export const TAKEN_METRIC_LABELS: readonly string[] = ${literal(reservedLabels())};
+/** Built-in labels of the metrics that accept labels of users, and labels that Prometheus reserves. */
+export const RESERVED_METRIC_LABELS: readonly string[] = ${literal(reservedLabels())};
 `;
 }

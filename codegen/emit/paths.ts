@@ -107,15 +107,15 @@ const REFS = `
 export interface ObjectReference {
   /** Names of fields; "*" is each item or value. */
   readonly path: readonly string[];
-  /** "group/Kind" of what may be named there. */
+  /** "group/Kind" of the objects that the reference accepts. */
   readonly kinds: readonly string[];
-  /** Another namespace may be named, and then needs a ReferenceGrant. */
+  /** True when the reference may name another namespace, which needs a ReferenceGrant. */
   readonly grant: boolean;
-  /** Objects are selected by their labels. */
+  /** True when the reference selects objects by labels. */
   readonly selector: boolean;
 }
 
-/** By "group/Kind": every place that refers to other objects. */
+/** By "group/Kind": every field that refers to other objects. */
 export const REFS: Readonly<Record<string, readonly ObjectReference[]>> = `;
 
 const EXPRESSIONS = `
@@ -124,15 +124,15 @@ type CelPhase = ${CEL_PHASES.map((place) => JSON.stringify(place)).join(" | ")};
 export interface ExpressionPlace {
   /** Names of fields; "*" is each item or value. */
   readonly path: readonly string[];
-  /** What the expression can see. */
+  /** Phase whose variables the expression can read. */
   readonly environment: CelPhase;
-  /** A text of this other form is no expression. */
+  /** A text in this format is a literal value and not an expression. */
   readonly or?: "duration";
-  /** What it can see instead, where the fields beside it have these values. */
+  /** Phase that applies instead when the sibling fields have these values. */
   readonly unless?: { readonly fields: Readonly<Record<string, string>>; readonly environment: CelPhase };
 }
 
-/** By "group/Kind": every place where users write an expression. */
+/** By "group/Kind": every field that holds an expression. */
 export const EXPRESSIONS: Readonly<Record<string, readonly ExpressionPlace[]>> = `;
 
 const FORMATS = `
@@ -144,7 +144,7 @@ export interface FormatPlace {
     .join(" | ")};
 }
 
-/** By "group/Kind": every place whose text has a format that says more than its pattern. */
+/** By "group/Kind": every field whose format restricts it beyond its pattern. */
 export const FORMATS: Readonly<Record<string, readonly FormatPlace[]>> = `;
 
 const FAIL_CLOSED_FIELDS = `
@@ -153,7 +153,7 @@ export const FAIL_CLOSED_FIELDS: Readonly<Record<string, readonly (readonly stri
 
 const RESERVED = `
 export interface ReservedNames {
-  /** To the map. */
+  /** Path of the map. */
   readonly path: readonly string[];
   readonly names: readonly string[];
 }
@@ -162,5 +162,5 @@ export interface ReservedNames {
 export const RESERVED: Readonly<Record<string, readonly ReservedNames[]>> = `;
 
 const SECRETS = `
-/** By "group/Kind": paths of values that no dump, log or error may show; "*" is each item or value. */
+/** By "group/Kind": paths of values that must not appear in dumps, logs or errors; "*" is each item or value. */
 export const SECRETS: Readonly<Record<string, readonly (readonly string[])[]>> = `;

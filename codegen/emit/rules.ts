@@ -100,17 +100,17 @@ function print({ type, rules, oneOf, fields, items, values }: Node, indent: stri
 
 const TYPES = `
 export interface Rule {
-  /** CEL over \`self\` and, for rules about changes, \`oldSelf\`. */
+  /** CEL expression over \`self\` and, in transition rules, \`oldSelf\`. */
   readonly rule: string;
   readonly message?: string;
   readonly messageExpression?: string;
-  /** ".a.b", relative to the value that the rule is about. */
+  /** ".a.b", relative to the value that the rule validates. */
   readonly fieldPath?: string;
   readonly reason?: string;
   readonly optionalOldSelf?: boolean;
 }
 
-/** How many of some fields must be set: the same as a rule in CEL, as plain data. */
+/** Limits how many of some fields may be set: a CEL rule as plain data. */
 export interface OneOf {
   readonly kind: "exactly" | "atMost" | "atLeast";
   readonly fields: readonly string[];

@@ -282,7 +282,7 @@ ${lines.join("")}};
 }
 
 const DECLARATIONS = `
-/** One error of the shape of an object, as ajv reports it. */
+/** An error of the structural schema, as ajv reports it. */
 export interface AjvError {
   /** JSON pointer to the value. */
   readonly instancePath: string;
@@ -293,6 +293,6 @@ export interface AjvError {
   readonly message?: string;
 }
 
-/** By "group/Kind": every error of the shape of an object; unknown fields are errors. */
+/** By "group/Kind": a function that returns the errors of the structural schema, unknown fields included. */
 export declare const validators: Readonly<Record<string, (object: unknown) => readonly AjvError[]>>;
 `;

@@ -2,7 +2,7 @@
  * Explains a field and its values with the descriptions of the schema. The directory source prints the text beside a
  * problem.
  */
-import { ROOTS, WORDS, type Words } from "../../generated/words.ts";
+import { ROOTS, COMPONENT_DOCS, type ComponentDocs } from "../../generated/field-docs.ts";
 
 /**
  * @param groupKind group and kind such as "gwproxy.dev/GwPolicy"
@@ -10,7 +10,7 @@ import { ROOTS, WORDS, type Words } from "../../generated/words.ts";
  * @returns sentences, most useful first; none for kinds of other projects and for unknown paths
  */
 export function explain(groupKind: string, path: string): string[] {
-  let here = WORDS[ROOTS[groupKind] ?? ""];
+  let here = COMPONENT_DOCS[ROOTS[groupKind] ?? ""];
   let sentences: string[] = [];
   let inMap = false;
   for (const step of path.split(/[.[\]]+/).filter((part) => part !== "")) {
@@ -20,7 +20,7 @@ export function explain(groupKind: string, path: string): string[] {
     }
     const field = own(here?.fields, step);
     if (field === undefined) return here?.fields === undefined ? sentences : [fieldsOf(here)];
-    const value = field.of === undefined ? undefined : WORDS[field.of];
+    const value = field.of === undefined ? undefined : COMPONENT_DOCS[field.of];
     sentences = [
       ...(field.about === "" ? [] : [`${step}: ${field.about}`]),
       // A component with fields is described at the field itself. The component of a scalar adds the form of its
@@ -35,7 +35,7 @@ export function explain(groupKind: string, path: string): string[] {
   return sentences;
 }
 
-function fieldsOf({ fields = {} }: Words): string {
+function fieldsOf({ fields = {} }: ComponentDocs): string {
   return `fields here: ${Object.keys(fields).join(", ")}`;
 }
 

@@ -3,10 +3,10 @@
  * of one name would make the whole metrics page unreadable for a scraper, so a duplicate is rejected here and the
  * others keep working.
  */
-import { TAKEN_METRIC_LABELS } from "../../../../generated/metric-labels.ts";
+import { RESERVED_METRIC_LABELS } from "../../../../generated/metric-labels.ts";
 import { quote } from "../../../lib/quote.ts";
 
-const TAKEN: ReadonlySet<string> = new Set(TAKEN_METRIC_LABELS);
+const RESERVED: ReadonlySet<string> = new Set(RESERVED_METRIC_LABELS);
 
 /** Collects the labels of one policy and rejects duplicates. */
 export class LabelNames {
@@ -19,7 +19,7 @@ export class LabelNames {
     const other = this.#given.get(spelled);
     const shown = spelled === name ? quote(name) : `${quote(name)}, in metrics ${quote(spelled)},`;
     if (spelled.startsWith("__")) return { error: `${shown} begins as only names of Prometheus itself do` };
-    if (TAKEN.has(spelled)) return { error: `${shown} is a label that these metrics have already` };
+    if (RESERVED.has(spelled)) return { error: `${shown} is a label that these metrics have already` };
     if (other !== undefined) return { error: `${shown} is the same label as ${quote(other)}` };
     this.#given.set(spelled, name);
     return { spelled };

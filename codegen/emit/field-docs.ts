@@ -1,29 +1,29 @@
-/** Writes words.ts: the descriptions of our kinds and their fields, for messages that explain a field. */
+/** Writes field-docs.ts: the descriptions of our kinds and their fields, for messages that explain a field. */
 import type { SchemaGraph } from "../graph.ts";
 import type { KindsFile } from "../load.ts";
 import { header, literal } from "../print.ts";
 import type { Component, Schema } from "../schema.ts";
 
-interface Words {
+interface ComponentDocs {
   readonly about: string;
   readonly fields?: Readonly<Record<string, { readonly about: string; readonly of?: string; readonly map?: boolean }>>;
 }
 
-export function emitWords(graph: SchemaGraph, { group, kinds }: KindsFile): string {
+export function emitFieldDocs(graph: SchemaGraph, { group, kinds }: KindsFile): string {
   const components = new Map<string, Component>();
   for (const { component } of kinds) for (const part of graph.reachable(component)) components.set(part.name, part);
-  const words = Object.fromEntries([...components].map(([name, { schema }]) => [name, wordsOf(schema)]));
+  const docs = Object.fromEntries([...components].map(([name, { schema }]) => [name, docsOf(schema)]));
   const roots = Object.fromEntries(kinds.map(({ kind, component }) => [`${group}/${kind}`, component]));
   return `${header("//", "crds/schemas")}${TYPES}
 /** The component of each whole object by "group/Kind". */
 export const ROOTS: Readonly<Record<string, string>> = ${literal(roots)};
 
 /** By component. */
-export const WORDS: Readonly<Record<string, Words>> = ${literal(words)};
+export const COMPONENT_DOCS: Readonly<Record<string, ComponentDocs>> = ${literal(docs)};
 `;
 }
 
-function wordsOf(schema: Schema): Words {
+function docsOf(schema: Schema): ComponentDocs {
   const about = schema.description ?? "";
   if (schema.properties === undefined) return { about };
   const fields = Object.entries(schema.properties).map(([name, site]) => {
@@ -44,15 +44,15 @@ function target(site: Schema): { readonly of: string | undefined; readonly map: 
 }
 
 const TYPES = `
-export interface Words {
-  /** "" when there is nothing to say beyond the name. */
+export interface ComponentDocs {
+  /** Description in the schema; "" when it has none. */
   readonly about: string;
-  readonly fields?: Readonly<Record<string, FieldWords>>;
+  readonly fields?: Readonly<Record<string, FieldDocs>>;
 }
 
-export interface FieldWords {
+export interface FieldDocs {
   readonly about: string;
-  /** The component of the value, of each item or of each member of a map. */
+  /** Component of the value, of the items of a list or of the values of a map. */
   readonly of?: string;
   readonly map?: boolean;
 }
