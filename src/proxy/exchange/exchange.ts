@@ -99,6 +99,11 @@ export interface RoutedExchange extends Exchange {
     | undefined;
   /** Set when a backend is chosen, before any policy of the backend runs. */
   backend: { readonly name: string; readonly type: string; readonly protocol: string } | undefined;
+  /**
+   * Name of the format that the configuration gives requests of models on this path; unset where the path itself tells.
+   * Errors are printed in it.
+   */
+  clientFormat?: string | undefined;
   /** "address:port" of the last call, for the log. */
   endpoint: string | undefined;
   /** performance.now() at the first call of a backend, and at the head of the response that was returned. */

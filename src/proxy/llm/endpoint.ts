@@ -27,6 +27,7 @@ import { ProxyError } from "../exchange/errors.ts";
 import { appendPass } from "../exchange/cdn-loop.ts";
 import type { RoutedExchange } from "../exchange/exchange.ts";
 import { providerOf } from "./providers/index.ts";
+import { compileAiPolicies, type AiPolicies } from "./policies/index.ts";
 import type { Provider, ProviderCall } from "./providers/provider.ts";
 
 export interface Endpoint extends BalancedEndpoint {
@@ -41,6 +42,8 @@ export interface Endpoint extends BalancedEndpoint {
   /** Changes requests in the client's format, before they are translated. */
   readonly transformation: BackendTransformation | undefined;
   readonly auth: Credential | undefined;
+  /** The `ai` block in force for this provider. */
+  readonly policies: AiPolicies;
   /**
    * Returns path and headers of a call.
    * @param out the result of a transformation, which includes the credential; undefined without one
@@ -75,6 +78,7 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
     transformation:
       settings.transformation === undefined ? undefined : new BackendTransformation(settings.transformation, deps),
     auth: settings.auth,
+    policies: compileAiPolicies(settings.ai, deps),
     spot: () => (fixed === undefined ? spotBehind(node, deps, settings) : { target: fixed, record: undefined }),
     address(call, exchange, out) {
       const headers = forwardedHeaders(out?.headers ?? exchange.requestHeaders);

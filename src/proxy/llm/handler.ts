@@ -19,11 +19,13 @@ import { pathOf } from "../../lib/request-target.ts";
 import type { OutboundSpan } from "../observability/tracing/outbound-span.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
 import { readReply, textBytes, type ReplyContext } from "./reply.ts";
+import { applyPolicies } from "./apply-policies.ts";
 import { compileEndpoint, type Endpoint } from "./endpoint.ts";
 import type { ClientFormat } from "./client-formats/client-format.ts";
-import { clientFormatOf } from "./client-formats/index.ts";
+import { clientFormatOf, formatOfRouteType } from "./client-formats/index.ts";
 import type { ChatFormat } from "./formats/chat-format.ts";
 import { providerFormat } from "./formats/index.ts";
+import type { AiPolicies } from "./policies/index.ts";
 import { printProviderRequest } from "./print-request.ts";
 import type { ProviderCall } from "./providers/provider.ts";
 import { changedSource, readRequest } from "./request.ts";
@@ -43,20 +45,21 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
   const session = sessionAffinity === undefined ? undefined : new SessionKey(sessionAffinity, deps.expression);
   return async function llm(exchange) {
     if (exchange.connect) throw new ProxyError("backend_unfit", { detail: "CONNECT to a model" });
-    const client = requireServed(clientFormatOf(pathOf(exchange.target)), exchange);
     const { tried } = exchange;
     const affinity = session === undefined ? undefined : await session.of(exchange);
     const endpoint = groups.select(deps, { affinity, tried });
     if (endpoint === undefined) throw new ProxyError("backend_invalid", { detail: "no provider is configured" });
     tried?.push(endpoint);
-    const { node, transformation } = endpoint;
+    const { node, transformation, policies } = endpoint;
+    const client = requireServed(findClientFormat(exchange, policies), exchange);
     exchange.backend = { name: exchange.backend?.name ?? node.name, type: "ai", protocol: "llm" };
     const out = transformation === undefined ? undefined : await transformation.outgoing(exchange, endpoint.auth);
     const source = out === undefined ? exchange : changedSource(exchange, out);
-    const request = client.parse(await readRequest(source));
-    const model = requireModel(node.model === "" ? request.model : node.model);
+    const request = applyPolicies(await readRequest(source), { client, endpoint, exchange });
+    const { model } = request;
     const provider = providerFormat(client.name, endpoint.provider.formats(node, model));
     if (provider === undefined) throw new ProxyError("llm_conversion_unsupported");
+    policies.addPrompt?.(request.body, client.name);
     const { streaming } = request;
     const to: ProviderCall = { wire: provider.name, model, streaming };
     // Read before printing, which may change the client's object.
@@ -84,11 +87,12 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
   };
 }
 
-function requireModel(model: string | undefined): string {
-  if (model !== undefined && model !== "") return model;
-  throw new ProxyError("llm_model_missing", {
-    text: "failed to process LLM request: missing field: model not specified",
-  });
+/** Returns the format that `routes` gives the path, or the one whose clients call it where no routes are configured. */
+function findClientFormat(exchange: RoutedExchange, { findRouteType }: AiPolicies): ClientFormat {
+  const path = pathOf(exchange.target);
+  if (findRouteType === undefined) return clientFormatOf(path);
+  exchange.clientFormat = formatOfRouteType(findRouteType(path));
+  return clientFormatOf(path, exchange.clientFormat);
 }
 
 /** @throws ProxyError llm_upgrade_unsupported, llm_format_unserved */

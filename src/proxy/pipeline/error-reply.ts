@@ -21,7 +21,8 @@ export function errorReply(exchange: HttpExchange, thrown: unknown, origin?: str
   if (exchange.connect) return printError(error, false);
   const grpc = isGrpc(exchange.requestHeaders);
   if (grpc || !isOfModels(exchange)) return printError(error, grpc);
-  return { ...printClientError(error, pathOf(exchange.target), exchange.requestLimitBytes), upstream: false };
+  const asked = { path: pathOf(exchange.target), format: exchange.clientFormat };
+  return { ...printClientError(error, asked, exchange.requestLimitBytes), upstream: false };
 }
 
 /**

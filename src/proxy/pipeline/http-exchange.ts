@@ -97,6 +97,7 @@ export class HttpExchange implements ReportedExchange {
   trace: RequestTrace | undefined = undefined;
   route: RouteInfo | undefined = undefined;
   backend: RoutedExchange["backend"] = undefined;
+  clientFormat: string | undefined = undefined;
   /** undefined until a listener is found. */
   destination: RequestDestination | undefined = undefined;
   /** "address:port" of the last call. */

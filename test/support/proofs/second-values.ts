@@ -115,6 +115,16 @@ const SECOND_VALUES: Readonly<Record<string, ChangeValue>> = {
   "cache.ttl": to("1ms"),
   "delay.duration": to("1ms"),
   "targetSelectors[].matchLabels": to({ other: "label" }),
+  "append[].content": to("other"),
+  "append[].role": to("assistant"),
+  "prepend[].content": to("other"),
+  "prepend[].role": to("assistant"),
+  "defaults[].field": to("other"),
+  "defaults[].value": to("other"),
+  "overrides[].field": to("other"),
+  "overrides[].value": to("other"),
+  "transformations[].expression": to('"other"'),
+  "transformations[].field": to("other"),
 };
 
 /** @returns undefined when the field has no second value */

@@ -19,15 +19,19 @@ export interface ErrorAnswer {
 }
 
 /**
- * @param path of the request, without its query
+ * @param asked path of the request without its query, and the format that the configuration gives it, if it does
  * @param limitBytes limit of request bodies, named in a 413 without a text
  */
-export function printClientError(cause: ProxyError, path: string, limitBytes: number): ErrorAnswer {
+export function printClientError(
+  cause: ProxyError,
+  asked: { readonly path: string; readonly format: string | undefined },
+  limitBytes: number,
+): ErrorAnswer {
   const { status, code } = cause;
   const message = cause.text === "" ? reasonPhrase(cause, limitBytes) : cause.text;
   const named = CODES[code];
   const error = { message, type: undefined, ...(named === undefined ? {} : { code: named }) };
-  const body = clientFormatOf(path).printError(error, status);
+  const body = clientFormatOf(asked.path, asked.format).printError(error, status);
   return {
     status,
     headers: new HeaderList(["content-type", "application/json"]),

@@ -2,6 +2,7 @@
  * THE table of formats that LLM clients speak, identified by the path of the request. The handler and all error replies
  * read it.
  */
+import { RouteType } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { completions } from "../formats/completions/index.ts";
 import { responses } from "../formats/responses/index.ts";
 import type { ClientFormat, ErrorPrinter } from "./client-format.ts";
@@ -41,7 +42,32 @@ export const CLIENT_FORMATS: readonly ClientFormat[] = [
   ),
 ];
 
-/** @param path without the query @returns Completions when no row matches */
-export function clientFormatOf(path: string): ClientFormat {
-  return CLIENT_FORMATS.find((row) => row.path.test(path)) ?? COMPLETIONS;
+/** No path is of this format unless `routes` says so. */
+const DETECT: ClientFormat = unserved("Detect", /(?!)/, printCompletionsError);
+
+/**
+ * @param path without the query
+ * @param name of the format where the configuration decides, and not the path
+ * @returns Completions when no row matches
+ */
+export function clientFormatOf(path: string, name?: string): ClientFormat {
+  if (name === DETECT.name) return DETECT;
+  return CLIENT_FORMATS.find((row) => (name === undefined ? row.path.test(path) : row.name === name)) ?? COMPLETIONS;
+}
+
+const ROUTE_TYPES: Readonly<Partial<Record<RouteType, string>>> = {
+  [RouteType.COMPLETIONS]: "Completions",
+  [RouteType.MESSAGES]: "Messages",
+  [RouteType.RESPONSES]: "Responses",
+  [RouteType.EMBEDDINGS]: "Embeddings",
+  [RouteType.MESSAGES_TOKEN_COUNT]: "MessagesTokenCount",
+  [RouteType.REALTIME]: "Realtime",
+  [RouteType.MODELS]: "Models",
+  [RouteType.PASSTHROUGH]: "Passthrough",
+  [RouteType.DETECT]: "Detect",
+};
+
+/** Returns the name of the format that a value of `routes` stands for. */
+export function formatOfRouteType(type: RouteType): string {
+  return ROUTE_TYPES[type] ?? "Completions";
 }

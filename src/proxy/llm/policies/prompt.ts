@@ -4,19 +4,17 @@
  * formats but Completions.
  */
 import type { PromptEnrichment, PromptMessage } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { FormatName } from "../formats/chat-format.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { invalidRequest, readObject, requireList } from "../request-fields.ts";
 
-/** Formats of clients that have messages. */
-export type PromptFormat = "Completions" | "Messages" | "Responses" | "Gemini";
-
 /** @throws ProxyError llm_request_invalid when the body has no messages where they belong */
-export type AddPrompt = (body: JsonObject, format: PromptFormat) => void;
+export type AddPrompt = (body: JsonObject, format: FormatName) => void;
 
 export function compilePrompt({ prepend, append }: PromptEnrichment): AddPrompt {
   const before = splitPrompt(prepend);
   const after = splitPrompt(append);
-  return (body, format) => ADD[format](body, { prepend, append, before, after });
+  return (body, format) => ADD[format]?.(body, { prepend, append, before, after });
 }
 
 interface Prompt {
@@ -42,7 +40,7 @@ function splitPrompt(messages: readonly PromptMessage[]): SplitPrompt {
 /** Texts of instructions are joined by this, as where system messages of Completions become one text. */
 const SEPARATOR = "\n";
 
-const ADD: Readonly<Record<PromptFormat, (body: JsonObject, prompt: Prompt) => void>> = {
+const ADD: Readonly<Partial<Record<FormatName, (body: JsonObject, prompt: Prompt) => void>>> = {
   Completions(body, { prepend, append }) {
     body["messages"] = around(prepend, requireList(body["messages"], "messages"), append, messageOf);
   },

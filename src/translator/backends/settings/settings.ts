@@ -7,6 +7,7 @@ import { create } from "@bufbuild/protobuf";
 import type { BackendFull } from "../../../../generated/types/backend-policies.ts";
 import { BackendSettingsSchema, type BackendSettings } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { within, type Report } from "../../shared/report.ts";
+import { translateAi } from "./ai/index.ts";
 import { translateConnection } from "./connection.ts";
 import type { SettingsContext } from "./context.ts";
 import { translateHealth } from "./health.ts";
@@ -16,7 +17,7 @@ import { translateBackendTransformation } from "./transformation.ts";
 /** The members that are supported here; every kind of backend block has them. */
 export type ServedBlock = Pick<
   BackendFull,
-  "tcp" | "tls" | "http" | "tunnel" | "auth" | "transformation" | "health" | "sessionAffinity"
+  "tcp" | "tls" | "http" | "tunnel" | "auth" | "ai" | "transformation" | "health" | "sessionAffinity"
 >;
 
 /** @returns undefined when the block sets no supported member */
@@ -26,9 +27,11 @@ export function translateSettings(
   report: Report,
 ): BackendSettings | undefined {
   if (block === undefined) return undefined;
-  const { transformation, health, sessionAffinity } = block;
+  const { ai, transformation, health, sessionAffinity } = block;
+  const policy = ai === undefined ? undefined : translateAi(ai, context, within(report, "ai"));
   const members = {
     ...translateConnection(block, context, report),
+    ...(policy === undefined ? {} : { ai: policy }),
     ...(transformation === undefined
       ? {}
       : { transformation: translateBackendTransformation(transformation, within(report, "transformation")) }),

@@ -32,7 +32,15 @@ const FIELDS: { readonly [F in keyof Required<BackendAI>]: AiFieldTranslator<F> 
  * Fields that the data plane serves. Any other field is not read here, so that its object reports it; one that guards
  * closes what it guards.
  */
-const SERVED: ReadonlySet<string> = new Set<keyof BackendAI>([]);
+const SERVED: ReadonlySet<string> = new Set<keyof BackendAI>([
+  "prompt",
+  "promptEnrichment",
+  "defaults",
+  "overrides",
+  "transformations",
+  "modelAliases",
+  "routes",
+]);
 
 /** @returns undefined when the block sets no field that is served */
 export function translateAi(block: BackendAI, context: SettingsContext, report: Report): AiPolicy | undefined {

@@ -6,7 +6,7 @@ import { compileUnchecked } from "../../../../../src/cel/compile/compile-express
 import { environmentOf } from "../../../../../src/cel/environments/phases.ts";
 import type { JsonObject } from "../../../../../src/proxy/llm/json.ts";
 import { compileAiPolicies, type AiPolicies } from "../../../../../src/proxy/llm/policies/index.ts";
-import type { PromptFormat } from "../../../../../src/proxy/llm/policies/prompt.ts";
+import type { FormatName } from "../../../../../src/proxy/llm/formats/chat-format.ts";
 import type { Exchange } from "../../../../../src/proxy/exchange/exchange.ts";
 
 function compile(policy: MessageInitShape<typeof AiPolicySchema>): AiPolicies {
@@ -200,7 +200,7 @@ const PROMPT = {
 const SYSTEM = { prepend: [{ role: "system", content: "S1" }] };
 const USER = { append: [{ role: "user", content: "U2" }] };
 
-const prompts: readonly [format: PromptFormat, prompt: object, body: object, result: object | string][] = [
+const prompts: readonly [format: FormatName, prompt: object, body: object, result: object | string][] = [
   [
     "Completions",
     PROMPT,

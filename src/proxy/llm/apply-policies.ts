@@ -1,0 +1,35 @@
+/**
+ * Applies the parts of an `ai` block that change a client's body before its model is known, and settles the model: the
+ * pinned one, else that of the body, then changed by fields and aliases. The LLM handler uses it.
+ */
+import { ProxyError } from "../exchange/errors.ts";
+import type { RoutedExchange } from "../exchange/exchange.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { ChatFormat, LlmRequest } from "./formats/chat-format.ts";
+import type { JsonObject } from "./json.ts";
+
+export interface PolicyContext {
+  readonly client: ChatFormat;
+  readonly endpoint: Pick<Endpoint, "node" | "policies">;
+  readonly exchange: RoutedExchange;
+}
+
+/** @throws ProxyError llm_request_invalid, llm_model_missing */
+export function applyPolicies(
+  body: JsonObject,
+  { client, endpoint: { node, policies }, exchange }: PolicyContext,
+): LlmRequest & { readonly model: string } {
+  const { fields, renameModel } = policies;
+  if (fields !== undefined) {
+    // Expressions see the pinned model, and may replace it.
+    if (node.model !== "") body["model"] = node.model;
+    fields.apply(body, exchange);
+  }
+  const request = client.parse(body);
+  const model = node.model === "" || fields !== undefined ? request.model : node.model;
+  if (model === undefined || model === "")
+    throw new ProxyError("llm_model_missing", {
+      text: "failed to process LLM request: missing field: model not specified",
+    });
+  return { ...request, model: renameModel === undefined ? model : renameModel(model) };
+}
