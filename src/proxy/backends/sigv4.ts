@@ -22,7 +22,7 @@ interface SigningScope {
   readonly service: string;
 }
 
-interface UnsignedRequest {
+export interface UnsignedRequest {
   readonly method: string;
   /** Path and query as they leave. */
   readonly path: string;

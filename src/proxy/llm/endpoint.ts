@@ -27,8 +27,8 @@ import { ProxyError } from "../exchange/errors.ts";
 import { appendPass } from "../exchange/cdn-loop.ts";
 import type { RoutedExchange } from "../exchange/exchange.ts";
 import { providerOf } from "./providers/index.ts";
+import type { Provider, ProviderCall, Signer } from "./providers/provider.ts";
 import { compileAiPolicies, type AiPolicies } from "./policies/index.ts";
-import type { Provider, ProviderCall } from "./providers/provider.ts";
 
 export interface Endpoint extends BalancedEndpoint {
   readonly node: ProviderNode;
@@ -38,12 +38,14 @@ export interface Endpoint extends BalancedEndpoint {
   readonly hash: Uint64;
   readonly limits: BackendHttp | undefined;
   /** Returns the target of a call. @throws ProxyError backend_invalid, endpoint_unavailable */
-  spot(): ResolvedEndpoint;
+  spot(call: ProviderCall): ResolvedEndpoint;
   /** Changes requests in the client's format, before they are translated. */
   readonly transformation: BackendTransformation | undefined;
+  /** Credential that is placed in requests; undefined when they are signed instead. */
   readonly auth: Credential | undefined;
   /** The `ai` block in force for this provider. */
   readonly policies: AiPolicies;
+  readonly signer: Signer | undefined;
   /**
    * Returns path and headers of a call.
    * @param out the result of a transformation, which includes the credential; undefined without one
@@ -65,8 +67,19 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
   const defaults = tls ? create(BackendSettingsSchema, { tls: create(BackendTlsSchema) }) : undefined;
   const settings = deps.settings(node.name, node.settings, defaults);
   const usesDefaultCredential = isOwnAddress && settings.auth === undefined;
+  const port = portOf(node, provider);
   // One target object for all requests, so that the client finds its pool by identity.
-  const fixed = node.backend === "" ? ownTarget(node, provider, settings, deps) : undefined;
+  const fixed = node.backend === "" ? ownTarget({ host: hostOf(node, provider), port }, settings, deps) : undefined;
+  const others = new Map<string, UpstreamTarget>();
+  const targetOf = (call: ProviderCall): UpstreamTarget | undefined => {
+    const host = hostOf(node, provider, call);
+    if (fixed === undefined || fixed.host === host) return fixed;
+    let target = others.get(host);
+    if (target === undefined && (target = ownTarget({ host, port }, settings, deps))) others.set(host, target);
+    return target;
+  };
+  const signer = provider.signer?.(node, settings.auth);
+  const auth = signer === undefined ? settings.auth : undefined;
   return {
     node,
     provider,
@@ -77,15 +90,21 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
     limits: settings.http,
     transformation:
       settings.transformation === undefined ? undefined : new BackendTransformation(settings.transformation, deps),
-    auth: settings.auth,
     policies: compileAiPolicies(settings.ai, deps),
-    spot: () => (fixed === undefined ? spotBehind(node, deps, settings) : { target: fixed, record: undefined }),
+    auth,
+    signer,
+    spot(call) {
+      const target = targetOf(call);
+      return target === undefined ? spotBehind(node, deps, settings) : { target, record: undefined };
+    },
     address(call, exchange, out) {
       const headers = forwardedHeaders(out?.headers ?? exchange.requestHeaders);
-      headers.raw.unshift("host", authorityOf(node, provider, settings, out ?? exchange));
+      headers.raw.unshift(
+        "host",
+        authorityOf(node, { host: hostOf(node, provider, call), port }, settings, out ?? exchange),
+      );
       headers.raw.push("cdn-loop", appendPass(exchange.cdnLoop));
       let path = pathOf(node, provider, call, out?.path ?? exchange.target);
-      const { auth } = settings;
       // A configured path drops the query that the transformation saw, so a credential in the query is placed again.
       const isPlaced = out !== undefined && auth?.location?.location.case !== "queryParameter";
       if (auth !== undefined && !isPlaced) path = placeCredential(auth, headers, path);
@@ -105,15 +124,19 @@ function spotBehind(node: ProviderNode, deps: BackendDeps, settings: BackendSett
   return { target: { ...target, ...connectionOf({ tls, tcp, proxy }) }, record };
 }
 
-/** @returns undefined when the provider has neither a host nor a default host */
+/** @param call undefined for the host of most calls @returns "" when there is neither a host nor a default host */
+function hostOf(node: ProviderNode, provider: Provider, call?: ProviderCall): string {
+  if (node.host !== "") return node.host;
+  return (call && provider.host?.(node, call)) ?? provider.defaultHost(node);
+}
+
+/** @param host "" when the provider has none */
 function ownTarget(
-  node: ProviderNode,
-  provider: Provider,
+  { host, port }: Pick<UpstreamTarget, "host" | "port">,
   settings: BackendSettings,
   { connection, owner }: BackendDeps,
 ): UpstreamTarget | undefined {
-  const host = node.host === "" ? provider.defaultHost(node) : node.host;
-  return host === "" ? undefined : { ...connection(settings), host, port: portOf(node, provider), unixPath: "", owner };
+  return host === "" ? undefined : { ...connection(settings), host, port, unixPath: "", owner };
 }
 
 function portOf(node: ProviderNode, provider: Provider): number {
@@ -126,13 +149,11 @@ function portOf(node: ProviderNode, provider: Provider): number {
  */
 function authorityOf(
   node: ProviderNode,
-  provider: Provider,
+  { host, port }: Pick<UpstreamTarget, "host" | "port">,
   settings: BackendSettings,
   client: Pick<RoutedExchange, "host">,
 ): string {
-  const host = node.host === "" ? provider.defaultHost(node) : node.host;
   if (node.backend !== "" || host === "" || host.includes(":") || /^\d+(?:\.\d+){3}$/.test(host)) return client.host;
-  const port = portOf(node, provider);
   return port === (settings.tls === undefined ? 80 : 443) ? host : `${host}:${port}`;
 }
 

@@ -65,7 +65,13 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
     // Read before printing, which may change the client's object.
     const facts = { requestModel: model, provider: node.identity, streaming, ...paramsOf(request.body) };
     const hidesUsage = client === provider && streaming && !asksForUsage(client, request);
-    const { body, toolNames, losses } = printProviderRequest(request, { client, provider, endpoint, call: to });
+    const { body, toolNames, losses } = printProviderRequest(request, {
+      client,
+      provider,
+      endpoint,
+      call: to,
+      headers: source.requestHeaders,
+    });
     if (losses.length > 0)
       deps.log.debug("fields that the provider cannot express were left out", {
         provider: node.name,
@@ -122,7 +128,7 @@ const MAX_MODEL = 256;
 async function send(call: Call, exchange: RoutedExchange, upstream: Upstream): Promise<Reply> {
   const { endpoint, to, out, body, context } = call;
   const { path, headers } = endpoint.address(to, exchange, out);
-  const { target, record } = endpoint.spot();
+  const { target, record } = endpoint.spot(to);
   exchange.endpoint = nameOfTarget(target);
   const { limits } = endpoint;
   const attempt = new Attempt(exchange, endpoint.record, endpoint.rule, false);
@@ -131,6 +137,7 @@ async function send(call: Call, exchange: RoutedExchange, upstream: Upstream): P
     attempt.span = spanOf(call, exchange.trace, exchange, { method: "POST", path, headers });
   context.ledger.sent();
   try {
+    endpoint.signer?.({ method: "POST", path, headers, body }, to);
     const response = await upstream.send(target, {
       version: fixedVersion(limits?.version) ?? "negotiated",
       method: "POST",

@@ -7,6 +7,7 @@ import type { Endpoint } from "./endpoint.ts";
 import type { ChatFormat, LlmRequest, PrintedRequest } from "./formats/chat-format.ts";
 import { askForUsage } from "./formats/completions/stream-options.ts";
 import { ProxyError } from "../exchange/errors.ts";
+import type { HeaderList } from "../../lib/header-list.ts";
 import type { ProviderCall } from "./providers/provider.ts";
 
 interface Translation {
@@ -14,6 +15,8 @@ interface Translation {
   readonly provider: ChatFormat;
   readonly endpoint: Pick<Endpoint, "node" | "provider">;
   readonly call: ProviderCall;
+  /** Headers of the client. */
+  readonly headers: HeaderList;
 }
 
 export interface ProviderRequest {
@@ -27,11 +30,11 @@ const NO_TAGS: ReadonlySet<string> = new Set();
 
 /** @throws ProxyError llm_request_invalid, llm_conversion_unsupported */
 export function printProviderRequest(request: LlmRequest, translation: Translation): ProviderRequest {
-  const { endpoint, call } = translation;
+  const { endpoint, call, headers } = translation;
   const losses = new Losses();
   const { body, toolNames } = printBody(request, translation, losses);
   if (call.streaming && call.wire === "Completions") askForUsage(body);
-  endpoint.provider.adjustBody?.(body, call, endpoint.node);
+  endpoint.provider.adjustBody?.(body, { ...call, headers, losses }, endpoint.node);
   // Always printed from the parsed body: of a repeated key the provider could otherwise read another value than we did.
   return { body: Buffer.from(JSON.stringify(body)), toolNames, losses: losses.names };
 }

@@ -13,10 +13,12 @@ const NAMES_SCHEME = /^[A-Za-z][A-Za-z0-9!#$%&'*+.^_`|~-]* \S/;
  * together.
  * @param path path and query
  * @returns the path, which differs when the credential is a query parameter
- * @throws ProxyError internal for a location that cannot be written
+ * @throws ProxyError internal for a location that cannot be written, credential_unavailable for keys that sign requests
  */
 export function placeCredential(credential: Credential, headers: HeaderList, path: string): string {
-  const { value } = credential;
+  const { value, cloudA } = credential;
+  if (cloudA !== undefined)
+    throw new ProxyError("credential_unavailable", { detail: "requests to this backend are not signed yet" });
   const location = credential.location?.location;
   switch (location?.case) {
     case undefined:

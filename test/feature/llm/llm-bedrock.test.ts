@@ -8,8 +8,14 @@ import {
   type ConverseCommandInput,
 } from "@aws-sdk/client-bedrock-runtime";
 import { bedrockClient } from "../../support/clients/bedrock.ts";
-import { prove } from "../../support/proofs/prove.ts";
-import { AWS_KEYS, startBedrock } from "../../support/servers/llm/bedrock.ts";
+import { call, type Answer } from "../../support/clients/http.ts";
+import { documents, GATEWAY, pemObject, route, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
+import { BLOCK_PLACES } from "../../support/proofs/block-places.ts";
+import { prove, type ProofContext } from "../../support/proofs/prove.ts";
+import { echoed, startEcho } from "../../support/servers/echo.ts";
+import { startForwardProxy } from "../../support/servers/forward-proxy.ts";
+import { AWS_KEYS, BEDROCK_API_KEY, startBedrock, type BedrockServer } from "../../support/servers/llm/bedrock.ts";
+import { createSelfSigned } from "../../support/servers/tls-upstream.ts";
 
 const MODEL = "arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.anthropic.claude-sonnet-4-5-20250929-v1:0";
 const PIXEL = Buffer.from("iVBORw0KGgo=", "base64");
@@ -93,3 +99,228 @@ prove([], "the strict server refuses what the service refuses", async (context) 
   await refused({ messages: (REFERENCE.messages ?? []).slice(0, 2) }, /Expected toolResult/);
   await refused({ messages: (REFERENCE.messages ?? []).slice(1) }, /must start with a user/);
 });
+
+/** A Secret with the keys that the strict server knows. */
+function keySecret(name: string, { accessKeyId, secretAccessKey, sessionToken }: typeof AWS_KEYS = AWS_KEYS): string {
+  const token = sessionToken === undefined ? {} : { sessionToken };
+  return pemObject("Secret", name, { accessKey: accessKeyId, secretKey: secretAccessKey, ...token });
+}
+
+const SIGNED = "auth: {cloudA: {secretRef: {name: aws}}}";
+const REGION = AWS_KEYS.region;
+
+function backend(ai: string, policies: string = SIGNED): string {
+  return `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: ai}
+spec: {ai: ${ai}, policies: {${policies}}}
+`;
+}
+
+function serve(context: ProofContext, ...objects: readonly string[]): Promise<TestGateway> {
+  return startGateway(context, documents(GATEWAY, keySecret("aws"), route("ai", "ai"), ...objects));
+}
+
+interface Asked {
+  readonly path?: string;
+  readonly model?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+function chat(
+  gateway: TestGateway,
+  { path = "/v1/chat/completions", model = MODEL, headers }: Asked = {},
+): Promise<Answer> {
+  const body = { model, max_tokens: 100, messages: [{ role: "user", content: "hi" }], input: "hi" };
+  return call(`${gateway.url()}${path}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: "Bearer of-the-client", ...headers },
+    body: JSON.stringify(body),
+  });
+}
+
+function newest({ seen }: BedrockServer): BedrockServer["seen"][number] {
+  const last = seen.at(-1);
+  assert.ok(last, "nothing reached the provider");
+  return last;
+}
+
+const MEMBER = "GwBackend spec.ai.groups[].providers[]";
+const PLACES = [
+  { prefix: "GwBackend spec.ai.provider", ai: (provider: string) => `{provider: {${provider}}}` },
+  { prefix: MEMBER, ai: (provider: string) => `{groups: [{providers: [{name: one, ${provider}}]}]}` },
+] as const;
+
+for (const { prefix, ai } of PLACES) {
+  const on = prefix === MEMBER ? "(member of a group)" : "(single provider)";
+  const at = (port: number): string => `host: 127.0.0.1, port: ${port}`;
+
+  prove(
+    ["region", "model", "guardrail.identifier", "guardrail.version"].map((name) => `${prefix}.llmh.${name}`),
+    `a Converse call is signed for the region, names the model and applies the guardrail ${on}`,
+    async (context) => {
+      const bedrock = await startBedrock(context);
+      const settings = `region: ${REGION}, model: "${MODEL}", guardrail: {identifier: gr1, version: "2"}`;
+      const gateway = await serve(context, backend(ai(`llmh: {${settings}}, ${at(bedrock.port)}`)));
+      const answer = await chat(gateway, { model: "of-the-client" });
+      assert.equal(answer.status, 200, answer.body);
+      const { url, body } = newest(bedrock);
+      assert.equal(url, `/model/${encodeURIComponent(MODEL)}/converse`);
+      assert.deepEqual(body, {
+        messages: [{ role: "user", content: [{ text: "hi" }] }],
+        inferenceConfig: { maxTokens: 100 },
+        guardrailConfig: { guardrailIdentifier: "gr1", guardrailVersion: "2", trace: "enabled" },
+      });
+    },
+  );
+
+  prove(
+    `${prefix}.llmh.endpointPreference`,
+    `a preference sends models to the other surface ${on}`,
+    async (context) => {
+      const echo = await startEcho(context);
+      const settings = `region: ${REGION}, endpointPreference: AltOnly`;
+      const gateway = await serve(context, backend(ai(`llmh: {${settings}}, ${at(echo.port)}`)));
+      const open = await chat(gateway, { model: "openai.gpt-oss-120b" });
+      assert.equal(open.status, 200, open.body);
+      const { url, headers } = echoed(open.body);
+      assert.equal(url, "/v1/chat/completions");
+      assert.match(headers["authorization"] ?? "", new RegExp(`/${REGION}/bedrock-mantle/aws4_request`));
+      await chat(gateway, { model: "anthropic.claude-opus-4-7" });
+      const claude = echo.seen.at(-1);
+      assert.equal(claude?.url, "/anthropic/v1/messages");
+      assert.equal(claude.headers["anthropic-version"], "2023-06-01");
+    },
+  );
+}
+
+for (const place of BLOCK_PLACES)
+  prove(
+    ["secretRef.name", "region", "serviceName"].map((name) => place.field(`auth.cloudA.${name}`)),
+    `keys, region and service of the signature are those of the credential (${place.kind})`,
+    async (context) => {
+      const bedrock = await startBedrock(context, { keys: { ...AWS_KEYS, service: "own", sessionToken: "session" } });
+      const cloudA = `{secretRef: {name: own}, region: ${REGION}, serviceName: own}`;
+      const provider = `ai: {provider: {llmh: {}, host: 127.0.0.1, port: ${bedrock.port}}}`;
+      const objects = place.objects("ai", provider, `auth: {cloudA: ${cloudA}}`);
+      const gateway = await serve(context, keySecret("own", { ...AWS_KEYS, sessionToken: "session" }), objects);
+      const answer = await chat(gateway);
+      assert.equal(answer.status, 200, answer.body);
+      assert.equal(newest(bedrock).headers["x-amz-security-token"], "session");
+    },
+  );
+
+prove(
+  ["secretRef.name", "region", "serviceName"].map((name) => `${MEMBER}.policies.auth.cloudA.${name}`),
+  "a member of a group has keys of its own",
+  async (context) => {
+    const bedrock = await startBedrock(context, { keys: { ...AWS_KEYS, service: "own" } });
+    const auth = `auth: {cloudA: {secretRef: {name: aws}, region: ${REGION}, serviceName: own}}`;
+    const member = `{name: one, llmh: {}, host: 127.0.0.1, port: ${bedrock.port}, policies: {${auth}}}`;
+    const gateway = await serve(context, backend(`{groups: [{providers: [${member}]}]}`, "auth: {key: other}"));
+    const answer = await chat(gateway);
+    assert.equal(answer.status, 200, answer.body);
+  },
+);
+
+prove([], "an API key travels as bearer token, and nothing is signed", async (context) => {
+  const bedrock = await startBedrock(context);
+  const provider = `{provider: {llmh: {}, host: 127.0.0.1, port: ${bedrock.port}}}`;
+  const gateway = await serve(context, backend(provider, `auth: {key: ${BEDROCK_API_KEY}}`));
+  assert.equal((await chat(gateway)).status, 200);
+  assert.equal(newest(bedrock).headers["x-amz-date"], undefined);
+});
+
+prove(
+  [],
+  "headers of the client become metadata and features in beta, and do not leave as headers",
+  async (context) => {
+    const bedrock = await startBedrock(context);
+    const provider = `{provider: {llmh: {region: ${REGION}}, host: 127.0.0.1, port: ${bedrock.port}}}`;
+    const gateway = await serve(context, backend(provider));
+    const headers = {
+      "x-bedrock-metadata": '{"team":"blue"}',
+      "anthropic-beta": "context-1m-2025-08-07, files-api-2025-04-14",
+      "anthropic-version": "2023-06-01",
+      "x-api-key": "of-the-client",
+      "x-amz-date": "20200101T000000Z",
+      "x-amz-content-sha256": "0",
+      "x-amzn-trace-id": "Root=1",
+    };
+    const answer = await chat(gateway, { path: "/v1/chat/completions?beta=true&a=%2F", headers });
+    assert.equal(answer.status, 200, answer.body);
+    const { body, url } = newest(bedrock);
+    assert.deepEqual(body["requestMetadata"], { team: "blue" });
+    assert.deepEqual(body["additionalModelRequestFields"], { anthropic_beta: ["context-1m-2025-08-07"] });
+    assert.ok(url.endsWith("/converse?beta=true&a=%2F"));
+    const wrong = await chat(gateway, { headers: { "x-bedrock-metadata": '{"team":1}' } });
+    assert.equal(wrong.status, 400);
+    assert.match(wrong.body, /x-bedrock-metadata must be a JSON object of strings/);
+  },
+);
+
+prove([], "without keys, with foreign keys and with a role nothing is sent", async (context) => {
+  const bedrock = await startBedrock(context);
+  const unavailable = /no credential for the provider/;
+  const denied = async (auth: string, text: RegExp): Promise<void> => {
+    const provider = `{provider: {llmh: {region: ${REGION}}, host: 127.0.0.1, port: ${bedrock.port}}}`;
+    const answer = await chat(await serve(context, backend(provider, `auth: {cloudA: ${auth}}`)));
+    assert.equal(answer.status, 500, answer.body);
+    assert.match(answer.body, text);
+  };
+  // A reference that does not resolve closes the whole backend.
+  await denied("{secretRef: {name: missing}}", /no valid backends/);
+  await denied("{assumeRole: {roleArn: 'arn:aws:iam::123456789012:role/r'}}", /no valid backends/);
+  await denied("{}", unavailable);
+  assert.equal(bedrock.seen.length, 0);
+  const web = "{provider: {llma: {}, host: 127.0.0.1, port: 1}}";
+  const unsigned = await chat(await serve(context, backend(web)));
+  assert.equal(unsigned.status, 500, "a provider that does not sign");
+});
+
+prove([], "keys of the environment are used where the operator allows it", async (context) => {
+  const bedrock = await startBedrock(context);
+  const environment = {
+    AWS_ACCESS_KEY_ID: AWS_KEYS.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: AWS_KEYS.secretAccessKey,
+    GWPROXY_AMBIENT_IDENTITY_HOSTS: "*.example.com, 127.0.0.1",
+  };
+  const before = { ...process.env };
+  context.after(() => {
+    for (const name of Object.keys(environment)) {
+      if (before[name] === undefined) delete process.env[name];
+      else process.env[name] = before[name];
+    }
+  });
+  Object.assign(process.env, environment);
+  const provider = `{provider: {llmh: {region: ${REGION}}, host: 127.0.0.1, port: ${bedrock.port}}}`;
+  const gateway = await serve(context, backend(provider, "auth: {cloudA: {}}"));
+  const answer = await chat(gateway);
+  assert.equal(answer.status, 200, answer.body);
+  process.env["GWPROXY_AMBIENT_IDENTITY_HOSTS"] = "*.amazonaws.com";
+  assert.equal((await chat(gateway)).status, 500);
+});
+
+const ADDRESSES = [
+  { preference: "RuntimeOnly", host: `bedrock-runtime.${REGION}.amazonaws.com` },
+  { preference: "AltOnly", host: `bedrock-mantle.${REGION}.api.aws` },
+];
+
+for (const { preference, host } of ADDRESSES)
+  prove([], `${preference} dials ${host} with TLS`, async (context) => {
+    const pair = createSelfSigned(host, `DNS:${host}`);
+    const bedrock = await startBedrock(context, { pair });
+    const proxy = await startForwardProxy(context, { places: { [`${host}:443`]: `127.0.0.1:${bedrock.port}` } });
+    const tunnel = `tunnel: {url: "http://127.0.0.1:${proxy.port}", mode: Connect}`;
+    const tls = "tls: {caCertificateRefs: [{name: trusted}]}";
+    const settings = `llmh: {region: ${REGION}, endpointPreference: ${preference}}`;
+    const trusted = pemObject("ConfigMap", "trusted", { "ca.crt": pair.certificate });
+    const objects = backend(`{provider: {${settings}}}`, `${SIGNED}, ${tunnel}, ${tls}`);
+    const gateway = await serve(context, trusted, objects);
+    const answer = await chat(gateway, { model: "openai.gpt-oss-120b-1:0" });
+    assert.deepEqual(proxy.asked, [`CONNECT ${host}:443`]);
+    if (preference === "AltOnly") return assert.match(answer.body, /signed for bedrock-mantle/);
+    assert.equal(answer.status, 200, answer.body);
+    assert.equal(newest(bedrock).headers.host, host);
+  });

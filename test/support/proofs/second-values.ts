@@ -29,6 +29,7 @@ const SECOND_VALUES: Readonly<Record<string, ChangeValue>> = {
   "backendRef.kind": swap("Service", "GwBackend"),
   "caCertificateRefs[].kind": swap("ConfigMap", "Secret"),
   // Modes
+  endpointPreference: swap("AltOnly", "RuntimeOnly"),
   failureMode: swap("FailOpen", "FailClosed"),
   "apiKeyAuthentication.mode": swap("Strict", "Optional"),
   "basicAuthentication.mode": swap("Strict", "Optional"),

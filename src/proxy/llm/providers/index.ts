@@ -1,6 +1,7 @@
 /** The table of providers, by the key of the schema. */
 import { anthropic } from "./anthropic/index.ts";
 import { azure } from "./azure/index.ts";
+import { bedrock } from "./bedrock/index.ts";
 import { copilot } from "./copilot/index.ts";
 import { custom } from "./custom/index.ts";
 import { openai } from "./openai/index.ts";
@@ -12,6 +13,7 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
   llmc: azure,
   llmd: azure,
   llme: anthropic,
+  llmh: bedrock,
   custom,
 };
 

@@ -2,8 +2,10 @@
  * The interface of a provider: its addresses, its formats, and what is peculiar to its requests. index.ts has the table
  * of providers.
  */
-import type { Provider as ProviderNode } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Credential, Provider as ProviderNode } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { HeaderList } from "../../../lib/header-list.ts";
+import type { UnsignedRequest } from "../../backends/sigv4.ts";
+import type { Losses } from "../conversation/losses.ts";
 import type { FormatName } from "../formats/chat-format.ts";
 import type { JsonObject } from "../json.ts";
 
@@ -29,11 +31,23 @@ export interface HeaderCall extends ProviderCall {
   readonly usesDefaultCredential: boolean;
 }
 
+/** What a provider knows of a call when it adjusts the body. */
+interface BodyCall extends ProviderCall {
+  /** Headers of the client. */
+  readonly headers: HeaderList;
+  readonly losses: Losses;
+}
+
+/** Signs a finished request. @throws ProxyError credential_unavailable */
+export type Signer = (request: UnsignedRequest, call: ProviderCall) => void;
+
 export interface Provider {
   /** Returns the host when the configuration names none; "" when it has to name one. */
   defaultHost(node: ProviderNode): string;
   /** Returns the port at the default host; without this member it is 443. */
   defaultPort?(node: ProviderNode): number;
+  /** Returns the host of a call, where that is not always the default. A configured host replaces it. */
+  host?(node: ProviderNode, call: ProviderCall): string;
   /** Returns the chat formats that the provider accepts for a model, in any order. */
   formats(node: ProviderNode, model: string): readonly FormatName[];
   /** Returns path and query of a call, without the client's query. */
@@ -44,5 +58,7 @@ export interface Provider {
    */
   headers?(headers: HeaderList, call: HeaderCall, node: ProviderNode): void;
   /** Adjusts the printed body for peculiarities of the provider and of the model. */
-  adjustBody?(body: JsonObject, call: ProviderCall, node: ProviderNode): void;
+  adjustBody?(body: JsonObject, call: BodyCall, node: ProviderNode): void;
+  /** Returns what signs requests last; undefined when the credential is placed in them instead. */
+  signer?(node: ProviderNode, auth: Credential | undefined): Signer | undefined;
 }

@@ -23,7 +23,7 @@ const PROVIDERS: { readonly [K in ProviderKey]-?: ProviderTranslator<K> } = {
 };
 
 /** Keys with a row in `src/proxy/llm/providers`. Any other key fails the whole backend. */
-const SERVED: ReadonlySet<string> = new Set<ProviderKey>(["llma", "llmb", "llmc", "llmd", "llme", "custom"]);
+const SERVED: ReadonlySet<string> = new Set<ProviderKey>(["llma", "llmb", "llmc", "llmd", "llme", "llmh", "custom"]);
 
 /** Translates the one key that is set. @returns undefined after an error was reported */
 export function translateProviderKey(

@@ -6,12 +6,15 @@ import { create } from "@bufbuild/protobuf";
 import type { BackendAuth } from "../../../../generated/types/backend-auth.ts";
 import { CredentialSchema, type Credential } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { SecretReader } from "../../references/secrets.ts";
-import type { Report } from "../../shared/report.ts";
+import { within, type Report } from "../../shared/report.ts";
+import { translateCloudA } from "./cloud-a.ts";
 import { translateLocation } from "../../policies/shared/authentication.ts";
 
 const DEFAULT_ENTRY = "Authorization";
 
 export function translateAuth(auth: BackendAuth, secrets: SecretReader, report: Report): Credential | undefined {
+  if (auth.cloudA !== undefined)
+    return create(CredentialSchema, { cloudA: translateCloudA(auth.cloudA, secrets, within(report, "cloudA")) });
   const location = auth.location === undefined ? {} : { location: translateLocation(auth.location) };
   if (auth.secretRef === undefined) {
     if (auth.key === undefined || auth.key === "") return undefined; // an empty key counts as absent

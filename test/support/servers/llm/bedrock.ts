@@ -2,7 +2,8 @@
  * A strict Bedrock on a real socket: the Converse operations, embeddings, token count and rerank of Runtime. It
  * verifies signature or API key, path, headers and body, and answers what a test has set, as JSON or as event stream.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { ProofContext } from "../../proofs/prove.ts";
 import { findSignatureFault, type ExpectedKeys } from "./aws-signature.ts";
@@ -16,7 +17,7 @@ export const AWS_KEYS: ExpectedKeys = {
   region: "eu-west-1",
   service: "bedrock",
 };
-const BEDROCK_API_KEY = "bedrock-api-key-of-the-test";
+export const BEDROCK_API_KEY = "bedrock-api-key-of-the-test";
 
 interface SeenRequest {
   readonly method: string;
@@ -33,14 +34,20 @@ export interface BedrockServer {
   answer: BedrockAnswer;
 }
 
-/** @param keys of the accepted signatures */
+export interface BedrockOptions {
+  /** Keys of the accepted signatures. */
+  readonly keys?: ExpectedKeys;
+  /** Certificate of the server; without it the server has no TLS. */
+  readonly pair?: { readonly certificate: string; readonly key: string };
+}
+
 export async function startBedrock(
   context: Pick<ProofContext, "after">,
-  keys: ExpectedKeys = AWS_KEYS,
+  { keys = AWS_KEYS, pair }: BedrockOptions = {},
 ): Promise<BedrockServer> {
   const seen: SeenRequest[] = [];
   const bedrock = { port: 0, seen, answer: {} as BedrockAnswer };
-  const server = createServer((request, response) => {
+  const serve: RequestListener = (request, response) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
@@ -60,7 +67,9 @@ export async function startBedrock(
       if (error !== undefined) return refuse(response, error.status, error.type, error.message);
       operation.reply(response, bedrock.answer, parsed, url);
     });
-  });
+  };
+  const server =
+    pair === undefined ? createServer(serve) : createSecureServer({ cert: pair.certificate, key: pair.key }, serve);
   await new Promise<void>((resolve) => {
     server.listen(0, "127.0.0.1", resolve);
   });

@@ -42,7 +42,7 @@ function locate(
   const exchange = new TestExchange(Buffer.alloc(0), new HeaderList([...headers]));
   exchange.target = target;
   const { path, headers: sent } = endpoint.address({ wire, model, streaming: false }, exchange, undefined);
-  const { target: to } = endpoint.spot();
+  const { target: to } = endpoint.spot({ wire, model, streaming: false });
   assert.ok("host" in to);
   const scheme = to.tls === undefined ? "http" : "https";
   return { url: `${scheme}://${to.host}:${to.port}${path}`, host: sent.get("host"), sent, node, endpoint };

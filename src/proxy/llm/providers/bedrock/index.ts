@@ -1,0 +1,73 @@
+/** The provider `llmh`: Amazon Bedrock, Runtime (Converse) and the surface with the formats of the models' vendors. */
+import {
+  BedrockEndpoint,
+  type BedrockService,
+  type Provider as ProviderNode,
+} from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { findAwsCredentials } from "../../../backends/aws-credentials.ts";
+import { signRequest } from "../../../backends/sigv4.ts";
+import type { HeaderList } from "../../../../lib/header-list.ts";
+import { setApiVersion } from "../anthropic/index.ts";
+import type { Provider, ProviderCall } from "../provider.ts";
+import { addConverseFields, BETA_HEADER, METADATA_HEADER } from "./converse-fields.ts";
+import { altFormats, altPath, surfaceOf, type Surface } from "./surface.ts";
+
+const DEFAULT_REGION = "us-east-1";
+/** Names of the surfaces in signatures. */
+const SERVICES: Readonly<Record<Surface, string>> = { runtime: "bedrock", alt: "bedrock-mantle" };
+/** Headers that the client means for its own API; Runtime has no use for them. */
+const FOREIGN = ["anthropic-version", "anthropic-dangerous-direct-browser-access", "x-api-key", METADATA_HEADER];
+
+export const bedrock: Provider = {
+  defaultHost: (node) => hostOf(node, "runtime"),
+  host: (node, { wire }) => hostOf(node, wire === "Converse" ? "runtime" : "alt"),
+  formats: (node, model) => (surfaceOf(serviceOf(node).endpoint) === "runtime" ? ["Converse"] : altFormats(model)),
+  path: (_node, { wire, model, streaming }) =>
+    wire === "Converse"
+      ? `/model/${encodeModel(model)}/${streaming ? "converse-stream" : "converse"}`
+      : altPath(wire, model),
+  headers: adjustHeaders,
+  adjustBody(body, { wire, model, headers, losses }, node) {
+    if (wire === "Converse") addConverseFields(body, { model, guardrail: serviceOf(node).guardrail, headers, losses });
+  },
+  signer(node, auth) {
+    const { cloudA } = auth ?? {};
+    // Another credential replaces the signature. An address of one's own gets no credential that is not configured.
+    if (auth === undefined ? node.host !== "" : cloudA === undefined) return undefined;
+    return (request, call) => {
+      const service = cloudA?.service || SERVICES[call.wire === "Converse" ? "runtime" : "alt"];
+      const region = cloudA?.region || serviceOf(node).region;
+      const host = node.host || hostOf(node, call.wire === "Converse" ? "runtime" : "alt");
+      signRequest(request, findAwsCredentials(cloudA, host), { region, service }, Date.now());
+    };
+  },
+};
+
+type Settings = Pick<BedrockService, "region" | "guardrail" | "endpoint">;
+
+const DEFAULTS: Settings = { region: DEFAULT_REGION, endpoint: BedrockEndpoint.RUNTIME_PREFERRED };
+
+function serviceOf({ service }: ProviderNode): Settings {
+  return service.case === "bedrock" ? service.value : DEFAULTS;
+}
+
+function hostOf(node: ProviderNode, surface: Surface): string {
+  const { region } = serviceOf(node);
+  return surface === "runtime" ? `bedrock-runtime.${region}.amazonaws.com` : `bedrock-mantle.${region}.api.aws`;
+}
+
+/** Encodes a name as one segment, as the official clients do. */
+function encodeModel(model: string): string {
+  return encodeURIComponent(model).replaceAll(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+function adjustHeaders(headers: HeaderList, { wire }: ProviderCall): void {
+  if (wire === "Converse") for (const name of [...FOREIGN, BETA_HEADER]) headers.remove(name);
+  else headers.remove(METADATA_HEADER);
+  if (wire === "Messages") setApiVersion(headers);
+  // Clients of the Responses API name their conversations in headers with an underscore, which break signatures.
+  if (wire === "Responses") for (const name of ["conversation_id", "session_id"]) headers.remove(name);
+}

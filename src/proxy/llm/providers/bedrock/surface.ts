@@ -1,0 +1,57 @@
+/**
+ * The two surfaces of Bedrock: Runtime, whose chat format is Converse, and the one that speaks the formats of the models'
+ * vendors (Alt). Tags of the catalog say which surface and which formats offer a model; without tags its name does.
+ */
+import { BedrockEndpoint } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { FormatName } from "../../formats/chat-format.ts";
+
+export type Surface = "runtime" | "alt";
+
+const NO_TAGS: ReadonlySet<string> = new Set();
+
+/** @param tags of the model in the catalog */
+export function surfaceOf(preference: BedrockEndpoint, tags: ReadonlySet<string> = NO_TAGS): Surface {
+  const isRuntimeAlone = tags.has("runtime") && !tags.has("alt");
+  const isAltAlone = tags.has("alt") && !tags.has("runtime");
+  switch (preference) {
+    case BedrockEndpoint.ALT_ONLY:
+      return "alt";
+    case BedrockEndpoint.RUNTIME_ONLY:
+      return "runtime";
+    case BedrockEndpoint.ALT_PREFERRED:
+      return isRuntimeAlone ? "runtime" : "alt";
+    default:
+      return isAltAlone ? "alt" : "runtime";
+  }
+}
+
+const TAGGED: readonly (readonly [tag: string, format: FormatName])[] = [
+  ["completions", "Completions"],
+  ["messages", "Messages"],
+  ["responses", "Responses"],
+];
+
+/** Returns the chat formats of Alt for a model. */
+export function altFormats(model: string, tags: ReadonlySet<string> = NO_TAGS): readonly FormatName[] {
+  const tagged = TAGGED.filter(([tag]) => tags.has(tag) || tags.has(`openai_${tag}`) || tags.has(`anthropic_${tag}`));
+  if (tagged.length > 0) return tagged.map(([, format]) => format);
+  if (model.startsWith("anthropic.")) return ["Messages"];
+  if (isOpenModel(model)) return ["Completions", "Responses"];
+  return model.startsWith("openai.") ? ["Responses"] : ["Completions"];
+}
+
+/** Returns the path of a format on Alt. Models of OpenAI that are not open have a prefix of their own. */
+export function altPath(format: FormatName, model: string): string {
+  switch (format) {
+    case "Messages":
+      return "/anthropic/v1/messages";
+    case "Responses":
+      return model.startsWith("openai.") && !isOpenModel(model) ? "/openai/v1/responses" : "/v1/responses";
+    default:
+      return "/v1/chat/completions";
+  }
+}
+
+function isOpenModel(model: string): boolean {
+  return model.startsWith("openai.gpt-oss-");
+}
