@@ -7,6 +7,7 @@ import type { RoutedExchange } from "../exchange/exchange.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { ChatFormat, LlmRequest } from "./formats/chat-format.ts";
 import type { JsonObject } from "./json.ts";
+import { readModelName } from "./model-name.ts";
 
 export interface PolicyContext {
   readonly client: ChatFormat;
@@ -21,12 +22,15 @@ export function applyPolicies(
 ): LlmRequest & { readonly model: string } {
   const { fields, renameModel } = policies;
   if (fields !== undefined) {
-    // Expressions see the pinned model, and may replace it.
-    if (node.model !== "") body["model"] = node.model;
+    // Expressions see the pinned model, or that of the path, and may replace it.
+    const model = node.model === "" && !client.namesModel ? client.parse(body, exchange.target).model : node.model;
+    if (model !== undefined && model !== "") body["model"] = model;
     fields.apply(body, exchange);
   }
-  const request = client.parse(body);
-  const model = node.model === "" || fields !== undefined ? request.model : node.model;
+  const request = client.parse(body, exchange.target);
+  const changed = client.namesModel ? request.model : (readModelName(body["model"]) ?? request.model);
+  if (!client.namesModel) body["model"] = undefined;
+  const model = node.model === "" || fields !== undefined ? changed : node.model;
   if (model === undefined || model === "")
     throw new ProxyError("llm_model_missing", {
       text: "failed to process LLM request: missing field: model not specified",

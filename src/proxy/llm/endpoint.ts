@@ -26,6 +26,7 @@ import { BackendTransformation, type Outgoing } from "../backends/transformation
 import { ProxyError } from "../exchange/errors.ts";
 import { appendPass } from "../exchange/cdn-loop.ts";
 import type { RoutedExchange } from "../exchange/exchange.ts";
+import { readGeminiPath } from "./formats/gemini/path.ts";
 import { providerOf } from "./providers/index.ts";
 import type { Provider, ProviderCall, Signer } from "./providers/provider.ts";
 import { compileAiPolicies, type AiPolicies } from "./policies/index.ts";
@@ -161,9 +162,20 @@ function authorityOf(
 function pathOf(node: ProviderNode, provider: Provider, call: ProviderCall, target: string): string {
   if (node.path !== "") return node.path;
   const path = provider.path(node, call);
-  const query = target.indexOf("?");
-  if (query === -1 || query === target.length - 1) return path;
-  return `${path}${path.includes("?") ? "&" : "?"}${target.slice(query + 1)}`;
+  const start = target.indexOf("?");
+  const given = start === -1 ? "" : target.slice(start + 1);
+  // The form of a Gemini answer is the gateway's choice: it asks for events and writes what the client asked for.
+  const isForm =
+    given.includes("alt=") && (call.wire === "Gemini" || readGeminiPath(target.slice(0, start)) !== undefined);
+  const query = isForm ? withoutAlt(given) : given;
+  return query === "" ? path : `${path}${path.includes("?") ? "&" : "?"}${query}`;
+}
+
+function withoutAlt(query: string): string {
+  return query
+    .split("&")
+    .filter((parameter) => !/^(?:\$|%24)?alt=/i.test(parameter))
+    .join("&");
 }
 
 function credentialHeader({ location }: CredentialLocation): string {

@@ -86,6 +86,7 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
       model,
       toolNames,
       hidesUsage,
+      writesList: request.wantsList === true,
       ledger,
       limitBytes: exchange.responseLimitBytes,
     };

@@ -11,6 +11,7 @@ import type { Reply } from "../exchange/exchange.ts";
 import { codingOf, unpackStream } from "./content-coding.ts";
 import type { ChatFormat, ClientSide, ProviderSide } from "./formats/chat-format.ts";
 import { parseObject, type JsonObject } from "./json.ts";
+import { writeJsonArray } from "./stream/json-array.ts";
 import { scanStream, translateStream } from "./stream/bodies.ts";
 import { awaitFirstBytes } from "./stream/first-bytes.ts";
 import { framingOf, serverSentEvents, type Framing } from "./stream/framing.ts";
@@ -26,6 +27,8 @@ export interface ReplyContext {
   readonly toolNames: ReadonlyMap<string, string> | undefined;
   /** Whether events that only report usage are kept from the client, who did not ask for them. */
   readonly hidesUsage: boolean;
+  /** Whether the client gets a stream as the elements of one JSON list. */
+  readonly writesList: boolean;
   readonly ledger: Ledger;
   readonly limitBytes: number;
 }
@@ -62,7 +65,11 @@ export async function readReply(response: UpstreamResponse, context: ReplyContex
   if (framing !== undefined) {
     if (context.hidesUsage) forgetBody(headers);
     if (sides !== undefined && framing !== serverSentEvents) headers.set("content-type", SSE);
-    return reply(await awaitFirstBytes(readStream(body, framing, context)));
+    const stream = await awaitFirstBytes(readStream(body, framing, context));
+    if (!context.writesList) return reply(stream);
+    headers.set("content-type", "application/json");
+    forgetBody(headers);
+    return reply(writeJsonArray(stream, context.limitBytes));
   }
   if (sides === undefined && !type.toLowerCase().includes("json")) {
     ledger.settle("complete");

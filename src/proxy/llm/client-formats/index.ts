@@ -7,6 +7,7 @@ import { completions } from "../formats/completions/index.ts";
 import { responses } from "../formats/responses/index.ts";
 import type { ClientFormat, ErrorPrinter } from "./client-format.ts";
 import { printCompletionsError } from "../formats/completions/errors.ts";
+import { gemini } from "../formats/gemini/index.ts";
 import { printGeminiError } from "../formats/gemini/errors.ts";
 import { printMessagesError } from "../formats/messages/errors.ts";
 
@@ -32,7 +33,13 @@ export const CLIENT_FORMATS: readonly ClientFormat[] = [
   unserved("Rerank", /\/rerank\/*$/, printCompletionsError),
   unserved("Realtime", /\/realtime\/*$|\/v1\/realtime\/.*$/, printCompletionsError),
   unserved("GeminiTokenCount", /:countTokens$/, printGeminiError),
-  unserved("Gemini", /\/models\/[^/:]+:[a-zA-Z]+$/, printGeminiError),
+  {
+    name: "Gemini",
+    path: /\/(?:models|tunedModels)\/[^/:]+:(?:g|streamG)enerateContent$/,
+    printError: printGeminiError,
+    format: gemini,
+  },
+  unserved("Gemini", /\/(?:models|tunedModels)\/[^/:]+:[a-zA-Z]+$/, printGeminiError),
   unserved("Models", /\/v1beta\/models(?:\/[^/:]+)?\/*$/, printGeminiError),
   unserved("Models", /\/models\/*$|\/v1\/models\/.*$/, printCompletionsError),
   unserved(

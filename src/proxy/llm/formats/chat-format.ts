@@ -20,6 +20,8 @@ export interface LlmRequest {
   /** undefined when the client named no model. */
   readonly model: string | undefined;
   readonly streaming: boolean;
+  /** Whether the client wants a stream as the elements of one JSON list. */
+  readonly wantsList?: boolean;
 }
 
 export interface ChatFormat {
@@ -29,9 +31,10 @@ export interface ChatFormat {
   readonly namesModel: boolean;
   /**
    * Checks what every use of a request relies on; the rest is left to the reader or to the provider.
+   * @param target of the request, where a format names model and streaming that does not name them in its bodies
    * @throws ProxyError llm_request_invalid
    */
-  parse(body: JsonObject): LlmRequest;
+  parse(body: JsonObject, target?: string): LlmRequest;
   /** Returns model, usage and service tier of a complete answer. */
   usage(answer: JsonObject): Facts;
   /**

@@ -4,7 +4,9 @@ import { azure } from "./azure/index.ts";
 import { bedrock } from "./bedrock/index.ts";
 import { copilot } from "./copilot/index.ts";
 import { custom } from "./custom/index.ts";
+import { gemini } from "./gemini/index.ts";
 import { openai } from "./openai/index.ts";
+import { vertex } from "./vertex/index.ts";
 import type { Provider } from "./provider.ts";
 
 const PROVIDERS: Readonly<Record<string, Provider>> = {
@@ -14,6 +16,8 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
   llmd: azure,
   llme: anthropic,
   llmh: bedrock,
+  llmf: gemini,
+  llmg: vertex,
   custom,
 };
 

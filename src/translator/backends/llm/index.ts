@@ -22,9 +22,6 @@ const PROVIDERS: { readonly [K in ProviderKey]-?: ProviderTranslator<K> } = {
   custom: translateCustom,
 };
 
-/** Keys with a row in `src/proxy/llm/providers`. Any other key fails the whole backend. */
-const SERVED: ReadonlySet<string> = new Set<ProviderKey>(["llma", "llmb", "llmc", "llmd", "llme", "llmh", "custom"]);
-
 /** Translates the one key that is set. @returns undefined after an error was reported */
 export function translateProviderKey(
   spec: LLMProvider,
@@ -32,8 +29,8 @@ export function translateProviderKey(
 ): (ProviderPart & { readonly key: string }) | undefined {
   // Object.keys loses the literal types of the table's keys.
   const key = (Object.keys(PROVIDERS) as ProviderKey[]).find((candidate) => spec[candidate] !== undefined);
-  if (key === undefined || !SERVED.has(key)) {
-    context.error(key ?? "", key === undefined ? "a provider key is required" : `provider ${key} is not served yet`);
+  if (key === undefined) {
+    context.error("", "a provider key is required");
     return undefined;
   }
   // Each entry translates the settings stored under its own key.

@@ -73,7 +73,7 @@ test("a client's body of any shape is read or refused with 400, and so is its pr
   fc.assert(
     fc.property(hostileBody("contents"), (body) =>
       throwsOnly("llm_request_invalid", () => {
-        gemini.parse(body);
+        gemini.parse(body, "/v1beta/models/m:generateContent");
         const conversation = client.readRequest(body, { model: "m", streaming: false, losses: new Losses() });
         for (const target of [gemini, completions])
           target.provider?.printRequest(conversation, { losses: new Losses(), tags: new Set() });

@@ -2,12 +2,14 @@
  * Reads a request of the Gemini API (`models/<model>:generateContent`, `:streamGenerateContent`) into a conversation,
  * and checks one that is only passed on. Model and streaming are in the path.
  */
+import { pathOf } from "../../../../lib/request-target.ts";
 import { addParts, type Conversation, type Part, type SystemText } from "../../conversation/conversation.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import { readModelName } from "../../model-name.ts";
 import { invalidRequest, readObject, readObjects, readText, requireList, requireObject } from "../../request-fields.ts";
 import type { LlmRequest, RequestContext } from "../chat-format.ts";
 import { readExtra } from "../shared/extra.ts";
+import { readGeminiPath } from "./path.ts";
 import { bothSpellings, memberOf } from "./member.ts";
 import { CallIds, readPart } from "./read-parts.ts";
 import { readGenerationConfig } from "./read-settings.ts";
@@ -16,12 +18,16 @@ import { readToolChoice, readTools } from "./read-tools.ts";
 /** Fields that the reader understands; others are kept as fields of the vendor. */
 const READ = bothSpellings("model contents systemInstruction tools toolConfig generationConfig");
 
+const ASKS_FOR_EVENTS = /[?&](?:\$|%24)?alt=sse(?:&|$)/i;
+
 /** Checks the parts that every reader and guard relies on; the rest is left to the provider or to the reader. */
-export function parseRequest(body: JsonObject): LlmRequest {
+export function parseRequest(body: JsonObject, target = ""): LlmRequest {
   requireList(body["contents"], "contents").forEach((item, at) => checkContent(item, `contents[${at}]`));
   const system = readObject(memberOf(body, "systemInstruction"), "systemInstruction");
   readObjects(system?.["parts"], "systemInstruction.parts");
-  return { body, model: readModelName(body["model"]), streaming: false };
+  const { model = body["model"], method } = readGeminiPath(pathOf(target)) ?? {};
+  const streaming = method === "streamGenerateContent";
+  return { body, model: readModelName(model), streaming, wantsList: streaming && !ASKS_FOR_EVENTS.test(target) };
 }
 
 function checkContent(item: Json, path: string): JsonObject[] {

@@ -1,0 +1,55 @@
+/**
+ * The provider `llmg`: Vertex AI. The name of the model decides: Gemini models speak their own format, Claude models that
+ * of Anthropic, every other model chat completions at one fixed path.
+ */
+import type {
+  Provider as ProviderNode,
+  VertexService,
+} from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { FormatName } from "../../formats/chat-format.ts";
+import type { Provider } from "../provider.ts";
+import { geminiMethod } from "../shared/gemini-method.ts";
+import { printPathSegment } from "../shared/path-segment.ts";
+import { adjustMessages } from "./messages-body.ts";
+import { familyOf, type ModelFamily } from "./model.ts";
+
+const FORMATS: Readonly<Record<ModelFamily, readonly FormatName[]>> = {
+  gemini: ["Gemini", "Completions"],
+  claude: ["Messages"],
+  other: ["Completions"],
+};
+
+export const vertex: Provider = {
+  defaultHost(node) {
+    const { location } = serviceOf(node);
+    if (location === "global") return "aiplatform.googleapis.com";
+    if (location === "us" || location === "eu") return `aiplatform.${location}.rep.googleapis.com`;
+    return `${location}-aiplatform.googleapis.com`;
+  },
+  formats: (_node, model) => FORMATS[familyOf(model).family],
+  path(node, { wire, model, streaming }) {
+    const { project, location } = serviceOf(node);
+    const base = `/v1/projects/${encodeURIComponent(project)}/locations/${encodeURIComponent(location)}`;
+    const { name } = familyOf(model);
+    switch (wire) {
+      case "Gemini":
+        return `${base}/publishers/google/models/${printPathSegment(name)}${geminiMethod(streaming)}`;
+      case "Messages":
+        return `${base}/publishers/anthropic/models/${printPathSegment(name)}${streaming ? ":streamRawPredict" : ":rawPredict"}`;
+      default:
+        return `${base}/endpoints/openapi/chat/completions`;
+    }
+  },
+  adjustBody(body, { wire, model }) {
+    if (wire === "Messages") return adjustMessages(body);
+    const { family, name } = familyOf(model);
+    // The compatible endpoint knows models by publisher and name.
+    if (wire === "Completions" && family === "gemini") body["model"] = `google/${name}`;
+  },
+};
+
+/** @throws Error for a provider that was compiled without its service, which the translator always sets */
+function serviceOf({ service }: ProviderNode): VertexService {
+  if (service.case !== "vertex") throw new Error("llmg: the service of the provider is not set");
+  return service.value;
+}

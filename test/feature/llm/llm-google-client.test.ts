@@ -1,0 +1,179 @@
+/** The official client of Google, unchanged, in front of its own vendor and of others. */
+import assert from "node:assert/strict";
+import {
+  ApiError,
+  FunctionCallingConfigMode,
+  type Content,
+  type GenerateContentResponse,
+  type GoogleGenAI,
+} from "@google/genai";
+import { call } from "../../support/clients/http.ts";
+import { documents, GATEWAY, route, startGateway } from "../../support/gateway/gateway.ts";
+import { googleClient, serveGemini } from "../../support/gateway/google.ts";
+import { practiceBackend, startPractice } from "../../support/gateway/practice.ts";
+import { prove } from "../../support/proofs/prove.ts";
+import { GEMINI_KEY } from "../../support/servers/llm/google.ts";
+
+const MODEL = "gemini-3-pro-preview";
+
+/** Texts and calls that a client of Google has seen in an answer or in a whole stream. */
+interface Seen {
+  text: string;
+  thoughts: string;
+  finishReason: string | undefined;
+  totalTokens: number;
+  readonly contents: Content[];
+}
+
+type GenerateParams = Omit<Parameters<GoogleGenAI["models"]["generateContent"]>[0], "model">;
+
+async function generate(
+  client: GoogleGenAI,
+  params: GenerateParams,
+  isStreamed: boolean,
+  model = MODEL,
+): Promise<Seen> {
+  const seen: Seen = { text: "", thoughts: "", finishReason: undefined, totalTokens: 0, contents: [] };
+  if (!isStreamed) addAnswer(seen, await client.models.generateContent({ ...params, model }));
+  else
+    for await (const chunk of await client.models.generateContentStream({ ...params, model })) addAnswer(seen, chunk);
+  return seen;
+}
+
+function addAnswer(seen: Seen, { candidates, usageMetadata }: GenerateContentResponse): void {
+  const [candidate] = candidates ?? [];
+  if (candidate?.content !== undefined) seen.contents.push(candidate.content);
+  for (const { text = "", thought } of candidate?.content?.parts ?? [])
+    if (thought === true) seen.thoughts += text;
+    else seen.text += text;
+  seen.finishReason = candidate?.finishReason ?? seen.finishReason;
+  seen.totalTokens = usageMetadata?.totalTokenCount ?? seen.totalTokens;
+}
+
+const GOOGLE_TOOLS = [
+  {
+    functionDeclarations: [
+      {
+        name: "get_weather",
+        description: "Tells the weather of a city",
+        parametersJsonSchema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+      },
+    ],
+  },
+];
+
+for (const isStreamed of [false, true]) {
+  const how = isStreamed ? "streamed" : "plain";
+
+  prove([], `the client of Google speaks with its own vendor untouched (${how})`, async (context) => {
+    const served = await serveGemini(context);
+    served.google.answer = {
+      parts: [
+        { text: "Hm.", thought: true },
+        { text: "Hello", thoughtSignature: "c2ln" },
+      ],
+    };
+    const seen = await generate(
+      googleClient(served),
+      { contents: "hi", config: { labels: { team: "a" } } },
+      isStreamed,
+    );
+    assert.equal(seen.text, "Hello");
+    assert.equal(seen.thoughts, "Hm.");
+    assert.equal(seen.totalTokens, 18);
+    const [sent] = served.google.seen;
+    assert.deepEqual(sent?.body["labels"], { team: "a" });
+    assert.equal(sent?.headers["x-goog-api-key"], GEMINI_KEY);
+  });
+
+  for (const key of ["llma", "llme"] as const) {
+    prove([], `the client of Google gets text and usage of another vendor (${key}, ${how})`, async (context) => {
+      const provider = await startPractice(context);
+      const gateway = await startGateway(
+        context,
+        documents(GATEWAY, practiceBackend(provider.port, key), route("ai", "ai")),
+      );
+      const config = { systemInstruction: "Be kind", temperature: 0.5, maxOutputTokens: 100 };
+      const seen = await generate(googleClient({ gateway }), { contents: "one two three", config }, isStreamed);
+      assert.equal(seen.text, "You said: one two three");
+      assert.equal(seen.finishReason, "STOP");
+      assert.ok(seen.totalTokens > 0);
+    });
+
+    prove([], `the client of Google calls a tool and has its result summarised (${key}, ${how})`, async (context) => {
+      const provider = await startPractice(context);
+      const gateway = await startGateway(
+        context,
+        documents(GATEWAY, practiceBackend(provider.port, key), route("ai", "ai")),
+      );
+      const config = {
+        tools: GOOGLE_TOOLS,
+        toolConfig: { functionCallingConfig: { mode: FunctionCallingConfigMode.AUTO } },
+      };
+      const contents: Content[] = [{ role: "user", parts: [{ text: "What is the weather in Rome" }] }];
+      const asked = await generate(googleClient({ gateway }), { contents, config }, isStreamed);
+      const calls = asked.contents.flatMap(({ parts = [] }) => parts).flatMap(({ functionCall }) => functionCall ?? []);
+      assert.deepEqual(
+        calls.map(({ name, args }) => [name, args]),
+        [["get_weather", { city: "Rome" }]],
+      );
+      contents.push(...asked.contents);
+      const functionResponse = {
+        ...(calls[0]?.id === undefined ? {} : { id: calls[0].id }),
+        name: "get_weather",
+        response: { output: "sunny" },
+      };
+      contents.push({ role: "user", parts: [{ functionResponse }] });
+      const summary = await generate(googleClient({ gateway }), { contents, config }, isStreamed);
+      assert.equal(summary.text, "The tool says: sunny");
+    });
+  }
+}
+
+prove([], "a client that does not ask for events gets a stream as one JSON list", async (context) => {
+  const served = await serveGemini(context);
+  served.google.answer = { parts: [{ text: "Hel" }, { text: "lö" }] };
+  const provider = await startPractice(context);
+  const other = await startGateway(
+    context,
+    documents(GATEWAY, practiceBackend(provider.port, "llma"), route("ai", "ai")),
+  );
+  for (const [gateway, expected] of [
+    [served.gateway, "Hellö"],
+    [other, "You said: hi"],
+  ] as const) {
+    const body = JSON.stringify({ contents: [{ role: "user", parts: [{ text: "hi" }] }] });
+    const url = `${gateway.url()}/v1beta/models/${MODEL}:streamGenerateContent`;
+    const answer = await call(url, { method: "POST", headers: { "content-type": "application/json" }, body });
+    assert.equal(answer.headers["content-type"], "application/json");
+    const events = JSON.parse(answer.body) as GenerateContentResponse[];
+    const texts = events.flatMap(({ candidates = [] }) => candidates.flatMap(({ content }) => content?.parts ?? []));
+    assert.equal(texts.map(({ text = "" }) => text).join(""), expected);
+  }
+});
+
+prove([], "errors reach the client of Google in its own form", async (context) => {
+  const served = await serveGemini(context);
+  served.google.answer = { error: { status: 429, name: "RESOURCE_EXHAUSTED", message: "Quota exceeded" } };
+  const refused = generate(googleClient(served), { contents: "hi" }, false);
+  await assert.rejects(
+    refused,
+    (error) => error instanceof ApiError && error.status === 429 && /Quota exceeded/.test(error.message),
+  );
+  const provider = await startPractice(context);
+  const backend = practiceBackend(provider.port, "llme", "wrong");
+  const gateway = await startGateway(context, documents(GATEWAY, backend, route("ai", "ai")));
+  const denied = generate(googleClient({ gateway }), { contents: "hi" }, true);
+  await assert.rejects(denied, (error) => error instanceof ApiError && /UNAUTHENTICATED/.test(error.message));
+  const missing = await call(`${gateway.url()}/v1beta/models/m:generateContent`, {
+    method: "POST",
+    body: '{"contents": 1}',
+  });
+  assert.deepEqual(JSON.parse(missing.body), {
+    error: {
+      code: 400,
+      message: "failed to process LLM request: contents must be a list",
+      status: "INVALID_ARGUMENT",
+    },
+  });
+});

@@ -1,0 +1,211 @@
+/**
+ * Strict servers of Google on a real socket: the Gemini API and Vertex AI. They verify method, path, credential and body,
+ * and answer what a test has set, as JSON or as server-sent events.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { ProofContext } from "../../proofs/prove.ts";
+import { findGeminiFault } from "./gemini-checks.ts";
+
+/** API key as the Gemini API issues them. */
+export const GEMINI_KEY = "AIzaSyTestKeyOfTheGateway";
+/** Access token as Google Cloud issues them. */
+export const GOOGLE_TOKEN = "ya29.token-of-the-gateway";
+export const PROJECT = "test-project";
+
+interface GoogleAnswer {
+  /** Parts of the candidate; in a stream each is an event of its own. */
+  readonly parts?: readonly object[];
+  readonly finishReason?: string;
+  readonly usage?: object;
+  /** Refuses the prompt. */
+  readonly blockReason?: string;
+  readonly error?: { readonly status: number; readonly name: string; readonly message: string };
+  /** Ends a stream with an error after the parts. */
+  readonly breaks?: { readonly status: number; readonly name: string; readonly message: string };
+  /** Body of the answers of endpoints that speak another format, and their events in a stream. */
+  readonly body?: object;
+  readonly events?: readonly object[];
+}
+
+interface SeenRequest {
+  readonly url: string;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: Record<string, unknown>;
+}
+
+export interface GoogleServer {
+  readonly port: number;
+  /** Requests that were in order, oldest first. */
+  readonly seen: readonly SeenRequest[];
+  /** Sets the answer to the next requests. */
+  answer: GoogleAnswer;
+}
+
+const USAGE = { promptTokenCount: 11, candidatesTokenCount: 7, totalTokenCount: 18 };
+
+/** @param location of Vertex AI; undefined for the Gemini API */
+export async function startGoogle(context: Pick<ProofContext, "after">, location?: string): Promise<GoogleServer> {
+  const seen: SeenRequest[] = [];
+  const google = { port: 0, seen, answer: {} as GoogleAnswer };
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const { method = "", url = "", headers } = request;
+      const endpoint = findEndpoint(url, location);
+      if (endpoint === undefined || method !== "POST")
+        return refuse(response, { status: 404, name: "NOT_FOUND", message: `Method ${method} ${url} not found.` });
+      const fault = findCredentialFault(headers, endpoint, location !== undefined);
+      if (fault !== undefined) return refuse(response, { status: 401, name: "UNAUTHENTICATED", message: fault });
+      const body = parse(Buffer.concat(chunks));
+      const wrong = body === undefined ? "the body is not a JSON object" : endpoint.fault(body);
+      if (body === undefined || wrong !== undefined)
+        return refuse(response, { status: 400, name: "INVALID_ARGUMENT", message: wrong ?? "" });
+      seen.push({ url, headers, body });
+      const { error } = google.answer;
+      if (error !== undefined) return refuse(response, error);
+      endpoint.reply(response, google.answer, body);
+    });
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  context.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  google.port = (server.address() as AddressInfo).port; // it listens on a port
+  return google;
+}
+
+interface Endpoint {
+  /** Whether API keys go into x-goog-api-key. */
+  readonly isNative: boolean;
+  fault(body: Record<string, unknown>): string | undefined;
+  reply(response: ServerResponse, answer: GoogleAnswer, body: Record<string, unknown>): void;
+}
+
+function findEndpoint(url: string, location: string | undefined): Endpoint | undefined {
+  if (location === undefined)
+    return url === "/v1beta/openai/chat/completions" ? compatible() : native(url, "/v1beta/(?:models|tunedModels)/");
+  const base = `/v1/projects/${PROJECT}/locations/${location}/`;
+  if (!url.startsWith(base)) return undefined;
+  if (url === `${base}endpoints/openapi/chat/completions`) return compatible();
+  return native(url, `${base}publishers/google/models/`) ?? anthropic(url, `${base}publishers/anthropic/models/`);
+}
+
+function native(url: string, prefix: string): Endpoint | undefined {
+  const form = new RegExp(`^${prefix}([A-Za-z0-9.@_-]+):(generateContent|streamGenerateContent\\?alt=sse)$`).exec(url);
+  if (form === null) return undefined;
+  return {
+    isNative: true,
+    fault: (body) => findGeminiFault(body, form[1] ?? ""),
+    reply: (response, answer) =>
+      form[2] === "generateContent"
+        ? sendJson(response, 200, printWhole(answer))
+        : sendEvents(response, printEvents(answer)),
+  };
+}
+
+function compatible(): Endpoint {
+  return {
+    isNative: false,
+    fault({ model, messages }) {
+      if (typeof model !== "string" || model === "") return "model is missing";
+      return Array.isArray(messages) && messages.length > 0 ? undefined : "messages is missing";
+    },
+    reply(response, { body = {}, events = [] }, { stream }) {
+      if (stream !== true) return sendJson(response, 200, body);
+      sendEvents(response, [...events.map((event) => JSON.stringify(event)), "[DONE]"]);
+    },
+  };
+}
+
+/** Claude models: the request of the Messages API with its model in the path. */
+function anthropic(url: string, prefix: string): Endpoint | undefined {
+  const form = new RegExp(`^${prefix}(claude-[a-z0-9-]+(?:@\\d{8})?):(rawPredict|streamRawPredict)$`).exec(url);
+  if (form === null) return undefined;
+  return {
+    isNative: false,
+    fault(body) {
+      if (body["anthropic_version"] !== "vertex-2023-10-16") return "anthropic_version: Field required";
+      for (const name of ["model", "output_format"])
+        if (body[name] !== undefined) return `${name}: Extra inputs are not permitted`;
+      if (JSON.stringify(body).includes('"scope"')) return "cache_control.scope: Extra inputs are not permitted";
+      if ((body["stream"] === true) !== (form[2] === "streamRawPredict")) return "stream does not match the method";
+      return Array.isArray(body["messages"]) && Number.isInteger(body["max_tokens"])
+        ? undefined
+        : "messages: Field required";
+    },
+    reply(response, { body = {}, events = [] }, { stream }) {
+      if (stream !== true) return sendJson(response, 200, body);
+      sendEvents(
+        response,
+        events.map((event) => JSON.stringify(event)),
+      );
+    },
+  };
+}
+
+function findCredentialFault(
+  headers: IncomingMessage["headers"],
+  { isNative }: Endpoint,
+  isCloud: boolean,
+): string | undefined {
+  const key = headers["x-goog-api-key"];
+  const bearer = headers["authorization"];
+  if (key !== undefined && bearer !== undefined) return "Multiple authentication credentials received.";
+  if (isNative && !isCloud && key === GEMINI_KEY) return undefined;
+  if (!isNative && !isCloud && bearer === `Bearer ${GEMINI_KEY}`) return undefined;
+  return bearer === `Bearer ${GOOGLE_TOKEN}` ? undefined : "Request had invalid authentication credentials.";
+}
+
+function printWhole({ parts = [], finishReason = "STOP", usage = USAGE, blockReason }: GoogleAnswer): object {
+  const rest = { usageMetadata: usage, modelVersion: "gemini-of-the-test", responseId: "answer-1" };
+  if (blockReason !== undefined) return { promptFeedback: { blockReason }, ...rest };
+  return { candidates: [{ content: { parts, role: "model" }, finishReason, index: 0 }], ...rest };
+}
+
+function printEvents(answer: GoogleAnswer): string[] {
+  const { parts = [], breaks } = answer;
+  const start = { ...answer, usage: { promptTokenCount: 11, totalTokenCount: 11 } };
+  const events = parts.map((part) => {
+    const event = printWhole({ ...start, parts: [part] }) as { candidates?: { finishReason?: string }[] };
+    for (const candidate of event.candidates ?? []) delete candidate.finishReason;
+    return event as object;
+  });
+  if (breaks !== undefined) events.push(errorOf(breaks));
+  else events.push(printWhole({ ...answer, parts: [{ text: "" }] }));
+  return events.map((event) => JSON.stringify(event));
+}
+
+function errorOf({ status, name, message }: NonNullable<GoogleAnswer["error"]>): object {
+  return { error: { code: status, message, status: name } };
+}
+
+function refuse(response: ServerResponse, error: NonNullable<GoogleAnswer["error"]>): void {
+  sendJson(response, error.status, errorOf(error));
+}
+
+function sendJson(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { "content-type": "application/json; charset=UTF-8" });
+  response.end(JSON.stringify(body));
+}
+
+function sendEvents(response: ServerResponse, events: readonly string[]): void {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  for (const event of events) response.write(`data: ${event}\r\n\r\n`);
+  response.end();
+}
+
+function parse(body: Buffer): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(body.toString("utf8"));
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,215 @@
+/** Addresses, credentials and bodies of the providers of Google, for every form of region and of model name. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Losses } from "../../../../src/proxy/llm/conversation/losses.ts";
+import { create } from "@bufbuild/protobuf";
+import { ProviderSchema } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { HeaderList } from "../../../../src/lib/header-list.ts";
+import type { FormatName } from "../../../../src/proxy/llm/formats/chat-format.ts";
+import type { JsonObject } from "../../../../src/proxy/llm/json.ts";
+import { gemini } from "../../../../src/proxy/llm/providers/gemini/index.ts";
+import { vertex } from "../../../../src/proxy/llm/providers/vertex/index.ts";
+
+/** What the providers of Google do not read of a call. */
+const BODY = { streaming: false, headers: new HeaderList(), losses: new Losses() } as const;
+
+const GEMINI = create(ProviderSchema, { key: "llmf" });
+
+function vertexNode(location: string, project = "p-1"): ReturnType<typeof create<typeof ProviderSchema>> {
+  return create(ProviderSchema, { key: "llmg", service: { case: "vertex", value: { project, location } } });
+}
+
+test("llmf has one host, native paths by collection, and one path that is compatible", () => {
+  assert.equal(gemini.defaultHost(GEMINI), "generativelanguage.googleapis.com");
+  const rows: readonly [model: string, wire: FormatName, streaming: boolean, path: string][] = [
+    ["gemini-2.5-pro", "Gemini", false, "/v1beta/models/gemini-2.5-pro:generateContent"],
+    ["gemini-2.5-pro", "Gemini", true, "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse"],
+    ["models/gemini-2.5-pro", "Gemini", false, "/v1beta/models/gemini-2.5-pro:generateContent"],
+    ["tunedModels/mine", "Gemini", false, "/v1beta/tunedModels/mine:generateContent"],
+    ["größe", "Gemini", false, "/v1beta/models/gr%C3%B6%C3%9Fe:generateContent"],
+    ["a:b&c", "Gemini", false, "/v1beta/models/a%3Ab%26c:generateContent"],
+    ["../x", "Completions", true, "/v1beta/openai/chat/completions"],
+  ];
+  for (const [model, wire, streaming, path] of rows)
+    assert.equal(gemini.path(GEMINI, { model, wire, streaming }), path, model);
+});
+
+const UNSAFE = [
+  "",
+  ".",
+  "..",
+  "../x",
+  "a/b",
+  "a\\b",
+  "a%2fb",
+  "a?b",
+  "a#b",
+  "a<b",
+  'a"b',
+  "a{b",
+  "a|b",
+  "a^b",
+  "a`b",
+  "a b",
+  "a\nb",
+];
+
+test("names that could steer a path are refused", () => {
+  for (const model of [...UNSAFE, "models/..", "tunedModels/a/b", "models/"])
+    assert.throws(
+      () => gemini.path(GEMINI, { model, wire: "Gemini", streaming: false }),
+      { code: "llm_model_invalid" },
+      model,
+    );
+});
+
+interface KeyRow {
+  readonly wire: FormatName;
+  readonly sent: readonly string[];
+  readonly location?: string;
+  readonly expected: readonly string[];
+}
+
+test("llmf takes API keys in x-goog-api-key on native paths alone, and never two credentials", () => {
+  const rows: readonly KeyRow[] = [
+    { wire: "Gemini", sent: ["authorization", "Bearer AIzaX"], expected: ["x-goog-api-key", "AIzaX"] },
+    { wire: "Completions", sent: ["authorization", "Bearer AIzaX"], expected: ["authorization", "Bearer AIzaX"] },
+    { wire: "Gemini", sent: ["authorization", "Bearer ya29.t"], expected: ["authorization", "Bearer ya29.t"] },
+    {
+      wire: "Gemini",
+      sent: ["x-goog-api-key", "of-the-client", "authorization", "Bearer ya29.t"],
+      expected: ["authorization", "Bearer ya29.t"],
+    },
+    {
+      wire: "Gemini",
+      sent: ["x-goog-api-key", "of-the-client", "authorization", "Bearer AIzaX"],
+      expected: ["x-goog-api-key", "AIzaX"],
+    },
+    { wire: "Gemini", sent: ["x-goog-api-key", "of-the-client"], expected: ["x-goog-api-key", "of-the-client"] },
+    {
+      wire: "Gemini",
+      sent: ["authorization", "Bearer AIzaX"],
+      location: "authorization",
+      expected: ["authorization", "Bearer AIzaX"],
+    },
+    {
+      wire: "Gemini",
+      sent: ["x-goog-api-key", "AIzaX", "authorization", "Bearer of-the-client"],
+      location: "x-goog-api-key",
+      expected: ["x-goog-api-key", "AIzaX"],
+    },
+  ];
+  for (const { wire, sent, location, expected } of rows) {
+    const headers = new HeaderList([...sent]);
+    gemini.headers?.(
+      headers,
+      { wire, model: "m", streaming: false, credentialHeader: location, usesDefaultCredential: false },
+      GEMINI,
+    );
+    assert.deepEqual(headers.raw, expected, `${wire} ${sent.join(" ")}`);
+  }
+});
+
+test("llmg has a host for each form of region", () => {
+  const rows: readonly [location: string, host: string][] = [
+    ["global", "aiplatform.googleapis.com"],
+    ["us", "aiplatform.us.rep.googleapis.com"],
+    ["eu", "aiplatform.eu.rep.googleapis.com"],
+    ["europe-west4", "europe-west4-aiplatform.googleapis.com"],
+    ["us-east5", "us-east5-aiplatform.googleapis.com"],
+  ];
+  for (const [location, host] of rows) assert.equal(vertex.defaultHost(vertexNode(location)), host);
+});
+
+test("llmg tells the families of models by their names, and no name steers the path", () => {
+  const node = vertexNode("eu");
+  const base = "/v1/projects/p-1/locations/eu";
+  const claude = (name: string): readonly [string, FormatName, string] => [
+    `${base}/publishers/anthropic/models/${name}:rawPredict`,
+    "Messages",
+    `${base}/publishers/anthropic/models/${name}:streamRawPredict`,
+  ];
+  const google = (name: string): readonly [string, FormatName, string] => [
+    `${base}/publishers/google/models/${name}:generateContent`,
+    "Gemini",
+    `${base}/publishers/google/models/${name}:streamGenerateContent?alt=sse`,
+  ];
+  const other = [
+    `${base}/endpoints/openapi/chat/completions`,
+    "Completions",
+    `${base}/endpoints/openapi/chat/completions`,
+  ] as const;
+  const rows: readonly [model: string, readonly [string, FormatName, string]][] = [
+    ["claude-sonnet-4-5@20250929", claude("claude-sonnet-4-5@20250929")],
+    ["claude-sonnet-4-5-20250929", claude("claude-sonnet-4-5@20250929")],
+    ["anthropic/claude-opus-4-1", claude("claude-opus-4-1")],
+    ["publishers/anthropic/models/claude-opus-4-1-20250805", claude("claude-opus-4-1@20250805")],
+    ["gemini-2.5-pro", google("gemini-2.5-pro")],
+    ["gemini@001", google("gemini@001")],
+    ["google/gemini-2.5-pro", google("gemini-2.5-pro")],
+    ["models/gemini-2.5-pro", google("gemini-2.5-pro")],
+    ["publishers/google/models/gemini-2.5-pro", google("gemini-2.5-pro")],
+    ["gemini-embedding-001", other],
+    ["google/gemma-3", other],
+    ["meta/llama-4-maverick", other],
+    ["geminix", other],
+    ["anthropic/../../x", other],
+    ["claude-x/../../../publishers/google/models/y", other],
+    ["gemini-2.5-pro:predict?x=", other],
+    ["gemini-%2e%2e", other],
+    ["anthropic/", other],
+  ];
+  for (const [model, [whole, wire, streamed]] of rows) {
+    assert.equal(vertex.formats(node, model)[0], wire, model);
+    assert.equal(vertex.path(node, { model, wire, streaming: false }), whole, model);
+    assert.equal(vertex.path(node, { model, wire, streaming: true }), streamed, model);
+  }
+});
+
+test("llmg gets the body of Claude with its version, and without model, output_format and scopes of the cache", () => {
+  const mark = (): JsonObject => ({ type: "ephemeral", scope: "org" });
+  const body: JsonObject = {
+    model: "claude-x",
+    output_format: { type: "json_schema" },
+    system: [{ type: "text", text: "s", cache_control: mark() }],
+    tools: [{ name: "t", input_schema: { properties: { cache_control: { scope: "kept" } } }, cache_control: mark() }],
+    messages: [
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", content: [{ type: "text", text: "r", cache_control: mark() }], cache_control: mark() },
+        ],
+      },
+      { role: "assistant", content: "text" },
+    ],
+    cache_control: mark(),
+  };
+  vertex.adjustBody?.(body, { ...BODY, wire: "Messages", model: "claude-x" }, vertexNode("eu"));
+  const plain = { type: "ephemeral" };
+  assert.deepEqual(JSON.parse(JSON.stringify(body)), {
+    system: [{ type: "text", text: "s", cache_control: plain }],
+    tools: [{ name: "t", input_schema: { properties: { cache_control: { scope: "kept" } } }, cache_control: plain }],
+    messages: [
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", content: [{ type: "text", text: "r", cache_control: plain }], cache_control: plain },
+        ],
+      },
+      { role: "assistant", content: "text" },
+    ],
+    cache_control: plain,
+    anthropic_version: "vertex-2023-10-16",
+  });
+});
+
+test("the compatible path of llmg gets Gemini models with their publisher", () => {
+  const nameOf = (model: string): unknown => {
+    const body: JsonObject = { model };
+    vertex.adjustBody?.(body, { ...BODY, wire: "Completions", model }, vertexNode("eu"));
+    return body["model"];
+  };
+  assert.equal(nameOf("gemini-2.5-pro"), "google/gemini-2.5-pro");
+  assert.equal(nameOf("publishers/google/models/gemini-2.5-pro"), "google/gemini-2.5-pro");
+  assert.equal(nameOf("meta/llama-4"), "meta/llama-4");
+});
