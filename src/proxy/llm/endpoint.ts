@@ -106,10 +106,11 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
       );
       headers.raw.push("cdn-loop", appendPass(exchange.cdnLoop));
       let path = pathOf(node, provider, call, out?.path ?? exchange.target);
+      const location = auth?.location === undefined ? undefined : credentialHeader(auth.location);
+      if (settings.auth !== undefined) removeClientKeys(headers, location);
       // A configured path drops the query that the transformation saw, so a credential in the query is placed again.
       const isPlaced = out !== undefined && auth?.location?.location.case !== "queryParameter";
       if (auth !== undefined && !isPlaced) path = placeCredential(auth, headers, path);
-      const location = auth?.location === undefined ? undefined : credentialHeader(auth.location);
       provider.headers?.(headers, { ...call, credentialHeader: location, usesDefaultCredential }, node);
       return { path, headers };
     },
@@ -176,6 +177,17 @@ function withoutAlt(query: string): string {
     .split("&")
     .filter((parameter) => !/^(?:\$|%24)?alt=/i.test(parameter))
     .join("&");
+}
+
+/** Headers in which the official clients send their keys, beside Authorization. */
+const CLIENT_KEYS = ["x-api-key", "x-goog-api-key"];
+
+/**
+ * Removes keys that the client presents to the gateway: the provider has a credential of its own, and some refuse two.
+ * @param location the header of that credential, where one is configured
+ */
+function removeClientKeys(headers: HeaderList, location: string | undefined): void {
+  for (const name of CLIENT_KEYS) if (name !== location) headers.remove(name);
 }
 
 function credentialHeader({ location }: CredentialLocation): string {

@@ -9,10 +9,10 @@ import {
 } from "@google/genai";
 import { call } from "../../support/clients/http.ts";
 import { documents, GATEWAY, route, startGateway } from "../../support/gateway/gateway.ts";
-import { googleClient, serveGemini } from "../../support/gateway/google.ts";
+import { googleClient, serveGemini, serveVertex } from "../../support/gateway/google.ts";
 import { practiceBackend, startPractice } from "../../support/gateway/practice.ts";
 import { prove } from "../../support/proofs/prove.ts";
-import { GEMINI_KEY } from "../../support/servers/llm/google.ts";
+import { GEMINI_KEY, GOOGLE_TOKEN } from "../../support/servers/llm/google.ts";
 
 const MODEL = "gemini-3-pro-preview";
 
@@ -84,6 +84,18 @@ for (const isStreamed of [false, true]) {
     const [sent] = served.google.seen;
     assert.deepEqual(sent?.body["labels"], { team: "a" });
     assert.equal(sent?.headers["x-goog-api-key"], GEMINI_KEY);
+  });
+
+  prove([], `the client of Google asks Vertex AI, which refuses two credentials (${how})`, async (context) => {
+    const served = await serveVertex(context, "global");
+    served.google.answer = { parts: [{ text: "Hello" }] };
+    const seen = await generate(googleClient(served), { contents: "hi" }, isStreamed, "gemini-2.5-pro");
+    assert.equal(seen.text, "Hello");
+    const [sent] = served.google.seen;
+    assert.deepEqual(
+      [sent?.headers["x-goog-api-key"], sent?.headers["authorization"]],
+      [undefined, `Bearer ${GOOGLE_TOKEN}`],
+    );
   });
 
   for (const key of ["llma", "llme"] as const) {
