@@ -1,4 +1,4 @@
-/** Where the providers of OpenAI's family are called: the vendor's own names, dialled through a forward proxy. */
+/** Where providers are called: the vendor's own names, dialled through a forward proxy. */
 import assert from "node:assert/strict";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -38,7 +38,7 @@ async function startVendors(context: ProofContext, names: readonly string[]) {
       const { model } = JSON.parse(Buffer.concat(chunks).toString()) as { model?: unknown };
       const { headers, url = "" } = request;
       seen.push({ at: [servername ?? false, url, headers.host ?? ""], model, headers });
-      response.writeHead(200, { "content-type": "application/json" }).end("{}");
+      response.writeHead(200, { "content-type": "application/json" }).end('{"candidates":[]}');
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -71,6 +71,12 @@ const RES_A = "llmd: {resourceName: acme, resourceType: ResA";
 const RES_B = "llmd: {resourceName: acme, resourceType: ResB, projectName: lab";
 const ACME = "acme.openai.azure.com";
 const FOUNDRY = "acme-resource.services.ai.azure.com";
+
+const GEMINI = "generativelanguage.googleapis.com";
+const VERTEX = "llmg: {projectId: p-1";
+const LOCATIONS = "/v1/projects/p-1/locations";
+/** The path names the model, and the body does not. */
+const NONE = "";
 
 const ROWS: readonly Row[] = [
   { provider: "llma: {}", path: CHAT, model: "gpt-4o", expect: ["api.openai.com", CHAT] },
@@ -120,6 +126,40 @@ const ROWS: readonly Row[] = [
     sent: "a b",
     expect: [ACME, "/openai/deployments/a%20b/chat/completions?api-version=2024-10-21"],
   },
+  { provider: "llmf: {}", path: CHAT, model: "g", expect: [GEMINI, "/v1beta/models/g:generateContent"], sent: NONE },
+  {
+    provider: "llmf: {model: tunedModels/mine}",
+    path: CHAT,
+    model: "g",
+    expect: [GEMINI, "/v1beta/tunedModels/mine:generateContent"],
+    sent: NONE,
+  },
+  {
+    provider: `${VERTEX}}`,
+    path: CHAT,
+    model: "meta/llama",
+    expect: ["aiplatform.googleapis.com", `${LOCATIONS}/global/endpoints/openapi/chat/completions`],
+  },
+  {
+    provider: `${VERTEX}, region: eu, model: google/gemini-2.5-pro}`,
+    path: CHAT,
+    model: "m",
+    expect: [
+      "aiplatform.eu.rep.googleapis.com",
+      `${LOCATIONS}/eu/publishers/google/models/gemini-2.5-pro:generateContent`,
+    ],
+    sent: NONE,
+  },
+  {
+    provider: `${VERTEX}, region: us-east5, model: gemini-2.5-pro}`,
+    path: CHAT,
+    model: "m",
+    expect: [
+      "us-east5-aiplatform.googleapis.com",
+      `${LOCATIONS}/us-east5/publishers/google/models/gemini-2.5-pro:generateContent`,
+    ],
+    sent: NONE,
+  },
   { provider: `${RES_B}}`, path: RESPONSES, model: "m", expect: [FOUNDRY, "/api/projects/lab/openai/v1/responses"] },
 ];
 
@@ -166,7 +206,7 @@ function send(gateway: TestGateway, { path, model }: Row, number: number) {
 
 const SETTINGS =
   "llmb.model llmc.endpoint llmc.apiVersion llmc.deploymentName llmd.resourceName llmd.resourceType llmd.apiVersion " +
-  "llmd.model llmd.projectName";
+  "llmd.model llmd.projectName llmf.model llmg.projectId llmg.region llmg.model";
 
 for (const place of ["ai.groups[].providers[]", "ai.provider"] as const)
   prove(
@@ -180,7 +220,7 @@ for (const place of ["ai.groups[].providers[]", "ai.provider"] as const)
         const [authority, path] = row.expect;
         const last = seen.at(-1);
         assert.deepEqual(last?.at, [authority.replace(/:\d+$/, ""), path, authority], row.provider);
-        assert.equal(last.model, row.sent ?? row.model);
+        assert.equal(last.model ?? NONE, row.sent ?? row.model);
         assert.equal(last.headers["authorization"], "Bearer secret");
         assert.ok(proxy.asked.includes(`CONNECT ${authority.includes(":") ? authority : `${authority}:443`}`));
       }
@@ -197,10 +237,15 @@ prove([], "Claude models of Azure are sent messages, with the version of that AP
   assert.deepEqual([last.headers["anthropic-version"], last.headers["anthropic-beta"]], ["2023-06-01", "b"]);
 });
 
-prove([], "Azure is not called with the client's credential where none is configured", async (context) => {
-  const rows = [{ ...(ROWS[7] as Row), policies: "http: {version: HTTP1}" }]; // the row of llmc without a version
+prove([], "the clouds are not called with the client's credential where none is configured", async (context) => {
+  const rows = ROWS.filter(({ provider }) =>
+    /^llmc: {endpoint: "[^"]*"}$|^llmg: {projectId: [^,]*}$/.test(provider),
+  ).map((row) => ({ ...row, policies: "http: {version: HTTP1}" }));
+  assert.equal(rows.length, 2);
   const { gateway, seen } = await serve(context, rows);
-  const { status, body } = await send(gateway, rows[0] as Row, 0);
-  assert.deepEqual([status, JSON.parse(body).error.message], [500, "no credential for the provider"]);
+  for (const [number, row] of rows.entries()) {
+    const { status, body } = await send(gateway, row, number);
+    assert.deepEqual([status, JSON.parse(body).error.message], [500, "no credential for the provider"], row.provider);
+  }
   assert.equal(seen.length, 0);
 });

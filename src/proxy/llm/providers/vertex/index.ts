@@ -6,6 +6,8 @@ import type {
   Provider as ProviderNode,
   VertexService,
 } from "../../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import { ConfigError } from "../../../../lib/errors.ts";
+import { ProxyError } from "../../../exchange/errors.ts";
 import type { FormatName } from "../../formats/chat-format.ts";
 import type { Provider } from "../provider.ts";
 import { geminiMethod } from "../shared/gemini-method.ts";
@@ -40,6 +42,12 @@ export const vertex: Provider = {
         return `${base}/endpoints/openapi/chat/completions`;
     }
   },
+  headers(_headers, { usesDefaultCredential }) {
+    if (usesDefaultCredential)
+      throw new ProxyError("credential_unavailable", {
+        detail: "access tokens of Google Cloud are not fetched; configure policies.auth",
+      });
+  },
   adjustBody(body, { wire, model }) {
     if (wire === "Messages") return adjustMessages(body);
     const { family, name } = familyOf(model);
@@ -48,8 +56,8 @@ export const vertex: Provider = {
   },
 };
 
-/** @throws Error for a provider that was compiled without its service, which the translator always sets */
-function serviceOf({ service }: ProviderNode): VertexService {
-  if (service.case !== "vertex") throw new Error("llmg: the service of the provider is not set");
-  return service.value;
+/** @throws ConfigError for a node that the translator did not make */
+function serviceOf({ service, key }: ProviderNode): VertexService {
+  if (service.case === "vertex") return service.value;
+  throw new ConfigError(`the provider ${key} has no Vertex service`);
 }
