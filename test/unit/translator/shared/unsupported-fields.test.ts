@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createGraph, type SchemaGraph } from "../../../codegen/graph.ts";
-import { loadSchemas } from "../../../codegen/load.ts";
-import { fieldGroups, type Schema } from "../../../codegen/schema.ts";
-import { objectId, type KubeObject } from "../../../src/api/object.ts";
-import { createTranslator } from "../../../src/translator/translate.ts";
-import { findUnserved } from "../../fields/not-served.ts";
-import type { Step } from "../../../src/lib/track-access.ts";
-import { unsupportedFields } from "../../../src/translator/shared/unsupported-fields.ts";
+import { createGraph, type SchemaGraph } from "../../../../codegen/graph.ts";
+import { loadSchemas } from "../../../../codegen/load.ts";
+import { fieldGroups, type Schema } from "../../../../codegen/schema.ts";
+import { objectId, type KubeObject } from "../../../../src/api/object.ts";
+import { createTranslator } from "../../../../src/translator/translate.ts";
+import { findUnserved } from "../../../fields/not-served.ts";
+import type { Step } from "../../../../src/lib/track-access.ts";
+import { unsupportedFields } from "../../../../src/translator/shared/unsupported-fields.ts";
 
 const POLICY = "gwproxy.dev/GwPolicy";
 const at = (...path: Step[]) => ({ path, value: true });
@@ -87,7 +87,7 @@ function* diagnosticsIn(value: unknown): Generator<{ readonly path: string; read
   for (const child of Object.values(value)) yield* diagnosticsIn(child);
 }
 
-const ROOT = join(import.meta.dirname, "../../..");
+const ROOT = join(import.meta.dirname, "../../../..");
 
 const GATEWAY = {
   apiVersion: "gateway.networking.k8s.io/v1",
