@@ -13,7 +13,7 @@ import { startHealthServer, startMetricsServer } from "../admin/probe-servers.ts
 import { collectWhenIdle } from "../lib/collect-when-idle.ts";
 import type { Logger } from "../lib/log.ts";
 import { createKubernetesClient, type KubernetesClient } from "../sources/kubernetes/client.ts";
-import { createEventRecorder } from "../sources/kubernetes/events.ts";
+import { createEventRecorder, type EventRecorder } from "../sources/kubernetes/events.ts";
 import { createKubernetesSource, type KubernetesSource } from "../sources/kubernetes/kubernetes-source.ts";
 import { DEPLOYED_KINDS, OWN_KINDS, STANDARD_KINDS } from "../sources/kubernetes/kinds.ts";
 import { filterNamespaces } from "../sources/kubernetes/namespace-filter.ts";
@@ -25,13 +25,15 @@ import { VERSION } from "../lib/version.ts";
 import { type ControllerCore, createControllerCore } from "./controller-core.ts";
 import { checkOwnPorts } from "../runtime/own-ports.ts";
 import { createProcessLog, isLoopback, stopSignal } from "../runtime/process.ts";
-import { reportNacks } from "./nack-events.ts";
 import { authorizeByToken } from "./stream-authorization.ts";
 import { openXdsSecret, readXdsFiles, type XdsTls } from "./xds-certificates.ts";
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { systemClock } from "../lib/time/clock.ts";
 import { createLeader, type Leader } from "../sources/kubernetes/leader.ts";
+import type { KubeObject, ObjectId } from "../api/object.ts";
+import { GATEWAY_GROUP } from "../api/refs.ts";
+import type { RejectedResource } from "../xds/nack.ts";
 
 const KINDS = [...STANDARD_KINDS, ...OWN_KINDS, ...DEPLOYED_KINDS];
 
@@ -140,4 +142,29 @@ function createLeadership({ client, namespace, isDisabled, log, onChange }: Lead
   // expire.
   const identity = process.env["POD_NAME"] ?? `${hostname()}_${randomUUID()}`;
   return createLeader({ client, namespace, name: LEASE_NAME, identity, clock: systemClock, log, onChange });
+}
+
+interface NackReportDeps {
+  readonly metrics: Pick<ControllerMetrics, "refused">;
+  readonly events: Pick<EventRecorder, "warn">;
+  readonly current: (id: ObjectId) => KubeObject | undefined;
+}
+
+const REASON = "GwProxyNack";
+
+/**
+ * Counts the resources that a data plane refused (NACK), and records an Event on the Gateway.
+ * @param gateway "namespace/name"
+ */
+function reportNacks(
+  { metrics, events, current }: NackReportDeps,
+  gateway: string,
+  refused: readonly RejectedResource[],
+): void {
+  const [namespace = "", name = ""] = gateway.split("/");
+  const object = current({ group: GATEWAY_GROUP, kind: "Gateway", namespace, name });
+  for (const { type, key, reason } of refused) {
+    metrics.refused(gateway, type);
+    if (object !== undefined) events.warn(object, REASON, `a data plane refused ${type} ${key}: ${reason}`);
+  }
 }

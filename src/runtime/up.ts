@@ -6,7 +6,7 @@ import type { Terminal } from "../lib/terminal.ts";
 import type { UpOptions } from "./options.ts";
 import type { ApplyResult, ResourceUpdate } from "../ir/resource.ts";
 import { collectWhenIdle } from "../lib/collect-when-idle.ts";
-import { messageOf } from "../lib/errors.ts";
+import { messageOf, FatalError } from "../lib/errors.ts";
 import type { SourceDiagnostic } from "../sources/source.ts";
 import { createTranslator } from "../translator/translate.ts";
 import type { Diagnostic } from "../translator/shared/diagnostics.ts";
@@ -14,11 +14,11 @@ import { suggestNextStep } from "../translator/references/explain.ts";
 import { indexObjects, type ObjectIndex } from "../translator/references/find.ts";
 import { startDataPlane } from "./data-plane.ts";
 import { createEmbedded } from "./embedded.ts";
-import { checkManifestPaths } from "./manifest-paths.ts";
 import { createManifestSource, FILE_TRANSLATION } from "./manifests.ts";
 import { checkOwnPorts, dataPlanePorts } from "./own-ports.ts";
 import { createProcessLog, hostAndPort, stopSignal } from "./process.ts";
 import { changedNames, type ClosedPort, closedPorts, diagnosticLine, rowOf } from "./report.ts";
+import { findPathErrors } from "../sources/directory/read.ts";
 
 /** @throws FatalError with exit code 2 for a path that does not exist, 1 for a port of the process that is taken */
 export async function runUp(options: UpOptions, terminal: Terminal): Promise<void> {
@@ -149,4 +149,14 @@ function createReporter(form: "text" | "json", terminal: Terminal): Reporter {
     },
     idle: () => say("no Gateway of the class gwproxy yet; watching the files", { event: "idle" }),
   };
+}
+
+/**
+ * Checks the paths before the start, because a path that does not exist is a typing error.
+ * @throws FatalError with exit code 2 for the first path that cannot be read
+ */
+async function checkManifestPaths(paths: readonly string[]): Promise<void> {
+  const [error] = await findPathErrors(paths);
+  if (error !== undefined)
+    throw new FatalError(`-f ${error.path}: ${error.message}; name files or folders that exist`, 2);
 }

@@ -21,7 +21,6 @@ import { resourceOf } from "../../ir/encode.ts";
 import { bindKey, gatewayKey, listenerKey, setListenerKey } from "../../ir/keys.ts";
 import type { Resource } from "../../ir/resource.ts";
 import { admitsUnverifiedClients, translateGatewayClient } from "./gateway-client.ts";
-import { internalPorts } from "./internal-ports.ts";
 import type { ReferencingListenerSet } from "./listener-set.ts";
 import { translateListenerTls, type TlsContext, type TlsOwner } from "./listener-tls.ts";
 import { irRef } from "../references/refs.ts";
@@ -237,4 +236,35 @@ function resourcesOf(id: ObjectId, gateway: string, listeners: readonly Translat
 
 function irProtocol(protocol: string): Protocol {
   return PROTOCOLS[protocol]?.wire ?? Protocol.UNSPECIFIED;
+}
+
+interface InternalPorts {
+  readonly ports: ReadonlySet<number>;
+  readonly error: ConditionError | undefined;
+}
+
+const ANNOTATION = "gwproxy.dev/internal-ports";
+
+/**
+ * Reads the annotation `gwproxy.dev/internal-ports` of a Gateway: listener ports that get no socket and no Service port,
+ * and are reached only through a tunnel. One invalid entry makes the Gateway invalid as a whole; the valid entries still
+ * count, so that a typing error never opens a port that was closed.
+ */
+function internalPorts({ metadata, spec }: Gateway): InternalPorts {
+  const text = metadata.annotations?.[ANNOTATION];
+  if (text === undefined) return { ports: new Set(), error: undefined };
+  const entries = text.split(",").map((entry) => entry.trim());
+  const own = new Set(spec.listeners.map(({ port }) => port));
+  const isPort = (entry: string): boolean => /^[1-9]\d{0,4}$/.test(entry) && own.has(Number(entry));
+  const bad = entries.find((entry) => !isPort(entry));
+  return {
+    ports: new Set(entries.filter(isPort).map(Number)),
+    error:
+      bad === undefined
+        ? undefined
+        : {
+            reason: Reason.Invalid,
+            message: `annotation ${ANNOTATION}: "${bad}" is no port of a listener of the Gateway`,
+          },
+  };
 }
