@@ -1,7 +1,8 @@
 /**
  * Stores the preambles of a Bind's open connections: the client that a PROXY header named, and the CONNECT of a tunnel.
- * The acceptor writes them and `peerOf` reads them. The key is the remote address and port of the socket, because they
- * stay the same when a TLSSocket wraps the socket and for as long as it is open.
+ * The acceptor writes them and `peerOf` reads them. The key is both ends of the socket, because they stay the
+ * same when a TLSSocket wraps the socket and for as long as it is open. The local end is part of it: tunnels through
+ * several ports lead to one Bind, and a client may use one port of its own for all of them.
  */
 import type { Socket } from "node:net";
 import type { HeaderList } from "../../../lib/header-list.ts";
@@ -26,7 +27,10 @@ export class ConnectionPreambles {
   note(socket: Socket, said: ConnectionPreamble): void {
     const key = socketKey(socket);
     this.#said.set(key, said);
-    socket.on("close", () => this.#said.delete(key));
+    socket.on("close", () => {
+      // A client may reconnect from the same port at once, so delete only the entry of this connection.
+      if (this.#said.get(key) === said) this.#said.delete(key);
+    });
   }
 
   of(socket: Socket): ConnectionPreamble | undefined {
@@ -34,7 +38,7 @@ export class ConnectionPreambles {
   }
 }
 
-/** Identifies an open connection of one Bind, before and after its TLS handshake. */
-export function socketKey({ remoteAddress = "", remotePort = 0 }: Socket): string {
-  return `${remoteAddress} ${remotePort}`;
+/** Identifies an open connection of the process, before and after its TLS handshake. */
+export function socketKey({ remoteAddress = "", remotePort = 0, localAddress = "", localPort = 0 }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }

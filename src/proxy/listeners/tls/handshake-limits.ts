@@ -1,7 +1,6 @@
 /**
  * Limits the time of a whole TLS handshake, from accepting the connection over the peek at the ClientHello to the end;
- * TlsLayer has one per Bind. The key is the remote address and port, because they stay the same when a TLSSocket wraps
- * the socket.
+ * TlsLayer has one per Bind. The key is both ends of the socket, because they stay the same when a TLSSocket wraps it.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../../lib/time/clock.ts";
