@@ -14,6 +14,7 @@ import { printSchema } from "../../../../src/proxy/llm/formats/gemini/print-sche
 import { parseObject, type JsonObject } from "../../../../src/proxy/llm/json.ts";
 import { NO_LEDGER, readBody, streamFrom } from "../../../support/gateway/llm-harness.ts";
 import { translateStream } from "../../../../src/proxy/llm/stream/bodies.ts";
+import { assertProperty } from "../../../support/fixtures/seed.ts";
 
 const SEED = { seed: 13, numRuns: 300 };
 const { client, provider } = gemini as { client: ClientSide; provider: ProviderSide }; // it has both sides
@@ -70,7 +71,7 @@ function throwsOnly(code: string, run: () => unknown): void {
 }
 
 test("a client's body of any shape is read or refused with 400, and so is its print for another provider", () => {
-  fc.assert(
+  assertProperty(
     fc.property(hostileBody("contents"), (body) =>
       throwsOnly("llm_request_invalid", () => {
         gemini.parse(body, "/v1beta/models/m:generateContent");
@@ -84,7 +85,7 @@ test("a client's body of any shape is read or refused with 400, and so is its pr
 });
 
 test("an answer or an event of any shape is read, or the provider is blamed", () => {
-  fc.assert(
+  assertProperty(
     fc.property(hostileBody("candidates"), fc.array(hostileBody("candidates"), { maxLength: 4 }), (body, events) => {
       throwsOnly("llm_response_invalid", () =>
         client.printAnswer(provider.readAnswer(body, READ), { request: {}, createdAt: 0 }),
@@ -191,7 +192,7 @@ function meaningOf({ turns }: Conversation): unknown {
 }
 
 test("a conversation that is printed and read again keeps texts, calls, signatures and the pairs of results", () => {
-  fc.assert(
+  assertProperty(
     fc.property(TURNS, (rounds) => {
       const conversation = conversationOf(rounds);
       const { body } = provider.printRequest(conversation, { losses: new Losses(), tags: new Set() });
@@ -245,7 +246,7 @@ test("a stream that is cut at any byte gives the same events", async () => {
     const chunks = at.slice(1).map((end, index) => bytes.subarray(at[index], end));
     assert.equal(await translated(chunks), await translated([bytes]));
   });
-  await fc.assert(property, { seed: 13, numRuns: 100 });
+  await assertProperty(property, { numRuns: 100 });
 });
 
 function joined(events: readonly AnswerEvent[]): unknown[] {
@@ -266,7 +267,7 @@ function joined(events: readonly AnswerEvent[]): unknown[] {
 }
 
 test("an answer in one piece has the parts of the same answer in a stream", () => {
-  fc.assert(
+  assertProperty(
     fc.property(PIECES, (pieces) => {
       const reader = provider.readStream(READ);
       const events = [...pieces.map((part) => eventOf([part])), eventOf([], { finishReason: "STOP" })];
@@ -330,7 +331,7 @@ const SCHEMA = fc.letrec<{ schema: JsonObject }>((tie) => ({
 })).schema;
 
 test("a schema with references of any form is printed in bounded size with the keywords of the API alone", () => {
-  fc.assert(
+  assertProperty(
     fc.property(SCHEMA, fc.dictionary(fc.constantFrom("a", "b", "c"), SCHEMA), (schema, $defs) => {
       const printed = printSchema(parsed({ ...schema, $defs }));
       checkKeywords(printed);

@@ -7,6 +7,7 @@ import { Losses } from "../../../../../src/proxy/llm/conversation/losses.ts";
 import { responses } from "../../../../../src/proxy/llm/formats/responses/index.ts";
 import type { JsonObject } from "../../../../../src/proxy/llm/json.ts";
 import { checkOrder, plain } from "../../../../support/fixtures/hub-events.ts";
+import { assertProperty } from "../../../../support/fixtures/seed.ts";
 
 const { client, provider } = responses;
 assert.ok(client !== undefined && provider !== undefined);
@@ -61,7 +62,7 @@ const body = fc
   .map(({ more, input }) => JSON.parse(JSON.stringify({ ...more, input })) as JsonObject);
 
 test("any request is read and printed, or refused with 400", () => {
-  fc.assert(
+  assertProperty(
     fc.property(body, (given) => {
       const read = orRefused("llm_request_invalid", () => {
         try {
@@ -84,7 +85,7 @@ test("any answer is read and printed, or is no answer", () => {
       .record({ output: fc.array(someJson.object, { maxLength: 5 }), more: someJson.object })
       .map(({ output, more }) => ({ ...more, output })),
   );
-  fc.assert(
+  assertProperty(
     fc.property(answer, (given) => {
       const read = orRefused("llm_response_invalid", () => provider.readAnswer(plain(given), READ));
       if (read !== undefined) plain(client.printAnswer(read, { request: {}, createdAt: 1 }));
@@ -107,7 +108,7 @@ test("any events of a stream are read in the order of the hub and printed", () =
     },
     someJson.object,
   );
-  fc.assert(
+  assertProperty(
     fc.property(fc.array(event, { maxLength: 20 }), (given) => {
       const reader = provider.readStream(READ);
       const read = given.flatMap((each) => orRefused("llm_response_invalid", () => reader.read(plain(each), "")) ?? []);
@@ -179,7 +180,7 @@ test("a request that is read and printed in the same format is the same", () => 
     { type: "function", name: "f", description: "d", parameters: { type: "object", properties: {} }, strict: true },
     { type: "function", name: "g", parameters: { type: "object", properties: {} }, strict: false },
   ];
-  fc.assert(
+  assertProperty(
     fc.property(items, settings, (rows, more) => {
       // Neighbours of one role become one turn, so the printer writes one message for them.
       const input = rows
