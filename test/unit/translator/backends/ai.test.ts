@@ -30,7 +30,7 @@ const FOUND = create(ExternalServiceSchema, { place: { case: "backend", value: "
 const context = {
   secrets: {
     entry: ({ name }: { name: string }) =>
-      name === "key" ? { value: "Bearer sk-1" } : { problem: `Secret default/${name} not found` },
+      name === "key" ? { value: "Bearer sk-1" } : { error: `Secret default/${name} not found` },
   },
   services: { resolve: () => FOUND },
 } as unknown as SettingsContext; // the translators call nothing else of it
