@@ -6,7 +6,7 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test, type TestContext } from "node:test";
-import { besiege, BIG_BYTES } from "../support/gateway/stressed-gateway.ts";
+import { startStressedGateway, BIG_BYTES } from "../support/gateway/stressed-gateway.ts";
 import { eventually } from "../support/gateway/process.ts";
 import { FRAME, frame, frameClient, headers } from "../support/clients/http2-frames.ts";
 
@@ -55,7 +55,7 @@ const CROWDS = [
 
 for (const { kind, count, maxKb } of CROWDS)
   test(`${count} idle connections (${kind}) cost little, and the others are served`, async (t) => {
-    const gateway = await besiege(t);
+    const gateway = await startStressedGateway(t);
     const before = gateway.residentMb();
     let leave = async (): Promise<void> => undefined;
     const port = kind === "tls" ? gateway.securePort : gateway.port;
@@ -68,7 +68,7 @@ for (const { kind, count, maxKb } of CROWDS)
   });
 
 test("heads that never end are ended, and so are refused clients that stay", async (t) => {
-  const gateway = await besiege(t, "{http: {http1IdleTimeout: 3s}}");
+  const gateway = await startStressedGateway(t, "{http: {http1IdleTimeout: 3s}}");
   const before = gateway.residentMb();
   const files = gateway.openFiles();
   const slow = sockets(t, gateway.port, 1_000, "GET / HTTP/1.1\r\nHost: a.test\r\nX-A: ");
@@ -87,7 +87,7 @@ test("heads that never end are ended, and so are refused clients that stay", asy
 });
 
 test("bodies that trickle hold nobody up", async (t) => {
-  const gateway = await besiege(t);
+  const gateway = await startStressedGateway(t);
   const before = gateway.residentMb();
   const head = "POST /upload HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1000000\r\n\r\n";
   const slow = sockets(t, gateway.port, 500, head);
@@ -105,7 +105,7 @@ test("bodies that trickle hold nobody up", async (t) => {
 });
 
 test("clients that do not read what they asked for hold back the upstream and not the memory", async (t) => {
-  const gateway = await besiege(t);
+  const gateway = await startStressedGateway(t);
   const before = gateway.residentMb();
   const deaf = sockets(t, gateway.port, 200, "GET /big HTTP/1.1\r\nHost: a.test\r\n\r\n");
   for (const socket of deaf) socket.pause();
@@ -130,7 +130,7 @@ test("clients that do not read what they asked for hold back the upstream and no
 });
 
 test("handshakes that are begun and left are ended", async (t) => {
-  const gateway = await besiege(t, "{tls: {handshakeTimeout: 2s}}");
+  const gateway = await startStressedGateway(t, "{tls: {handshakeTimeout: 2s}}");
   const before = gateway.residentMb();
   // The record says that 512 bytes follow.
   const hello = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
-import { besiege } from "../support/gateway/stressed-gateway.ts";
+import { startStressedGateway } from "../support/gateway/stressed-gateway.ts";
 import {
   END_HEADERS,
   END_STREAM,
@@ -83,7 +83,7 @@ const FLOODS: Readonly<Record<string, (client: FrameClient) => Promise<void>>> =
 
 for (const [name, flood] of Object.entries(FLOODS))
   test(`${name} without end hold nobody up`, async (t) => {
-    const gateway = await besiege(t);
+    const gateway = await startStressedGateway(t);
     const before = gateway.residentMb();
     const clients = Array.from({ length: 5 }, () => frameClient(gateway.port));
     t.after(() => clients.forEach(({ socket }) => void socket.destroy()));
@@ -108,7 +108,7 @@ const HTTP1: Readonly<Record<string, readonly [begin: string, then: string]>> = 
 
 for (const [name, [begin, then]] of Object.entries(HTTP1))
   test(`${name} hold nobody up`, async (t) => {
-    const gateway = await besiege(t);
+    const gateway = await startStressedGateway(t);
     const before = gateway.residentMb();
     const sockets = Array.from({ length: 5 }, () => open(t, gateway.port));
     for (const socket of sockets) socket.write(begin);

@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { FRAMING } from "../feature/hostile/framing.ts";
 import { HEADS } from "../feature/hostile/heads.ts";
 import { HOSTILE_STREAMS } from "../feature/hostile/streams.ts";
-import { besiege } from "../support/gateway/stressed-gateway.ts";
+import { startStressedGateway } from "../support/gateway/stressed-gateway.ts";
 import { ACK, END_STREAM, FRAME, frame, headers } from "../support/clients/http2-frames.ts";
 import { SEED, seededRandom } from "../support/fixtures/seed.ts";
 
@@ -83,7 +83,7 @@ function attack(port: number, bytes: Buffer, next: () => number): Promise<void> 
 }
 
 test(`whatever arrives, the gateway goes on (GWPROXY_SEED=${SEED})`, async (t) => {
-  const gateway = await besiege(t);
+  const gateway = await startStressedGateway(t);
   const next = seededRandom(SEED);
   const texts = corpus();
   const before = gateway.residentMb();

@@ -14,7 +14,7 @@ import { startSocket } from "../../support/servers/grpc.ts";
 import { call, type Answer } from "../../support/clients/http.ts";
 import { startHttp2Upstream } from "../../support/servers/http2-upstream.ts";
 import { gatewayRef, policy } from "../../support/proofs/policy-places.ts";
-import { errorMessageOf } from "../../support/gateway/practice.ts";
+import { errorMessageOf } from "../../support/gateway/mock-provider.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { keepaliveOptions } from "../../support/servers/socket-options.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import OpenAI from "openai";
 import { documents, GATEWAY, route, startGateway } from "../../support/gateway/gateway.ts";
-import { PROVIDER_KEY, practiceBackend, startPractice } from "../../support/gateway/practice.ts";
+import { PROVIDER_KEY, mockBackend, startMockProvider } from "../../support/gateway/mock-provider.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 const TOOLS: OpenAI.Chat.ChatCompletionTool[] = [
@@ -20,8 +20,8 @@ type Key = "llma" | "llme";
 
 /** A client of a gateway with one provider, which knows one key only. @param secret what the gateway presents */
 async function connect(context: ProofContext, key: Key, secret = PROVIDER_KEY): Promise<OpenAI> {
-  const provider = await startPractice(context);
-  const backend = practiceBackend(provider.port, key, secret);
+  const provider = await startMockProvider(context);
+  const backend = mockBackend(provider.port, key, secret);
   const gateway = await startGateway(context, documents(GATEWAY, backend, route("ai", "ai")));
   return new OpenAI({ apiKey: "of-the-client", baseURL: `${gateway.url()}/v1`, maxRetries: 0 });
 }

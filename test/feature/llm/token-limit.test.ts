@@ -12,7 +12,7 @@ import {
   type TestGateway,
 } from "../../support/gateway/gateway.ts";
 import { type Answer, call } from "../../support/clients/http.ts";
-import { errorMessageOf, practiceBackend, startPractice } from "../../support/gateway/practice.ts";
+import { errorMessageOf, mockBackend, startMockProvider } from "../../support/gateway/mock-provider.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 const LOCAL = "GwPolicy spec.traffic.rateLimit.local[]";
@@ -23,7 +23,7 @@ const CHAT = { model: "practice", messages: [{ role: "user", content: "hello the
 
 /** @param rateLimit YAML flow */
 function limited(context: ProofContext, key: "llma" | "llme", port: number, rateLimit: string): Promise<TestGateway> {
-  const backend = practiceBackend(port, key);
+  const backend = mockBackend(port, key);
   const policy = routePolicy("limit", "ai", `  traffic: {rateLimit: ${rateLimit}}`);
   return startGateway(context, documents(GATEWAY, backend, route("ai", "ai"), policy));
 }
@@ -39,7 +39,7 @@ for (const key of ["llma", "llme"] as const)
       [`${LOCAL}.tokens`, `${LOCAL}.unit`],
       `a ${stream ? "streamed" : "plain"} answer that crosses the budget succeeds, the next request is not forwarded (${key})`,
       async (context) => {
-        const provider = await startPractice(context);
+        const provider = await startMockProvider(context);
         const gateway = await limited(context, key, provider.port, "{local: [{tokens: 7, unit: Hours}]}");
         const first = await chat(gateway, { stream });
         assert.equal(first.status, 200);
@@ -59,7 +59,7 @@ prove(
   `${LOCAL}.tokens`,
   "each value of the key has a budget of its own, and refused requests cost nothing",
   async (context) => {
-    const provider = await startPractice(context);
+    const provider = await startMockProvider(context);
     const rule = `{local: [{tokens: 1, unit: Hours, key: 'request.headers["x-user"]'}]}`;
     const gateway = await limited(context, "llma", provider.port, rule);
     const statuses: number[] = [];
@@ -73,7 +73,7 @@ prove(
   [`${CONDITIONAL}.tokens`, `${CONDITIONAL}.unit`, `${CONDITIONAL}.key`],
   "the entry whose condition holds decides which budget is charged",
   async (context) => {
-    const provider = await startPractice(context);
+    const provider = await startMockProvider(context);
     const free = `{condition: 'request.headers["x-tier"] == "free"', policy: {local: [{tokens: 1, unit: Hours, key: 'request.headers["x-user"]'}]}}`;
     const gateway = await limited(context, "llma", provider.port, `{conditional: [${free}]}`);
     const answers: Answer[] = [];
@@ -100,7 +100,7 @@ prove(
 );
 
 prove(`${CONDITIONAL}.burst`, "a burst adds to the budget of an entry", async (context) => {
-  const provider = await startPractice(context);
+  const provider = await startMockProvider(context);
   const entry = `{condition: "true", policy: {local: [{tokens: 1, unit: Hours, burst: 6}]}}`;
   const gateway = await limited(context, "llma", provider.port, `{conditional: [${entry}]}`);
   const statuses: number[] = [];

@@ -14,7 +14,7 @@ import { gatewayPolicy, GATEWAY, route, routePolicy, staticBackend } from "../..
 import { deadPort, startSocket } from "../../support/servers/grpc.ts";
 import { call } from "../../support/clients/http.ts";
 import { connectHttp2, sendHttp2 } from "../../support/clients/http2.ts";
-import { practiceBackend, startPractice } from "../../support/gateway/practice.ts";
+import { mockBackend, startMockProvider } from "../../support/gateway/mock-provider.ts";
 import { pass, startProcServer } from "../../support/servers/proc-server.ts";
 import { HEADERS_ONLY, PROC } from "../../support/gateway/with-ext-proc.ts";
 import { contextOf, type ProofContext } from "../../support/proofs/prove.ts";
@@ -260,9 +260,9 @@ spec:
 
 test("a call of a model is named after it, plain and streamed", async (t) => {
   const context = contextOf(t);
-  const provider = await startPractice(context);
+  const provider = await startMockProvider(context);
   for (const stream of [false, true]) {
-    const base = [GATEWAY, practiceBackend(provider.port), route("ai", "ai")];
+    const base = [GATEWAY, mockBackend(provider.port), route("ai", "ai")];
     const { url, spans } = await startTraced(context, { port: 1, base });
     const body = JSON.stringify({ model: "gpt-4o", stream, messages: [{ role: "user", content: "hi" }] });
     const headers = { "content-type": "application/json" };

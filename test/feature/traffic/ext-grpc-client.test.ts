@@ -11,7 +11,7 @@ import {
 import { methodDefinition } from "../../../src/lib/grpc.ts";
 import { DENY, startAuthServer } from "../../support/servers/auth-server.ts";
 import { outline, pass, type Decide } from "../../support/servers/proc-server.ts";
-import { PROC, processed, set } from "../../support/gateway/with-ext-proc.ts";
+import { PROC, withExtProc, set } from "../../support/gateway/with-ext-proc.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 import { documents, GATEWAY, route, routePolicy, startGateway, staticBackend } from "../../support/gateway/gateway.ts";
 
@@ -44,7 +44,7 @@ prove(
       if (name !== "responseTrailers") return pass(message, true);
       return { response: { case: name, value: { headerMutation: { setHeaders: [set("x-seen", "yes")] } } } };
     };
-    const { url, seen } = await processed(context, `{${PROC}}`, decide, { upstream: upstream.port });
+    const { url, seen } = await withExtProc(context, `{${PROC}}`, decide, { upstream: upstream.port });
     const answer = await ask(context, url);
     assert.ok("dynamicMetadata" in answer, JSON.stringify(answer));
     assert.equal(String(answer.dynamicMetadata?.["much"]).length, 100_000);

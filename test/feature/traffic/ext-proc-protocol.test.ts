@@ -13,7 +13,7 @@ import { documents, GATEWAY, route, startGateway, staticBackend } from "../../su
 import { deadPort, startSocket } from "../../support/servers/grpc.ts";
 import { call } from "../../support/clients/http.ts";
 import { outline, pass, startProcServer, type Decide, type ProcAnswer } from "../../support/servers/proc-server.ts";
-import { HEADERS_ONLY, PROC, processed, set } from "../../support/gateway/with-ext-proc.ts";
+import { HEADERS_ONLY, PROC, withExtProc, set } from "../../support/gateway/with-ext-proc.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 interface Trailed {
@@ -79,12 +79,12 @@ for (const mode of ["None", "Buffered", "BufferedPartial", "FullDuplexStreamed"]
       const bodies = `requestBodyMode: ${mode}, responseBodyMode: ${mode}`;
       const upstream = await startTrailing(context);
       const decide = markTrailers(mode === "FullDuplexStreamed");
-      const shown = await processed(context, form(`{${PROC}, processingOptions: {${bodies}}}`), decide, { upstream });
+      const shown = await withExtProc(context, form(`{${PROC}, processingOptions: {${bodies}}}`), decide, { upstream });
       const edited = await callWithTrailers(shown.url);
       assert.deepEqual(edited.sent, { "x-check": "ours", "x-marked": "requestTrailers" });
       assert.deepEqual({ ...edited.received }, { "x-sum": "theirs", "x-marked": "responseTrailers" });
       const skips = `processingOptions: {${bodies}, requestTrailerMode: Skip, responseTrailerMode: Skip}`;
-      const hidden = await processed(context, form(`{${PROC}, ${skips}}`), decide, { upstream });
+      const hidden = await withExtProc(context, form(`{${PROC}, ${skips}}`), decide, { upstream });
       const unseen = await callWithTrailers(hidden.url);
       assert.deepEqual(unseen.sent, { "x-check": "ours" });
       assert.deepEqual({ ...unseen.received }, { "x-sum": "theirs" });
@@ -105,7 +105,7 @@ prove(
   async (context) => {
     for (const phase of ["requestHeaders", "requestBody", "responseHeaders", "responseBody"]) {
       const options = "processingOptions: {requestBodyMode: Buffered, responseBodyMode: Buffered}";
-      const { url, seen } = await processed(context, `{${PROC}, ${options}}`, (message) =>
+      const { url, seen } = await withExtProc(context, `{${PROC}, ${options}}`, (message) =>
         message.request.case === phase ? immediate(418, phase) : pass(message),
       );
       const answer = await call(url, { method: "POST", body: "hello" });
@@ -119,7 +119,7 @@ prove(
   "GwPolicy spec.traffic.extProc.backendRef.name",
   "an answer of the processor in the middle of a streamed request body ends the request",
   async (context) => {
-    const { url } = await processed(context, `{${PROC}}`, (message) => {
+    const { url } = await withExtProc(context, `{${PROC}}`, (message) => {
       const { request: part } = message;
       if (part.case === "requestBody" && part.value.endOfStream) return immediate(422, "bad body");
       return pass(message, true);
@@ -145,14 +145,14 @@ proveForms(
         ? { response: { case: "requestHeaders", value: {} }, modeOverride: wanted }
         : pass(message);
     const options = "requestBodyMode: None, responseBodyMode: None";
-    const allowed = await processed(
+    const allowed = await withExtProc(
       context,
       form(`{${PROC}, processingOptions: {${options}, allowModeOverride: true}}`),
       decide,
     );
     assert.equal((await call(allowed.url, { method: "POST", body: "hello" })).status, 200);
     assert.deepEqual(outline(allowed.seen), ["requestHeaders", "requestBody hello."]);
-    const ignored = await processed(context, form(`{${PROC}, processingOptions: {${options}}}`), decide);
+    const ignored = await withExtProc(context, form(`{${PROC}, processingOptions: {${options}}}`), decide);
     assert.equal((await call(ignored.url, { method: "POST", body: "hello" })).status, 200);
     assert.deepEqual(outline(ignored.seen), ["requestHeaders", "responseHeaders"]);
   },
@@ -165,7 +165,7 @@ proveForms(
   async (context, form) => {
     const metadata = `metadataContext: {mine: {path: request.path, bad: 'request.headers["none"]'}}`;
     const attributes = `requestAttributes: {method: request.method}, responseAttributes: {code: response.code}`;
-    const { url, seen } = await processed(
+    const { url, seen } = await withExtProc(
       context,
       form(`{${PROC}, ${HEADERS_ONLY}, ${metadata}, ${attributes}}`),
       (m) => pass(m),
@@ -196,8 +196,8 @@ proveForms(
     await Promise.all(
       Object.entries(TROUBLES).map(async ([trouble, start]) => {
         const url = `url: "http://127.0.0.1:${await start(context)}"`;
-        const closed = await processed(context, form(`{${url}, failureMode: FailClosed}`), () => undefined);
-        const open = await processed(context, form(`{${url}, failureMode: FailOpen}`), () => undefined);
+        const closed = await withExtProc(context, form(`{${url}, failureMode: FailClosed}`), () => undefined);
+        const open = await withExtProc(context, form(`{${url}, failureMode: FailOpen}`), () => undefined);
         const answers = await Promise.all([closed, open].map((setup) => call(setup.url)));
         assert.deepEqual(
           answers.map(({ status }) => status),
@@ -215,7 +215,7 @@ prove(
   "it fails open while no byte of a body was handed over, and never after that",
   async (context) => {
     const post = { method: "POST", body: "hello" };
-    const down = await processed(
+    const down = await withExtProc(
       context,
       `{url: "http://127.0.0.1:${await deadPort()}", failureMode: FailOpen}`,
       () => undefined,
@@ -231,12 +231,12 @@ prove(
         return undefined;
       };
       const upstream = await startTrailing(context);
-      const late = await processed(context, `{${PROC}, failureMode: FailOpen, ${options}}`, breaks, { upstream });
+      const late = await withExtProc(context, `{${PROC}, failureMode: FailOpen, ${options}}`, breaks, { upstream });
       const answer = await call(late.url, post);
       assert.ok(answer.status >= 500, `${mode}: ${answer.status}`);
     }
     const missing = PROC.replace("name: proc", "name: nobody");
-    const unknown = await processed(context, `{${missing}, failureMode: FailOpen}`, () => undefined);
+    const unknown = await withExtProc(context, `{${missing}, failureMode: FailOpen}`, () => undefined);
     assert.equal((await call(unknown.url)).status, 500);
     assert.equal(unknown.gateway.translator.diagnostics()[0]?.path, "spec.traffic.extProc.backendRef");
   },
@@ -246,7 +246,7 @@ prove(
   "GwPolicy spec.traffic.extProc.backendRef.name",
   "a processor that closes the stream in good order has nothing more to say",
   async (context) => {
-    const { url, seen } = await processed(context, `{${PROC}, ${HEADERS_ONLY}}`, (message, stream) => {
+    const { url, seen } = await withExtProc(context, `{${PROC}, ${HEADERS_ONLY}}`, (message, stream) => {
       stream.end();
       return message.request.case === "responseHeaders" ? pass(message) : undefined;
     });
@@ -262,7 +262,7 @@ prove(
     const other = await startProcServer(context, (message) => pass(message));
     const first = `{condition: 'request.path == "/first"', policy: {url: "http://127.0.0.1:${other.port}", ${HEADERS_ONLY}}}`;
     const rest = `{condition: 'request.path.startsWith("/s")', policy: {${PROC}, ${HEADERS_ONLY}}}`;
-    const { url, seen } = await processed(context, `{conditional: [${first}, ${rest}]}`, (message) => pass(message));
+    const { url, seen } = await withExtProc(context, `{conditional: [${first}, ${rest}]}`, (message) => pass(message));
     for (const path of ["/first", "/second", "/else"]) assert.equal((await call(url + path)).status, 200);
     assert.deepEqual([other.seen.length, seen.length], [2, 2]);
   },
@@ -289,7 +289,7 @@ proveForms(
   async (context, form) => {
     const server = await startProcServer(context, () => immediate(418, "seen"));
     const ref = "backendRef: {name: worker, namespace: infra, port: 9000}";
-    const { url } = await processed(context, form(`{${ref}}`), () => undefined, { more: [service(server.port)] });
+    const { url } = await withExtProc(context, form(`{${ref}}`), () => undefined, { more: [service(server.port)] });
     assert.equal((await call(url)).status, 418);
   },
 );

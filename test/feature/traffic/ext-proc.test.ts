@@ -15,7 +15,7 @@ import {
   startProcServer,
   type Decide,
 } from "../../support/servers/proc-server.ts";
-import { HEADERS_ONLY, PROC, processed, set } from "../../support/gateway/with-ext-proc.ts";
+import { HEADERS_ONLY, PROC, withExtProc, set } from "../../support/gateway/with-ext-proc.ts";
 import { prove } from "../../support/proofs/prove.ts";
 
 proveForms(
@@ -45,7 +45,7 @@ proveForms(
       };
     };
     const show = `  traffic: {transformation: {request: {set: [{name: x-meta, value: extproc.user + extproc.phase}]}}}`;
-    const { url, seen, streams } = await processed(context, form(`{${PROC}, ${HEADERS_ONLY}}`), decide, {
+    const { url, seen, streams } = await withExtProc(context, form(`{${PROC}, ${HEADERS_ONLY}}`), decide, {
       more: [routePolicy("show", "web", show)],
     });
     const answer = await call(`${url}/a?b=1`, { headers: { "x-secret": "s", "X-Proc": "mine" } });
@@ -80,7 +80,7 @@ proveForms(
       ["responseHeaderMode", ["requestHeaders"]],
     ] as const) {
       const options = `processingOptions: {requestBodyMode: None, responseBodyMode: None, ${skip}: Skip}`;
-      const setup = await processed(context, form(`{${url}, ${options}}`), () => undefined);
+      const setup = await withExtProc(context, form(`{${url}, ${options}}`), () => undefined);
       const before = server.seen.length;
       assert.equal((await call(setup.url)).status, 200);
       assert.deepEqual(outline(server.seen.slice(before)), expected);
@@ -104,7 +104,7 @@ proveForms(
   "buffered bodies are shown whole and replaced, with headers that depend on them",
   async (context, form) => {
     const options = "processingOptions: {requestBodyMode: Buffered, responseBodyMode: Buffered}";
-    const { url, seen } = await processed(context, form(`{${PROC}, ${options}}`), upper);
+    const { url, seen } = await withExtProc(context, form(`{${PROC}, ${options}}`), upper);
     const asked = call(url, { method: "POST", body: "hello" });
     await assert.doesNotReject(asked);
     const answer = await asked;
@@ -124,10 +124,10 @@ prove(
   async (context) => {
     const body = "x".repeat(2_500_000);
     const options = (mode: string) => `processingOptions: {requestBodyMode: ${mode}, responseBodyMode: None}`;
-    const whole = await processed(context, `{${PROC}, ${options("Buffered")}}`, upper);
+    const whole = await withExtProc(context, `{${PROC}, ${options("Buffered")}}`, upper);
     assert.equal((await call(whole.url, { method: "POST", body })).status, 500);
     assert.deepEqual(outline(whole.seen), ["requestHeaders"]);
-    const part = await processed(context, `{${PROC}, ${options("BufferedPartial")}}`, upper);
+    const part = await withExtProc(context, `{${PROC}, ${options("BufferedPartial")}}`, upper);
     const answer = await call(part.url, { method: "POST", body });
     const got = echoed(answer.body).body;
     assert.equal(got.length, body.length);
@@ -141,7 +141,7 @@ prove(
   "by default bodies stream both ways: pieces come back fewer, more, later and in capitals",
   async (context) => {
     const held = new Map<string, Uint8Array[]>();
-    const { url, seen } = await processed(context, `{${PROC}}`, (message, stream) => {
+    const { url, seen } = await withExtProc(context, `{${PROC}}`, (message, stream) => {
       const { request } = message;
       if (request.case !== "requestBody" && request.case !== "responseBody") {
         // The answer about the request's headers waits until the whole body is there.

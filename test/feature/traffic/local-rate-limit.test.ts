@@ -12,7 +12,7 @@ import {
   type TestGateway,
 } from "../../support/gateway/gateway.ts";
 import { type Answer, call } from "../../support/clients/http.ts";
-import { practiceBackend, startPractice } from "../../support/gateway/practice.ts";
+import { mockBackend, startMockProvider } from "../../support/gateway/mock-provider.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 const LOCAL = "GwPolicy spec.traffic.rateLimit.local[]";
@@ -147,8 +147,8 @@ async function limitedModel(
   context: ProofContext,
   rateLimit: string,
 ): Promise<(headers?: Record<string, string>) => Promise<Answer>> {
-  const provider = await startPractice(context);
-  const backend = practiceBackend(provider.port);
+  const provider = await startMockProvider(context);
+  const backend = mockBackend(provider.port);
   const policy = routePolicy("limit", "ai", `  traffic: {rateLimit: ${rateLimit}}`);
   const gateway = await startGateway(context, documents(GATEWAY, backend, route("ai", "ai"), policy));
   const messages = [

@@ -17,7 +17,7 @@ import {
   TWO_LISTENERS,
   twoRules,
 } from "../../support/proofs/policy-places.ts";
-import { PROVIDER_KEY, startPractice } from "../../support/gateway/practice.ts";
+import { PROVIDER_KEY, startMockProvider } from "../../support/gateway/mock-provider.ts";
 import { prove } from "../../support/proofs/prove.ts";
 
 const REF = "GwPolicy spec.targetRefs[]";
@@ -111,7 +111,7 @@ prove(
   `${REF}.sectionName`,
   "a policy on one provider of a GwBackend beats the one on the whole backend",
   async (context) => {
-    const provider = await startPractice(context);
+    const provider = await startMockProvider(context);
     const backend = `
 apiVersion: gwproxy.dev/v1alpha1
 kind: GwBackend

@@ -13,7 +13,7 @@ import {
   type TestGateway,
 } from "./gateway.ts";
 import { call, type Answer } from "../clients/http.ts";
-import { practiceBackend, startPractice } from "./practice.ts";
+import { mockBackend, startMockProvider } from "./mock-provider.ts";
 import type { ProofContext } from "../proofs/prove.ts";
 import { startRateServer, type RateServer } from "../servers/rate-server.ts";
 
@@ -70,8 +70,8 @@ export async function limitedModel(
   rateLimit: string,
   more: readonly string[] = [],
 ): Promise<Model> {
-  const provider = await startPractice(context);
-  const backend = practiceBackend(provider.port);
+  const provider = await startMockProvider(context);
+  const backend = mockBackend(provider.port);
   const policy = routePolicy("limit", "ai", `  traffic: {rateLimit: ${rateLimit}}`);
   const gateway = await startGateway(context, documents(GATEWAY, backend, route("ai", "ai"), policy, ...more));
   assert.deepEqual(

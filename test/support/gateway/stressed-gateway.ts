@@ -24,7 +24,7 @@ const ROOT = join(import.meta.dirname, "../../..");
 const HONEST = join(ROOT, "test/slow/honest.ts");
 const run = promisify(execFile);
 
-export interface Besieged {
+export interface StressedGateway {
   /** Port of the plain-text listener; `securePort` is the one with TLS. */
   readonly port: number;
   readonly securePort: number;
@@ -66,8 +66,11 @@ const HEAP = "--max-old-space-size=128 --max-semi-space-size=8";
 const WORKERS = "2";
 
 /** @param frontend flow YAML of `spec.frontend` of the Gateway's policy */
-export async function besiege(context: Pick<ProofContext, "after">, frontend?: string): Promise<Besieged> {
-  const folder = mkdtempSync(join(tmpdir(), "gwproxy-besieged-"));
+export async function startStressedGateway(
+  context: Pick<ProofContext, "after">,
+  frontend?: string,
+): Promise<StressedGateway> {
+  const folder = mkdtempSync(join(tmpdir(), "gwproxy-stressed-"));
   context.after(() => rmSync(folder, { recursive: true, force: true }));
   const built = await (build ??= publishedForm());
   const [port = 0, securePort = 0] = await freePorts(2);

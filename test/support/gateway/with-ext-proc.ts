@@ -22,7 +22,7 @@ interface Extra {
  * Starts a gateway with a route `web` to an echo through the processor of the GwBackend `proc`.
  * @param policy flow YAML
  */
-export async function processed(
+export async function withExtProc(
   context: ProofContext,
   policy: string,
   decide: Decide,

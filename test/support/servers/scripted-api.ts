@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createKubernetesClient, type KubernetesClient } from "../../../src/sources/kubernetes/client.ts";
 
-interface PuppetRequest {
+interface ScriptedRequest {
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
@@ -29,24 +29,24 @@ interface PuppetRequest {
   readonly closed: Promise<unknown>;
 }
 
-export interface PuppetApi {
+export interface ScriptedApi {
   readonly client: KubernetesClient;
   /** Returns the next request that was not taken yet, whether or not it has arrived already. */
-  next(): Promise<PuppetRequest>;
+  next(): Promise<ScriptedRequest>;
   stop(): Promise<void>;
 }
 
 /** @param skip selects requests that the test ignores; they stay unanswered until the end */
-export async function startPuppetApi(skip: (path: string) => boolean = () => false): Promise<PuppetApi> {
-  const arrived: PuppetRequest[] = [];
-  const waiting: ((request: PuppetRequest) => void)[] = [];
+export async function startScriptedApi(skip: (path: string) => boolean = () => false): Promise<ScriptedApi> {
+  const arrived: ScriptedRequest[] = [];
+  const waiting: ((request: ScriptedRequest) => void)[] = [];
   const server = createServer(async (incoming, response) => {
-    const url = new URL(incoming.url ?? "/", "http://puppet");
+    const url = new URL(incoming.url ?? "/", "http://scripted");
     if (skip(url.pathname)) return;
     let body = "";
     // setEncoding makes every chunk a string
     for await (const chunk of incoming.setEncoding("utf8")) body += chunk as string;
-    const request = puppetRequest(url, { method: incoming.method ?? "", headers: incoming.headers, body }, response);
+    const request = scriptedRequest(url, { method: incoming.method ?? "", headers: incoming.headers, body }, response);
     const taker = waiting.shift();
     if (taker === undefined) arrived.push(request);
     else taker(request);
@@ -54,7 +54,7 @@ export async function startPuppetApi(skip: (path: string) => boolean = () => fal
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo; // a TCP server has such an address
-  const directory = await mkdtemp(join(tmpdir(), "gwproxy-puppet-"));
+  const directory = await mkdtemp(join(tmpdir(), "gwproxy-scripted-"));
   const kubeconfig = join(directory, "kubeconfig");
   await writeFile(kubeconfig, JSON.stringify(configFor(`http://127.0.0.1:${port}`)));
   const client = await createKubernetesClient(kubeconfig);
@@ -74,11 +74,11 @@ export async function startPuppetApi(skip: (path: string) => boolean = () => fal
   };
 }
 
-function puppetRequest(
+function scriptedRequest(
   url: URL,
-  { method, headers, body }: Pick<PuppetRequest, "method" | "headers" | "body">,
+  { method, headers, body }: Pick<ScriptedRequest, "method" | "headers" | "body">,
   response: ServerResponse,
-): PuppetRequest {
+): ScriptedRequest {
   const closed = once(response, "close");
   const begin = (status: number): void => {
     if (!response.headersSent) response.writeHead(status, { "content-type": "application/json" }).flushHeaders();
@@ -112,9 +112,9 @@ function configFor(server: string): unknown {
   return {
     apiVersion: "v1",
     kind: "Config",
-    clusters: [{ name: "puppet", cluster: { server, "insecure-skip-tls-verify": true } }],
+    clusters: [{ name: "scripted", cluster: { server, "insecure-skip-tls-verify": true } }],
     users: [{ name: "tester", user: { token: "open-sesame" } }],
-    contexts: [{ name: "puppet", context: { cluster: "puppet", user: "tester" } }],
-    "current-context": "puppet",
+    contexts: [{ name: "scripted", context: { cluster: "scripted", user: "tester" } }],
+    "current-context": "scripted",
   };
 }

@@ -7,12 +7,12 @@ import { ApiError } from "../../../../src/sources/kubernetes/api-error.ts";
 import { createKubernetesClient } from "../../../../src/sources/kubernetes/client.ts";
 import { createSecretStore } from "../../../../src/sources/kubernetes/secret-store.ts";
 import { reviewToken } from "../../../../src/sources/kubernetes/token-review.ts";
-import { startPuppetApi, type PuppetApi } from "../../../support/servers/scripted-api.ts";
+import { startScriptedApi, type ScriptedApi } from "../../../support/servers/scripted-api.ts";
 
-let api: PuppetApi;
+let api: ScriptedApi;
 
 before(async () => {
-  api = await startPuppetApi();
+  api = await startScriptedApi();
 });
 
 after(() => api.stop());

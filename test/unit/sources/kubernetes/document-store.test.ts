@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createDocumentStore } from "../../../../src/sources/kubernetes/document-store.ts";
-import { startPuppetApi, type PuppetApi } from "../../../support/servers/scripted-api.ts";
+import { startScriptedApi, type ScriptedApi } from "../../../support/servers/scripted-api.ts";
 import { recordingLog } from "../../../support/gateway/silent-log.ts";
 
 const WANTED = { key: "abc", url: "https://keys.test/", tls: undefined, addresses: [], cacheMs: 1 };
 const OPTIONS = { namespace: "system", fieldManager: "test" };
 
-async function withApi(body: (api: PuppetApi) => Promise<void>): Promise<void> {
-  const api = await startPuppetApi();
+async function withApi(body: (api: ScriptedApi) => Promise<void>): Promise<void> {
+  const api = await startScriptedApi();
   try {
     await body(api);
   } finally {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { createDryRun, type ServerViolation } from "../../../../src/sources/kubernetes/dry-run.ts";
-import { startPuppetApi } from "../../../support/servers/scripted-api.ts";
+import { startScriptedApi } from "../../../support/servers/scripted-api.ts";
 
 const OBJECT = { apiVersion: "example.dev/v1", kind: "Thing", metadata: { name: "t", namespace: "default" } };
 const RESOURCES = {
@@ -23,7 +23,7 @@ async function check(
   t: TestContext,
   answers: Readonly<Record<string, Answer>>,
 ): Promise<{ readonly faults: ServerViolation[]; readonly asked: readonly string[] }> {
-  const api = await startPuppetApi();
+  const api = await startScriptedApi();
   t.after(() => api.stop());
   const asked: string[] = [];
   let isDone = false;

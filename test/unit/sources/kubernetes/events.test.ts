@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { createEventRecorder, type EventRecorder } from "../../../../src/sources/kubernetes/events.ts";
-import { startPuppetApi, type PuppetApi } from "../../../support/servers/scripted-api.ts";
+import { startScriptedApi, type ScriptedApi } from "../../../support/servers/scripted-api.ts";
 import { recordingLog } from "../../../support/gateway/silent-log.ts";
 
 const GATEWAY = {
@@ -11,8 +11,8 @@ const GATEWAY = {
   metadata: { name: "gw", namespace: "shop", uid: "uid-of-gw" },
 };
 
-async function start(t: TestContext): Promise<{ api: PuppetApi; events: EventRecorder; lines: readonly string[] }> {
-  const api = await startPuppetApi();
+async function start(t: TestContext): Promise<{ api: ScriptedApi; events: EventRecorder; lines: readonly string[] }> {
+  const api = await startScriptedApi();
   t.after(() => api.stop());
   const { log, lines } = recordingLog();
   const now = (): Date => new Date("2026-01-02T03:04:05.678Z");

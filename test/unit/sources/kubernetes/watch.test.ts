@@ -3,7 +3,7 @@ import { afterEach, beforeEach, test } from "node:test";
 import { createKubernetesSource, type KubernetesSource } from "../../../../src/sources/kubernetes/kubernetes-source.ts";
 import type { WatchedKind } from "../../../../src/sources/kubernetes/kinds.ts";
 import type { WatchTimes } from "../../../../src/sources/kubernetes/watch.ts";
-import { startPuppetApi, type PuppetApi } from "../../../support/servers/scripted-api.ts";
+import { startScriptedApi, type ScriptedApi } from "../../../support/servers/scripted-api.ts";
 import { RecordingSink } from "../../../support/gateway/recording-sink.ts";
 import { recordingLog } from "../../../support/gateway/silent-log.ts";
 
@@ -20,13 +20,13 @@ const KEY = "example.com/Widget/default";
 /** Retries at once; a silence that no test waits for unless it says so. */
 const TIMES: WatchTimes = { retryMs: { initial: 1, max: 2 }, watchSeconds: 300, silenceMs: 60_000 };
 
-let api: PuppetApi;
+let api: ScriptedApi;
 let source: KubernetesSource;
 let sink: RecordingSink;
 let lines: string[];
 
 beforeEach(async () => {
-  api = await startPuppetApi((path) => path.includes("customresourcedefinitions"));
+  api = await startScriptedApi((path) => path.includes("customresourcedefinitions"));
   sink = new RecordingSink();
 });
 
@@ -67,7 +67,7 @@ function expired(): object {
 }
 
 /** Takes the start of a source: one list with the given objects, then the watch. */
-async function listed(resourceVersion: string, items: readonly object[]): ReturnType<PuppetApi["next"]> {
+async function listed(resourceVersion: string, items: readonly object[]): ReturnType<ScriptedApi["next"]> {
   (await api.next()).reply(list(resourceVersion, items));
   return api.next();
 }
@@ -170,8 +170,11 @@ test("an event that arrives in pieces, even inside a character, is one event", a
 });
 
 for (const [how, tell] of [
-  ["as an answer", (watch: Awaited<ReturnType<PuppetApi["next"]>>) => watch.reply(expired(), 410)],
-  ["as an event", (watch: Awaited<ReturnType<PuppetApi["next"]>>) => watch.send({ type: "ERROR", object: expired() })],
+  ["as an answer", (watch: Awaited<ReturnType<ScriptedApi["next"]>>) => watch.reply(expired(), 410)],
+  [
+    "as an event",
+    (watch: Awaited<ReturnType<ScriptedApi["next"]>>) => watch.send({ type: "ERROR", object: expired() }),
+  ],
 ] as const) {
   test(`a version that is too old, told ${how}, leads to a new list whose gaps are deletions`, async () => {
     void start();

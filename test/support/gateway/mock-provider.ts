@@ -6,7 +6,7 @@ import type { ProofContext } from "../proofs/prove.ts";
 /** The one key that the provider accepts. */
 export const PROVIDER_KEY = "provider-key";
 
-export async function startPractice(context: Pick<ProofContext, "after">): Promise<PracticeProvider> {
+export async function startMockProvider(context: Pick<ProofContext, "after">): Promise<PracticeProvider> {
   const provider = await startPracticeProvider({ port: 0, keys: [PROVIDER_KEY] });
   context.after(() => provider.stop());
   return provider;
@@ -21,7 +21,7 @@ export function errorMessageOf({ body }: Pick<Answer, "body">): string {
  * @param format vendor whose format the provider speaks
  * @param key credential that the gateway sends
  */
-export function practiceBackend(port: number, format: "llma" | "llme" = "llma", key: string = PROVIDER_KEY): string {
+export function mockBackend(port: number, format: "llma" | "llme" = "llma", key: string = PROVIDER_KEY): string {
   return `
 apiVersion: gwproxy.dev/v1alpha1
 kind: GwBackend
