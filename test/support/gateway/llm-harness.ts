@@ -11,6 +11,7 @@ import {
   ProviderSchema,
   type AiBackend,
   type BackendSettings,
+  type CloudACredential,
   type Provider,
 } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { HeaderList } from "../../../src/lib/header-list.ts";
@@ -188,13 +189,16 @@ export function testDeps(upstream: Upstream): BackendDeps {
 export type ProviderInit = Partial<Omit<Provider, "$typeName" | "formats" | "settings">> & {
   readonly formats?: readonly { type: string; path?: string }[];
   readonly credential?: string;
+  /** Keys that requests are signed with. */
+  readonly cloudA?: CloudACredential;
   /** Location of the credential; by default the one of the provider. */
   readonly location?: MessageInitShape<typeof CredentialLocationSchema>["location"];
 };
 
-export function aiBackend({ credential, location, formats = [], ...rest }: ProviderInit): AiBackend {
+export function aiBackend({ credential, cloudA, location, formats = [], ...rest }: ProviderInit): AiBackend {
   const place = location === undefined ? {} : { location: { location } };
-  const auth = credential === undefined ? undefined : create(CredentialSchema, { value: credential, ...place });
+  const value = { value: credential ?? "", ...(cloudA === undefined ? {} : { cloudA }), ...place };
+  const auth = credential === undefined && cloudA === undefined ? undefined : create(CredentialSchema, value);
   const settings = create(BackendSettingsSchema, auth === undefined ? {} : { auth });
   const node = create(ProviderSchema, { ...rest, settings });
   node.formats = formats.map(({ type, path = "" }) => ({

@@ -15,8 +15,12 @@ import { altFormats, altPath, surfaceOf, type Surface } from "./surface.ts";
 const DEFAULT_REGION = "us-east-1";
 /** Names of the surfaces in signatures. */
 const SERVICES: Readonly<Record<Surface, string>> = { runtime: "bedrock", alt: "bedrock-mantle" };
-/** Headers that the client means for its own API; Runtime has no use for them. */
-const FOREIGN = ["anthropic-version", "anthropic-dangerous-direct-browser-access", "x-api-key", METADATA_HEADER];
+/** Headers that neither surface takes: keys travel in `authorization`, metadata in the body. */
+const REMOVED = ["x-api-key", METADATA_HEADER];
+/** Headers of the Messages API that Runtime has no use for; features in beta travel in the body. */
+const REMOVED_FROM_RUNTIME = ["anthropic-version", "anthropic-dangerous-direct-browser-access", BETA_HEADER];
+/** Clients of the Responses API name their conversations in these headers, which break signatures. */
+const REMOVED_FROM_RESPONSES = ["conversation_id", "session_id"];
 
 export const bedrock: Provider = {
   defaultHost: (node) => hostOf(node, "runtime"),
@@ -65,9 +69,8 @@ function encodeModel(model: string): string {
 }
 
 function adjustHeaders(headers: HeaderList, { wire }: ProviderCall): void {
-  if (wire === "Converse") for (const name of [...FOREIGN, BETA_HEADER]) headers.remove(name);
-  else headers.remove(METADATA_HEADER);
+  for (const name of REMOVED) headers.remove(name);
+  if (wire === "Converse") for (const name of REMOVED_FROM_RUNTIME) headers.remove(name);
+  if (wire === "Responses") for (const name of REMOVED_FROM_RESPONSES) headers.remove(name);
   if (wire === "Messages") setApiVersion(headers);
-  // Clients of the Responses API name their conversations in headers with an underscore, which break signatures.
-  if (wire === "Responses") for (const name of ["conversation_id", "session_id"]) headers.remove(name);
 }
