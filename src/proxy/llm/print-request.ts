@@ -13,7 +13,7 @@ import type { ProviderCall } from "./providers/provider.ts";
 interface Translation {
   readonly client: ChatFormat;
   readonly provider: ChatFormat;
-  readonly endpoint: Pick<Endpoint, "node" | "provider">;
+  readonly endpoint: Pick<Endpoint, "node" | "provider" | "policies">;
   readonly call: ProviderCall;
   /** Headers of the client. */
   readonly headers: HeaderList;
@@ -41,7 +41,7 @@ export function printProviderRequest(request: LlmRequest, translation: Translati
 
 function printBody(
   { body }: LlmRequest,
-  { client, provider, call: { model, streaming } }: Translation,
+  { client, provider, endpoint: { policies }, call: { model, streaming } }: Translation,
   losses: Losses,
 ): PrintedRequest {
   if (client === provider) {
@@ -51,5 +51,6 @@ function printBody(
   if (client.client === undefined || provider.provider === undefined)
     throw new ProxyError("llm_conversion_unsupported");
   const conversation = client.client.readRequest(body, { model, streaming, losses });
+  policies.markCache?.(conversation, client.name, provider.name);
   return provider.provider.printRequest(conversation, { losses, tags: NO_TAGS });
 }

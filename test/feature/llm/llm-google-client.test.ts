@@ -10,7 +10,7 @@ import {
 import { call } from "../../support/clients/http.ts";
 import { documents, GATEWAY, route, startGateway } from "../../support/gateway/gateway.ts";
 import { googleClient, serveGemini, serveVertex } from "../../support/gateway/google.ts";
-import { practiceBackend, startPractice } from "../../support/gateway/practice.ts";
+import { mockBackend, startMockProvider } from "../../support/gateway/mock-provider.ts";
 import { prove } from "../../support/proofs/prove.ts";
 import { GEMINI_KEY, GOOGLE_TOKEN } from "../../support/servers/llm/google.ts";
 
@@ -100,10 +100,10 @@ for (const isStreamed of [false, true]) {
 
   for (const key of ["llma", "llme"] as const) {
     prove([], `the client of Google gets text and usage of another vendor (${key}, ${how})`, async (context) => {
-      const provider = await startPractice(context);
+      const provider = await startMockProvider(context);
       const gateway = await startGateway(
         context,
-        documents(GATEWAY, practiceBackend(provider.port, key), route("ai", "ai")),
+        documents(GATEWAY, mockBackend(provider.port, key), route("ai", "ai")),
       );
       const config = { systemInstruction: "Be kind", temperature: 0.5, maxOutputTokens: 100 };
       const seen = await generate(googleClient({ gateway }), { contents: "one two three", config }, isStreamed);
@@ -113,10 +113,10 @@ for (const isStreamed of [false, true]) {
     });
 
     prove([], `the client of Google calls a tool and has its result summarised (${key}, ${how})`, async (context) => {
-      const provider = await startPractice(context);
+      const provider = await startMockProvider(context);
       const gateway = await startGateway(
         context,
-        documents(GATEWAY, practiceBackend(provider.port, key), route("ai", "ai")),
+        documents(GATEWAY, mockBackend(provider.port, key), route("ai", "ai")),
       );
       const config = {
         tools: GOOGLE_TOOLS,
@@ -145,10 +145,10 @@ for (const isStreamed of [false, true]) {
 prove([], "a client that does not ask for events gets a stream as one JSON list", async (context) => {
   const served = await serveGemini(context);
   served.google.answer = { parts: [{ text: "Hel" }, { text: "lö" }] };
-  const provider = await startPractice(context);
+  const provider = await startMockProvider(context);
   const other = await startGateway(
     context,
-    documents(GATEWAY, practiceBackend(provider.port, "llma"), route("ai", "ai")),
+    documents(GATEWAY, mockBackend(provider.port, "llma"), route("ai", "ai")),
   );
   for (const [gateway, expected] of [
     [served.gateway, "Hellö"],
@@ -172,8 +172,8 @@ prove([], "errors reach the client of Google in its own form", async (context) =
     refused,
     (error) => error instanceof ApiError && error.status === 429 && /Quota exceeded/.test(error.message),
   );
-  const provider = await startPractice(context);
-  const backend = practiceBackend(provider.port, "llme", "wrong");
+  const provider = await startMockProvider(context);
+  const backend = mockBackend(provider.port, "llme", "wrong");
   const gateway = await startGateway(context, documents(GATEWAY, backend, route("ai", "ai")));
   const denied = generate(googleClient({ gateway }), { contents: "hi" }, true);
   await assert.rejects(denied, (error) => error instanceof ApiError && /UNAUTHENTICATED/.test(error.message));

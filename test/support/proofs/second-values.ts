@@ -30,6 +30,11 @@ const SECOND_VALUES: Readonly<Record<string, ChangeValue>> = {
   "caCertificateRefs[].kind": swap("ConfigMap", "Secret"),
   // Modes
   endpointPreference: swap("AltOnly", "RuntimeOnly"),
+  cacheSystem: swap(false, true),
+  cacheMessages: swap(false, true),
+  cacheTools: swap(true, false),
+  minTokens: to(14),
+  cacheMessageOffset: to(2),
   failureMode: swap("FailOpen", "FailClosed"),
   "apiKeyAuthentication.mode": swap("Strict", "Optional"),
   "basicAuthentication.mode": swap("Strict", "Optional"),

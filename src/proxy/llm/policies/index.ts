@@ -8,6 +8,7 @@ import type { BackendDeps } from "../../backends/handler.ts";
 import { BodyFields } from "./body-fields.ts";
 import { compileModelAliases, type RenameModel } from "./model-aliases.ts";
 import { compilePrompt, type AddPrompt } from "./prompt.ts";
+import { compilePromptCaching, type MarkCache } from "./prompt-caching.ts";
 import { compileRoutes, type FindRouteType } from "./routes.ts";
 
 export interface AiPolicies {
@@ -17,6 +18,8 @@ export interface AiPolicies {
   readonly fields: BodyFields | undefined;
   readonly renameModel: RenameModel | undefined;
   readonly addPrompt: AddPrompt | undefined;
+  /** `promptCaching`, applied to the conversation that is printed for the provider. */
+  readonly markCache: MarkCache | undefined;
 }
 
 const NONE: AiPolicies = {
@@ -24,6 +27,7 @@ const NONE: AiPolicies = {
   fields: undefined,
   renameModel: undefined,
   addPrompt: undefined,
+  markCache: undefined,
 };
 
 export function compileAiPolicies(
@@ -31,12 +35,13 @@ export function compileAiPolicies(
   { expression }: Pick<BackendDeps, "expression">,
 ): AiPolicies {
   if (policy === undefined) return NONE;
-  const { routes, overrides, transformations, defaults, modelAliases, prompt } = policy;
+  const { routes, overrides, transformations, defaults, modelAliases, prompt, promptCaching } = policy;
   const setsFields = overrides.length + transformations.length + defaults.length > 0;
   return {
     findRouteType: Object.keys(routes).length === 0 ? undefined : compileRoutes(routes),
     fields: setsFields ? new BodyFields(policy, expression) : undefined,
     renameModel: Object.keys(modelAliases).length === 0 ? undefined : compileModelAliases(modelAliases),
     addPrompt: prompt === undefined ? undefined : compilePrompt(prompt),
+    markCache: promptCaching === undefined ? undefined : compilePromptCaching(promptCaching),
   };
 }

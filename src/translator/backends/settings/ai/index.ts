@@ -39,6 +39,7 @@ const SERVED: ReadonlySet<string> = new Set<keyof BackendAI>([
   "overrides",
   "transformations",
   "modelAliases",
+  "promptCaching",
   "routes",
 ]);
 
