@@ -43,7 +43,7 @@ export function readServedNames(root: string): ServedNames {
   const translator = globSync("src/translator/**/*.ts", { cwd: root }).map((file) =>
     readFileSync(join(root, file), "utf8"),
   );
-  const formats = globSync("src/proxy/llm/formats/*.ts", { cwd: root }).map((file) => basename(file, ".ts"));
+  const formats = globSync("src/proxy/llm/{formats,operations}/*", { cwd: root }).map((file) => basename(file, ".ts"));
   return {
     hasKind: (kind) => translator.some((text) => text.includes(`"${kind}"`)),
     hasFormat: (format) => formats.includes(format.toLowerCase()),

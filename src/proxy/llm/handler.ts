@@ -122,8 +122,11 @@ interface Call {
   readonly context: ReplyContext;
 }
 
-/** Value of gen_ai.operation.name (OpenTelemetry semantic conventions) for all requests of this handler. */
-const OPERATION = "chat";
+/** Returns the value of gen_ai.operation.name (OpenTelemetry semantic conventions). */
+function operationOf({ wire }: ProviderCall): string {
+  return wire === "Embeddings" ? "embeddings" : "chat";
+}
+
 const MAX_MODEL = 256;
 
 async function send(call: Call, exchange: RoutedExchange, upstream: Upstream): Promise<Reply> {
@@ -169,11 +172,12 @@ function spanOf(
 ): OutboundSpan | undefined {
   // The client may have chosen the name, so its length is limited.
   const model = to.model.slice(0, MAX_MODEL);
+  const operation = operationOf(to);
   return beginCallSpan(trace, exchange, head, {
     subtype: "Llm",
-    name: `${OPERATION} ${model}`,
+    name: `${operation} ${model}`,
     attributes: [
-      ["gen_ai.operation.name", OPERATION],
+      ["gen_ai.operation.name", operation],
       ["gen_ai.provider.name", endpoint.node.identity],
       ["gen_ai.request.model", model],
     ],

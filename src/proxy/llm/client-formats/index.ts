@@ -4,6 +4,7 @@
  */
 import { RouteType } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { completions } from "../formats/completions/index.ts";
+import { embeddings } from "../formats/embeddings/index.ts";
 import { responses } from "../formats/responses/index.ts";
 import type { ClientFormat, ErrorPrinter } from "./client-format.ts";
 import { printCompletionsError } from "../formats/completions/errors.ts";
@@ -29,7 +30,7 @@ export const CLIENT_FORMATS: readonly ClientFormat[] = [
   unserved("MessagesTokenCount", /\/v1\/messages\/count_tokens\/*$/, printMessagesError),
   unserved("Messages", /\/v1\/messages(?:\/.*)?$|:(?:stream)?rawPredict$/i, printMessagesError),
   { name: "Responses", path: /\/responses\/*$/, printError: printCompletionsError, format: responses },
-  unserved("Embeddings", /\/embeddings\/*$/, printCompletionsError),
+  { name: "Embeddings", path: /\/embeddings\/*$/, printError: printCompletionsError, format: embeddings },
   unserved("Rerank", /\/rerank\/*$/, printCompletionsError),
   unserved("Realtime", /\/realtime\/*$|\/v1\/realtime\/.*$/, printCompletionsError),
   unserved("GeminiTokenCount", /:countTokens$/, printGeminiError),

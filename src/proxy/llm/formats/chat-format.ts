@@ -1,7 +1,7 @@
 /**
  * The interface of a chat format: how its requests, answers, streams and errors are read and printed. `client` is the
  * side that applications speak, `provider` the side that providers speak; a format without one of them is not offered
- * there. formats/index.ts has the table.
+ * there, and one without both, such as Embeddings, is only passed on. formats/index.ts has the table.
  *
  * A request between a client and a provider of one format uses only `parse`, `usage` and `stream`.
  */
@@ -13,7 +13,7 @@ import type { JsonObject } from "../json.ts";
 import type { Facts } from "../usage.ts";
 import type { FormatTexts } from "./guarded-text.ts";
 
-export type FormatName = "Completions" | "Messages" | "Responses" | "Gemini" | "Converse";
+export type FormatName = "Completions" | "Messages" | "Responses" | "Gemini" | "Converse" | "Embeddings";
 
 export interface LlmRequest {
   readonly body: JsonObject;

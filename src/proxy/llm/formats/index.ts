@@ -2,6 +2,7 @@
 import type { ChatFormat, FormatName } from "./chat-format.ts";
 import { completions } from "./completions/index.ts";
 import { converse } from "./converse/index.ts";
+import { embeddings } from "./embeddings/index.ts";
 import { gemini } from "./gemini/index.ts";
 import { messages } from "./messages/index.ts";
 import { responses } from "./responses/index.ts";
@@ -12,6 +13,7 @@ export const CHAT_FORMATS: Readonly<Partial<Record<FormatName, ChatFormat>>> = {
   Gemini: gemini,
   Converse: converse,
   Responses: responses,
+  Embeddings: embeddings,
 };
 
 /**
@@ -23,6 +25,7 @@ const PREFERENCES: Readonly<Partial<Record<FormatName, readonly FormatName[]>>> 
   Messages: ["Messages", "Completions", "Responses", "Converse"],
   Responses: ["Responses", "Completions", "Messages", "Converse"],
   Gemini: ["Gemini", "Completions", "Messages", "Converse"],
+  Embeddings: ["Embeddings"],
 };
 
 /**

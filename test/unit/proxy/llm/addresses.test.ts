@@ -82,6 +82,7 @@ test("Copilot: a path for each format and no base", () => {
     ["Completions", "/chat/completions"],
     ["Responses", "/responses"],
     ["Messages", "/v1/messages"],
+    ["Embeddings", "/embeddings"],
   ] as const)
     assert.equal(locate(COPILOT, { wire }).url, `https://api.githubcopilot.com:443${path}`);
   const { sent } = locate(COPILOT, { headers: ["x-initiator", "user", "anthropic-beta", "a,b"] });
@@ -103,7 +104,8 @@ test("Copilot: the family of the model tells the formats", () => {
     ["gpt-4o gpt-4.1 gpt-3.5-turbo gemini-3-pro o3 unknown", ["Completions"]],
     ["gpt-5 gpt-5.1-codex GPT-6", ["Responses"]],
   ] as const)
-    for (const model of models.split(" ")) assert.deepEqual(endpoint.provider.formats(node, model), formats, model);
+    for (const model of models.split(" "))
+      assert.deepEqual(endpoint.provider.formats(node, model), [...formats, "Embeddings"], model);
 });
 
 /** Gives the process an environment and a home folder for one test. */
@@ -174,6 +176,8 @@ test("Azure: a path for each form of the version, surface and format", () => {
     [{ apiVersion: "2024-10-21" }, "Responses", "/openai/responses?api-version=2024-10-21"],
     [FOUNDRY, "Completions", "/api/projects/la%20b/openai/v1/chat/completions"],
     [{ ...FOUNDRY, apiVersion: "2024-10-21" }, "Responses", "/api/projects/la%20b/openai/v1/responses"],
+    [{ apiVersion: "2024-10-21" }, "Embeddings", "/openai/deployments/a%2Fb/embeddings?api-version=2024-10-21"],
+    [FOUNDRY, "Embeddings", "/api/projects/la%20b/openai/v1/embeddings"],
     [FOUNDRY, "Messages", "/anthropic/v1/messages"],
   ] as const)
     assert.equal(locate(azure(service), { wire, model: "a/b" }).url, `https://a.test:443${path}`);
@@ -192,8 +196,8 @@ test("Azure: the endpoint's port, another host without the default, and Claude o
   );
   for (const [surface, model, formats] of [
     [AzureSurface.FOUNDRY, "claude-opus-4-1", ["Messages"]],
-    [AzureSurface.FOUNDRY, "gpt-5", ["Completions", "Responses"]],
-    [AzureSurface.OPENAI, "claude-opus-4-1", ["Completions", "Responses"]],
+    [AzureSurface.FOUNDRY, "gpt-5", ["Completions", "Responses", "Embeddings"]],
+    [AzureSurface.OPENAI, "claude-opus-4-1", ["Completions", "Responses", "Embeddings"]],
   ] as const) {
     const { endpoint, node } = locate(azure({ surface }));
     assert.deepEqual(endpoint.provider.formats(node, model), formats);

@@ -16,7 +16,8 @@ import { moveMaxTokens } from "../shared/max-tokens.ts";
 export const azure: Provider = {
   defaultHost: (node) => serviceOf(node).host,
   defaultPort: (node) => serviceOf(node).port,
-  formats: (node, model) => (speaksAnthropic(serviceOf(node), model) ? ["Messages"] : ["Completions", "Responses"]),
+  formats: (node, model) =>
+    speaksAnthropic(serviceOf(node), model) ? ["Messages"] : ["Completions", "Responses", "Embeddings"],
   path: (node, call) => pathOf(serviceOf(node), call),
   headers(headers, { wire, usesDefaultCredential }) {
     if (usesDefaultCredential)
@@ -41,6 +42,7 @@ function speaksAnthropic({ surface }: AzureService, model: string): boolean {
 const OPERATIONS: Readonly<Partial<Record<Wire, string>>> = {
   Completions: "chat/completions",
   Responses: "responses",
+  Embeddings: "embeddings",
 };
 
 function pathOf({ surface, project, apiVersion }: AzureService, { wire, model }: ProviderCall): string {

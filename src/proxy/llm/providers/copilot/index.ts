@@ -11,6 +11,7 @@ const PATHS: Readonly<Partial<Record<Wire, string>>> = {
   Completions: "/chat/completions",
   Messages: "/v1/messages",
   Responses: "/responses",
+  Embeddings: "/embeddings",
 };
 
 /** The API serves agents only, and tells by these fields that it is called by one. */
@@ -25,7 +26,7 @@ const AGENT_FIELDS: Readonly<Record<string, string>> = {
 
 export const copilot: Provider = {
   defaultHost: () => "api.githubcopilot.com",
-  formats: (_node, model) => formatsOf(model.toLowerCase()),
+  formats: (_node, model) => [...formatsOf(model.toLowerCase()), "Embeddings"],
   path: (_node, { wire }) => PATHS[wire] ?? "",
   headers(headers, { usesDefaultCredential }) {
     if (usesDefaultCredential) placeToken(headers);

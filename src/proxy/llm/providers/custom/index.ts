@@ -3,7 +3,7 @@ import type { FormatName } from "../../formats/chat-format.ts";
 import type { Provider } from "../provider.ts";
 import { standardPath } from "../shared/standard-path.ts";
 
-const CHAT_FORMATS: readonly FormatName[] = ["Completions", "Messages", "Responses"];
+const CHAT_FORMATS: readonly FormatName[] = ["Completions", "Messages", "Responses", "Embeddings"];
 
 export const custom: Provider = {
   defaultHost: () => "",

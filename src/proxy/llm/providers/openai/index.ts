@@ -5,7 +5,7 @@ import { standardPath } from "../shared/standard-path.ts";
 
 export const openai: Provider = {
   defaultHost: () => "api.openai.com",
-  formats: () => ["Completions", "Responses"],
+  formats: () => ["Completions", "Responses", "Embeddings"],
   path: standardPath,
   adjustBody: moveMaxTokens,
 };

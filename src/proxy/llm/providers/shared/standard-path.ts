@@ -6,6 +6,7 @@ const OPERATION: Readonly<Partial<Record<Wire, string>>> = {
   Completions: "/chat/completions",
   Messages: "/messages",
   Responses: "/responses",
+  Embeddings: "/embeddings",
 };
 
 /** Returns the usual path under the configured prefix, such as `/v1/chat/completions`. */
