@@ -30,6 +30,7 @@ import { translateTls } from "../../backends/settings/tls.ts";
 import { checkDestination } from "../../backends/static.ts";
 import { withoutBrackets } from "../../../lib/network/local-address.ts";
 import { parseJwks } from "./jwks.ts";
+import { parseOrigin } from "../shared/external-service.ts";
 import { policiesOn, type GovernedBackend } from "../../references/policies-on-backends.ts";
 import { SecretReader, type SecretCollections } from "../../references/secrets.ts";
 
@@ -61,7 +62,6 @@ interface Server extends GovernedBackend {
 }
 
 const DEFAULT_CACHE = "5m";
-const URL_PARTS = /^(https?):\/\/(\[[0-9A-Fa-f:.]+\]|[^/?#@:[\]]+)(?::([0-9]{1,5}))?(\/[^?#]*)?$/;
 
 /** Reads the JWKS of one policy, and collects the requests for them. */
 export class JwksReader {
@@ -179,13 +179,11 @@ function limitsOf(
 }
 
 function requestForUrl(url: string, cacheMs: number): RemoteJwksRequest | string {
-  const [, scheme, host = "", digits, path = "/"] = URL_PARTS.exec(url) ?? [];
-  if (host === "") return `"${url}" is not an http or https URL`;
-  const isSecure = scheme === "https";
-  const port = digits === undefined ? (isSecure ? 443 : 80) : Number(digits);
-  const authority = digits === undefined ? host : `${host}:${digits}`;
-  const place = { host: withoutBrackets(host), port, unixPath: "" };
-  return requestOf(authority + path, isSecure ? create(BackendTlsSchema) : undefined, cacheMs, place);
+  const origin = parseOrigin(url);
+  if (origin === undefined) return `"${url}" is not an http or https URL with a port from 1 to 65535`;
+  const { host, port, tls, path } = origin;
+  const address = url.slice(url.indexOf("//") + 2) + (path === "" ? "/" : "");
+  return requestOf(address, tls ? create(BackendTlsSchema) : undefined, cacheMs, { host, port, unixPath: "" });
 }
 
 /**

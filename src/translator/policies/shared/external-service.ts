@@ -64,7 +64,8 @@ function unresolved(reason: string, path: string, report: Report): ExternalServi
   return create(ExternalServiceSchema, { invalidReason: reason });
 }
 
-function parseOrigin(url: string): Origin | undefined {
+/** @returns undefined for a text that is not an http or https URL, or whose port does not exist */
+export function parseOrigin(url: string): Origin | undefined {
   const [, scheme, host, digits, path] = URL_PARTS.exec(url) ?? [];
   if (host === undefined) return undefined;
   const tls = scheme === "https";

@@ -99,6 +99,14 @@ test("two policies with one URL want one set, and a deleted policy wants none", 
   assert.deepEqual(gone.documents, []);
 });
 
+test("a URL that names a port which does not exist is not fetched", () => {
+  for (const url of ["http://issuer.test:0/keys", "https://issuer.test:65536/keys"]) {
+    const { live, step } = start(tokens({ url }));
+    assert.deepEqual(step.documents ?? [], []);
+    assert.match(live.diagnostics()[0]?.message ?? "", /is not an http or https URL with a port from 1 to 65535/);
+  }
+});
+
 test("moving endpoints of a Service change where the set is fetched and send nothing", () => {
   const service = object("Service", "keys", { spec: { ports: [{ port: 80 }] } });
   const slice = (address: string): KubeObject => ({
