@@ -185,7 +185,7 @@ interface ConfigurationParts {
 
 function createConfiguration(thread: ThreadContext, { upstream, callouts, identities }: Outbound): ConfigurationParts {
   const { options, log, clock, nowMs, random, podName, shared, metrics } = thread;
-  const passwords = createPasswordChecker();
+  const passwords = createPasswordChecker({ clock });
   const policies = new PolicySet({
     log,
     nowMs,

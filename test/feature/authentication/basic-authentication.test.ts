@@ -14,6 +14,7 @@ import {
 } from "../../support/gateway/gateway.ts";
 import { HTPASSWD } from "../../support/fixtures/htpasswd.ts";
 import { call } from "../../support/clients/http.ts";
+import { testClock } from "../../support/gateway/test-clock.ts";
 import { prove, type ProofContext } from "../../support/proofs/prove.ts";
 
 const BASIC = "GwPolicy spec.traffic.basicAuthentication";
@@ -204,14 +205,14 @@ stringData: {one: open-sesame}
 /** Sends wrong passwords without a pause until it is told to stop. */
 function startGuessing(url: string, from: string, answered: () => void): () => Promise<void> {
   let stopped = false;
-  const guess = async (name: string): Promise<void> => {
+  const guess = async (): Promise<void> => {
     for (let at = 0; !stopped; at++) {
-      const { status } = await call(url, { ...as("ann", `${name} ${at}`), from });
-      assert.ok(status === 401 || status === 503, String(status));
+      const { status } = await call(url, { ...as("ann", `${from} ${at}`), from });
+      assert.equal(status, 401);
       answered();
     }
   };
-  const guesses = Promise.all(["a", "b", "c"].map((name) => guess(`${from} ${name}`)));
+  const guesses = guess();
   return async () => {
     stopped = true;
     await guesses;
@@ -222,18 +223,22 @@ prove([], "a hundred guessers keep nobody out who knows the password, of this po
   const echo = await startEcho(context);
   // Cost 5: a few milliseconds each.
   const users = "basicAuthentication: {users: ['ann:$2y$05$wkcVS32lLf0d7TKFTIb33eaBWOpkpIP1d4YahqSiteTx5gt0zpMAe']}";
-  const gateway = await startWeb(
-    context,
-    echo.port,
+  // The clock stands still: on a busy machine two turns may take longer than a check may wait.
+  const manifests = documents(
+    GATEWAY,
+    staticBackend("web", echo.port),
+    route("web", "web"),
     route("other", "web", "/other"),
     routePolicy("users", "web", `  traffic: {${users}}`),
     routePolicy("other-users", "other", `  traffic: {${users}}`),
   );
+  const gateway = await startGateway(context, manifests, { clock: testClock() });
   const warm = Promise.withResolvers<void>();
   let answers = 0;
   const stops = [...Array(100).keys()].map((at) =>
     startGuessing(gateway.url(), `127.0.1.${at + 1}`, () => {
-      if (++answers === 150) warm.resolve();
+      // By then each of them is known for a guesser.
+      if (++answers === 250) warm.resolve();
     }),
   );
   try {
@@ -244,8 +249,12 @@ prove([], "a hundred guessers keep nobody out who knows the password, of this po
       // The address of a guesser, but another policy.
       ["/other", "127.0.1.1"],
       ["/", "127.0.0.9"],
-    ] as const)
+    ] as const) {
+      const before = answers;
       assert.equal((await call(gateway.url() + path, { ...as("ann"), from })).status, 200, `${path} ${from}`);
+      // A guess of each guesser waits; nobody waits for all of them.
+      assert.ok(answers - before < 50, `${answers - before} guesses were answered first`);
+    }
   } finally {
     await Promise.all(stops.map((stop) => stop()));
   }
