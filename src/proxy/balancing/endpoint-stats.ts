@@ -33,6 +33,8 @@ export class EndpointStats {
   readonly #name: string;
   #slot: Slot;
   #closed = false;
+  /** Calls of this thread that hold the slot. */
+  #calls = 0;
 
   /** @param name the same in every thread */
   constructor(slots: SharedTable, name: string) {
@@ -96,15 +98,19 @@ export class EndpointStats {
 
   /** Counts the start of a call. */
   begin(): void {
-    // The endpoint may have left its set since it was picked. Claim its slot again, until the call itself holds it.
-    if (this.#closed) this.#slot = this.#claim();
+    // The endpoint may have left its set since it was picked. Claim its slot again, until the call itself holds it. While
+    // earlier calls hold the slot it stays the same one, because they will let go of it.
+    const isReleased = this.#closed && this.#calls === 0;
+    if (isReleased) this.#slot = this.#claim();
     this.#slot.hold();
-    if (this.#closed) this.#slot.release();
+    if (isReleased) this.#slot.release();
+    this.#calls++;
     Atomics.add(this.#slot.ints, this.#slot.intsAt + TOTAL, 1);
   }
 
   /** Counts the end of a call, after its outcome was recorded. */
   end(): void {
+    this.#calls--;
     this.#slot.letGo();
   }
 

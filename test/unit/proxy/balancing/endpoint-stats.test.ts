@@ -92,3 +92,18 @@ test("a call that begins on a record that was let go of still counts where it be
   old.end();
   assert.deepEqual([current.pending, current.health], [0, 0.7]);
 });
+
+test("calls of an endpoint that has left are taken off the slot that they were counted on, in a full table too", () => {
+  const slots = SharedTable.alone(1);
+  const other = slots.claim("other");
+  const stats = new EndpointStats(slots, "gone");
+  stats.begin();
+  stats.close();
+  other.release();
+  stats.begin();
+  assert.equal(stats.pending, 2);
+  stats.end();
+  assert.equal(stats.pending, 1);
+  stats.end();
+  assert.equal(stats.pending, 0);
+});
