@@ -298,13 +298,13 @@ test("guards have a scope and a response of their phase by default, and no kind 
 });
 
 test("a field that is not served is not read, so that its object reports it", () => {
-  const { view, unread } = trackAccess({ promptCaching: {} });
+  const { view, unread } = trackAccess({ promptGuard: {} });
   assert.equal(
     translateAi(view, context, () => undefined),
     undefined,
   );
   assert.deepEqual(
     unread().map(({ path }) => path),
-    [["promptCaching"]],
+    [["promptGuard"]],
   );
 });

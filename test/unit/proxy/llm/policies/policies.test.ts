@@ -30,7 +30,8 @@ function field(name: string, value: unknown): { field: string; valueJson: string
 }
 
 test("nothing is compiled that is not configured", () => {
-  const none = { findRouteType: undefined, fields: undefined, renameModel: undefined, addPrompt: undefined };
+  const names = ["findRouteType", "fields", "renameModel", "addPrompt", "markCache"];
+  const none = Object.fromEntries(names.map((name) => [name, undefined]));
   assert.deepEqual(compileAiPolicies(undefined, { expression: () => assert.fail() }), none);
   assert.deepEqual(compile({}), none);
 });
