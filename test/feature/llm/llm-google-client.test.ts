@@ -146,10 +146,7 @@ prove([], "a client that does not ask for events gets a stream as one JSON list"
   const served = await serveGemini(context);
   served.google.answer = { parts: [{ text: "Hel" }, { text: "lö" }] };
   const provider = await startMockProvider(context);
-  const other = await startGateway(
-    context,
-    documents(GATEWAY, mockBackend(provider.port, "llma"), route("ai", "ai")),
-  );
+  const other = await startGateway(context, documents(GATEWAY, mockBackend(provider.port, "llma"), route("ai", "ai")));
   for (const [gateway, expected] of [
     [served.gateway, "Hellö"],
     [other, "You said: hi"],

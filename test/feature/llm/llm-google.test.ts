@@ -7,7 +7,7 @@ import OpenAI from "openai";
 import { call } from "../../support/clients/http.ts";
 import { MEMBER, openaiClient, serveGemini, serveVertex, SINGLE, type Served } from "../../support/gateway/google.ts";
 import { prove } from "../../support/proofs/prove.ts";
-import { GOOGLE_TOKEN, PROJECT } from "../../support/servers/llm/google.ts";
+import { GEMINI_KEY, GOOGLE_TOKEN, PROJECT } from "../../support/servers/llm/google.ts";
 
 const MODEL = "gemini-3-pro-preview";
 
@@ -189,6 +189,44 @@ const ERRORS = [
   [503, "UNAVAILABLE", "api_error"],
   [529, "UNAVAILABLE", "api_error"],
 ] as const;
+
+const RESPONSE_TOOLS: OpenAI.Responses.FunctionTool[] = [
+  { type: "function", name: "get_time", parameters: { type: "object", properties: {} }, strict: false },
+];
+
+prove([], "signatures of calls survive two turns of a responses client on the compatible path", async (context) => {
+  const served = await serveGemini(context);
+  const client = openaiClient(served);
+  const call = { id: "t1", type: "function", function: { name: "get_time", arguments: "{}" } };
+  const message = { role: "assistant", content: null, tool_calls: [{ ...call, extra_content: SIGNED }] };
+  served.google.answer = {
+    body: { id: "c", model: MODEL, choices: [{ index: 0, message, finish_reason: "tool_calls" }] },
+  };
+  const input: OpenAI.Responses.ResponseInputItem[] = [
+    { role: "user", content: "And before?" },
+    { type: "function_call", call_id: "of-another-vendor", name: "get_time", arguments: "{}" },
+    { type: "function_call_output", call_id: "of-another-vendor", output: "noon" },
+    { role: "user", content: "Time?" },
+  ];
+  const asked = await client.responses.create({ model: MODEL, input, tools: RESPONSE_TOOLS, store: false });
+  const calls = asked.output.filter((item) => item.type === "function_call");
+  input.push(...calls);
+  for (const { call_id } of calls) input.push({ type: "function_call_output", call_id, output: "one" });
+  await client.responses.create({ model: MODEL, input, tools: RESPONSE_TOOLS, store: false });
+  const sent = served.google.seen[1];
+  assert.equal(sent?.url, "/v1beta/openai/chat/completions");
+  assert.equal(sent.headers["authorization"], `Bearer ${GEMINI_KEY}`);
+  const messages = sent.body["messages"] as { tool_calls?: { id: string; extra_content?: unknown }[] }[];
+  assert.deepEqual(
+    messages.flatMap(({ tool_calls = [] }) => tool_calls).map(({ id, extra_content }) => [id, extra_content]),
+    [
+      ["of-another-vendor", { google: { thought_signature: "skip_thought_signature_validator" } }],
+      ["t1", SIGNED],
+    ],
+  );
+});
+
+const SIGNED = { google: { thought_signature: "c2lnbmVk" } };
 
 prove([], "a stream of Gemini that breaks off with an error ends with an error event", async (context) => {
   const served = await serveGemini(context);

@@ -113,13 +113,22 @@ function compatible(): Endpoint {
     isNative: false,
     fault({ model, messages }) {
       if (typeof model !== "string" || model === "") return "model is missing";
-      return Array.isArray(messages) && messages.length > 0 ? undefined : "messages is missing";
+      if (!Array.isArray(messages) || messages.length === 0) return "messages is missing";
+      return /gemini-[3-9]/.test(model) && messages.some(lacksSignature)
+        ? "a call is missing a thought_signature"
+        : undefined;
     },
     reply(response, { body = {}, events = [] }, { stream }) {
       if (stream !== true) return sendJson(response, 200, body);
       sendEvents(response, [...events.map((event) => JSON.stringify(event)), "[DONE]"]);
     },
   };
+}
+
+/** Whether the first call of a message has no signature. */
+function lacksSignature({ tool_calls: calls }: { readonly tool_calls?: readonly object[] }): boolean {
+  const [first] = calls ?? [];
+  return first !== undefined && !/"extra_content":{"google":{"thought_signature":"[^"]+"}}/.test(JSON.stringify(first));
 }
 
 /** Claude models: the request of the Messages API with its model in the path. */

@@ -14,6 +14,7 @@ import type { Losses } from "../../conversation/losses.ts";
 import type { JsonObject } from "../../json.ts";
 import { invalidRequest } from "../../request-fields.ts";
 import type { PrintContext, PrintedRequest } from "../chat-format.ts";
+import { printThoughtSignature } from "./thought-signature.ts";
 import { printUrl } from "../shared/data-url.ts";
 import { printExtra } from "../shared/extra.ts";
 
@@ -24,7 +25,7 @@ const SHARED_FIELDS: ReadonlySet<string> = new Set(
 
 export function printRequest(conversation: Conversation, { losses }: PrintContext): PrintedRequest {
   const { model, streaming, turns, sampling, output, user } = conversation;
-  const messages = [...printSystem(conversation), ...turns.flatMap((turn) => printTurn(turn, losses))];
+  const messages = [...printSystem(conversation), ...turns.flatMap((turn) => printTurn(turn, model, losses))];
   if (messages.length === 0) throw invalidRequest("the request has no messages");
   const body: JsonObject = { model, messages };
   if (streaming) body["stream"] = true;
@@ -49,8 +50,8 @@ function printSystem({ system }: Conversation): JsonObject[] {
 }
 
 /** Results of tools are messages of their own, in front of what the user says in the same turn. */
-function printTurn({ role, parts }: Turn, losses: Losses): JsonObject[] {
-  if (role === "assistant") return printAssistant(parts, losses);
+function printTurn({ role, parts }: Turn, model: string, losses: Losses): JsonObject[] {
+  if (role === "assistant") return printAssistant(parts, model, losses);
   const results = parts.filter((part) => part.kind === "result").map((part) => printResult(part, losses));
   const content = parts.flatMap((part) => (part.kind === "result" ? [] : printContent(part, losses)));
   return content.length === 0 ? results : [...results, { role: "user", content: simplified(content) }];
@@ -107,14 +108,14 @@ function requireUrl(url: string | undefined, path: string | undefined): string {
   return url;
 }
 
-function printAssistant(parts: readonly Part[], losses: Losses): JsonObject[] {
+function printAssistant(parts: readonly Part[], model: string, losses: Losses): JsonObject[] {
   let text = "";
   let refusal = "";
   const calls: JsonObject[] = [];
   for (const part of parts)
     if (part.kind === "text") text += part.text;
     else if (part.kind === "refusal") refusal += part.text;
-    else if (part.kind === "call") calls.push(printCall(part));
+    else if (part.kind === "call") calls.push(printCall(part, model));
     else losses.add(part.path ?? part.kind);
   if (text === "" && refusal === "" && calls.length === 0) return [];
   return [
@@ -127,9 +128,10 @@ function printAssistant(parts: readonly Part[], losses: Losses): JsonObject[] {
   ];
 }
 
-function printCall({ id, name, arguments: given, isFreeText }: CallPart): JsonObject {
+function printCall(call: CallPart, model: string): JsonObject {
+  const { id, name, arguments: given, isFreeText } = call;
   const text = isFreeText === true ? JSON.stringify(given) : given.trim() === "" ? "{}" : given;
-  return { id, type: "function", function: { name, arguments: text } };
+  return { id, type: "function", function: { name, arguments: text }, ...printThoughtSignature(call, model) };
 }
 
 function printSampling(sampling: Conversation["sampling"], body: JsonObject, losses: Losses): void {

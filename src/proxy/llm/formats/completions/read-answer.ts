@@ -5,6 +5,7 @@ import type { CallPart, Part } from "../../conversation/conversation.ts";
 import { countOf, listOf, objectOf, stringOf, type Json, type JsonObject } from "../../json.ts";
 import type { Facts } from "../../usage.ts";
 import type { ReadContext } from "../chat-format.ts";
+import { readThoughtSignature } from "./thought-signature.ts";
 import { learnFacts } from "./usage.ts";
 
 export function readAnswer(body: JsonObject, { model }: ReadContext): Answer {
@@ -60,6 +61,7 @@ function readCall(call: JsonObject, at: number): CallPart {
     name: stringOf(made["name"]) ?? "",
     arguments: stringOf(made[custom === undefined ? "arguments" : "input"]) ?? "",
     ...(custom === undefined ? {} : { isFreeText: true }),
+    ...readThoughtSignature(call),
   };
 }
 

@@ -4,6 +4,7 @@ import { countOf, listOf, objectOf, stringOf, type JsonObject } from "../../json
 import type { ReadContext, StreamReader } from "../chat-format.ts";
 import { readErrorObject } from "../shared/read-error.ts";
 import { callId, reasoningText, stopReason, textOf } from "./read-answer.ts";
+import { readThoughtSignature } from "./thought-signature.ts";
 import { readUsage } from "./usage.ts";
 
 /** A call whose name has not arrived yet is held with its arguments. */
@@ -12,6 +13,7 @@ interface Call {
   id: string;
   name: string;
   held: string;
+  signed: ReturnType<typeof readThoughtSignature>;
 }
 
 /** More choices than any provider gives, and more calls than any model makes, are ignored. */
@@ -103,7 +105,7 @@ class ChoiceReader {
     let call = this.#calls.get(index);
     if (call === undefined) {
       if (this.#calls.size >= MAX_CALLS) return;
-      call = { part: undefined, id: callId(given, index), name: "", held: "" };
+      call = { part: undefined, id: callId(given, index), name: "", held: "", signed: readThoughtSignature(given) };
       this.#calls.set(index, call);
     }
     const text = stringOf(made[custom === undefined ? "arguments" : "input"]) ?? "";
@@ -115,8 +117,8 @@ class ChoiceReader {
 
   #openCall(call: Call, isFreeText: boolean, events: AnswerEvent[]): void {
     this.#closeText(events);
-    const { id, name, held } = call;
-    call.part = this.#openPart({ kind: "call", id, name, ...(isFreeText ? { isFreeText } : {}) }, events);
+    const { id, name, held, signed } = call;
+    call.part = this.#openPart({ kind: "call", id, name, ...(isFreeText ? { isFreeText } : {}), ...signed }, events);
     this.#arguments(call.part, held, events);
   }
 

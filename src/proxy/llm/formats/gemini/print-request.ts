@@ -9,19 +9,18 @@ import type { PrintContext, PrintedRequest } from "../chat-format.ts";
 import { printGenerationConfig } from "./print-settings.ts";
 import { printSchema } from "./print-schema.ts";
 import { printTurns } from "./print-turns.ts";
-import { generationOf } from "./generation.ts";
+import { generationOf, needsSignatures } from "./generation.ts";
 import { ToolNames } from "./tool-names.ts";
 
 export function printRequest(conversation: Conversation, { losses }: PrintContext): PrintedRequest {
   const { turns, system, user } = conversation;
   const extra = readVendorFields(conversation, losses);
-  const isThird = generationOf(conversation.model) >= 3;
   const names = new ToolNames();
   const body: JsonObject = {
     contents: printTurns(turns, {
       losses,
-      needsSignatures: isThird,
-      hasMediaResults: isThird,
+      needsSignatures: needsSignatures(conversation.model),
+      hasMediaResults: generationOf(conversation.model) >= 3,
       toolName: (name) => names.print(name),
     }),
   };

@@ -12,16 +12,11 @@ import {
 import type { Losses } from "../../conversation/losses.ts";
 import type { JsonObject } from "../../json.ts";
 import { invalidRequest } from "../../request-fields.ts";
+import { NO_SIGNATURE } from "./generation.ts";
 import { mediaTypeOf } from "./media-types.ts";
 
 /** The API refuses a turn of the user without a text. */
 const BLANK: JsonObject = { text: " " };
-
-/**
- * Stands for the signature of a call that no Gemini model made, such as one of another provider before a failover. From
- * generation 3 on the API refuses calls without a signature, and documents this text for calls that have none.
- */
-const NO_SIGNATURE = "skip_thought_signature_validator";
 
 export interface TurnsOptions {
   readonly losses: Losses;

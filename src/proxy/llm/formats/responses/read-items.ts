@@ -14,6 +14,7 @@ import {
   type TextPart,
 } from "../../conversation/conversation.ts";
 import { wrapFreeText } from "../../conversation/free-text.ts";
+import { readCallId } from "../../conversation/call-id.ts";
 import { readSignature } from "../../conversation/signature.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import { invalidRequest, readObjects, readText, requireObject, requireText } from "../../request-fields.ts";
@@ -170,7 +171,7 @@ function readCall(item: JsonObject, type: string, path: string): Part {
   const name = requireText(item["name"], `${path}.name`);
   const call = {
     kind: "call",
-    id: requireText(item["call_id"], `${path}.call_id`),
+    ...readCallId(requireText(item["call_id"], `${path}.call_id`)),
     name: qualifiedName(name, readText(item["namespace"], `${path}.namespace`)),
   } as const;
   if (type === "custom_tool_call")
@@ -179,7 +180,7 @@ function readCall(item: JsonObject, type: string, path: string): Part {
 }
 
 function readResult(item: JsonObject, path: string): ResultPart {
-  const id = requireText(item["call_id"], `${path}.call_id`);
+  const { id } = readCallId(requireText(item["call_id"], `${path}.call_id`));
   const name = readText(item["name"], `${path}.name`);
   const { output } = item;
   // A single text is kept even when it is empty, because every call needs its result.

@@ -3,7 +3,8 @@
  * with one text (conversation/free-text.ts), and a tool in a namespace gets the name of the namespace in front.
  * `ClientTools` finds the original of a call in the answer.
  */
-import type { FunctionTool, ToolChoice } from "../../conversation/conversation.ts";
+import { printCallId } from "../../conversation/call-id.ts";
+import type { CallPart, FunctionTool, ToolChoice } from "../../conversation/conversation.ts";
 import { FREE_TEXT_SCHEMA, unwrapFreeText } from "../../conversation/free-text.ts";
 import { listOf, objectOf, stringOf, type Json, type JsonObject } from "../../json.ts";
 import {
@@ -129,7 +130,7 @@ export class ClientTools {
 
   /** Prints a call as an item. @param text its arguments @param itemId identifier without its prefix */
   printCall(
-    call: { readonly id: string; readonly name: string },
+    call: Pick<CallPart, "id" | "name" | "signature">,
     text: string,
     itemId: string,
     status: string,
@@ -144,11 +145,11 @@ export class ClientTools {
           id: `ctc_${itemId}`,
           type: "custom_tool_call",
           status,
-          call_id: call.id,
+          call_id: printCallId(call),
           ...named,
           input: unwrapFreeText(text),
         }
-      : { id: `fc_${itemId}`, type: "function_call", status, call_id: call.id, ...named, arguments: text };
+      : { id: `fc_${itemId}`, type: "function_call", status, call_id: printCallId(call), ...named, arguments: text };
   }
 
   #add(tools: Json | undefined, namespace?: string): void {

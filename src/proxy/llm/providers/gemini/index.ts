@@ -4,6 +4,7 @@
  */
 import type { HeaderList } from "../../../../lib/header-list.ts";
 import type { HeaderCall, Provider } from "../provider.ts";
+import { signCalls } from "../shared/compatible-signatures.ts";
 import { geminiMethod } from "../shared/gemini-method.ts";
 import { printPathSegment } from "../shared/path-segment.ts";
 
@@ -16,6 +17,7 @@ export const gemini: Provider = {
     return `/v1beta/${collection}/${printPathSegment(id)}${geminiMethod(streaming)}`;
   },
   headers: placeKey,
+  adjustBody: signCalls,
 };
 
 /**

@@ -10,6 +10,7 @@ import { ConfigError } from "../../../../lib/errors.ts";
 import { ProxyError } from "../../../exchange/errors.ts";
 import type { FormatName } from "../../formats/chat-format.ts";
 import type { Provider } from "../provider.ts";
+import { signCalls } from "../shared/compatible-signatures.ts";
 import { geminiMethod } from "../shared/gemini-method.ts";
 import { printPathSegment } from "../shared/path-segment.ts";
 import { adjustMessages } from "./messages-body.ts";
@@ -48,9 +49,11 @@ export const vertex: Provider = {
         detail: "access tokens of Google Cloud are not fetched; configure policies.auth",
       });
   },
-  adjustBody(body, { wire, model }) {
+  adjustBody(body, call) {
+    const { wire, model } = call;
     if (wire === "Messages") return adjustMessages(body);
     const { family, name } = familyOf(model);
+    signCalls(body, call);
     // The compatible endpoint knows models by publisher and name.
     if (wire === "Completions" && family === "gemini") body["model"] = `google/${name}`;
   },
