@@ -18,7 +18,7 @@ export function translateCloudA(auth: CloudAAuth, secrets: SecretReader, report:
   if (secretRef !== undefined) credential.keys = create(CloudAKeysSchema, readKeys(secretRef, secrets, report));
   if (assumeRole === undefined) return credential;
   // The identity of the machine must not take the place of the role.
-  report("assumeRole", "roles are not served yet");
+  report("assumeRole", "this version of gwproxy does not serve it; requests are refused");
   credential.keys = create(CloudAKeysSchema);
   return credential;
 }

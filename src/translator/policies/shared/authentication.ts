@@ -1,7 +1,7 @@
 /**
  * Shares the parts that all kinds of authentication have: whether a credential is required, and where it is looked up.
  */
-import type { CredentialLocation as ApiLocation } from "../../../../generated/types/common.ts";
+import type { CredentialLocation as ApiLocation, CredentialPlace } from "../../../../generated/types/common.ts";
 import {
   AuthenticationMode,
   CredentialLocationSchema,
@@ -36,8 +36,8 @@ export function credentialLocation(
  * Translates the place of a credential in a request. Admission guarantees that exactly one member is set; with none
  * set, the result is an empty expression, which writes nothing and matches nothing.
  */
-export function translateLocation(location: ApiLocation): CredentialLocation {
-  const { header, queryParameter, cookie, expression } = location;
+export function translateLocation(location: ApiLocation | CredentialPlace): CredentialLocation {
+  const { header, queryParameter, cookie } = location;
   if (header !== undefined)
     return create(CredentialLocationSchema, {
       location: {
@@ -49,5 +49,6 @@ export function translateLocation(location: ApiLocation): CredentialLocation {
     return create(CredentialLocationSchema, { location: { case: "queryParameter", value: queryParameter.name } });
   if (cookie !== undefined)
     return create(CredentialLocationSchema, { location: { case: "cookie", value: cookie.name } });
-  return create(CredentialLocationSchema, { location: { case: "expression", value: expression ?? "" } });
+  const expression = "expression" in location ? (location.expression ?? "") : "";
+  return create(CredentialLocationSchema, { location: { case: "expression", value: expression } });
 }

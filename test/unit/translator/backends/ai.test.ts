@@ -9,8 +9,6 @@ import {
   GuardScope,
   RouteType,
 } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
-import { trackAccess } from "../../../../src/lib/track-access.ts";
-import { translateAi } from "../../../../src/translator/backends/settings/ai/index.ts";
 import * as bodyFields from "../../../../src/translator/backends/settings/ai/body-fields.ts";
 import { translateBedrockGuardrails } from "../../../../src/translator/backends/settings/ai/guards/guardrails-a.ts";
 import { translateModelArmor } from "../../../../src/translator/backends/settings/ai/guards/guardrails-b.ts";
@@ -295,16 +293,4 @@ test("guards have a scope and a response of their phase by default, and no kind 
       { message: "no", status: 451, headers: [{ name: "x-a", value: "b" }] },
     ],
   ]);
-});
-
-test("a field that is not served is not read, so that its object reports it", () => {
-  const { view, unread } = trackAccess({ promptGuard: {} });
-  assert.equal(
-    translateAi(view, context, () => undefined),
-    undefined,
-  );
-  assert.deepEqual(
-    unread().map(({ path }) => path),
-    [["promptGuard"]],
-  );
 });
