@@ -7,10 +7,6 @@ export const UNSERVED: readonly (readonly [
   shape: "openai" | "anthropic" | "google",
   method?: string,
 ])[] = [
-  ["/v1/messages", "Messages", "anthropic"],
-  ["/v1/messages/", "Messages", "anthropic"],
-  ["/v1/messages?beta=true", "Messages", "anthropic"],
-  ["/some/prefix/v1/messages", "Messages", "anthropic"],
   ["/v1/messages/batches", "Messages", "anthropic"],
   ["/v1/projects/p/locations/l/publishers/anthropic/models/c:streamRawPredict", "Messages", "anthropic"],
   ["/v1/messages/count_tokens", "MessagesTokenCount", "anthropic"],

@@ -5,6 +5,7 @@
 import { RouteType } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import { completions } from "../formats/completions/index.ts";
 import { embeddings } from "../formats/embeddings/index.ts";
+import { messages } from "../formats/messages/index.ts";
 import { responses } from "../formats/responses/index.ts";
 import type { ClientFormat, ErrorPrinter } from "./client-format.ts";
 import { printCompletionsError } from "../formats/completions/errors.ts";
@@ -28,7 +29,8 @@ function unserved(name: string, path: RegExp, printError: ErrorPrinter): ClientF
 export const CLIENT_FORMATS: readonly ClientFormat[] = [
   COMPLETIONS,
   unserved("MessagesTokenCount", /\/v1\/messages\/count_tokens\/*$/, printMessagesError),
-  unserved("Messages", /\/v1\/messages(?:\/.*)?$|:(?:stream)?rawPredict$/i, printMessagesError),
+  { name: "Messages", path: /\/messages\/*$/, printError: printMessagesError, format: messages },
+  unserved("Messages", /\/v1\/messages\/.*$|:(?:stream)?rawPredict$/i, printMessagesError),
   { name: "Responses", path: /\/responses\/*$/, printError: printCompletionsError, format: responses },
   { name: "Embeddings", path: /\/embeddings\/*$/, printError: printCompletionsError, format: embeddings },
   unserved("Rerank", /\/rerank\/*$/, printCompletionsError),
