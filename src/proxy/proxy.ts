@@ -205,6 +205,7 @@ function createConfiguration(thread: ThreadContext, { upstream, callouts, identi
     nowMs,
     identities,
     replica: shared.replica,
+    callouts: () => callouts,
     meterOf: metrics?.backend,
   });
   const exporters = new Exporters({

@@ -58,6 +58,7 @@ interface MetricTable {
     never,
     "gen_ai_server_request_duration" | "gen_ai_server_time_per_output_token" | "gen_ai_server_time_to_first_token"
   >;
+  readonly guards: MetricGroup<"guardrail_checks_total", never>;
   readonly connections: MetricGroup<
     "downstream_connections_total" | "downstream_received_bytes_total" | "downstream_sent_bytes_total",
     "tls_handshake_duration_seconds"
@@ -119,6 +120,11 @@ export const METRICS: MetricTable = {
         bounds: FIRST_TOKEN_SECONDS,
       },
     },
+  },
+  guards: {
+    labels: ["phase", "action", ...PLACE],
+    counters: { guardrail_checks_total: "Checks of prompt guards." },
+    histograms: {},
   },
   connections: {
     labels: CLIENT_CONNECTION,

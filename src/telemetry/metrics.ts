@@ -32,6 +32,15 @@ export interface RequestSample {
   /** Calls beyond the first. */
   readonly retries: number;
   readonly llm?: LlmSample | undefined;
+  /** Checks of prompt guards; undefined when there were none. */
+  readonly guardChecks?: Iterable<GuardSample> | undefined;
+}
+
+interface GuardSample {
+  /** Request or Response. */
+  readonly phase: string;
+  readonly outcome: string;
+  readonly count: number;
 }
 
 type TokenType = "input" | "output" | "input_cache_read" | "input_cache_write";
@@ -212,6 +221,7 @@ function createRequestCounts(registry: Registry): (sample: RequestSample) => voi
   const failures = registry.group(METRICS.failures);
   const processing = registry.group(METRICS.processing);
   const models = createModelCounts(registry);
+  const guards = registry.group(METRICS.guards);
   // The labels of the place come last, after the reason.
   const processingOf = ({ values }: Row): Row => processing.row([...values.slice(0, 2), ...values.slice(PLACE_AT)]);
   return (sample) => {
@@ -235,6 +245,8 @@ function createRequestCounts(registry: Registry): (sample: RequestSample) => voi
         processing.histograms.response_processing_seconds.observe(ours, responseProcessingSeconds);
     }
     if (llm !== undefined) models(sample, llm);
+    for (const { phase, outcome, count } of sample.guardChecks ?? [])
+      guards.counters.guardrail_checks_total.add(guards.row([phase, outcome, ...requestLabels(sample)]), count);
   };
 }
 

@@ -2,11 +2,12 @@
  * The interface of a backend handler, which ends every pipeline, and the dependencies that a handler gets. The registry
  * compiles one handler for each backend and place in the configuration.
  */
-import type { BackendSettings } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { BackendSettings, ExternalService } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
 import type { Expression } from "../../cel/expression.ts";
 import type { CelPhase } from "../../cel/environments/phases.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { RoutedExchange, Reply } from "../exchange/exchange.ts";
+import type { Callout } from "../callouts/callout.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";
 import type { PickDeps } from "../balancing/pick.ts";
 import type { ConnectionSettings, UpstreamTarget } from "../upstream/dial/connection-settings.ts";
@@ -59,4 +60,8 @@ export interface BackendDeps extends EndpointDeps {
    * @throws ProxyError backend_invalid, endpoint_unavailable
    */
   readonly destination: (backendKey: string) => ResolvedEndpoint;
+  /** Returns the client of a guard service. */
+  readonly callout: (service: ExternalService | undefined) => Callout;
+  /** Returns the client of a guard service at a public host, called with settings of its own over TLS. */
+  readonly hostCallout: (host: string, settings: BackendSettings | undefined) => Callout;
 }

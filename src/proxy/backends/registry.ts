@@ -20,6 +20,7 @@ import type { Scope } from "../../cel/scope.ts";
 import { ConfigError } from "../../lib/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { SharedTable } from "../../lib/shared-table.ts";
+import type { Callouts } from "../callouts/callouts.ts";
 import { ProxyError, type ProxyErrorCode } from "../exchange/errors.ts";
 import { createLlmHandler } from "../llm/handler.ts";
 import type { BackendMeter } from "../../telemetry/metrics.ts";
@@ -41,6 +42,7 @@ import {
   type RequestedAuthority,
   type Destination,
 } from "./http-handler.ts";
+import { createGuardServices } from "./guard-services.ts";
 import { dynamicDestination } from "./dynamic.ts";
 import { checkSettings, mergeSettings, settingsOfLevel, withClientCertificate } from "./settings.ts";
 import type { IdentitySource } from "../spiffe/workload-api.ts";
@@ -82,6 +84,8 @@ export interface RegistryOptions extends PickDeps {
   readonly identities: IdentitySource;
   /** Random name of this data plane in CDN-Loop (RFC 8586). */
   readonly replica: string;
+  /** Opens the services that prompt guards call. */
+  readonly callouts: () => Pick<Callouts, "open" | "openTarget">;
   /** Creates the meter of a backend; undefined when calls are not counted. @param name the backend's name in metrics */
   readonly meterOf?: ((name: string, subtype: OutboundSubtype) => BackendMeter) | undefined;
 }
@@ -269,6 +273,7 @@ export class BackendRegistry {
         return connectionOf({ tls, tcp, proxy: this.#tunnels.of(tunnel) });
       },
       destination: (other) => this.#resolveEndpoint(other),
+      ...createGuardServices(this.#options.callouts, this.#tunnels, key),
     };
   }
 

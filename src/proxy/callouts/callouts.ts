@@ -65,6 +65,8 @@ export interface Callouts {
    * @param timeoutMs for a response, where the service's settings set no timeout
    */
   open(service: ExternalService | undefined, subtype: OutboundSubtype, timeoutMs?: number): Callout;
+  /** Opens a service at a fixed target, with settings of its own. */
+  openTarget(target: CallTarget, subtype: OutboundSubtype, timeoutMs: number): Callout;
   /** See Upstream. */
   identityChanged(): void;
   close(): void;
@@ -81,7 +83,13 @@ export function createCallouts(options: CalloutsOptions): Callouts {
   const channels = new GrpcChannels({ maxMessageBytes, names, guard, identities });
   return {
     open: (service, subtype, timeoutMs = CALL_TIMEOUT_MS) =>
-      new ServiceCallout(service, subtype, { ...options, channels, timeoutMs }),
+      new ServiceCallout(reachService(service, options), subtype, { ...options, channels, timeoutMs }),
+    openTarget: (target, subtype, timeoutMs) =>
+      new ServiceCallout({ path: "", invalidReason: undefined, find: () => target }, subtype, {
+        ...options,
+        channels,
+        timeoutMs,
+      }),
     identityChanged: () => channels.identityChanged(),
     close: () => channels.close(),
   };
@@ -92,6 +100,21 @@ interface ServiceOptions extends CalloutsOptions {
   readonly timeoutMs: number;
 }
 
+/** How the endpoint for the next call is found. */
+interface Reach extends Pick<Callout, "path" | "invalidReason"> {
+  /** @throws CalloutError when there is none */
+  find(): CallTarget;
+}
+
+function reachService(service: ExternalService | undefined, options: CalloutsOptions): Reach {
+  const place = service?.place;
+  return {
+    path: place?.case === "origin" ? place.value.path : "",
+    invalidReason: place?.case === undefined ? (service?.invalidReason ?? "no service") : undefined,
+    find: finderOf(place, options),
+  };
+}
+
 class ServiceCallout implements Callout {
   readonly path: string;
   readonly invalidReason: string | undefined;
@@ -100,13 +123,12 @@ class ServiceCallout implements Callout {
   readonly #find: () => CallTarget;
   #inFlight = 0;
 
-  constructor(service: ExternalService | undefined, subtype: OutboundSubtype, options: ServiceOptions) {
-    const place = service?.place;
-    this.path = place?.case === "origin" ? place.value.path : "";
-    this.invalidReason = place?.case === undefined ? (service?.invalidReason ?? "no service") : undefined;
+  constructor({ path, invalidReason, find }: Reach, subtype: OutboundSubtype, options: ServiceOptions) {
+    this.path = path;
+    this.invalidReason = invalidReason;
     this.#subtype = subtype;
     this.#options = options;
-    this.#find = finderOf(place, options);
+    this.#find = find;
   }
 
   async unary<I extends DescMessage, O extends DescMessage>(

@@ -114,6 +114,18 @@ export const PROXY_ERRORS = {
     reason: "InvalidRequest",
     text: "requests of this kind are not served yet",
   },
+  guard_failed: {
+    status: 503,
+    grpc: 14,
+    reason: "Guardrail",
+    text: "failed to process LLM request: prompt guard failed",
+  },
+  guard_mask_invalid: {
+    status: 500,
+    grpc: 2,
+    reason: "Guardrail",
+    text: "failed to process LLM request: prompt guard answered with an invalid mask",
+  },
   expression_failed: { status: 500, grpc: 2, reason: "Internal", text: "expression failed" },
   internal: { status: 503, grpc: 14, reason: "Internal", text: "processing failed" },
 } as const;

@@ -11,6 +11,7 @@ import type { OutboundKind } from "../observability/tracing/outbound.ts";
 import type { RequestTrace } from "../observability/tracing/request-trace.ts";
 import type { Body } from "./body.ts";
 import type { ProxyError } from "./errors.ts";
+import type { GuardChecks } from "./guard-checks.ts";
 
 /** The part of a request that a policy may read and change. */
 export interface Exchange extends Scope {
@@ -129,6 +130,8 @@ export interface RoutedExchange extends Exchange {
   tried: object[] | undefined;
   /** The call in progress, or the call whose response was returned. */
   attempt: { discard(): void } | undefined;
+  /** What prompt guards did; undefined when none has run. */
+  guardChecks?: GuardChecks | undefined;
   /** Trailers of the response as sent; undefined before they are sent, and when there are none. */
   replyTrailers: readonly string[] | undefined;
   /** The path prefix that the rule matched, which ReplacePrefixMatch replaces; undefined for other matches. */

@@ -26,6 +26,7 @@ import { BackendTransformation, type Outgoing } from "../backends/transformation
 import { ProxyError } from "../exchange/errors.ts";
 import { appendPass } from "../exchange/cdn-loop.ts";
 import type { RoutedExchange } from "../exchange/exchange.ts";
+import { compilePromptGuards, type PromptGuards } from "./guards/run.ts";
 import { readGeminiPath } from "./formats/gemini/path.ts";
 import { providerOf } from "./providers/index.ts";
 import type { Provider, ProviderCall, Signer } from "./providers/provider.ts";
@@ -47,6 +48,7 @@ export interface Endpoint extends BalancedEndpoint {
   /** The `ai` block in force for this provider. */
   readonly policies: AiPolicies;
   readonly signer: Signer | undefined;
+  readonly guards: PromptGuards | undefined;
   /**
    * Returns path and headers of a call.
    * @param out the result of a transformation, which includes the credential; undefined without one
@@ -94,6 +96,7 @@ export function compileEndpoint(node: ProviderNode, deps: BackendDeps): Endpoint
     policies: compileAiPolicies(settings.ai, deps),
     auth,
     signer,
+    guards: compilePromptGuards(settings.ai?.promptGuard, deps),
     spot(call) {
       const target = targetOf(call);
       return target === undefined ? spotBehind(node, deps, settings) : { target, record: undefined };

@@ -23,6 +23,7 @@ import { applyPolicies } from "./apply-policies.ts";
 import { compileEndpoint, type Endpoint } from "./endpoint.ts";
 import type { ClientFormat } from "./client-formats/client-format.ts";
 import { clientFormatOf, formatOfRouteType } from "./client-formats/index.ts";
+import { RequestGuards } from "./guards/run.ts";
 import type { ChatFormat } from "./formats/chat-format.ts";
 import { providerFormat } from "./formats/index.ts";
 import type { AiPolicies } from "./policies/index.ts";
@@ -65,6 +66,14 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
     // Read before printing, which may change the client's object.
     const facts = { requestModel: model, provider: node.identity, streaming, ...paramsOf(request.body) };
     const hidesUsage = client === provider && streaming && !asksForUsage(client, request);
+    const inputBytes = (): number => textBytes(client.client?.texts.requestTexts(request.body));
+    const ledger = await openLedger(exchange, facts, inputBytes);
+    const guards = guardsOf(endpoint, client, exchange);
+    const rejection = await guards?.checkRequest(request.body);
+    if (rejection !== undefined) {
+      ledger.settle("failed");
+      return rejection;
+    }
     const { body, toolNames, losses } = printProviderRequest(request, {
       client,
       provider,
@@ -77,8 +86,6 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
         provider: node.name,
         fields: losses.join(" "),
       });
-    const inputBytes = (): number => textBytes(client.client?.texts.requestTexts(request.body));
-    const ledger = await openLedger(exchange, facts, inputBytes);
     const context = {
       client,
       provider,
@@ -88,10 +95,19 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
       hidesUsage,
       writesList: request.wantsList === true,
       ledger,
+      guards,
+      streaming,
       limitBytes: exchange.responseLimitBytes,
     };
     return send({ endpoint, to, out, body, context }, exchange, deps.upstream);
   };
+}
+
+/** @returns undefined when no guards are configured */
+function guardsOf({ guards }: Endpoint, { client }: ChatFormat, exchange: RoutedExchange): RequestGuards | undefined {
+  if (guards === undefined) return undefined;
+  if (client === undefined) throw new ProxyError("guard_failed", { detail: "the format has no texts to check" });
+  return new RequestGuards(guards, client.texts, exchange);
 }
 
 /** Returns the format that `routes` gives the path, or the one whose clients call it where no routes are configured. */

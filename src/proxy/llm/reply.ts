@@ -10,6 +10,7 @@ import { collect } from "../exchange/collect.ts";
 import type { Reply } from "../exchange/exchange.ts";
 import { codingOf, unpackStream } from "./content-coding.ts";
 import type { ChatFormat, ClientSide, ProviderSide } from "./formats/chat-format.ts";
+import type { RequestGuards } from "./guards/run.ts";
 import { parseObject, type JsonObject } from "./json.ts";
 import { writeJsonArray } from "./stream/json-array.ts";
 import { scanStream, translateStream } from "./stream/bodies.ts";
@@ -30,6 +31,9 @@ export interface ReplyContext {
   /** Whether the client gets a stream as the elements of one JSON list. */
   readonly writesList: boolean;
   readonly ledger: Ledger;
+  /** Guards of the request; undefined when none are configured. */
+  readonly guards: RequestGuards | undefined;
+  readonly streaming: boolean;
   readonly limitBytes: number;
 }
 
@@ -49,7 +53,8 @@ export async function readReply(response: UpstreamResponse, context: ReplyContex
   const { ledger } = context;
   const sides = sidesOf(context);
   const coding = codingOf(headers.getAll("content-encoding").join(","));
-  if (response.body === null || (coding === undefined && sides === undefined)) {
+  const isChecked = context.guards?.checksAnswers === true && response.status < 400;
+  if (response.body === null || (coding === undefined && sides === undefined && !isChecked)) {
     ledger.settle("complete");
     return reply(response.body);
   }
@@ -63,19 +68,21 @@ export async function readReply(response: UpstreamResponse, context: ReplyContex
   const type = headers.get("content-type") ?? "";
   const framing = framingOf(type);
   if (framing !== undefined) {
-    if (context.hidesUsage) forgetBody(headers);
+    if (context.hidesUsage || isChecked) forgetBody(headers);
     if (sides !== undefined && framing !== serverSentEvents) headers.set("content-type", SSE);
     const stream = await awaitFirstBytes(readStream(body, framing, context));
-    if (!context.writesList) return reply(stream);
+    const checked = isChecked ? checkStream(stream, framing, headers, context) : stream;
+    if (!context.writesList) return reply(checked);
     headers.set("content-type", "application/json");
     forgetBody(headers);
-    return reply(writeJsonArray(stream, context.limitBytes));
+    return reply(writeJsonArray(checked, context.limitBytes));
   }
-  if (sides === undefined && !type.toLowerCase().includes("json")) {
+  if (sides === undefined && !type.toLowerCase().includes("json") && !isChecked) {
     ledger.settle("complete");
     return reply(body);
   }
-  return reply(await readWhole(body, headers, context));
+  const whole = await readWhole(body, headers, context);
+  return Buffer.isBuffer(whole) ? reply(whole) : whole;
 }
 
 /** @returns undefined when nothing has to be translated */
@@ -95,6 +102,16 @@ function readStream(body: BodyStream, framing: Framing, context: ReplyContext): 
   return translateStream(body, { ledger, maxEventBytes, framing }, { reader, printer });
 }
 
+/** @throws ProxyError llm_response_invalid for a stream that would get around the guards of answers */
+function checkStream(stream: BodyStream, framing: Framing, headers: HeaderList, context: ReplyContext): BodyStream {
+  const { guards, streaming, limitBytes } = context;
+  // Only streams of the client's own framing can be read; a translated stream always has it.
+  if (guards !== undefined && streaming && (framing === serverSentEvents || sidesOf(context) !== undefined))
+    return guards.checkStream(stream, headers, limitBytes);
+  stream.destroy();
+  throw new ProxyError("llm_response_invalid", { detail: "a stream that the request did not ask for" });
+}
+
 async function readError(
   body: BodyStream,
   headers: HeaderList,
@@ -109,15 +126,16 @@ async function readError(
   return printed(sides.client.printError(sides.provider.readError(bytes, status), status), headers);
 }
 
-async function readWhole(body: BodyStream, headers: HeaderList, context: ReplyContext): Promise<Buffer> {
-  const { client, provider, ledger, limitBytes, request } = context;
+/** @returns the bytes, or the reply of a guard that rejects the answer */
+async function readWhole(body: BodyStream, headers: HeaderList, context: ReplyContext): Promise<Buffer | Reply> {
+  const { client, provider, ledger, limitBytes, request, guards } = context;
   const sides = sidesOf(context);
   const bytes = await collect(body, limitBytes);
   if (bytes === undefined) throw new ProxyError("response_too_large");
   const answer = parseObject(bytes);
   if (answer === undefined) {
     ledger.settle("partial");
-    if (sides === undefined) return bytes;
+    if (sides === undefined && guards?.checksAnswers !== true) return bytes;
     throw new ProxyError("llm_response_invalid", { detail: "the answer is not a JSON object" });
   }
   ledger.record(provider.usage(answer));
@@ -125,7 +143,11 @@ async function readWhole(body: BodyStream, headers: HeaderList, context: ReplyCo
   const own = read && sides?.client.printAnswer(read, { request, createdAt: nowSeconds() });
   if (ledger.countsText) ledger.addText(textBytes(client.client?.texts.answerTexts(own ?? answer)));
   ledger.settle("complete");
-  return own === undefined ? bytes : printed(own, headers);
+  const checked = await guards?.checkAnswer(own ?? answer, headers);
+  if (checked?.reply !== undefined) return checked.reply;
+  if (own === undefined && checked?.isMasked !== true) return bytes;
+  forgetBody(headers);
+  return printed(own ?? answer, headers);
 }
 
 /** Returns the length of texts in UTF-8. */

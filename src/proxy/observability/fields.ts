@@ -7,6 +7,7 @@ import type { AttributeValue } from "../../telemetry/attributes.ts";
 import type { StreamInfo, HttpInfo } from "./stream-info.ts";
 import { integerOf, type LlmInfo } from "./llm-info.ts";
 import { pathOf } from "../../lib/request-target.ts";
+import type { GuardEffect, GuardOutcome } from "../exchange/guard-checks.ts";
 import { queryOf } from "./query.ts";
 
 export interface Column {
@@ -172,6 +173,13 @@ export const FIELDS: readonly Field[] = [
   llmNumber("gen_ai.request.frequency_penalty", "frequency_penalty"),
   llmNumber("gen_ai.request.presence_penalty", "presence_penalty"),
   llmInteger("gen_ai.request.seed", "seed"),
+  guardField(
+    "gwp.guardrail.action",
+    "what a prompt guard did, or with `Audit` would have done",
+    ({ outcome }) => GUARD_ACTIONS[outcome],
+  ),
+  guardField("gwp.guardrail.kind", "the kind of that guard", ({ kind }) => kind),
+  guardField("gwp.guardrail.phase", "`request` or `response`", ({ phase }) => phase.toLowerCase()),
   field(
     "retry.attempt",
     "http.request.resend_count",
@@ -186,6 +194,23 @@ export const FIELDS: readonly Field[] = [
     about: "until the end of the body",
   },
 ];
+
+/** Returns a field of requests that a guard has acted on; most requests have none. */
+function guardField(name: string, about: string, read: (effect: GuardEffect) => string): Field {
+  return {
+    ...field(name, name, about, ({ http }) => (http?.guardEffect === undefined ? undefined : read(http.guardEffect))),
+    llm: true,
+  };
+}
+
+const GUARD_ACTIONS: Readonly<Record<GuardOutcome, string>> = {
+  Allow: "allow",
+  Mask: "mask",
+  Reject: "reject",
+  FailOpen: "fail_open",
+  AuditMask: "would_mask",
+  AuditReject: "would_reject",
+};
 
 function llmText(name: string, from: string): Field {
   return ofLlm(name, `\`llm.${from}\``, (llm) => llm.text(from));

@@ -62,5 +62,6 @@ function sampleOf(
     responseBytes: outcome.responseBytes,
     retries: info.retries,
     llm: info.llm?.sample,
+    guardChecks: exchange.guardChecks?.counts,
   };
 }

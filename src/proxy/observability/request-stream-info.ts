@@ -146,6 +146,10 @@ export class RequestStreamInfo implements StreamInfo, HttpInfo {
     return traceIdsOf(this.#exchange);
   }
 
+  get guardEffect(): HttpInfo["guardEffect"] {
+    return this.#exchange.guardChecks?.effect;
+  }
+
   get notes(): HttpInfo["notes"] {
     return this.#exchange.logFields;
   }
@@ -162,5 +166,6 @@ function reasonOf(exchange: ReportedExchange, { clientGone, error }: Outcome): s
   if (clientGone) return "ClientClosed";
   if (error !== undefined)
     return Object.hasOwn(PROXY_ERRORS, error) ? PROXY_ERRORS[error as ProxyErrorCode].reason : "Internal"; // own key, just checked
+  if (exchange.guardChecks?.effect?.outcome === "Reject") return "Guardrail";
   return exchange.answeredByUpstream ? "Upstream" : "DirectResponse";
 }

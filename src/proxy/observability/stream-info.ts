@@ -1,6 +1,7 @@
 /** Describes a finished request or connection: every field of every report is read from them. */
 import type { Scope } from "../../cel/scope.ts";
 import type { RoutedExchange } from "../exchange/exchange.ts";
+import type { GuardEffect } from "../exchange/guard-checks.ts";
 import type { LlmInfo } from "./llm-info.ts";
 
 export interface StreamInfo {
@@ -48,6 +49,8 @@ export interface HttpInfo {
   /** `spanId` is the request's own span; unset when it has none. */
   readonly trace: { readonly traceId: string; readonly spanId: string | undefined } | undefined;
   readonly llm: LlmInfo | undefined;
+  /** What prompt guards did; undefined when they let all text pass. */
+  readonly guardEffect: GuardEffect | undefined;
   /** Fields that policies added to the log line. */
   readonly notes: ReadonlyMap<string, string | number | boolean> | undefined;
 }

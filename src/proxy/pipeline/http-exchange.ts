@@ -134,6 +134,7 @@ export class HttpExchange implements ReportedExchange {
   #startedAt: Date | undefined;
   #queuedHeaders: HeaderList | undefined;
   #roots: Map<string, unknown> | undefined;
+  guardChecks: RoutedExchange["guardChecks"];
   #logFields: Map<string, string | number | boolean> | undefined;
   #secretParameters: Set<string> | undefined;
   #deadlineAtMs: number | undefined;

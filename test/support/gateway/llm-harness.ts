@@ -183,6 +183,12 @@ export function testDeps(upstream: Upstream): BackendDeps {
     destination: () => {
       throw new ProxyError("backend_invalid");
     },
+    callout: () => {
+      throw new ProxyError("backend_invalid");
+    },
+    hostCallout: () => {
+      throw new ProxyError("backend_invalid");
+    },
   };
 }
 

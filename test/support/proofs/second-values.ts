@@ -49,6 +49,18 @@ const SECOND_VALUES: Readonly<Record<string, ChangeValue>> = {
   "strategy.inheritance": swap("Default", "Override"),
   "traffic.phase": swap("PreRouting", "PostRouting"),
   "tunnel.mode": swap("Auto", "Connect"),
+  // Prompt guards
+  "promptGuard.streaming": swap("Enabled", "Disabled"),
+  "regex.action": swap("Mask", "Reject"),
+  "webhook.action": swap("Reject", "Audit"),
+  "moderation.action": swap("Reject", "Audit"),
+  "guardrailsA.action": swap("Reject", "Audit"),
+  "guardrailsB.action": swap("Reject", "Audit"),
+  "regex.builtins[]": swap("Ssn", "Email"),
+  "request[].scope[]": swap("ToolOutput", "ToolInput"),
+  "response[].scope[]": swap("ToolOutput", "ToolInput"),
+  "response.statusCode": to(418),
+  "forwardHeaderMatches[].type": swap("Exact", "RegularExpression"),
   // Protocols
   "formats[].type": swap("Completions", "Messages"),
   "llmd.resourceType": swap("ResA", "ResB"),

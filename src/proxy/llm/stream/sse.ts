@@ -23,11 +23,19 @@ export class SseParser {
   #data: string | undefined;
   #first = true;
   #skipLineFeed = false;
+  /** Bytes of the chunks before the current one. */
+  #receivedBytes = 0;
+  #settledBytes = 0;
 
   /** @param maxEventBytes limit of the memory for one event, with the incomplete line */
   constructor(maxEventBytes: number, onEvent: OnEvent) {
     this.#maxEventBytes = maxEventBytes;
     this.#onEvent = onEvent;
+  }
+
+  /** Returns the bytes up to the end of the last blank line: no event that has begun reaches into them. */
+  get settledBytes(): number {
+    return this.#settledBytes;
   }
 
   /** @throws ProxyError llm_response_invalid when an event exceeds the limit */
@@ -40,6 +48,7 @@ export class SseParser {
     let cr = text.indexOf("\r", at);
     while (lf !== -1 || cr !== -1) {
       const end = lf === -1 || (cr !== -1 && cr < lf) ? cr : lf;
+      const isBlank = at === end && this.#open === "";
       this.#ended(text, at, end);
       at = end + 1;
       if (end === cr) {
@@ -48,7 +57,9 @@ export class SseParser {
         cr = text.indexOf("\r", at);
       }
       if (lf !== -1 && lf < at) lf = text.indexOf("\n", at);
+      if (isBlank) this.#settledBytes = this.#receivedBytes + at;
     }
+    this.#receivedBytes += text.length;
     if (at === text.length) return;
     this.#limit(text.length - at);
     this.#open += text.slice(at);

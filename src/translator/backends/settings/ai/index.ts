@@ -35,6 +35,7 @@ const FIELDS: { readonly [F in keyof Required<BackendAI>]: AiFieldTranslator<F> 
 const SERVED: ReadonlySet<string> = new Set<keyof BackendAI>([
   "prompt",
   "promptEnrichment",
+  "promptGuard",
   "defaults",
   "overrides",
   "transformations",

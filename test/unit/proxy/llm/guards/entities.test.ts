@@ -3,16 +3,22 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { assertProperty } from "../../../../support/fixtures/seed.ts";
-import { digitRuns, passesLuhn } from "../../../../../src/proxy/llm/guards/regex/entity.ts";
-import { ENTITIES } from "../../../../../src/proxy/llm/guards/regex/entities.ts";
+import { caSin } from "../../../../../src/proxy/llm/guards/regex/ca-sin.ts";
+import { creditCard } from "../../../../../src/proxy/llm/guards/regex/credit-card.ts";
+import { email } from "../../../../../src/proxy/llm/guards/regex/email.ts";
+import { digitRuns, passesLuhn, type Entity } from "../../../../../src/proxy/llm/guards/regex/entity.ts";
+import { phoneNumber } from "../../../../../src/proxy/llm/guards/regex/phone-number.ts";
+import { ssn } from "../../../../../src/proxy/llm/guards/regex/ssn.ts";
 
 interface Case {
+  readonly entity: Entity;
   readonly match: readonly string[];
   readonly pass: readonly string[];
 }
 
 const CASES: Readonly<Record<string, Case>> = {
   Ssn: {
+    entity: ssn,
     match: [
       "123456789",
       "123-45-6789",
@@ -44,6 +50,7 @@ const CASES: Readonly<Record<string, Case>> = {
     ],
   },
   CaSin: {
+    entity: caSin,
     match: [
       "046454286",
       "046 454 286",
@@ -72,6 +79,7 @@ const CASES: Readonly<Record<string, Case>> = {
     ],
   },
   CreditCard: {
+    entity: creditCard,
     match: [
       "4111111111111111",
       "4111 1111 1111 1111",
@@ -109,6 +117,7 @@ const CASES: Readonly<Record<string, Case>> = {
     ],
   },
   Email: {
+    entity: email,
     match: [
       "bob@example.com",
       "Bob.Smith@Example.COM",
@@ -141,6 +150,7 @@ const CASES: Readonly<Record<string, Case>> = {
     ],
   },
   PhoneNumber: {
+    entity: phoneNumber,
     match: [
       "+1 650 253 0000",
       "+16502530000",
@@ -192,9 +202,7 @@ const CASES: Readonly<Record<string, Case>> = {
   },
 };
 
-for (const [name, { match, pass }] of Object.entries(CASES)) {
-  const entity = ENTITIES[name];
-  assert.ok(entity);
+for (const [name, { entity, match, pass }] of Object.entries(CASES)) {
   const found = (text: string): string[] =>
     entity.find(text, digitRuns(text)).map(({ start, end }) => text.slice(start, end));
 

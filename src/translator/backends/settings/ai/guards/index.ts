@@ -18,7 +18,7 @@ const KINDS: { readonly [K in GuardKind]: GuardTranslator<K> } = {
 };
 
 /** Kinds that the data plane serves. Any other kind is not read here, which closes what the guard protects. */
-const SERVED: ReadonlySet<string> = new Set<GuardKind>([]);
+const SERVED: ReadonlySet<string> = new Set<GuardKind>(["regex", "webhook", "moderation", "guardrailsA"]);
 
 /** Translates the one kind that is set. @returns a part without a kind, which the data plane refuses, otherwise */
 export function translateKind(guard: RequestGuard, context: SettingsContext, report: Report): GuardPart {

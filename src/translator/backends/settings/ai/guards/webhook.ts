@@ -34,7 +34,7 @@ export function translateWebhook(
 
 function translateMatch({ name, value, type }: ForwardHeaderMatch): ValueMatch {
   return create(ValueMatchSchema, {
-    name: name.toLowerCase(),
+    name,
     value: { case: type === "RegularExpression" ? "regex" : "exact", value },
   });
 }

@@ -1,0 +1,31 @@
+/**
+ * Opens the services that prompt guards call: a backend of the configuration, or the public host of a vendor with
+ * connection settings of its own. The registry gives them to the backends of language models.
+ */
+import { create } from "@bufbuild/protobuf";
+import { BackendSettingsSchema, BackendTlsSchema } from "../../../generated/proto/gwproxy/config/v1/ir_pb.ts";
+import type { Callouts } from "../callouts/callouts.ts";
+import { connectionOf } from "../upstream/dial/connection-settings.ts";
+import type { BackendDeps } from "./handler.ts";
+import type { Tunnels } from "./tunnels.ts";
+
+/** Limit of a call, where the settings of the service name none. */
+const TIMEOUT_MS = 10_000;
+const HTTPS_PORT = 443;
+
+/** @param callouts is read when a service is opened, because callouts are created after the registry */
+export function createGuardServices(
+  callouts: () => Pick<Callouts, "open" | "openTarget">,
+  tunnels: Tunnels,
+  owner: string,
+): Pick<BackendDeps, "callout" | "hostCallout"> {
+  return {
+    callout: (service) => callouts().open(service, "Guardrail", TIMEOUT_MS),
+    hostCallout(host, { tls = create(BackendTlsSchema), tcp, tunnel, auth, http } = create(BackendSettingsSchema)) {
+      const connection = connectionOf({ tls, tcp, proxy: tunnels.of(tunnel) });
+      const target = { ...connection, host, port: HTTPS_PORT, unixPath: "", owner };
+      const begin = (): (() => void) => () => undefined;
+      return callouts().openTarget({ target, authority: host, auth, http, begin }, "Guardrail", TIMEOUT_MS);
+    },
+  };
+}

@@ -1,0 +1,114 @@
+/**
+ * A gateway with prompt guards in one of the places that can hold them, and a scripted provider of chat completions
+ * behind it.
+ */
+import type { ProxyOptions } from "../../../src/proxy/proxy.ts";
+import { call, type Answer } from "../clients/http.ts";
+import type { ProofContext } from "../proofs/prove.ts";
+import { startScripted, type Received } from "../servers/scripted-server.ts";
+import { documents, GATEWAY, route, routePolicy, startGateway, type TestGateway } from "./gateway.ts";
+
+interface GuardPlace {
+  /** Returns "GwPolicy spec.backend.ai.promptGuard.streaming" for "streaming". */
+  field(name: string): string;
+  /** @param provider flow YAML of a provider @param guard flow YAML of `promptGuard` */
+  objects(provider: string, guard: string): string;
+}
+
+function backend(members: string): string {
+  return `
+apiVersion: gwproxy.dev/v1alpha1
+kind: GwBackend
+metadata: {name: ai}
+spec: {${members}}
+`;
+}
+
+export const GUARD_PLACES: readonly GuardPlace[] = [
+  {
+    field: (name) => `GwPolicy spec.backend.ai.promptGuard.${name}`,
+    objects: (provider, guard) =>
+      documents(
+        backend(`ai: {provider: {${provider}}}`),
+        routePolicy("guards", "ai", `  backend: {ai: {promptGuard: ${guard}}}`),
+      ),
+  },
+  {
+    field: (name) => `GwBackend spec.policies.ai.promptGuard.${name}`,
+    objects: (provider, guard) => backend(`ai: {provider: {${provider}}}, policies: {ai: {promptGuard: ${guard}}}`),
+  },
+  {
+    field: (name) => `GwBackend spec.ai.groups[].providers[].policies.ai.promptGuard.${name}`,
+    objects: (provider, guard) =>
+      backend(`ai: {groups: [{providers: [{name: one, ${provider}, policies: {ai: {promptGuard: ${guard}}}}]}]}`),
+  },
+];
+
+/** The answer of a provider: a body of JSON, or the pieces of a stream of events. */
+type Script = Readonly<Record<string, unknown>> | readonly string[];
+
+export function said(...contents: readonly string[]): Script {
+  const choices = contents.map((content, index) => ({
+    index,
+    message: { role: "assistant", content },
+    finish_reason: "stop",
+  }));
+  const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+  return { id: "1", object: "chat.completion", created: 1, model: "m", choices, usage };
+}
+
+/** Returns the events of a stream that says each text in one chunk, and its end. */
+export function streamed(...texts: readonly string[]): string[] {
+  const chunk = (delta: unknown): string =>
+    `data: ${JSON.stringify({ id: "1", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`;
+  return [...texts.map((content) => chunk({ content })), "data: [DONE]\n\n"];
+}
+
+export interface Guarded {
+  readonly gateway: TestGateway;
+  /** Bodies that the provider received. */
+  readonly received: readonly Received[];
+  chat(body: Readonly<Record<string, unknown>>, headers?: Readonly<Record<string, string>>): Promise<Answer>;
+  /** Sends one message of a user. */
+  ask(content: string, headers?: Readonly<Record<string, string>>): Promise<Answer>;
+}
+
+interface GuardedOptions {
+  readonly place?: GuardPlace;
+  readonly answer?: Script;
+  readonly objects?: readonly string[];
+  readonly telemetry?: ProxyOptions["telemetry"];
+}
+
+/** @param guard flow YAML of `promptGuard` */
+export async function startGuarded(
+  context: ProofContext,
+  guard: string,
+  { place = GUARD_PLACES[0] as GuardPlace, answer = said("fine"), objects = [], telemetry }: GuardedOptions = {},
+): Promise<Guarded> {
+  const provider = await startScripted(context, (_request, response) => {
+    const isStream = Array.isArray(answer);
+    response.setHeader("x-kind", "red");
+    response.setHeader("content-type", isStream ? "text/event-stream" : "application/json");
+    if (isStream) for (const piece of answer) response.write(piece);
+    response.end(isStream ? "" : JSON.stringify(answer));
+  });
+  const served = place.objects(`llma: {}, host: 127.0.0.1, port: ${provider.port}`, guard);
+  const gateway = await startGateway(
+    context,
+    documents(GATEWAY, route("ai", "ai"), served, ...objects),
+    telemetry === undefined ? {} : { telemetry },
+  );
+  const chat: Guarded["chat"] = (body, headers = {}) =>
+    call(`${gateway.url()}/v1/chat/completions`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: JSON.stringify({ model: "m", ...body }),
+    });
+  return {
+    gateway,
+    received: provider.received,
+    chat,
+    ask: (content, headers) => chat({ messages: [{ role: "user", content }] }, headers),
+  };
+}
