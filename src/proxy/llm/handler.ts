@@ -92,6 +92,7 @@ export function createLlmHandler(ai: AiBackend, deps: BackendDeps): BackendHandl
       request: request.body,
       model,
       toolNames,
+      ownForm: endpoint.provider.ownForm?.(to),
       hidesUsage,
       writesList: request.wantsList === true,
       ledger,

@@ -41,16 +41,19 @@ export function printProviderRequest(request: LlmRequest, translation: Translati
 
 function printBody(
   { body }: LlmRequest,
-  { client, provider, endpoint: { policies }, call: { model, streaming } }: Translation,
+  { client, provider, endpoint, call }: Translation,
   losses: Losses,
 ): PrintedRequest {
+  const { model, streaming } = call;
   if (client === provider) {
+    const form = endpoint.provider.ownForm?.(call);
+    if (form !== undefined) return { body: form.printRequest(body, model) };
     if (provider.namesModel) body["model"] = model;
     return { body };
   }
   if (client.client === undefined || provider.provider === undefined)
     throw new ProxyError("llm_conversion_unsupported");
   const conversation = client.client.readRequest(body, { model, streaming, losses });
-  policies.markCache?.(conversation, client.name, provider.name);
+  endpoint.policies.markCache?.(conversation, client.name, provider.name);
   return provider.provider.printRequest(conversation, { losses, tags: NO_TAGS });
 }

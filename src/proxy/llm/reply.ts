@@ -10,6 +10,9 @@ import { collect } from "../exchange/collect.ts";
 import type { Reply } from "../exchange/exchange.ts";
 import { codingOf, unpackStream } from "./content-coding.ts";
 import type { ChatFormat, ClientSide, ProviderSide } from "./formats/chat-format.ts";
+import type { OperationForm } from "./providers/provider.ts";
+import { printCompletionsError } from "./formats/completions/errors.ts";
+import { readError as readAnyError } from "./formats/shared/read-error.ts";
 import type { RequestGuards } from "./guards/run.ts";
 import { parseObject, type JsonObject } from "./json.ts";
 import { writeJsonArray } from "./stream/json-array.ts";
@@ -26,6 +29,8 @@ export interface ReplyContext {
   /** Name of the model in the request. */
   readonly model: string;
   readonly toolNames: ReadonlyMap<string, string> | undefined;
+  /** The form of the answer where the provider has one of its own for an operation. */
+  readonly ownForm: OperationForm | undefined;
   /** Whether events that only report usage are kept from the client, who did not ask for them. */
   readonly hidesUsage: boolean;
   /** Whether the client gets a stream as the elements of one JSON list. */
@@ -52,9 +57,10 @@ export async function readReply(response: UpstreamResponse, context: ReplyContex
   const reply = (body: Reply["body"]): Reply => ({ status: response.status, headers, body, upstream: true });
   const { ledger } = context;
   const sides = sidesOf(context);
+  const isTranslated = sides !== undefined || context.ownForm !== undefined;
   const coding = codingOf(headers.getAll("content-encoding").join(","));
   const isChecked = context.guards?.checksAnswers === true && response.status < 400;
-  if (response.body === null || (coding === undefined && sides === undefined && !isChecked)) {
+  if (response.body === null || (coding === undefined && !isTranslated && !isChecked)) {
     ledger.settle("complete");
     return reply(response.body);
   }
@@ -63,7 +69,7 @@ export async function readReply(response: UpstreamResponse, context: ReplyContex
     throw new ProxyError("llm_response_invalid", { detail: "the answer has an unknown content coding" });
   }
   const body = coding === null ? response.body : unpackStream(response.body, coding);
-  if (coding !== null || sides !== undefined) forgetBody(headers);
+  if (coding !== null || isTranslated) forgetBody(headers);
   if (response.status >= 400) return reply(await readError(body, headers, response.status, context));
   const type = headers.get("content-type") ?? "";
   const framing = framingOf(type);
@@ -77,7 +83,7 @@ export async function readReply(response: UpstreamResponse, context: ReplyContex
     forgetBody(headers);
     return reply(writeJsonArray(checked, context.limitBytes));
   }
-  if (sides === undefined && !type.toLowerCase().includes("json") && !isChecked) {
+  if (!isTranslated && !type.toLowerCase().includes("json") && !isChecked) {
     ledger.settle("complete");
     return reply(body);
   }
@@ -120,23 +126,31 @@ async function readError(
 ): Promise<Reply["body"]> {
   const sides = sidesOf(context);
   context.ledger.settle("failed");
-  if (sides === undefined) return body;
+  if (sides === undefined && context.ownForm === undefined) return body;
   const bytes = await collect(body, context.limitBytes);
   if (bytes === undefined) throw new ProxyError("response_too_large");
+  // Clients of all operations read errors in the form of OpenAI.
+  if (sides === undefined) return printed(printCompletionsError(readAnyError(bytes, status), status), headers);
   return printed(sides.client.printError(sides.provider.readError(bytes, status), status), headers);
 }
 
 /** @returns the bytes, or the reply of a guard that rejects the answer */
 async function readWhole(body: BodyStream, headers: HeaderList, context: ReplyContext): Promise<Buffer | Reply> {
-  const { client, provider, ledger, limitBytes, request, guards } = context;
+  const { client, provider, ledger, limitBytes, request, guards, ownForm } = context;
   const sides = sidesOf(context);
   const bytes = await collect(body, limitBytes);
   if (bytes === undefined) throw new ProxyError("response_too_large");
   const answer = parseObject(bytes);
   if (answer === undefined) {
     ledger.settle("partial");
-    if (sides === undefined && guards?.checksAnswers !== true) return bytes;
+    if (sides === undefined && ownForm === undefined && guards?.checksAnswers !== true) return bytes;
     throw new ProxyError("llm_response_invalid", { detail: "the answer is not a JSON object" });
+  }
+  if (ownForm !== undefined) {
+    const own = ownForm.readAnswer(answer, { ...context, headers });
+    ledger.record(provider.usage(own));
+    ledger.settle("complete");
+    return printed(own, headers);
   }
   ledger.record(provider.usage(answer));
   const read = sides?.provider.readAnswer(answer, context);

@@ -330,3 +330,41 @@ prove([], "Vertex AI is asked for every other model at its one path", async (con
     assert.equal(sent?.body["model"], model);
   }
 });
+
+prove([], "Vertex AI predicts embeddings, packed as the official client asks for them", async (context) => {
+  const served = await serveVertex(context, "eu", ", region: eu");
+  const client = openaiClient(served);
+  const input = ["one", "two"];
+  const { data, usage } = await client.embeddings.create({ model: "google/text-embedding-005", input, dimensions: 2 });
+  assert.deepEqual(
+    data.map(({ embedding }) => [...embedding]),
+    [
+      [0.25, -0.5],
+      [0.25, -0.5],
+    ],
+  );
+  assert.deepEqual(usage, { prompt_tokens: 8, total_tokens: 8 });
+  const [sent] = served.google.seen;
+  assert.equal(sent?.url, `/v1/projects/${PROJECT}/locations/eu/publishers/google/models/text-embedding-005:predict`);
+  assert.deepEqual(sent.body, {
+    instances: input.map((content) => ({ content, task_type: "RETRIEVAL_QUERY" })),
+    parameters: { outputDimensionality: 2 },
+  });
+  const plain = await client.embeddings.create({ model: "gemini-embedding-001", input: "x", encoding_format: "float" });
+  assert.deepEqual(plain.data[0]?.embedding, [0.25, -0.5]);
+  served.google.answer = { error: { status: 429, name: "RESOURCE_EXHAUSTED", message: "Quota" } };
+  await assert.rejects(client.embeddings.create({ model: "m", input: "x" }), OpenAI.RateLimitError);
+  for (const wrong of [[[1, 2]], [], [1]] as const)
+    await assert.rejects(
+      client.embeddings.create({ model: "m", input: wrong as unknown as string }),
+      OpenAI.BadRequestError,
+    );
+  await assert.rejects(client.embeddings.create({ model: "../../x", input: "x" }), OpenAI.BadRequestError);
+});
+
+prove([], "the Gemini API embeds at its compatible path", async (context) => {
+  const served = await serveGemini(context);
+  const { data } = await openaiClient(served).embeddings.create({ model: "gemini-embedding-001", input: "x" });
+  assert.deepEqual([...(data[0]?.embedding ?? [])], [0.25, -0.5]);
+  assert.equal(served.google.seen[0]?.headers["authorization"], `Bearer ${GEMINI_KEY}`);
+});

@@ -41,6 +41,26 @@ interface BodyCall extends ProviderCall {
 /** Signs a finished request. @throws ProxyError credential_unavailable */
 export type Signer = (request: UnsignedRequest, call: ProviderCall) => void;
 
+/** How a provider speaks an operation that is no chat, such as embeddings, in a form of its own. */
+export interface OperationForm {
+  /** @throws ProxyError llm_request_invalid */
+  printRequest(body: JsonObject, model: string): JsonObject;
+  /**
+   * Returns the answer in the form of the client, with its usage.
+   * @throws ProxyError llm_response_invalid
+   */
+  readAnswer(answer: JsonObject, context: OperationAnswer): JsonObject;
+}
+
+/** What is known when an answer is read. */
+interface OperationAnswer {
+  /** The client's body. */
+  readonly request: JsonObject;
+  readonly model: string;
+  /** Headers of the answer. */
+  readonly headers: HeaderList;
+}
+
 export interface Provider {
   /** Returns the host when the configuration names none; "" when it has to name one. */
   defaultHost(node: ProviderNode): string;
@@ -50,6 +70,8 @@ export interface Provider {
   host?(node: ProviderNode, call: ProviderCall): string;
   /** Returns the chat formats that the provider accepts for a model, in any order. */
   formats(node: ProviderNode, model: string): readonly FormatName[];
+  /** Returns the provider's own form of an operation; undefined where it takes the form of the client. */
+  ownForm?(call: ProviderCall): OperationForm | undefined;
   /** Returns path and query of a call, without the client's query. */
   path(node: ProviderNode, call: ProviderCall): string;
   /**

@@ -87,11 +87,13 @@ interface Endpoint {
 }
 
 function findEndpoint(url: string, location: string | undefined): Endpoint | undefined {
+  if (location === undefined && url === "/v1beta/openai/embeddings") return embeddings();
   if (location === undefined)
     return url === "/v1beta/openai/chat/completions" ? compatible() : native(url, "/v1beta/(?:models|tunedModels)/");
   const base = `/v1/projects/${PROJECT}/locations/${location}/`;
   if (!url.startsWith(base)) return undefined;
   if (url === `${base}endpoints/openapi/chat/completions`) return compatible();
+  if (/\/publishers\/google\/models\/[\w.@-]+:predict$/.test(url)) return predictions();
   return native(url, `${base}publishers/google/models/`) ?? anthropic(url, `${base}publishers/anthropic/models/`);
 }
 
@@ -129,6 +131,42 @@ function compatible(): Endpoint {
 function lacksSignature({ tool_calls: calls }: { readonly tool_calls?: readonly object[] }): boolean {
   const [first] = calls ?? [];
   return first !== undefined && !/"extra_content":{"google":{"thought_signature":"[^"]+"}}/.test(JSON.stringify(first));
+}
+
+/** Embeddings in the form of OpenAI, packed as the client asks for them. */
+function embeddings(): Endpoint {
+  return {
+    isNative: false,
+    fault: ({ model, input }) => (typeof model === "string" && input !== undefined ? undefined : "input is missing"),
+    reply(response, _answer, { model, encoding_format: encoding }) {
+      const embedding =
+        encoding === "base64" ? Buffer.from(Float32Array.of(0.25, -0.5).buffer).toString("base64") : [0.25, -0.5];
+      const usage = { prompt_tokens: 3, total_tokens: 3 };
+      sendJson(response, 200, { object: "list", data: [{ object: "embedding", index: 0, embedding }], model, usage });
+    },
+  };
+}
+
+function predictions(): Endpoint {
+  return {
+    isNative: false,
+    fault({ instances, parameters, ...rest }) {
+      if (Object.keys(rest).length > 0) return `Unknown name "${Object.keys(rest)[0]}"`;
+      const allowed = new Set(["autoTruncate", "outputDimensionality"]);
+      if (Object.keys(parameters ?? {}).some((name) => !allowed.has(name))) return "unknown parameter";
+      const texts = Array.isArray(instances) ? (instances as { content?: unknown; task_type?: unknown }[]) : [];
+      const isGood = texts.every(
+        ({ content, task_type }) => typeof content === "string" && typeof task_type === "string",
+      );
+      return texts.length > 0 && isGood ? undefined : "instances must have a content";
+    },
+    reply(response, _answer, { instances }) {
+      const predicted = (instances as object[]).map(() => ({
+        embeddings: { values: [0.25, -0.5], statistics: { token_count: 4, truncated: false } },
+      }));
+      sendJson(response, 200, { predictions: predicted, metadata: { billableCharacterCount: 6 } });
+    },
+  };
 }
 
 /** Claude models: the request of the Messages API with its model in the path. */

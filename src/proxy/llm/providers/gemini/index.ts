@@ -10,8 +10,9 @@ import { printPathSegment } from "../shared/path-segment.ts";
 
 export const gemini: Provider = {
   defaultHost: () => "generativelanguage.googleapis.com",
-  formats: () => ["Gemini", "Completions"],
+  formats: () => ["Gemini", "Completions", "Embeddings"],
   path(_node, { wire, model, streaming }) {
+    if (wire === "Embeddings") return "/v1beta/openai/embeddings";
     if (wire !== "Gemini") return "/v1beta/openai/chat/completions";
     const [, collection = "models", id = model] = /^(models|tunedModels)\/(.*)$/s.exec(model) ?? [];
     return `/v1beta/${collection}/${printPathSegment(id)}${geminiMethod(streaming)}`;

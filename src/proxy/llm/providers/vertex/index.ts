@@ -14,12 +14,13 @@ import { signCalls } from "../shared/compatible-signatures.ts";
 import { geminiMethod } from "../shared/gemini-method.ts";
 import { printPathSegment } from "../shared/path-segment.ts";
 import { adjustMessages } from "./messages-body.ts";
-import { familyOf, type ModelFamily } from "./model.ts";
+import { predictions } from "./embeddings.ts";
+import { familyOf, withoutPublisher, type ModelFamily } from "./model.ts";
 
 const FORMATS: Readonly<Record<ModelFamily, readonly FormatName[]>> = {
-  gemini: ["Gemini", "Completions"],
+  gemini: ["Gemini", "Completions", "Embeddings"],
   claude: ["Messages"],
-  other: ["Completions"],
+  other: ["Completions", "Embeddings"],
 };
 
 export const vertex: Provider = {
@@ -30,6 +31,7 @@ export const vertex: Provider = {
     return `${location}-aiplatform.googleapis.com`;
   },
   formats: (_node, model) => FORMATS[familyOf(model).family],
+  ownForm: ({ wire }) => (wire === "Embeddings" ? predictions : undefined),
   path(node, { wire, model, streaming }) {
     const { project, location } = serviceOf(node);
     const base = `/v1/projects/${encodeURIComponent(project)}/locations/${encodeURIComponent(location)}`;
@@ -39,6 +41,8 @@ export const vertex: Provider = {
         return `${base}/publishers/google/models/${printPathSegment(name)}${geminiMethod(streaming)}`;
       case "Messages":
         return `${base}/publishers/anthropic/models/${printPathSegment(name)}${streaming ? ":streamRawPredict" : ":rawPredict"}`;
+      case "Embeddings":
+        return `${base}/publishers/google/models/${printPathSegment(withoutPublisher(model))}:predict`;
       default:
         return `${base}/endpoints/openapi/chat/completions`;
     }

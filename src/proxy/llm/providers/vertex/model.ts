@@ -17,8 +17,13 @@ export function familyOf(model: string): Model {
   const claude = model.replace(CLAUDE_PREFIX, "");
   if ((claude !== model || claude.startsWith("claude-")) && isPathSegment(claude))
     return { family: "claude", name: claude.replace(/-(\d{8})$/, "@$1") };
-  const gemini = model.replace(GEMINI_PREFIX, "");
+  const gemini = withoutPublisher(model);
   if (/^gemini[-@]/.test(gemini) && !gemini.includes("embedding") && isPathSegment(gemini))
     return { family: "gemini", name: gemini };
   return { family: "other", name: model };
+}
+
+/** Returns the name of a model of Google as it stands in paths. */
+export function withoutPublisher(model: string): string {
+  return model.replace(GEMINI_PREFIX, "");
 }
