@@ -141,6 +141,7 @@ interface Call {
 
 /** Returns the value of gen_ai.operation.name (OpenTelemetry semantic conventions). */
 function operationOf({ wire }: ProviderCall): string {
+  if (wire === "Rerank") return "rerank";
   return wire === "Embeddings" ? "embeddings" : "chat";
 }
 

@@ -368,3 +368,30 @@ prove([], "the Gemini API embeds at its compatible path", async (context) => {
   assert.deepEqual([...(data[0]?.embedding ?? [])], [0.25, -0.5]);
   assert.equal(served.google.seen[0]?.headers["authorization"], `Bearer ${GEMINI_KEY}`);
 });
+
+prove([], "Vertex AI ranks documents of a rerank client", async (context) => {
+  const served = await serveVertex(context, "global");
+  const rank = (body: object): ReturnType<typeof call> =>
+    call(`${served.gateway.url()}/v2/rerank`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ model: "semantic-ranker-default-004", query: "q", ...body }),
+    });
+  const documents = ["a", { text: "ccc" }, "bb"];
+  const { status, body } = await rank({ documents, top_n: 2, return_documents: true });
+  assert.deepEqual(
+    [status, JSON.parse(body)],
+    [
+      200,
+      {
+        model: "semantic-ranker-default-004",
+        results: [
+          { index: 1, relevance_score: 1, document: { text: "ccc" } },
+          { index: 2, relevance_score: 0.5, document: { text: "bb" } },
+        ],
+      },
+    ],
+  );
+  for (const wrong of [{ documents: "a" }, { documents: [1] }, { documents, query: 1 }, { documents, top_n: -1 }])
+    assert.equal((await rank(wrong)).status, 400);
+});

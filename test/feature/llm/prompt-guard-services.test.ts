@@ -375,7 +375,7 @@ for (const place of GUARD_PLACES)
     );
   }
 
-/** Answers of a vendor that no guard can use. */
+/** Unusable answers of a vendor. */
 const BAD_VENDOR_ANSWERS: readonly GuardService["answer"][] = [
   "die",
   { status: 500, body: { results: [{ flagged: false }], action: "NONE" } },
@@ -399,6 +399,5 @@ const BAD_ANSWERS: readonly GuardService["answer"][] = [
   { body: { action: { body: "bad status", status_code: "403" } } },
 ];
 
-const GUARD_DOWN = {
-  error: { message: "failed to process LLM request: prompt guard failed", type: "api_error", param: null, code: null },
-};
+const DOWN_TEXT = "failed to process LLM request: prompt guard failed";
+const GUARD_DOWN = { error: { message: DOWN_TEXT, type: "api_error", param: null, code: null } };

@@ -12,7 +12,6 @@ export const UNSERVED: readonly (readonly [
   ["/v1/messages/count_tokens", "MessagesTokenCount", "anthropic"],
   ["/v1/responses/resp_1", "Passthrough", "openai", "GET"],
   ["/v1/responses/compact", "Passthrough", "openai"],
-  ["/v2/rerank", "Rerank", "openai"],
   ["/v1/realtime?model=m", "Realtime", "openai", "GET"],
   ["/v1/models", "Models", "openai", "GET"],
   ["/models", "Models", "openai", "GET"],

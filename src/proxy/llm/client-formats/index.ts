@@ -6,6 +6,7 @@ import { RouteType } from "../../../../generated/proto/gwproxy/config/v1/ir_pb.t
 import { completions } from "../formats/completions/index.ts";
 import { embeddings } from "../formats/embeddings/index.ts";
 import { messages } from "../formats/messages/index.ts";
+import { rerank } from "../formats/rerank/index.ts";
 import { responses } from "../formats/responses/index.ts";
 import type { ClientFormat, ErrorPrinter } from "./client-format.ts";
 import { printCompletionsError } from "../formats/completions/errors.ts";
@@ -33,7 +34,7 @@ export const CLIENT_FORMATS: readonly ClientFormat[] = [
   unserved("Messages", /\/v1\/messages\/.*$|:(?:stream)?rawPredict$/i, printMessagesError),
   { name: "Responses", path: /\/responses\/*$/, printError: printCompletionsError, format: responses },
   { name: "Embeddings", path: /\/embeddings\/*$/, printError: printCompletionsError, format: embeddings },
-  unserved("Rerank", /\/rerank\/*$/, printCompletionsError),
+  { name: "Rerank", path: /\/rerank\/*$/, printError: printCompletionsError, format: rerank },
   unserved("Realtime", /\/realtime\/*$|\/v1\/realtime\/.*$/, printCompletionsError),
   unserved("GeminiTokenCount", /:countTokens$/, printGeminiError),
   {

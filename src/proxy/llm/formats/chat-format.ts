@@ -13,7 +13,7 @@ import type { JsonObject } from "../json.ts";
 import type { Facts } from "../usage.ts";
 import type { FormatTexts } from "./guarded-text.ts";
 
-export type FormatName = "Completions" | "Messages" | "Responses" | "Gemini" | "Converse" | "Embeddings";
+export type FormatName = "Completions" | "Messages" | "Responses" | "Gemini" | "Converse" | "Embeddings" | "Rerank";
 
 export interface LlmRequest {
   readonly body: JsonObject;

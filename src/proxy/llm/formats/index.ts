@@ -5,6 +5,7 @@ import { converse } from "./converse/index.ts";
 import { embeddings } from "./embeddings/index.ts";
 import { gemini } from "./gemini/index.ts";
 import { messages } from "./messages/index.ts";
+import { rerank } from "./rerank/index.ts";
 import { responses } from "./responses/index.ts";
 
 export const CHAT_FORMATS: Readonly<Partial<Record<FormatName, ChatFormat>>> = {
@@ -14,6 +15,7 @@ export const CHAT_FORMATS: Readonly<Partial<Record<FormatName, ChatFormat>>> = {
   Converse: converse,
   Responses: responses,
   Embeddings: embeddings,
+  Rerank: rerank,
 };
 
 /**
@@ -26,6 +28,7 @@ const PREFERENCES: Readonly<Partial<Record<FormatName, readonly FormatName[]>>> 
   Responses: ["Responses", "Completions", "Messages", "Converse"],
   Gemini: ["Gemini", "Completions", "Messages", "Converse"],
   Embeddings: ["Embeddings"],
+  Rerank: ["Rerank"],
 };
 
 /**

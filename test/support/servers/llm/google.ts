@@ -90,6 +90,7 @@ function findEndpoint(url: string, location: string | undefined): Endpoint | und
   if (location === undefined && url === "/v1beta/openai/embeddings") return embeddings();
   if (location === undefined)
     return url === "/v1beta/openai/chat/completions" ? compatible() : native(url, "/v1beta/(?:models|tunedModels)/");
+  if (url === `/v1/projects/${PROJECT}/locations/global/rankingConfigs/default_ranking_config:rank`) return ranking();
   const base = `/v1/projects/${PROJECT}/locations/${location}/`;
   if (!url.startsWith(base)) return undefined;
   if (url === `${base}endpoints/openapi/chat/completions`) return compatible();
@@ -165,6 +166,27 @@ function predictions(): Endpoint {
         embeddings: { values: [0.25, -0.5], statistics: { token_count: 4, truncated: false } },
       }));
       sendJson(response, 200, { predictions: predicted, metadata: { billableCharacterCount: 6 } });
+    },
+  };
+}
+
+/** Ranks records by their length, and leaves out the score of the first one, as the service does for the highest. */
+function ranking(): Endpoint {
+  return {
+    isNative: false,
+    fault({ query, records, model: _model, topN: _most, ignoreRecordDetailsInResponse, ...rest }) {
+      if (Object.keys(rest).length > 0) return `Unknown name "${Object.keys(rest)[0]}"`;
+      return typeof query === "string" && Array.isArray(records) && ignoreRecordDetailsInResponse === true
+        ? undefined
+        : "query and records are required";
+    },
+    reply(response, _answer, { records, topN }) {
+      const texts = records as readonly { id: string; content: string }[]; // fault has checked it
+      const ranked = texts
+        .toSorted((a, b) => b.content.length - a.content.length)
+        .slice(0, Number(topN ?? texts.length));
+      const scored = ranked.map(({ id }, at) => (at === 0 ? { id } : { id, score: 1 / (at + 1) }));
+      sendJson(response, 200, { records: scored });
     },
   };
 }

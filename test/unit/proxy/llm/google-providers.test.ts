@@ -118,7 +118,15 @@ test("llmg has a host for each form of region", () => {
     ["europe-west4", "europe-west4-aiplatform.googleapis.com"],
     ["us-east5", "us-east5-aiplatform.googleapis.com"],
   ];
-  for (const [location, host] of rows) assert.equal(vertex.defaultHost(vertexNode(location)), host);
+  for (const [location, host] of rows) {
+    const node = vertexNode(location);
+    assert.equal(vertex.defaultHost(node), host);
+    assert.equal(vertex.host?.(node, { wire: "Gemini", model: "gemini-x", streaming: false }), host);
+    const rank = { wire: "Rerank", model: "semantic-ranker-512@latest", streaming: false } as const;
+    assert.equal(vertex.host?.(node, rank), "discoveryengine.googleapis.com");
+    const path = "/v1/projects/p-1/locations/global/rankingConfigs/default_ranking_config:rank";
+    assert.equal(vertex.path(node, rank), path);
+  }
 });
 
 test("llmg tells the families of models by their names, and no name steers the path", () => {

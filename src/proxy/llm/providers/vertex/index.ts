@@ -9,19 +9,22 @@ import type {
 import { ConfigError } from "../../../../lib/errors.ts";
 import { ProxyError } from "../../../exchange/errors.ts";
 import type { FormatName } from "../../formats/chat-format.ts";
-import type { Provider } from "../provider.ts";
+import type { OperationForm, Provider } from "../provider.ts";
 import { signCalls } from "../shared/compatible-signatures.ts";
 import { geminiMethod } from "../shared/gemini-method.ts";
 import { printPathSegment } from "../shared/path-segment.ts";
 import { adjustMessages } from "./messages-body.ts";
 import { predictions } from "./embeddings.ts";
+import { ranking } from "./rank.ts";
 import { familyOf, withoutPublisher, type ModelFamily } from "./model.ts";
 
 const FORMATS: Readonly<Record<ModelFamily, readonly FormatName[]>> = {
-  gemini: ["Gemini", "Completions", "Embeddings"],
+  gemini: ["Gemini", "Completions", "Embeddings", "Rerank"],
   claude: ["Messages"],
-  other: ["Completions", "Embeddings"],
+  other: ["Completions", "Embeddings", "Rerank"],
 };
+
+const OWN_FORMS: Readonly<Partial<Record<FormatName, OperationForm>>> = { Embeddings: predictions, Rerank: ranking };
 
 export const vertex: Provider = {
   defaultHost(node) {
@@ -31,7 +34,10 @@ export const vertex: Provider = {
     return `${location}-aiplatform.googleapis.com`;
   },
   formats: (_node, model) => FORMATS[familyOf(model).family],
-  ownForm: ({ wire }) => (wire === "Embeddings" ? predictions : undefined),
+  ownForm: ({ wire }) => OWN_FORMS[wire],
+  host(node, { wire }) {
+    return wire === "Rerank" ? "discoveryengine.googleapis.com" : vertex.defaultHost(node);
+  },
   path(node, { wire, model, streaming }) {
     const { project, location } = serviceOf(node);
     const base = `/v1/projects/${encodeURIComponent(project)}/locations/${encodeURIComponent(location)}`;
@@ -41,6 +47,9 @@ export const vertex: Provider = {
         return `${base}/publishers/google/models/${printPathSegment(name)}${geminiMethod(streaming)}`;
       case "Messages":
         return `${base}/publishers/anthropic/models/${printPathSegment(name)}${streaming ? ":streamRawPredict" : ":rawPredict"}`;
+      case "Rerank":
+        // The ranking service is not regional.
+        return `/v1/projects/${encodeURIComponent(project)}/locations/global/rankingConfigs/default_ranking_config:rank`;
       case "Embeddings":
         return `${base}/publishers/google/models/${printPathSegment(withoutPublisher(model))}:predict`;
       default:
